@@ -13,6 +13,7 @@ export const inventoryMigrations: MigrationSources = {
   '0008-create-idempotency-keys': inFile(() => import('./inventory/0008-create-idempotency-keys.ts')),
   '0009-create-users': inFile(() => import('./inventory/0009-create-users.ts')),
   '0010-create-rate-limits': inFile(() => import('./inventory/0010-create-rate-limits.ts')),
+  '0011-create-operator-audit': inFile(() => import('./inventory/0011-create-operator-audit.ts')),
 }
 
 /** The SQL functions of the inventory service. */

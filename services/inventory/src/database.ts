@@ -12,10 +12,11 @@ export interface InventoryTables {
   readonly reservations: ReservationTable
   readonly idempotency_keys: IdempotencyKeyTable
   readonly rate_limits: RateLimitTable
+  readonly operator_audit: OperatorAuditTable
 }
 
 /** Tables that the service's role may read and add to, but never change. */
-export const appendOnlyTables = ['movements'] as const
+export const appendOnlyTables = ['movements', 'operator_audit'] as const
 
 /** A product. A deleted one stays for the movements that point at it. */
 export interface ProductTable {
@@ -115,6 +116,30 @@ export interface RateLimitTable {
   readonly points: Generated<number>
   /** Epoch milliseconds. */
   readonly expire: bigint | null
+}
+
+/** What operators have changed. */
+export interface OperatorAuditTable {
+  readonly id: GeneratedAlways<bigint>
+  readonly created_at: Generated<Date>
+  readonly action: string
+  /** `sub` of the operator's token. */
+  readonly actor_id: string
+  readonly actor_email: string
+  /** The name of the operator key. */
+  readonly key_name: string
+  /** The role that counted. */
+  readonly role: string
+  /** The address of the operator's browser. */
+  readonly address: string
+  readonly object_kind: string
+  readonly object_id: bigint
+  /** The products whose history shows the change. */
+  readonly product_ids: bigint[]
+  /** Null for a change that `If-Match` guards. */
+  readonly idempotency_key: string | null
+  /** JSON. */
+  readonly changes: string
 }
 
 /** A connection to the tables, or an open transaction on them. */

@@ -3,7 +3,8 @@ import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 import { FIELD_TEXTS, ISSUES_MAX, MALFORMED_TEXTS } from './field-errors.ts'
 
 // Every error that a client can see: status, `error.type` and `error.description` (reference: Error descriptions), with
-// field-errors.ts for what is wrong with one value, and packages/endpoints/src/error-texts.ts where the framework finds it.
+// field-errors.ts for what is wrong with one value, operator-errors.ts for operators, and packages/endpoints/src/error-texts.ts
+// where the framework finds it.
 
 /** One value of a request that is not valid. */
 export interface Issue {
@@ -98,12 +99,6 @@ const challenge = (more = '') => ({ 'WWW-Authenticate': `Bearer realm="inventory
 export const missingToken = defineError(401, 'UNAUTHENTICATED', 'An access token is required.', challenge())
 const INVALID = challenge(', error="invalid_token"')
 export const invalidToken = defineError(401, 'UNAUTHENTICATED', 'The access token is not valid.', INVALID)
-export const operatorUnauthorized = defineError(
-  401,
-  'OPERATOR_UNAUTHORIZED',
-  'The operator key or the access token is missing, malformed or not good.',
-  challenge(),
-)
 
 const scopeChallenge = (scope: string) => challenge(`, error="insufficient_scope", scope="${scope}"`)
 export const readScopeMissing = defineError(

@@ -1,5 +1,6 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import * as errors from './errors.ts'
+import { operatorUnauthorized } from './operator-errors.ts'
 
 /** What an example of an error is chosen by. */
 interface FailedOperation {
@@ -19,7 +20,7 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     [ANY, errors.badRequest],
   ],
   401: [
-    [/^getOperator/, errors.operatorUnauthorized],
+    [/^getOperator/, operatorUnauthorized],
     [ANY, errors.missingToken],
   ],
   403: [

@@ -67,7 +67,10 @@ it('shows for each operation what the service really takes and answers', async (
     'get',
     'getDocs',
     'getOpenapiJson',
+    'getOperatorAudit',
+    'getOperatorLowStock',
     'getOperatorMe',
+    'getOperatorOverview',
     'getProductsExport',
   ])
 })

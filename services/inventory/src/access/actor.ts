@@ -17,6 +17,11 @@ export function operatorOf({ identity }: { readonly identity: unknown }): Operat
   return identity.operator
 }
 
+/** The operator of a request; undefined for one of another client. */
+export function findOperator({ identity }: { readonly identity: unknown }): Operator | undefined {
+  return isOperatorIdentity(identity) ? identity.operator : undefined
+}
+
 function isIdentity(value: unknown): value is Pick<Identity, 'actor'> {
   return typeof value === 'object' && value !== null && 'actor' in value && typeof value.actor === 'string'
 }

@@ -4,8 +4,10 @@ import { requireLocation } from '../locations/location.ts'
 import { LocationBody, LocationCode, LocationPatch } from '../locations/location-body.ts'
 import { findLocation, listLocations } from '../locations/location-repository.ts'
 import { LocationCreatedView, LocationView, locationJson } from '../locations/location-view.ts'
+import type { AuditedChange } from '../operators/audited-change.ts'
 import { cutPage } from '../pagination/cut-page.ts'
 import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
+import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { locationTag } from '../requests/entity-tag.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/envelope.ts'
@@ -31,6 +33,13 @@ const ListKeywords = PageKeywords.extend({
 
 /** /locations, /locations/{locationId} */
 export class Default extends InventoryController {
+  static override use = guardsFor({
+    GET: 'stock.read',
+    POST: 'locations.change',
+    PATCH: 'locations.change',
+    DELETE: 'locations.change',
+  })
+
   static GET = [
     accepts({
       keywords: ListKeywords,
@@ -59,7 +68,11 @@ export class Default extends InventoryController {
   })
   async POST(...[location]: Args<typeof Default.POST>): Promise<RawJson> {
     const caller = callerOf(this.request, '/locations', location)
-    const { verdict, body } = await this.writeInTurn(() => createLocation(this.application.context, caller, location))
+    const { verdict, body } = await this.changeInTurn(
+      'stockWrites',
+      (deps) => createLocation(deps, caller, location),
+      (created) => (created.verdict === 'done' ? auditLocation(created.body.id, location) : undefined),
+    )
     this.noteRepeat(verdict, { event: 'location.created', location_id: body.id })
     this.response.headers.set('location', `/locations/${body.id}`)
     this.response.headers.set('etag', locationTag(body.id, 1))
@@ -76,7 +89,11 @@ export class Default extends InventoryController {
   })
   async PATCH(...[id, change]: Args<typeof Default.PATCH>): Promise<RawJson> {
     const target = { id, versions: this.versionsOf('l', id) }
-    const location = await this.writeInTurn(() => changeLocation(this.application.context, target, change))
+    const location = await this.changeInTurn(
+      'stockWrites',
+      (deps) => changeLocation(deps, target, change),
+      ({ version }) => auditLocation(id, { ...change, version }),
+    )
     this.note({ event: 'location.updated', location_id: id, version: location.version })
     this.response.headers.set('etag', locationTag(id, location.version))
     return recordBody(200, locationJson(location))
@@ -91,7 +108,11 @@ export class Default extends InventoryController {
   })
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
     const target = { id, versions: this.versionsOf('l', id) }
-    await this.writeInTurn(() => deleteLocation(this.application.context, target))
+    await this.changeInTurn(
+      'stockWrites',
+      (deps) => deleteLocation(deps, target),
+      () => auditLocation(id, { deleted: true }),
+    )
     this.note({ event: 'location.deleted', location_id: id })
   }
 
@@ -110,4 +131,9 @@ export class Default extends InventoryController {
     const location = requireLocation(await findLocation(this.application.context.lanes, id))
     return this.answerUnlessKnown(locationTag(id, location.version), locationJson(location))
   }
+}
+
+/** What the audit log says of a change of a location. */
+function auditLocation(id: number, changes: object): AuditedChange {
+  return { action: 'locations.change', object: { kind: 'location', id }, productIds: [], changes }
 }

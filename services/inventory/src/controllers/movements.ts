@@ -1,12 +1,22 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
+import { mayDo, type OperatorAction } from '@trestle/service/operators/operator-roles.ts'
 import type { z } from 'zod'
+import { findOperator } from '../access/actor.ts'
 import { movementNotFound } from '../errors.ts'
-import { MOVEMENT_TYPES } from '../movements/movement.ts'
+import { MOVEMENT_TYPES, type MovementLine } from '../movements/movement.ts'
 import { MovementBody } from '../movements/movement-body.ts'
 import { findMovement, listMovements } from '../movements/movement-repository.ts'
-import { ListedMovementView, MovedView, MovementView, movementJson } from '../movements/movement-view.ts'
+import {
+  ListedMovementView,
+  type MovedStock,
+  MovedView,
+  MovementView,
+  movementJson,
+} from '../movements/movement-view.ts'
+import type { AuditedChange } from '../operators/audited-change.ts'
 import { cutPage } from '../pagination/cut-page.ts'
 import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
+import { guardsFor, requireAction } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/envelope.ts'
 import { FreeText } from '../requests/free-text.ts'
@@ -35,6 +45,8 @@ const ListKeywords = PageKeywords.extend({
 
 /** /movements, /movements/{movementId}: the ledger, and what is added to it. */
 export class Default extends InventoryController {
+  static override use = guardsFor({ GET: 'stock.read', POST: 'stock.receive' })
+
   static GET = [
     accepts({
       keywords: ListKeywords,
@@ -68,11 +80,23 @@ export class Default extends InventoryController {
     description: 'One movement, or up to 100 movements in `lines`. Lines are carried out in their order, all or none.',
   })
   async POST(...[lines]: Args<typeof Default.POST>): Promise<RawJson> {
-    const caller = callerOf(this.request, '/movements', lines)
-    const { verdict, body } = await this.writeInTurn(() => moveStock(this.application.context, caller, lines))
+    const { verdict, body } = await this.#move(lines)
     this.noteRepeat(verdict, { event: 'stock.moved', movement_ids: body.ids })
     this.response.headers.set('location', `/movements/${body.id}`)
     return recordBody(201, JSON.stringify(body))
+  }
+
+  /** Moves stock. @throws operatorForbidden for an operator who may not make one of the lines, and what `moveStock` throws */
+  #move(lines: readonly MovementLine[]): ReturnType<typeof moveStock> {
+    const action = actionOf(lines)
+    const operator = findOperator(this.request)
+    if (operator !== undefined) requireAction(operator, action)
+    const caller = callerOf(this.request, '/movements', lines)
+    return this.changeInTurn(
+      'stockWrites',
+      (deps) => moveStock(deps, caller, lines),
+      (moved) => (moved.verdict === 'done' ? auditMovement(action, moved.body, lines) : undefined),
+    )
   }
 
   async #list({ limit, cursor, include, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {
@@ -94,4 +118,16 @@ export class Default extends InventoryController {
     if (!movement) throw movementNotFound()
     return recordBody(200, movementJson(movement))
   }
+}
+
+/** What an operator does by these lines. Of several actions, one that needs the highest role. */
+function actionOf(lines: readonly MovementLine[]): OperatorAction {
+  const actions = lines.map(({ type }) => `stock.${type}` as const)
+  return actions.find((action) => !mayDo('support', action)) ?? actions[0] ?? 'stock.receive'
+}
+
+/** What the audit log says of movements. */
+function auditMovement(action: OperatorAction, { id, ids }: MovedStock, lines: readonly MovementLine[]): AuditedChange {
+  const productIds = [...new Set(lines.map(({ productId }) => productId))]
+  return { action, object: { kind: 'movement', id }, productIds, changes: { ids, lines } }
 }

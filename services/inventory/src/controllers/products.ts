@@ -1,7 +1,10 @@
 import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
+import type { OperatorAction } from '@trestle/service/operators/operator-roles.ts'
 import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { isJsonText, type JsonText } from '../json/json-object.ts'
+import type { AuditedChange } from '../operators/audited-change.ts'
+import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { IncludeKeywords, ProductListKeywords } from '../products/product-query.ts'
 import { ProductCreatedView, ProductView, productCreatedJson, productJson } from '../products/product-view.ts'
@@ -12,7 +15,7 @@ import { ProductId } from '../requests/record-id.ts'
 import { callerOf } from '../requests/request-caller.ts'
 import { outage, repeatable, withBody } from '../requests/responses.ts'
 import { type ChangeProductInput, changeProduct } from '../use-cases/change-product.ts'
-import { createProduct } from '../use-cases/create-product.ts'
+import { type CreateProductInput, createProduct } from '../use-cases/create-product.ts'
 import { deleteProduct } from '../use-cases/delete-product.ts'
 import { type ListedProducts, listProducts } from '../use-cases/list-products.ts'
 import { showProduct } from '../use-cases/show-product.ts'
@@ -71,6 +74,14 @@ const changeResponses = {
 
 /** /products, /products/{productId} */
 export class Default extends InventoryController {
+  static override use = guardsFor({
+    GET: 'products.read',
+    POST: 'products.change',
+    PUT: 'products.change',
+    PATCH: 'products.change',
+    DELETE: 'products.delete',
+  })
+
   static GET = [
     accepts({
       keywords: ProductListKeywords,
@@ -99,10 +110,9 @@ export class Default extends InventoryController {
     summary: 'Create a product',
   })
   async POST(...[body]: Args<typeof Default.POST>): Promise<RawJson> {
-    const caller = callerOf(this.request, '/products', body)
-    const created = await createProduct(this.application.context, caller, { ...body, client: this.client })
-    const { id, version } = created.body
-    this.noteRepeat(created.verdict, { event: 'product.created', product_id: id })
+    const { verdict, body: created } = await this.#create(body)
+    const { id, version } = created
+    this.noteRepeat(verdict, { event: 'product.created', product_id: id })
     this.response.headers.set('location', `/products/${id}`)
     this.response.headers.set('etag', productTag(id, version))
     return recordBody(201, productCreatedJson(id))
@@ -138,13 +148,32 @@ export class Default extends InventoryController {
     summary: 'Delete a product',
   })
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
-    await deleteProduct(this.application.context, { id, versions: this.versionsOf('p', id), client: this.client })
+    const product = { id, versions: this.versionsOf('p', id) }
+    await this.changeInTurn(
+      'productWrites',
+      (deps) => deleteProduct(deps, product),
+      () => auditProduct('products.delete', id, {}),
+    )
     this.note({ event: 'product.deleted', product_id: id })
   }
 
-  async #change(input: Omit<ChangeProductInput, 'versions' | 'client'>): Promise<RawJson> {
+  #create(product: CreateProductInput): ReturnType<typeof createProduct> {
+    const caller = callerOf(this.request, '/products', product)
+    return this.changeInTurn(
+      'productWrites',
+      (deps) => createProduct(deps, caller, product),
+      ({ verdict, body: { id } }) => (verdict === 'done' ? auditProduct('products.change', id, product) : undefined),
+    )
+  }
+
+  async #change(input: Omit<ChangeProductInput, 'versions'>): Promise<RawJson> {
     const versions = this.versionsOf('p', input.id)
-    const product = await changeProduct(this.application.context, { ...input, versions, client: this.client })
+    const { id, ...changes } = input
+    const product = await this.changeInTurn(
+      'productWrites',
+      (deps) => changeProduct(deps, { ...input, versions }),
+      ({ changed, version }) => (changed ? auditProduct('products.change', id, { ...changes, version }) : undefined),
+    )
     if (product.changed) this.note({ event: 'product.updated', product_id: product.id, version: product.version })
     this.response.headers.set('etag', productTag(product.id, product.version))
     return recordBody(200, productJson(product))
@@ -171,4 +200,9 @@ export class Default extends InventoryController {
     const etag = include.length === 0 ? productTag(id, version) : productTag(id, version, json)
     return this.answerUnlessKnown(etag, json)
   }
+}
+
+/** What the audit log says of a change of a product. */
+function auditProduct(action: OperatorAction, id: number, changes: object): AuditedChange {
+  return { action, object: { kind: 'product', id }, productIds: [id], changes }
 }

@@ -1,8 +1,10 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { actorOf } from '../access/actor.ts'
+import type { AuditedChange } from '../operators/audited-change.ts'
 import { cutPage } from '../pagination/cut-page.ts'
 import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
+import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/envelope.ts'
 import { FreeText } from '../requests/free-text.ts'
@@ -45,6 +47,8 @@ const ReservationBody = z.object({
 
 /** /reservations, /reservations/{reservationId}: made, shown, listed and released. */
 export class Default extends InventoryController {
+  static override use = guardsFor({ GET: 'stock.read', DELETE: 'reservations.release' })
+
   static GET = [
     accepts({
       keywords: ListKeywords,
@@ -92,8 +96,10 @@ export class Default extends InventoryController {
     summary: 'Release a reservation',
   })
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
-    const released = await this.writeInTurn(() =>
-      releaseReservation(this.application.context, actorOf(this.request), id),
+    const released = await this.changeInTurn(
+      'stockWrites',
+      (deps) => releaseReservation(deps, actorOf(this.request), id),
+      (isReleased) => (isReleased ? auditRelease(id) : undefined),
     )
     if (released) this.note({ event: 'reservation.released', reservation_id: id })
   }
@@ -113,4 +119,9 @@ export class Default extends InventoryController {
     const reservation = requireReservation(await findReservation(this.application.context.lanes, id))
     return recordBody(200, JSON.stringify(reservation))
   }
+}
+
+/** What the audit log says of a release. */
+function auditRelease(id: number): AuditedChange {
+  return { action: 'reservations.release', object: { kind: 'reservation', id }, productIds: [], changes: {} }
 }

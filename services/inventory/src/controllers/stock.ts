@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import { requireLocation } from '../locations/location.ts'
 import { cutPage } from '../pagination/cut-page.ts'
 import { ID_FORM, PageKeywords, readPage } from '../pagination/page-query.ts'
+import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { requireProduct } from '../products/product.ts'
 import { levelTag } from '../requests/entity-tag.ts'
@@ -40,6 +41,8 @@ const positionOf = ({ productId, locationId }: Level) => [String(productId), Str
 
 /** /stock, /stock/{productId}, /stock/{productId}/{locationId}: the levels of stock. */
 export class Default extends InventoryController {
+  static override use = guardsFor({ GET: 'stock.read' })
+
   static GET = [
     accepts({
       keywords: ListKeywords,

@@ -3,6 +3,7 @@ import { findUser, listUsers, USER_PAGES, UserView, userJson } from '../access/u
 import { userNotFound } from '../errors.ts'
 import { cutPage } from '../pagination/cut-page.ts'
 import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
+import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/envelope.ts'
 import { RecordId } from '../requests/record-id.ts'
@@ -10,6 +11,8 @@ import { outage } from '../requests/responses.ts'
 
 /** /users, /users/{userId}: the users that the database has. */
 export class Default extends InventoryController {
+  static override use = guardsFor({})
+
   static GET = [
     accepts({
       keywords: PageKeywords,

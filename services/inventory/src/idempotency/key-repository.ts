@@ -2,7 +2,7 @@ import { againWhenLost } from '@trestle/database/again-when-lost.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
-import type { Db, Trx } from '../database.ts'
+import type { Db } from '../database.ts'
 import type { Answer } from './answer.ts'
 import { type Caller, callerColumns, callerRow } from './caller.ts'
 import type { KeyRefusal } from './refuse-key.ts'
@@ -27,7 +27,7 @@ export async function runOnce<Body extends object>(
 ): Promise<Answer<Body, never>> {
   if (!caller.repeat) return { verdict: 'done', body: await againWhenLost(() => make(db)) }
   const row = callerRow(callerColumns(caller))
-  const claimAndRun = async (trx: Trx): Promise<Answer<Body, never>> => {
+  const claimAndRun = async (trx: Db): Promise<Answer<Body, never>> => {
     const { rows } = await sql<Claim<Body>>`SELECT verdict, body FROM ${sql.table('claim_key')}(${row})`.execute(trx)
     const { verdict, body: stored } = rows[0] ?? { verdict: 'key-running', body: null }
     if (verdict === 'replayed' && stored !== null) return { verdict, body: stored }
@@ -38,6 +38,8 @@ export async function runOnce<Body extends object>(
       SELECT ${sql.table('finish_key')}(${row}, ${CREATED}, NULL, ${JSON.stringify(body)}::json)`.execute(trx)
     return { verdict: 'done', body }
   }
+  // The caller of an open transaction repeats all of it.
+  if (db.isTransaction) return claimAndRun(db)
   return againWhenLost(() => db.transaction().execute(claimAndRun))
 }
 

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { EndpointRequest } from '@trestle/endpoints/endpoints.ts'
-import { actorOf } from '../access/actor.ts'
+import { actorOf, findOperator } from '../access/actor.ts'
 import { idempotencyKeyMalformed } from '../errors.ts'
 import type { Caller } from '../idempotency/caller.ts'
+import { idempotencyKeyRequired } from '../operator-errors.ts'
 
 const KEY = /^[\x21-\x7e]{1,255}$/
 
@@ -10,12 +11,15 @@ const KEY = /^[\x21-\x7e]{1,255}$/
  * Who sends a request, with its Idempotency-Key.
  * @param path of the request; the same for every spelling of the URL
  * @param content the request as it was understood
- * @throws idempotencyKeyMalformed for a malformed key
+ * @throws idempotencyKeyMalformed for a malformed key, idempotencyKeyRequired for an operator without a key
  */
 export function callerOf(request: EndpointRequest, path: string, content: unknown): Caller {
   const key = request.header('idempotency-key')
   const actor = actorOf(request)
-  if (key === undefined) return { actor, repeat: undefined }
+  if (key === undefined) {
+    if (findOperator(request) !== undefined) throw idempotencyKeyRequired()
+    return { actor, repeat: undefined }
+  }
   if (!KEY.test(key)) {
     throw idempotencyKeyMalformed()
   }

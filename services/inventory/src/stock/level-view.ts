@@ -3,6 +3,12 @@ import { z } from 'zod'
 /** The most that a level can have on hand. */
 export const QUANTITY_MAX = 1_000_000_000_000
 
+/** A quantity as text, without leading zeros. */
+export const QUANTITY_FORM = /^(?:0|[1-9]\d{0,12})$/
+
+/** A level with less available than this runs low, where a request names no other limit. */
+export const LOW_STOCK = 10
+
 /** A quantity in an answer: a whole number, never below 0. */
 export const QuantityView = z.int().min(0).max(QUANTITY_MAX)
 

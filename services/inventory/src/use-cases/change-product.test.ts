@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStockDatabase, type StockDatabase } from '../../test/stock-database.ts'
 import { loadInventoryConfig } from '../config.ts'
 import { mergedTooLarge, mergedTooManyKeys, productChanged, productNotFound, validationError } from '../errors.ts'
-import { openTurns } from '../requests/turns.ts'
 import { type ChangeProductInput, changeProduct } from './change-product.ts'
 
 let stock: StockDatabase
@@ -23,9 +22,8 @@ const rowOf = (id: number) =>
   stock.query('SELECT sku, version, revision, updated_at, attributes::text FROM inventory.products WHERE id = $1', [id])
 function change(id: number, attributes: string, changes: Partial<ChangeProductInput> = {}) {
   const config = loadInventoryConfig({ INVENTORY_DATABASE_URL: stock.url })
-  const { productWrites } = openTurns(config)
-  const input = { id, versions: undefined, attributes, mode: 'replace', client: 'test', ...changes } as const
-  return changeProduct({ ...stock, config, productWrites }, input)
+  const input = { id, versions: undefined, attributes, mode: 'replace', ...changes } as const
+  return changeProduct({ ...stock, config }, input)
 }
 const keys = (count: number, prefix: string) =>
   Object.fromEntries(Array.from({ length: count }, (_, at) => [`${prefix}${at}`, 0]))

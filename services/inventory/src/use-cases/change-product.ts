@@ -14,27 +14,21 @@ export interface ChangeProductInput {
   readonly attributes?: string | JsonText | undefined
   /** Whether `attributes` replace the stored ones, or are a merge patch on them. */
   readonly mode: 'replace' | 'merge'
-  /** Names the client, which waits for its turn. */
-  readonly client: string
 }
 
 /**
  * Changes a product in one statement. A change that alters nothing keeps the version.
  * @throws validationError for attributes that cannot be stored, productNotFound when no live product has the id,
  * productChanged when it has another version than the change is based on, duplicateSku when another product has the SKU,
- * mergedToNull, mergedTooLarge, mergedTooDeep or mergedTooManyKeys for what a merge patch would make of the attributes,
- * serviceUnavailable when the turn of the client does not come in time
+ * mergedToNull, mergedTooLarge, mergedTooDeep or mergedTooManyKeys for what a merge patch would make of the attributes
  */
 export async function changeProduct(
-  { lanes, names, config, productWrites }: Pick<InventoryDeps, 'lanes' | 'names' | 'config' | 'productWrites'>,
-  { attributes, client, ...input }: ChangeProductInput,
+  { lanes, names, config }: Pick<InventoryDeps, 'lanes' | 'names' | 'config'>,
+  { attributes, ...input }: ChangeProductInput,
 ): Promise<VersionedChange> {
   const { attributesBytesMax: bytesMax } = config
   const text = attributes === undefined ? undefined : storableAttributes(attributes, bytesMax)
-  const result = await productWrites.run(
-    () => callChangeProduct(lanes, names, { ...input, attributes: text, bytesMax }),
-    { client },
-  )
+  const result = await callChangeProduct(lanes, names, { ...input, attributes: text, bytesMax })
   if (result.verdict === 'done') return result.change
   refuseMerge(requireFreeSku(requireSameProduct(result.verdict)), bytesMax)
 }

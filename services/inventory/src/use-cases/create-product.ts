@@ -12,29 +12,21 @@ export interface CreateProductInput {
   readonly sku: string
   /** JSON as text, or an object or array. */
   readonly attributes: string | JsonText
-  /** Names the client, which waits for its turn. */
-  readonly client: string
 }
 
 /**
  * Adds a product; with an Idempotency-Key once, however often the request comes.
  * @throws validationError for attributes that cannot be stored, duplicateSku when another product has the SKU, keyMismatch when
- * the Idempotency-Key was used for another request, keyRunning while its first request runs, serviceUnavailable when the turn of
- * the client does not come in time
+ * the Idempotency-Key was used for another request, keyRunning while its first request runs
  */
 export async function createProduct(
-  deps: Pick<InventoryDeps, 'lanes' | 'db' | 'names' | 'config' | 'productWrites'>,
+  { lanes, db, names, config }: Pick<InventoryDeps, 'lanes' | 'db' | 'names' | 'config'>,
   caller: Caller,
-  { sku, attributes, client }: CreateProductInput,
+  { sku, attributes }: CreateProductInput,
 ): Promise<Answered<InsertedProduct>> {
-  const { lanes, db, names, config, productWrites } = deps
   const product = { sku, attributes: storableAttributes(attributes, config.attributesBytesMax) }
-  if (!caller.repeat) {
-    const body = requireFreeSku(await productWrites.run(() => insertProduct(lanes, names, product), { client }))
-    return { verdict: 'done', body }
-  }
-  const insert = () => insertProductOnce(db, names, caller, product)
-  const answer = requireFreeSku(await productWrites.run(insert, { client }))
+  if (!caller.repeat) return { verdict: 'done', body: requireFreeSku(await insertProduct(lanes, names, product)) }
+  const answer = requireFreeSku(await insertProductOnce(db, names, caller, product))
   if (answer.body === null) refuseKey(answer.verdict)
   return answer
 }

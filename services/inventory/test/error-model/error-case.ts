@@ -2,6 +2,7 @@ import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { InjectOptions } from 'fastify'
 import type { InventoryDeps } from '../../src/deps.ts'
 import type * as errors from '../../src/errors.ts'
+import type * as operatorErrors from '../../src/operator-errors.ts'
 import type { TestReplica } from '../inventory-app.ts'
 import type { stockRequests } from '../stock-requests.ts'
 
@@ -36,8 +37,10 @@ export interface ErrorCase {
   readonly raise: (world: World) => Promise<Answer>
 }
 
-/** The ways to each error, by its name in `errors.ts`. */
-export type ErrorCases = { readonly [Name in keyof typeof errors]?: readonly ErrorCase[] }
+/** The ways to each error, by its name in `errors.ts` or `operator-errors.ts`. */
+export type ErrorCases = {
+  readonly [Name in keyof typeof errors | keyof typeof operatorErrors]?: readonly ErrorCase[]
+}
 
 /** Sends a request to a service. */
 export async function send({ app }: TestReplica, request: InjectOptions): Promise<Answer> {

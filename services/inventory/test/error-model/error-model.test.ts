@@ -3,8 +3,9 @@ import { portOf } from '@trestle/testing/free-port.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { InventoryDeps } from '../../src/deps.ts'
-import * as catalogue from '../../src/errors.ts'
+import * as generalErrors from '../../src/errors.ts'
 import { buildOpenApi } from '../../src/openapi.ts'
+import * as ofOperators from '../../src/operator-errors.ts'
 import { anySeconds, jsonHeaders, withoutConnection } from '../bodies.ts'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from '../inventory-app.ts'
 import { stockRequests } from '../stock-requests.ts'
@@ -16,6 +17,7 @@ import { sharedErrors } from './shared-errors.ts'
 import { stockErrors } from './stock-errors.ts'
 import { valueErrors } from './value-errors.ts'
 
+const catalogue = { ...generalErrors, ...ofOperators }
 const tables = [sharedErrors, recordErrors, stockErrors, fileErrors, valueErrors, connectionErrors]
 const names = Object.keys(catalogue) as (keyof typeof catalogue)[]
 const makers = new Map<string, unknown>(Object.entries(catalogue))

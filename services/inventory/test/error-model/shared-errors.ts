@@ -3,6 +3,7 @@ import type { Scope } from '../../src/access/scopes.ts'
 import type { TokenVerifier } from '../../src/access/token-verifier.ts'
 import type { InventoryDeps } from '../../src/deps.ts'
 import * as errors from '../../src/errors.ts'
+import { operatorForbidden } from '../../src/operator-errors.ts'
 import { Slots } from '../../src/requests/turns.ts'
 import { operatorHeaders, testOperators, unverifiable } from '../operators.ts'
 import { rawRequest, sendRaw } from '../raw-request.ts'
@@ -37,7 +38,10 @@ const requests: Readonly<Record<string, InjectOptions>> = {
   'delete /products/{productId}': remove('/products/99'),
   'get /products/export': { url: '/products/export' },
   'post /products/import': { method: 'POST', url: '/products/import', headers: CSV, payload: 'sku,attributes\n' },
+  'get /operator/audit': { url: '/operator/audit' },
+  'get /operator/low-stock': { url: '/operator/low-stock' },
   'get /operator/me': { url: '/operator/me' },
+  'get /operator/overview': { url: '/operator/overview' },
   'get /ready': { url: '/ready' },
   'get /reservations': { url: '/reservations' },
   'post /reservations': json('POST', '/reservations', RESERVATION),
@@ -135,6 +139,17 @@ export const sharedErrors: ErrorCases = {
   ),
   operatorUnauthorized: ofAll(isOfOperators, async (world, request) =>
     send(await world.service({}, { operators: testOperators }), request),
+  ),
+  operatorForbidden: ofAll(
+    (operation) => operation === 'get /users',
+    async (world, request) =>
+      send(await world.service({}, { operators: testOperators }), withHeaders(request, operatorHeaders('admin'))),
+    operatorForbidden({ details: { role: 'admin' } }),
+  ),
+  idempotencyKeyRequired: ofAll(
+    (operation) => operation === 'post /products',
+    async (world, request) =>
+      send(await world.service({}, { operators: testOperators }), withHeaders(request, operatorHeaders('admin'))),
   ),
   missingToken: ofAll(isGuarded, async (world, request) => send(await world.service({}, { tokens }), request)),
   invalidToken: ofAll(isGuarded, (world, request) => withToken(world, request, 'unknown')),

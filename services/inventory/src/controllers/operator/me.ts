@@ -1,6 +1,7 @@
 import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { OPERATOR_ROLES } from '@trestle/service/operators/operator-roles.ts'
 import { z } from 'zod'
+import { operatorGuardsFor } from '../../plugins/authorize.ts'
 import { OperatorController } from '../../plugins/inventory-controller.ts'
 import { recordBody, recordEnvelope } from '../../requests/envelope.ts'
 import { outage } from '../../requests/responses.ts'
@@ -17,6 +18,8 @@ const OperatorView = z
 
 /** /operator/me: who an operator is (console reference: Who one is). */
 export class Default extends OperatorController {
+  static override use = operatorGuardsFor({ GET: 'operators.identify' })
+
   static GET = accepts({
     returns: recordEnvelope(z.object({ operator: OperatorView }), 200),
     responses: outage,

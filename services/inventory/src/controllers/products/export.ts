@@ -5,6 +5,7 @@ import { csvForm, jsonLines, PATHS_MAX, readColumnPaths } from '../../exports/ex
 import { readAhead } from '../../exports/read-ahead.ts'
 import { FIELD_TEXTS } from '../../field-errors.ts'
 import { IMPORT_FORMATS, type ImportFormat } from '../../imports/read-records.ts'
+import { guardsFor } from '../../plugins/authorize.ts'
 import { InventoryController } from '../../plugins/inventory-controller.ts'
 import type { AttributePath } from '../../products/attribute-path.ts'
 import { FilterKeywords, readSelection } from '../../products/product-query.ts'
@@ -15,6 +16,8 @@ const TYPES: Readonly<Record<ImportFormat, string>> = { csv: 'text/csv', ndjson:
 
 /** /products/export: the products that match, as a file. */
 export class Default extends InventoryController {
+  static override use = guardsFor({ GET: 'products.read' })
+
   static GET = accepts({
     keywords: z
       .object({

@@ -1,6 +1,7 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { ImportReportView } from '../../imports/import-report.ts'
+import { guardsFor } from '../../plugins/authorize.ts'
 import { answerAtEnd, answerOnTheWay, type ImportRun } from '../../plugins/import-answer.ts'
 import { checkImportBody, LINES_TYPE, type OpenRecords } from '../../plugins/import-body.ts'
 import { InventoryController } from '../../plugins/inventory-controller.ts'
@@ -15,6 +16,8 @@ the answer reports the progress in lines. The type of its last line is summary o
 
 /** /products/import: adds or changes the products of a file. */
 export class Default extends InventoryController {
+  static override use = guardsFor({})
+
   static POST = accepts({
     keywords: z.object({
       mode: p

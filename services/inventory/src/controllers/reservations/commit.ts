@@ -1,5 +1,6 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
+import { guardsFor } from '../../plugins/authorize.ts'
 import { InventoryController } from '../../plugins/inventory-controller.ts'
 import { recordBody, recordEnvelope } from '../../requests/envelope.ts'
 import { ReservationId } from '../../requests/record-id.ts'
@@ -13,6 +14,8 @@ const Quantity = p.int({ min: 1, max: QUANTITY_MAX })
 
 /** /reservations/commit/{reservationId}: ships what is reserved. */
 export class Default extends InventoryController {
+  static override use = guardsFor({})
+
   static POST = accepts({
     path: [ReservationId],
     names: ['reservationId'],

@@ -1,0 +1,37 @@
+import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
+import { AuditEntryView } from '../../operators/audit-entry.ts'
+import { listOperatorAudit } from '../../operators/operator-audit-repository.ts'
+import { cutPage } from '../../pagination/cut-page.ts'
+import { listingById, PageKeywords, positionById, readPage } from '../../pagination/page-query.ts'
+import { operatorGuardsFor } from '../../plugins/authorize.ts'
+import { OperatorController } from '../../plugins/inventory-controller.ts'
+import { listBody, listEnvelope } from '../../requests/envelope.ts'
+import { ProductId } from '../../requests/record-id.ts'
+import { outage } from '../../requests/responses.ts'
+
+/** /operator/audit: what operators have changed (console reference: Routes of inventory). */
+export class Default extends OperatorController {
+  static override use = operatorGuardsFor({ GET: 'audit.read' })
+
+  static GET = accepts({
+    keywords: PageKeywords.extend({
+      order: p.oneOf('desc', 'asc').default('desc').meta({ description: 'desc: the newest first' }),
+      product: ProductId.optional().meta({ description: 'Only changes of this product and its stock' }),
+    }),
+    returns: listEnvelope(AuditEntryView),
+    responses: outage,
+    summary: 'List changes of operators',
+    tags: ['operators'],
+  })
+  async GET(...[{ order, product: productId, ...keywords }]: Args<typeof Default.GET>): Promise<RawJson> {
+    const listing = { ...listingById('/operator/audit'), selection: JSON.stringify({ order, productId }) }
+    const { limit, after } = readPage(listing, this.application.context.config, keywords)
+    const bounds = { after: Number(after?.[0] ?? 0), limit: limit + 1 }
+    const found = await this.readInTurn(() =>
+      listOperatorAudit(this.application.context.db, { productId, order }, bounds),
+    )
+    const page = cutPage(listing, { limit, query: this.request.query }, found, positionById)
+    this.response.headers.set('link', page.link)
+    return listBody(page.rows.map((entry) => JSON.stringify(entry)))
+  }
+}

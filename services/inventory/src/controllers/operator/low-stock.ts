@@ -1,0 +1,42 @@
+import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
+import { listLowLevels } from '../../operators/overview-repository.ts'
+import { cutPage } from '../../pagination/cut-page.ts'
+import { ID_FORM, PageKeywords, readPage } from '../../pagination/page-query.ts'
+import { operatorGuardsFor } from '../../plugins/authorize.ts'
+import { OperatorController } from '../../plugins/inventory-controller.ts'
+import { listBody, listEnvelope } from '../../requests/envelope.ts'
+import { outage } from '../../requests/responses.ts'
+import { listNamed, type NamedLevel } from '../../stock/level-repository.ts'
+import { ListedLevelView, LOW_STOCK, QUANTITY_FORM, QUANTITY_MAX } from '../../stock/level-view.ts'
+
+const positionOf = ({ available, productId, locationId }: NamedLevel) => [available, productId, locationId].map(String)
+
+const LISTING = { path: '/operator/low-stock', positionForms: [QUANTITY_FORM, ID_FORM, ID_FORM] } as const
+
+/** /operator/low-stock: levels that run low, the lowest first (console reference: Routes of inventory). */
+export class Default extends OperatorController {
+  static override use = operatorGuardsFor({ GET: 'stock.read' })
+
+  static GET = accepts({
+    keywords: PageKeywords.extend({
+      below: p
+        .int({ min: 0, max: QUANTITY_MAX })
+        .default(LOW_STOCK)
+        .meta({ description: 'Only levels with less available than this' }),
+    }),
+    returns: listEnvelope(ListedLevelView),
+    responses: outage,
+    summary: 'List levels that run low',
+    description: 'The lowest first, with the SKU of the product and the code of the location.',
+    tags: ['operators'],
+  })
+  async GET(...[{ below, ...keywords }]: Args<typeof Default.GET>): Promise<RawJson> {
+    const listing = { ...LISTING, selection: String(below) }
+    const { limit, after } = readPage(listing, this.application.context.config, keywords)
+    const rows = { after, limit: limit + 1 }
+    const found = await this.readLagging(async (db) => listNamed(db, await listLowLevels(db, below, rows)))
+    const page = cutPage(listing, { limit, query: this.request.query }, found, positionOf)
+    this.response.headers.set('link', page.link)
+    return listBody(page.rows.map((level) => JSON.stringify(level)))
+  }
+}

@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { startInventory, startReplica, type TestInventory, type TestReplica } from '../../../test/inventory-app.ts'
+import { operatorHeaders, testOperators } from '../../../test/operators.ts'
+
+let inventory: TestInventory
+let guarded: TestReplica
+beforeAll(async () => {
+  inventory = await startInventory()
+  guarded = await startReplica(inventory.databaseUrl, {}, { operators: testOperators })
+  await inventory.query(`INSERT INTO inventory.products (sku, attributes) VALUES ('A', '{}'), ('B', '{}'), ('C', '{}')`)
+  await inventory.query(`UPDATE inventory.products SET deleted_at = now() WHERE sku = 'C'`)
+  await inventory.query(`INSERT INTO inventory.locations (code, name) VALUES ('S', 'South')`)
+  for (const [productId, locationId, quantity] of [
+    [1, 1, 4],
+    [1, 2, 20],
+    [2, 1, 9],
+  ]) {
+    await post('/movements', { type: 'receive', productId, locationId, quantity })
+  }
+  await post('/reservations', { productId: 1, locationId: 2, quantity: 15 })
+})
+afterAll(async () => {
+  await guarded?.close()
+  await inventory?.close()
+})
+
+const post = (url: string, payload: object) => inventory.app.inject({ method: 'POST', url, payload })
+const get = async (url: string) => {
+  const answer = await guarded.app.inject({ url, headers: operatorHeaders('viewer') })
+  return { status: answer.statusCode, body: answer.json() }
+}
+it('200: GET /operator/overview counts what there is', async () => {
+  const data = { products: 2, locations: 2, lowStock: 3, openReservations: 1, health: { database: 'ok' } }
+  expect((await get('/operator/overview')).body).toEqual({ statusCode: 200, data })
+  expect((await get('/operator/overview?below=5')).body).toEqual({ statusCode: 200, data: { ...data, lowStock: 1 } })
+})
+
+it('404: neither is there without operator keys', async () => {
+  const headers = operatorHeaders('viewer')
+  const answers = ['/operator/overview', '/operator/low-stock', '/operator/audit'].map((url) =>
+    inventory.app.inject({ url, headers }),
+  )
+  expect((await Promise.all(answers)).map(({ statusCode }) => statusCode)).toEqual([404, 404, 404])
+})

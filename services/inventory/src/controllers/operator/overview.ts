@@ -1,0 +1,31 @@
+import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
+import { z } from 'zod'
+import { countInventory, OverviewView } from '../../operators/overview-repository.ts'
+import { operatorGuardsFor } from '../../plugins/authorize.ts'
+import { OperatorController } from '../../plugins/inventory-controller.ts'
+import { recordBody, recordEnvelope } from '../../requests/envelope.ts'
+import { outage } from '../../requests/responses.ts'
+import { LOW_STOCK, QUANTITY_MAX } from '../../stock/level-view.ts'
+
+/** /operator/overview: counts and health for the first page of a console (console reference: Routes of inventory). */
+export class Default extends OperatorController {
+  static override use = operatorGuardsFor({ GET: 'overview.read' })
+
+  static GET = accepts({
+    keywords: z.object({
+      below: p
+        .int({ min: 0, max: QUANTITY_MAX })
+        .default(LOW_STOCK)
+        .meta({ description: 'Less available than this is low' }),
+    }),
+    returns: recordEnvelope(OverviewView, 200),
+    responses: outage,
+    summary: 'Show counts and health',
+    tags: ['operators'],
+  })
+  async GET(...[{ below }]: Args<typeof Default.GET>): Promise<RawJson> {
+    const { names } = this.application.context
+    const counts = await this.readLagging((db) => countInventory(db, names, below))
+    return recordBody(200, JSON.stringify({ ...counts, health: { database: 'ok' } }))
+  }
+}

@@ -1,0 +1,22 @@
+import type { Operator } from '@trestle/service/operators/operator.ts'
+import type { OperatorAction } from '@trestle/service/operators/operator-roles.ts'
+
+/** Who makes a change as an operator, and by what right. */
+export interface ChangingOperator {
+  readonly operator: Operator
+  /** The Idempotency-Key; undefined for a change that `If-Match` guards. */
+  readonly key: string | undefined
+}
+
+/** What the audit log says of a change, beside who made it (console reference: Audit of operators). */
+export interface AuditedChange {
+  readonly action: OperatorAction
+  readonly object: {
+    readonly kind: 'product' | 'location' | 'movement' | 'reservation' | 'import'
+    readonly id: number
+  }
+  /** The products whose history shows the change. */
+  readonly productIds: readonly number[]
+  /** How the object was changed. Never a secret. */
+  readonly changes: object
+}

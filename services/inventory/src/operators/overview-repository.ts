@@ -1,0 +1,73 @@
+import { localName, type Names } from '@trestle/migrations/migration.ts'
+import { sql } from 'kysely'
+import { z } from 'zod'
+import type { Db } from '../database.ts'
+import type { Position } from '../pagination/cursor.ts'
+import type { Level } from '../stock/level-view.ts'
+
+const Count = z.int().min(0)
+
+/** What there is in the inventory, in numbers (console reference: Routes of inventory). */
+export const OverviewView = z
+  .object({
+    products: Count.meta({ description: 'Live products. Above 100,000 an estimate' }),
+    locations: Count.meta({ description: 'Live locations' }),
+    lowStock: Count.meta({ description: 'Levels with less available than the limit' }),
+    openReservations: Count.meta({ description: 'Reservations that keep stock' }),
+    health: z
+      .object({ database: z.literal('ok') })
+      .meta({ description: 'Whether what the service depends on works. Without its database the service answers 503' }),
+  })
+  .meta({ id: 'Overview' })
+
+/** Counts of rows. */
+export type InventoryCounts = Omit<z.output<typeof OverviewView>, 'health'>
+
+/** Above this number products are estimated: a count of millions of rows takes seconds. */
+const EXACT_MAX = 100_000
+
+/**
+ * Counts what there is.
+ * @param below a level with less available than this is low
+ * @throws Error never, while PostgreSQL answers its one row
+ */
+export async function countInventory(db: Db, names: Names, below: number): Promise<InventoryCounts> {
+  const [products, locations, levels, reservations] = ['products', 'locations', 'stock_levels', 'reservations'].map(
+    (name) => sql.table(name),
+  )
+  const { rows } = await sql<InventoryCounts>`
+    SELECT
+      (SELECT CASE WHEN c.reltuples > ${sql.lit(EXACT_MAX)} THEN c.reltuples
+          ELSE (SELECT count(*) FROM ${products} WHERE deleted_at IS NULL) END::float8
+        FROM pg_catalog.pg_class c
+        WHERE c.relnamespace = ${names.schema}::regnamespace AND c.relname = ${localName(names.prefix, 'products_sku_key')})
+        AS products,
+      (SELECT count(*)::float8 FROM ${locations} WHERE deleted_at IS NULL) AS locations,
+      (SELECT count(*)::float8 FROM ${levels} WHERE on_hand - reserved < ${below}) AS "lowStock",
+      (SELECT count(*)::float8 FROM ${reservations} WHERE status = 'active' AND NOT coalesce(expires_at <= now(), false))
+        AS "openReservations"`.execute(db)
+  const [counts] = rows
+  if (counts === undefined) throw new Error('the counts of the inventory returned no row')
+  return counts
+}
+
+/**
+ * Levels with less than `below` available, the lowest first, at most `limit`, that come after the position `after`: available, product,
+ * location. Reads every level, because an index by what is available would make each movement dearer.
+ */
+export async function listLowLevels(
+  db: Db,
+  below: number,
+  { after, limit }: { readonly after: Position | undefined; readonly limit: number },
+): Promise<Level[]> {
+  const isLater =
+    after && sql`AND (l.on_hand - l.reserved, l.product_id, l.location_id) > (${sql.join(after.map(Number))})`
+  const { rows } = await sql<{ level: Level }>`
+    SELECT ${sql.table('level_json')}(l) AS level
+    FROM ${sql.table('stock_levels')} l
+    JOIN ${sql.table('products')} p ON p.id = l.product_id AND p.deleted_at IS NULL
+    JOIN ${sql.table('locations')} c ON c.id = l.location_id AND c.deleted_at IS NULL
+    WHERE l.on_hand - l.reserved < ${below} ${isLater ?? sql``}
+    ORDER BY l.on_hand - l.reserved, l.product_id, l.location_id LIMIT ${limit}`.execute(db)
+  return rows.map(({ level }) => level)
+}

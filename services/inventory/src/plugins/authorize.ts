@@ -1,0 +1,170 @@
+import type { Guard, GuardContext } from '@trestle/endpoints/endpoints.ts'
+import {
+  type Operator,
+  readOperator,
+  readOperatorAddress,
+  UnverifiableTokenError,
+} from '@trestle/service/operators/operator.ts'
+import { mayDo, type OperatorAction } from '@trestle/service/operators/operator-roles.ts'
+import type { OperatorIdentity } from '../access/actor.ts'
+import type { Identity, TokenVerifier } from '../access/token-verifier.ts'
+import type { InventoryDeps } from '../deps.ts'
+import { errorVocabulary } from '../error-body.ts'
+import {
+  invalidToken,
+  missingToken,
+  readScopeMissing,
+  serviceUnavailable,
+  tooManyRequests,
+  writeScopeMissing,
+} from '../errors.ts'
+import { operatorForbidden, operatorUnauthorized } from '../operator-errors.ts'
+import { fastifyRequestOf, noteOn } from './fastify-request.ts'
+
+/**
+ * What an operator does by each method of a controller (console reference: Actions). HEAD does what GET does. A method without an
+ * action is refused to operators.
+ */
+export type MethodActions = Readonly<Partial<Record<'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', OperatorAction>>>
+
+/**
+ * The guards of a controller that clients call with a token, and operators of a console with their two credentials. They run before
+ * the body is read or a record looked up.
+ */
+export function guardsFor(actions: MethodActions): readonly Guard[] {
+  return [limitRate, Object.assign((context: GuardContext) => authorize(context, actions), TOKEN_ANSWERS)]
+}
+
+/** The guards of a controller for operators alone. Without operator keys there is no such path. */
+export function operatorGuardsFor(actions: MethodActions): readonly Guard[] {
+  const guard = async (context: GuardContext) => {
+    const { operators } = depsOf(context)
+    if (operators === undefined) throw errorVocabulary.notFound()
+    await authorizeOperator(context, operators, actions)
+  }
+  return [Object.assign(guard, OPERATOR_ANSWERS)]
+}
+
+/** Refuses a client that has sent too many requests. Counts before anything else is known of the request. */
+const limitRate: Guard = Object.assign(
+  (context: GuardContext) => {
+    const { rateLimit, operators } = depsOf(context)
+    if (rateLimit === undefined) return undefined
+    const { headers } = fastifyRequestOf(context.request)
+    // The requests of all operators come from the address of the console.
+    const address = operators && readOperatorAddress(operators.keys, headers)
+    return countRequest(rateLimit, address ?? context.request.ip)
+  },
+  { responses: { 429: 'More requests of a client in a minute than are allowed, where they are limited' } },
+)
+
+/** @throws tooManyRequests when the address has used up its requests of this minute */
+async function countRequest(rateLimit: NonNullable<GuardDeps['rateLimit']>, address: string): Promise<void> {
+  const seconds = await rateLimit.consume(address)
+  if (seconds !== undefined) throw tooManyRequests({ headers: { 'Retry-After': String(seconds) } })
+}
+
+/** How a client authenticates, where INVENTORY_AUTH_ENABLED is true. */
+const TOKEN_ANSWERS = {
+  security: {
+    name: 'token',
+    scheme: {
+      type: 'http',
+      scheme: 'bearer',
+      bearerFormat: 'JWT',
+      description:
+        'An access token with the scope inventory:read or inventory:write. Needed while INVENTORY_AUTH_ENABLED is true; it is false by default',
+    },
+  },
+  responses: { 401: 'No good access token, where authentication is on', 403: 'The token has not the scope' },
+} as const
+
+/**
+ * Refuses a request without a token that has the scope of its method. Who presents an operator key is judged as an operator alone.
+ */
+async function authorize(context: GuardContext, actions: MethodActions): Promise<void> {
+  const { request } = context
+  const { tokens, operators } = depsOf(context)
+  if (operators !== undefined && request.header('x-trestle-operator-key') !== undefined) {
+    await authorizeOperator(context, operators, actions)
+    return
+  }
+  if (tokens === undefined) return
+  const identity = await verifyToken(request.header('authorization'), tokens)
+  noteOn(request, { actor: identity.actor })
+  requireScope(request.method, identity)
+  request.identity = identity
+}
+
+/** @throws missingToken without a bearer token, invalidToken when the token is not good */
+async function verifyToken(authorization: string | undefined, tokens: TokenVerifier): Promise<Identity> {
+  const token = /^Bearer +([\w.~+/=-]+)$/i.exec(authorization ?? '')?.[1]
+  if (token === undefined) throw missingToken()
+  const identity = await tokens.verify(token)
+  if (identity === undefined) throw invalidToken()
+  return identity
+}
+
+/** @throws readScopeMissing for GET and HEAD, writeScopeMissing for other methods, when the token has not the scope */
+function requireScope(method: string, { scopes }: Identity): void {
+  const isRead = method === 'GET' || method === 'HEAD'
+  if (isRead && !scopes.has('inventory:read')) throw readScopeMissing()
+  if (!isRead && !scopes.has('inventory:write')) throw writeScopeMissing()
+}
+
+/** How an operator authenticates, where INVENTORY_OPERATOR_KEYS is set. */
+const OPERATOR_ANSWERS = {
+  security: {
+    name: 'operator',
+    scheme: {
+      type: 'apiKey',
+      in: 'header',
+      name: 'X-Trestle-Operator-Key',
+      description: 'The operator key of a console, beside the access token of the operator who acts as bearer',
+    },
+  },
+  responses: { 401: 'No good operator key with a good access token', 404: 'The service has no operator keys' },
+} as const
+
+/**
+ * Recognizes the operator of a request, and judges whether they may do what its method does (console reference: Checks of a
+ * request).
+ * @throws operatorUnauthorized, operatorForbidden, serviceUnavailable while the token cannot be verified
+ */
+async function authorizeOperator(
+  { request }: GuardContext,
+  operators: NonNullable<GuardDeps['operators']>,
+  actions: MethodActions,
+): Promise<void> {
+  const { headers } = fastifyRequestOf(request)
+  const operator = await readOperator(operators, { headers, ip: request.ip }).catch(refuseUnverifiable)
+  if (operator === undefined) throw operatorUnauthorized()
+  noteOn(request, { operator_id: operator.actor.id, operator_key: operator.key })
+  requireAction(operator, new Map(Object.entries(actions)).get(request.method === 'HEAD' ? 'GET' : request.method))
+  request.identity = { actor: operator.actor.id, operator } satisfies OperatorIdentity
+}
+
+function refuseUnverifiable(error: unknown): never {
+  throw error instanceof UnverifiableTokenError ? serviceUnavailable({ cause: error }) : error
+}
+
+/** @param action undefined: no operator may do it @throws operatorForbidden */
+export function requireAction({ role }: Pick<Operator, 'role'>, action: OperatorAction | undefined): void {
+  if (action !== undefined && mayDo(role, action)) return
+  throw operatorForbidden({ details: action === undefined ? { role } : { action, role } })
+}
+
+/** What the guards need of the context of the application. */
+type GuardDeps = Pick<InventoryDeps, 'rateLimit' | 'tokens' | 'operators'>
+
+/** @throws Error in another application than `buildApp` makes */
+function depsOf({ request }: GuardContext): GuardDeps {
+  const { context } = request.application
+  if (!isGuardDeps(context)) throw new Error('the controllers run in another application')
+  return context
+}
+
+function isGuardDeps(context: unknown): context is GuardDeps {
+  const isObject = typeof context === 'object' && context !== null
+  return isObject && ['rateLimit', 'tokens', 'operators'].every((name) => name in context)
+}
