@@ -3,6 +3,7 @@ import { problemsOf } from './shop-tree.ts'
 import { testTitles } from './test-titles.ts'
 
 const path = 'services/auth/src/carts/cart.test.ts'
+const list = 'scripts/layout/joined-titles.json'
 const read = (text: string) => problemsOf(testTitles, { [path]: text })
 
 it.each(['%s', '%j', '%s: %j', '$name', '%j → %i %s', '$status $code: $title', '%.40s', '%# %s'])(
@@ -54,4 +55,46 @@ it('allows titles with words, and calls that are no tests', async () => {
 
 it('reads no files that are not tests', async () => {
   expect(await problemsOf(testTitles, { 'services/auth/src/carts/cart.ts': "it('%s', () => {})" })).toEqual([])
+})
+
+it.each([
+  '401, 403 and 404: refuses strangers',
+  '200, 400: stores all products, or none',
+  '200 or 503: follows the setting',
+  '201, else 400: each text as SKU',
+  '200: shows the product; 304 for a client that has it',
+  'opens what any key sealed; the first key seals',
+])('refuses the title %j, which joins guarantees', async (title) => {
+  const refused = `${path}:1 the title "${title}" joins guarantees: give each a test`
+  expect(await read(`it('${title}', () => {})`)).toEqual([refused])
+  expect(await read(`it.each([])(\`${title}\`, () => {})`)).toEqual([refused])
+})
+
+it.each([
+  '200 and 422: accepts one of many parallel uses of a code',
+  '201: one of 200 requests creates it, and 199 get 409',
+  '400: refuses more than 100 values in all lists',
+])('allows the title %j, which has one guarantee', async (title) => {
+  expect(await read(`it('${title}', () => {})`)).toEqual([])
+})
+
+it('allows a semicolon in the title of a group', async () => {
+  expect(await read("describe('GET /carts; GET /items', () => {})")).toEqual([])
+})
+
+it('allows joined guarantees in a file that the list names', async () => {
+  const files = {
+    [path]: "it('401, 403: refuses strangers', () => {})",
+    [list]: '{"services/auth/src/carts":["cart"]}',
+  }
+  expect(await problemsOf(testTitles, files)).toEqual([])
+})
+
+it.each([
+  ['has one guarantee in each title', "it('401: refuses strangers', () => {})"],
+  ['is not there', undefined],
+])('refuses an entry of the list whose file %s', async (_reason, text) => {
+  expect(await problemsOf(testTitles, { [path]: text, [list]: '{"services/auth/src/carts":["cart"]}' })).toEqual([
+    `${list} lists ${path}, where each title has one guarantee, or which is not there`,
+  ])
 })

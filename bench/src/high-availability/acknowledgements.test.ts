@@ -14,12 +14,15 @@ describe('silenceAfter', () => {
 })
 
 describe('compareReferences', () => {
-  it('reports lost and doubled writes; an unacknowledged write is neither', () => {
+  it('reports acknowledged writes that are not there, and those that are there twice', () => {
     const found = new Map([
       ['a', 1],
       ['b', 2],
-      ['unanswered', 1],
     ])
     expect(compareReferences(new Set(['a', 'b', 'c']), found)).toEqual({ lost: ['c'], doubled: ['b'] })
+  })
+
+  it('does not miss a write that was not acknowledged', () => {
+    expect(compareReferences(new Set(), new Map([['unanswered', 1]]))).toEqual({ lost: [], doubled: [] })
   })
 })

@@ -444,28 +444,37 @@ describe('a list of declarations', () => {
   })
 })
 
-it('200, 400: the option json replaces the reader and the writer of JSON', async () => {
+describe('the option json', () => {
   class Echo extends Controller {
     POST({ n }: { n: unknown }) {
       return { n }
     }
   }
-  const exact = await everyInterface({
-    modules: { index: { Echo } },
-    json: {
-      parse: (text) =>
-        JSON.parse(text, (_key, value, context?: { source: string }) =>
-          typeof value === 'number' ? BigInt(context?.source ?? value) : value,
-        ),
-      stringify: (value) =>
-        `${JSON.stringify(value, (_key, item) => (typeof item === 'bigint' ? `big ${item}` : item))}\n`,
-    },
+  let exact: EveryInterface
+  beforeAll(async () => {
+    exact = await everyInterface({
+      modules: { index: { Echo } },
+      json: {
+        parse: (text) =>
+          JSON.parse(text, (_key, value, context?: { source: string }) =>
+            typeof value === 'number' ? BigInt(context?.source ?? value) : value,
+          ),
+        stringify: (value) =>
+          `${JSON.stringify(value, (_key, item) => (typeof item === 'bigint' ? `big ${item}` : item))}\n`,
+      },
+    })
   })
-  const { body } = await exact.ask({ ...json('{"n":90071992547409931}'), path: '/echo' })
-  expect(body).toBe('{"n":"big 90071992547409931"}\n')
-  const error = { type: 'BAD_REQUEST', description: 'The body has a key with a forbidden name' }
-  expect(await exact.ask({ ...json('{"n":1,"__proto__":1}'), path: '/echo' })).toEqual(
-    jsonAnswer(400, `${JSON.stringify({ statusCode: 400, error })}\n`),
-  )
-  await exact.close()
+  afterAll(() => exact.close())
+
+  it('200: replaces the reader and the writer of JSON', async () => {
+    const { body } = await exact.ask({ ...json('{"n":90071992547409931}'), path: '/echo' })
+    expect(body).toBe('{"n":"big 90071992547409931"}\n')
+  })
+
+  it('400: does not let a key with a forbidden name pass', async () => {
+    const error = { type: 'BAD_REQUEST', description: 'The body has a key with a forbidden name' }
+    expect(await exact.ask({ ...json('{"n":1,"__proto__":1}'), path: '/echo' })).toEqual(
+      jsonAnswer(400, `${JSON.stringify({ statusCode: 400, error })}\n`),
+    )
+  })
 })

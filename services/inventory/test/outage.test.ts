@@ -80,7 +80,7 @@ const write = () =>
 
 describe('a database that goes away under load', () => {
   // ASVS 16.5.2
-  it('503: answers at once in the envelope; the service recovers by itself and has lost no confirmed write', async () => {
+  it('503: answers at once in the envelope until the database is back, and loses no confirmed write', async () => {
     const confirmed: number[] = []
     const statuses = new Set<number>()
     const load = async (rounds: number) => {

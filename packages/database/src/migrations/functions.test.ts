@@ -298,7 +298,7 @@ describe('reinstallFunctions', () => {
 })
 
 describe('migrateDown', () => {
-  it('drops all functions first; the service is not ready until they are installed again', async () => {
+  it('drops all functions first, so the service is not ready until they are installed again', async () => {
     const more: MigrationSources = {
       ...sources,
       '0002-create-tags': () => ({ up: async () => {}, down: async () => {} }),

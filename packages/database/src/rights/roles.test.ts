@@ -92,18 +92,35 @@ describe('the restricted role', () => {
     await owner.query(`DROP ROLE ${login}`)
   })
 
-  it('may exist already, for an owner who cannot grant it; an owner who may not take it is refused', async () => {
-    const [login, role] = [nameRole('owner'), nameRole('made')]
-    await owner.query(`CREATE ROLE ${login} LOGIN PASSWORD 'pass'; CREATE ROLE ${role}`)
-    await owner.query(`CREATE SCHEMA owned AUTHORIZATION ${login}`)
-    const url = Object.assign(new URL(empty.url), { username: login, password: 'pass' }).href
-    const owned = { ...options, url, names: createNames('owned'), grants: { role, serviceUrl: url, appendOnly: [] } }
-    await expect(migrateUp(owned)).rejects.toThrow(/admin option|permission denied to grant/)
+  it('may exist already, for an owner who cannot make it but has been granted it', async () => {
+    await using made = await makeOwnerAndRole()
+    const { login, role, owned } = made
     await owner.query(`GRANT ${role} TO ${login}`)
     await migrateUp(owned)
     const { rows } = await owner.query("SELECT has_table_privilege($1, 'owned.notes', 'SELECT') AS reads", [role])
     expect(rows).toEqual([{ reads: true }])
-    await owner.query('DROP SCHEMA owned CASCADE')
-    for (const name of [role, login]) await owner.query(`DROP OWNED BY ${name}; DROP ROLE ${name}`)
   })
+
+  it('is refused when it exists already, and the owner has not been granted it', async () => {
+    await using made = await makeOwnerAndRole()
+    await expect(migrateUp(made.owned)).rejects.toThrow(/admin option|permission denied to grant/)
+  })
+
+  /** A role that exists, and an owner of a schema who cannot make roles. Both end with their block. */
+  async function makeOwnerAndRole() {
+    const [login, role] = [nameRole('owner'), nameRole('made')]
+    await owner.query(`CREATE ROLE ${login} LOGIN PASSWORD 'pass'; CREATE ROLE ${role}`)
+    await owner.query(`CREATE SCHEMA owned AUTHORIZATION ${login}`)
+    const url = Object.assign(new URL(empty.url), { username: login, password: 'pass' }).href
+    const grants = { role, serviceUrl: url, appendOnly: [] }
+    return {
+      login,
+      role,
+      owned: { ...options, url, names: createNames('owned'), grants },
+      [Symbol.asyncDispose]: async () => {
+        await owner.query('DROP SCHEMA owned CASCADE')
+        for (const name of [role, login]) await owner.query(`DROP OWNED BY ${name}; DROP ROLE ${name}`)
+      },
+    }
+  }
 })

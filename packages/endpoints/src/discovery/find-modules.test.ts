@@ -98,7 +98,7 @@ describe('prefixes', () => {
 })
 
 describe('modules', () => {
-  it('are files by name; index is the module of its folder', async () => {
+  it('are files by name, and index for the folder itself', async () => {
     using folder = moduleFolder({
       'controllers/index.ts': one,
       'controllers/foo.mts': one,

@@ -186,15 +186,13 @@ describe('order', () => {
     expect(paths['/users/roles']?.get?.security).toEqual(bearer)
   })
 
-  it('404, 405: refuses an unknown URL and verb before it asks a guard', async () => {
+  it.each([
+    [404, 'URL', '/nowhere', errorBody(404, 'RESOURCE_NOT_FOUND', 'There is nothing at this URL')],
+    [405, 'verb', '/ordered', errorBody(405, 'NOT_ALLOWED', 'This URL does not take this method')],
+  ])('%i: refuses an unknown %s before it asks a guard', async (status, _part, path, body) => {
     order = []
-    for (const [path, status, type, description] of [
-      ['/nowhere', 404, 'RESOURCE_NOT_FOUND', 'There is nothing at this URL'],
-      ['/ordered', 405, 'NOT_ALLOWED', 'This URL does not take this method'],
-    ] as const) {
-      const refused = await all.app.inject({ path })
-      expect([refused.status, await refused.json()]).toEqual([status, errorBody(status, type, description)])
-    }
+    const refused = await all.app.inject({ path })
+    expect([refused.status, await refused.json()]).toEqual([status, body])
     expect(order).toEqual([])
   })
 })

@@ -170,7 +170,7 @@ describe('environmentOf', () => {
     })
   })
 
-  it('follows a port by its other name; the first name wins', () => {
+  it('follows a port by its other name, unless the first name is set', () => {
     const portsOf = ({ AUTH_API_PORT, AUTH_API_EXTERNAL_URL }: Partial<NodeJS.ProcessEnv>) => [
       AUTH_API_PORT,
       AUTH_API_EXTERNAL_URL,

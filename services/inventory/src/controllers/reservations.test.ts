@@ -114,7 +114,7 @@ describe('POST /reservations', () => {
 })
 
 describe('DELETE /reservations/:reservationId', () => {
-  it('204: releases what remains; a second release changes nothing', async () => {
+  it('204: releases what remains once, however often it is asked', async () => {
     const id = await reservations.begin()
     await reservations.commit(id, { quantity: 1 })
     for (const response of [await reservations.release(id), await reservations.release(id)]) {

@@ -206,20 +206,12 @@ describe('mode', () => {
       reportBody({ received: 3, created: 1, updated: 2 }),
     )
     expect((await post(file, '?dryRun=true')).json()).toEqual(
-      reportBody({
-        received: 3,
-        created: 1,
-        failed: 2,
-        errors: [
-          { line: 2, sku: 'A', type: 'CONFLICT', description: 'A product with this sku already exists.' },
-          { line: 4, sku: 'B', type: 'CONFLICT', description: 'A product with this sku already exists.' },
-        ],
-      }),
+      reportBody({ received: 3, created: 1, failed: 2, errors: [existing(2, 'A'), existing(4, 'B')] }),
     )
     expect(await stored()).toEqual([['A', '{"n": 1}', 1]])
   })
 
-  it('200, 400: atomic stores all products, or none with a report', async () => {
+  it('400: atomic stores nothing, and reports each record that could not be stored', async () => {
     const refused = await post(file, '?atomic=true')
     expect(refused.json()).toEqual({
       statusCode: 400,
@@ -230,6 +222,9 @@ describe('mode', () => {
       },
     })
     expect(await stored()).toEqual([['A', '{"n": 1}', 1]])
+  })
+
+  it('200: atomic stores all products when each of them can be', async () => {
     expect((await post(file, '?atomic=true&mode=skip')).json()).toEqual(
       reportBody({ received: 3, created: 1, skipped: 2 }),
     )

@@ -71,7 +71,7 @@ describe('POST /operator/transactions/:transactionId/captures', () => {
     expect(await readAudit(id)).toEqual([[merchantId, 'operator.transactions.capture', payload]])
   })
 
-  it('201, 400: of 8 full captures at once, half by the merchant, one succeeds', async () => {
+  it('201, 400: of 8 parallel full captures, half by the merchant, one succeeds', async () => {
     const id = await customerPayment(payments, merchantId)
     const ofMember = { method: 'POST', url: `/transactions/${id}/captures`, headers: member.headers } as const
     const answers = await Promise.all(
