@@ -9,7 +9,7 @@ type ExportedBeside = ReadonlyMap<string, { readonly names: readonly string[]; r
 const EXPORTED_BESIDE: ExportedBeside = new Map([
   [
     'services/inventory/src/use-cases/clean-up.ts',
-    { names: ['createCleanUp'], reason: 'a timer takes the place of a queue' },
+    { names: ['startCleanUp'], reason: 'a timer takes the place of a queue' },
   ],
   [
     'services/payments/src/use-cases/create-transaction.ts',

@@ -19,8 +19,8 @@ import { expectMigrations, openInventoryDatabase, openTransferDatabase } from '.
 import { observeDatabase } from './open-telemetry.ts'
 import { openRateLimit, type RateLimit } from './requests/rate-limit.ts'
 import { type ImportTurns, openTurns, type Turns } from './requests/turns.ts'
+import { CleanUpWatch } from './reservations/clean-up-watch.ts'
 import { createStockMetrics, type StockMetrics } from './reservations/stock-metrics.ts'
-import { type CleanUp, createCleanUp } from './use-cases/clean-up.ts'
 
 /** The database for imports and exports, with the turns of imports. */
 export type TransferDatabase = Pick<Database<InventoryTables>, 'db' | 'until'> & ImportTurns
@@ -66,11 +66,11 @@ interface RequestTimeouts {
 
 const TIMEOUTS: RequestTimeouts = { handlerTimeoutMs: 15_000, silenceMs: 30_000 }
 
-/** The dependencies of a serving process, and what starts and ends them. */
+/** The dependencies of a serving process, and what ends them. */
 export interface ProcessDeps extends InventoryDeps {
-  readonly cleanUp: CleanUp
+  readonly cleanUpWatch: CleanUpWatch
   readonly metrics: Metrics
-  /** Ends clean-up, metrics, traces and the database. The log stays open. */
+  /** Ends metrics, traces and the database. The log stays open. */
   close(): Promise<void>
 }
 
@@ -97,11 +97,11 @@ export async function createDeps(
   const rateLimit = await openRateLimit(config.rateLimit, database, (error) =>
     logger.warn({ err: error }, 'the store of the rate limit is away'),
   )
-  const cleanUp = openCleanUp(config, { logger, lanes, meter, stockMetrics })
+  const cleanUpWatch = new CleanUpWatch(config.cleanUpEveryMs + STUCK_MS + config.database.statementTimeoutMs)
   const readiness = createReadiness({
     database: () => database.ping(),
     migrations: () => expectMigrations(database),
-    upkeep: () => cleanUp.check(),
+    upkeep: async () => cleanUpWatch.check(),
   })
   return {
     ...turns,
@@ -117,7 +117,7 @@ export async function createDeps(
     stockMetrics,
     tracing,
     readiness,
-    cleanUp,
+    cleanUpWatch,
     transferDatabase: { ...transferDatabase, batches, wholeImports },
     exportReading: openReadingAhead(config.exportSpoolBytesMax),
     countImport: createImportCounter(meter),
@@ -127,26 +127,11 @@ export async function createDeps(
     now,
     timeouts: TIMEOUTS,
     close: async () => {
-      await cleanUp.stop()
       rateLimit?.close()
       await Promise.all([metrics.close(), tracing.close()])
       await Promise.all([database.close(), transferDatabase.close()])
     },
   }
-}
-
-function openCleanUp(
-  { cleanUpEveryMs, database }: InventoryConfig,
-  { logger, lanes, meter, stockMetrics }: Pick<InventoryDeps, 'logger' | 'lanes' | 'meter' | 'stockMetrics'>,
-): CleanUp {
-  const outcomes = meter.createCounter('jobs_total', {
-    description: 'Attempts of background jobs by outcome',
-  })
-  const deps = { lanes, stockMetrics, outcomes, logger }
-  return createCleanUp(deps, {
-    everyMs: cleanUpEveryMs,
-    stuckMs: STUCK_MS + database.statementTimeoutMs,
-  })
 }
 
 /**

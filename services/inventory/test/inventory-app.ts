@@ -10,6 +10,7 @@ import { loadInventoryConfig } from '../src/config.ts'
 import { createDeps, type InventoryDeps } from '../src/deps.ts'
 import { migrateOptions } from '../src/migrations.ts'
 import { createInventoryLog, openInventoryTelemetry } from '../src/open-telemetry.ts'
+import { startCleanUp } from '../src/use-cases/clean-up.ts'
 
 /** A replica of the service inside the process of the test. */
 export interface TestReplica {
@@ -70,7 +71,7 @@ export async function startReplica(
   const log = createInventoryLog(config)
   const deps = await createDeps(config, log, await openInventoryTelemetry(config))
   const app = await buildApp({ ...deps, ...instead })
-  deps.cleanUp.start()
+  const stopCleanUp = startCleanUp(deps)
   deps.readiness.markReady()
   return {
     app,
@@ -82,6 +83,7 @@ export async function startReplica(
     },
     close: async () => {
       await app.close()
+      await stopCleanUp()
       await deps.close()
       rmSync(folder, { recursive: true })
     },

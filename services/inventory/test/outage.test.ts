@@ -6,6 +6,7 @@ import { buildApp } from '../src/app.ts'
 import { loadInventoryConfig } from '../src/config.ts'
 import { createDeps, type ProcessDeps } from '../src/deps.ts'
 import { createInventoryLog, openInventoryTelemetry } from '../src/open-telemetry.ts'
+import { startCleanUp } from '../src/use-cases/clean-up.ts'
 import { startInventory, type TestInventory } from './inventory-app.ts'
 
 /** A proxy in front of the database. When it is shut, PostgreSQL seems to be killed. */
@@ -46,6 +47,7 @@ class Door {
 let direct: TestInventory
 let door: Door
 let deps: ProcessDeps
+let stopCleanUp: () => Promise<void>
 let app: Awaited<ReturnType<typeof buildApp>>
 beforeAll(async () => {
   direct = await startInventory()
@@ -63,11 +65,12 @@ beforeAll(async () => {
   })
   deps = await createDeps(config, createInventoryLog(config), await openInventoryTelemetry(config))
   app = await buildApp(deps)
-  deps.cleanUp.start()
+  stopCleanUp = startCleanUp(deps)
   deps.readiness.markReady()
 })
 afterAll(async () => {
   await app.close()
+  await stopCleanUp()
   await deps.close()
   await door.shut()
   await direct.close()

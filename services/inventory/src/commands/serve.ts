@@ -7,6 +7,7 @@ import type { InventoryConfig } from '../config.ts'
 import { createDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
 import { createInventoryLog, openInventoryTelemetry } from '../open-telemetry.ts'
+import { startCleanUp } from '../use-cases/clean-up.ts'
 
 /**
  * Waits for the database, migrates, and serves until a signal stops the process.
@@ -41,6 +42,7 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
   const deps = await createDeps(config, log, telemetry)
   observeReadiness(deps.meter, deps.readiness)
   const app = await buildApp(deps)
+  let stopCleanUp: (() => Promise<void>) | undefined
   await runServer({
     app,
     host: config.server.host,
@@ -51,9 +53,12 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
       await answered
       const port = await deps.metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')
-      deps.cleanUp.start()
+      stopCleanUp = startCleanUp(deps)
     },
-    stop: deps.close,
+    stop: async () => {
+      await stopCleanUp?.()
+      await deps.close()
+    },
     shutdownDelayMs: config.server.shutdownDelayMs,
     process,
   })

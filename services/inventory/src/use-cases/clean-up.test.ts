@@ -1,13 +1,14 @@
 import { createMetrics } from '@trestle/common/telemetry/metrics.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { addProducts, NOBODY, openStockDatabase, type StockDatabase, withKey } from '../../test/stock-database.ts'
+import { CleanUpWatch } from '../reservations/clean-up-watch.ts'
 import { callReserve } from '../reservations/reservation-repository.ts'
 import { createStockMetrics } from '../reservations/stock-metrics.ts'
-import { type CleanUp, cleanUp, createCleanUp } from './clean-up.ts'
+import { cleanUp, startCleanUp } from './clean-up.ts'
 
 let stock: StockDatabase
 let productId: number
-const begun: CleanUp[] = []
+const stops: (() => Promise<void>)[] = []
 const logged: object[] = []
 const { meter } = await createMetrics({ enabled: false, exporter: 'prometheus', host: '', port: 0, resource: {} })
 beforeEach(async () => {
@@ -16,26 +17,26 @@ beforeEach(async () => {
   await stock.query(`INSERT INTO inventory.stock_levels VALUES ($1, 1, 1000)`, [productId])
 })
 afterEach(async () => {
-  for (const timer of begun.splice(0)) await timer.stop()
+  for (const stop of stops.splice(0)) await stop()
   logged.splice(0)
   await stock.close()
 })
 
 const outcomes = meter.createCounter('jobs_total')
 const log = (fields: object) => logged.push(fields)
-const depsWith = (lanes: StockDatabase['lanes']) => ({
+const depsWith = (lanes: StockDatabase['lanes'], cleanUpWatch: CleanUpWatch) => ({
   lanes,
   outcomes,
+  cleanUpWatch,
   stockMetrics: createStockMetrics(meter),
   logger: { info: log, warn: log },
 })
-const run = (lanes = stock.lanes, noteAnswer = () => {}) => {
-  return cleanUp(depsWith(lanes), noteAnswer)
-}
-function createTimer(lanes = stock.lanes, stuckMs = 60_000): CleanUp {
-  const timer = createCleanUp(depsWith(lanes), { everyMs: 20, stuckMs })
-  begun.push(timer)
-  return timer
+const run = (lanes = stock.lanes) => cleanUp(depsWith(lanes, new CleanUpWatch(60_000)))
+/** Starts the clean-up of a process. The test stops it when it ends, if not before. */
+function startProcess(cleanUpWatch: CleanUpWatch, lanes = stock.lanes): () => Promise<void> {
+  const stop = startCleanUp({ ...depsWith(lanes, cleanUpWatch), meter, config: { cleanUpEveryMs: 20 } })
+  stops.push(stop)
+  return stop
 }
 const reserve = () =>
   callReserve(stock.lanes, NOBODY, { productId, locationId: 1, quantity: 1, expiresInSeconds: 3_600 })
@@ -55,16 +56,20 @@ describe('cleanUp', () => {
   })
 
   it('repeats by itself, in several processes', async () => {
-    const [one, other] = [createTimer(), createTimer()]
-    await expect(one.check()).rejects.toThrow('nothing ends reservations that are due')
-    one.start()
-    other.start()
-    await expect(one.check()).resolves.toBeUndefined()
+    startProcess(new CleanUpWatch(60_000))
+    startProcess(new CleanUpWatch(60_000))
     await reserve()
     await stock.query(`UPDATE inventory.reservations SET expires_at = now() WHERE status = 'active'`)
     await expect.poll(reserved).toBe(0)
-    await one.stop()
-    await expect(one.check()).rejects.toThrow('nothing ends reservations that are due')
+  })
+
+  it('goes on from its start to its stop, for the readiness of the process', async () => {
+    const cleanUpWatch = new CleanUpWatch(60_000)
+    expect(() => cleanUpWatch.check()).toThrow('nothing ends reservations that are due')
+    const stop = startProcess(cleanUpWatch)
+    expect(() => cleanUpWatch.check()).not.toThrow()
+    await stop()
+    expect(() => cleanUpWatch.check()).toThrow('nothing ends reservations that are due')
   })
 
   it('deletes keys after a day', async () => {
@@ -78,13 +83,14 @@ describe('cleanUp', () => {
 
   it('reports a run that is stuck, until it goes on', async () => {
     const answer = Promise.withResolvers<never>()
-    const timer = createTimer({ ...stock.lanes, write: { ...stock.lanes.write, one: () => answer.promise } }, 50)
-    timer.start()
-    await timer.check()
-    const check = () => timer.check().catch(({ message }: Error) => message)
-    await expect.poll(check).toBe('nothing ends reservations that are due')
+    const cleanUpWatch = new CleanUpWatch(70)
+    startProcess(cleanUpWatch, { ...stock.lanes, write: { ...stock.lanes.write, one: () => answer.promise } })
+    cleanUpWatch.check()
+    const check = async () => cleanUpWatch.check()
+    const problem = () => check().catch(({ message }: Error) => message)
+    await expect.poll(problem).toBe('nothing ends reservations that are due')
     answer.reject(new Error('away'))
-    await expect.poll(check).toBeUndefined()
+    await expect.poll(problem).toBeUndefined()
   })
 
   it('goes on after a failure', async () => {
