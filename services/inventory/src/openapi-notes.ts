@@ -58,7 +58,8 @@ function requestHeaders({ method, operationId: id }: DocumentedOperation): Recor
 }
 
 function exampleTag(id: string): string {
-  return id.includes('Stock') ? '"s1-2-1"' : id.includes('Locations') ? '"l2-1"' : '"p1-1"'
+  if (id.includes('Stock')) return '"s1-2-1"'
+  return id.includes('Locations') ? '"l2-1"' : '"p1-1"'
 }
 
 function answerHeaders(operation: DocumentedOperation, status: string): Record<string, HeaderNote> {

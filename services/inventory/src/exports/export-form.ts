@@ -34,11 +34,15 @@ export function csvForm({ flatten, spreadsheetSafe }: CsvOptions): ExportForm {
     header: writeRow(['id', 'sku', ...columns, 'attributes'].map(toCell)),
     write: ({ id, sku, attributes, flattened, rest }) => {
       const values = flattened.map((json) => (json === null ? '' : writeCell(json)))
-      // When the columns have taken every attribute, the cell is empty.
-      const others = flatten.length > 0 && rest === '{}' ? '' : flatten.length > 0 ? rest : attributes
+      const others = flatten.length === 0 ? attributes : emptyWithoutMembers(rest)
       return writeRow([String(id), sku, ...values, others].map(toCell))
     },
   }
+}
+
+/** The JSON of an object. Empty when it has no member, because the columns have taken every attribute. */
+function emptyWithoutMembers(json: string): string {
+  return json === '{}' ? '' : json
 }
 
 /** A key as it is written in a path. */

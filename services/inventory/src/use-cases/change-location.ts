@@ -18,5 +18,7 @@ export async function changeLocation(
   target: LocationTarget,
   change: LocationChange,
 ): Promise<VersionedLocation> {
-  return requireFreeCode(requireSameLocation(await callChangeLocation(deps, target, change)))
+  const answer = await callChangeLocation(deps, target, change)
+  const changed = requireSameLocation(answer)
+  return requireFreeCode(changed)
 }

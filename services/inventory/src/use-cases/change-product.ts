@@ -30,7 +30,9 @@ export async function changeProduct(
   const text = attributes === undefined ? undefined : storableAttributes(attributes, bytesMax)
   const result = await callChangeProduct(lanes, names, { ...input, attributes: text, bytesMax })
   if (result.verdict === 'done') return result.change
-  refuseMerge(requireFreeSku(requireSameProduct(result.verdict)), bytesMax)
+  const current = requireSameProduct(result.verdict)
+  const refusal = requireFreeSku(current)
+  refuseMerge(refusal, bytesMax)
 }
 
 /** Why attributes cannot be stored after a merge patch. */

@@ -12,5 +12,7 @@ export async function deleteLocation(
   deps: Pick<InventoryDeps, 'lanes' | 'names'>,
   target: LocationTarget,
 ): Promise<void> {
-  if (requireSameLocation(await callDeleteLocation(deps, target)) === 'has-stock') throw locationHasStock()
+  const answer = await callDeleteLocation(deps, target)
+  const verdict = requireSameLocation(answer)
+  if (verdict === 'has-stock') throw locationHasStock()
 }
