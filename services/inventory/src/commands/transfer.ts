@@ -8,6 +8,7 @@ import type { InventoryConfig } from '../config.ts'
 import { csvForm, jsonLines, readColumnPaths } from '../exports/export-form.ts'
 import type { ImportReport } from '../imports/import-report.ts'
 import { IMPORT_FORMATS, type ImportFormat, readRecords } from '../imports/read-records.ts'
+import { storingOf } from '../imports/storing.ts'
 import { openCommandDatabase } from '../open-database.ts'
 import { PRODUCT_SORTS, type ProductSort } from '../products/product-list-repository.ts'
 import { readSelection } from '../products/product-query.ts'
@@ -81,7 +82,7 @@ async function runImport(
   try {
     const limits = { bytesMax: Number.MAX_SAFE_INTEGER, attributesBytesMax: config.attributesBytesMax }
     const records = readRecords(bar.watch(createReadStream(file)), format, limits)
-    const storing = dryRun ? 'nothing' : atomic ? 'all-or-nothing' : 'batches'
+    const storing = storingOf({ atomic, dryRun })
     const alone = openGate({ places: 1, patienceMs: 0 })
     const run = importProducts(
       { ...database, batches: alone, wholeImports: alone },

@@ -7,6 +7,7 @@ import type { ImportRecord, ReadProduct, RecordProblem } from '../imports/import
 import { type ImportReport, ImportTally } from '../imports/import-report.ts'
 import { callImportProducts, type ImportVerdict } from '../imports/import-repository.ts'
 import { StagedImport } from '../imports/staged-import.ts'
+import type { Storing } from '../imports/storing.ts'
 
 /** What can happen to a product whose SKU is taken (reference: Import). */
 export const IMPORT_MODES = ['insert', 'upsert', 'skip'] as const
@@ -18,8 +19,7 @@ export interface ImportInput {
   /** As many at a time as have arrived. */
   readonly records: AsyncIterable<readonly ImportRecord[]>
   readonly mode: ImportMode
-  /** `batches`: each batch is stored when it has arrived. `all-or-nothing`: an atomic import. `nothing`: a dry run. */
-  readonly storing: 'batches' | 'all-or-nothing' | 'nothing'
+  readonly storing: Storing
   /** Names the client, which waits for its turn. */
   readonly client: string
   /** Aborted when the client leaves. Nothing is committed after that. */

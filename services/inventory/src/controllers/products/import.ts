@@ -1,6 +1,7 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { ImportReportView } from '../../imports/import-report.ts'
+import { storingOf } from '../../imports/storing.ts'
 import { guardsFor } from '../../plugins/authorize.ts'
 import { answerAtEnd, answerOnTheWay, type ImportRun } from '../../plugins/import-answer.ts'
 import { checkImportBody, LINES_TYPE, type OpenRecords } from '../../plugins/import-body.ts'
@@ -40,7 +41,7 @@ export class Default extends InventoryController {
     const limits = { bytesMax: config.importBytesMax, attributesBytesMax: config.attributesBytesMax }
     const openRecords = checkImportBody(this.request, limits, timeouts.silenceMs)
     this.liftDeadline()
-    const storing = dryRun ? 'nothing' : atomic ? 'all-or-nothing' : 'batches'
+    const storing = storingOf({ atomic, dryRun })
     const run = this.#import(openRecords, { mode, storing, client: this.client, signal: this.request.signal })
     if (this.request.accepts('application/json', LINES_TYPE) !== LINES_TYPE) return answerAtEnd(run)
     this.response.type = LINES_TYPE
