@@ -18,7 +18,7 @@ import type { TokenRules } from './access/token-verifier.ts'
 import { accessRules, openDoorWarnings, PREFIX, toAccess } from './config/access.ts'
 import { settings } from './config/settings.ts'
 
-/** The settings, with the names that the code uses. */
+/** The settings, with the names that the code uses: a bound ends in `Max`, so `IMPORT_MAX_BYTES` is `importBytesMax`. */
 export interface InventoryConfig {
   readonly server: ServerConfig
   readonly database: DatabaseSettings & { readonly statementTimeoutMs: number; readonly migrate: boolean }

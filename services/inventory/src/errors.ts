@@ -4,7 +4,8 @@ import { FIELD_TEXTS, ISSUES_MAX, MALFORMED_TEXTS } from './field-errors.ts'
 
 // Every error that a client can see: status, `error.type` and `error.description` (reference: Error descriptions), with
 // field-errors.ts for what is wrong with one value, operator-errors.ts for operators, and packages/endpoints/src/error-texts.ts
-// where the framework finds it.
+// where the framework finds it. The head of field-errors.ts leads from `limit: must be at most 500` to the schema and the line that
+// refuses it.
 
 /** One value of a request that is not valid. */
 export interface Issue {
@@ -143,7 +144,6 @@ export const locationHasStock = defineError(409, 'CONFLICT', 'The location still
 export const locationInactive = defineError(409, 'CONFLICT', 'The location is not active: it takes no stock.')
 /** Less stock is available than the request takes; `details.available` says how much there is. */
 export const insufficientStock = defineError(409, 'INSUFFICIENT_STOCK', 'There is not enough stock available.')
-/** The same for a line of a batch that is not the first. */
 export const insufficientStockForLine = defineError(
   409,
   'INSUFFICIENT_STOCK',
@@ -157,12 +157,12 @@ export const countBelowReserved = defineError(
 )
 /** `details.current` is the quantity on hand. */
 export const staleQuantity = defineError(409, 'STALE_QUANTITY', 'The quantity on hand is not the expected one.')
-/** The same for a line of a batch that is not the first. */
 export const staleQuantityForLine = defineError(
   409,
   'STALE_QUANTITY',
   'The quantity on hand, after the lines before this one, is not the expected one.',
 )
+/** The limit is `QUANTITY_MAX` of stock/level-view.ts. The text has its digits, so that a search from an answer finds it. */
 export const quantityAboveLimit = defineError(409, 'CONFLICT', 'The quantity on hand would be above 1000000000000.')
 export const reservationCommitted = defineError(409, 'CONFLICT', 'The reservation is committed.')
 export const reservationReleased = defineError(409, 'CONFLICT', 'The reservation is released.')

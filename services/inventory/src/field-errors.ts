@@ -1,11 +1,18 @@
-// What may be wrong with one value of a request, a part of the catalogue in errors.ts: the `message` of an issue, which the
-// `description` of a `VALIDATION_ERROR` repeats. The framework has further ones, for numbers, words and lists:
-// packages/endpoints/src/error-texts.ts.
+// What may be wrong with one value of a request, a part of the catalogue in errors.ts. The `description` of a `VALIDATION_ERROR`
+// is `<path>: <message>`, such as `limit: must be at most 500`.
 //
-// A search for the name of a text finds the schema or rule that chooses it. What a schema refuses, the framework throws in
-// `valuesOf` of packages/endpoints/src/binding/bind-declaration.ts, and `fromCallError` in error-body.ts puts it into the words of
-// this service. Filters are refused by `readSelection` in products/product-query.ts, attributes by `storableAttributes` in
-// products/attributes.ts, and `flatten` in controllers/products/export.ts.
+// From the path to its rule: a search for `limit:` below src finds the schema of the request that declares the field, in its
+// controller or in the noun that the controller imports. What a rule refuses that is no schema has its path in errors.ts: a search
+// for `path: 'limit'` there finds the error, and a search for its name finds the rule.
+//
+// From the message to its rule: the words without numbers and names, `must be at most`, stand here, in errors.ts, or in
+// packages/endpoints/src/error-texts.ts, which has the texts of numbers, words and lists. A search for the name of a text finds the
+// schema or rule that chooses it.
+//
+// What a schema refuses, the framework throws in `valuesOf` of packages/endpoints/src/binding/bind-declaration.ts, and
+// `fromCallError` in error-body.ts puts it into the words of this service. Filters are refused by `readSelection` in
+// products/product-query.ts, attributes by `storableAttributes` in products/attributes.ts, and `flatten` in
+// controllers/products/export.ts.
 
 import { PROBLEM_TEXTS } from '@trestle/endpoints/error-texts.ts'
 

@@ -76,7 +76,7 @@ const TOKEN_ANSWERS = {
         'An access token with the scope inventory:read or inventory:write. Needed while INVENTORY_AUTH_ENABLED is true; it is false by default',
     },
   },
-  responses: { 401: 'No good access token, where authentication is on', 403: 'The token has not the scope' },
+  responses: { 401: 'No good access token, where authentication is on', 403: 'The token lacks the scope' },
 } as const
 
 /**
@@ -105,7 +105,7 @@ async function verifyToken(authorization: string | undefined, tokens: TokenVerif
   return identity
 }
 
-/** @throws readScopeMissing for GET and HEAD, writeScopeMissing for other methods, when the token has not the scope */
+/** @throws readScopeMissing for GET and HEAD, writeScopeMissing for other methods, when the token lacks the scope */
 function requireScope(method: string, { scopes }: Identity): void {
   const isRead = method === 'GET' || method === 'HEAD'
   if (isRead && !scopes.has('inventory:read')) throw readScopeMissing()
