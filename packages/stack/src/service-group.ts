@@ -14,7 +14,8 @@ const endSteps = [
   { signal: 'SIGKILL', waitMs: 300, target: 'group' },
 ] as const
 
-const READY_TIMEOUT_MS = 60_000
+/** Two busy cores need more than a minute for the first start of three services. What cannot start ends, and is told at once. */
+const READY_TIMEOUT_MS = 180_000
 
 interface StartedService {
   readonly service: ServicePlan
