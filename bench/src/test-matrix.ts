@@ -73,7 +73,7 @@ const NOT_ON_CITUS: Readonly<Record<string, string>> = {
     'reads from a standby, which a distributed database does not use',
 }
 
-/** The same for a run that enters by the workers. */
+/** Test files of payments that a run which enters by the workers leaves out, and why. */
 const NOT_BY_WORKERS: Readonly<Record<string, string>> = {
   'services/payments/test/node-away.citus.test.ts': 'changes the address of a server for the coordinator alone',
 }

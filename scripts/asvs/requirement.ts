@@ -1,6 +1,6 @@
 /** The services that each requirement is asked of. */
 export const SERVICES = ['auth', 'payments', 'inventory'] as const
-/** One of those services. */
+/** The name of a service that requirements are asked of. */
 export type Service = (typeof SERVICES)[number]
 
 /** The answer of a service to a requirement. A requirement that is met has a tagged test. */

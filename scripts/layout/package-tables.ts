@@ -26,7 +26,7 @@ function entryOf(path: string): string | undefined {
   return entry?.startsWith(`${PUBLISHED}/`) ? undefined : entry
 }
 
-/** The same directly below a folder of a service: `services/shop/src/tills/till.ts`. */
+/** The place of a file directly below the folder of a noun, or of a folder there: `services/shop/src/tills/till.ts`. */
 function nounEntryOf(path: string): string | undefined {
   return /^services\/[^/]+\/src\/[^/]+\/[^/]+(?:\/|$)/.exec(path)?.[0]
 }

@@ -4,7 +4,7 @@ import { visitSyntax } from './syntax.ts'
 /** A call that declares a test, or a group of tests. Positions count characters from 0. */
 export interface TitledCall {
   readonly isGroup: boolean
-  /** The title. One that is no text is its source: of a template without the quotes, else an expression. */
+  /** The title. Of a template it is the source without its quotes, of another expression the source. */
   readonly title: string
   readonly form: 'text' | 'template' | 'expression'
   readonly start: number

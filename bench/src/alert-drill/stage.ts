@@ -11,7 +11,7 @@ import type { Server } from '../processes/server.ts'
 
 /** The services under load. */
 export const SERVICES = ['auth', 'payments', 'inventory'] as const
-/** One of the services under load. */
+/** The name of a service under load. */
 export type ServiceName = (typeof SERVICES)[number]
 
 /** A service that can be killed and started again in its place. */

@@ -36,7 +36,7 @@ function subjectLines(differences: readonly Difference[], unlisted: readonly Dif
   })
 }
 
-/** The same difference at many steps is one entry. */
+/** A difference that many steps have is one entry. */
 function groupLines(unlisted: readonly Difference[]): readonly string[] {
   const groups = Map.groupBy(unlisted, ({ path, theirs, ours }) => `${path}: ${shorten(theirs)} | ${shorten(ours)}`)
   return [...groups].flatMap(([, group]) => {

@@ -117,7 +117,7 @@ export function callOf(hook: HookName, keep?: string): CallStep {
   return { name: `call of ${hook}`, callOf: hook, ...(keep !== undefined && { keep }) }
 }
 
-/** The same request with one body after another, each under its name. */
+/** Sends a request with one body after another, each under its name. */
 export function bodies(
   send: string,
   named: Readonly<Record<string, Json>>,

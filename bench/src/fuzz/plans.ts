@@ -95,7 +95,7 @@ function preferWhole<Value>(whole: fc.Arbitrary<Value> | undefined, made: fc.Arb
   return whole ? fc.oneof({ weight: 2, arbitrary: whole }, { weight: 1, arbitrary: made }) : made
 }
 
-/** One of the values, or none. */
+/** Draws a header with one of its values, or no header. */
 function headersOf(headers: Lexicon): fc.Arbitrary<Plan['headers']> {
   const one = Object.entries(headers).map(([name, values]) => values.map((value): Plan['headers'] => [[name, value]]))
   return fc.oneof({ weight: 1 + 3 * one.length, arbitrary: fc.constant([]) }, ...one)

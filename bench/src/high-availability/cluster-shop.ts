@@ -5,7 +5,7 @@ export interface ClusterShop {
   /** What `payments seed` reads. */
   readonly seed: object
   readonly merchantIds: readonly string[]
-  /** Those of a member of every merchant. */
+  /** The headers of requests by a member of every merchant. */
   readonly headers: Readonly<Record<string, string>>
   /** A write of a random kind, for a merchant by its place in the list. The reference is stored with it. */
   nextWrite(merchant: number): (reference: string) => ClientRequest

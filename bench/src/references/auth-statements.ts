@@ -9,7 +9,7 @@ const PROFILE = `${COLUMNS},
   (SELECT json_agg(i ORDER BY i.created_at, i.id) FROM auth.identities i WHERE i.user_id = u.id) AS identities,
   (SELECT json_agg(f ORDER BY f.created_at, f.id) FROM auth.user_factors f WHERE f.user_id = u.id) AS factors`
 
-/** The same for a user whose identity the statement itself has inserted. */
+/** The rows that the record of a new user is made of, whose identity the statement itself has inserted. */
 const PROFILE_OF_NEW = `${COLUMNS}, (SELECT json_agg(identity) FROM identity) AS identities, NULL AS factors`
 
 /** The user who signs in: $1 the address. */

@@ -37,7 +37,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   return CONNECTION_TEXTS.test(error.message)
 }
 
-/** Whether rows are moving to other servers. The same work may succeed once they are there. */
+/** Whether rows are moving to other servers. What was refused may succeed once they have moved. */
 export function isMovingRows(error: unknown): boolean {
   return error instanceof MovingRowsError
 }

@@ -12,7 +12,7 @@ export class Foo extends Controller {                // answers /foo
   async GET() { return "Foo handler"; }
 }
 `
-/** The same module without its one type, for runtimes that run no TypeScript. */
+/** The module of the quick start without its one type, for runtimes that run no TypeScript. */
 export const quickStartInJavaScript = quickStart.replace(': { name: string }', '')
 
 /** The quick start, asked as the README asks it. @throws Error that shows both when an answer differs */

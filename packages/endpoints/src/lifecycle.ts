@@ -10,7 +10,7 @@ type LoadEvent = 'asked' | 'loaded' | 'prepared' | 'failed'
 export type WatchState = 'waiting' | 'watching' | 'reloading' | 'ended'
 type WatchEvent = 'served' | 'changed' | 'reloaded' | 'closed'
 
-/** The state after each event. An event that leaves the state as it is has no effect. */
+/** The state of the load after each event. An event that leaves the state as it is has no effect. */
 const NEXT_LOAD: Readonly<Record<LoadState, Readonly<Record<LoadEvent, LoadState>>>> = {
   new: { asked: 'loading', loaded: 'new', prepared: 'new', failed: 'new' },
   loading: { asked: 'loading', loaded: 'preparing', prepared: 'loading', failed: 'failed' },
@@ -19,7 +19,7 @@ const NEXT_LOAD: Readonly<Record<LoadState, Readonly<Record<LoadEvent, LoadState
   failed: { asked: 'failed', loaded: 'failed', prepared: 'failed', failed: 'failed' },
 }
 
-/** The same for the watch. `reloaded` is told of the newest reload only. */
+/** The state of the watch after each event. The event `reloaded` is that of the newest reload only. */
 const NEXT_WATCH: Readonly<Record<WatchState, Readonly<Record<WatchEvent, WatchState>>>> = {
   waiting: { served: 'watching', changed: 'waiting', reloaded: 'waiting', closed: 'ended' },
   watching: { served: 'watching', changed: 'reloading', reloaded: 'watching', closed: 'ended' },

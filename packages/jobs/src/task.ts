@@ -44,7 +44,10 @@ export function defineTask<Payload extends object>(name: string, options: TaskOp
   return { name, sealed: false, ...options }
 }
 
-/** The same with sealed payloads. @param read such as `(json) => MailJob.parse(json)`, by a schema of zod */
+/**
+ * Declares a kind of background work whose payloads are sealed, because they carry secrets.
+ * @param read such as `(json) => MailJob.parse(json)`, by a schema of zod
+ */
 export function defineSealedTask<Payload extends object>(
   name: string,
   read: ReadPayload<Payload>,

@@ -32,9 +32,9 @@ export const adopted = inject('adopted')
 export interface TemporaryDatabase {
   /** `postgres://…/<name>`: a database for one test file, through the pooler if there is one. */
   readonly url: string
-  /** The same database by the servers at which the service enters it: several hosts where it enters a cluster by its workers. */
+  /** The URL by which the service enters the database: it has several hosts where the service enters a cluster by its workers. */
   readonly entryUrl: string
-  /** The same database by TCP and without a pooler, for tests about the connection to the server itself. */
+  /** The URL by TCP and without a pooler, for tests about the connection to the server itself. */
   readonly directUrl: string
   readonly drop: () => Promise<void>
 }

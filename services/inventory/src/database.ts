@@ -78,7 +78,7 @@ export interface MovementTable {
   readonly reserved_after: bigint
   readonly reason: string | null
   readonly reference: string | null
-  /** The same in both rows of a transfer. */
+  /** Both rows of a transfer have one id. */
   readonly transfer_id: bigint | null
   readonly reservation_id: bigint | null
   /** `sub` of the token; null when authentication is off. */

@@ -133,7 +133,7 @@ export const redirects: Subject = {
   ],
 }
 
-/** The same with a list of globs. */
+/** Redirects that a list of globs allows or refuses. */
 export const globs: Subject = {
   name: 'globs',
   steps: [

@@ -65,7 +65,7 @@ export const refreshTokens: Subject = {
   ],
 }
 
-/** The same with an interval of 0, which is the default of the old server. */
+/** Refreshes with an interval of reuse of 0, which is the default of the old server. */
 export const noReuse: Subject = {
   name: 'no reuse interval',
   steps: [

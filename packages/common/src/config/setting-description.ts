@@ -34,7 +34,7 @@ declare module 'zod' {
 /** Merging takes more time than the rest of reading the settings. */
 const merged = new WeakMap<z.ZodType, z.GlobalMeta>()
 
-/** The metadata of a setting. Those of a wrapper, such as `optional`, win over those of the wrapped setting. */
+/** The metadata of a setting. The metadata of a wrapper, such as `optional`, replace those of the wrapped setting. */
 export function metaOf(setting: unknown): z.GlobalMeta {
   if (!(setting instanceof z.ZodType)) return {}
   const known = merged.get(setting)

@@ -107,7 +107,7 @@ export function url(...schemes: readonly string[]): z.ZodType<string, string> {
   })
 }
 
-/** One of the given words, in any case. The value is spelled as in the list. */
+/** A setting that takes one of the given words, in any case. The value is spelled as in the list. */
 export function oneOf<const Word extends string>(...words: readonly Word[]): z.ZodType<Word, string> {
   const allowed = words.join(', ')
   return parsed({ form: 'one of', allowed, problem: `must be one of ${allowed}` }, (value) =>

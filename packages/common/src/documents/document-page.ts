@@ -120,7 +120,7 @@ const MENDED: readonly (readonly [string, string, string | null])[] = [
   ['body:has(.scalar-client--open) .references-rendered', 'inert', ''],
   ['body:not(:has(.scalar-client--open)) .references-rendered[inert]', 'inert', null],
   ['[role="dialog"] > section[aria-label^="Notifications"]', 'aria-label', 'Notifications of the request'],
-  // A button is none of the words that a screen reader says by itself when they appear.
+  // With the role `alert`, a screen reader would read the button aloud when it appears. Only messages should interrupt.
   ['button[role="alert"]', 'role', null],
   // The keyboard can scroll only what takes the focus.
   ['ul.endpoints', 'tabindex', '0'],

@@ -24,7 +24,7 @@ export class HttpError extends Error {
   }
 }
 
-/** The same error with more headers. */
+/** A copy of the error, with its stack, whose answer has more headers. */
 export function withHeaders(error: HttpError, headers: Readonly<Record<string, string>>): HttpError {
   const { status, code, message, details, cause } = error
   const named = new HttpError(status, code, { message, details, cause, headers: { ...error.headers, ...headers } })

@@ -199,7 +199,7 @@ function placeOfMistake(error: Error): string {
     error instanceof SyntaxError ||
     error instanceof ReferenceError ||
     (error instanceof TypeError && error.cause === undefined && !('code' in error))
-  // Node.js writes the place of a syntax error above the message, and that of others below.
+  // Node.js writes the place of a syntax error above its message. The place of other errors is in the stack below their message.
   const [, above, below] =
     /^(?:file:\/\/)?(\/\S+:\d+)\n|^ +at (?:.* \()?file:\/\/(\/\S+:\d+):\d+/m.exec(error.stack ?? '') ?? []
   const place = above ?? (error instanceof SyntaxError ? undefined : below)

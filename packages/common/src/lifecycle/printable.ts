@@ -8,7 +8,7 @@ export function printable(text: string): string {
   return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
 }
 
-/** The same for JSON, which stays valid: such characters become `\u001b`. */
+/** Writes JSON that is safe for a terminal. It stays valid: characters that `printable` replaces become `\u001b`. */
 export function printableJson(value: object, replacer?: (name: string, member: unknown) => unknown): string {
   return JSON.stringify(value, replacer).replace(UNPRINTABLE, (character) =>
     Array.from({ length: character.length }, (_, at) => escapeUnit(character.charCodeAt(at))).join(''),

@@ -14,7 +14,7 @@ export interface PlacedTable {
   readonly column: string | undefined
   /** Tables with the same number are divided alike. */
   readonly colocation: number | undefined
-  /** Whether the table itself has rows. Those of a distributed table are elsewhere; its own are from before. */
+  /** Whether the table itself has rows. A distributed table has its rows in shards, so its own are older than its distribution. */
   readonly hasOwnRows: boolean
 }
 

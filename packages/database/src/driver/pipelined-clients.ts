@@ -68,7 +68,7 @@ export function startPipelinedClients(client: ClientOptions, options: PipelineOp
       slots = open(config)
       for (const slot of old) {
         retired.add(slot)
-        // By then the server has ended each statement, or the connection counts as dead.
+        // After `silenceMs` each statement of the connection has its answer, or the connection counts as dead.
         setTimeout(() => retired.delete(slot) && slot.close(), options.silenceMs).unref()
       }
     },

@@ -18,7 +18,7 @@ type Done = (error: Error | null, rows: Rows) => void
 interface Known {
   /** How to read the rows of the named statements that the connection has run. */
   readonly rowReaders: Map<string, ReadRow>
-  /** The same connection, but it does not ask for the columns of a statement. */
+  /** The connection, without its question for the columns of a statement. */
   readonly undescribed: pg.Connection
 }
 

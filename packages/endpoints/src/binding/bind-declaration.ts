@@ -33,7 +33,7 @@ export function bindDeclaration(spec: AcceptsSpec): Binding {
     const keywords = withoutAliases(given, aliased)
     const others = names === undefined ? [] : Object.keys(keywords).filter((name) => !names.has(name))
     const issues = unknownNames(others, names ?? new Set())
-    // Only a body can give too few or too many positionals. Those of the path were counted when it was resolved.
+    // Only a body can give too few or too many positionals. The positionals of the path were counted when it was resolved.
     if (positionals.length < required) issues.push({ path: nameOf(positionals.length), message: VALUE_TEXTS.required })
     if (positionals.length > max) issues.push({ path: nameOf(max), message: VALUE_TEXTS.unexpected })
     if (issues.length > 0) throw new ValidationError(issues)

@@ -73,7 +73,7 @@ function uuid() {
   return z.guid({ error: VALUE_TEXTS.notUuid })
 }
 
-/** One of the words. */
+/** A value that is one of the words. */
 function oneOf<const T extends readonly [string, ...string[]]>(...words: T) {
   return z.enum(words, { error: VALUE_TEXTS.notOneOf(words) })
 }

@@ -76,7 +76,7 @@ interface ParsedFunction {
 
 function parseFunction(handler: AnyFunction): ParsedFunction | undefined {
   const source = Function.prototype.toString.call(handler)
-  // The text of a method is an expression only inside a class. That of a function or an arrow function is one by itself.
+  // The text of a method is an expression only inside a class. The text of a function or an arrow function is one by itself.
   return tryParse(`(class extends Object { ${source} })`) ?? tryParse(`(${source})`)
 }
 

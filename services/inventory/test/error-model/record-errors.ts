@@ -48,7 +48,7 @@ const locationChangesOf = (
     ([operation, change]): ErrorCase => ({ operation, raise: (world) => raise(world, change) }),
   )
 
-/** The same key for another request. */
+/** An operation that is refused, because its key was used for another request. */
 const mismatched = (operation: string, url: string, make: () => object): ErrorCase => ({
   operation,
   raise: async (world) => {

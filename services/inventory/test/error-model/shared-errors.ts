@@ -87,7 +87,7 @@ function withHeaders(request: InjectOptions, headers: Readonly<Record<string, st
   return { ...request, headers: { ...request.headers, ...headers } }
 }
 
-/** The same error of every operation that meets a condition. */
+/** A case for each operation that meets a condition, all with one error. */
 function ofAll(
   applies: (operation: string) => boolean,
   raise: (world: World, request: InjectOptions, operation: string) => Promise<Answer>,
