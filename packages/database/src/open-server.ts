@@ -167,7 +167,7 @@ function connectionOptions(
     ...more,
     ...(config.role === undefined ? {} : { role: config.role }),
   }
-  const under = underSettings(settings, config.prepared)
+  const under = underSettings(settings, { hasSession: config.prepared })
   return {
     ...under,
     ...overHosts(config.url, under.Client),

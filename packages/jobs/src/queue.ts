@@ -58,7 +58,7 @@ export async function openQueue(config: QueueConfig): Promise<Queue> {
     ...{ query_timeout: ANSWER_MS },
     ...underSettings(
       { ...(config.role === undefined ? {} : { role: config.role }), statement_timeout: STATEMENT_MS },
-      config.prepared,
+      { hasSession: config.prepared },
     ),
   })
   boss.on('error', config.onError)

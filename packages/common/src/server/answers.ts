@@ -91,6 +91,9 @@ interface BrokenRequestOptions {
   readonly brokenRequestHeaders?: (headers: IncomingHttpHeaders) => Readonly<Record<string, string>>
 }
 
+/** Codes of Node.js that have a status of their own. */
+const STATUS_OF_CODE: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 }
+
 /** Answers bytes that are no HTTP request, in the envelope of the service, and closes the connection. */
 export function answerBrokenRequest(
   { vocabulary, now, brokenRequestHeaders }: BrokenRequestOptions,
@@ -102,7 +105,7 @@ export function answerBrokenRequest(
     return
   }
   const { code, message, details, headers: own, status: usual } = vocabulary.malformed(error)
-  const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : usual
+  const status = STATUS_OF_CODE[error.code ?? ''] ?? usual
   const known = new HttpError(status, code, { message, details, headers: own, cause: error })
   const body = errorText(vocabulary, vocabulary.envelope(known, undefined), status)
   const headers = {

@@ -11,7 +11,7 @@ const temporary = await createEmptyDatabase()
 afterAll(() => temporary.drop())
 
 async function connect(hasSession: boolean, settings: Readonly<Record<string, string | number>> = SETTINGS) {
-  const { Client = pg.Client, ...options } = underSettings(settings, hasSession)
+  const { Client = pg.Client, ...options } = underSettings(settings, { hasSession })
   const client = new Client({ connectionString: temporary.url, ...options })
   await client.connect()
   return client
@@ -24,9 +24,11 @@ function withoutSettings(client: pg.Client): Promise<pg.QueryResult> {
 }
 
 it('sends settings with the connection when it has a session to itself', () => {
-  expect(underSettings({ role: 'a', lock_timeout: 5 }, true)).toEqual({ options: '-c role=a -c lock_timeout=5' })
-  expect(underSettings({}, true)).toEqual({})
-  expect(underSettings({}, false)).toEqual({})
+  expect(underSettings({ role: 'a', lock_timeout: 5 }, { hasSession: true })).toEqual({
+    options: '-c role=a -c lock_timeout=5',
+  })
+  expect(underSettings({}, { hasSession: true })).toEqual({})
+  expect(underSettings({}, { hasSession: false })).toEqual({})
 })
 
 describe('behind a pooler that lends sessions', () => {

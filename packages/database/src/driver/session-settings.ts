@@ -10,13 +10,18 @@ export interface SettingsOptions {
   readonly Client?: typeof pg.Client
 }
 
+/** Where a connection gets its session. */
+interface SessionOptions {
+  /** False behind a pooler in transaction mode. */
+  readonly hasSession: boolean
+}
+
 /**
  * Brings a connection under settings. A connection that has a session to itself gets them as the defaults of the session. A
  * pooler in transaction mode lends a session for each transaction and passes no defaults on. Behind such a pooler the settings
  * are sent ahead of each transaction, in the same message, and end with the transaction.
- * @param hasSession false behind a pooler in transaction mode
  */
-export function underSettings(settings: Settings, hasSession: boolean): SettingsOptions {
+export function underSettings(settings: Settings, { hasSession }: SessionOptions): SettingsOptions {
   const entries = Object.entries(settings)
   if (entries.length === 0) return {}
   if (hasSession) return { options: entries.map(([name, value]) => `-c ${name}=${value}`).join(' ') }

@@ -83,7 +83,7 @@ describe('the restricted role', () => {
     const grants = { role: 'example_service', serviceUrl: url.href, appendOnly: [] }
     await migrateUp({ ...options, grants })
     await migrateUp({ ...options, grants })
-    const { Client = pg.Client, ...settings } = underSettings({ role: 'example_service' }, prepared)
+    const { Client = pg.Client, ...settings } = underSettings({ role: 'example_service' }, { hasSession: prepared })
     const client = new Client({ connectionString: url.href, ...settings })
     await client.connect()
     const { rows } = await client.query('SELECT current_user AS name')

@@ -20,7 +20,7 @@ export async function answerThrown(call: Call, thrown: unknown): Promise<Answer>
     // `onError` threw, or returned a value that cannot be sent. Answer with a new response.
     report(call, error)
     const afresh = { ...call, response: new ResponseState() }
-    return encodeError(afresh, toCallError(error, core.settings.exposeErrors), errorEnvelope)
+    return encodeError(afresh, toCallError(error, core.settings), errorEnvelope)
   }
 }
 
@@ -36,7 +36,7 @@ async function answerError(call: Call, thrown: unknown): Promise<Answer> {
   const value = await answerTo(call, thrown)
   if (value instanceof CallStop) return answerStop(call, value)
   if (value !== thrown && !(value instanceof Error)) return encodeCall(call, value)
-  const error = toCallError(value, core.settings.exposeErrors)
+  const error = toCallError(value, core.settings)
   return encodeError(call, error, () => errorBody(error, request, core.settings))
 }
 
