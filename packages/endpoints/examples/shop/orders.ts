@@ -34,7 +34,7 @@ export class Stock extends Controller {
 
 /** `/orders` */
 export class Orders extends Controller {
-  static override use = [signedIn, rateLimit({ limit: 10, ttl: 60 })]
+  static override use = [signedIn, rateLimit({ limit: 10, ttlSeconds: 60 })]
 
   static POST = accepts({
     keywords: z.object({ sku: z.string(), quantity: p.int({ min: 1 }).default(1) }),

@@ -18,7 +18,7 @@ class Listed extends Controller {
     headers: ['X-A'],
     expose: ['X-B', 'X-C'],
     methods: ['GET'],
-    maxAge: 60,
+    maxAgeSeconds: 60,
   }
   static override use = [
     ({ request }: { request: { method: string } }) => {

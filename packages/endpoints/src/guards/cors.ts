@@ -14,8 +14,8 @@ export interface CorsOptions {
   readonly expose?: readonly string[]
   /** Methods that are allowed. Default: those of the URL. */
   readonly methods?: readonly string[]
-  /** How long a browser may cache the answer to a preflight, in seconds. */
-  readonly maxAge?: number
+  /** How long a browser may cache the answer to a preflight. */
+  readonly maxAgeSeconds?: number
 }
 
 /** What an application says to browsers about requests from pages of other origins (Fetch Standard, CORS protocol). */
@@ -47,7 +47,7 @@ export function corsPolicy(options: boolean | CorsOptions | undefined): CorsPoli
     headers,
     expose = [],
     methods,
-    maxAge: maxAgeSeconds = MAX_AGE_SECONDS,
+    maxAgeSeconds = MAX_AGE_SECONDS,
   } = options === true ? {} : options
   if (credentials && (origins === undefined || origins.includes('*'))) {
     throw new Error('CORS with credentials needs a list of origins')

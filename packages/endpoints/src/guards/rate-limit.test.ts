@@ -6,7 +6,7 @@ describe('rate limits', () => {
   let time = 1_000
   class Limited extends Controller {
     static override use = [
-      rateLimit({ limit: 2, ttl: 10, key: ({ request }) => request.header('x-key') ?? '', now: () => time }),
+      rateLimit({ limit: 2, ttlSeconds: 10, key: ({ request }) => request.header('x-key') ?? '', now: () => time }),
     ]
     GET() {
       return 'in'
@@ -54,7 +54,7 @@ describe('rate limits', () => {
       return store.hit(name, ...more)
     }
     class Counted extends Controller {
-      static override use = [rateLimit({ limit: 1, ttl: 1, store: { hit } })]
+      static override use = [rateLimit({ limit: 1, ttlSeconds: 1, store: { hit } })]
       GET() {}
     }
     const app = new Application({ modules: { index: { Counted } }, trustProxy: 1 })
@@ -71,12 +71,13 @@ describe('rate limits', () => {
     await close()
   })
 
-  it.each([[{ limit: Number.NaN, ttl: 1 }], [{ limit: 1, ttl: Number.NaN }], [{ limit: -1, ttl: 1 }]])(
-    'refuses %j, which would limit nothing',
-    (options) => {
-      expect(() => rateLimit(options)).toThrow('must be a number')
-    },
-  )
+  it.each([
+    [{ limit: Number.NaN, ttlSeconds: 1 }],
+    [{ limit: 1, ttlSeconds: Number.NaN }],
+    [{ limit: -1, ttlSeconds: 1 }],
+  ])('refuses %j, which would limit nothing', (options) => {
+    expect(() => rateLimit(options)).toThrow('must be a number')
+  })
 
   it('forget the key that was not seen for the longest time', async () => {
     const store = memoryStore(2)

@@ -21,8 +21,8 @@ export interface RateLimitStore {
 export interface RateLimitOptions {
   /** Hits that a window allows. */
   readonly limit: number
-  /** How long a window lasts, in seconds. */
-  readonly ttl: number
+  /** How long a window lasts. */
+  readonly ttlSeconds: number
   /** The name of the client. Default: its address, of IPv6 its network of 64 bits. An empty key is not limited. */
   readonly key?: (context: GuardContext) => string
   readonly store?: RateLimitStore
@@ -60,13 +60,13 @@ export function memoryStore(keysMax = KEYS_MAX): RateLimitStore {
 export function rateLimit(options: RateLimitOptions): Guard {
   const {
     limit,
-    ttl: ttlSeconds,
+    ttlSeconds,
     key = ({ request }) => networkOf(request.ip),
     store = memoryStore(),
     now = systemClock,
   } = options
   checkLimit('limit', limit)
-  checkLimit('ttl', ttlSeconds, 1)
+  checkLimit('ttlSeconds', ttlSeconds, 1)
   let warned = false
   const guard = async (context: GuardContext): Promise<void> => {
     const name = key(context)

@@ -50,7 +50,7 @@ class Products extends Controller {
     return []
   }
 
-  static POST = accepts({ keywords: Product, status: 201, use: [rateLimit({ limit: 1, ttl: 1 })] })
+  static POST = accepts({ keywords: Product, status: 201, use: [rateLimit({ limit: 1, ttlSeconds: 1 })] })
   POST() {}
 
   static PUT_file = accepts({ keywords: z.object({ file: z.file(), note: z.string().optional() }) })
