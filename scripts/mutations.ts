@@ -73,6 +73,13 @@ export const mutations: readonly Mutation[] = [
     test: 'services/payments/src/disputes/dispute-repository.test.ts',
   },
   {
+    breaks: 'a hint counts in its own session of the checkout alone',
+    file: 'services/payments/src/checkout/hint.ts',
+    text: 'hint.sessionId === sessionId',
+    replacement: "hint.sessionId !== ''",
+    test: 'services/payments/src/checkout/hint.test.ts',
+  },
+  {
     breaks: 'halves are rounded to the even neighbour',
     file: 'migrations/payments/functions/round_half_even.sql',
     text: 'WHEN 0 THEN mod(div(n, d), 2)',
