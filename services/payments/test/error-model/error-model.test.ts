@@ -15,6 +15,7 @@ import { buildOpenApi } from '../../src/openapi.ts'
 import { createRateLimits } from '../../src/rate-limits/rate-limits.ts'
 import { CHECKOUT_CORS, refusalHeaders, temporaryHeaders } from '../headers.ts'
 import { operatorHeaders, testOperators } from '../operators.ts'
+import { pageText } from '../page-text.ts'
 import { UNLIMITED } from '../payments-app.ts'
 import { createStubAcquirer } from '../stub-acquirer.ts'
 import {
@@ -26,7 +27,15 @@ import {
   operatorEndpoints,
   type Wrong,
 } from './endpoints.ts'
-import { type OpenEndpoint, type OpenRefusal, openEndpoints, POS_HOST, VAULT_HOST } from './open-endpoints.ts'
+import {
+  type OpenEndpoint,
+  type OpenRefusal,
+  openEndpoints,
+  type PageAnswer,
+  POS_HOST,
+  TROUBLE,
+  VAULT_HOST,
+} from './open-endpoints.ts'
 import { ruleCases } from './rule-cases.ts'
 import {
   buildBroken,
@@ -326,16 +335,16 @@ async function sendRefused({ name, request }: OpenEndpoint, { changes = {}, by }
   return app.inject(asked)
 }
 
-function expectPage({ statusCode, headers, body }: LightMyRequestResponse, status: number): void {
+function expectPage({ statusCode, headers, body }: LightMyRequestResponse, status: number, { page }: PageAnswer): void {
   expect([statusCode, headers['content-type']]).toEqual([status, 'text/html; charset=utf-8'])
-  expect(body).toMatch(/^<!doctype html>/)
+  expect([body.slice(0, 15), pageText(body)]).toEqual(['<!doctype html>', page])
   expect(headers['cache-control']).toBe('no-store')
 }
 
 describe.each(openEndpoints)('the errors of $name, which asks nobody who calls', (endpoint) => {
   it.each(endpoint.refusals)('$status: refuses $title', async (refusal) => {
     const response = await sendRefused(endpoint, refusal)
-    if (refusal.answer === 'page') expectPage(response, refusal.status)
+    if ('page' in refusal.answer) expectPage(response, refusal.status, refusal.answer)
     else if (typeof refusal.answer === 'function') expectError(response, refusal.answer)
     else expectFields(response, refusal.answer)
   })
@@ -346,8 +355,8 @@ describe.each(openEndpoints)('the errors of $name, which asks nobody who calls',
   ] as const)('%i: tells nothing of what has failed', async (status, fault, error) => {
     const response = await faulty.get(fault)?.inject(endpoint.request)
     if (!response) throw new Error('no service has this fault')
-    if (endpoint.onFault === 'page') expectPage(response, status)
-    else expectError(response, error)
+    if (endpoint.onFault === 'json') expectError(response, error)
+    else expectPage(response, status, endpoint.onFault)
   })
 })
 
@@ -407,7 +416,7 @@ it('414: refuses a long URL at every operation as documented, at the root of eac
     for (const host of hosts) {
       const response = await send({ method, url: `${url}?a=${'a'.repeat(8_192)}`, headers: { host } })
       const isPage = response.headers['content-type'] === 'text/html; charset=utf-8'
-      if (isPage) expectPage(response, 414)
+      if (isPage) expectPage(response, 414, TROUBLE)
       else expectError(response, errors.uriTooLong)
       expect([name, types]).toEqual([name, expect.arrayContaining([isPage ? 'text/html' : 'application/json'])])
       expect(Object.keys(response.headers)).toEqual(expect.arrayContaining(required))

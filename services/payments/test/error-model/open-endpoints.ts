@@ -17,21 +17,48 @@ export interface OpenEndpoint {
   readonly name: string
   /** A request that gets past all checks in front of the endpoint. */
   readonly request: InjectOptions
-  /** What it answers when something fails. */
-  readonly onFault: 'page' | 'json'
+  /** What it answers when something fails: the error as JSON, or a page with this text. */
+  readonly onFault: PageAnswer | 'json'
   readonly refusals: readonly OpenRefusal[]
+}
+
+/** An answer that is a page. */
+export interface PageAnswer {
+  /** All that its reader sees. */
+  readonly page: string
 }
 
 /** A request that an open endpoint refuses. */
 export interface OpenRefusal {
   readonly status: number
   readonly title: string
-  /** The whole answer where it is JSON. */
-  readonly answer: 'page' | ErrorFactory | readonly Wrong[]
+  /** The whole answer: an error of the catalogue, wrong fields, or a page. */
+  readonly answer: PageAnswer | ErrorFactory | readonly Wrong[]
   /** What the request has in place of a good one. */
   readonly changes?: InjectOptions | ((world: World) => Promise<InjectOptions>)
   /** The service that refuses it: one with limits, one whose database is locked, one that requires TLS. */
   readonly by?: 'limited' | 'locked' | 'strict'
+}
+
+/** The page of an error that a customer cannot mend. */
+export const TROUBLE: PageAnswer = {
+  page: 'Something went wrong Please wait a moment and reload this page. You will not be charged twice.',
+}
+const NO_LINK: PageAnswer = {
+  page: 'This payment link does not work The link does not say whom to pay. Nothing was charged. Please ask the shop for a new link.',
+}
+const NO_MERCHANT: PageAnswer = {
+  page: 'This payment link does not work No shop is known by this link. Nothing was charged. Please ask the shop for a new link.',
+}
+const NO_INVITATION: PageAnswer = {
+  page: 'There is no such invitation It may have been withdrawn, or the link is incomplete. Ask whoever invited you for a new one.',
+}
+const NO_STATE: PageAnswer = {
+  page: 'This payment is not known here Its link is incomplete or too old. Go back to the shop and begin again.',
+}
+/** The answer to a link or a receipt that came without TLS. */
+const INSECURE: PageAnswer = {
+  page: 'This payment link does not work The page was opened without a secure connection (https). Nothing was charged. Please ask the shop for a new link.',
 }
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -71,16 +98,16 @@ const strict = (answer: OpenRefusal['answer']): OpenRefusal => ({
 const unknownKey = (request: InjectOptions = {}): OpenRefusal => ({
   status: 404,
   title: 'the link of an unknown merchant',
-  answer: 'page',
+  answer: NO_MERCHANT,
   changes: request,
 })
 const expired: OpenRefusal = {
   status: 410,
   title: 'an expired invitation',
-  answer: 'page',
+  answer: { page: 'This invitation has expired Ask whoever invited you for a new one.' },
   changes: async (world) => ({ url: `/invitations/${await makeExpiredInvitation(world)}` }),
 }
-const unknownState: OpenRefusal = { status: 400, title: 'a state that is not ours', answer: 'page' }
+const unknownState: OpenRefusal = { status: 400, title: 'a state that is not ours', answer: NO_STATE }
 
 /** Invites a user to a new merchant, and lets the invitation expire. @returns its token */
 async function makeExpiredInvitation({ make, payments, owner }: World): Promise<string> {
@@ -114,7 +141,11 @@ export const openEndpoints: readonly OpenEndpoint[] = [
     name: 'GET /invitations/{token}',
     request: { url: '/invitations/none' },
     onFault: 'json',
-    refusals: [{ status: 404, title: 'an unknown invitation', answer: 'page' }, expired, limited(errors.rateLimited)],
+    refusals: [
+      { status: 404, title: 'an unknown invitation', answer: NO_INVITATION },
+      expired,
+      limited(errors.rateLimited),
+    ],
   },
   {
     name: 'POST /invitations/{token}',
@@ -127,7 +158,7 @@ export const openEndpoints: readonly OpenEndpoint[] = [
         answer: [['body', 'is not valid JSON', 'FORMAT']],
         changes: { headers: { 'content-type': 'application/json' }, payload: '{' },
       },
-      { status: 404, title: 'an unknown invitation', answer: 'page' },
+      { status: 404, title: 'an unknown invitation', answer: NO_INVITATION },
       locked(errors.conflict),
       expired,
       tooLarge(errors.payloadTooLarge),
@@ -182,9 +213,9 @@ export const openEndpoints: readonly OpenEndpoint[] = [
   {
     name: 'GET /',
     request: { url: `/?${LINK}`, headers: { host: POS_HOST } },
-    onFault: 'page',
+    onFault: TROUBLE,
     refusals: [
-      { status: 400, title: 'an address without a link', answer: 'page', changes: { url: '/' } },
+      { status: 400, title: 'an address without a link', answer: NO_LINK, changes: { url: '/' } },
       unknownKey(),
     ],
   },
@@ -197,34 +228,34 @@ export const openEndpoints: readonly OpenEndpoint[] = [
   {
     name: 'GET /pos',
     request: { url: `/pos?${LINK}` },
-    onFault: 'page',
+    onFault: TROUBLE,
     refusals: [
-      { status: 400, title: 'an address without a link', answer: 'page', changes: { url: '/pos' } },
+      { status: 400, title: 'an address without a link', answer: NO_LINK, changes: { url: '/pos' } },
       unknownKey(),
     ],
   },
   {
     name: 'POST /pos',
     request: toPost('/pos', `link=${encodeURIComponent(LINK)}`),
-    onFault: 'page',
+    onFault: TROUBLE,
     refusals: [
-      { status: 400, title: 'a form without a link', answer: 'page', changes: { payload: 'amount=5' } },
+      { status: 400, title: 'a form without a link', answer: TROUBLE, changes: { payload: 'amount=5' } },
       unknownKey(),
-      tooLarge('page'),
-      unreadable('page'),
+      tooLarge(TROUBLE),
+      unreadable(TROUBLE),
     ],
   },
   {
     name: 'POST /pos/pay',
     request: toPost('/pos/pay', `link=${encodeURIComponent(LINK)}&page=${'x'.repeat(22)}`),
-    onFault: 'page',
+    onFault: TROUBLE,
     refusals: [
-      { status: 400, title: 'a form without a link', answer: 'page', changes: { payload: 'number=4' } },
+      { status: 400, title: 'a form without a link', answer: TROUBLE, changes: { payload: 'number=4' } },
       unknownKey(),
-      locked('page'),
-      tooLarge('page'),
-      unreadable('page'),
-      limited('page'),
+      locked(TROUBLE),
+      tooLarge(TROUBLE),
+      unreadable(TROUBLE),
+      limited(TROUBLE),
     ],
   },
   ...['/pos/pay', '/pos/pay/{pageId}'].map((path): OpenEndpoint => {
@@ -232,20 +263,29 @@ export const openEndpoints: readonly OpenEndpoint[] = [
     const withoutLink: OpenRefusal = {
       status: 400,
       title: 'an address without a link',
-      answer: 'page',
+      answer: NO_LINK,
       changes: { url },
     }
     return {
       name: `GET ${path}`,
       request: { url: `${url}?${LINK}` },
-      onFault: 'page',
-      refusals: [withoutLink, unknownKey(), locked('page'), limited('page')],
+      onFault: TROUBLE,
+      refusals: [withoutLink, unknownKey(), locked(TROUBLE), limited(TROUBLE)],
     }
   }),
   {
     name: 'GET /pos/receipt',
     request: { url: '/pos/receipt' },
-    onFault: 'page',
-    refusals: [strict('page'), { status: 404, title: 'an address that is not ours', answer: 'page' }],
+    onFault: TROUBLE,
+    refusals: [
+      strict(INSECURE),
+      {
+        status: 404,
+        title: 'an address that is not ours',
+        answer: {
+          page: 'Something went wrong This receipt cannot be shown. If you have paid, your payment stands, and the shop can confirm it.',
+        },
+      },
+    ],
   },
 ]
