@@ -8,9 +8,10 @@ import { answerCreated } from '../../plugins/answers.ts'
 import type { Routes } from '../../plugins/request-input.ts'
 import { ListQuery, pathId, text } from '../../requests/fields.ts'
 import { createWebhook } from '../../use-cases/create-webhook.ts'
+import { deleteWebhook } from '../../use-cases/delete-webhook.ts'
 import { EVENT_TYPES, isEventType } from '../../webhooks/event.ts'
 import { isWebhookUrl, WEBHOOK_URL_PATTERN } from '../../webhooks/webhook.ts'
-import { callDeleteWebhook, listWebhooks } from '../../webhooks/webhook-repository.ts'
+import { listWebhooks } from '../../webhooks/webhook-repository.ts'
 import {
   SIGNATURE,
   viewWebhook,
@@ -94,8 +95,7 @@ export const merchantWebhooksRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, asked, params: { merchantId, webhookId } }, reply) => {
-      const input = { caller, merchantId, webhookId: asked.verdict === 'refused' ? null : webhookId }
-      requireAccess(caller, await callDeleteWebhook(app.deps.lanes, input), asked)
+      await deleteWebhook(app.deps, { caller, merchantId, webhookId, asked })
       return reply.code(204).send()
     },
   )
