@@ -5,6 +5,10 @@ import { processingError, processingErrorOf, statusCodeOf } from './transactions
 
 // The catalogue of all errors that a client can see, with field-errors.ts for what is wrong with a field, and
 // transactions/processing-errors.json for refused cards. That file also lists the status codes of each refusal.
+//
+// A search for the text of an answer finds its line here or in field-errors.ts, and a search for the name on that line finds where
+// the error is thrown. The reference gives some codes to several errors, because clients act alike on all of them. The text and
+// the headers distinguish these errors, so each has a line of its own, with the reason above it.
 
 /** Every error names its code in a header too, where official clients read it (reference: Headers of answers). */
 function declare(status: number, code: string, message: string, headers: Record<string, string> = {}): ErrorFactory {
@@ -65,9 +69,12 @@ export const registrationInvited = declare(
 export const notFound = declare(404, 'NOT_FOUND', 'There is no such resource')
 export const endpointNotFound = declare(404, 'ENDPOINT_NOT_FOUND', 'There is no such endpoint')
 export const requestTimeout = declare(408, 'REQUEST_TIMEOUT', 'The body took too long to arrive')
+/** `CONFLICT` with Retry-After: the same request may succeed later. `refuseRunning` and a lock that is not had in time raise it. */
 export const conflict = declare(409, 'CONFLICT', 'The object is being changed by another request', RETRY)
-/** Has no Retry-After: the outcome of a dispute is final. */
-export const disputeClosed = declare(409, 'CONFLICT', 'The dispute was closed the other way')
+/** `CONFLICT` without Retry-After: the outcome of a dispute is final, so the client must not send the request again. */
+export const disputeAlreadyWon = declare(409, 'CONFLICT', 'The dispute is already won')
+/** `CONFLICT` without Retry-After, as for a dispute that is already won. */
+export const disputeAlreadyLost = declare(409, 'CONFLICT', 'The dispute is already lost')
 export const payloadTooLarge = declare(413, 'PAYLOAD_TOO_LARGE', 'The body is too large')
 export const uriTooLong = declare(414, 'URI_TOO_LONG', 'The URL is longer than 8 KiB')
 export const unsupportedMediaType = declare(415, 'UNSUPPORTED_MEDIA_TYPE', 'The body must be JSON or a form, in UTF-8')
@@ -75,8 +82,12 @@ export const rateLimited = declare(429, 'RATE_LIMITED', 'Too many requests')
 export const internalError = declare(500, 'INTERNAL_ERROR', 'Something went wrong on our side')
 /** A row was changed past the service. The operator follows docs/runbooks/changed-rows.md. */
 export const recordChanged = declare(500, 'RECORD_CHANGED', 'Data of this merchant must be looked at by the operator')
+/** `SERVICE_UNAVAILABLE` of any request: something that the service needs does not answer. */
 export const serviceUnavailable = declare(503, 'SERVICE_UNAVAILABLE', 'The service cannot answer now', RETRY)
-/** Answers `GET /ready`, and names what is missing. */
+/**
+ * Answers `GET /ready`, and names what is missing. `SERVICE_UNAVAILABLE` like any request of such a process: a balancer and a client
+ * treat the process alike.
+ */
 export const notReady = declareTemplate(
   [503, 'SERVICE_UNAVAILABLE'],
   (missing: Missing) => ('state' in missing ? `the process is ${missing.state}` : `${missing.check} does not answer`),
@@ -93,6 +104,7 @@ export const versionUnsupported = declare(400, 'VERSION_UNSUPPORTED', 'Accept-Ve
 export const bodyInvalid = declare(400, 'BODY_INVALID', 'The body must be JSON, sent as application/json')
 export const tokenInvalid = declare(400, 'TOKEN_INVALID', 'The token is unknown, too old or spent')
 export const tokenTypeUnexpected = declare(400, 'TOKEN_TYPE_UNEXPECTED', 'The token stands for another kind of value')
+// TEST_MODE_MIXED is one mistake, a test order at a live merchant or the reverse, and each text says what to mend.
 export const testMissing = declare(400, 'TEST_MODE_MIXED', 'test is required for a test merchant')
 export const testUnexpected = declare(400, 'TEST_MODE_MIXED', 'test is not for a live merchant')
 export const integrationKeyUnknown = declare(400, 'PAYMENT_INTEGRATION_KEY_UNKNOWN', 'No merchant has this key')
@@ -103,7 +115,7 @@ export const challengeUnavailable = declare(
   'This step does not apply to the order; begin again at /payments',
 )
 
-// Wrong members of an order (reference: Checkout errors).
+// Wrong members of an order (reference: Checkout errors). All have REQUEST_INVALID, the code of every 400 over what a body says.
 export const orderKeyMalformed = declare(400, 'REQUEST_INVALID', 'Idempotency-Key is not valid')
 export const orderKeyUsed = declare(400, 'REQUEST_INVALID', 'Idempotency-Key was used with another body')
 export const returnUrlElsewhere = declare(
@@ -243,6 +255,7 @@ const INSECURE = 21
 
 /** 400 for card data that came without TLS (reference: Order of checks at the checkout). */
 export function cardDataInsecure(): HttpError {
+  // REQUEST_INVALID as for wrong members of an order. The member `error` distinguishes it.
   const error = processingError(INSECURE)
   return declare(400, 'REQUEST_INVALID', error.message)({ details: { error } })
 }

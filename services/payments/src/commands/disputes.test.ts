@@ -69,7 +69,7 @@ describe('payments disputes', () => {
       })
     await expect(run('disputes', 'won', opened.id)).rejects.toHaveProperty(
       'message',
-      `dispute ${opened.id} was closed the other way`,
+      `dispute ${opened.id} is already lost`,
     )
     const rest = await readJson(z.looseObject({ id: z.string() }), 'disputes', 'open', transactionId)
     expect(rest).toEqual({ amount: 700, id: anyId, transactionId, currency: 'EUR', status: 'open', due: anyTime })

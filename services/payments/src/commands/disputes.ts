@@ -64,7 +64,7 @@ async function close({ database }: OperatorDeps, disputeId: string, outcome: 'wo
     case undefined:
       throw new Error(`there is no dispute ${disputeId}`)
     case 'conflict':
-      throw new Error(`dispute ${disputeId} was closed the other way`)
+      throw new Error(`dispute ${disputeId} is already ${outcome === 'won' ? 'lost' : 'won'}`)
     case 'trail-full':
       throw new Error('the trail of the transaction is full')
     case 'closed':

@@ -1,7 +1,7 @@
 import { renderServicePage, wantsPage } from '@trestle/common/documents/front-page.ts'
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { checkoutErrors, errorVocabulary, pageAnswers, pageOrErrorAnswers } from '../error-body.ts'
-import { type Routes, requireValues } from '../plugins/request-input.ts'
+import { checkoutErrors, pageAnswers, pageOrErrorAnswers } from '../error-body.ts'
+import { type Routes, requireEndpoint, requireValues } from '../plugins/request-input.ts'
 import { refuseInsecure } from '../plugins/secure-transport.ts'
 import { tokenizeCard } from '../use-cases/tokenize-card.ts'
 import { VAULT_BODY_BYTES_MAX, VaultBody, VaultToken } from '../vault/card-token.ts'
@@ -58,7 +58,7 @@ export const homeRoutes: FastifyPluginAsync<HomeOptions> = async (app, { linkHos
     const isLink = linkHost !== undefined && request.url.includes('?')
     if (!isLink) reply.header('vary', 'accept')
     if (asksForFrontPage(request) && !isLink) return reply.headers(frontPage.headers).send(frontPage.html)
-    if (linkHost === undefined) throw errorVocabulary.notFound()
+    requireEndpoint(linkHost)
     return showLink(request, reply)
   })
 }

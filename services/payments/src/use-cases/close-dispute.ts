@@ -4,7 +4,7 @@ import { type Caller, callerColumns } from '../access/caller.ts'
 import { requireOutcome } from '../access/require-access.ts'
 import type { Dispute } from '../disputes/dispute.ts'
 import { callCloseDispute } from '../disputes/dispute-repository.ts'
-import { disputeClosed } from '../errors.ts'
+import { disputeAlreadyLost, disputeAlreadyWon } from '../errors.ts'
 import { refuseEntry } from '../transactions/refuse-entry.ts'
 
 /** The outcome of a dispute. */
@@ -17,21 +17,22 @@ export interface CloseDisputeInput {
 /**
  * Closes a dispute of a test merchant, as the acquirer would (reference: Disputes). The same outcome again changes nothing.
  * @returns the dispute, and whether an earlier request with the Idempotency-Key closed it
- * @throws disputeClosed when the dispute has the other outcome, and what `requireOutcome` and `refuseEntry` throw
+ * @throws disputeAlreadyWon and disputeAlreadyLost when the dispute has the other outcome, and what `requireOutcome` and
+ * `refuseEntry` throw
  */
 export async function closeDispute(
   { lanes }: { readonly lanes: Lanes },
   { caller, disputeId, asked }: CloseDisputeInput,
 ): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
-  const outcome = valuesOrNull(asked)?.outcome ?? null
-  const closed = await callCloseDispute(lanes, { ...callerColumns(caller), disputeId, outcome })
-  const { outcome: end, replayed } = requireOutcome(caller, closed, asked)
-  switch (end.verdict) {
+  const wanted = valuesOrNull(asked)?.outcome ?? null
+  const closed = await callCloseDispute(lanes, { ...callerColumns(caller), disputeId, outcome: wanted })
+  const { outcome, replayed } = requireOutcome(caller, closed, asked)
+  switch (outcome.verdict) {
     case 'conflict':
-      throw disputeClosed()
+      throw wanted === 'won' ? disputeAlreadyLost() : disputeAlreadyWon()
     case 'trail-full':
-      return refuseEntry({ reason: end.verdict }, 'dispute')
+      return refuseEntry({ reason: outcome.verdict }, 'dispute')
     case 'closed':
-      return { dispute: end.dispute, replayed }
+      return { dispute: outcome.dispute, replayed }
   }
 }

@@ -88,10 +88,19 @@ async function setTrail({ payments }: World, id: string, length: number): Promis
   await payments.database.db.updateTable('transactions').set({ trail_length: length }).where('id', '=', id).execute()
 }
 
+/** Closes a dispute by one outcome and then by the other. @returns the answer to the second */
+async function closeTwice(world: World, [first, second]: readonly [string, string]): ReturnType<typeof call> {
+  const transaction = await payment(world)
+  await call(world, 'POST', `/transactions/${transaction}/captures`, { amount: 300 })
+  const { body } = await call(world, 'POST', `/test/transactions/${transaction}/disputes`, {})
+  const url = `/test/disputes/${body.dispute.id}/outcomes`
+  await call(world, 'POST', url, { outcome: first })
+  return call(world, 'POST', url, { outcome: second })
+}
+
 const merchantUrl = ({ merchant }: World) => `/merchants/${merchant.id}`
 /** An order that pays by card, as a shop sends it. */
 const Order = z.looseObject({ card: z.looseObject({ number: z.looseObject({}) }) })
-const CONFLICT_TEXT = 'The dispute was closed the other way'
 const NO_SOURCE = 'must be of a successful payment of this merchant'
 const INSECURE = {
   code: 21,
@@ -103,18 +112,18 @@ const INSECURE = {
 
 /** The ways to each error of a rule, by its name in `errors.ts`. */
 export const ruleCases: Readonly<Record<string, readonly RuleCase[]>> = {
-  disputeClosed: [
+  disputeAlreadyLost: [
     {
       status: 409,
-      body: { code: 'CONFLICT', message: CONFLICT_TEXT },
-      raise: async (world) => {
-        const transaction = await payment(world)
-        await call(world, 'POST', `/transactions/${transaction}/captures`, { amount: 300 })
-        const { body } = await call(world, 'POST', `/test/transactions/${transaction}/disputes`, {})
-        const url = `/test/disputes/${body.dispute.id}/outcomes`
-        await call(world, 'POST', url, { outcome: 'won' })
-        return call(world, 'POST', url, { outcome: 'lost' })
-      },
+      body: { code: 'CONFLICT', message: 'The dispute is already lost' },
+      raise: (world) => closeTwice(world, ['lost', 'won']),
+    },
+  ],
+  disputeAlreadyWon: [
+    {
+      status: 409,
+      body: { code: 'CONFLICT', message: 'The dispute is already won' },
+      raise: (world) => closeTwice(world, ['won', 'lost']),
     },
   ],
   endpointNotFound: [

@@ -148,7 +148,7 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
     const other = await requests.close(id, 'won')
     expect([other.statusCode, other.json()]).toEqual([
       409,
-      { code: 'CONFLICT', message: 'The dispute was closed the other way' },
+      { code: 'CONFLICT', message: 'The dispute is already lost' },
     ])
     expect(other.headers['retry-after']).toBeUndefined()
     expect(await requests.amounts(transactionId)).toEqual({
