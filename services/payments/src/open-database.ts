@@ -140,9 +140,9 @@ export function createProcessReadiness(
 
 /** Whether the coordinator answers soon. A machine that is gone refuses nothing. */
 function answers({ checks }: Pick<Database<PaymentsTables>, 'checks'>): Promise<boolean> {
-  const asked = sql`SELECT 1`.execute(checks).then(
+  const query = sql`SELECT 1`.execute(checks).then(
     () => true,
     (error: unknown) => !isDatabaseUnavailable(error),
   )
-  return Promise.race([asked, pause(COORDINATOR_MS, false, { ref: false })])
+  return Promise.race([query, pause(COORDINATOR_MS, false, { ref: false })])
 }

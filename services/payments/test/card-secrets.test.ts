@@ -48,13 +48,13 @@ it('stores and logs no card number in clear when a charge is approved, declined 
       headers: { ...app.headers, 'idempotency-key': key },
       payload: { transactionId, currency: 'EUR', amount: 5, custom: { a: 1 } },
     })
-  const asked = Promise.withResolvers<string>()
+  const arrival = Promise.withResolvers<string>()
   north.answers.authorize = async ({ card }) => {
-    asked.resolve(card.number())
+    arrival.resolve(card.number())
     return { verdict: 'approved', ref: 'r', networkRef: null }
   }
   const answers = [await charge('approved')]
-  expect(await asked.promise).toBe(NUMBER)
+  expect(await arrival.promise).toBe(NUMBER)
   north.answers.authorize = async () => ({ verdict: 'declined', statusCode: 'PAYMENT_CARD_LOST' })
   answers.push(await charge('declined'))
   north.answers.authorize = ({ card }) => Promise.reject(new Error(`no route to the issuer of ${card.number()}`))

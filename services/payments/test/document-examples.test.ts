@@ -92,9 +92,9 @@ async function payByCard(key: string) {
   })
   await show('createPayment', 'first', send('/payments'), 200)
   await show('takeChallenge', 'card-lookup', send('/payments/challenges/card-lookup'), 200)
-  const asked = await walk(browser, order, { until: 'tds-fingerprint' })
-  await browser.send('/payments', { ...order, hints: asked.hints })
-  await show('takeChallengeAnotherWay', 'poll', send('/payments/challenges/tds-challenge/poll', asked.hints), 200)
+  const progress = await walk(browser, order, { until: 'tds-fingerprint' })
+  await browser.send('/payments', { ...order, hints: progress.hints })
+  await show('takeChallengeAnotherWay', 'poll', send('/payments/challenges/tds-challenge/poll', progress.hints), 200)
   const { hints } = await walk(browser, order)
   const { transactionId } = await show('createPayment', 'last', send('/payments', hints))
   return transactionId
@@ -174,8 +174,8 @@ async function openPages(key: string) {
   const looked = await walk(browser, order, { until: 'card-lookup' })
   const frame = await stateAt('/payments/challenges/device-fingerprint', looked.hints)
   await showForm('takeFingerprint', '/acs/fingerprint', { state: frame })
-  const asked = await walk(browser, order, { until: 'tds-fingerprint' })
-  const bank = await stateAt('/payments/challenges/tds-challenge', asked.hints)
+  const progress = await walk(browser, order, { until: 'tds-fingerprint' })
+  const bank = await stateAt('/payments/challenges/tds-challenge', progress.hints)
   await showForm('decideAtBank', '/acs/challenge', { state: bank, decision: 'approve' })
   const link = `key=${key}&test=1&currency=EUR`
   await showForm('enterAmount', '/pos', { link, amount: '12,50' }, 303)

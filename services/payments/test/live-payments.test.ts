@@ -32,7 +32,7 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   Object.assign(north.answers, createStubAcquirer().answers)
-  for (const list of Object.values(north.asked)) list.length = 0
+  for (const list of Object.values(north.received)) list.length = 0
   merchant = await createTestMerchant(payments, app, { currency: 'EUR' })
   await change({ acquirer: 'north' })
 })
@@ -55,9 +55,13 @@ it('201: asks the acquirer once, with the security code, and charges later with 
   north.answers.authorize = async () => ({ verdict: 'approved', ref: 'n-1', networkRef: 'network-1' })
   const paid = await walk(browser, await order({ plan: [PLAN], text: 'Order 7' }))
   expect([paid.status, paid.types]).toEqual([201, ['fetch']])
-  const [asked] = north.asked.authorizations
-  expect([north.asked.authorizations.length, asked?.card.number(), asked?.card.code?.()]).toEqual([1, NUMBER, '111'])
-  expect(asked).toEqual(
+  const [authorization] = north.received.authorizations
+  expect([north.received.authorizations.length, authorization?.card.number(), authorization?.card.code?.()]).toEqual([
+    1,
+    NUMBER,
+    '111',
+  ])
+  expect(authorization).toEqual(
     askedAuthorization({
       merchantId: merchant.id,
       money: { currency: 'EUR', amount: 1_000 },
@@ -91,7 +95,7 @@ it('201: asks the acquirer once, with the security code, and charges later with 
     headers: app.headers,
     payload: { transactionId: transaction.id, currency: 'EUR', amount: 5 },
   })
-  expect(north.asked.authorizations[1]).toEqual(
+  expect(north.received.authorizations[1]).toEqual(
     askedAuthorization({
       merchantId: merchant.id,
       money: { currency: 'EUR', amount: 5 },
@@ -112,7 +116,7 @@ it.each([
 ])('400: refuses %s with %s before the acquirer is asked', async (number, code, details) => {
   const { status, body } = await walk(secure('192.0.2.4'), await order({ number }))
   expect([status, body]).toEqual(refusedCard(code, details))
-  expect(north.asked.authorizations).toHaveLength(0)
+  expect(north.received.authorizations).toHaveLength(0)
 })
 
 // ASVS 16.5.3
@@ -135,7 +139,7 @@ it('400: refuses for a merchant that demands 3-D Secure, which live cards cannot
   await change({ tds_mode: 'full' })
   const { status, body } = await walk(secure('192.0.2.3'), await order())
   expect([status, body]).toEqual(refusedCard('TDSECURE_REQUIRED'))
-  expect(north.asked.authorizations).toHaveLength(0)
+  expect(north.received.authorizations).toHaveLength(0)
 })
 
 it('400: refuses test mode', async () => {
@@ -194,7 +198,7 @@ it('400: shows no payment page and accepts no form without TLS', async () => {
       false,
     ])
   }
-  expect(north.asked.authorizations).toHaveLength(0)
+  expect(north.received.authorizations).toHaveLength(0)
   const secured = await inject('GET', `/pos?${link}`, { 'x-forwarded-proto': 'https' })
   expect([secured.statusCode, secured.body.includes('cc-number')]).toEqual([200, true])
 })
@@ -243,12 +247,12 @@ it('429: refuses cards that are tried all at once', async () => {
   const answers = await Promise.all(orders.map((each) => walk(tester, each)))
   const refused = answers.map(({ status, body }) => [status, body]).toSorted(([a], [b]) => Number(a) - Number(b))
   // The limit is three, and two more payments may have been under way at the third refusal.
-  const { length: asked } = north.asked.authorizations
-  expect(asked).toBeGreaterThanOrEqual(3)
-  expect(asked).toBeLessThanOrEqual(5)
+  const { length: count } = north.received.authorizations
+  expect(count).toBeGreaterThanOrEqual(3)
+  expect(count).toBeLessThanOrEqual(5)
   expect(refused).toEqual([
-    ...Array(asked).fill(refusedCard('PAYMENT_CARD_DISABLED')),
-    ...Array(30 - asked).fill(refusals.rateLimited),
+    ...Array(count).fill(refusedCard('PAYMENT_CARD_DISABLED')),
+    ...Array(30 - count).fill(refusals.rateLimited),
   ])
 })
 

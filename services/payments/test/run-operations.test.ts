@@ -86,9 +86,9 @@ describe('run_operations', () => {
       maxLength: 15,
     })
     await fc.assert(
-      fc.asyncProperty(batch, async (asked) => {
-        const results = await runOperations(asked.map(operationOf))
-        for (const [index, each] of asked.entries()) {
+      fc.asyncProperty(batch, async (operations) => {
+        const results = await runOperations(operations.map(operationOf))
+        for (const [index, each] of operations.entries()) {
           const before = state.get(each.transactionId)
           const outcome = results[index]?.outcome
           if (!before) throw new Error('the model knows every transaction')

@@ -55,12 +55,12 @@ it('the session of an order goes through the arrows of its diagram, and through 
     'half an hour passes': () => watched.change(TABLE, "SET expires = now() - interval '1 second'"),
   }
   const steps = ['card lookup', 'order', 'device is looked at', 'order', 'fingerprint is taken', 'order']
-  const asked = [...steps, 'customer is asked']
+  const challenged = [...steps, 'customer is asked']
   const paid = [...steps, 'bank answers', 'order']
   const ways = [
     ...[0, 1, 2, 3, steps.length].map((length) => steps.slice(0, length)),
-    ...[[], ['bank answers'], ['ten minutes pass']].map((more) => [...asked, ...more]),
-    [...asked, 'bank answers another client', 'ten minutes pass'],
+    ...[[], ['bank answers'], ['ten minutes pass']].map((more) => [...challenged, ...more]),
+    [...challenged, 'bank answers another client', 'ten minutes pass'],
     paid,
   ]
   await watched.explore(events, ways, () => begin({}))

@@ -21,7 +21,7 @@ beforeEach(async () => {
   await forgetRates()
   merchant = await createTestMerchant(payments, app, { currency: 'EUR' })
   await payments.database.db.updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', merchant.id).execute()
-  north.asked.authorizations.length = 0
+  north.received.authorizations.length = 0
 })
 
 const order = () =>
@@ -38,7 +38,7 @@ describe('a live charge in a currency whose rate is too old to capture by', () =
     const given = await order()
     const refused = await browse(payments).send('/payments', given)
     expect([refused.status, refused.body, refused.headers['retry-after']]).toEqual([503, UNAVAILABLE, '60'])
-    expect(north.asked.authorizations).toEqual([])
+    expect(north.received.authorizations).toEqual([])
     await importRate(7)
     expect((await walk(browse(payments), given)).status).toBe(201)
   })
@@ -54,7 +54,7 @@ describe('a live charge in a currency whose rate is too old to capture by', () =
       })
     const refused = await charge('USD')
     expect([refused.statusCode, refused.json()]).toEqual([503, UNAVAILABLE])
-    expect(north.asked.authorizations).toEqual([])
+    expect(north.received.authorizations).toEqual([])
     expect((await charge('EUR')).statusCode).toBe(201)
     await importRate(0)
     expect((await charge('USD')).statusCode).toBe(201)

@@ -1,8 +1,8 @@
 import type { Acquirer, AcquirerEvent, AcquirerTask, AuthorizationRequest } from '../src/acquirers/acquirer.ts'
 
-/** An acquirer that answers what a test tells it to, and remembers what it was asked. */
+/** An acquirer that answers what a test tells it to, and remembers what it has received. */
 export interface StubAcquirer extends Acquirer {
-  readonly asked: {
+  readonly received: {
     readonly authorizations: AuthorizationRequest[]
     readonly inquiries: string[]
     readonly reversals: string[]
@@ -20,7 +20,7 @@ export interface StubAcquirer extends Acquirer {
 
 /** By default it approves, reverses and accepts everything, knows no attempt, and has no events. */
 export function createStubAcquirer(): StubAcquirer {
-  const asked: StubAcquirer['asked'] = {
+  const received: StubAcquirer['received'] = {
     authorizations: [],
     inquiries: [],
     reversals: [],
@@ -41,13 +41,13 @@ export function createStubAcquirer(): StubAcquirer {
       return answer()(item)
     }
   return {
-    asked,
+    received,
     answers,
-    authorize: noted(asked.authorizations, () => answers.authorize),
-    inquire: noted(asked.inquiries, () => answers.inquire),
-    reverse: noted(asked.reversals, () => answers.reverse),
-    submit: noted(asked.tasks, () => answers.submit),
+    authorize: noted(received.authorizations, () => answers.authorize),
+    inquire: noted(received.inquiries, () => answers.inquire),
+    reverse: noted(received.reversals, () => answers.reverse),
+    submit: noted(received.tasks, () => answers.submit),
     events: async () => ({ events: answers.events, unnamed: 0 }),
-    acknowledge: async (references) => void asked.acknowledged.push(...references),
+    acknowledge: async (references) => void received.acknowledged.push(...references),
   }
 }

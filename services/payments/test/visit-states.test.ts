@@ -5,7 +5,7 @@ import { drawnFor } from './drawn-arrows.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from './payments-app.ts'
 
 /** A card that pays at once, one whose bank asks the customer, and one that is refused. */
-const [PAID, ASKED, REFUSED] = ['1000000000010000', '1000000000000000', '9000000000000000']
+const [PAID, CHALLENGED, REFUSED] = ['1000000000010000', '1000000000000000', '9000000000000000']
 
 let payments: TestPayments
 let merchant: { readonly id: string; readonly key?: unknown }
@@ -117,7 +117,7 @@ const EVENTS: Readonly<Record<string, Act>> = {
   'an amount is sent': sendAmount('10'),
   'a text that is no amount is sent': sendAmount('x'),
   'a card that pays at once is sent': sendCard(PAID ?? ''),
-  'a card whose bank asks is sent': sendCard(ASKED ?? ''),
+  'a card whose bank asks is sent': sendCard(CHALLENGED ?? ''),
   'a card that is refused is sent': sendCard(REFUSED ?? ''),
   'the customer approves': decide('approve'),
   'the customer declines': decide('decline'),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { conflict, forbidden, idempotencyKeyUsed, invalidFields, notFound, unauthorized } from '../errors.ts'
-import { type Asked, type Problem, valid } from './asked.ts'
 import type { Caller } from './caller.ts'
+import { type Problem, type RequestInput, valid } from './request-input.ts'
 import { keyMacOf, refuseRunning, requireAccess, requireObject, requireOutcome } from './require-access.ts'
 import type { Verdict } from './verdict.ts'
 
@@ -39,8 +39,8 @@ describe('requireAccess', () => {
     ['done', parse, parse.error],
     ['done', values, values.error],
   ])('refuses in the order of checks: %s, with %j', (verdict, problem, refusal) => {
-    const asked: Asked<string> = problem ? { verdict: 'refused', problem } : valid('values')
-    expect(() => requireAccess(callerOf(null), { verdict, identityId: null }, asked)).toThrow(refusal)
+    const input: RequestInput<string> = problem ? { verdict: 'refused', problem } : valid('values')
+    expect(() => requireAccess(callerOf(null), { verdict, identityId: null }, input)).toThrow(refusal)
   })
 
   it.each<Verdict>(['replayed', 'done'])(
@@ -61,7 +61,7 @@ describe('requireAccess', () => {
 })
 
 describe('requireObject', () => {
-  const nothing = { asked: valid('v'), name: 'line' } as const
+  const nothing = { input: valid('v'), name: 'line' } as const
 
   it('returns the object of a request that may go on', () => {
     const result = { verdict: 'done', identityId: 'i', line: { id: 'l' } } as const

@@ -1,6 +1,6 @@
 import { conflict, forbidden, idempotencyKeyUsed, notFound, unauthorized } from '../errors.ts'
-import type { Asked } from './asked.ts'
 import type { Caller } from './caller.ts'
+import type { RequestInput } from './request-input.ts'
 import type { AccessResult, Judged } from './verdict.ts'
 
 /** The result of a request that may go on, with the values that it asked with. */
@@ -16,17 +16,17 @@ export type Allowed<Result extends AccessResult, Values> = Result & { readonly v
 export function requireAccess<Result extends AccessResult, Values>(
   caller: Caller,
   result: Result,
-  asked: Asked<Values>,
+  input: RequestInput<Values>,
 ): Allowed<Result, Values> {
   if (result.identityId !== null) caller.onIdentified?.(result.identityId)
   if (result.verdict === 'unauthorized') refuseUnknown()
-  if (asked.verdict === 'refused' && asked.problem.stage === 'parse') throw asked.problem.error
+  if (input.verdict === 'refused' && input.problem.stage === 'parse') throw input.problem.error
   if (result.verdict === 'not-found') refuseMissing()
   if (result.verdict === 'forbidden') refuseStranger()
-  if (asked.verdict === 'refused') throw asked.problem.error
+  if (input.verdict === 'refused') throw input.problem.error
   if (result.verdict === 'key-mismatch') throw idempotencyKeyUsed()
   if (result.verdict === 'key-running') refuseRunning()
-  return { ...result, values: asked.values }
+  return { ...result, values: input.values }
 }
 
 /** Refuses a request for an object that does not exist. @throws notFound */
@@ -61,9 +61,9 @@ export function refuseRunning(cause?: unknown): never {
 export function requireObject<Result extends AccessResult, Name extends Extract<keyof Result, string>>(
   caller: Caller,
   result: Result,
-  { asked, name }: { readonly asked: Asked<unknown>; readonly name: Name },
+  { input, name }: { readonly input: RequestInput<unknown>; readonly name: Name },
 ): NonNullable<Result[Name]> {
-  requireAccess(caller, result, asked)
+  requireAccess(caller, result, input)
   const object = result[name]
   if (object === undefined || object === null) throw new Error(`a query answered ${result.verdict} without a ${name}`)
   return object
@@ -86,9 +86,9 @@ export interface Effect<Outcome, Values> {
 export function requireOutcome<Outcome, Values>(
   caller: Caller,
   result: Judged<Outcome>,
-  asked: Asked<Values>,
+  input: RequestInput<Values>,
 ): Effect<Outcome, Values> {
-  const { verdict, outcome, values } = requireAccess(caller, result, asked)
+  const { verdict, outcome, values } = requireAccess(caller, result, input)
   if (outcome === undefined) throw new Error(`a query answered ${verdict} without an outcome`)
   return { outcome, values, replayed: verdict === 'replayed' }
 }

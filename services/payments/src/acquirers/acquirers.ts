@@ -40,8 +40,8 @@ export function createAcquirers({ simulator, others, meter, logger, wait }: Acqu
       const patience = new AbortController()
       const late = wait(BUDGET_MS, patience.signal).then((): AuthorizationOutcome => ({ verdict: 'unknown' }))
       late.catch(() => {})
-      const asked = find(name)?.authorize(request) ?? Promise.reject(new Error(`acquirer ${name} is not configured`))
-      const outcome = await Promise.race([asked, late]).catch((error: unknown): AuthorizationOutcome => {
+      const answer = find(name)?.authorize(request) ?? Promise.reject(new Error(`acquirer ${name} is not configured`))
+      const outcome = await Promise.race([answer, late]).catch((error: unknown): AuthorizationOutcome => {
         logger.warn({ err: error, acquirer: name, attempt_id: request.idempotencyRef }, 'the acquirer did not answer')
         return { verdict: 'unknown' }
       })

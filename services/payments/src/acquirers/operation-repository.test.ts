@@ -110,12 +110,12 @@ describe('an operation that the acquirer rejects', () => {
       }),
     ])
     expect(await merchant.violations()).toEqual([])
-    const asked = await payments.database.db
+    const jobs = await payments.database.db
       .selectFrom('outbox')
       .select('kind')
       .where('merchant_id', '=', merchant.id)
       .execute()
-    expect(asked.map(({ kind }) => kind).toSorted()).toEqual(['acquirer', 'rejection_mail'])
+    expect(jobs.map(({ kind }) => kind).toSorted()).toEqual(['acquirer', 'rejection_mail'])
   })
 
   it('a refund returns its amount and its fee, and the amount can be refunded again', async () => {

@@ -27,7 +27,7 @@ beforeAll(async () => {
   merchantId = (await createTestMerchant(payments, { ...app, headers }, { currency: 'EUR' })).id
   await db().updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', merchantId).execute()
   const transactionId = await customerPayment(payments, merchantId, { number: '4242424242424242' })
-  north.asked.authorizations.length = 0
+  north.received.authorizations.length = 0
   unknownAttempt = async () => {
     north.answers.authorize = () => Promise.reject(new Error('reset'))
     const payload = { transactionId, currency: 'EUR', amount: 500 }
@@ -38,7 +38,7 @@ beforeAll(async () => {
       payload,
     })
     expect(statusAndBody(charged)).toEqual([400, processingError(12)])
-    const [request] = north.asked.authorizations.splice(0)
+    const [request] = north.received.authorizations.splice(0)
     return request?.idempotencyRef ?? ''
   }
 })
@@ -67,8 +67,8 @@ it('payments attempts: lists and resolves, reverses an approval and stores a ref
   const listed = await readJson(z.array(z.looseObject({ id: z.string() })), 'attempts', 'list')
   expect(listed.filter(({ id }) => id === approved || id === refused)).toEqual([shown(approved), shown(refused)])
   expect(await json('attempts', 'resolve', approved, 'approved')).toEqual({ id: approved, status: 'reversed' })
-  const asked = north.asked.reversals.filter((id) => id === approved || id === refused)
-  expect([await statusOf(approved), asked]).toEqual(['reversed', [approved]])
+  const reversals = north.received.reversals.filter((id) => id === approved || id === refused)
+  expect([await statusOf(approved), reversals]).toEqual(['reversed', [approved]])
   expect(await lastAudit(payments)).toEqual(
     operatorAudit('attempt.resolved', { attemptId: approved, status: 'reversed' }, merchantId),
   )

@@ -7,12 +7,12 @@ export type OpenVerdict =
   | { readonly verdict: 'limit-exceeded'; readonly possible: bigint }
 
 /**
- * Disputes captured money that is neither refunded nor disputed: all of it, or `asked` minor units. The model of the SQL function
+ * Disputes captured money that is neither refunded nor disputed: all of it, or `requested` minor units. The model of the SQL function
  * `open_dispute` (reference: Movements).
  */
-export function openDispute(amounts: Amounts, asked: bigint | undefined): OpenVerdict {
+export function openDispute(amounts: Amounts, requested: bigint | undefined): OpenVerdict {
   const possible = amounts.captured - amounts.refunded - amounts.disputed
-  const amount = asked ?? possible
+  const amount = requested ?? possible
   if (amount < 1n || amount > possible) return { verdict: 'limit-exceeded', possible }
   return { verdict: 'done', amount, amounts: { ...amounts, disputed: amounts.disputed + amount } }
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Asked } from '../access/asked.ts'
+import type { RequestInput } from '../access/request-input.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../pagination/page-query.ts'
 import { id, ListQuery } from '../requests/fields.ts'
 
@@ -20,12 +20,12 @@ export interface FilteredPage extends PageBounds {
 }
 
 /** Reads the page of a query. The merchant of a refused query counts too: access is judged before values. */
-export function filteredPage(asked: Asked<z.infer<typeof FilteredListQuery>>): FilteredPage {
-  if (asked.verdict === 'valid') {
-    const { merchantId, transactionId, test } = asked.values.filter
-    return { ...pageBounds(asked.values), merchantId, transactionId, test }
+export function filteredPage(input: RequestInput<z.infer<typeof FilteredListQuery>>): FilteredPage {
+  if (input.verdict === 'valid') {
+    const { merchantId, transactionId, test } = input.values.filter
+    return { ...pageBounds(input.values), merchantId, transactionId, test }
   }
-  const named = MerchantOfQuery.safeParse(asked.problem.input)
+  const named = MerchantOfQuery.safeParse(input.problem.values)
   const merchantId = named.success ? named.data.filter.merchantId : null
   return { ...pageBounds(NO_PAGE), merchantId, transactionId: undefined, test: undefined }
 }

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { Asked, Problem } from '../access/asked.ts'
+import type { Problem, RequestInput } from '../access/request-input.ts'
 import type { OrderRequest } from '../checkout/open-checkout.ts'
 import { refuseOrder } from '../checkout/order.ts'
 import type { Order } from '../checkout/payment-body.ts'
@@ -50,7 +50,7 @@ export const checkout = fp(
 )
 
 /** The order in a request of the checkout. @throws what `requireValues` throws */
-export function toOrderRequest(request: FastifyRequest & { readonly body: Asked<Order> }): OrderRequest {
+export function toOrderRequest(request: FastifyRequest & { readonly body: RequestInput<Order> }): OrderRequest {
   return {
     order: requireValues(request.body),
     ip: request.ip,

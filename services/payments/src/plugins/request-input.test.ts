@@ -10,7 +10,7 @@ import {
   type TestApp,
   type TestPayments,
 } from '../../test/payments-app.ts'
-import type { Asked } from '../access/asked.ts'
+import type { RequestInput } from '../access/request-input.ts'
 import { bodyMalformed } from '../errors.ts'
 import { pathId } from '../requests/fields.ts'
 import { ParsedInput } from '../requests/validate-input.ts'
@@ -129,9 +129,9 @@ describe('requestInput', () => {
       if ('x-problem' in request.headers) request.problem ??= { stage: 'validation', error: bodyMalformed(undefined) }
     })
     const schema = z.object({ limit: z.int() })
-    const seen = (values: unknown, asked: Asked<undefined>) => [values, asked].map(outlineOf)
-    server.post('/', { schema: { body: schema } }, async ({ body, asked }) => seen(body, asked))
-    server.get('/', { schema: { querystring: schema } }, async ({ query, asked }) => seen(query, asked))
+    const seen = (values: unknown, input: RequestInput<undefined>) => [values, input].map(outlineOf)
+    server.post('/', { schema: { body: schema } }, async ({ body, input }) => seen(body, input))
+    server.get('/', { schema: { querystring: schema } }, async ({ query, input }) => seen(query, input))
     const seenOf = async (request: InjectOptions) => (await server.inject({ url: '/', ...request })).json()
     expect([
       await seenOf({ method: 'POST', payload: { limit: 1 } }),
@@ -168,10 +168,10 @@ describe('requestInput', () => {
     const routes: Routes = async (app) => {
       app.post('/:id', { schema: { params: z.object({ id: pathId() }), body: schema } }, async ({ params, body }) => {
         expectTypeOf(params.id).toExtend<string>()
-        expectTypeOf(body).toEqualTypeOf<Asked<{ limit: number }>>()
+        expectTypeOf(body).toEqualTypeOf<RequestInput<{ limit: number }>>()
       })
       app.get('/', { schema: { querystring: schema } }, async ({ query }) => {
-        expectTypeOf(query).toEqualTypeOf<Asked<{ limit: number }>>()
+        expectTypeOf(query).toEqualTypeOf<RequestInput<{ limit: number }>>()
       })
     }
     await server.register(requestInput).register(routes)
@@ -200,9 +200,9 @@ describe('requestInput', () => {
 })
 
 /** What a handler was given, with the stage of a problem alone. */
-function outlineOf(asked: unknown): unknown {
-  const { data } = z.object({ problem: z.object({ stage: z.string() }) }).safeParse(asked)
-  return data ? refusedAt(data.problem.stage) : asked
+function outlineOf(input: unknown): unknown {
+  const { data } = z.object({ problem: z.object({ stage: z.string() }) }).safeParse(input)
+  return data ? refusedAt(data.problem.stage) : input
 }
 
 function refusedAt(stage: string): object {

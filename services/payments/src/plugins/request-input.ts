@@ -8,7 +8,7 @@ import type {
 } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
-import { type Asked, type Problem, valid } from '../access/asked.ts'
+import { type Problem, type RequestInput, valid } from '../access/request-input.ts'
 import { endpointNotFound, invalidFields, unsupportedMediaType } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import type { PathValues } from '../requests/fields.ts'
@@ -17,15 +17,15 @@ import { InvalidInput, ParsedInput, validateInput } from '../requests/validate-i
 
 /**
  * Reads bodies (JSON and forms) and query strings (reference: Bodies and queries). An error in them becomes `request.problem` and
- * is thrown later: key, path and access are judged before values. Handlers get body and query as `Asked`, which has the values or
+ * is thrown later: key, path and access are judged before values. Handlers get body and query as `RequestInput`, which has the values or
  * the problem. Register before any route.
  */
 export const requestInput = fp(
   async (app) => {
     app.decorateRequest('problem')
-    app.decorateRequest('asked', {
+    app.decorateRequest('input', {
       getter(this: FastifyRequest) {
-        return toAsked(this, undefined)
+        return toInput(this, undefined)
       },
     })
     app.removeAllContentTypeParsers()
@@ -65,8 +65,8 @@ export const requestInput = fp(
       if (error === undefined) return done()
       // A schema that throws has validated nothing: no handler may see the values.
       if (!(error instanceof InvalidInput)) return done(error)
-      const { fields, input } = error
-      request.problem ??= { stage: 'validation', error: invalidFields(fields), fields, input }
+      const { fields, values } = error
+      request.problem ??= { stage: 'validation', error: invalidFields(fields), fields, values }
       return done()
     })
   },
@@ -78,20 +78,20 @@ export type Routes = FastifyPluginAsync<FastifyPluginOptions, RawServerDefault, 
 
 /** Types the values of a request by the schemas of its route. A handler that does not look at the verdict does not compile. */
 interface InputTypes extends FastifyTypeProvider {
-  readonly validator: this['schema'] extends z.ZodType ? AskedOrPath<z.output<this['schema']>> : unknown
+  readonly validator: this['schema'] extends z.ZodType ? InputOrPath<z.output<this['schema']>> : unknown
   readonly serializer: this['schema'] extends z.ZodType ? z.output<this['schema']> : unknown
 }
 
 /** Not distributed over a union of values: one request asks for one of them. */
-type AskedOrPath<Values> = [Values] extends [PathValues] ? Values : Asked<Values>
+type InputOrPath<Values> = [Values] extends [PathValues] ? Values : RequestInput<Values>
 
 /**
  * The values of a request that needs no access, so nothing is judged before them.
  * @throws the error of the problem of a refused request
  */
-export function requireValues<Values>(asked: Asked<Values>): Values {
-  if (asked.verdict === 'refused') throw asked.problem.error
-  return asked.values
+export function requireValues<Values>(input: RequestInput<Values>): Values {
+  if (input.verdict === 'refused') throw input.problem.error
+  return input.values
 }
 
 /** What a part of the path names: an unknown name is an unknown endpoint. @throws endpointNotFound */
@@ -103,12 +103,12 @@ export function requireEndpoint<Found>(found: Found | undefined): Found {
 /** The last hook before a handler: no plugin finds a problem any more. */
 function handOver(request: FastifyRequest, _reply: unknown, done: () => void): void {
   const { schema } = request.routeOptions
-  if (schema?.body) request.body = toAsked(request, request.body)
-  if (schema?.querystring) request.query = toAsked(request, request.query)
+  if (schema?.body) request.body = toInput(request, request.body)
+  if (schema?.querystring) request.query = toInput(request, request.query)
   done()
 }
 
-function toAsked<Values>({ problem }: Pick<FastifyRequest, 'problem'>, values: Values): Asked<Values> {
+function toInput<Values>({ problem }: Pick<FastifyRequest, 'problem'>, values: Values): RequestInput<Values> {
   return problem === undefined ? valid(values) : { verdict: 'refused', problem }
 }
 
@@ -223,6 +223,6 @@ declare module 'fastify' {
     /** Why this request will be refused, once its access has been judged. Plugins that find a problem write it here. */
     problem: Problem | undefined
     /** What a request without body and query asks for: nothing, or the problem for which it is refused. */
-    readonly asked: Asked<undefined>
+    readonly input: RequestInput<undefined>
   }
 }

@@ -24,58 +24,58 @@ function start() {
     },
     memoryStore(),
   )
-  const asked: ((outcome: PaymentOutcome) => void)[] = []
+  const questions: ((outcome: PaymentOutcome) => void)[] = []
   const openProcess = () => {
     const limitRefusals = createRefusalLimit(limits, createNoopMeter())
     return (address = '192.0.2.1') =>
-      limitRefusals(address, () => new Promise((resolve) => asked.push(resolve))).catch(({ code, message }) => ({
+      limitRefusals(address, () => new Promise((resolve) => questions.push(resolve))).catch(({ code, message }) => ({
         code,
         message,
       }))
   }
-  return { asked, pay: openProcess(), payElsewhere: openProcess() }
+  return { questions, pay: openProcess(), payElsewhere: openProcess() }
 }
 
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
 it('tries no more cards at once than may still be refused', async () => {
-  const { asked, pay } = start()
+  const { questions, pay } = start()
   const before = [pay(), pay()]
   await settle()
-  for (const answer of asked.splice(0)) answer(REFUSED)
+  for (const answer of questions.splice(0)) answer(REFUSED)
   expect(await Promise.all(before)).toEqual([REFUSED, REFUSED])
   const atOnce = [pay(), pay(), pay()]
   await settle()
-  expect(asked).toHaveLength(1)
-  asked[0]?.(REFUSED)
+  expect(questions).toHaveLength(1)
+  questions[0]?.(REFUSED)
   expect(await Promise.all(atOnce)).toEqual([REFUSED, LIMITED, LIMITED])
   const other = pay('192.0.2.2')
   await settle()
-  asked[1]?.(APPROVED)
+  questions[1]?.(APPROVED)
   expect(await other).toEqual(APPROVED)
 })
 
 it('lets payments that are sent at once take turns while none is refused', async () => {
-  const { asked, pay } = start()
+  const { questions, pay } = start()
   const payments = Array.from({ length: 8 }, () => pay())
   for (const index of payments.keys()) {
-    await expect.poll(() => asked[index]).toBeDefined()
-    expect(asked.length).toBeLessThanOrEqual(index + 3)
-    asked[index]?.(index === 5 ? GONE : APPROVED)
+    await expect.poll(() => questions[index]).toBeDefined()
+    expect(questions.length).toBeLessThanOrEqual(index + 3)
+    questions[index]?.(index === 5 ? GONE : APPROVED)
   }
   expect(await Promise.all(payments)).toEqual(payments.map((_, index) => (index === 5 ? GONE : APPROVED)))
 })
 
 it('counts payments that are under way in another process', async () => {
-  const { asked, pay, payElsewhere } = start()
+  const { questions, pay, payElsewhere } = start()
   const payments = [pay(), pay(), pay()]
   await settle()
   expect(await payElsewhere()).toEqual(LIMITED)
-  for (const answer of asked) answer(APPROVED)
+  for (const answer of questions) answer(APPROVED)
   await Promise.all(payments)
   const after = payElsewhere()
   await settle()
-  asked[3]?.(APPROVED)
+  questions[3]?.(APPROVED)
   expect(await after).toEqual(APPROVED)
 })
 

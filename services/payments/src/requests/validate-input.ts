@@ -24,12 +24,12 @@ export class InvalidInput extends Error {
   override readonly name = 'InvalidInput'
   readonly fields: readonly FieldError[]
   /** Typed as far as they fit the schema. */
-  readonly input: unknown
+  readonly values: unknown
 
-  constructor(fields: readonly FieldError[], input: unknown) {
+  constructor(fields: readonly FieldError[], values: unknown) {
     super('invalid input')
     this.fields = fields
-    this.input = input
+    this.values = values
   }
 }
 

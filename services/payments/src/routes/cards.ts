@@ -20,9 +20,9 @@ export const cardsRoutes: Routes = async (app) => {
         response: { 200: z.object({ card: CardView }), ...errorAnswers(401, 403, 404) },
       },
     },
-    async ({ caller, asked, params: { cardId } }) => {
+    async ({ caller, input, params: { cardId } }) => {
       const result = await readCard(app.deps.lanes, { ...caller, id: cardId })
-      const card = requireObject(caller, result, { asked, name: 'card' })
+      const card = requireObject(caller, result, { input, name: 'card' })
       return { card: viewCard(card) }
     },
   )

@@ -20,9 +20,9 @@ export const disputesRoutes: Routes = async (app) => {
         response: { 200: z.array(DisputeView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, query: asked }) => {
-      const result = await listDisputes(app.deps.lanes, { ...caller, ...filteredPage(asked) })
-      return requireAccess(caller, result, asked).disputes.map(viewDispute)
+    async ({ caller, query: input }) => {
+      const result = await listDisputes(app.deps.lanes, { ...caller, ...filteredPage(input) })
+      return requireAccess(caller, result, input).disputes.map(viewDispute)
     },
   )
   app.get(
@@ -36,9 +36,9 @@ export const disputesRoutes: Routes = async (app) => {
         response: { 200: z.object({ dispute: DisputeView }), ...errorAnswers(401, 403, 404) },
       },
     },
-    async ({ caller, asked, params: { disputeId } }) => {
+    async ({ caller, input, params: { disputeId } }) => {
       const result = await readDispute(app.deps.lanes, { ...caller, id: disputeId })
-      const dispute = requireObject(caller, result, { asked, name: 'dispute' })
+      const dispute = requireObject(caller, result, { input, name: 'dispute' })
       return { dispute: viewDispute(dispute) }
     },
   )

@@ -20,9 +20,9 @@ export const fraudsRoutes: Routes = async (app) => {
         response: { 200: z.array(FraudView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, query: asked }) => {
-      const result = await listFrauds(app.deps.lanes, { ...caller, ...filteredPage(asked) })
-      return requireAccess(caller, result, asked).frauds.map(viewFraud)
+    async ({ caller, query: input }) => {
+      const result = await listFrauds(app.deps.lanes, { ...caller, ...filteredPage(input) })
+      return requireAccess(caller, result, input).frauds.map(viewFraud)
     },
   )
   app.get(
@@ -36,9 +36,9 @@ export const fraudsRoutes: Routes = async (app) => {
         response: { 200: z.object({ fraud: FraudView }), ...errorAnswers(401, 403, 404) },
       },
     },
-    async ({ caller, asked, params: { fraudId } }) => {
+    async ({ caller, input, params: { fraudId } }) => {
       const result = await readFraud(app.deps.lanes, { ...caller, id: fraudId })
-      const fraud = requireObject(caller, result, { asked, name: 'fraud' })
+      const fraud = requireObject(caller, result, { input, name: 'fraud' })
       return { fraud: viewFraud(fraud) }
     },
   )

@@ -59,8 +59,8 @@ export const invitationsRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ asked, params: { token } }, reply) => {
-      requireValues(asked)
+    async ({ input, params: { token } }, reply) => {
+      requireValues(input)
       const invitation = await acceptInvitation(app.deps, token)
       // An accepted invitation redirects to its page, so that a reload does not send the form again.
       if (invitation?.state !== 'accepted') return show(invitation, reply)

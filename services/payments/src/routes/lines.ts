@@ -19,9 +19,9 @@ export const linesRoutes: Routes = async (app) => {
         response: { 200: LineView, ...errorAnswers(401, 403, 404) },
       },
     },
-    async ({ caller, asked, params: { lineId } }) => {
+    async ({ caller, input, params: { lineId } }) => {
       const result = await readLine(app.deps.lanes, { ...caller, id: lineId })
-      const line = requireObject(caller, result, { asked, name: 'line' })
+      const line = requireObject(caller, result, { input, name: 'line' })
       return viewLine(line)
     },
   )

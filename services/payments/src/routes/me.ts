@@ -17,9 +17,9 @@ export const meRoutes: Routes = async (app) => {
         response: { 200: z.object({ identity: IdentityView }), ...errorAnswers(401) },
       },
     },
-    async ({ caller, asked }) => {
+    async ({ caller, input }) => {
       const result = await readIdentity(app.deps.lanes, caller)
-      return { identity: viewIdentity(requireObject(caller, result, { asked, name: 'identity' })) }
+      return { identity: viewIdentity(requireObject(caller, result, { input, name: 'identity' })) }
     },
   )
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { mapAsked } from '../access/asked.ts'
+import { mapInput } from '../access/request-input.ts'
 import { requireObject } from '../access/require-access.ts'
 import { errorAnswers } from '../error-body.ts'
 import { normaliseIban } from '../merchants/iban.ts'
@@ -52,8 +52,8 @@ export const merchantsRoutes: Routes = async (app) => {
     },
     async (request, reply) => {
       const { caller, body } = request
-      const input = { caller, asked: mapAsked(body, toNewMerchant) }
-      const { merchant, replayed } = await createMerchant(app.deps, input)
+      const input = mapInput(body, toNewMerchant)
+      const { merchant, replayed } = await createMerchant(app.deps, { caller, input })
       request.logFields = { merchant_id: merchant.id }
       answerCreated(reply, { replayed })
       return { merchant: viewMerchant(merchant) }
@@ -70,9 +70,9 @@ export const merchantsRoutes: Routes = async (app) => {
         response: { 200: MerchantAnswer, ...errorAnswers(401, 403, 404) },
       },
     },
-    async ({ caller, asked, params: { merchantId } }) => {
+    async ({ caller, input, params: { merchantId } }) => {
       const result = await readMerchant(app.deps.lanes, { ...caller, merchantId })
-      return { merchant: viewMerchant(requireObject(caller, result, { asked, name: 'merchant' })) }
+      return { merchant: viewMerchant(requireObject(caller, result, { input, name: 'merchant' })) }
     },
   )
   app.put(
@@ -88,9 +88,9 @@ export const merchantsRoutes: Routes = async (app) => {
         response: { 204: z.undefined().describe('Changed'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
-    async ({ caller, params: { merchantId }, body: asked }, reply) => {
-      const fixed = readFixedMembers(asked.verdict === 'valid' ? asked.values : asked.problem.input)
-      await updateMerchant(app.deps, { caller, merchantId, asked: mapAsked(asked, toChanges), fixed })
+    async ({ caller, params: { merchantId }, body: input }, reply) => {
+      const fixed = readFixedMembers(input.verdict === 'valid' ? input.values : input.problem.values)
+      await updateMerchant(app.deps, { caller, merchantId, input: mapInput(input, toChanges), fixed })
       return reply.code(204).send()
     },
   )

@@ -32,10 +32,10 @@ export const paymentsRoutes: Routes = async (app) => {
       },
     },
     async (request, reply) => {
-      const asked = toOrderRequest(request)
-      const repeat = repeatOf(request, asked.order)
+      const orderRequest = toOrderRequest(request)
+      const repeat = repeatOf(request, orderRequest.order)
       if (repeat === 'refused') throw orderKeyMalformed()
-      const answer = await pay(app.deps, { ...asked, repeat })
+      const answer = await pay(app.deps, { ...orderRequest, repeat })
       if (answer.verdict === 'challenged') return reply.code(200).send({ challenges: answer.challenges })
       const { transactionId, replayed } = answer
       if (replayed) reply.header('idempotent-replayed', 'true')

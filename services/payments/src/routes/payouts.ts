@@ -19,9 +19,9 @@ export const payoutsRoutes: Routes = async (app) => {
         response: { 200: z.object({ payout: PayoutView }), ...errorAnswers(401, 403, 404) },
       },
     },
-    async ({ caller, asked, params: { payoutId } }) => {
+    async ({ caller, input, params: { payoutId } }) => {
       const result = await readPayout(app.deps.lanes, { ...caller, id: payoutId })
-      const payout = requireObject(caller, result, { asked, name: 'payout' })
+      const payout = requireObject(caller, result, { input, name: 'payout' })
       return { payout: viewPayout(payout) }
     },
   )

@@ -21,10 +21,10 @@ export const transactionsRoutes: Routes = async (app) => {
       },
     },
     async (request) => {
-      const { caller, asked, params } = request
+      const { caller, input, params } = request
       const inTurn: InTurn = (entries, read) => request.inListTurn(entries, read)
       const result = await readTransaction(app.deps.lanes, { ...caller, id: params.transactionId }, inTurn)
-      const transaction = requireObject(caller, result, { asked, name: 'transaction' })
+      const transaction = requireObject(caller, result, { input, name: 'transaction' })
       return { transaction: viewTransaction(transaction) }
     },
   )

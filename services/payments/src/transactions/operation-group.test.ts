@@ -27,7 +27,7 @@ const withKey = (key: string, fingerprint = 1): Partial<Operation> => ({
 })
 
 /** What the stub reads of the operations. */
-const Asked = z.array(z.object({ transactionId: z.string() }))
+const Operations = z.array(z.object({ transactionId: z.string() }))
 
 /** A group whose database calls end when the test ends them. `begun` lists the calls that have begun. */
 function controlledGroup(changes: Partial<OperationGroupOptions> = {}) {
@@ -35,7 +35,7 @@ function controlledGroup(changes: Partial<OperationGroupOptions> = {}) {
   /** Takes the operations as the JSON of the statement, and answers with the JSON of its rows. */
   const begin = (operations: string) =>
     new Promise<string>((resolve, reject) => {
-      const ids = Asked.parse(JSON.parse(operations)).map(({ transactionId }) => transactionId)
+      const ids = Operations.parse(JSON.parse(operations)).map(({ transactionId }) => transactionId)
       const rows = JSON.stringify(ids.map((each) => ({ verdict: 'done', identity_id: each })))
       begun.push({ ids, done: () => resolve(rows), fail: reject })
     })

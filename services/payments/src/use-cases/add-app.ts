@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { type Asked, valuesOrNull } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
+import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
 import { requireOutcome } from '../access/require-access.ts'
 import { unknownApp } from '../errors.ts'
 import type { AppMember } from '../members/member.ts'
@@ -10,7 +10,7 @@ import { callAddApp } from '../members/member-repository.ts'
 export interface AddAppRequest {
   readonly caller: Caller
   readonly merchantId: string
-  readonly asked: Asked<{ readonly appId: string }>
+  readonly input: RequestInput<{ readonly appId: string }>
 }
 
 /**
@@ -20,11 +20,11 @@ export interface AddAppRequest {
  */
 export async function addApp(
   { lanes }: { readonly lanes: Lanes },
-  { caller, merchantId, asked }: AddAppRequest,
+  { caller, merchantId, input }: AddAppRequest,
 ): Promise<{ readonly app: Pick<AppMember, 'id' | 'name'>; readonly replayed: boolean }> {
-  const appId = valuesOrNull(asked)?.appId ?? null
+  const appId = valuesOrNull(input)?.appId ?? null
   const added = await callAddApp(lanes, { caller, merchantId, appId })
-  const { outcome, replayed } = requireOutcome(caller, added, asked)
+  const { outcome, replayed } = requireOutcome(caller, added, input)
   if (outcome.verdict === 'unknown-app') throw unknownApp()
   return { app: outcome.app, replayed }
 }

@@ -1,5 +1,5 @@
-import { type Asked, valuesOrNull } from '../access/asked.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
+import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
 import { requireOutcome } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { clockTooFar } from '../errors.ts'
@@ -7,10 +7,10 @@ import { callAdvanceClock } from '../merchants/merchant-repository.ts'
 import { callExpireInBatches } from '../transactions/transaction-repository.ts'
 
 /** How far the clock of a test merchant is moved. */
-export interface AdvanceClockInput {
+export interface AdvanceClockRequest {
   readonly caller: Caller
   readonly merchantId: string
-  readonly asked: Asked<{ readonly seconds: number }>
+  readonly input: RequestInput<{ readonly seconds: number }>
 }
 
 /** As many batches as one request may take. The hourly job does the rest. */
@@ -24,11 +24,11 @@ const EXPIRY_BATCHES = 50
  */
 export async function advanceClock(
   { lanes, config }: Pick<PaymentsDeps, 'lanes' | 'config'>,
-  { caller, merchantId, asked }: AdvanceClockInput,
+  { caller, merchantId, input }: AdvanceClockRequest,
 ): Promise<{ readonly now: Date; readonly replayed: boolean }> {
-  const seconds = valuesOrNull(asked)?.seconds ?? null
+  const seconds = valuesOrNull(input)?.seconds ?? null
   const advanced = await callAdvanceClock(lanes, { ...callerColumns(caller), merchantId, seconds })
-  const { outcome, replayed } = requireOutcome(caller, advanced, asked)
+  const { outcome, replayed } = requireOutcome(caller, advanced, input)
   if (outcome.verdict === 'limit-exceeded') throw clockTooFar()
   const days = config.dayLimits.authorizationExpiryDays
   await callExpireInBatches(lanes, { merchantId, days, batches: EXPIRY_BATCHES })

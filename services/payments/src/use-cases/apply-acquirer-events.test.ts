@@ -48,7 +48,7 @@ beforeEach(async () => {
     .where('id', '=', transactionId)
     .executeTakeFirst()
   acquirerRef = row?.acquirer_ref ?? ''
-  north.asked.acknowledged.length = 0
+  north.received.acknowledged.length = 0
 })
 
 const db = () => payments.database.db
@@ -77,7 +77,7 @@ describe('applyAcquirerEvents', () => {
       ...fraud,
       reported: '2026-01-02T03:04:05.000Z',
     })
-    expect(north.asked.acknowledged).toEqual(['d1', 'd2', 'e1', 'f1'])
+    expect(north.received.acknowledged).toEqual(['d1', 'd2', 'e1', 'f1'])
     const disputes = await get(`/disputes?limit=9&filter[merchantId]=${merchantId}`)
     expect(disputes).toEqual([
       {
@@ -143,7 +143,7 @@ describe('applyAcquirerEvents', () => {
       'unknown dispute',
       'unknown transaction',
     ])
-    expect(north.asked.acknowledged).toHaveLength(8)
+    expect(north.received.acknowledged).toHaveLength(8)
     expect(await get(`/disputes?limit=9&filter[merchantId]=${merchantId}`)).toEqual([])
     await apply(opened('d3'), closed('e2', 'd3', 'won'), closed('e3', 'd3', 'lost'))
     expect(await problems()).toContain('conflict')
@@ -239,14 +239,14 @@ describe('applyAcquirerEvents', () => {
   it('keeps an event with values that cannot be booked for the operator, and applies the events after it', async () => {
     const nothing = { type: 'settlement', reference: 's1', merchantId, money: { currency: 'EUR', amount: 0 } } as const
     await apply(nothing, opened('d1'))
-    expect(north.asked.acknowledged).toEqual(['s1', 'd1'])
+    expect(north.received.acknowledged).toEqual(['s1', 'd1'])
     expect(await problems()).toEqual(['a settlement of nothing'])
     expect(await get(`/disputes?limit=9&filter[merchantId]=${merchantId}`)).toHaveLength(1)
   })
 
   it('keeps an event of an unknown type for the operator', async () => {
     await apply({ type: 'unknown', kind: 'fee', reference: 'u1', merchantId })
-    expect([await problems(), north.asked.acknowledged]).toEqual([['of no known kind or form'], ['u1']])
+    expect([await problems(), north.received.acknowledged]).toEqual([['of no known kind or form'], ['u1']])
   })
 
   it.each<[string, object]>([
@@ -257,7 +257,7 @@ describe('applyAcquirerEvents', () => {
   ])('keeps an unknown event with %s for the operator, and applies the events around it', async (_name, given) => {
     const event = { type: 'unknown', kind: 'fee', reference: `u-${merchantId}`, merchantId, ...given } as const
     await apply(opened('d1'), event, opened('d2'))
-    expect(north.asked.acknowledged).toEqual(['d1', event.reference, 'd2'])
+    expect(north.received.acknowledged).toEqual(['d1', event.reference, 'd2'])
     expect(await get(`/disputes?limit=9&filter[merchantId]=${merchantId}`)).toHaveLength(2)
     const kept = db().selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', event.merchantId)
     expect(await kept.execute()).toEqual([
@@ -306,9 +306,9 @@ describe('applyAcquirerEvents', () => {
     ]
     const lanes = { ...payments.deps.lanes, write: { ...write, one } }
     await applyAcquirerEvents({ ...eventDeps(), lanes }, 'north', north)
-    expect([north.asked.acknowledged, await problems()]).toEqual([['u1'], []])
+    expect([north.received.acknowledged, await problems()]).toEqual([['u1'], []])
     await apply(...north.answers.events)
-    expect(north.asked.acknowledged).toEqual(['u1', 'd1', 'e1', 'u1'])
+    expect(north.received.acknowledged).toEqual(['u1', 'd1', 'e1', 'u1'])
     expect(await problems()).toEqual([])
   })
 
@@ -322,7 +322,7 @@ describe('applyAcquirerEvents', () => {
     const lanes = { ...payments.deps.lanes, write: brokenLane }
     north.answers.events = [opened('d1')]
     await expect(applyAcquirerEvents({ ...eventDeps(), lanes }, 'north', north)).rejects.toThrow('terminated')
-    expect(north.asked.acknowledged).toEqual([])
+    expect(north.received.acknowledged).toEqual([])
   })
 })
 

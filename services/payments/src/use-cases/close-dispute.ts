@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { type Asked, valuesOrNull } from '../access/asked.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
+import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
 import { requireOutcome } from '../access/require-access.ts'
 import type { Dispute } from '../disputes/dispute.ts'
 import { callCloseDispute } from '../disputes/dispute-repository.ts'
@@ -8,10 +8,10 @@ import { disputeAlreadyLost, disputeAlreadyWon } from '../errors.ts'
 import { refuseEntry } from '../transactions/refuse-entry.ts'
 
 /** The outcome of a dispute. */
-export interface CloseDisputeInput {
+export interface CloseDisputeRequest {
   readonly caller: Caller
   readonly disputeId: string
-  readonly asked: Asked<{ readonly outcome: 'won' | 'lost' }>
+  readonly input: RequestInput<{ readonly outcome: 'won' | 'lost' }>
 }
 
 /**
@@ -22,11 +22,11 @@ export interface CloseDisputeInput {
  */
 export async function closeDispute(
   { lanes }: { readonly lanes: Lanes },
-  { caller, disputeId, asked }: CloseDisputeInput,
+  { caller, disputeId, input }: CloseDisputeRequest,
 ): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
-  const wanted = valuesOrNull(asked)?.outcome ?? null
+  const wanted = valuesOrNull(input)?.outcome ?? null
   const closed = await callCloseDispute(lanes, { ...callerColumns(caller), disputeId, outcome: wanted })
-  const { outcome, replayed } = requireOutcome(caller, closed, asked)
+  const { outcome, replayed } = requireOutcome(caller, closed, input)
   switch (outcome.verdict) {
     case 'conflict':
       throw wanted === 'won' ? disputeAlreadyLost() : disputeAlreadyWon()

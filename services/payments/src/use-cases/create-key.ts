@@ -1,5 +1,5 @@
-import type { Asked } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
+import type { RequestInput } from '../access/request-input.ts'
 import { refuseStranger, requireOutcome } from '../access/require-access.ts'
 import { keyMac, repeatedKey, toStoredKey } from '../apps/app.ts'
 import { callCreateKey } from '../apps/app-key-repository.ts'
@@ -20,7 +20,7 @@ interface CreateKeyRequest {
   readonly caller: Caller
   /** The `Authorization` header, which holds the caller's key. */
   readonly authorization: string | undefined
-  readonly asked: Asked<unknown>
+  readonly input: RequestInput<unknown>
 }
 
 /**
@@ -30,15 +30,15 @@ interface CreateKeyRequest {
  */
 export async function createKey(
   deps: Pick<PaymentsDeps, 'lanes' | 'pepper' | 'createKey'>,
-  { caller, authorization, asked }: CreateKeyRequest,
+  { caller, authorization, input }: CreateKeyRequest,
 ): Promise<CreatedKey> {
   const { lanes, pepper } = deps
   const callerKey = readBasicKey(authorization)
   if (callerKey === undefined) refuseStranger()
   const key = caller.repeat === undefined ? deps.createKey() : repeatedKey(pepper, callerKey, caller.repeat.key)
-  const { keyMac: newMac, hint } = asked.verdict === 'refused' ? NO_KEY : toStoredKey(pepper, key)
+  const { keyMac: newMac, hint } = input.verdict === 'refused' ? NO_KEY : toStoredKey(pepper, key)
   const added = await callCreateKey(lanes, { keyMac: keyMac(pepper, callerKey), newMac, hint })
-  const { outcome, replayed } = requireOutcome(caller, added, asked)
+  const { outcome, replayed } = requireOutcome(caller, added, input)
   if (outcome.verdict === 'key-spent') throw idempotencyKeySpent()
   return { ...outcome.key, key, replayed }
 }

@@ -1,14 +1,14 @@
-import { type Asked, valuesOrNull } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
+import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
 import { requireObject } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { DEFAULT_CLAIM, type Merchant, type NewMerchant } from '../merchants/merchant.ts'
 import { callCreateMerchant } from '../merchants/merchant-repository.ts'
 
 /** A new merchant. */
-export interface CreateMerchantInput {
+export interface CreateMerchantRequest {
   readonly caller: Caller
-  readonly asked: Asked<Omit<NewMerchant, 'claim' | 'pricing'>>
+  readonly input: RequestInput<Omit<NewMerchant, 'claim' | 'pricing'>>
 }
 
 /**
@@ -18,11 +18,11 @@ export interface CreateMerchantInput {
  */
 export async function createMerchant(
   { lanes, config }: Pick<PaymentsDeps, 'lanes' | 'config'>,
-  { caller, asked }: CreateMerchantInput,
+  { caller, input }: CreateMerchantRequest,
 ): Promise<{ readonly merchant: Merchant; readonly replayed: boolean }> {
-  const values = valuesOrNull(asked)
+  const values = valuesOrNull(input)
   const terms = { claim: DEFAULT_CLAIM, pricing: config.pricing }
   const created = await callCreateMerchant(lanes, { caller, merchant: values && { ...values, ...terms } })
-  const merchant = requireObject(caller, created, { asked, name: 'merchant' })
+  const merchant = requireObject(caller, created, { input, name: 'merchant' })
   return { merchant, replayed: created.verdict === 'replayed' }
 }

@@ -1,5 +1,5 @@
-import { valid } from '../access/asked.ts'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
+import { valid } from '../access/request-input.ts'
 import { findAppKey } from '../apps/app-key-repository.ts'
 import type { OperatorDeps } from '../deps.ts'
 import type { Merchant, NewMerchant } from '../merchants/merchant.ts'
@@ -37,7 +37,7 @@ export async function createOperatedMerchant(
   const keyMac = await findAppKey(db, app.id)
   if (!keyMac) throw new Error(`there is no app ${app.id} with a good key`)
   const caller = { keyMac, userEmail: null, repeat: undefined }
-  const { merchant } = await createMerchant({ lanes, config }, { caller, asked: valid(values) })
+  const { merchant } = await createMerchant({ lanes, config }, { caller, input: valid(values) })
   const payload = { appId: app.id }
   await insertOperatorAudit(db, { action: 'merchant.created', merchantId: merchant.id, payload })
   return { merchant, app }

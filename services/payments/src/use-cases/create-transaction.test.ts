@@ -13,8 +13,8 @@ import {
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
 import { createStubAcquirer, type StubAcquirer } from '../../test/stub-acquirer.ts'
-import { valid } from '../access/asked.ts'
 import type { Repeat } from '../access/caller.ts'
+import { valid } from '../access/request-input.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
 import {
   currencyWithoutRate,
@@ -45,11 +45,11 @@ beforeAll(async () => {
 })
 beforeEach(() => {
   Object.assign(north.answers, createStubAcquirer().answers)
-  north.asked.authorizations.splice(0)
+  north.received.authorizations.splice(0)
 })
 afterAll(() => payments.close())
 
-interface Asked {
+interface ChargeChanges {
   readonly merchantId?: string
   /** The key of the app that asks. */
   readonly key?: string
@@ -57,17 +57,18 @@ interface Asked {
   readonly charge?: Partial<Charge>
 }
 
-const inputOf = ({ key = app.key, repeat, charge, ...asked }: Asked) => ({
+const inputOf = ({ key = app.key, repeat, charge, ...changes }: ChargeChanges) => ({
   caller: callerOf({ key }, repeat),
   merchantId,
-  asked: valid({
+  input: valid({
     charge: { transactionId: source, currency: 'EUR', amount: 500, ...charge },
     sourceField: 'transactionId',
   }),
-  ...asked,
+  ...changes,
 })
-/** Charges EUR 5.00, unless `asked` says otherwise. @returns the result, or what was thrown */
-const create = (asked: Asked = {}) => createTransaction(payments.deps, inputOf(asked)).catch((error: unknown) => error)
+/** Charges EUR 5.00, unless `changes` says otherwise. @returns the result, or what was thrown */
+const create = (changes: ChargeChanges = {}) =>
+  createTransaction(payments.deps, inputOf(changes)).catch((error: unknown) => error)
 
 const withKey = (key: string, content = 'a'): Repeat => ({
   method: 'POST',
@@ -79,7 +80,7 @@ const withKey = (key: string, content = 'a'): Repeat => ({
 describe('createTransaction', () => {
   it('answers the transaction that the acquirer has approved', async () => {
     expect(await create()).toEqual({ transactionId: anyId, replayed: false })
-    expect(north.asked.authorizations).toHaveLength(1)
+    expect(north.received.authorizations).toHaveLength(1)
   })
 
   it.each<[why: string, outcome: AuthorizationOutcome, errorCode: number]>([
@@ -103,14 +104,14 @@ describe('createTransaction', () => {
     const { transactionId } = z.object({ transactionId: z.string() }).parse(first)
     expect(await create({ repeat: withKey('one') })).toEqual({ transactionId, replayed: true })
     expect(await create({ repeat: withKey('one', 'b') })).toEqual(idempotencyKeyUsed())
-    expect(north.asked.authorizations).toHaveLength(1)
+    expect(north.received.authorizations).toHaveLength(1)
   })
 
   it('answers a repeat of a refused charge with the same refusal', async () => {
     north.answers.authorize = async () => ({ verdict: 'declined', statusCode: 'PAYMENT_REJECTED' })
     expect(await create({ repeat: withKey('two') })).toEqual(paymentRefused(11, { replayed: false }))
     expect(await create({ repeat: withKey('two') })).toEqual(paymentRefused(11, { replayed: true }))
-    expect(north.asked.authorizations).toHaveLength(1)
+    expect(north.received.authorizations).toHaveLength(1)
   })
 
   describe('while the database is away after the answer of the acquirer', () => {
@@ -136,24 +137,24 @@ describe('createTransaction', () => {
     it('answers the transaction, once the database is back', async () => {
       expect(await createWhileAway('three', false)).toEqual({ transactionId: anyId, replayed: false })
       expect(await create({ repeat: withKey('three') })).toEqual({ transactionId: anyId, replayed: true })
-      expect(north.asked.authorizations).toHaveLength(1)
+      expect(north.received.authorizations).toHaveLength(1)
     })
 
     it('leaves the outcome to a repeat, when it may have been written before', async () => {
       expect(await createWhileAway('four', true)).toBe(lost)
       expect(await create({ repeat: withKey('four') })).toEqual({ transactionId: anyId, replayed: true })
-      expect(north.asked.authorizations).toHaveLength(1)
+      expect(north.received.authorizations).toHaveLength(1)
     })
   })
 
-  it.each<[why: string, asked: () => Asked, error: Error]>([
+  it.each<[why: string, changes: () => ChargeChanges, error: Error]>([
     ['an unknown key', () => ({ key: 'x' }), unauthorized()],
     ['an app that is no member', () => ({ key: stranger.key }), forbidden()],
     ['an unknown merchant', () => ({ merchantId: UNKNOWN_ID }), notFound()],
     ['an unknown source', () => ({ charge: { transactionId: UNKNOWN_ID } }), unknownSource('transactionId')],
     ['a currency without a rate', () => ({ charge: { currency: 'XAU' } }), currencyWithoutRate()],
-  ])('refuses %s before it asks the acquirer', async (_why, asked, error) => {
-    expect(await create(asked())).toEqual(error)
-    expect(north.asked.authorizations).toEqual([])
+  ])('refuses %s before it asks the acquirer', async (_why, changes, error) => {
+    expect(await create(changes())).toEqual(error)
+    expect(north.received.authorizations).toEqual([])
   })
 })

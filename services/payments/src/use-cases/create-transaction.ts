@@ -1,5 +1,5 @@
-import { type Asked, valuesOrNull } from '../access/asked.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
+import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
 import { requireOutcome } from '../access/require-access.ts'
 import type { Judged } from '../access/verdict.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
@@ -20,10 +20,10 @@ import { processingErrorOf } from '../transactions/processing-error.ts'
 import { refuseCard, refuseOldRate, refuseSource } from '../transactions/refuse-charge.ts'
 
 /** A charge of a merchant's client. */
-export interface CreateTransactionInput {
+export interface CreateTransactionRequest {
   readonly caller: Caller
   readonly merchantId: string
-  readonly asked: Asked<ChargeValues>
+  readonly input: RequestInput<ChargeValues>
 }
 
 /** A charge as a client asks for it. */
@@ -45,9 +45,9 @@ type ChargeDeps = Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'vault' | 'wait' | 
  */
 export async function createTransaction(
   deps: ChargeDeps,
-  input: CreateTransactionInput,
+  request: CreateTransactionRequest,
 ): Promise<{ readonly transactionId: string; readonly replayed: boolean }> {
-  const { end, replayed } = await chargeCard(deps, input)
+  const { end, replayed } = await chargeCard(deps, request)
   if (end.verdict === 'refused') refuseCard(end.errorCode, { replayed })
   return { transactionId: end.transactionId, replayed }
 }
@@ -61,13 +61,13 @@ export async function createTransaction(
  */
 export async function chargeCard(
   deps: ChargeDeps,
-  input: CreateTransactionInput,
+  request: CreateTransactionRequest,
 ): Promise<{ readonly end: ChargeEnd; readonly replayed: boolean }> {
-  const begun = await beginCharge(deps, input)
-  const { outcome, values, replayed } = requireOutcome(input.caller, begun, input.asked)
+  const begun = await beginCharge(deps, request)
+  const { outcome, values, replayed } = requireOutcome(request.caller, begun, request.input)
   switch (outcome.verdict) {
     case 'begun': {
-      const charge = { ...values.charge, merchantId: input.merchantId }
+      const charge = { ...values.charge, merchantId: request.merchantId }
       return { end: await makeCharge(deps, charge, outcome.attempt), replayed }
     }
     case 'ended':
@@ -83,9 +83,9 @@ export async function chargeCard(
 
 function beginCharge(
   { config, lanes, acquirers, wait }: ChargeDeps,
-  { caller, merchantId, asked }: CreateTransactionInput,
+  { caller, merchantId, input }: CreateTransactionRequest,
 ): Promise<Judged<BegunCharge>> {
-  const charge = valuesOrNull(asked)?.charge ?? null
+  const charge = valuesOrNull(input)?.charge ?? null
   const { rateAgeDaysMax } = config.dayLimits
   const columns = { ...callerColumns(caller), merchantId, charge, acquirers: acquirers.names, rateAgeDaysMax }
   return beginOnceFree({

@@ -1,5 +1,5 @@
-import { type Asked, valuesOrNull } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
+import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
 import { requireOutcome } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { tooManyWebhooks, webhookInside, webhookWithoutTls } from '../errors.ts'
@@ -12,7 +12,7 @@ import { drawWebhookSecret } from '../webhooks/webhook-secret.ts'
 export interface CreateWebhookRequest {
   readonly caller: Caller
   readonly merchantId: string
-  readonly asked: Asked<WebhookValues>
+  readonly input: RequestInput<WebhookValues>
 }
 
 interface WebhookValues {
@@ -29,12 +29,13 @@ type CreateWebhookDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'
  */
 export async function createWebhook(
   { lanes, randomBytes, webhooks }: CreateWebhookDeps,
-  { caller, merchantId, asked: given }: CreateWebhookRequest,
+  { caller, merchantId, input }: CreateWebhookRequest,
 ): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
-  const asked = refuseInside(webhooks, given)
+  const judged = refuseInside(webhooks, input)
   const secretSealed = webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
-  const input = { caller, merchantId, webhook: valuesOrNull(asked), secretSealed, allowHttp: webhooks.allowHttp }
-  const { outcome, replayed } = requireOutcome(caller, await callCreateWebhook(lanes, input), asked)
+  const { allowHttp } = webhooks
+  const webhook = { caller, merchantId, webhook: valuesOrNull(judged), secretSealed, allowHttp }
+  const { outcome, replayed } = requireOutcome(caller, await callCreateWebhook(lanes, webhook), judged)
   switch (outcome.verdict) {
     case 'not-https':
       throw webhookWithoutTls()
@@ -48,7 +49,10 @@ export async function createWebhook(
 }
 
 /** Only members hear that an address is inside a network, so this refusal waits for the judgement of access as those of a schema do. */
-function refuseInside({ outbound }: CreateWebhookDeps['webhooks'], asked: Asked<WebhookValues>): Asked<WebhookValues> {
-  if (asked.verdict === 'refused' || outbound.mayCall({ url: asked.values.url, origin: 'data' })) return asked
+function refuseInside(
+  { outbound }: CreateWebhookDeps['webhooks'],
+  input: RequestInput<WebhookValues>,
+): RequestInput<WebhookValues> {
+  if (input.verdict === 'refused' || outbound.mayCall({ url: input.values.url, origin: 'data' })) return input
   return { verdict: 'refused', problem: { stage: 'validation', error: webhookInside() } }
 }

@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import type { Asked } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
+import { nullIfRefused, type RequestInput } from '../access/request-input.ts'
 import { requireAccess } from '../access/require-access.ts'
 import { callDeleteWebhook } from '../webhooks/webhook-repository.ts'
 
@@ -9,7 +9,7 @@ export interface DeleteWebhookRequest {
   readonly caller: Caller
   readonly merchantId: string
   readonly webhookId: string
-  readonly asked: Asked<unknown>
+  readonly input: RequestInput<unknown>
 }
 
 /**
@@ -18,8 +18,8 @@ export interface DeleteWebhookRequest {
  */
 export async function deleteWebhook(
   { lanes }: { readonly lanes: Lanes },
-  { caller, merchantId, webhookId, asked }: DeleteWebhookRequest,
+  { caller, merchantId, webhookId, input }: DeleteWebhookRequest,
 ): Promise<void> {
-  const named = { caller, merchantId, webhookId: asked.verdict === 'refused' ? null : webhookId }
-  requireAccess(caller, await callDeleteWebhook(lanes, named), asked)
+  const webhook = { caller, merchantId, webhookId: nullIfRefused(input, webhookId) }
+  requireAccess(caller, await callDeleteWebhook(lanes, webhook), input)
 }

@@ -37,7 +37,7 @@ beforeAll(async () => {
 afterAll(() => payments.close())
 beforeEach(() => {
   Object.assign(north.answers, createStubAcquirer().answers)
-  for (const list of Object.values(north.asked)) list.length = 0
+  for (const list of Object.values(north.received)) list.length = 0
   errors.length = 0
 })
 
@@ -64,7 +64,7 @@ const LOST = [400, processingError(12)]
 async function unknownAttempt(): Promise<string> {
   north.answers.authorize = () => Promise.reject(new Error('reset'))
   expect(statusAndBody(await charge())).toEqual(LOST)
-  const [request] = north.asked.authorizations.splice(0)
+  const [request] = north.received.authorizations.splice(0)
   return request?.idempotencyRef ?? ''
 }
 
@@ -104,9 +104,9 @@ describe('inquireAttempt', () => {
   it('asks the acquirer after 10 s, 1 min, 10 min, 1 h, 6 h and 24 h, and then leaves the attempt to the operator', async () => {
     const id = await unknownAttempt()
     await inquire(id)
-    expect(north.asked.inquiries).toEqual([])
+    expect(north.received.inquiries).toEqual([])
     for (const step of [0, 1, 2, 3, 4, 5]) await inquire(id, step)
-    expect(north.asked.inquiries).toHaveLength(6)
+    expect(north.received.inquiries).toHaveLength(6)
     expect(sent.map(({ job }) => job)).toEqual([0, 1, 2, 3, 4, 5].map((step) => ({ merchantId, id, step })))
     const delays = sent.map(({ startAfterSeconds = 0 }) => startAfterSeconds)
     expect(delays.map((_, index) => delays.slice(0, index + 1).reduce((a, b) => a + b))).toEqual([
@@ -122,7 +122,7 @@ describe('inquireAttempt', () => {
     expect(await inquire(id, 0)).toBe('done')
     expect([await statusOf(id), sent]).toEqual(['declined', []])
     expect(await inquire(id, 1)).toBe('dropped')
-    expect(north.asked.inquiries).toEqual([id])
+    expect(north.received.inquiries).toEqual([id])
   })
 
   it('reverses an approval that no client was told of, and never makes it a transaction', async () => {
@@ -133,7 +133,7 @@ describe('inquireAttempt', () => {
     expect([await statusOf(id), sent.length]).toEqual(['unknown', 1])
     north.answers.reverse = async () => ({ verdict: 'accepted' })
     await inquire(id, 1)
-    expect([await statusOf(id), north.asked.reversals]).toEqual(['reversed', [id, id]])
+    expect([await statusOf(id), north.received.reversals]).toEqual(['reversed', [id, id]])
     const approved = await db().selectFrom('transactions').select('id').where('acquirer_ref', '=', 'late').execute()
     expect(approved).toEqual([])
   })
@@ -181,7 +181,7 @@ describe('endLostAttempts', () => {
     }
     const first = charge({ 'idempotency-key': 'lost' })
     await reached.promise
-    const id = north.asked.authorizations[0]?.idempotencyRef ?? ''
+    const id = north.received.authorizations[0]?.idempotencyRef ?? ''
     await endLost()
     expect(await statusOf(id)).toBe('sent')
     await age(id)
@@ -197,7 +197,7 @@ describe('endLostAttempts', () => {
     expect(statusAndBody(answer)).toEqual(LOST)
     const again = await charge({ 'idempotency-key': 'lost' })
     expect([again.body, again.headers['idempotent-replayed']]).toEqual([answer.body, 'true'])
-    expect(north.asked.authorizations).toHaveLength(1)
+    expect(north.received.authorizations).toHaveLength(1)
     const rows = await db().selectFrom('transactions').select('id').where('acquirer_ref', '=', 'much-later').execute()
     expect(rows).toEqual([])
     const outbox = await db().selectFrom('outbox').select(['kind']).where('id', '=', id).execute()
@@ -210,8 +210,8 @@ describe('endLostAttempts, when one attempt is locked', () => {
     const ids: string[] = []
     north.answers.authorize = () => new Promise(() => {})
     const requests = [charge(), charge()]
-    while (north.asked.authorizations.length < 2) await setImmediate()
-    for (const { idempotencyRef } of north.asked.authorizations) ids.push(idempotencyRef)
+    while (north.received.authorizations.length < 2) await setImmediate()
+    for (const { idempotencyRef } of north.received.authorizations) ids.push(idempotencyRef)
     await sql`UPDATE ${sql.table('attempts')} SET created = now() - interval '2 minutes' WHERE id = ANY (${ids})`.execute(
       db(),
     )
@@ -257,7 +257,7 @@ describe('submitOperation', () => {
     await expect(submit(id)).rejects.toThrow('acquirer north wants the operation later')
     north.answers.submit = async () => ({ verdict: 'accepted' })
     expect(await submit(id)).toBe('done')
-    const [task, again] = north.asked.tasks
+    const [task, again] = north.received.tasks
     expect(task).toEqual({
       kind: 'capture',
       operationId: id,

@@ -1,5 +1,5 @@
-import { type Asked, valuesOrNull } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
+import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
 import { requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { invitationMailTask } from '../mail/invitation-mail.ts'
@@ -10,7 +10,7 @@ import { callInviteUser } from '../members/invitation-repository.ts'
 export interface InviteUserRequest {
   readonly caller: Caller
   readonly merchantId: string
-  readonly asked: Asked<{ readonly email: string }>
+  readonly input: RequestInput<{ readonly email: string }>
 }
 
 type InviteDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'jobs' | 'outbox'>
@@ -24,14 +24,14 @@ type InviteDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'jobs' | 'outbox'
  */
 export async function inviteUser(
   deps: InviteDeps,
-  { caller, merchantId, asked }: InviteUserRequest,
+  { caller, merchantId, input }: InviteUserRequest,
 ): Promise<{ readonly isMember: boolean; readonly replayed: boolean }> {
   const token = drawToken(deps.randomBytes)
   const { task, data } = await deps.jobs.prepare(invitationMailTask, { token })
-  const values = valuesOrNull(asked)
+  const values = valuesOrNull(input)
   const invitation = values && { email: values.email, tokenHash: hashToken(token), task, data }
   const result = await callInviteUser(deps.lanes, { caller, merchantId, invitation })
-  const { isMember, mailed, verdict } = requireAccess(caller, result, asked)
+  const { isMember, mailed, verdict } = requireAccess(caller, result, input)
   if (mailed) deps.outbox.wake()
   return { isMember, replayed: verdict === 'replayed' }
 }

@@ -1,16 +1,16 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { type Asked, valuesOrNull } from '../access/asked.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
+import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
 import { requireOutcome } from '../access/require-access.ts'
 import type { Dispute } from '../disputes/dispute.ts'
 import { callOpenDispute, type NewDispute } from '../disputes/dispute-repository.ts'
 import { refuseEntry } from '../transactions/refuse-entry.ts'
 
 /** A dispute of a test merchant. */
-export interface OpenDisputeInput {
+export interface OpenDisputeRequest {
   readonly caller: Caller
   readonly transactionId: string
-  readonly asked: Asked<NewDispute>
+  readonly input: RequestInput<NewDispute>
 }
 
 /**
@@ -20,11 +20,11 @@ export interface OpenDisputeInput {
  */
 export async function openDispute(
   { lanes }: { readonly lanes: Lanes },
-  { caller, transactionId, asked }: OpenDisputeInput,
+  { caller, transactionId, input }: OpenDisputeRequest,
 ): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
-  const columns = { ...callerColumns(caller), transactionId, dispute: valuesOrNull(asked) }
+  const columns = { ...callerColumns(caller), transactionId, dispute: valuesOrNull(input) }
   const opened = await callOpenDispute(lanes, columns)
-  const { outcome, replayed } = requireOutcome(caller, opened, asked)
+  const { outcome, replayed } = requireOutcome(caller, opened, input)
   switch (outcome.verdict) {
     case 'limit-exceeded': {
       const { verdict: reason, currency, possible } = outcome

@@ -7,7 +7,7 @@ import { type KeptPayment, type PageAnswer, type PagePayment, payOnPage } from '
 import { resolveLink } from './resolve-link.ts'
 
 /** A card that pays at once, one whose bank asks the customer, and one that is refused. */
-const [PAID, ASKED, REFUSED] = ['1000000000010000', '1000000000000000', '9000000000000000']
+const [PAID, CHALLENGED, REFUSED] = ['1000000000010000', '1000000000000000', '9000000000000000']
 
 let payments: TestPayments
 let query: URLSearchParams
@@ -41,7 +41,7 @@ const keptOf = (payment: PagePayment, kept: Partial<KeptPayment>): PagePayment =
 
 /** A payment whose customer is at the bank. */
 async function payAtBank(): Promise<{ payment: PagePayment; answer: Extract<PageAnswer, { verdict: 'at-bank' }> }> {
-  const payment = formOf({ number: ASKED })
+  const payment = formOf({ number: CHALLENGED })
   const answer = await payOnPage(payments.deps, payment)
   if (answer.verdict !== 'at-bank') throw new Error(`the bank is not asked: ${answer.verdict}`)
   return { payment, answer }

@@ -1,5 +1,5 @@
-import type { Asked } from '../access/asked.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
+import type { RequestInput } from '../access/request-input.ts'
 import { requireOutcome } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { payoutSkipped } from '../errors.ts'
@@ -8,10 +8,10 @@ import { countPayouts } from '../payouts/payout-job.ts'
 import { callPayOut } from '../payouts/payout-repository.ts'
 
 /** A payout of a test merchant. */
-export interface PayOutInput {
+export interface PayOutRequest {
   readonly caller: Caller
   readonly merchantId: string
-  readonly asked: Asked<unknown>
+  readonly input: RequestInput<unknown>
 }
 
 /**
@@ -21,14 +21,14 @@ export interface PayOutInput {
  */
 export async function payOut(
   { lanes, config: { payouts }, meter }: Pick<PaymentsDeps, 'lanes' | 'config' | 'meter'>,
-  { caller, merchantId, asked }: PayOutInput,
+  { caller, merchantId, input }: PayOutRequest,
 ): Promise<{ readonly payout: Payout; readonly replayed: boolean }> {
-  const isRefused = asked.verdict === 'refused'
+  const isRefused = input.verdict === 'refused'
   const rules = isRefused
     ? { minimumMajorUnits: null, delayDays: null }
     : { minimumMajorUnits: payouts.minimumMajorUnits, delayDays: payouts.delayDays.test }
   const paid = await callPayOut(lanes, { ...callerColumns(caller), merchantId, ...rules })
-  const { outcome, replayed } = requireOutcome(caller, paid, asked)
+  const { outcome, replayed } = requireOutcome(caller, paid, input)
   if (!replayed) countPayouts(meter)(outcome.verdict === 'skipped' ? outcome.reason : 'paid')
   if (outcome.verdict === 'skipped') throw payoutSkipped(outcome.reason)
   return { payout: outcome.payout, replayed }

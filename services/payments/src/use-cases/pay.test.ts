@@ -133,14 +133,14 @@ describe('an order after its last challenge', () => {
     const live = await goLive()
     const given = await order(live)
     const { hints } = await walk(browser, given, { until: 'card-lookup' })
-    const asked = Promise.withResolvers<void>()
+    const arrival = Promise.withResolvers<void>()
     const approval = Promise.withResolvers<{ verdict: 'approved'; ref: string; networkRef: null }>()
     north.answers.authorize = () => {
-      asked.resolve()
+      arrival.resolve()
       return approval.promise
     }
     const first = browser.send('/payments', { ...given, hints })
-    await asked.promise
+    await arrival.promise
     const second = browser.send('/payments', { ...given, hints })
     approval.resolve({ verdict: 'approved', ref: 'r-1', networkRef: null })
     expect((await second).body).toEqual((await first).body)
@@ -206,14 +206,14 @@ describe('an attempt whose process has ended', () => {
     const live = await goLive()
     const given = await order(live)
     const { hints } = await walk(browser, given, { until: 'card-lookup' })
-    const asked = Promise.withResolvers<void>()
+    const arrival = Promise.withResolvers<void>()
     const approval = Promise.withResolvers<{ verdict: 'approved'; ref: string; networkRef: null }>()
     north.answers.authorize = () => {
-      asked.resolve()
+      arrival.resolve()
       return approval.promise
     }
     const waiting = browser.send('/payments', { ...given, hints })
-    await asked.promise
+    await arrival.promise
     await db()
       .updateTable('attempts')
       .set({ created: sql`now() - interval '61 seconds'` })
@@ -248,7 +248,7 @@ describe('an attempt whose process has ended', () => {
       .executeTakeFirstOrThrow()
     const job = { merchantId: merchant.id, id, step: 0 }
     expect(await inquireAttempt({ ...payments.deps, db: db() }, job)).toBe('done')
-    expect([north.asked.inquiries.at(-1), north.asked.reversals.at(-1)]).toEqual([id, id])
+    expect([north.received.inquiries.at(-1), north.received.reversals.at(-1)]).toEqual([id, id])
     const attempts = await db().selectFrom('attempts').select('status').where('id', '=', id).execute()
     expect([attempts, await transactions()]).toEqual([
       [{ status: 'reversed' }],

@@ -1,15 +1,15 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { type Asked, valuesOrNull } from '../access/asked.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
+import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
 import { requireObject } from '../access/require-access.ts'
 import type { Fraud } from '../disputes/fraud.ts'
 import { callAddFraud, type NewFraud } from '../disputes/fraud-repository.ts'
 
 /** A fraud alert of a test merchant. */
-export interface ReportFraudInput {
+export interface ReportFraudRequest {
   readonly caller: Caller
   readonly transactionId: string
-  readonly asked: Asked<NewFraud>
+  readonly input: RequestInput<NewFraud>
 }
 
 /**
@@ -19,9 +19,9 @@ export interface ReportFraudInput {
  */
 export async function reportFraud(
   { lanes }: { readonly lanes: Lanes },
-  { caller, transactionId, asked }: ReportFraudInput,
+  { caller, transactionId, input }: ReportFraudRequest,
 ): Promise<{ readonly fraud: Fraud; readonly replayed: boolean }> {
-  const added = await callAddFraud(lanes, { ...callerColumns(caller), transactionId, fraud: valuesOrNull(asked) })
-  const fraud = requireObject(caller, added, { asked, name: 'fraud' })
+  const added = await callAddFraud(lanes, { ...callerColumns(caller), transactionId, fraud: valuesOrNull(input) })
+  const fraud = requireObject(caller, added, { input, name: 'fraud' })
   return { fraud, replayed: added.verdict === 'replayed' }
 }

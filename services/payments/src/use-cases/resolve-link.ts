@@ -11,8 +11,12 @@ export async function resolveLink(
   const key = query.get('key')?.trim() ?? ''
   if (key === '') return { verdict: 'problem', problem: 'key-missing' }
   const currency = currencyOf(query)
-  const asked = currency !== undefined && isChargeable(currency) ? currency : null
+  const chargeable = currency !== undefined && isChargeable(currency) ? currency : null
   const { rateAgeDaysMax } = config.dayLimits
-  const payee = await findLinkPayee(lanes, { key, currency: asked }, { acquirers: acquirers.names, rateAgeDaysMax })
+  const payee = await findLinkPayee(
+    lanes,
+    { key, currency: chargeable },
+    { acquirers: acquirers.names, rateAgeDaysMax },
+  )
   return payee ? judgeLink(query, payee) : { verdict: 'problem', problem: 'key-unknown' }
 }

@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import type { Asked } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
+import { nullIfRefused, type RequestInput } from '../access/request-input.ts'
 import { keyMacOf, requireAccess } from '../access/require-access.ts'
 import { callRevokeKey } from '../apps/app-key-repository.ts'
 import { lastKey } from '../errors.ts'
@@ -11,9 +11,9 @@ import { lastKey } from '../errors.ts'
  */
 export async function revokeKey(
   { lanes }: { readonly lanes: Lanes },
-  { caller, keyId, asked }: { readonly caller: Caller; readonly keyId: string; readonly asked: Asked<unknown> },
+  { caller, keyId, input }: { readonly caller: Caller; readonly keyId: string; readonly input: RequestInput<unknown> },
 ): Promise<void> {
-  const input = { keyMac: keyMacOf(caller), keyId: asked.verdict === 'refused' ? null : keyId }
-  const { isLast } = requireAccess(caller, await callRevokeKey(lanes, input), asked)
+  const key = { keyMac: keyMacOf(caller), keyId: nullIfRefused(input, keyId) }
+  const { isLast } = requireAccess(caller, await callRevokeKey(lanes, key), input)
   if (isLast) throw lastKey()
 }

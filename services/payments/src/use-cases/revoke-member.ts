@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import type { Asked } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
+import { nullIfRefused, type RequestInput } from '../access/request-input.ts'
 import { requireAccess } from '../access/require-access.ts'
 import { lastApp } from '../errors.ts'
 import { callRevokeMember } from '../members/member-repository.ts'
@@ -11,7 +11,7 @@ export interface RevokeMemberRequest {
   readonly merchantId: string
   readonly noun: 'app' | 'user'
   readonly memberId: string
-  readonly asked: Asked<unknown>
+  readonly input: RequestInput<unknown>
 }
 
 /**
@@ -21,9 +21,9 @@ export interface RevokeMemberRequest {
  */
 export async function revokeMember(
   { lanes }: { readonly lanes: Lanes },
-  { caller, merchantId, noun, memberId, asked }: RevokeMemberRequest,
+  { caller, merchantId, noun, memberId, input }: RevokeMemberRequest,
 ): Promise<void> {
-  const input = { caller, merchantId, memberId: asked.verdict === 'refused' ? null : memberId }
-  const { isLast } = requireAccess(caller, await callRevokeMember(lanes, noun, input), asked)
+  const member = { caller, merchantId, memberId: nullIfRefused(input, memberId) }
+  const { isLast } = requireAccess(caller, await callRevokeMember(lanes, noun, member), input)
   if (isLast) throw lastApp()
 }

@@ -1,5 +1,5 @@
-import type { Asked } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
+import type { RequestInput } from '../access/request-input.ts'
 import { requireObject } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import type { Webhook } from '../webhooks/webhook.ts'
@@ -11,7 +11,7 @@ export interface RotateSecretRequest {
   readonly caller: Caller
   readonly merchantId: string
   readonly webhookId: string
-  readonly asked: Asked<unknown>
+  readonly input: RequestInput<unknown>
 }
 
 /**
@@ -21,11 +21,11 @@ export interface RotateSecretRequest {
  */
 export async function rotateWebhookSecret(
   { lanes, randomBytes, webhooks }: Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'>,
-  { caller, merchantId, webhookId, asked }: RotateSecretRequest,
+  { caller, merchantId, webhookId, input }: RotateSecretRequest,
 ): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
-  const sealed = asked.verdict === 'refused' ? null : webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
+  const sealed = input.verdict === 'refused' ? null : webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
   const rotated = await callRotateSecret(lanes, { caller, merchantId, webhookId, secretSealed: sealed })
-  const webhook = requireObject(caller, rotated, { asked, name: 'webhook' })
+  const webhook = requireObject(caller, rotated, { input, name: 'webhook' })
   const secret = webhooks.secrets.open(webhook.secrets.current, merchantId)
   return { webhook, secret, replayed: rotated.verdict === 'replayed' }
 }

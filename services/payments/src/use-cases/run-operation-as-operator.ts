@@ -1,4 +1,4 @@
-import { valid } from '../access/asked.ts'
+import { valid } from '../access/request-input.ts'
 import type { Caller } from '../access/caller.ts'
 import { refuseMissing, refuseRunning, requireOutcome } from '../access/require-access.ts'
 import type { Trx } from '../database.ts'
@@ -23,7 +23,7 @@ export interface RunOperationAsOperatorInput {
   readonly change: OperatorChange
   readonly transactionId: string
   readonly kind: OperatorOperation['kind']
-  readonly asked: Pick<OperatorOperation, 'amount' | 'currency' | 'descriptor' | 'reference'>
+  readonly fields: Pick<OperatorOperation, 'amount' | 'currency' | 'descriptor' | 'reference'>
 }
 
 type OperationDeps = Pick<PaymentsDeps, 'config' | 'lanes' | 'operatorDb' | 'operations'>
@@ -39,11 +39,11 @@ export async function runOperationAsOperator(
   input: RunOperationAsOperatorInput,
 ): Promise<OperatorAnswer> {
   const { operatorDb, lanes, config } = deps
-  const { change, transactionId, kind, asked } = input
+  const { change, transactionId, kind, fields } = input
   const { merchantId, currency } = (await findTransactionOwner(lanes, transactionId)) ?? refuseMissing()
-  const effect = (trx: Trx) => runInChange(deps, trx, { ...asked, merchantId, transactionId, kind })
+  const effect = (trx: Trx) => runInChange(deps, trx, { ...fields, merchantId, transactionId, kind })
   if (kind !== 'refund') return runOperatorChange(operatorDb, change, effect)
-  const refund = { operator: change.operator, key: change.repeat.key, currency, amount: asked.amount }
+  const refund = { operator: change.operator, key: change.repeat.key, currency, amount: fields.amount }
   const outcome = await runWithinAllowance(operatorDb, config.refundLimits, refund, (use) =>
     runOperatorChange(operatorDb, change, async (trx) => {
       if (!(await use(trx))) refuseRunning()

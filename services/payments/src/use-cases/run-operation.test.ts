@@ -11,8 +11,8 @@ import {
   type TestPayments,
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
-import { type Problem, valid } from '../access/asked.ts'
 import type { Repeat } from '../access/caller.ts'
+import { type Problem, valid } from '../access/request-input.ts'
 import {
   amountBeyondLimit,
   currencyWithoutRate,
@@ -22,7 +22,7 @@ import {
   otherCurrency,
   unauthorized,
 } from '../errors.ts'
-import { type RunOperationInput, runOperation } from './run-operation.ts'
+import { type RunOperationRequest, runOperation } from './run-operation.ts'
 
 let payments: TestPayments
 let app: TestApp
@@ -38,7 +38,7 @@ afterAll(() => payments.close())
 /** A payment of EUR 3.00, of which nothing is captured. */
 const pay = () => customerPayment(payments, merchantId)
 
-interface Attempt extends Partial<Omit<RunOperationInput, 'caller' | 'transactionId'>> {
+interface Attempt extends Partial<Omit<RunOperationRequest, 'caller' | 'transactionId'>> {
   /** The key of the app that asks. */
   readonly key?: string
   readonly repeat?: Repeat
@@ -50,7 +50,7 @@ const run = (transactionId: string, { key = app.key, repeat, ...attempt }: Attem
     caller: callerOf({ key }, repeat),
     transactionId,
     kind: 'capture',
-    asked: valid({ amount: 100 }),
+    input: valid({ amount: 100 }),
     ...attempt,
   }).catch((error: unknown) => error)
 
@@ -99,9 +99,9 @@ describe('runOperation', () => {
   it.each<[why: string, attempt: () => Attempt, error: Error]>([
     ['an unknown key', () => ({ key: 'x' }), unauthorized()],
     ['an app that is no member', () => ({ key: stranger.key }), forbidden()],
-    ['more than is left', () => ({ asked: valid({ amount: 301 }) }), amountBeyondLimit('capture', 'EUR 3.00')],
+    ['more than is left', () => ({ input: valid({ amount: 301 }) }), amountBeyondLimit('capture', 'EUR 3.00')],
     ['a refund before a capture', () => ({ kind: 'refund' }), amountBeyondLimit('refund', 'EUR 0.00')],
-    ['another currency', () => ({ asked: valid({ amount: 1, currency: 'DKK' }) }), otherCurrency('EUR')],
+    ['another currency', () => ({ input: valid({ amount: 1, currency: 'DKK' }) }), otherCurrency('EUR')],
   ])('refuses %s', async (_why, attempt, error) => {
     expect(await run(await pay(), attempt())).toEqual(error)
   })
@@ -115,9 +115,9 @@ describe('runOperation', () => {
     ['validation', forbidden()],
   ])('refuses a body that failed at %s, for a stranger in the order of checks', async (stage, ofStranger) => {
     const id = await pay()
-    const asked = { verdict: 'refused', problem: { stage, error: BAD_BODY } } as const
-    expect(await run(id, { asked })).toEqual(BAD_BODY)
-    expect(await run(id, { asked, key: stranger.key })).toEqual(ofStranger)
-    expect(await run(id, { asked, key: 'x' })).toEqual(unauthorized())
+    const input = { verdict: 'refused', problem: { stage, error: BAD_BODY } } as const
+    expect(await run(id, { input })).toEqual(BAD_BODY)
+    expect(await run(id, { input, key: stranger.key })).toEqual(ofStranger)
+    expect(await run(id, { input, key: 'x' })).toEqual(unauthorized())
   })
 })

@@ -1,5 +1,5 @@
-import type { Asked } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
+import type { RequestInput } from '../access/request-input.ts'
 import { requireOutcome } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import type { Operation, OperationResult } from '../transactions/operation-group.ts'
@@ -8,11 +8,11 @@ import type { OperationKind, Transaction } from '../transactions/transaction.ts'
 import { readOperationAccess } from '../transactions/transaction-repository.ts'
 
 /** What a client asks of a transaction. */
-export interface RunOperationInput {
+export interface RunOperationRequest {
   readonly caller: Caller
   readonly transactionId: string
   readonly kind: OperationKind
-  readonly asked: Asked<Pick<Operation, 'amount' | 'currency' | 'descriptor' | 'reference'>>
+  readonly input: RequestInput<Pick<Operation, 'amount' | 'currency' | 'descriptor' | 'reference'>>
 }
 
 type OperationDeps = Pick<PaymentsDeps, 'lanes' | 'operations'>
@@ -24,13 +24,13 @@ type OperationDeps = Pick<PaymentsDeps, 'lanes' | 'operations'>
  */
 export async function runOperation(
   deps: OperationDeps,
-  input: RunOperationInput,
+  request: RunOperationRequest,
 ): Promise<{ readonly transaction: Transaction; readonly replayed: boolean }> {
-  const result = await runOrJudge(deps, input)
-  const { outcome, replayed } = requireOutcome(input.caller, result, input.asked)
+  const result = await runOrJudge(deps, request)
+  const { outcome, replayed } = requireOutcome(request.caller, result, request.input)
   switch (outcome.verdict) {
     case 'refused':
-      return refuseEntry(outcome.refusal, input.kind)
+      return refuseEntry(outcome.refusal, request.kind)
     case 'done':
       return { transaction: outcome.transaction, replayed }
   }
@@ -39,11 +39,11 @@ export async function runOperation(
 /** Runs the operation. For a refused request only access is judged. */
 async function runOrJudge(
   { lanes, operations }: OperationDeps,
-  { caller: { keyMac, userEmail, repeat }, transactionId, kind, asked }: RunOperationInput,
+  { caller: { keyMac, userEmail, repeat }, transactionId, kind, input }: RunOperationRequest,
 ): Promise<OperationResult> {
-  if (asked.verdict === 'refused') {
+  if (input.verdict === 'refused') {
     const access = await readOperationAccess(lanes, { keyMac, userEmail, transactionId, kind })
     return { ...access, outcome: undefined }
   }
-  return operations.run({ keyMac, userEmail, repeat, transactionId, kind, ...asked.values })
+  return operations.run({ keyMac, userEmail, repeat, transactionId, kind, ...input.values })
 }

@@ -1,15 +1,15 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { type Asked, valuesOrNull } from '../access/asked.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
+import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
 import { requireOutcome } from '../access/require-access.ts'
 import { callSaveCard } from '../cards/card-repository.ts'
 import { refuseCard, refuseSource } from '../transactions/refuse-charge.ts'
 
 /** The card to keep. */
-export interface SaveCardInput {
+export interface SaveCardRequest {
   readonly caller: Caller
   readonly merchantId: string
-  readonly asked: Asked<{ readonly transactionId: string; readonly notes?: string | undefined }>
+  readonly input: RequestInput<{ readonly transactionId: string; readonly notes?: string | undefined }>
 }
 
 /**
@@ -20,11 +20,11 @@ export interface SaveCardInput {
  */
 export async function saveCard(
   { lanes }: { readonly lanes: Lanes },
-  { caller, merchantId, asked }: SaveCardInput,
+  { caller, merchantId, input }: SaveCardRequest,
 ): Promise<{ readonly cardId: string; readonly replayed: boolean }> {
-  const { transactionId = null, notes = null } = valuesOrNull(asked) ?? {}
+  const { transactionId = null, notes = null } = valuesOrNull(input) ?? {}
   const saved = await callSaveCard(lanes, { ...callerColumns(caller), merchantId, transactionId, notes })
-  const { outcome, replayed } = requireOutcome(caller, saved, asked)
+  const { outcome, replayed } = requireOutcome(caller, saved, input)
   switch (outcome.verdict) {
     case 'unknown-source':
       return refuseSource('transactionId')

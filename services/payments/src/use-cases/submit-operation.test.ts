@@ -33,7 +33,7 @@ it('sends captures of live money to the acquirer, from the outbox through the qu
   }
   await capture(payments, app, id, 200)
   await submitted.promise
-  expect(north.asked.tasks).toEqual([
+  expect(north.received.tasks).toEqual([
     {
       kind: 'capture',
       transactionId: id,

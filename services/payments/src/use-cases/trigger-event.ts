@@ -1,5 +1,5 @@
-import { valid } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
+import { valid } from '../access/request-input.ts'
 import { findMemberKey } from '../apps/app-key-repository.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { DEFAULT_REASON } from '../disputes/dispute.ts'
@@ -16,7 +16,7 @@ import { advanceClock } from './advance-clock.ts'
 import { closeDispute } from './close-dispute.ts'
 import { createApp } from './create-app.ts'
 import { createOperatedMerchant } from './create-operated-merchant.ts'
-import { type CreateTransactionInput, chargeCard, createTransaction } from './create-transaction.ts'
+import { type CreateTransactionRequest, chargeCard, createTransaction } from './create-transaction.ts'
 import { openDispute } from './open-dispute.ts'
 import { payOut } from './pay-out.ts'
 import { reportFraud } from './report-fraud.ts'
@@ -120,24 +120,24 @@ function amountOf({ deps, merchant }: Actor): number {
 
 /** Charges a card again, and resolves to the id of the transaction. */
 async function charge(actor: Actor): Promise<string> {
-  const input = await toChargeInput(actor, GOOD_CARD)
-  return (await createTransaction(toChargeDeps(actor), input)).transactionId
+  const request = await toChargeRequest(actor, GOOD_CARD)
+  return (await createTransaction(toChargeDeps(actor), request)).transactionId
 }
 
 /** Charges a card that is refused, and resolves to the id of the failed transaction. */
 async function chargeRefusedCard(actor: Actor): Promise<string> {
-  const input = await toChargeInput(actor, REFUSED_LATER)
-  const { end } = await chargeCard(toChargeDeps(actor), input)
+  const request = await toChargeRequest(actor, REFUSED_LATER)
+  const { end } = await chargeCard(toChargeDeps(actor), request)
   if (end.verdict === 'refused' && end.failedId !== undefined) return end.failedId
   throw new Error(`the card ${REFUSED_LATER} was not refused`)
 }
 
 /** A charge needs an earlier payment of its card. That payment is seeded, so that it leaves no event. */
-async function toChargeInput(actor: Actor, number: string): Promise<CreateTransactionInput> {
+async function toChargeRequest(actor: Actor, number: string): Promise<CreateTransactionRequest> {
   const { merchant, caller } = actor
   const transactionId = await seedPayment(actor, number)
   const charge = { transactionId, currency: merchant.currency, amount: amountOf(actor) }
-  return { caller, merchantId: merchant.id, asked: valid({ charge, sourceField: 'transactionId' }) }
+  return { caller, merchantId: merchant.id, input: valid({ charge, sourceField: 'transactionId' }) }
 }
 
 function toChargeDeps({ deps }: Actor): OperatorDeps & Pick<OperatorDeps['database'], 'lanes'> {
@@ -161,7 +161,7 @@ async function operate(actor: Actor, kind: OperationKind, transactionId: string)
   const { deps, caller } = actor
   await runOperation(
     { ...deps, lanes: deps.database.lanes },
-    { caller, transactionId, kind, asked: valid({ amount: amountOf(actor) }) },
+    { caller, transactionId, kind, input: valid({ amount: amountOf(actor) }) },
   )
   return transactionId
 }
@@ -173,19 +173,18 @@ async function chargeAndCapture(actor: Actor): Promise<string> {
 async function captureAndDispute(actor: Actor): Promise<string> {
   const transactionId = await chargeAndCapture(actor)
   const { caller, deps } = actor
-  const input = { caller, transactionId, asked: valid(DEFAULT_REASON) }
-  return (await openDispute(deps.database, input)).dispute.id
+  return (await openDispute(deps.database, { caller, transactionId, input: valid(DEFAULT_REASON) })).dispute.id
 }
 
 async function endDispute({ deps, caller }: Actor, disputeId: string, outcome: 'won' | 'lost'): Promise<string> {
-  await closeDispute(deps.database, { caller, disputeId, asked: valid({ outcome }) })
+  await closeDispute(deps.database, { caller, disputeId, input: valid({ outcome }) })
   return disputeId
 }
 
 async function captureAndReportFraud(actor: Actor): Promise<string> {
   const transactionId = await chargeAndCapture(actor)
   const { caller, deps } = actor
-  const { fraud } = await reportFraud(deps.database, { caller, transactionId, asked: valid({}) })
+  const { fraud } = await reportFraud(deps.database, { caller, transactionId, input: valid({}) })
   return fraud.id
 }
 
@@ -198,15 +197,15 @@ async function captureAndPayOut(actor: Actor): Promise<string> {
   await chargeAndCapture(actor)
   const { lanes } = deps.database
   const seconds = (deps.config.payouts.delayDays.test + 1) * DAY_SECONDS
-  await advanceClock({ ...deps, lanes }, { caller, merchantId: merchant.id, asked: valid({ seconds }) })
-  const { payout } = await payOut({ ...deps, lanes }, { caller, merchantId: merchant.id, asked: valid(undefined) })
+  await advanceClock({ ...deps, lanes }, { caller, merchantId: merchant.id, input: valid({ seconds }) })
+  const { payout } = await payOut({ ...deps, lanes }, { caller, merchantId: merchant.id, input: valid(undefined) })
   return payout.id
 }
 
 /** Gives the merchant another name, and its own name again. */
 async function renameMerchant({ deps, merchant, caller }: Actor): Promise<string> {
   const rename = (name: string | null) =>
-    updateMerchant(deps.database, { caller, merchantId: merchant.id, asked: valid({ name }), fixed: {} })
+    updateMerchant(deps.database, { caller, merchantId: merchant.id, input: valid({ name }), fixed: {} })
   await rename(merchant.name === 'Renamed' ? 'Renamed again' : 'Renamed')
   await rename(merchant.name)
   return merchant.id
@@ -215,7 +214,7 @@ async function renameMerchant({ deps, merchant, caller }: Actor): Promise<string
 async function addNewApp({ deps, merchant, caller }: Actor): Promise<string> {
   const { lanes } = deps.database
   const { id } = await createApp({ ...deps, lanes }, { name: 'Triggered' })
-  await addApp({ lanes }, { caller, merchantId: merchant.id, asked: valid({ appId: id }) })
+  await addApp({ lanes }, { caller, merchantId: merchant.id, input: valid({ appId: id }) })
   return id
 }
 

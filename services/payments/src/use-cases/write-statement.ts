@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { type Asked, valid } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
+import { type RequestInput, valid } from '../access/request-input.ts'
 import { requireAccess, requireOutcome } from '../access/require-access.ts'
 import type { Line } from '../ledger/line.ts'
 import { listLines } from '../ledger/line-repository.ts'
@@ -10,10 +10,10 @@ import { LOWEST, type PageBounds } from '../pagination/page-query.ts'
 import type { InTurn } from '../pagination/pieces.ts'
 
 /** A period of a merchant. */
-export interface StatementInput {
+export interface StatementRequest {
   readonly caller: Caller
   readonly merchantId: string
-  readonly asked: Asked<StatementPeriod>
+  readonly input: RequestInput<StatementPeriod>
   /** Reads lines when it is the client's turn. */
   readonly inTurn: InTurn
 }
@@ -34,10 +34,10 @@ const PAGE_ROWS = 200
  */
 export async function writeStatement(
   { lanes }: { readonly lanes: Lanes },
-  { caller, merchantId, asked, inTurn }: StatementInput,
+  { caller, merchantId, input, inTurn }: StatementRequest,
 ): Promise<Statement> {
   const { merchant, ...access } = await readMerchant(lanes, { ...caller, merchantId })
-  const { outcome: owner, values: period } = requireOutcome(caller, { ...access, outcome: merchant }, asked)
+  const { outcome: owner, values: period } = requireOutcome(caller, { ...access, outcome: merchant }, input)
   const read = { lanes, caller, merchantId, inTurn }
   const bounds = idsOf(period)
   const [before] = await readPage(read, { above: LOWEST, below: bounds.above, order: 'newest-first', limit: 1 })

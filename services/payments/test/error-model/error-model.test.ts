@@ -114,9 +114,9 @@ function expectError(
   { status, code, message }: { readonly status: number; readonly code: string; readonly message: string },
 ): void {
   expect([statusCode, body]).toEqual([status, `${JSON.stringify({ code, message })}\n`])
-  const { headers: asked, url = '', method } = raw.req
+  const { headers: sent, url = '', method } = raw.req
   // The root of the host of the vault has a page too, which browsers open.
-  const isOfCheckout = /^\/(vault|payments)\b/.test(url) || (asked.host === VAULT_HOST && method !== 'GET')
+  const isOfCheckout = /^\/(vault|payments)\b/.test(url) || (sent.host === VAULT_HOST && method !== 'GET')
   const isTemporary = status === 429 || status === 503 || code === 'CONFLICT'
   expect(headers).toEqual(
     (isTemporary ? temporaryHeaders : refusalHeaders)(code, {
@@ -328,11 +328,11 @@ async function sendRefused({ name, request }: OpenEndpoint, { changes = {}, by }
   const changed = typeof changes === 'function' ? await changes(world) : changes
   const apps = { limited: guarded, locked: broken.get(FAULTS.lockTimeout), strict }
   const remoteAddress = `198.51.100.${1 + openEndpoints.findIndex((endpoint) => endpoint.name === name)}`
-  const asked = { ...request, ...changed, remoteAddress }
+  const sent = { ...request, ...changed, remoteAddress }
   const app = by ? apps[by] : world.payments.app
   if (!app) throw new Error('no service refuses this')
-  if (by === 'limited') for (let times = 1; times < TOO_MANY; times++) await app.inject(asked)
-  return app.inject(asked)
+  if (by === 'limited') for (let times = 1; times < TOO_MANY; times++) await app.inject(sent)
+  return app.inject(sent)
 }
 
 function expectPage({ statusCode, headers, body }: LightMyRequestResponse, status: number, { page }: PageAnswer): void {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { valuesOrNull } from '../../access/asked.ts'
+import { valuesOrNull } from '../../access/request-input.ts'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { listMerchants } from '../../merchants/merchant-repository.ts'
@@ -24,13 +24,12 @@ export const identityMerchantsRoutes: Routes = async (app) => {
         response: { 200: z.array(MerchantView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, params: { identityId }, query: asked }) => {
-      const query = valuesOrNull(asked)
+    async ({ caller, params: { identityId }, query: input }) => {
+      const query = valuesOrNull(input)
       const { order, ...bounds } = pageBounds(query ?? NO_PAGE)
       const test = query?.filter?.test
-      const input = { ...caller, identityId, test, ...bounds }
-      const { merchants } = requireAccess(caller, await listMerchants(app.deps.lanes, input, order), asked)
-      return merchants.map(viewMerchant)
+      const result = await listMerchants(app.deps.lanes, { ...caller, identityId, test, ...bounds }, order)
+      return requireAccess(caller, result, input).merchants.map(viewMerchant)
     },
   )
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { valuesOrNull } from '../../access/asked.ts'
+import { valuesOrNull } from '../../access/request-input.ts'
 import { keyMacOf, requireAccess } from '../../access/require-access.ts'
 import { listKeys } from '../../apps/app-key-repository.ts'
 import { AppKeyView, CreatedKeyView, viewAppKey } from '../../apps/app-view.ts'
@@ -27,10 +27,10 @@ export const keysRoutes: Routes = async (app) => {
         response: { 200: z.array(AppKeyView), ...errorAnswers(400, 401, 403) },
       },
     },
-    async ({ caller, query: asked }) => {
-      const { order, ...bounds } = pageBounds(valuesOrNull(asked) ?? NO_PAGE)
+    async ({ caller, query: input }) => {
+      const { order, ...bounds } = pageBounds(valuesOrNull(input) ?? NO_PAGE)
       const result = await listKeys(app.deps.lanes, { keyMac: keyMacOf(caller), ...bounds }, order)
-      return requireAccess(caller, result, asked).keys.map(viewAppKey)
+      return requireAccess(caller, result, input).keys.map(viewAppKey)
     },
   )
   app.post(
@@ -43,8 +43,8 @@ export const keysRoutes: Routes = async (app) => {
         response: { 201: z.object({ key: CreatedKeyView }), ...errorAnswers(400, 401, 403, 409, 413, 415) },
       },
     },
-    async ({ caller, asked, headers: { authorization } }, reply) => {
-      const { id, key, created, replayed } = await createKey(app.deps, { caller, authorization, asked })
+    async ({ caller, input, headers: { authorization } }, reply) => {
+      const { id, key, created, replayed } = await createKey(app.deps, { caller, authorization, input })
       answerCreated(reply, { replayed })
       return { key: { id, key, created: created.toISOString() } }
     },
@@ -60,8 +60,8 @@ export const keysRoutes: Routes = async (app) => {
         response: { 204: z.undefined().describe('Revoked'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
-    async ({ caller, asked, params: { keyId } }, reply) => {
-      await revokeKey(app.deps, { caller, keyId, asked })
+    async ({ caller, input, params: { keyId } }, reply) => {
+      await revokeKey(app.deps, { caller, keyId, input })
       return reply.code(204).send()
     },
   )

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { valuesOrNull } from '../../access/asked.ts'
+import { valuesOrNull } from '../../access/request-input.ts'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { listAppMembers } from '../../members/member-repository.ts'
@@ -36,12 +36,12 @@ export const merchantAppsRoutes: Routes = async (app) => {
         response: { 200: z.array(AppMemberView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, params: { merchantId }, query: asked }) => {
-      const query = valuesOrNull(asked)
+    async ({ caller, params: { merchantId }, query: input }) => {
+      const query = valuesOrNull(input)
       const { order, ...bounds } = pageBounds(query ?? NO_PAGE)
       const test = query?.filter?.test
       const result = await listAppMembers(app.deps.lanes, { ...caller, merchantId, test, ...bounds }, order)
-      return requireAccess(caller, result, asked).apps.map(viewAppMember)
+      return requireAccess(caller, result, input).apps.map(viewAppMember)
     },
   )
   app.post(
@@ -59,8 +59,8 @@ export const merchantAppsRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, params: { merchantId }, body: asked }, reply) => {
-      const { app: added, replayed } = await addApp(app.deps, { caller, merchantId, asked })
+    async ({ caller, params: { merchantId }, body: input }, reply) => {
+      const { app: added, replayed } = await addApp(app.deps, { caller, merchantId, input })
       answerCreated(reply, { replayed })
       return { app: { id: added.id, ...(added.name === null ? {} : { name: added.name }) } }
     },
@@ -70,8 +70,8 @@ export const merchantAppsRoutes: Routes = async (app) => {
     {
       schema: revokeSchema,
     },
-    async ({ caller, asked, params: { merchantId, appId } }, reply) => {
-      await revokeMember(app.deps, { caller, merchantId, noun: 'app', memberId: appId, asked })
+    async ({ caller, input, params: { merchantId, appId } }, reply) => {
+      await revokeMember(app.deps, { caller, merchantId, noun: 'app', memberId: appId, input })
       return reply.code(204).send()
     },
   )

@@ -26,8 +26,8 @@ export const merchantCardsRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, params: { merchantId }, body: asked }, reply) => {
-      const { cardId, replayed } = await saveCard(app.deps, { caller, merchantId, asked })
+    async ({ caller, params: { merchantId }, body: input }, reply) => {
+      const { cardId, replayed } = await saveCard(app.deps, { caller, merchantId, input })
       answerCreated(reply, { replayed })
       return { card: { id: cardId } }
     },

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { valuesOrNull } from '../../access/asked.ts'
+import { valuesOrNull } from '../../access/request-input.ts'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/page-query.ts'
@@ -25,11 +25,11 @@ export const merchantEventsRoutes: Routes = async (app) => {
         response: { 200: z.array(EventView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, params: { merchantId }, query: asked }, reply) => {
-      const query = valuesOrNull(asked)
+    async ({ caller, params: { merchantId }, query: input }, reply) => {
+      const query = valuesOrNull(input)
       const test = query?.filter?.test
       const read = async (page: PageBounds) =>
-        requireAccess(caller, await listEvents(app.deps.lanes, { ...caller, merchantId, test, ...page }), asked)
+        requireAccess(caller, await listEvents(app.deps.lanes, { ...caller, merchantId, test, ...page }), input)
       return answerInPieces(reply, { page: pageBounds(query ?? NO_PAGE), read, view: viewEvent })
     },
   )

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { valuesOrNull } from '../../access/asked.ts'
+import { valuesOrNull } from '../../access/request-input.ts'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { listLines } from '../../ledger/line-repository.ts'
@@ -22,12 +22,12 @@ export const merchantLinesRoutes: Routes = async (app) => {
         response: { 200: z.array(LineView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, params: { merchantId }, query: asked }) => {
-      const query = valuesOrNull(asked)
+    async ({ caller, params: { merchantId }, query: input }) => {
+      const query = valuesOrNull(input)
       const bounds = pageBounds(query ?? NO_PAGE)
       const test = query?.filter?.test
       const result = await listLines(app.deps.lanes, { ...caller, merchantId, test, ...bounds })
-      return requireAccess(caller, result, asked).lines.map(viewLine)
+      return requireAccess(caller, result, input).lines.map(viewLine)
     },
   )
 }

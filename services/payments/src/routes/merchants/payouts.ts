@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { valuesOrNull } from '../../access/asked.ts'
+import { valuesOrNull } from '../../access/request-input.ts'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/page-query.ts'
@@ -22,12 +22,12 @@ export const merchantPayoutsRoutes: Routes = async (app) => {
         response: { 200: z.array(PayoutView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, params: { merchantId }, query: asked }) => {
-      const query = valuesOrNull(asked)
+    async ({ caller, params: { merchantId }, query: input }) => {
+      const query = valuesOrNull(input)
       const bounds = pageBounds(query ?? NO_PAGE)
       const test = query?.filter?.test
       const result = await listPayouts(app.deps.lanes, { ...caller, merchantId, test, ...bounds })
-      return requireAccess(caller, result, asked).payouts.map(viewPayout)
+      return requireAccess(caller, result, input).payouts.map(viewPayout)
     },
   )
 }

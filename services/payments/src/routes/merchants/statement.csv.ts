@@ -53,9 +53,9 @@ export const statementRoutes: Routes = async (app) => {
       },
     },
     async (request, reply) => {
-      const { caller, params, query: asked } = request
+      const { caller, params, query: input } = request
       const inTurn: InTurn = (lines, read) => request.inListTurn(lines, read)
-      const { period, rows } = await writeStatement(app.deps, { caller, ...params, asked, inTurn })
+      const { period, rows } = await writeStatement(app.deps, { caller, ...params, input, inTurn })
       reply.headers(fileHeaders(params.merchantId, period))
       // Each page is read in a turn of its own.
       reply.liftDeadline()

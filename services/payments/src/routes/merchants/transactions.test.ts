@@ -17,12 +17,12 @@ import type { Acquirer, AuthorizationRequest } from '../../acquirers/acquirer.ts
 import { buildApp } from '../../app.ts'
 import { processingError } from '../../transactions/processing-error.ts'
 
-const asked: AuthorizationRequest[] = []
+const authorizations: AuthorizationRequest[] = []
 const approve: Acquirer['authorize'] = async () => ({ verdict: 'approved', ref: 'north-1', networkRef: null })
 let answer = approve
 const north: Acquirer = {
   authorize: (request) => {
-    asked.push(request)
+    authorizations.push(request)
     return answer(request)
   },
   inquire: unused,
@@ -357,7 +357,7 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
   let live: string
   let source: string
   beforeEach(async () => {
-    asked.length = 0
+    authorizations.length = 0
     answer = approve
     live = (await createTestMerchant(payments, member, { currency: 'EUR' })).id
     source = await customerPayment(payments, live, { number })
@@ -373,7 +373,7 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
       expect(statusAndBody(await charge())).toEqual([400, processingError(27)])
     }
     expect((await newest(live))?.id).toBe(source)
-    expect(asked).toEqual([])
+    expect(authorizations).toEqual([])
   })
 
   it('201: asks the acquirer under the id of the attempt, with the card number from the vault', async () => {
@@ -390,7 +390,7 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
         pending: 500n,
       }),
     )
-    const [request] = asked.splice(0)
+    const [request] = authorizations.splice(0)
     expect(request).toEqual(
       askedAuthorization({
         merchantId: live,
@@ -420,7 +420,7 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
       answer = authorize
       const response = await charge({ 'idempotency-key': name.replaceAll(' ', '-') })
       expect([response.statusCode, response.json()]).toEqual([400, processingError(12)])
-      const attemptId = asked.splice(0)[0]?.idempotencyRef ?? ''
+      const attemptId = authorizations.splice(0)[0]?.idempotencyRef ?? ''
       const { db } = payments.database
       expect(await db.selectFrom('attempts').select('status').where('id', '=', attemptId).execute()).toEqual([
         { status: 'unknown' },
@@ -430,7 +430,7 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
       ).toEqual([{ kind: 'inquiry', merchant_id: live }])
       const again = await charge({ 'idempotency-key': name.replaceAll(' ', '-') })
       expect([again.body, again.headers['idempotent-replayed']]).toEqual([response.body, 'true'])
-      expect(asked).toEqual([])
+      expect(authorizations).toEqual([])
     },
   )
 
@@ -439,7 +439,7 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
     const responses = await Promise.all(Array.from({ length: 50 }, () => charge({ 'idempotency-key': 'once' })))
     expect(new Set(responses.map(({ body }) => body)).size).toBe(1)
     expect(responses.filter(({ headers }) => headers['idempotent-replayed'] === 'true')).toHaveLength(49)
-    expect(asked.splice(0)).toHaveLength(1)
+    expect(authorizations.splice(0)).toHaveLength(1)
   })
 
   it('201, 409: lets a repeat wait for the charge of the first request, 5 s at most', async () => {
@@ -466,7 +466,7 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
     pending.resolve()
     expect((await second).body).toBe((await first).body)
     expect((await second).headers['idempotent-replayed']).toBe('true')
-    expect(asked.splice(0)).toHaveLength(1)
+    expect(authorizations.splice(0)).toHaveLength(1)
     await hasty.close()
   })
 })

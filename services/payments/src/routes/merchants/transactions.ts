@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { mapAsked, valuesOrNull } from '../../access/asked.ts'
+import { mapInput, valuesOrNull } from '../../access/request-input.ts'
 import { requireAccess } from '../../access/require-access.ts'
 import { chargeRefusal, errorAnswers } from '../../error-body.ts'
 import { FIELD_TEXTS } from '../../field-errors.ts'
@@ -89,12 +89,12 @@ export const merchantTransactionsRoutes: Routes = async (app) => {
         response: { 200: z.array(TransactionView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, params: { merchantId }, query: asked }, reply) => {
-      const query = valuesOrNull(asked)
+    async ({ caller, params: { merchantId }, query: input }, reply) => {
+      const query = valuesOrNull(input)
       const { test, successful, recurring, currency } = query?.filter ?? {}
-      const input = { ...caller, merchantId, test, successful, recurring, currency }
+      const columns = { ...caller, merchantId, test, successful, recurring, currency }
       const read = async (page: PageBounds) =>
-        requireAccess(caller, await listTransactions(app.deps.lanes, { ...input, ...page }), asked)
+        requireAccess(caller, await listTransactions(app.deps.lanes, { ...columns, ...page }), input)
       return answerInPieces(reply, { page: pageBounds(query ?? NO_PAGE), read, view: viewTransaction })
     },
   )
@@ -115,8 +115,8 @@ export const merchantTransactionsRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, params: { merchantId }, body }, reply) => {
-      const input = { caller, merchantId, asked: mapAsked(body, toChargeValues) }
-      const { transactionId, replayed } = await createTransaction(app.deps, input)
+      const input = mapInput(body, toChargeValues)
+      const { transactionId, replayed } = await createTransaction(app.deps, { caller, merchantId, input })
       answerCreated(reply, { replayed })
       return { transaction: { id: transactionId } }
     },

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { valuesOrNull } from '../../access/asked.ts'
+import { valuesOrNull } from '../../access/request-input.ts'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { listUserMembers } from '../../members/member-repository.ts'
@@ -41,12 +41,12 @@ export const merchantUsersRoutes: Routes = async (app) => {
         response: { 200: z.array(UserMemberView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, params: { merchantId }, query: asked }) => {
-      const query = valuesOrNull(asked)
+    async ({ caller, params: { merchantId }, query: input }) => {
+      const query = valuesOrNull(input)
       const { order, ...bounds } = pageBounds(query ?? NO_PAGE)
       const test = query?.filter?.test
       const result = await listUserMembers(app.deps.lanes, { ...caller, merchantId, test, ...bounds }, order)
-      return requireAccess(caller, result, asked).users.map(viewUserMember)
+      return requireAccess(caller, result, input).users.map(viewUserMember)
     },
   )
   app.post(
@@ -66,8 +66,8 @@ export const merchantUsersRoutes: Routes = async (app) => {
         response: { 201: InvitedView, ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
-    async ({ caller, params: { merchantId }, body: asked }, reply) => {
-      const { isMember, replayed } = await inviteUser(app.deps, { caller, merchantId, asked })
+    async ({ caller, params: { merchantId }, body: input }, reply) => {
+      const { isMember, replayed } = await inviteUser(app.deps, { caller, merchantId, input })
       answerCreated(reply, { replayed })
       return { isMember }
     },
@@ -77,8 +77,8 @@ export const merchantUsersRoutes: Routes = async (app) => {
     {
       schema: revokeSchema,
     },
-    async ({ caller, asked, params: { merchantId, userId } }, reply) => {
-      await revokeMember(app.deps, { caller, merchantId, noun: 'user', memberId: userId, asked })
+    async ({ caller, input, params: { merchantId, userId } }, reply) => {
+      await revokeMember(app.deps, { caller, merchantId, noun: 'user', memberId: userId, input })
       return reply.code(204).send()
     },
   )

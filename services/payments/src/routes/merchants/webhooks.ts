@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { valuesOrNull } from '../../access/asked.ts'
+import { valuesOrNull } from '../../access/request-input.ts'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { FIELD_TEXTS } from '../../field-errors.ts'
@@ -56,12 +56,12 @@ export const merchantWebhooksRoutes: Routes = async (app) => {
         response: { 200: z.array(WebhookView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, params: { merchantId }, query: asked }) => {
-      const query = valuesOrNull(asked)
+    async ({ caller, params: { merchantId }, query: input }) => {
+      const query = valuesOrNull(input)
       const page = pageBounds(query ?? NO_PAGE)
       const test = query?.filter?.test
       const result = await listWebhooks(app.deps.lanes, { ...caller, merchantId, test, ...page })
-      return requireAccess(caller, result, asked).webhooks.map(viewWebhook)
+      return requireAccess(caller, result, input).webhooks.map(viewWebhook)
     },
   )
   app.post(
@@ -77,8 +77,8 @@ export const merchantWebhooksRoutes: Routes = async (app) => {
         response: { 201: CreatedWebhook, ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
-    async ({ caller, params: { merchantId }, body: asked }, reply) => {
-      const { webhook, secret, replayed } = await createWebhook(app.deps, { caller, merchantId, asked })
+    async ({ caller, params: { merchantId }, body: input }, reply) => {
+      const { webhook, secret, replayed } = await createWebhook(app.deps, { caller, merchantId, input })
       answerCreated(reply, { replayed })
       return { webhook: viewWebhookSecret(webhook, secret) }
     },
@@ -94,8 +94,8 @@ export const merchantWebhooksRoutes: Routes = async (app) => {
         response: { 204: z.undefined().describe('Deleted'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
-    async ({ caller, asked, params: { merchantId, webhookId } }, reply) => {
-      await deleteWebhook(app.deps, { caller, merchantId, webhookId, asked })
+    async ({ caller, input, params: { merchantId, webhookId } }, reply) => {
+      await deleteWebhook(app.deps, { caller, merchantId, webhookId, input })
       return reply.code(204).send()
     },
   )

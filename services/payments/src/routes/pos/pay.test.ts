@@ -370,7 +370,7 @@ describe('a payment without script', () => {
     ])
     const { statusCode, headers } = await pay(link, { number: '4242424242424242' })
     const receipt = await inject('GET', String(headers.location))
-    expect([statusCode, north.asked.authorizations.length]).toEqual([303, 1])
+    expect([statusCode, north.received.authorizations.length]).toEqual([303, 1])
     for (const shown of ['Live', '€10.00', '•••• 4242']) expect(textOf(receipt.body)).toContain(shown)
     const leading = new URLSearchParams({ ...Object.fromEntries(link), redirect: 'https://shop.example.com/done' })
     const { body } = await pay(leading, { number: '4242424242424242' })
@@ -383,8 +383,8 @@ describe('a payment without script', () => {
       false,
     ])
     expect(textOf(receipt.body)).not.toContain('Test mode')
-    const asked = await inject('GET', `/pos?${link}`)
-    expect([asked.statusCode, asked.body.includes('test-cards')]).toEqual([200, false])
+    const page = await inject('GET', `/pos?${link}`)
+    expect([page.statusCode, page.body.includes('test-cards')]).toEqual([200, false])
   })
 
   // ASVS 3.4.1

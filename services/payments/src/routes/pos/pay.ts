@@ -108,11 +108,11 @@ export const posPayRoutes: Routes = async (app) => {
 /** The page that asks for a payment, and where the card comes from. */
 type CardPageRequest = Pick<PagePayment, 'pageId' | 'source'>
 
-async function answerPayment(visit: PageVisit, query: URLSearchParams, asked: CardPageRequest): Promise<FastifyReply> {
+async function answerPayment(visit: PageVisit, query: URLSearchParams, card: CardPageRequest): Promise<FastifyReply> {
   const { ip, protocol, method, server } = visit.request
-  const path = `/pos/pay/${asked.pageId}`
+  const path = `/pos/pay/${card.pageId}`
   const page = { query, path, ip, isSecure: protocol === 'https', locale: visit.locale.tag }
-  const answer = await payOnPage(server.deps, { ...asked, ...page })
+  const answer = await payOnPage(server.deps, { ...card, ...page })
   // After HEAD the browser still has the card, by which the next GET finds the payment.
   const isKept = answer.verdict === 'at-bank' || (answer.verdict === 'paid' && method === 'GET')
   if (isKept && answer.keep) setCookies(visit, path, answer.keep)

@@ -24,9 +24,9 @@ export const capturesRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, params: { transactionId }, body: asked }, reply) => {
-      const input = { caller, transactionId, kind: 'capture', asked } as const
-      const { transaction, replayed } = await runOperation(app.deps, input)
+    async ({ caller, params: { transactionId }, body: input }, reply) => {
+      const request = { caller, transactionId, kind: 'capture', input } as const
+      const { transaction, replayed } = await runOperation(app.deps, request)
       answerCreated(reply, { replayed })
       return { transaction: viewTransaction(transaction) }
     },

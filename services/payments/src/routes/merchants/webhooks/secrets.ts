@@ -23,8 +23,8 @@ export const webhookSecretsRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, asked, params }, reply) => {
-      const { webhook, secret, replayed } = await rotateWebhookSecret(app.deps, { caller, asked, ...params })
+    async ({ caller, input, params }, reply) => {
+      const { webhook, secret, replayed } = await rotateWebhookSecret(app.deps, { caller, input, ...params })
       answerCreated(reply, { replayed })
       return { webhook: viewWebhookSecret(webhook, secret) }
     },

@@ -23,8 +23,8 @@ export const testOutcomesRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, params: { disputeId }, body: asked }, reply) => {
-      const { dispute, replayed } = await closeDispute(app.deps, { caller, disputeId, asked })
+    async ({ caller, params: { disputeId }, body: input }, reply) => {
+      const { dispute, replayed } = await closeDispute(app.deps, { caller, disputeId, input })
       answerCreated(reply, { replayed })
       return { dispute: viewDispute(dispute) }
     },

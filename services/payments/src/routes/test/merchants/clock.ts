@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { mapAsked } from '../../../access/asked.ts'
+import { mapInput } from '../../../access/request-input.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { answerCreated } from '../../../plugins/answers.ts'
 import type { Routes } from '../../../plugins/request-input.ts'
@@ -27,8 +27,8 @@ export const testClockRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, params: { merchantId }, body }, reply) => {
-      const input = { caller, merchantId, asked: mapAsked(body, ({ advance }) => ({ seconds: advance })) }
-      const { now, replayed } = await advanceClock(app.deps, input)
+      const input = mapInput(body, ({ advance }) => ({ seconds: advance }))
+      const { now, replayed } = await advanceClock(app.deps, { caller, merchantId, input })
       answerCreated(reply, { replayed })
       return { clock: { now: now.toISOString() } }
     },

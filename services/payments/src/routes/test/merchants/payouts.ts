@@ -19,8 +19,8 @@ export const testPayoutsRoutes: Routes = async (app) => {
         response: { 201: z.object({ payout: PayoutView }), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
-    async ({ caller, asked, params: { merchantId } }, reply) => {
-      const { payout, replayed } = await payOut(app.deps, { caller, merchantId, asked })
+    async ({ caller, input, params: { merchantId } }, reply) => {
+      const { payout, replayed } = await payOut(app.deps, { caller, merchantId, input })
       answerCreated(reply, { replayed })
       return { payout: viewPayout(payout) }
     },

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { mapAsked } from '../../../access/asked.ts'
+import { mapInput } from '../../../access/request-input.ts'
 import { DEFAULT_REASON, REASON_CODES, reasonTitle } from '../../../disputes/dispute.ts'
 import type { NewDispute } from '../../../disputes/dispute-repository.ts'
 import { DisputeView, viewDispute } from '../../../disputes/dispute-view.ts'
@@ -39,8 +39,8 @@ export const testTransactionDisputesRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, params: { transactionId }, body }, reply) => {
-      const input = { caller, transactionId, asked: mapAsked(body, toNewDispute) }
-      const { dispute, replayed } = await openDispute(app.deps, input)
+      const input = mapInput(body, toNewDispute)
+      const { dispute, replayed } = await openDispute(app.deps, { caller, transactionId, input })
       answerCreated(reply, { replayed })
       return { dispute: viewDispute(dispute) }
     },

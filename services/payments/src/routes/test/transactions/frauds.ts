@@ -26,8 +26,8 @@ export const testTransactionFraudsRoutes: Routes = async (app) => {
         response: { 201: z.object({ fraud: FraudView }), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
-    async ({ caller, params: { transactionId }, body: asked }, reply) => {
-      const { fraud, replayed } = await reportFraud(app.deps, { caller, transactionId, asked })
+    async ({ caller, params: { transactionId }, body: input }, reply) => {
+      const { fraud, replayed } = await reportFraud(app.deps, { caller, transactionId, input })
       answerCreated(reply, { replayed })
       return { fraud: viewFraud(fraud) }
     },

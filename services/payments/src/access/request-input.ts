@@ -5,7 +5,7 @@ import type { FieldError } from '../errors.ts'
  * What a request asks for: its values, or the problem for which they are refused. A refused request goes as far as a valid one
  * until its access has been judged, because 401, 403 and 404 come before what is wrong with values (reference: Order of checks).
  */
-export type Asked<Values> =
+export type RequestInput<Values> =
   | { readonly verdict: 'valid'; readonly values: Values }
   | { readonly verdict: 'refused'; readonly problem: Problem }
 
@@ -20,20 +20,28 @@ export interface Problem {
   /** The fields that `error` names. */
   readonly fields?: readonly FieldError[]
   /** The values that the schema refused. */
-  readonly input?: unknown
+  readonly values?: unknown
 }
 
 /** A request whose values are valid, as callers without HTTP make it. */
-export function valid<Values>(values: Values): Asked<Values> {
+export function valid<Values>(values: Values): RequestInput<Values> {
   return { verdict: 'valid', values }
 }
 
 /** The same request with its values in another form. A refused request stays refused. */
-export function mapAsked<Values, Mapped>(asked: Asked<Values>, map: (values: Values) => Mapped): Asked<Mapped> {
-  return asked.verdict === 'valid' ? valid(map(asked.values)) : asked
+export function mapInput<Values, Mapped>(
+  input: RequestInput<Values>,
+  map: (values: Values) => Mapped,
+): RequestInput<Mapped> {
+  return input.verdict === 'valid' ? valid(map(input.values)) : input
+}
+
+/** The id for a statement that judges access. Null for a refused request: the statement then judges access and changes nothing. */
+export function nullIfRefused(input: RequestInput<unknown>, id: string): string | null {
+  return input.verdict === 'refused' ? null : id
 }
 
 /** The values for a statement that judges access. Null for a refused request: the statement then judges access and nothing else. */
-export function valuesOrNull<Values>(asked: Asked<Values>): Values | null {
-  return asked.verdict === 'valid' ? asked.values : null
+export function valuesOrNull<Values>(input: RequestInput<Values>): Values | null {
+  return input.verdict === 'valid' ? input.values : null
 }

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { invalidFields } from '../errors.ts'
-import { type Asked, mapAsked, valid, valuesOrNull } from './asked.ts'
+import { mapInput, type RequestInput, valid, valuesOrNull } from './request-input.ts'
 
-const refused: Asked<{ readonly amount: number }> = {
+const refused: RequestInput<{ readonly amount: number }> = {
   verdict: 'refused',
   problem: {
     stage: 'validation',
@@ -12,7 +12,7 @@ const refused: Asked<{ readonly amount: number }> = {
 
 it('gives valid values another form, and leaves a refused request its problem', () => {
   const double = ({ amount }: { readonly amount: number }) => amount * 2
-  expect([mapAsked(valid({ amount: 1 }), double), mapAsked(refused, double)]).toEqual([
+  expect([mapInput(valid({ amount: 1 }), double), mapInput(refused, double)]).toEqual([
     { verdict: 'valid', values: 2 },
     refused,
   ])
