@@ -70,8 +70,8 @@ describe('buildOpenApi', () => {
     // Hidden are the script of /docs, and GET / at the host of links, which is the same registration as at others.
     expect(operations).toHaveLength(routes.length - 1)
     const names = tags.map(({ name }: { name: string }) => name)
-    for (const { operationId, tags: given } of operations)
-      expect([operationId, names]).toEqual([expect.any(String), expect.arrayContaining(given)])
+    for (const { operationId, tags: own } of operations)
+      expect([operationId, names]).toEqual([expect.any(String), expect.arrayContaining(own)])
   })
 
   it('says how queries and forms write objects, lists and booleans', () => {

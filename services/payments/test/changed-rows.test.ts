@@ -60,7 +60,7 @@ const setMerchant = (id: string, assignment: RawBuilder<unknown>) =>
 
 async function violations(merchantId: string): Promise<Violation[]> {
   const found: Violation[] = []
-  for await (const verified of verifyLedger(payments.owner.db, { merchantId, kept: new Map() })) {
+  for await (const verified of verifyLedger(payments.owner.db, { merchantId, heads: new Map() })) {
     found.push(...verified.violations)
   }
   return found

@@ -111,8 +111,8 @@ async function moveMoney(transactionId: string, merchantId: string) {
     url: `/merchants/${merchantId}/transactions`,
     payload: again,
   })
-  const kept = { transactionId, notes: 'A customer of the first day' }
-  await show('createCard', 'of-transaction', { url: `/merchants/${merchantId}/cards`, payload: kept })
+  const card = { transactionId, notes: 'A customer of the first day' }
+  await show('createCard', 'of-transaction', { url: `/merchants/${merchantId}/cards`, payload: card })
   return transaction.id
 }
 

@@ -133,7 +133,7 @@ describe('payments distribute --isolate', () => {
     expect([...statuses].filter((status) => ![201, 409, 503].includes(status))).toEqual([])
     expect(await partOf(merchantId)).toEqual({ id: expect.any(String), isAlone: true, node })
     expect(await countLeft()).toBe(0)
-    for await (const { violations } of verifyLedger(payments.owner.db, { merchantId, kept: new Map() })) {
+    for await (const { violations } of verifyLedger(payments.owner.db, { merchantId, heads: new Map() })) {
       expect(violations).toEqual(NO_VIOLATION)
     }
   }, 300_000)

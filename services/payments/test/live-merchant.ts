@@ -74,7 +74,8 @@ export async function createLiveMerchant(
     },
     violations: async (): Promise<object[]> => {
       const found: object[] = []
-      for await (const verified of verifyLedger(db, { merchantId, kept: new Map() })) found.push(...verified.violations)
+      for await (const verified of verifyLedger(db, { merchantId, heads: new Map() }))
+        found.push(...verified.violations)
       // Only in tests does the clock of a live merchant run ahead.
       return found.filter((violation) => Reflect.get(violation, 'invariant') !== 12)
     },

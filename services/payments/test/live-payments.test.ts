@@ -46,14 +46,14 @@ function secure(address = '192.0.2.1'): Browser {
   const forwarded = { 'x-forwarded-proto': 'https', 'x-forwarded-for': address }
   return { submit, send: (path, payload, headers) => send(path, payload, { ...forwarded, ...headers }) }
 }
-const order = (changes: object = {}) =>
+const newOrder = (changes: object = {}) =>
   makeOrder(browser, { key: merchant.key, number: NUMBER, test: undefined, ...changes })
 const get = async (id: string) =>
   (await payments.app.inject({ method: 'GET', url: `/transactions/${id}`, headers: app.headers })).json().transaction
 
 it('201: asks the acquirer once, with the security code, and charges later with the reference of the scheme', async () => {
   north.answers.authorize = async () => ({ verdict: 'approved', ref: 'n-1', networkRef: 'network-1' })
-  const paid = await walk(browser, await order({ plan: [PLAN], text: 'Order 7' }))
+  const paid = await walk(browser, await newOrder({ plan: [PLAN], text: 'Order 7' }))
   expect([paid.status, paid.types]).toEqual([201, ['fetch']])
   const [authorization] = north.received.authorizations
   expect([north.received.authorizations.length, authorization?.card.number(), authorization?.card.code?.()]).toEqual([
@@ -114,7 +114,7 @@ it.each([
   ['1000000000000000', 'PAYMENT_CARD_SCHEME_UNKNOWN', SUPPORTED],
   ['378282246310005', 'PAYMENT_CARD_SCHEME_UNSUPPORTED', { scheme: 'amex', ...SUPPORTED }],
 ])('400: refuses %s with %s before the acquirer is asked', async (number, code, details) => {
-  const { status, body } = await walk(secure('192.0.2.4'), await order({ number }))
+  const { status, body } = await walk(secure('192.0.2.4'), await newOrder({ number }))
   expect([status, body]).toEqual(refusedCard(code, details))
   expect(north.received.authorizations).toHaveLength(0)
 })
@@ -122,13 +122,13 @@ it.each([
 // ASVS 16.5.3
 it('400: answers a decline with the status code of the acquirer, and leaves an unanswered payment to a job', async () => {
   north.answers.authorize = async () => ({ verdict: 'declined', statusCode: 'PAYMENT_RECEIVER_BLOCKED' })
-  const declined = await order()
+  const declined = await newOrder()
   const first = await walk(secure('192.0.2.2'), declined)
   expect([first.status, first.body]).toEqual(refusedOrder('PAYMENT_RECEIVER_BLOCKED', 'Declined by cardholder bank'))
   const again = await browser.send('/payments', { ...declined, hints: first.hints })
   expect(again.body).toEqual(first.body)
   north.answers.authorize = () => Promise.reject(new Error('reset'))
-  const { status, body } = await walk(secure('192.0.2.2'), await order())
+  const { status, body } = await walk(secure('192.0.2.2'), await newOrder())
   expect([status, body]).toEqual(refusedCard('PAYMENT_METHOD_ERROR'))
   const { db } = payments.database
   const outbox = await db.selectFrom('outbox').select('kind').where('merchant_id', '=', merchant.id).execute()
@@ -137,20 +137,20 @@ it('400: answers a decline with the status code of the acquirer, and leaves an u
 
 it('400: refuses for a merchant that demands 3-D Secure, which live cards cannot have', async () => {
   await change({ tds_mode: 'full' })
-  const { status, body } = await walk(secure('192.0.2.3'), await order())
+  const { status, body } = await walk(secure('192.0.2.3'), await newOrder())
   expect([status, body]).toEqual(refusedCard('TDSECURE_REQUIRED'))
   expect(north.received.authorizations).toHaveLength(0)
 })
 
 it('400: refuses test mode', async () => {
-  const { status, body } = await browser.send('/payments', await order({ test: {} }))
+  const { status, body } = await browser.send('/payments', await newOrder({ test: {} }))
   expect([status, body]).toEqual(refusedOrder('TEST_MODE_MIXED', 'test is not for a live merchant'))
 })
 
 it('400: refuses without a configured acquirer', async () => {
   for (const acquirer of [null, 'south']) {
     await change({ acquirer })
-    const { status, body } = await browser.send('/payments', await order())
+    const { status, body } = await browser.send('/payments', await newOrder())
     expect([status, body]).toEqual(REFUSED_MERCHANT)
   }
 })
@@ -158,11 +158,11 @@ it('400: refuses without a configured acquirer', async () => {
 const WITHOUT_TLS = refusedOrder('REQUEST_INVALID', 'Missing secure connection (https)', { error: processingError(21) })
 
 it('400: refuses card data that came without TLS, where TLS is required', async () => {
-  const { status, body } = await browse(payments).send('/payments', await order())
+  const { status, body } = await browse(payments).send('/payments', await newOrder())
   expect([status, body]).toEqual(WITHOUT_TLS)
   const tester = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
-  const given = await makeOrder(browser, { key: tester.key })
-  expect((await browse(payments).send('/payments', given)).status).toBe(200)
+  const order = await makeOrder(browser, { key: tester.key })
+  expect((await browse(payments).send('/payments', order)).status).toBe(200)
 })
 
 it.each([
@@ -205,7 +205,7 @@ it('400: shows no payment page and accepts no form without TLS', async () => {
 
 it('400: refuses a live order whose returnUrl leaves the site of the merchant', async () => {
   const returnTo = async (returnUrl: string) => {
-    const { status, body } = await browser.send('/payments', await order({ returnUrl }))
+    const { status, body } = await browser.send('/payments', await newOrder({ returnUrl }))
     return [status, body]
   }
   const message = "returnUrl must be on the site of the merchant's website"
@@ -218,11 +218,11 @@ it('400: refuses a live order whose returnUrl leaves the site of the merchant', 
 
 // ASVS 2.4.1
 it('429: refuses an address whose cards were refused too often, and counts no test merchants', async () => {
-  const bad = () => order({ number: '4242424242424241' })
+  const bad = () => newOrder({ number: '4242424242424241' })
   const tester = secure('198.51.100.7')
   /** 201, or the status and the body of the refusal. */
-  const pay = async (given: object) => {
-    const { status, body } = await walk(tester, given)
+  const pay = async (order: object) => {
+    const { status, body } = await walk(tester, order)
     return status === 201 ? 201 : [status, body]
   }
   const unknown = refusedCard('PAYMENT_CARD_SCHEME_UNKNOWN', SUPPORTED)
@@ -230,20 +230,20 @@ it('429: refuses an address whose cards were refused too often, and counts no te
   const test = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
   const refusedTest = () => makeOrder(browser, { key: test.key, test: { card: { scheme: 'unknown' } } })
   for (let i = 0; i < 5; i++) expect(await pay(await refusedTest())).toEqual(unknown)
-  expect(await pay(await order())).toBe(201)
+  expect(await pay(await newOrder())).toBe(201)
   expect([await pay(await bad()), await pay(await bad()), await pay(await bad())]).toEqual([invalid, invalid, invalid])
   const limited = await walk(tester, await bad())
   expect([limited.status, limited.body]).toEqual(refusals.rateLimited)
   expect(limited.headers['retry-after']).toBe('600')
-  expect(await pay(await order())).toEqual(refusals.rateLimited)
+  expect(await pay(await newOrder())).toEqual(refusals.rateLimited)
   expect(await pay(await refusedTest())).toEqual(unknown)
-  expect((await walk(secure('198.51.100.8'), await order())).status).toBe(201)
+  expect((await walk(secure('198.51.100.8'), await newOrder())).status).toBe(201)
 })
 
 it('429: refuses cards that are tried all at once', async () => {
   north.answers.authorize = async () => ({ verdict: 'declined', statusCode: 'PAYMENT_CARD_DISABLED' })
   const tester = secure('198.51.100.9')
-  const orders = await Promise.all(Array.from({ length: 30 }, () => order()))
+  const orders = await Promise.all(Array.from({ length: 30 }, () => newOrder()))
   const answers = await Promise.all(orders.map((each) => walk(tester, each)))
   const refused = answers.map(({ status, body }) => [status, body]).toSorted(([a], [b]) => Number(a) - Number(b))
   // The limit is three, and two more payments may have been under way at the third refusal.
@@ -257,7 +257,7 @@ it('429: refuses cards that are tried all at once', async () => {
 })
 
 it('201: answers one order alike however often it is sent', async () => {
-  const [honest, paid] = [secure('198.51.100.10'), await order()]
+  const [honest, paid] = [secure('198.51.100.10'), await newOrder()]
   const { hints } = await walk(honest, paid, { until: 'card-lookup' })
   const answers = await Promise.all(Array.from({ length: 30 }, () => honest.send('/payments', { ...paid, hints })))
   expect(new Set(answers.map(({ status, body }) => `${status} ${body.transactionId}`)).size).toBe(1)

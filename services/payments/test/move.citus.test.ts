@@ -57,7 +57,7 @@ it('a move of rows to another server waits for a capture that has read them', as
   await Promise.all([holder.end(), mover.end()])
 
   expect(await capture()).toBe(201)
-  for await (const { violations } of verifyLedger(payments.owner.db, { merchantId, kept: new Map() })) {
+  for await (const { violations } of verifyLedger(payments.owner.db, { merchantId, heads: new Map() })) {
     expect(violations).toEqual([])
   }
 })

@@ -114,10 +114,10 @@ describe('the quick start', () => {
     const lines = shell.printed.split(/\r?\n/)
     const [capture, refund] = lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line).transaction)
     expect([capture.capturedAmount, refund.capturedAmount, refund.refundedAmount]).toEqual([1099, 1099, 500])
-    const heard = lines.filter((line) => line.startsWith('transaction.'))
-    const refusals = heard.filter((line) => /^transaction\.failed [0-9a-f]{24}$/.test(line))
+    const transactions = lines.filter((line) => line.startsWith('transaction.'))
+    const refusals = transactions.filter((line) => /^transaction\.failed [0-9a-f]{24}$/.test(line))
     expect(refusals).toHaveLength(1)
-    expect(heard.sort()).toEqual(
+    expect(transactions.sort()).toEqual(
       [...events.map((event) => `${event} ${capture.id}`), `transaction.created ${paid}`, ...refusals].sort(),
     )
     const [forged = ''] = /`(HTTP\/1.1 [^`]+)`/.exec(quickStart)?.slice(1) ?? []

@@ -64,8 +64,8 @@ async function take(transactionId: string, { act, place, share, outcome, dispute
     const id = operations[place % operations.length]
     if (id !== undefined) await callCloseOperation(lanes, { merchantId: merchant.id, id, outcome, reason: null })
   } else if (act === 'dispute') {
-    const given = { amount: Math.ceil(amount / 4), reasonCode: 4853, reasonTitle: 'x', acquirerRef: `d-${place}` }
-    const { outcome: opened } = await callOpenDispute(lanes, { ...OPERATOR, transactionId, dispute: given })
+    const body = { amount: Math.ceil(amount / 4), reasonCode: 4853, reasonTitle: 'x', acquirerRef: `d-${place}` }
+    const { outcome: opened } = await callOpenDispute(lanes, { ...OPERATOR, transactionId, dispute: body })
     if (opened?.verdict === 'opened') disputes.push(opened.dispute.id)
   } else if (act === 'outcome') {
     const disputeId = disputes[place % disputes.length]

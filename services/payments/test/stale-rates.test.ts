@@ -24,7 +24,7 @@ beforeEach(async () => {
   north.received.authorizations.length = 0
 })
 
-const order = () =>
+const newOrder = () =>
   makeOrder(browse(payments), { key: merchant.key, number: '4242424242424242', test: undefined, amount: AMOUNT })
 const forgetRates = () => sql`DELETE FROM ${sql.table('fx_rates')} WHERE source = 'ecb'`.execute(payments.database.db)
 /** Makes the rates recent, as an import of today's rates does. */
@@ -35,12 +35,12 @@ const importRate = (daysAgo: number) =>
 describe('a live charge in a currency whose rate is too old to capture by', () => {
   it('503: POST /payments reserves nothing, and takes the order once the rate is recent', async () => {
     await importRate(8)
-    const given = await order()
-    const refused = await browse(payments).send('/payments', given)
+    const order = await newOrder()
+    const refused = await browse(payments).send('/payments', order)
     expect([refused.status, refused.body, refused.headers['retry-after']]).toEqual([503, UNAVAILABLE, '60'])
     expect(north.received.authorizations).toEqual([])
     await importRate(7)
-    expect((await walk(browse(payments), given)).status).toBe(201)
+    expect((await walk(browse(payments), order)).status).toBe(201)
   })
 
   it('503: POST /merchants/:merchantId/transactions reserves nothing, and the key is free again', async () => {

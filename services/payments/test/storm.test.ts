@@ -7,13 +7,13 @@ import { createTestApp, secondProcess, startPayments, type TestPayments } from '
 import { runStorm } from './storm.ts'
 
 // The full storm: STORM_OPERATIONS=20000 STORM_WORKERS=50 STORM_MERCHANTS=20 npx vitest run services/payments/test/storm.test.ts
-const given = (name: string, usual: number) => Number(process.env[`STORM_${name}`] ?? usual)
+const setting = (name: string, usual: number) => Number(process.env[`STORM_${name}`] ?? usual)
 const options = {
-  seed: given('SEED', Math.floor(Math.random() * 2 ** 31)),
-  operations: given('OPERATIONS', 300),
-  workers: given('WORKERS', 12),
-  merchants: given('MERCHANTS', 6),
-  moments: given('MOMENTS', 6),
+  seed: setting('SEED', Math.floor(Math.random() * 2 ** 31)),
+  operations: setting('OPERATIONS', 300),
+  workers: setting('WORKERS', 12),
+  merchants: setting('MERCHANTS', 6),
+  moments: setting('MOMENTS', 6),
 }
 
 let payments: TestPayments
@@ -24,7 +24,7 @@ afterAll(() => payments.close())
 
 async function violations(): Promise<object[]> {
   const found: object[] = []
-  for await (const verified of verifyLedger(payments.database.db, { merchantId: undefined, kept: new Map() })) {
+  for await (const verified of verifyLedger(payments.database.db, { merchantId: undefined, heads: new Map() })) {
     found.push(...verified.violations)
   }
   return found

@@ -76,7 +76,7 @@ const choice = fc.record({ merchant: fc.nat(), row: fc.nat(), column: fc.nat(), 
 
 async function violations(merchantId: string | undefined): Promise<Violation[]> {
   const found: Violation[] = []
-  for await (const verified of verifyLedger(payments.database.db, { merchantId, kept: new Map() })) {
+  for await (const verified of verifyLedger(payments.database.db, { merchantId, heads: new Map() })) {
     found.push(...verified.violations)
   }
   return found

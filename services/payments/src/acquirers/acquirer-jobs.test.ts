@@ -31,7 +31,7 @@ it('observeAcquiring: counts exceptions that wait for an operator, and jobs by s
   const seen: Record<string, unknown[]> = {}
   for (const [name, callback] of callbacks) {
     seen[name] = []
-    await callback({ observe: (...given) => seen[name]?.push(given) })
+    await callback({ observe: (...measurement) => seen[name]?.push(measurement) })
   }
   expect(seen).toEqual({
     payments_attempts_unknown: [[2]],

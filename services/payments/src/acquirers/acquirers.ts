@@ -55,11 +55,11 @@ export function createAcquirers({ simulator, others, meter, logger, wait }: Acqu
 /** Measures each call of an acquirer as `payments_acquirer_seconds{acquirer,call}`, also one that fails. */
 function measuredAcquirer(name: string, acquirer: Acquirer, seconds: Histogram): Acquirer {
   const measured =
-    <Given extends readonly unknown[], Answer>(call: keyof Acquirer, ask: (...given: Given) => Promise<Answer>) =>
-    async (...given: Given): Promise<Answer> => {
+    <Args extends readonly unknown[], Answer>(call: keyof Acquirer, ask: (...args: Args) => Promise<Answer>) =>
+    async (...args: Args): Promise<Answer> => {
       const started = performance.now()
       try {
-        return await ask(...given)
+        return await ask(...args)
       } finally {
         seconds.record((performance.now() - started) / 1_000, { acquirer: name, call })
       }

@@ -101,8 +101,8 @@ describe('createHttpAcquirer', () => {
     ['another verdict', '"invalid_union"', { body: { verdict: 'maybe' } }],
     ['no reference', '"invalid_union"', { body: { verdict: 'approved' } }],
     ['nothing', 'received null', { body: '' }],
-  ])('throws for an answer with %s: %s', async (_name, error, given) => {
-    answer = given
+  ])('throws for an answer with %s: %s', async (_name, error, broken) => {
+    answer = broken
     await expect(acquirer.authorize(request)).rejects.toThrow(error)
     await expect(acquirer.inquire(attempt)).rejects.toThrow(error)
     await expect(acquirer.reverse(attempt)).rejects.toThrow(error)

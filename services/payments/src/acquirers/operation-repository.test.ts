@@ -44,8 +44,8 @@ const pay = async () => {
   return outcome?.verdict === 'paid' ? outcome.payout.amount : outcome?.reason
 }
 const dispute = async (transactionId: string, amount: number) => {
-  const given = { amount, reasonCode: 4853, reasonTitle: 'x', acquirerRef: `d-${transactionId}` }
-  const { outcome } = await callOpenDispute(payments.deps.lanes, { ...OPERATOR, transactionId, dispute: given })
+  const body = { amount, reasonCode: 4853, reasonTitle: 'x', acquirerRef: `d-${transactionId}` }
+  const { outcome } = await callOpenDispute(payments.deps.lanes, { ...OPERATOR, transactionId, dispute: body })
   return outcome?.verdict === 'opened' ? outcome.dispute.id : ''
 }
 const close = (disputeId: string, outcome: 'won' | 'lost') =>

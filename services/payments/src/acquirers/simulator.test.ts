@@ -93,8 +93,8 @@ describe('createSimulator', () => {
     const converted: unknown[] = []
     const simulator = createSimulator({
       wait: async (ms) => void waited.push(ms),
-      convert: async (...given) => {
-        converted.push(given)
+      convert: async (...amounts) => {
+        converted.push(amounts)
         return 7_456n
       },
     })

@@ -24,8 +24,8 @@ describe('TestObject', () => {
       { tds: { fingerprint: 'unavailable', challenge: false, status: 'attempted' } },
       { tdsFingerprint: 'unavailable', tdsChallenge: false, tdsStatus: 'attempted' },
     ],
-  ])('reads %j as the scenario %j', (given, changes) => {
-    expect(scenarioOfPayment(plain, TestObject.parse(given))).toEqual(changes)
+  ])('reads %j as the scenario %j', (object, changes) => {
+    expect(scenarioOfPayment(plain, TestObject.parse(object))).toEqual(changes)
   })
 
   it.each([
@@ -43,8 +43,8 @@ describe('TestObject', () => {
     { card: { balance: { currency: 'EUR', exponent: 2, value: 1, unknown: 1 } } },
     { fingerprint: 'failure' },
     { tds: { challenge: 'yes' } },
-  ])('refuses %j', (given) => {
-    expect(TestObject.safeParse(given).success).toBe(false)
+  ])('refuses %j', (object) => {
+    expect(TestObject.safeParse(object).success).toBe(false)
   })
 
   it('is used instead of the card number when it has any field', () => {

@@ -151,11 +151,11 @@ async function openWorld() {
 
 it('begin_payment and finish_payment agree with the model after any sequence of payments', async () => {
   await fc.assert(
-    fc.asyncProperty(steps, async (given) => {
+    fc.asyncProperty(steps, async (steps) => {
       const model = new Model()
       const world = await openWorld()
       const attempts: string[] = []
-      for (const step of given) {
+      for (const step of steps) {
         if ('tokens' in step) {
           const expected = model.begin(step)
           const begun = await world.begin(step)
@@ -187,6 +187,6 @@ it('begin_payment and finish_payment agree with the model after any sequence of 
     }),
     { numRuns: 30 },
   )
-  const whole = { merchantId: undefined, kept: new Map() }
+  const whole = { merchantId: undefined, heads: new Map() }
   for await (const { violations } of verifyLedger(payments.database.db, whole)) expect(violations).toEqual([])
 })

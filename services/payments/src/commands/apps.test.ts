@@ -41,8 +41,8 @@ describe('payments apps', () => {
     const { code } = JSON.parse(line)
     expect(code).toMatch(/^[\w-]{43}$/)
     const { db } = payments.database
-    const [kept] = await db.selectFrom('app_invitations').selectAll().execute()
-    expect(kept).toEqual({
+    const [invitation] = await db.selectFrom('app_invitations').selectAll().execute()
+    expect(invitation).toEqual({
       code_hash: hashToken(code),
       note: 'for the shop',
       used: null,
@@ -50,7 +50,7 @@ describe('payments apps', () => {
       created: expect.any(Date),
       expires: expect.any(Date),
     })
-    expect(Number(kept?.expires) - Number(kept?.created)).toBe(14 * 86_400_000)
+    expect(Number(invitation?.expires) - Number(invitation?.created)).toBe(14 * 86_400_000)
     expect(await lastAudit(payments)).toEqual(operatorAudit('app.invited', { note: 'for the shop', expires: anyTime }))
   })
 

@@ -85,7 +85,7 @@ it('payments attempts resolve: an attempt stays unknown when the acquirer does n
   north.answers.reverse = async () => ({ verdict: 'rejected', reason: 'never heard of it' })
   await expect(run('attempts', 'resolve', id, 'approved')).rejects.toThrow('the acquirer did not take the reversal')
   expect(await statusOf(id)).toBe('unknown')
-  const kept = await db().selectFrom('acquirer_exceptions').select('payload').execute()
+  const exceptions = await db().selectFrom('acquirer_exceptions').select('payload').execute()
   const reversal = { type: 'reversal', attemptId: id, kind: 'charge', amount: 500, currency: 'EUR' }
-  expect(kept).toEqual([{ payload: { ...reversal, reason: 'never heard of it' } }])
+  expect(exceptions).toEqual([{ payload: { ...reversal, reason: 'never heard of it' } }])
 })

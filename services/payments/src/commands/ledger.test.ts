@@ -254,10 +254,10 @@ describe('payments ledger verify', () => {
 
   it('finds a transaction that was inserted by hand', async () => {
     await intruder.query(`
-      CREATE TEMP TABLE made AS TABLE payments.transactions;
-      UPDATE made SET id = 'a' || substr(id, 2), pending = amount, captured = 0, refunded = 0, voided = 0, disputed = 0,
+      CREATE TEMP TABLE copies AS TABLE payments.transactions;
+      UPDATE copies SET id = 'a' || substr(id, 2), pending = amount, captured = 0, refunded = 0, voided = 0, disputed = 0,
         lost = 0, trail_length = 0;
-      INSERT INTO payments.transactions TABLE made; DROP TABLE made`)
+      INSERT INTO payments.transactions TABLE copies; DROP TABLE copies`)
     expect((await verify()).lines).toEqual([
       expect.stringMatching(/ transactions a\w+: was never recorded: it was put in by hand \(invariant 17\)$/),
       '2 merchants, 22 links, 1 violations',

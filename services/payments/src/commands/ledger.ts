@@ -31,11 +31,11 @@ export function ledgerCommand(operator: Operator): Command {
  * @throws Error when there is a finding
  */
 export async function verifyAll({ open, print }: Operator, { merchant, head, json }: VerifyOptions): Promise<void> {
-  const kept = typeof head === 'string' ? await readHeads(head) : new Map<string, ChainHeads>()
+  const heads = typeof head === 'string' ? await readHeads(head) : new Map<string, ChainHeads>()
   const deps = await open()
   let [merchants, links, violations] = [0, 0n, 0]
   try {
-    for await (const verified of verifyLedger(deps.database.db, { merchantId: merchant?.toLowerCase(), kept })) {
+    for await (const verified of verifyLedger(deps.database.db, { merchantId: merchant?.toLowerCase(), heads })) {
       merchants += 1
       links += verified.ledger.length + verified.states.length
       violations += verified.violations.length

@@ -102,18 +102,18 @@ const OPTION_NAMES = {
 } as const
 
 async function create(deps: OperatorDeps, { options, format }: CommandInput): Promise<object> {
-  const given = { ...(options.test === true ? TEST_MERCHANT : {}), ...options }
+  const values = { ...(options.test === true ? TEST_MERCHANT : {}), ...options }
   const body = readValues(
     MerchantBody,
     {
-      name: given.name,
-      currency: given.currency,
+      name: values.name,
+      currency: values.currency,
       test: options.test === true,
-      email: given.email,
-      website: given.website,
-      descriptor: given.descriptor,
-      company: { country: given.country, number: options.companyNumber },
-      bank: { iban: given.iban },
+      email: values.email,
+      website: values.website,
+      descriptor: values.descriptor,
+      company: { country: values.country, number: options.companyNumber },
+      bank: { iban: values.iban },
     },
     OPTION_NAMES,
   )

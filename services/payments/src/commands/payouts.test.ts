@@ -136,8 +136,8 @@ describe('payments payouts', () => {
     })
     await run('payouts', 'run', '--merchant', locked)
     expect([await balance(locked), await balance(free)]).toEqual([0n, 0n])
-    const made = await readJson(Payouts, 'payouts', 'list')
-    for (const { id, merchantId } of made) if ([locked, free].includes(merchantId)) await run('payouts', 'fail', id)
+    const payouts = await readJson(Payouts, 'payouts', 'list')
+    for (const { id, merchantId } of payouts) if ([locked, free].includes(merchantId)) await run('payouts', 'fail', id)
   })
 
   it('the daily job pays out as the command does, unless the settings no longer say so', async () => {
@@ -266,7 +266,7 @@ describe('payments payouts', () => {
       ['debtor', '{iban}'],
       ['payouts', '{0,merchantName}'],
     ] as const) {
-      const kept = await db
+      const rows = await db
         .selectFrom('payout_batches')
         .select(column)
         .where('id', '=', batch)
@@ -278,7 +278,7 @@ describe('payments payouts', () => {
         'message',
         `batch ${batch} is not what was exported: its account, a name, an account or an amount was changed`,
       )
-      await set(sql`${JSON.stringify(Reflect.get(kept, column))}::jsonb`)
+      await set(sql`${JSON.stringify(Reflect.get(rows, column))}::jsonb`)
     }
     await again()
     expect(await text()).toBe(before)

@@ -12,8 +12,8 @@ function createLedger(change: (links: CaptureLinks) => void = () => {}): readonl
 }
 
 /** Follows a ledger to its end. */
-function check(links: readonly LedgerLink[], { kept, test }: { kept?: ChainHead; test?: boolean } = {}) {
-  const state = startCheck(kept, test)
+function check(links: readonly LedgerLink[], { notedHead, test }: { notedHead?: ChainHead; test?: boolean } = {}) {
+  const state = startCheck(notedHead, test)
   const findings = links.flatMap((link) => checkLink(state, link).map((finding) => [link.table, ...finding]))
   return { state, findings }
 }
@@ -102,16 +102,16 @@ describe('a chain', () => {
 
   it('still has the link that was kept as its last', () => {
     const links = createLedger()
-    const kept = (length: bigint, head = links[Number(length) - 1]?.row.hash ?? CHAIN_START) => ({ length, head })
+    const notedHead = (length: bigint, head = links[Number(length) - 1]?.row.hash ?? CHAIN_START) => ({ length, head })
     const found = (head: ChainHead) => {
-      const { state, findings } = check(links, { kept: head })
+      const { state, findings } = check(links, { notedHead: head })
       return [...findings, ...endChain(state, undefined)]
     }
-    expect([0n, 1n, 3n].flatMap((length) => found(kept(length)))).toEqual([])
-    expect(found(kept(2n, CHAIN_START))).toEqual([
+    expect([0n, 1n, 3n].flatMap((length) => found(notedHead(length)))).toEqual([])
+    expect(found(notedHead(2n, CHAIN_START))).toEqual([
       ['trail_entries', 16, 'is not the 2th link that was kept: the chain was rewritten'],
     ])
-    expect(found(kept(4n))).toEqual([[16, 'the chain of 3 links has lost those up to the 4th']])
+    expect(found(notedHead(4n))).toEqual([[16, 'the chain of 3 links has lost those up to the 4th']])
   })
 
   it('ends in the head of its merchant', () => {

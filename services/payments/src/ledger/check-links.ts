@@ -46,7 +46,7 @@ export interface ChainState {
   /** The end of the chain so far, by its rows. */
   chain: ChainHead
   /** The end that an operator kept elsewhere. Undefined once it was reached. */
-  kept: ChainHead | undefined
+  notedHead: ChainHead | undefined
 }
 
 /** Sums over the links checked so far, in minor units: of the merchant's currency where no other is named. */
@@ -65,16 +65,16 @@ export interface LinkState extends ChainState {
   readonly test: boolean | undefined
 }
 
-/** The state of a check before its first link. `kept`: the end of the chain as somebody noted it earlier. */
-export function startChain(kept: ChainHead | undefined): ChainState {
-  return { chain: { length: 0n, head: CHAIN_START }, kept: kept?.length === 0n ? undefined : kept }
+/** The state of a check before its first link. `notedHead`: the end of the chain as somebody noted it earlier. */
+export function startChain(notedHead: ChainHead | undefined): ChainState {
+  return { chain: { length: 0n, head: CHAIN_START }, notedHead: notedHead?.length === 0n ? undefined : notedHead }
 }
 
 /** The state of a check of the ledger before its first link. `test`: whether the merchant is one; undefined when it is gone. */
-export function startCheck(kept: ChainHead | undefined, test: boolean | undefined): LinkState {
+export function startCheck(notedHead: ChainHead | undefined, test: boolean | undefined): LinkState {
   return {
     test,
-    ...startChain(kept),
+    ...startChain(notedHead),
     balance: 0n,
     lines: 0n,
     fees: 0n,
@@ -124,10 +124,14 @@ export function endCheck(state: LinkState, row: LedgerHead, entries: bigint): re
  * Checks the end of a chain after its last link.
  * @param end the end by the row of the merchant's balance, if the row is there
  */
-export function endChain({ chain, kept }: ChainState, end: ChainHead | undefined): readonly Finding[] {
+export function endChain({ chain, notedHead }: ChainState, end: ChainHead | undefined): readonly Finding[] {
   const { length, head } = end ?? chain
   return findingsOf([
-    ['chain', kept === undefined, `the chain of ${chain.length} links has lost those up to the ${kept?.length}th`],
+    [
+      'chain',
+      notedHead === undefined,
+      `the chain of ${chain.length} links has lost those up to the ${notedHead?.length}th`,
+    ],
     ['chain', chain.length === length && chain.head.equals(head), 'the chain does not end in the head of the merchant'],
   ])
 }
@@ -137,15 +141,15 @@ export function endChain({ chain, kept }: ChainState, end: ChainHead | undefined
  * for each later link.
  */
 export function followChain(state: ChainState, link: Link): readonly Finding[] {
-  const { chain, kept } = state
+  const { chain, notedHead } = state
   const follows = hashOf(link, chain.head).equals(link.row.hash)
   const length = chain.length + 1n
   state.chain = { length, head: link.row.hash }
-  const isKept = kept?.length !== length || kept.head.equals(link.row.hash)
-  if (kept?.length === length) state.kept = undefined
+  const matchesNote = notedHead?.length !== length || notedHead.head.equals(link.row.hash)
+  if (notedHead?.length === length) state.notedHead = undefined
   return findingsOf([
     ['chain', follows, 'does not follow from the rows before it: it was altered, or one was put in or taken out'],
-    ['chain', isKept, `is not the ${length}th link that was kept: the chain was rewritten`],
+    ['chain', matchesNote, `is not the ${length}th link that was kept: the chain was rewritten`],
   ])
 }
 

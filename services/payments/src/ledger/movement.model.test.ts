@@ -67,23 +67,23 @@ const movement = fc
     return { ...drawn, ...(moneyless ? { gross: 0, fee_flat: 0, fee_rate: 0 } : {}) }
   })
 
-type Given = typeof movement extends fc.Arbitrary<infer T> ? T : never
+type Movement = typeof movement extends fc.Arbitrary<infer T> ? T : never
 
 /** The arguments of a call: gross equals the amount unless it is exchanged, and no object exists in a table. */
-function toPost(given: Given, merchantId: string, own: string) {
+function toPost(movement: Movement, merchantId: string, own: string) {
   const id = count(++places)
-  const isCard = OF_TRANSACTION.includes(given.kind)
+  const isCard = OF_TRANSACTION.includes(movement.kind)
   return {
-    ...given,
-    gross: given.gross > 0 && isCard && given.currency === own ? given.amount : given.gross,
+    ...movement,
+    gross: movement.gross > 0 && isCard && movement.currency === own ? movement.amount : movement.gross,
     merchant_id: merchantId,
     test: true,
     seq: 1,
     descriptor: 'Coffee & John',
     reference: 'R',
     ...(isCard ? { transaction_id: id } : { cause_id: id }),
-    ...(given.kind.startsWith('dispute') ? { dispute_id: id } : {}),
-    ...(given.kind === 'capture' && given.currency !== own ? { rate: '7.5', rate_date: '2026-03-01' } : {}),
+    ...(movement.kind.startsWith('dispute') ? { dispute_id: id } : {}),
+    ...(movement.kind === 'capture' && movement.currency !== own ? { rate: '7.5', rate_date: '2026-03-01' } : {}),
     pending: 1,
     captured: 2,
     refunded: 3,
@@ -103,9 +103,9 @@ describe('post', () => {
     const batch = distributed ? fc.oneof(...merchants.map((id) => batchOf(id))) : batchOf(...merchants)
     await fc.assert(
       fc.asyncProperty(batch, async (items) => {
-        const given = items.map(([each, merchantId]) => toPost(each, merchantId, own(merchantId)))
-        const posted = await post(given)
-        for (const [index, each] of given.entries()) {
+        const movement = items.map(([each, merchantId]) => toPost(each, merchantId, own(merchantId)))
+        const posted = await post(movement)
+        for (const [index, each] of movement.entries()) {
           const { journal_id, balance_after } = posted[index] ?? {}
           const entries = entriesOf(
             {
@@ -155,7 +155,7 @@ describe('post', () => {
   it('writes line, trail entry and event of a capture', async () => {
     const merchantId = await newMerchant('DKK')
     const transactionId = count(++places)
-    const given = {
+    const movement = {
       kind: 'capture',
       currency: 'EUR',
       amount: 1_000,
@@ -163,7 +163,7 @@ describe('post', () => {
       fee_flat: 186,
       fee_rate: 101,
     } as const
-    const [posted] = await post([{ ...toPost(given, merchantId, 'DKK'), transaction_id: transactionId }])
+    const [posted] = await post([{ ...toPost(movement, merchantId, 'DKK'), transaction_id: transactionId }])
     const { db } = payments.database
     const of = { merchant_id: merchantId, created: posted?.created }
     const linked = { hash: expect.any(Buffer), hash_version: 1 }
@@ -238,8 +238,8 @@ describe('post', () => {
   ])('%s: describes the line as %s, and the event as %s', async (kind, description, type) => {
     const merchantId = await newMerchant('EUR')
     const money = kind === 'void' || kind === 'disputeWon' ? 0 : 5
-    const given = { kind, currency: 'EUR', amount: 5, gross: money, fee_flat: 0, fee_rate: 0 } as const
-    const posted = toPost(given, merchantId, 'EUR')
+    const movement = { kind, currency: 'EUR', amount: 5, gross: money, fee_flat: 0, fee_rate: 0 } as const
+    const posted = toPost(movement, merchantId, 'EUR')
     await post([posted])
     const { db } = payments.database
     const object = String(Reflect.get(posted, 'transaction_id') ?? Reflect.get(posted, 'cause_id'))
@@ -255,9 +255,9 @@ describe('post', () => {
 
   it('keeps the text of an adjustment, and writes no event', async () => {
     const merchantId = await newMerchant('EUR')
-    const given = { kind: 'adjustment', currency: 'EUR', amount: 1, gross: -5, fee_flat: 0, fee_rate: 0 } as const
+    const movement = { kind: 'adjustment', currency: 'EUR', amount: 1, gross: -5, fee_flat: 0, fee_rate: 0 } as const
     await post([
-      { ...toPost(given, merchantId, 'EUR'), cause_id: null, amount: null, currency: null, description: 'Goodwill' },
+      { ...toPost(movement, merchantId, 'EUR'), cause_id: null, amount: null, currency: null, description: 'Goodwill' },
     ])
     const { db } = payments.database
     const line = await db.selectFrom('lines').selectAll().where('merchant_id', '=', merchantId).executeTakeFirst()
@@ -284,8 +284,8 @@ describe('post', () => {
   it('writes a job for the acquirer of a live merchant, and one for its webhooks', async () => {
     const merchantId = await newMerchant('EUR')
     const { db } = payments.database
-    const given = { kind: 'capture', currency: 'EUR', amount: 5, gross: 5, fee_flat: 0, fee_rate: 0 } as const
-    const live = () => ({ ...toPost(given, merchantId, 'EUR'), test: false })
+    const movement = { kind: 'capture', currency: 'EUR', amount: 5, gross: 5, fee_flat: 0, fee_rate: 0 } as const
+    const live = () => ({ ...toPost(movement, merchantId, 'EUR'), test: false })
     const [posted] = await post([live()])
     const waiting = () => db.selectFrom('outbox').select(['id', 'kind']).where('merchant_id', '=', merchantId).execute()
     expect(await waiting()).toEqual([{ id: posted?.entry_id, kind: 'acquirer' }])
@@ -294,7 +294,7 @@ describe('post', () => {
       .insertInto('webhooks')
       .values({ ...webhook, events: [], secret_sealed: Buffer.alloc(1) })
       .execute()
-    await post([toPost(given, merchantId, 'EUR')])
+    await post([toPost(movement, merchantId, 'EUR')])
     const { last_id } = await db
       .selectFrom('merchant_balances')
       .select('last_id')
@@ -306,11 +306,11 @@ describe('post', () => {
   // ASVS 2.3.3, 16.5.3
   it('refuses a cause that is posted already, and entries that do not sum to zero, and leaves nothing', async () => {
     const merchantId = await newMerchant('EUR')
-    const given = { kind: 'payout', currency: 'EUR', amount: 5, gross: 5, fee_flat: 0, fee_rate: 0 } as const
-    const payout = toPost(given, merchantId, 'EUR')
+    const movement = { kind: 'payout', currency: 'EUR', amount: 5, gross: 5, fee_flat: 0, fee_rate: 0 } as const
+    const payout = toPost(movement, merchantId, 'EUR')
     await post([payout])
     await expect(post([payout])).rejects.toThrow(/unique constraint "journals_cause_uq(_[0-9]+)?"$/)
-    const unequal = { ...toPost({ ...given, kind: 'capture' }, merchantId, 'EUR'), gross: 4 }
+    const unequal = { ...toPost({ ...movement, kind: 'capture' }, merchantId, 'EUR'), gross: 4 }
     await expect(post([unequal])).rejects.toThrow('does not sum to zero')
     const { chain_length } = await payments.database.db
       .selectFrom('merchant_balances')

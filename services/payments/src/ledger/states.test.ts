@@ -31,7 +31,7 @@ afterAll(() => payments.close())
 
 async function violations(db: Kysely<PaymentsTables>, merchantId: string): Promise<Violation[]> {
   const found: Violation[] = []
-  for await (const verified of verifyLedger(db, { merchantId, kept: new Map() })) {
+  for await (const verified of verifyLedger(db, { merchantId, heads: new Map() })) {
     found.push(...verified.violations)
   }
   return found

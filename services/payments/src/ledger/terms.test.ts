@@ -36,7 +36,7 @@ const INVALID = '22023'
 
 async function violations(merchantId: string): Promise<Violation[]> {
   const found: Violation[] = []
-  for await (const verified of verifyLedger(payments.owner.db, { merchantId, kept: new Map() })) {
+  for await (const verified of verifyLedger(payments.owner.db, { merchantId, heads: new Map() })) {
     found.push(...verified.violations)
   }
   return found

@@ -46,7 +46,7 @@ const hintsOf = async (caller: TestApp) =>
 describe('listAppMembers', () => {
   it('lists the apps of a merchant in both orders, within the bounds of the page', async () => {
     await add(other.id)
-    const idsOf = async (...given: Parameters<typeof list>) => (await list(...given)).apps.map(({ id }) => id)
+    const idsOf = async (...bounds: Parameters<typeof list>) => (await list(...bounds)).apps.map(({ id }) => id)
     expect(await idsOf()).toEqual([other.id, member.id])
     expect(await idsOf({}, 'oldest-first')).toEqual([member.id, other.id])
     expect(await idsOf({ limit: 1 })).toEqual([other.id])

@@ -133,9 +133,9 @@ describe('listMerchants', () => {
     ids = created
   })
   const list = async (bounds: { order?: 'newest-first' | 'oldest-first'; [member: string]: unknown } = {}) => {
-    const { order = 'newest-first', ...given } = bounds
+    const { order = 'newest-first', ...changes } = bounds
     const page = { limit: 10, above: LOWEST, below: HIGHEST, test: undefined, identityId: owner.id }
-    const found = await listMerchants(payments.deps.lanes, { ...credentialsOf(owner), ...page, ...given }, order)
+    const found = await listMerchants(payments.deps.lanes, { ...credentialsOf(owner), ...page, ...changes }, order)
     return { verdict: found.verdict, places: found.merchants.map(({ id }) => ids.indexOf(id)) }
   }
 

@@ -30,9 +30,9 @@ const WHOLE_BASIS_POINTS = 10_000n
  */
 export function exchange({ amount, from, to, marginBasisPoints }: ExchangeRequest): { amount: bigint; rate: string } {
   const [sold, bought] = [readDecimal(from.rate), readDecimal(to.rate)]
-  const kept = WHOLE_BASIS_POINTS - marginBasisPoints
+  const factor = WHOLE_BASIS_POINTS - marginBasisPoints
   // bought/sold as a fraction of integers: each rate is digits / 10^scale.
-  const n = bought.digits * tenTo(sold.scale) * kept
+  const n = bought.digits * tenTo(sold.scale) * factor
   const d = sold.digits * tenTo(bought.scale) * WHOLE_BASIS_POINTS
   return {
     amount: divideHalfEven(amount * tenTo(to.exponent) * n, tenTo(from.exponent) * d),

@@ -12,7 +12,7 @@ type Part = string | number | Html | readonly Html[] | undefined
  * quoted attributes. Undefined becomes nothing.
  */
 export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
-  return { html: texts.reduce((made, text, i) => made + toHtmlText(parts[i - 1]) + text) }
+  return { html: texts.reduce((content, text, i) => content + toHtmlText(parts[i - 1]) + text) }
 }
 
 function toHtmlText(part: Part): string {

@@ -32,8 +32,8 @@ export function preferredPageLocale(acceptLanguage: string | undefined): PageLoc
 
 /** Reads `da`, `da_DK`, `da-DK` or `es-419`. Undefined when the pages do not have the language. */
 function readLocale(text: string): PageLocale | undefined {
-  const [, given = '', region] = LOCALE.exec(text) ?? []
-  const code = given.toLowerCase()
+  const [, subtag = '', region] = LOCALE.exec(text) ?? []
+  const code = subtag.toLowerCase()
   const language = NORWEGIAN.has(code) ? 'nb' : code
   if (!isLanguage(language)) return undefined
   return { language, tag: region === undefined ? language : `${language}-${region.toUpperCase()}` }

@@ -11,22 +11,27 @@ it('has twelve languages', () => {
   )
 })
 
-describe.each(Object.entries(texts).filter(([language]) => language !== 'en'))('the texts of %s', (language, said) => {
-  it('has all texts of English, in the same order', () => {
-    expect(Object.keys(said)).toEqual(Object.keys(texts.en))
-  })
+describe.each(Object.entries(texts).filter(([language]) => language !== 'en'))(
+  'the texts of %s',
+  (language, translated) => {
+    it('has all texts of English, in the same order', () => {
+      expect(Object.keys(translated)).toEqual(Object.keys(texts.en))
+    })
 
-  it('has no empty text, and none in English', () => {
-    for (const [name, text] of Object.entries(said)) expect(text.trim(), name).not.toBe('')
-    const same = Object.entries(texts.en).flatMap(([name, text]) => (Reflect.get(said, name) === text ? [name] : []))
-    expect(same).toEqual(Reflect.get(SAME, language) ?? [])
-  })
+    it('has no empty text, and none in English', () => {
+      for (const [name, text] of Object.entries(translated)) expect(text.trim(), name).not.toBe('')
+      const same = Object.entries(texts.en).flatMap(([name, text]) =>
+        Reflect.get(translated, name) === text ? [name] : [],
+      )
+      expect(same).toEqual(Reflect.get(SAME, language) ?? [])
+    })
 
-  it('has a place for each value', () => {
-    const places = (spoken: object) => Object.entries(spoken).map(([name, text]) => [name, placesOf(text)])
-    expect(places(said)).toEqual(places(texts.en))
-  })
-})
+    it('has a place for each value', () => {
+      const places = (spoken: object) => Object.entries(spoken).map(([name, text]) => [name, placesOf(text)])
+      expect(places(translated)).toEqual(places(texts.en))
+    })
+  },
+)
 
 it('hints at the security code on one line, beside the field of the expiry date, on a phone', () => {
   const long = Object.entries(texts).filter(([, { codeHint }]) => codeHint.length > 22)

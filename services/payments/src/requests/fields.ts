@@ -193,9 +193,9 @@ export function reference(): z.ZodString {
  * Reads the reference from `custom`, where official clients put it: they have no field for it. Undefined when there is none, or
  * one that `reference` refuses.
  */
-export function referenceOf(given: unknown): string | undefined {
-  if (typeof given !== 'object' || given === null || !('reference' in given)) return undefined
-  return reference().safeParse(given.reference).data
+export function referenceOf(custom: unknown): string | undefined {
+  if (typeof custom !== 'object' || custom === null || !('reference' in custom)) return undefined
+  return reference().safeParse(custom.reference).data
 }
 
 /** An object of the merchant's own, stored as it is given. */

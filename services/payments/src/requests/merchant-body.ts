@@ -37,8 +37,8 @@ export const MerchantBody = z
 
 /** Real money is paid out to live merchants, so the check digits of their IBAN must be correct. */
 function hasRightIban({ test, bank }: { test?: unknown; bank?: { iban?: unknown } | undefined }): boolean {
-  const given = bank?.iban
-  return test !== false || typeof given !== 'string' || !hasIbanShape(given) || hasIbanChecksum(given)
+  const iban = bank?.iban
+  return test !== false || typeof iban !== 'string' || !hasIbanShape(iban) || hasIbanChecksum(iban)
 }
 
 /** Turns the values of a body into those of the row. Fees and permissions are those of the settings. */

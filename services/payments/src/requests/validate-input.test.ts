@@ -105,8 +105,8 @@ it('validateInput: names errors in the order of the fields of the schema, whiche
 it('validateInput: names the bound of the field and unknown fields, but no name that may be a card number', () => {
   const strict = () => z.unknown().pipe(z.strictObject({}))
   const Bounded = z.object({ amount: z.int().max(999), test: strict(), more: strict() })
-  const given = { amount: 1e30, test: { colour: 1, other_one: 2 }, more: { '4111111111111111': 1 } }
-  const validated = validateInput(Bounded, new ParsedInput('json', given))
+  const values = { amount: 1e30, test: { colour: 1, other_one: 2 }, more: { '4111111111111111': 1 } }
+  const validated = validateInput(Bounded, new ParsedInput('json', values))
   expect('error' in validated ? validated.error.fields : []).toEqual([
     { field: 'amount', message: 'must be at most 999', code: 'RANGE' },
     { field: 'test', message: 'has no field colour, other_one', code: 'FORMAT' },

@@ -106,8 +106,8 @@ describe('POST /apps', () => {
     expect(await count()).toBe(before + 1)
     const { app } = answers.find(({ statusCode }) => statusCode === 201)?.json() ?? {}
     expect((await payments.app.inject({ url: '/me', headers: basic(app?.key ?? '') })).statusCode).toBe(200)
-    const kept = db.selectFrom('app_invitations').select(['note', 'used', 'app_id'])
-    expect(await kept.where('code_hash', '=', hashToken(code)).execute()).toEqual([
+    const invitations = db.selectFrom('app_invitations').select(['note', 'used', 'app_id'])
+    expect(await invitations.where('code_hash', '=', hashToken(code)).execute()).toEqual([
       { note: 'Shop', used: expect.any(Date), app_id: app?.id },
     ])
   })

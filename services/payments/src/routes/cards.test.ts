@@ -28,7 +28,7 @@ afterAll(() => payments.close())
 
 const get = (id: string, headers: object = {}) =>
   payments.app.inject({ url: `/cards/${id}`, headers: { ...member.headers, ...headers } })
-const kept = async (changes: object = {}) => {
+const createCard = async (changes: object = {}) => {
   const url = `/merchants/${merchantId}/cards`
   const payload = { transactionId, ...changes }
   const response = await payments.app.inject({ method: 'POST', url, headers: member.headers, payload })
@@ -37,7 +37,7 @@ const kept = async (changes: object = {}) => {
 
 describe('GET /cards/:cardId', () => {
   it('200: shows a kept card without its number', async () => {
-    const id = await kept({ notes: 'Anna' })
+    const id = await createCard({ notes: 'Anna' })
     const card = {
       id,
       merchantId,
@@ -60,6 +60,6 @@ describe('GET /cards/:cardId', () => {
     for (const id of [UNKNOWN_ID, 'nonsense']) {
       expect(statusAndBody(await get(id, stranger.headers))).toEqual(refusals.notFound)
     }
-    expect(statusAndBody(await get(await kept(), stranger.headers))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await get(await createCard(), stranger.headers))).toEqual(refusals.forbidden)
   })
 })

@@ -111,13 +111,13 @@ const TRIMMED: ReadonlySet<string> = new Set(['currency', 'website', 'company.co
  */
 function readFixedMembers(body: unknown): Readonly<Record<string, string | boolean | number>> {
   const { company, bank, ...members } = FixedMembers.safeParse(body).data ?? {}
-  const given = {
+  const values = {
     ...members,
     ...readNested('company', company, ['country', 'number']),
     ...readNested('bank', bank, ['iban']),
   }
   return Object.fromEntries(
-    Object.entries(given).flatMap(([path, value]) => (value === undefined ? [] : [[path, toStored(path, value)]])),
+    Object.entries(values).flatMap(([path, value]) => (value === undefined ? [] : [[path, toStored(path, value)]])),
   )
 }
 

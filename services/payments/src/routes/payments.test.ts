@@ -37,7 +37,7 @@ beforeEach(() => {
 })
 afterAll(() => payments.close())
 
-const order = (changes: object = {}) => makeOrder(browser, { key: merchant.key, ...changes })
+const newOrder = (changes: object = {}) => makeOrder(browser, { key: merchant.key, ...changes })
 const get = async (id: string) =>
   (await payments.app.inject({ method: 'GET', url: `/transactions/${id}`, headers: app.headers })).json().transaction
 
@@ -54,12 +54,12 @@ const list = async (): Promise<{ error: { code: number } }[]> => {
 
 describe('POST /payments', () => {
   it('201: authorizes the amount after every challenge', async () => {
-    const given = await order({
+    const order = await newOrder({
       text: 'Café Ærø & Søn, order 1234567890',
       custom: { cart: [1, 2], reference: 'R-1' },
       unplanned: { merchant: true },
     })
-    const { status, headers, body } = await walk(browser, given)
+    const { status, headers, body } = await walk(browser, order)
     const { authorizationId: id } = body
     expect([status, body]).toEqual([201, { authorizationId: id, transactionId: id }])
     expect(headers['access-control-allow-origin']).toBe('*')
@@ -95,9 +95,9 @@ describe('POST /payments', () => {
   })
 
   it('200: offers the steps one after the other', async () => {
-    const { challenges } = (await browser.send('/payments', await order())).body
+    const { challenges } = (await browser.send('/payments', await newOrder())).body
     expect(challenges).toEqual([{ name: 'card-lookup', type: 'fetch', path: '/payments/challenges/card-lookup' }])
-    const { types } = await walk(browser, await order())
+    const { types } = await walk(browser, await newOrder())
     expect(types).toEqual(['fetch', 'background-iframe', 'background-iframe', 'iframe'])
   })
 
@@ -131,7 +131,7 @@ describe('POST /payments', () => {
       { currency: 'DKK', amount: 999_999_999_999 },
     ],
   ])('201: stores the amount %j as %j', async (amount, money) => {
-    const { body } = await walk(browser, await order({ amount }))
+    const { body } = await walk(browser, await newOrder({ amount }))
     expect(await get(body.transactionId)).toEqual(
       shownTransaction({ ...money, pendingAmount: money.amount, merchantId: merchant.id, tds: 'full' }),
     )
@@ -142,7 +142,7 @@ describe('POST /payments', () => {
       { amount: EUR_9, scheduled: '2065-01-01T00:00:00Z' },
       { amount: EUR_9, repeat: { first: '2066-01-01T00:00:00+01:00', interval: { unit: 'month', value: 2 } } },
     ]
-    const { body } = await walk(browser, await order({ amount: undefined, plan, number: '1000000000010000' }))
+    const { body } = await walk(browser, await newOrder({ amount: undefined, plan, number: '1000000000010000' }))
     expect(await get(body.transactionId)).toEqual(
       shownTransaction({ merchantId: merchant.id, currency: 'EUR', amount: 0, pendingAmount: 0, tds: 'full', plan }),
     )
@@ -177,7 +177,7 @@ describe('POST /payments', () => {
   })
 
   it('201: adds an event of the merchant', async () => {
-    const { body } = await walk(browser, await order())
+    const { body } = await walk(browser, await newOrder())
     const url = `/merchants/${merchant.id}/events?limit=1`
     const [event] = (await payments.app.inject({ method: 'GET', url, headers: app.headers })).json()
     expect(event).toEqual({
@@ -257,13 +257,13 @@ describe('POST /payments', () => {
     [{ integration: { key: UNKNOWN_KEY } }, 'PAYMENT_INTEGRATION_KEY_UNKNOWN', 'No merchant has this key'],
     [{ test: false }, 'TEST_MODE_MIXED', 'test is required for a test merchant'],
   ])('400: refuses %j with %s', async (changes, code, message) => {
-    const answer = await browser.send('/payments', { ...(await order()), ...changes })
+    const answer = await browser.send('/payments', { ...(await newOrder()), ...changes })
     expect([answer.status, answer.body, answer.headers['x-status-code']]).toEqual([400, { code, message }, code])
   })
 
   it('400: refuses an unknown token, one of the other kind, an old one, and one in another form', async () => {
-    const given = await order()
-    const { number, code } = given.card
+    const order = await newOrder()
+    const { number, code } = order.card
     const cards: readonly [object, CheckoutRefusal][] = [
       [{ number: { token: 'x' } }, refusedToken('card.number')],
       [{ number: { token: number.token.slice(4) } }, refusedToken('card.number')],
@@ -272,17 +272,17 @@ describe('POST /payments', () => {
       [{ code: number }, otherToken('card.code')],
     ]
     for (const [changes, refusal] of cards) {
-      const { status, body } = await browser.send('/payments', { ...given, card: { ...given.card, ...changes } })
+      const { status, body } = await browser.send('/payments', { ...order, card: { ...order.card, ...changes } })
       expect([status, body]).toEqual(refusal)
     }
-    const bare = { ...given, card: { ...given.card, number: number.token, code: code.token } }
+    const bare = { ...order, card: { ...order.card, number: number.token, code: code.token } }
     expect((await browser.send('/payments', bare)).status).toBe(200)
     for (const [hours, path] of [
       [1, 'card.code'],
       [24, 'card.number'],
     ] as const) {
       hoursAhead = hours
-      const { status, body } = await browser.send('/payments', given)
+      const { status, body } = await browser.send('/payments', order)
       expect([status, body]).toEqual(refusedToken(path))
     }
   })
@@ -301,9 +301,9 @@ describe('POST /payments', () => {
       bad,
       { ...bad, integration: { key: merchant.key } },
       { ...bad, integration: { key: merchant.key }, test: {} },
-      { ...(await order()), card: bad.card },
-      { ...(await order()), card: { ...unknown, expiry: bad.card.expiry } },
-      { ...(await order()), card: { ...good, expiry: bad.card.expiry } },
+      { ...(await newOrder()), card: bad.card },
+      { ...(await newOrder()), card: { ...unknown, expiry: bad.card.expiry } },
+      { ...(await newOrder()), card: { ...good, expiry: bad.card.expiry } },
     ]
   }
 
@@ -327,37 +327,37 @@ describe('POST /payments', () => {
     const orders = await faultyOrders()
     const before = await list()
     for (const each of orders) await browser.send('/payments', each)
-    const kept = (await list()).slice(0, -before.length || undefined)
-    expect(kept.map(({ error }) => error.code)).toEqual([6, 29])
+    const refused = (await list()).slice(0, -before.length || undefined)
+    expect(refused.map(({ error }) => error.code)).toEqual([6, 29])
   })
 
   it('400: refuses an expired card by the clock of its merchant', async () => {
     const other = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
-    const given = await makeOrder(browser, { key: other.key })
-    expect((await browser.send('/payments', given)).status).toBe(200)
+    const order = await makeOrder(browser, { key: other.key })
+    expect((await browser.send('/payments', order)).status).toBe(200)
     const advance = 45 * 365 * 86_400
     const url = `/test/merchants/${other.id}/clock`
     await payments.app.inject({ method: 'POST', url, headers: app.headers, payload: { advance } })
-    const { status, body } = await browser.send('/payments', given)
+    const { status, body } = await browser.send('/payments', order)
     expect([status, body]).toEqual(refusedCard('PAYMENT_CARD_EXPIRED'))
   })
 
   it('400: refuses a currency without a rate', async () => {
     await payments.database.db.deleteFrom('fx_rates').where('currency', '=', 'AFN').execute()
-    const given = await order({ amount: { currency: 'AFN', exponent: 2, value: 100 } })
-    const { status, body } = await browser.send('/payments', given)
+    const order = await newOrder({ amount: { currency: 'AFN', exponent: 2, value: 100 } })
+    const { status, body } = await browser.send('/payments', order)
     expect([status, body]).toEqual(refusedOrder(REQUEST_INVALID, 'amount.currency has no exchange rate'))
   })
 
   it('400: refuses for a merchant without the permission', async () => {
     const other = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
-    const given = await makeOrder(browser, { key: other.key })
+    const order = await makeOrder(browser, { key: other.key })
     await payments.database.db
       .updateTable('merchants')
       .set({ claim: sql`claim || '{"canChargeCard":false}'` })
       .where('id', '=', other.id)
       .execute()
-    const { status, body } = await browser.send('/payments', given)
+    const { status, body } = await browser.send('/payments', order)
     expect([status, body]).toEqual(REFUSED_MERCHANT)
   })
 
@@ -367,7 +367,7 @@ describe('POST /payments', () => {
   })
 
   it('413: refuses a body above 128 KiB', async () => {
-    const { status, body } = await browser.send('/payments', { ...(await order()), custom: 'x'.repeat(131_072) })
+    const { status, body } = await browser.send('/payments', { ...(await newOrder()), custom: 'x'.repeat(131_072) })
     expect([status, body]).toEqual([413, { code: 'PAYLOAD_TOO_LARGE', message: 'The body is too large' }])
   })
 })
@@ -376,9 +376,9 @@ describe('POST /payments with an Idempotency-Key', () => {
   const repeat = (key: string) => ({ 'idempotency-key': key })
 
   it('201: answers a repeat with the same bytes, also a day after its session', async () => {
-    const given = await order()
-    const { hints } = await walk(browser, given, { until: 'tds-challenge' })
-    const pay = () => browser.send('/payments', { ...given, hints }, repeat('k-1'))
+    const order = await newOrder()
+    const { hints } = await walk(browser, order, { until: 'tds-challenge' })
+    const pay = () => browser.send('/payments', { ...order, hints }, repeat('k-1'))
     const first = await pay()
     await payments.database.db.deleteFrom('payment_sessions').execute()
     const again = await pay()
@@ -387,9 +387,9 @@ describe('POST /payments with an Idempotency-Key', () => {
   })
 
   it('400: repeats a refusal, and leaves one transaction', async () => {
-    const given = await order({ test: { card: { scheme: 'unsupported' } } })
+    const order = await newOrder({ test: { card: { scheme: 'unsupported' } } })
     const before = (await list()).length
-    const pay = () => browser.send('/payments', given, repeat('k-2'))
+    const pay = () => browser.send('/payments', order, repeat('k-2'))
     const [first, again] = [await pay(), await pay()]
     const body = {
       code: 'PAYMENT_CARD_SCHEME_UNSUPPORTED',
@@ -403,17 +403,17 @@ describe('POST /payments with an Idempotency-Key', () => {
   })
 
   it('200, 400: a refusal uses the key up, a challenge does not', async () => {
-    const given = await order()
-    expect((await browser.send('/payments', given, repeat('k-3'))).status).toBe(200)
-    const refused = { ...given, test: { card: { scheme: 'unknown' } } }
+    const order = await newOrder()
+    expect((await browser.send('/payments', order, repeat('k-3'))).status).toBe(200)
+    const refused = { ...order, test: { card: { scheme: 'unknown' } } }
     const declined = await browser.send('/payments', refused, repeat('k-3'))
     expect([declined.status, declined.body]).toEqual(refusedCard('PAYMENT_CARD_SCHEME_UNKNOWN', SUPPORTED))
-    const { status, body } = await browser.send('/payments', given, repeat('k-3'))
+    const { status, body } = await browser.send('/payments', order, repeat('k-3'))
     expect([status, body]).toEqual(refusedOrder(REQUEST_INVALID, 'Idempotency-Key was used with another body'))
   })
 
   it('400: refuses a malformed key', async () => {
-    const { status, body } = await browser.send('/payments', await order(), repeat('a b'))
+    const { status, body } = await browser.send('/payments', await newOrder(), repeat('a b'))
     expect([status, body]).toEqual(refusedOrder(REQUEST_INVALID, 'Idempotency-Key is not valid'))
   })
 })

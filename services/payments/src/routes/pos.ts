@@ -53,8 +53,8 @@ export const posRoutes: Routes = async (app) => {
       },
     },
     async (request, reply) => {
-      const { link: given, amount: typed = '' } = requireValues(request.body)
-      const query = new URLSearchParams(given)
+      const { link: linkQuery, amount: typed = '' } = requireValues(request.body)
+      const query = new URLSearchParams(linkQuery)
       const link = await openVisitedLink(visitOf(request, reply, query), query)
       if (!link) return reply
       const read = readTypedAmount(typed, link.currency)

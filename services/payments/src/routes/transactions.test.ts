@@ -73,8 +73,8 @@ describe('GET /transactions/:transactionId', () => {
       custom,
       reference: 'r 1',
     }
-    const made = await post(`/merchants/${merchantId}/transactions`, charge)
-    const { id } = made.json().transaction
+    const response = await post(`/merchants/${merchantId}/transactions`, charge)
+    const { id } = response.json().transaction
     expect((await get(`/transactions/${id}`)).json().transaction).toEqual(
       shownTransaction({
         id,
@@ -96,12 +96,12 @@ describe('GET /transactions/:transactionId', () => {
 
   it('200: shows a refused transaction with its error and without amounts', async () => {
     const source = await customerPayment(payments, merchantId, { number: '1000000000090007' })
-    const made = await post(`/merchants/${merchantId}/transactions`, {
+    const answer = await post(`/merchants/${merchantId}/transactions`, {
       transactionId: source,
       currency: 'EUR',
       amount: 100,
     })
-    expect(made.statusCode).toBe(400)
+    expect(answer.statusCode).toBe(400)
     const list = await get(`/merchants/${merchantId}/transactions?limit=1&filter[successful]=n`)
     const [refused] = list.json()
     expect((await get(`/transactions/${refused?.id}`)).json()).toEqual({ transaction: refused })
@@ -114,12 +114,12 @@ describe('GET /transactions/:transactionId', () => {
         card: shownCard({ last4: '0007', code: { present: false } }),
         recurring: true,
         successful: false,
-        error: made.json(),
+        error: answer.json(),
         trail: [],
         sourceTransactionId: source,
       }),
     )
-    expect(made.json()).toEqual({
+    expect(answer.json()).toEqual({
       code: 7,
       message: 'Insufficient funds',
       text: 'Insufficient funds',
@@ -179,14 +179,14 @@ describe('GET /transactions/:transactionId', () => {
 
 describe('GET /merchants/:merchantId/transactions', () => {
   let id: string
-  let made: string[]
+  let transactionIds: string[]
   beforeAll(async () => {
     id = (await createTestMerchant(payments, member, { test: true })).id
-    made = []
+    transactionIds = []
     for (const currency of ['EUR', 'DKK', 'EUR', 'USD', 'EUR'])
-      made.push(await customerPayment(payments, id, { currency }))
-    await post(`/transactions/${made[1]}/captures`, { amount: 10 })
-    await post(`/merchants/${id}/transactions`, { transactionId: made[0], currency: 'EUR', amount: 5 })
+      transactionIds.push(await customerPayment(payments, id, { currency }))
+    await post(`/transactions/${transactionIds[1]}/captures`, { amount: 10 })
+    await post(`/merchants/${id}/transactions`, { transactionId: transactionIds[0], currency: 'EUR', amount: 5 })
   })
   const list = async (query: string) =>
     (await get(`/merchants/${id}/transactions?${query}`)).json().map((each: { id: string }) => each.id)
@@ -194,7 +194,7 @@ describe('GET /merchants/:merchantId/transactions', () => {
   it('200: lists the newest first, one a line, each as it is shown alone', async () => {
     const response = await get(`/merchants/${id}/transactions?limit=1000`)
     const ids = response.json().map((each: { id: string }) => each.id)
-    expect(ids.slice(1)).toEqual(made.toReversed())
+    expect(ids.slice(1)).toEqual(transactionIds.toReversed())
     expect(response.body.split('\n')).toHaveLength(ids.length + 3)
     for (const [index, each] of response.json().entries()) {
       expect((await get(`/transactions/${ids[index]}`)).json()).toEqual({ transaction: each })
@@ -210,9 +210,13 @@ describe('GET /merchants/:merchantId/transactions', () => {
 
   it('200: filters by each documented parameter', async () => {
     const all = await list('limit=1000')
-    expect(await list('limit=9&filter[currency]=DKK')).toEqual([made[1]])
+    expect(await list('limit=9&filter[currency]=DKK')).toEqual([transactionIds[1]])
     expect(await list('limit=9&filter[recurring]=y')).toEqual(all.slice(0, 1))
-    expect(await list('limit=9&filter[recurring]=n&filter[currency]=EUR')).toEqual([made[4], made[2], made[0]])
+    expect(await list('limit=9&filter[recurring]=n&filter[currency]=EUR')).toEqual([
+      transactionIds[4],
+      transactionIds[2],
+      transactionIds[0],
+    ])
     expect(await list('limit=9&filter[successful]=n')).toEqual([])
     expect(await list('limit=9&filter[test]=1')).toEqual(all)
     expect(await list('limit=9&filter[test]=0')).toEqual([])

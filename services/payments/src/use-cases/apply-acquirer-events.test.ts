@@ -221,8 +221,8 @@ describe('applyAcquirerEvents', () => {
     const { id } = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
     north.answers.events = [{ ...settlement, merchantId: id }]
     await apply('north')
-    const kept = db().selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', id)
-    expect(await kept.execute()).toEqual([
+    const exceptions = db().selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', id)
+    expect(await exceptions.execute()).toEqual([
       {
         payload: {
           problem: 'a test merchant has no settlements',
@@ -254,13 +254,16 @@ describe('applyAcquirerEvents', () => {
     ['a kind with U+0000', { kind: 'a\0' }],
     ['a kind with a lone surrogate', { kind: 'a\ud800' }],
     ['a merchant that does not exist', { merchantId: NO_MERCHANT }],
-  ])('keeps an unknown event with %s for the operator, and applies the events around it', async (_name, given) => {
-    const event = { type: 'unknown', kind: 'fee', reference: `u-${merchantId}`, merchantId, ...given } as const
+  ])('keeps an unknown event with %s for the operator, and applies the events around it', async (_name, changes) => {
+    const event = { type: 'unknown', kind: 'fee', reference: `u-${merchantId}`, merchantId, ...changes } as const
     await apply(opened('d1'), event, opened('d2'))
     expect(north.received.acknowledged).toEqual(['d1', event.reference, 'd2'])
     expect(await get(`/disputes?limit=9&filter[merchantId]=${merchantId}`)).toHaveLength(2)
-    const kept = db().selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', event.merchantId)
-    expect(await kept.execute()).toEqual([
+    const exceptions = db()
+      .selectFrom('acquirer_exceptions')
+      .select('payload')
+      .where('merchant_id', '=', event.merchantId)
+    expect(await exceptions.execute()).toEqual([
       {
         payload: {
           problem: 'of no known kind or form',

@@ -94,7 +94,7 @@ describe('cleanUp', () => {
     expect(await cleanUp({ db, ...KEEP })).toEqual(deletedRows({ apps: 0 }))
     expect(await cleanUp({ db, placement, config: { unusedAppDays: 30 } })).toEqual(deletedRows({ apps: 1 }))
     expect(statusAndBody(await ask(unused))).toEqual(refusals.unauthorized)
-    for (const kept of [used, fresh, member]) expect((await ask(kept)).statusCode).toBe(200)
+    for (const valid of [used, fresh, member]) expect((await ask(valid)).statusCode).toBe(200)
   })
 
   it('leaves locked rows for the next run', async () => {

@@ -3,7 +3,7 @@ import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import type { PaymentLink } from '../payment-links/link.ts'
-import { type KeptPayment, type PageAnswer, type PagePayment, payOnPage } from './pay-on-page.ts'
+import { type PageAnswer, type PagePayment, type PaymentCookies, payOnPage } from './pay-on-page.ts'
 import { resolveLink } from './resolve-link.ts'
 
 /** A card that pays at once, one whose bank asks the customer, and one that is refused. */
@@ -34,9 +34,9 @@ function formOf({ number = PAID, expiry = '08 / 66', tokens, pageId = newPageId(
   return { query, pageId, path: `/pos/pay/${pageId}`, ip: '192.0.2.1', isSecure: true, locale: 'en', source }
 }
 
-const keptOf = (payment: PagePayment, kept: Partial<KeptPayment>): PagePayment => ({
+const returnOf = (payment: PagePayment, cookies: Partial<PaymentCookies>): PagePayment => ({
   ...payment,
-  source: { type: 'kept', kept: { card: '', paid: '', ...kept } },
+  source: { type: 'cookies', cookies: { card: '', paid: '', ...cookies } },
 })
 
 /** A payment whose customer is at the bank. */
@@ -70,7 +70,7 @@ const refused = async (tried: object) => ({
 })
 
 /** What a paid form of this link gets. */
-const paid = async (keep: object | undefined, receipt: object = {}) => ({
+const paid = async (cookies: object | undefined, receipt: object = {}) => ({
   verdict: 'paid',
   link: await openLink(),
   receipt: {
@@ -83,19 +83,19 @@ const paid = async (keep: object | undefined, receipt: object = {}) => ({
     transactionId: anyId,
     ...receipt,
   },
-  keep,
+  cookies,
 })
 
 describe('payOnPage with a form', () => {
-  it('pays with a card whose bank does not ask, and lets the browser keep nothing', async () => {
+  it('pays with a card whose bank does not ask, and lets the browser cookies nothing', async () => {
     expect(await payOnPage(payments.deps, formOf({}))).toEqual(await paid(undefined))
   })
 
-  it('leads to the bank that asks, and lets the browser keep the card', async () => {
+  it('leads to the bank that asks, and lets the browser cookies the card', async () => {
     expect((await payAtBank()).answer).toEqual({
       verdict: 'at-bank',
       bankUrl: expect.stringMatching(/^https:\/\/payments\.example\/acs\/challenge\?state=/),
-      keep: { card: expect.stringMatching(/^[\w+/]+=*$/) },
+      cookies: { card: expect.stringMatching(/^[\w+/]+=*$/) },
     })
   })
 
@@ -141,9 +141,9 @@ function depsWith(number: number, before: () => Promise<void>) {
     if (statements === number) await before()
   }
   const held = (lane: Lane): Lane => ({
-    one: async (...given) => wait().then(() => lane.one(...given)),
-    first: async (...given) => wait().then(() => lane.first(...given)),
-    all: async (...given) => wait().then(() => lane.all(...given)),
+    one: async (...args) => wait().then(() => lane.one(...args)),
+    first: async (...args) => wait().then(() => lane.first(...args)),
+    all: async (...args) => wait().then(() => lane.all(...args)),
   })
   const deps = {
     ...payments.deps,
@@ -171,38 +171,38 @@ describe('payOnPage with a form that is sent twice', () => {
 })
 
 describe('payOnPage with what the browser kept', () => {
-  it('pays after the customer has approved, deletes the card and keeps a receipt, which shows the payment again', async () => {
+  it('pays after the customer has approved, deletes the card and cookiess a receipt, which shows the payment again', async () => {
     const { payment, answer } = await payAtBank()
     await decide(answer.bankUrl, 'approve')
-    const first = await payOnPage(payments.deps, keptOf(payment, answer.keep))
+    const first = await payOnPage(payments.deps, returnOf(payment, answer.cookies))
     expect(first).toEqual(await paid({ card: '', paid: expect.stringMatching(/^[\w+/]+=*$/) }))
     if (first.verdict !== 'paid') throw new Error(`the page is not paid: ${first.verdict}`)
     const { transactionId } = first.receipt
-    const again = await payOnPage(payments.deps, keptOf(payment, first.keep ?? {}))
+    const again = await payOnPage(payments.deps, returnOf(payment, first.cookies ?? {}))
     expect(again).toEqual(await paid(undefined, { transactionId, paid: expect.any(Date) }))
   })
 
   it('refuses after the customer has declined', async () => {
     const { payment, answer } = await payAtBank()
     await decide(answer.bankUrl, 'decline')
-    expect(await payOnPage(payments.deps, keptOf(payment, answer.keep))).toEqual(
+    expect(await payOnPage(payments.deps, returnOf(payment, answer.cookies))).toEqual(
       await refused({ refusal: { text: 'refusedTds' } }),
     )
   })
 
   it('leads to the bank again while the customer has not decided', async () => {
     const { payment, answer } = await payAtBank()
-    expect(await payOnPage(payments.deps, keptOf(payment, answer.keep))).toEqual({
+    expect(await payOnPage(payments.deps, returnOf(payment, answer.cookies))).toEqual({
       verdict: 'at-bank',
       bankUrl: expect.stringMatching(/^https:\/\/payments\.example\/acs\/challenge\?state=/),
-      keep: { card: expect.stringMatching(/^[\w+/]+=*$/) },
+      cookies: { card: expect.stringMatching(/^[\w+/]+=*$/) },
     })
   })
 
   it('is too late without a card, and with the card of another page', async () => {
     const { answer } = await payAtBank()
-    for (const kept of [{}, answer.keep]) {
-      expect(await payOnPage(payments.deps, keptOf(formOf({}), kept))).toEqual({ verdict: 'too-late' })
+    for (const cookies of [{}, answer.cookies]) {
+      expect(await payOnPage(payments.deps, returnOf(formOf({}), cookies))).toEqual({ verdict: 'too-late' })
     }
   })
 })

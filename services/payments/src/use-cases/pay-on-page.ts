@@ -28,7 +28,7 @@ export interface CardForm extends CardInput {
 }
 
 /** What the customer's browser kept of the payment, sealed. An empty text stands for nothing. */
-export interface KeptPayment {
+export interface PaymentCookies {
   readonly card: string
   readonly paid: string
 }
@@ -44,7 +44,7 @@ export interface PagePayment extends Pick<OrderRequest, 'ip' | 'isSecure'> {
   readonly path: string
   readonly source:
     | { readonly type: 'form'; readonly form: CardForm }
-    | { readonly type: 'kept'; readonly kept: KeptPayment }
+    | { readonly type: 'cookies'; readonly cookies: PaymentCookies }
 }
 
 /** A payment on the page of a link that has an amount. */
@@ -60,17 +60,17 @@ type ReadForm =
   | { readonly verdict: 'read'; readonly underWay: UnderWay }
   | { readonly verdict: 'refused'; readonly tried: TriedCard }
 
-/** What the page shows next. The browser keeps the texts in `keep`; an empty one deletes what it kept. */
+/** What the page shows next. The browser keeps the texts in `cookies`; an empty text deletes what it kept. */
 export type PageAnswer =
   | { readonly verdict: 'no-link'; readonly problem: LinkProblem }
   | { readonly verdict: 'too-late' }
   | { readonly verdict: 'refused'; readonly link: PayableLink; readonly tried: TriedCard }
-  | { readonly verdict: 'at-bank'; readonly bankUrl: string; readonly keep: Pick<KeptPayment, 'card'> }
+  | { readonly verdict: 'at-bank'; readonly bankUrl: string; readonly cookies: Pick<PaymentCookies, 'card'> }
   | {
       readonly verdict: 'paid'
       readonly link: PayableLink
       readonly receipt: Omit<Receipt, 'paid'>
-      readonly keep: KeptPayment | undefined
+      readonly cookies: PaymentCookies | undefined
     }
 
 /**
@@ -86,8 +86,8 @@ export async function payOnPage(deps: PageDeps, payment: PagePayment): Promise<P
   switch (payment.source.type) {
     case 'form':
       return payByForm(deps, { payment, link }, payment.source.form)
-    case 'kept':
-      return continueKept(deps, { payment, link }, payment.source.kept)
+    case 'cookies':
+      return continueFromCookies(deps, { payment, link }, payment.source.cookies)
   }
 }
 
@@ -121,12 +121,16 @@ function readForm(deps: PageDeps, { tokens, ...input }: CardForm): ReadForm {
 }
 
 /** Continues after the bank, or shows the receipt again of a payment that has ended. */
-async function continueKept(deps: PageDeps, { payment, link }: PaidLink, kept: KeptPayment): Promise<PageAnswer> {
+async function continueFromCookies(
+  deps: PageDeps,
+  { payment, link }: PaidLink,
+  cookies: PaymentCookies,
+): Promise<PageAnswer> {
   const place = placeOf(payment, link)
-  const underWay = openUnderWay(deps.seals.frames, kept.card, place)
+  const underWay = openUnderWay(deps.seals.frames, cookies.card, place)
   if (underWay) return continuePayment(deps, { payment, link }, underWay)
-  const receipt = openReceipt(deps.seals.frames, kept.paid, place)
-  return receipt ? { verdict: 'paid', link, receipt, keep: undefined } : { verdict: 'too-late' }
+  const receipt = openReceipt(deps.seals.frames, cookies.paid, place)
+  return receipt ? { verdict: 'paid', link, receipt, cookies: undefined } : { verdict: 'too-late' }
 }
 
 async function continuePayment(
@@ -144,13 +148,13 @@ async function continuePayment(
       return { verdict: 'refused', link, tried: { expiry, problems: {}, refusal: refusalOf(answer.statusCode) } }
     case 'at-bank': {
       const underWay = { expiry, card: { ...card, hints: [...answer.hints] } }
-      return { verdict: 'at-bank', bankUrl: answer.bankUrl, keep: { card: sealUnderWay(frames, underWay, place) } }
+      return { verdict: 'at-bank', bankUrl: answer.bankUrl, cookies: { card: sealUnderWay(frames, underWay, place) } }
     }
     case 'paid': {
       const { receipt } = answer
       // The tokens are spent: without the receipt, a reload could only ask for the card again.
-      const keep = source.type === 'kept' ? { card: '', paid: sealReceipt(frames, receipt, place) } : undefined
-      return { verdict: 'paid', link, receipt, keep }
+      const cookies = source.type === 'cookies' ? { card: '', paid: sealReceipt(frames, receipt, place) } : undefined
+      return { verdict: 'paid', link, receipt, cookies }
     }
   }
 }

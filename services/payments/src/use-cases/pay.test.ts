@@ -36,11 +36,11 @@ beforeEach(async () => {
 afterAll(() => payments.close())
 
 const db = () => payments.database.db
-const order = (changes: object = {}) => makeOrder(browser, { key: merchant.key, ...changes })
+const newOrder = (changes: object = {}) => makeOrder(browser, { key: merchant.key, ...changes })
 /** An order with all challenges taken. */
 async function ready(changes: object = {}) {
-  const given = await order(changes)
-  return { ...given, hints: (await walk(browser, given, { until: 'tds-challenge' })).hints }
+  const order = await newOrder(changes)
+  return { ...order, hints: (await walk(browser, order, { until: 'tds-challenge' })).hints }
 }
 const transactions = (id = merchant.id) =>
   db()
@@ -68,14 +68,14 @@ async function goLive(): Promise<object> {
 
 describe('an order after its last challenge', () => {
   it('201: is paid once when it is sent 1,000 times at once, to two processes', async () => {
-    const given = await ready()
+    const order = await ready()
     const second = await secondProcess(payments)
     const browsers = [browser, browse(second)]
     for (const each of [payments, second]) await openConnections(each)
     // Opens the connection for reads.
-    expect((await browsers[1]?.send('/payments', await order()))?.status).toBe(200)
+    expect((await browsers[1]?.send('/payments', await newOrder()))?.status).toBe(200)
     const answers = await Promise.all(
-      Array.from({ length: 1_000 }, (_, i) => browsers[i % 2]?.send('/payments', given)),
+      Array.from({ length: 1_000 }, (_, i) => browsers[i % 2]?.send('/payments', order)),
     )
     await second.close()
     const [first] = await transactions()
@@ -87,61 +87,61 @@ describe('an order after its last challenge', () => {
   })
 
   it('201: gets the same answer for half an hour, also when its tokens are too old or spent', async () => {
-    const given = await ready()
-    const paid = await browser.send('/payments', given)
-    expect((await browser.send('/payments', given)).body).toEqual(paid.body)
+    const order = await ready()
+    const paid = await browser.send('/payments', order)
+    expect((await browser.send('/payments', order)).body).toEqual(paid.body)
     await db()
       .updateTable('payment_sessions')
       .set({ expires: sql`now() - interval '1 second'` })
       .where('merchant_id', '=', merchant.id)
       .execute()
-    const late = await browser.send('/payments', given)
+    const late = await browser.send('/payments', order)
     expect([late.status, late.body]).toEqual(refusedToken('card.number'))
     expect(await count('transactions')).toBe(1)
   })
 
   it('201: gets the same answer after its plan has begun, and when its merchant may no longer charge', async () => {
     const begins = { amount: { currency: 'EUR', exponent: 2, value: 900 }, scheduled: '2066-08-01T00:00:00Z' }
-    const given = await ready({ plan: [begins] })
-    const paid = await browser.send('/payments', given)
+    const order = await ready({ plan: [begins] })
+    const paid = await browser.send('/payments', order)
     expect([paid.status, paid.body]).toEqual(paidOrder)
     const { id } = merchant
     const years = 45n * 365n * 86_400n
     await db().updateTable('merchant_balances').set({ clock_offset: years }).where('merchant_id', '=', id).execute()
-    expect((await browser.send('/payments', given)).body).toEqual(paid.body)
+    expect((await browser.send('/payments', order)).body).toEqual(paid.body)
     await db()
       .updateTable('merchants')
       .set({ claim: sql`claim || '{"canChargeCard":false}'` })
       .where('id', '=', id)
       .execute()
-    expect((await browser.send('/payments', given)).body).toEqual(paid.body)
-    const { status, body } = await browser.send('/payments', { ...given, test: undefined })
+    expect((await browser.send('/payments', order)).body).toEqual(paid.body)
+    const { status, body } = await browser.send('/payments', { ...order, test: undefined })
     expect([status, body]).toEqual(refusedOrder('TEST_MODE_MIXED', 'test is required for a test merchant'))
   })
 
   it('400: is refused once, and its card may be tried again from the beginning', async () => {
-    const given = await ready({ test: { card: { limit: { currency: 'EUR', exponent: 2, value: 999 } } } })
-    const answers = await Promise.all(Array.from({ length: 50 }, () => browser.send('/payments', given)))
+    const order = await ready({ test: { card: { limit: { currency: 'EUR', exponent: 2, value: 999 } } } })
+    const answers = await Promise.all(Array.from({ length: 50 }, () => browser.send('/payments', order)))
     for (const { status, body } of answers) expect([status, body]).toEqual(refusedCard('PAYMENT_AMOUNT_LIMIT'))
     expect(await transactions()).toEqual([{ successful: false, error_code: 25, id: anyId }])
     expect(await count('spent_tokens')).toBe(0)
-    const again = await walk(browser, { ...given, test: {} })
+    const again = await walk(browser, { ...order, test: {} })
     expect([again.status, await count('transactions')]).toEqual([201, 2])
   })
 
   it('201: waits for a request that is asking the acquirer', async () => {
     const live = await goLive()
-    const given = await order(live)
-    const { hints } = await walk(browser, given, { until: 'card-lookup' })
+    const order = await newOrder(live)
+    const { hints } = await walk(browser, order, { until: 'card-lookup' })
     const arrival = Promise.withResolvers<void>()
     const approval = Promise.withResolvers<{ verdict: 'approved'; ref: string; networkRef: null }>()
     north.answers.authorize = () => {
       arrival.resolve()
       return approval.promise
     }
-    const first = browser.send('/payments', { ...given, hints })
+    const first = browser.send('/payments', { ...order, hints })
     await arrival.promise
-    const second = browser.send('/payments', { ...given, hints })
+    const second = browser.send('/payments', { ...order, hints })
     approval.resolve({ verdict: 'approved', ref: 'r-1', networkRef: null })
     expect((await second).body).toEqual((await first).body)
     expect(await count('attempts')).toBe(1)
@@ -150,10 +150,10 @@ describe('an order after its last challenge', () => {
 
 describe('tokens of a card', () => {
   it('201, 400: pay one of two orders that use them at once', async () => {
-    const given = await order()
-    const other = { ...given, amount: { currency: 'EUR', exponent: 2, value: 2_000 } }
+    const order = await newOrder()
+    const other = { ...order, amount: { currency: 'EUR', exponent: 2, value: 2_000 } }
     const orders = await Promise.all(
-      [given, other].map(async (each) => ({
+      [order, other].map(async (each) => ({
         ...each,
         hints: (await walk(browser, each, { until: 'tds-challenge' })).hints,
       })),
@@ -165,13 +165,13 @@ describe('tokens of a card', () => {
   })
 
   it('400: belong to the merchant that uses them first, and pay no other', async () => {
-    const given = await order()
-    expect((await walk(browser, given, { until: 'card-lookup' })).status).toBe(200)
+    const order = await newOrder()
+    expect((await walk(browser, order, { until: 'card-lookup' })).status).toBe(200)
     const other = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
-    const own = await order({ key: other.key })
+    const own = await newOrder({ key: other.key })
     const mixed = [
-      [{ ...own.card, number: given.card.number }, 'card.number'],
-      [{ ...own.card, code: given.card.code }, 'card.code'],
+      [{ ...own.card, number: order.card.number }, 'card.number'],
+      [{ ...own.card, code: order.card.code }, 'card.code'],
     ] as const
     for (const [card, path] of mixed) {
       const { status, body } = await browser.send('/payments/challenges/card-lookup', { ...own, card })
@@ -179,21 +179,21 @@ describe('tokens of a card', () => {
     }
     // Another security code is noticed at the last step.
     const { hints } = await walk(browser, own, { until: 'tds-challenge' })
-    const late = await browser.send('/payments', { ...own, hints, card: { ...own.card, code: given.card.code } })
+    const late = await browser.send('/payments', { ...own, hints, card: { ...own.card, code: order.card.code } })
     expect([late.status, late.body]).toEqual(refusedToken('card.code'))
-    for (const good of [own, given]) {
+    for (const good of [own, order]) {
       const { status, body } = await walk(browser, good)
       expect([status, body]).toEqual(paidOrder)
     }
-    const third = await walk(browser, given)
+    const third = await walk(browser, order)
     expect([third.status, third.body]).toEqual(refusedToken('card.number'))
   })
 
   it('400: belong to one of two merchants that use them at once', async () => {
     const other = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
     for (let round = 0; round < 20; round++) {
-      const given = await order()
-      const orders = [given, { ...given, integration: { key: other.key } }]
+      const order = await newOrder()
+      const orders = [order, { ...order, integration: { key: other.key } }]
       const sent = orders.map((each) => browser.send('/payments/challenges/card-lookup', each))
       const refused = (await Promise.all(sent)).filter(({ status }) => status !== 200)
       expect(refused.map(({ status, body }) => [status, body])).toEqual([refusedToken('card.number')])
@@ -204,15 +204,15 @@ describe('tokens of a card', () => {
 describe('an attempt whose process has ended', () => {
   it('becomes unknown: its order is refused, its tokens are free, and a late approval is not answered', async () => {
     const live = await goLive()
-    const given = await order(live)
-    const { hints } = await walk(browser, given, { until: 'card-lookup' })
+    const order = await newOrder(live)
+    const { hints } = await walk(browser, order, { until: 'card-lookup' })
     const arrival = Promise.withResolvers<void>()
     const approval = Promise.withResolvers<{ verdict: 'approved'; ref: string; networkRef: null }>()
     north.answers.authorize = () => {
       arrival.resolve()
       return approval.promise
     }
-    const waiting = browser.send('/payments', { ...given, hints })
+    const waiting = browser.send('/payments', { ...order, hints })
     await arrival.promise
     await db()
       .updateTable('attempts')
@@ -220,7 +220,7 @@ describe('an attempt whose process has ended', () => {
       .where('merchant_id', '=', merchant.id)
       .execute()
     await endLostAttempts({ ...payments.deps, placement, db: db() })
-    const refused = await browser.send('/payments', { ...given, hints })
+    const refused = await browser.send('/payments', { ...order, hints })
     expect([refused.status, refused.body]).toEqual(refusedCard('PAYMENT_METHOD_ERROR'))
     approval.resolve({ verdict: 'approved', ref: 'r-1', networkRef: null })
     const { status, body } = await waiting
@@ -238,7 +238,7 @@ describe('an attempt whose process has ended', () => {
   it('is inquired about later, and an approval is reversed', async () => {
     const live = await goLive()
     north.answers.authorize = () => Promise.reject(new Error('reset'))
-    const { status, body } = await walk(browser, await order(live))
+    const { status, body } = await walk(browser, await newOrder(live))
     expect([status, body]).toEqual(refusedCard('PAYMENT_METHOD_ERROR'))
     north.answers.inquire = async () => ({ verdict: 'approved', ref: 'r-1', networkRef: null })
     const { id } = await db()

@@ -5,15 +5,15 @@ import type { PaymentsDeps } from '../deps.ts'
 import { countMails, type Mailer, smtpReason } from '../mail/mailer.ts'
 import { type RejectionMailJob, rejectionMail, rejectionMailTask } from '../mail/rejection-mail.ts'
 
-type TellDeps = Pick<PaymentsDeps, 'lanes' | 'jobs' | 'rateLimits' | 'logger' | 'meter'>
+type RejectionMailDeps = Pick<PaymentsDeps, 'lanes' | 'jobs' | 'rateLimits' | 'logger' | 'meter'>
 
 /**
  * Sends one mail, unless the acquirer has accepted the operation after all. An acquirer that rejects everything must not fill
- * a mailbox: an address gets so many in an hour, and events tell the rest. A second run sends the mail again, because nothing
+ * a mailbox: an address gets so many in an hour, and events report the rest. A second run sends the mail again, because nothing
  * stores that it was sent. It does not count it again.
  */
 async function sendRejection(
-  { lanes, rateLimits, logger }: Pick<TellDeps, 'lanes' | 'rateLimits' | 'logger'>,
+  { lanes, rateLimits, logger }: Pick<RejectionMailDeps, 'lanes' | 'rateLimits' | 'logger'>,
   mailer: Mailer,
   { merchantId, operationId, attempt }: RejectionMailJob & { readonly attempt: number },
 ): Promise<Outcome> {
@@ -30,7 +30,7 @@ async function sendRejection(
 }
 
 /** Takes the mails about rejections from the queue. Without a mail server nobody takes them, and they wait. */
-export async function startRejectionMails(deps: TellDeps, mailer: Mailer): Promise<void> {
+export async function startRejectionMails(deps: RejectionMailDeps, mailer: Mailer): Promise<void> {
   const mails = countMails(deps.meter)
   await deps.jobs.work(rejectionMailTask, async (job, { attempt }) => {
     try {

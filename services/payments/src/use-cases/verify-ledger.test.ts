@@ -25,7 +25,7 @@ const BROKEN = 'does not follow from the rows before it: it was altered, or one 
 
 async function violations(merchantId: string): Promise<Violation[]> {
   const found: Violation[] = []
-  for await (const verified of verifyLedger(payments.database.db, { merchantId, kept: new Map() })) {
+  for await (const verified of verifyLedger(payments.database.db, { merchantId, heads: new Map() })) {
     found.push(...verified.violations)
   }
   return found

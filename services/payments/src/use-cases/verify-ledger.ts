@@ -58,11 +58,11 @@ const EMPTY_CHAIN: ChainHead = { length: 0n, head: Buffer.alloc(0) }
  */
 export async function* verifyLedger(
   db: Db,
-  { merchantId, kept }: { readonly merchantId: string | undefined; readonly kept: ReadonlyMap<string, ChainHeads> },
+  { merchantId, heads }: { readonly merchantId: string | undefined; readonly heads: ReadonlyMap<string, ChainHeads> },
 ): AsyncGenerator<VerifiedMerchant> {
-  const missing = new Set(merchantId === undefined ? kept.keys() : [merchantId])
+  const missing = new Set(merchantId === undefined ? heads.keys() : [merchantId])
   for await (const id of merchantId === undefined ? streamLedgerIds(db) : [merchantId]) {
-    const verified = await verifyMerchant(db, id, kept.get(id))
+    const verified = await verifyMerchant(db, id, heads.get(id))
     if (!verified) continue
     missing.delete(id)
     yield verified
@@ -78,7 +78,7 @@ export async function* verifyLedger(
 function verifyMerchant(
   db: Db,
   merchantId: string,
-  kept: ChainHeads | undefined,
+  heads: ChainHeads | undefined,
 ): Promise<VerifiedMerchant | undefined> {
   return runOnSnapshot(db, async (trx) => {
     const violations: Violation[] = []
@@ -88,9 +88,9 @@ function verifyMerchant(
       }
     }
     const { merchant, balance, entries, unsettled } = await findVerifiedRows(trx, merchantId)
-    const ledger = startCheck(kept?.ledger, merchant?.test)
+    const ledger = startCheck(heads?.ledger, merchant?.test)
     for await (const link of streamLinks(trx, merchantId)) add(checkLink(ledger, link), link.table, link.row.id)
-    const states = startChain(kept?.states)
+    const states = startChain(heads?.states)
     for await (const link of streamStates(trx, merchantId)) add(followChain(states, link), link.table, link.row.id)
     if (!merchant && !balance && ledger.chain.length + states.chain.length + entries === 0n) return undefined
     if (!merchant) add([[INVARIANTS.recordedRows, 'is gone']], 'merchants', merchantId)

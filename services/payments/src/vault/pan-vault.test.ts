@@ -41,19 +41,19 @@ describe('createPanVault', () => {
   it('seals with the first key, opens with all, and finds a number under each', () => {
     const old = createPanVault([first], meter)
     const both = createPanVault([second, first], meter)
-    const kept = old.seal(pan, place)
-    expect(both.open(kept.sealed, place, 'rotation')).toBe(pan)
+    const record = old.seal(pan, place)
+    expect(both.open(record.sealed, place, 'rotation')).toBe(pan)
     expect(both.seal(pan, place).keyId).toBe(255)
-    expect(both.macs(pan).some((mac) => mac.equals(kept.mac))).toBe(true)
+    expect(both.macs(pan).some((mac) => mac.equals(record.mac))).toBe(true)
     expect(both.macs(pan)).toHaveLength(2)
     const gone = createPanVault([second], meter)
-    expect(() => gone.open(kept.sealed, place, 'rotation')).toThrow('key 1, which is not configured')
+    expect(() => gone.open(record.sealed, place, 'rotation')).toThrow('key 1, which is not configured')
   })
 
   it('counts every opening, also failed ones', () => {
     const counted: unknown[] = []
     const counting: Meter = Object.assign(Object.create(meter), {
-      createCounter: (name: string) => ({ add: (...given: unknown[]) => counted.push([name, ...given]) }),
+      createCounter: (name: string) => ({ add: (...measurement: unknown[]) => counted.push([name, ...measurement]) }),
     })
     const vault = createPanVault([first], counting)
     counted.length = 0

@@ -105,8 +105,8 @@ function removal(noun: 'app' | 'user' | 'webhook'): Endpoint {
 async function repeatOfStranger({ payments }: World): Promise<InjectOptions> {
   const [maker, other] = [await createTestApp(payments), await createTestApp(payments)]
   const headers = { ...maker.headers, 'idempotency-key': 'once' }
-  const made = await payments.app.inject({ method: 'POST', url: '/merchants', headers, payload: merchantBody })
-  const url = `/merchants/${made.json().merchant.id}/apps`
+  const response = await payments.app.inject({ method: 'POST', url: '/merchants', headers, payload: merchantBody })
+  const url = `/merchants/${response.json().merchant.id}/apps`
   await payments.app.inject({ method: 'POST', url, headers: maker.headers, payload: { appId: other.id } })
   await payments.app.inject({ method: 'DELETE', url: `${url}/${maker.id}`, headers: other.headers })
   return { headers, payload: merchantBody }

@@ -55,8 +55,8 @@ export async function openWorld(options: TestOptions = {}): Promise<World> {
     return response.json()
   }
   const idOf = async (name: string, url: string, payload?: object) => {
-    const { [name]: made } = await make('POST', url, payload)
-    return Made.parse(made).id
+    const { [name]: object } = await make('POST', url, payload)
+    return Made.parse(object).id
   }
   const below = `/merchants/${merchant.id}`
   const transaction = await customerPayment(payments, merchant.id, { amount: 100_000 })

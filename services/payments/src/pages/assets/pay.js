@@ -1,7 +1,7 @@
 // Pays with the card form of a payment link: card data becomes tokens, the order goes with them, and each step that the answer
 // asks for is taken. Without this script the form goes to the server, which does the same by redirects.
 const form = document.querySelector('form[data-checkout]')
-const { api, locale, order, refusals, texts } = JSON.parse(form.dataset.checkout)
+const { api, locale, order: orderOfLink, refusals, texts } = JSON.parse(form.dataset.checkout)
 const button = form.querySelector('button')
 const buttonText = button.textContent
 const alertLine = document.querySelector('#alert')
@@ -26,8 +26,8 @@ class Refusal extends Error {
   }
 }
 
-/** The order under way. An unanswered order is sent again unchanged before any other order, so that it pays once. */
-let begun
+/** The order that was begun. An unanswered order is sent again unchanged before any other order, so that it pays once. */
+let begunOrder
 
 form.noValidate = true
 form.addEventListener('submit', (event) => {
@@ -40,17 +40,17 @@ form.expiry.addEventListener('input', ({ inputType }) => {
   if (inputType === 'insertText') form.expiry.value = slash(form.expiry.value)
 })
 // A page that the browser restores from its memory still shows that it is busy.
-window.addEventListener('pageshow', ({ persisted }) => persisted && (begun ? keep() : setBusy(false)))
+window.addEventListener('pageshow', ({ persisted }) => persisted && (begunOrder ? offerRetry() : setBusy(false)))
 
 async function pay(card) {
   setBusy(true)
   show({})
   try {
-    begun ??= await makeOrder(card)
-    await authorize(begun)
-    finish(begun)
+    begunOrder ??= await makeOrder(card)
+    await authorize(begunOrder)
+    finish(begunOrder)
   } catch ({ code }) {
-    if (code === UNANSWERED) keep()
+    if (code === UNANSWERED) offerRetry()
     else refuse(code)
   }
 }
@@ -58,16 +58,16 @@ async function pay(card) {
 async function makeOrder({ number, expiry, code }) {
   const values = Object.entries({ pcn: number, pcsc: code })
   const tokens = await Promise.all(values.map(([type, value]) => send('/vault', { type, value })))
-  return { ...order, card: { number: tokens[0], expiry, code: tokens[1] }, hints: [] }
+  return { ...orderOfLink, card: { number: tokens[0], expiry, code: tokens[1] }, hints: [] }
 }
 
 /** Takes every step of an order. The last hints prove to the server that the order is paid. */
-async function authorize(paid) {
+async function authorize(order) {
   for (let steps = 0; steps < STEPS_MAX; steps++) {
-    const { challenges } = await send('/payments', paid)
+    const { challenges } = await send('/payments', order)
     if (!challenges) return
     const challenge = challenges.find(({ type }) => Object.hasOwn(WAYS, type))
-    paid.hints.push(...(await WAYS[challenge.type](() => send(challenge.path, paid))))
+    order.hints.push(...(await WAYS[challenge.type](() => send(challenge.path, order))))
   }
   throw new Refusal('')
 }
@@ -96,7 +96,7 @@ const WAYS = {
 async function showFrame({ action, fields, timeout, hints }, attributes, cancelled = new Promise(() => {})) {
   const frame = Object.assign(document.createElement('iframe'), { name: `step-${Date.now()}`, ...attributes })
   const done = new AbortController()
-  const told = new Promise((resolve) => {
+  const reported = new Promise((resolve) => {
     const listen = ({ source, origin, data }) => {
       if (source === frame.contentWindow && origin === new URL(action).origin) resolve(data?.hints ?? [])
     }
@@ -106,7 +106,7 @@ async function showFrame({ action, fields, timeout, hints }, attributes, cancell
   postForm({ action, fields, target: frame.name })
   if (!frame.hidden) frame.focus()
   try {
-    return [...hints, ...(await Promise.race([told, pause(timeout, []), cancelled]))]
+    return [...hints, ...(await Promise.race([reported, pause(timeout, []), cancelled]))]
   } finally {
     done.abort()
     frame.remove()
@@ -199,15 +199,15 @@ function refuse(code) {
 
 /** Empties the form: browsers keep its content, and whoever goes back to this page must find no card. */
 function forget() {
-  begun = undefined
+  begunOrder = undefined
   for (const name of FIELDS) form[name].readOnly = false
   for (const name of ['number', 'code']) form[name].value = ''
 }
 
 /** Lets the customer try again. An order that was begun may not change, so its fields stay locked. */
-function keep() {
+function offerRetry() {
   setBusy(false, texts.tryAgain)
-  for (const name of FIELDS) form[name].readOnly = begun !== undefined
+  for (const name of FIELDS) form[name].readOnly = begunOrder !== undefined
   show({}, texts.connectionLost)
   button.focus()
 }

@@ -182,8 +182,8 @@ describe('GET /acs/challenge', () => {
     ['https://shop.example/caf\u00e9?\u2603#\u{1f600}', 'https://shop.example/caf%C3%A9?%E2%98%83#%F0%9F%98%80'],
     ['https://shop.example/\u0001\u007f', 'https://shop.example/%01%7F'],
     ['HTTPS://M\u00fcller.example', 'https://xn--mller-kva.example/'],
-  ])('200: links back to %j, normalised like in a browser', async (given, location) => {
-    const { state } = await open('redirect', {}, given)
+  ])('200: links back to %j, normalised like in a browser', async (returnUrl, location) => {
+    const { state } = await open('redirect', {}, returnUrl)
     const back = await post({ state, decision: 'approve' })
     expect([back.statusCode, back.body.includes(`<a class="button" href="${location}">`)]).toEqual([200, true])
     expect(back.headers).toEqual(headersOf())

@@ -56,7 +56,7 @@ describe('POST /me/keys', () => {
     const repeated = { ...app.headers, 'idempotency-key': 'again-1' }
     const [first, ...others] = await Promise.all([1, 2, 3, 4].map(() => create(repeated)))
     for (const { statusCode, body } of others) expect([statusCode, body]).toEqual([201, first?.body])
-    expect([first, ...others].filter((made) => made?.headers['idempotent-replayed'] === 'true')).toHaveLength(3)
+    expect([first, ...others].filter((answer) => answer?.headers['idempotent-replayed'] === 'true')).toHaveLength(3)
     const { key } = (await create(repeated)).json()
     expect(key.key).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
     expect((await payments.app.inject({ url: '/me', headers: basic(key.key) })).statusCode).toBe(200)

@@ -48,7 +48,7 @@ async function news(): Promise<Event[]> {
   seen = events.at(-1)?.id ?? seen
   return events
 }
-const told = async () => (await news()).map(({ type, data }) => ({ type, data }))
+const contents = async () => (await news()).map(({ type, data }) => ({ type, data }))
 
 describe('GET /merchants/:merchantId/events', () => {
   it('200: shows a transaction as it was at the event, also after later changes', async () => {
@@ -58,7 +58,7 @@ describe('GET /merchants/:merchantId/events', () => {
     const voided = await send('POST', `/transactions/${id}/voids`, { amount: 100 })
     const refunded = await send('POST', `/transactions/${id}/refunds`, { amount: 250 })
     await send('POST', `/transactions/${id}/captures`, { amount: 300 })
-    expect((await told()).slice(0, 3)).toEqual([
+    expect((await contents()).slice(0, 3)).toEqual([
       { type: 'transaction.captured', data: captured },
       { type: 'transaction.voided', data: voided },
       { type: 'transaction.refunded', data: refunded },
@@ -71,7 +71,7 @@ describe('GET /merchants/:merchantId/events', () => {
     await news()
     const payload = { transactionId: source, currency: 'EUR', amount: 300 }
     const response = await payments.app.inject({ method: 'POST', url: path, headers: member.headers, payload })
-    const [failed] = await told()
+    const [failed] = await contents()
     const [latest] = await send('GET', `/merchants/${merchant.id}/transactions?limit=1`)
     expect(statusAndBody(response)).toEqual([400, processingError(7)])
     expect(failed).toEqual({ type: 'transaction.failed', data: { transaction: latest } })
@@ -91,7 +91,7 @@ describe('GET /merchants/:merchantId/events', () => {
     const good = await customerPayment(payments, merchant.id)
     await news()
     const created = await send('POST', path, { ...payload, transactionId: good })
-    expect(await told()).toEqual([
+    expect(await contents()).toEqual([
       { type: 'transaction.created', data: await send('GET', `/transactions/${created.transaction.id}`) },
     ])
   })
@@ -104,7 +104,7 @@ describe('GET /merchants/:merchantId/events', () => {
     const won = await send('POST', `/test/disputes/${opened.dispute.id}/outcomes`, { outcome: 'won' })
     const second = await send('POST', `/test/transactions/${id}/disputes`, { amount: 50 })
     const lost = await send('POST', `/test/disputes/${second.dispute.id}/outcomes`, { outcome: 'lost' })
-    expect(await told()).toEqual([
+    expect(await contents()).toEqual([
       { type: 'dispute.opened', data: opened },
       { type: 'dispute.won', data: won },
       { type: 'dispute.opened', data: second },
@@ -119,7 +119,7 @@ describe('GET /merchants/:merchantId/events', () => {
     const fraud = await send('POST', `/test/transactions/${id}/frauds`, { reason: 6 })
     const { payout } = await send('POST', `/test/merchants/${merchant.id}/payouts`)
     expect(payout.status).toBe('settled')
-    expect(await told()).toEqual([
+    expect(await contents()).toEqual([
       { type: 'fraud.created', data: fraud },
       { type: 'payout.created', data: { payout: { ...payout, status: 'created' } } },
       { type: 'payout.settled', data: { payout } },
@@ -138,7 +138,7 @@ describe('GET /merchants/:merchantId/events', () => {
     const [user] = await send('GET', `/merchants/${merchant.id}/users?limit=1`)
     await send('DELETE', `/merchants/${merchant.id}/users/${user.id}`)
     const app = { id: shop.id, created: createdOf(shop.id) }
-    expect(await told()).toEqual([
+    expect(await contents()).toEqual([
       { type: 'merchant.updated', data: changed },
       { type: 'merchant.updated', data: { merchant: { ...changed.merchant, name: 'Newer' } } },
       { type: 'app.added', data: { app } },

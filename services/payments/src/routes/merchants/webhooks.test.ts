@@ -47,7 +47,7 @@ const remove = (webhookId: string, headers: object = {}, id = merchantId) =>
   send('DELETE', `${id}/webhooks/${webhookId}`, headers)
 const rotate = (webhookId: string, headers: object = {}, id = merchantId) =>
   send('POST', `${id}/webhooks/${webhookId}/secrets`, headers)
-const made = async (payload?: object) => (await create(payload)).json().webhook
+const createdWebhook = async (payload?: object) => (await create(payload)).json().webhook
 const rowOf = (id: string) =>
   payments.database.db.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 const auditOf = async () =>
@@ -159,7 +159,7 @@ describe('POST /merchants/:merchantId/webhooks', () => {
 describe('GET /merchants/:merchantId/webhooks', () => {
   // ASVS 15.3.1
   it('200: shows when a webhook was disabled, and no secret', async () => {
-    const [a, b] = [await made({ url: URL }), await made({ url: URL, events: ['user.invited'] })]
+    const [a, b] = [await createdWebhook({ url: URL }), await createdWebhook({ url: URL, events: ['user.invited'] })]
     await payments.database.db
       .updateTable('webhooks')
       .set({ disabled: new Date('2026-03-01') })
@@ -198,7 +198,7 @@ describe('GET /merchants/:merchantId/webhooks', () => {
 
 describe('DELETE /merchants/:merchantId/webhooks/:webhookId', () => {
   it('204: deletes a webhook, which the list and a second request no longer find', async () => {
-    const { id } = await made()
+    const { id } = await createdWebhook()
     const response = await remove(id.toUpperCase())
     expect([response.statusCode, response.body]).toEqual([204, ''])
     expect((await list()).json()).toEqual([])
@@ -207,7 +207,7 @@ describe('DELETE /merchants/:merchantId/webhooks/:webhookId', () => {
   })
 
   it('401, 404, 403: judges key, merchant and access in this order', async () => {
-    const { id } = await made()
+    const { id } = await createdWebhook()
     const other = (await createTestMerchant(payments, member)).id
     expect(statusAndBody(await remove(id, basic('x')))).toEqual(refusals.unauthorized)
     expect(statusAndBody(await remove(id, {}, UNKNOWN_ID))).toEqual(refusals.notFound)

@@ -15,10 +15,10 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-const order = (changes: object = {}) => makeOrder(browser, { key: merchant.key, ...changes })
-const take = (step: string, given: object, headers = {}) => browser.send(`/payments/challenges/${step}`, given, headers)
-const namesOf = async (given: object) =>
-  (await browser.send('/payments', given)).body.challenges?.map(({ name }: { name: string }) => name)
+const newOrder = (changes: object = {}) => makeOrder(browser, { key: merchant.key, ...changes })
+const take = (step: string, order: object, headers = {}) => browser.send(`/payments/challenges/${step}`, order, headers)
+const namesOf = async (order: object) =>
+  (await browser.send('/payments', order)).body.challenges?.map(({ name }: { name: string }) => name)
 const outdate = async (column: 'expires' | 'challenged', interval: string) => {
   const { rows } = await sql<{ id: string; moment: Date | null }>`
     SELECT id, ${sql.ref(column)} - ${interval}::interval AS moment FROM ${sql.table('payment_sessions')}
@@ -44,8 +44,8 @@ const UNAVAILABLE = {
 
 describe('POST /payments/challenges/:step', () => {
   it('200: answers the task of each step, in the order of the offers', async () => {
-    const given = await order({ returnUrl: 'https://shop.example/back?a=1#top' })
-    const lookup = await take('card-lookup', given)
+    const order = await newOrder({ returnUrl: 'https://shop.example/back?a=1#top' })
+    const lookup = await take('card-lookup', order)
     expect([lookup.status, lookup.body]).toEqual([200, { hints: [expect.stringMatching(/^[A-Za-z0-9+/]{1,510}=*$/)] }])
     const { hints } = lookup.body
     const device = {
@@ -53,7 +53,7 @@ describe('POST /payments/challenges/:step', () => {
       type: 'background-iframe',
       path: '/payments/challenges/device-fingerprint',
     }
-    expect((await browser.send('/payments', { ...given, hints })).body).toEqual({ challenges: [device] })
+    expect((await browser.send('/payments', { ...order, hints })).body).toEqual({ challenges: [device] })
     const page = 'https://payments.example/acs/fingerprint'
     const frame = {
       action: page,
@@ -63,12 +63,12 @@ describe('POST /payments/challenges/:step', () => {
       timeout: 10_000,
       hints: [],
     }
-    expect((await take('device-fingerprint', { ...given, hints })).body).toEqual(frame)
+    expect((await take('device-fingerprint', { ...order, hints })).body).toEqual(frame)
     const path = '/payments/challenges/tds-fingerprint'
-    expect((await browser.send('/payments', { ...given, hints })).body).toEqual({
+    expect((await browser.send('/payments', { ...order, hints })).body).toEqual({
       challenges: [{ name: 'tds-fingerprint', type: 'background-iframe', path }],
     })
-    expect((await browser.send(path, { ...given, hints })).body).toEqual(frame)
+    expect((await browser.send(path, { ...order, hints })).body).toEqual(frame)
     const last = '/payments/challenges/tds-challenge'
     const offered = {
       challenges: [
@@ -77,11 +77,11 @@ describe('POST /payments/challenges/:step', () => {
         { name: 'tds-challenge', type: 'poll', path: `${last}/poll` },
       ],
     }
-    expect((await browser.send('/payments', { ...given, hints })).body).toEqual(offered)
+    expect((await browser.send('/payments', { ...order, hints })).body).toEqual(offered)
     // Until the customer decides, no other step is offered.
-    expect((await browser.send('/payments', { ...given, hints })).body).toEqual(offered)
+    expect((await browser.send('/payments', { ...order, hints })).body).toEqual(offered)
     const bank = 'https://payments.example/acs/challenge'
-    expect((await browser.send(last, { ...given, hints })).body).toEqual({
+    expect((await browser.send(last, { ...order, hints })).body).toEqual({
       action: bank,
       url: bank,
       method: 'POST',
@@ -91,11 +91,11 @@ describe('POST /payments/challenges/:step', () => {
       timeout: 600_000,
       hints: [],
     })
-    expect((await browser.send(`${last}/redirect`, { ...given, hints })).body).toEqual({
+    expect((await browser.send(`${last}/redirect`, { ...order, hints })).body).toEqual({
       url: expect.stringMatching(/^https:\/\/payments\.example\/acs\/challenge\?state=[\w%]+$/),
       hints: [expect.any(String)],
     })
-    expect((await browser.send(`${last}/poll`, { ...given, hints })).body).toEqual({
+    expect((await browser.send(`${last}/poll`, { ...order, hints })).body).toEqual({
       notBefore: expect.stringMatching(/^\d{4}-.*Z$/),
       interval: 2_000,
       hints: [],
@@ -103,27 +103,27 @@ describe('POST /payments/challenges/:step', () => {
   })
 
   it('200: polls until the customer has answered in another frame', async () => {
-    const given = await order()
-    const { hints } = await walk(browser, given, { until: 'tds-fingerprint' })
-    expect(await namesOf({ ...given, hints })).toContain('tds-challenge')
-    const poll = async () => (await take('tds-challenge/poll', { ...given, hints })).body.hints
+    const order = await newOrder()
+    const { hints } = await walk(browser, order, { until: 'tds-fingerprint' })
+    expect(await namesOf({ ...order, hints })).toContain('tds-challenge')
+    const poll = async () => (await take('tds-challenge/poll', { ...order, hints })).body.hints
     expect(await poll()).toEqual([])
     await outdate('challenged', '1 minute')
     expect(await poll()).toEqual([])
-    const { url, fields } = (await take('tds-challenge', { ...given, hints })).body
-    const told = hintsOf(await browser.submit(url, { ...fields, decision: 'approve' }))
-    expect(told).toHaveLength(1)
+    const { url, fields } = (await take('tds-challenge', { ...order, hints })).body
+    const frameHints = hintsOf(await browser.submit(url, { ...fields, decision: 'approve' }))
+    expect(frameHints).toHaveLength(1)
     const polled = await poll()
-    const paid = await browser.send('/payments', { ...given, hints: [...hints, ...polled] })
+    const paid = await browser.send('/payments', { ...order, hints: [...hints, ...polled] })
     expect([paid.status, paid.body]).toEqual(paidOrder)
   })
 
   it.each(['device-fingerprint', 'tds-fingerprint', 'tds-challenge', 'tds-challenge/poll'])(
     '400: refuses %s before it is offered',
     async (step) => {
-      const given = await order()
-      const { hints } = (await take('card-lookup', given)).body
-      for (const each of [given, { ...given, hints }]) {
+      const order = await newOrder()
+      const { hints } = (await take('card-lookup', order)).body
+      for (const each of [order, { ...order, hints }]) {
         const { status, body } = await take(step, each)
         expect([status, body]).toEqual([400, UNAVAILABLE])
       }
@@ -131,70 +131,70 @@ describe('POST /payments/challenges/:step', () => {
   )
 
   it('200: lets a client take an earlier step, any number of times', async () => {
-    const given = await order()
-    const { hints } = await walk(browser, given, { until: 'tds-fingerprint' })
-    await browser.send('/payments', { ...given, hints })
+    const order = await newOrder()
+    const { hints } = await walk(browser, order, { until: 'tds-fingerprint' })
+    await browser.send('/payments', { ...order, hints })
     for (const step of ['device-fingerprint', 'tds-fingerprint', 'tds-challenge', 'device-fingerprint']) {
-      const { status, body } = await take(step, { ...given, hints })
+      const { status, body } = await take(step, { ...order, hints })
       expect([step, status, body.method]).toEqual([step, 200, 'POST'])
     }
-    expect((await namesOf({ ...given, hints }))?.at(-1)).toBe('tds-challenge')
+    expect((await namesOf({ ...order, hints }))?.at(-1)).toBe('tds-challenge')
   })
 
   it('200: answers a hint when another client has paid the same order; the next request gets its end', async () => {
-    const given = await order()
-    const { hints } = await walk(browser, given, { until: 'tds-fingerprint' })
-    await browser.send('/payments', { ...given, hints })
-    const { url, fields } = (await take('tds-challenge', { ...given, hints })).body
+    const order = await newOrder()
+    const { hints } = await walk(browser, order, { until: 'tds-fingerprint' })
+    await browser.send('/payments', { ...order, hints })
+    const { url, fields } = (await take('tds-challenge', { ...order, hints })).body
     const proven = hintsOf(await browser.submit(url, { ...fields, decision: 'approve' }))
-    const paid = await browser.send('/payments', { ...given, hints: [...hints, ...proven] })
+    const paid = await browser.send('/payments', { ...order, hints: [...hints, ...proven] })
     expect([paid.status, paid.body]).toEqual(paidOrder)
-    const { status, body } = await take('tds-challenge', { ...given, hints })
+    const { status, body } = await take('tds-challenge', { ...order, hints })
     expect([status, body]).toEqual([200, { hints: [expect.any(String)] }])
-    const told = await browser.send('/payments', { ...given, hints: [...hints, ...body.hints] })
-    expect([told.status, told.body]).toEqual([201, paid.body])
+    const answer = await browser.send('/payments', { ...order, hints: [...hints, ...body.hints] })
+    expect([answer.status, answer.body]).toEqual([201, paid.body])
   })
 
   // ASVS 2.3.1
   it('400: refuses a decided challenge, a second lookup, a redirect without a URL, and an ended session', async () => {
-    const given = await order()
-    const { hints } = await walk(browser, given, { until: 'tds-challenge' })
+    const order = await newOrder()
+    const { hints } = await walk(browser, order, { until: 'tds-challenge' })
     const refused = async (step: string) => {
-      const { status, body } = await take(step, { ...given, hints })
+      const { status, body } = await take(step, { ...order, hints })
       expect([step, status, body]).toEqual([step, 400, UNAVAILABLE])
     }
     for (const step of ['card-lookup', 'tds-challenge', 'tds-challenge/poll']) {
       await refused(step)
     }
-    expect((await take('tds-challenge/redirect', { ...given, hints: hints.slice(0, -1) })).body).toEqual(UNAVAILABLE)
+    expect((await take('tds-challenge/redirect', { ...order, hints: hints.slice(0, -1) })).body).toEqual(UNAVAILABLE)
     await outdate('expires', '30 minutes')
     for (const step of ['device-fingerprint', 'tds-fingerprint', 'tds-challenge']) await refused(step)
-    expect(await namesOf({ ...given, hints })).toEqual(['card-lookup'])
+    expect(await namesOf({ ...order, hints })).toEqual(['card-lookup'])
   })
 
   it.each(['other', 'card-lookup/poll', 'tds-challenge/iframe', 'tds-challenge/poll/x'])(
     '404: refuses an unknown step as JSON, whatever its body: %s',
     async (path) => {
-      for (const given of [await order(), {}]) {
-        const { status, body } = await take(path, given)
+      for (const order of [await newOrder(), {}]) {
+        const { status, body } = await take(path, order)
         expect([status, body]).toEqual([404, errorBodies.endpointNotFound])
       }
     },
   )
 
   it('400: refuses after ten minutes without an answer, and accepts an answer in time', async () => {
-    const given = await order()
-    const { hints } = await walk(browser, given, { until: 'tds-fingerprint' })
-    await browser.send('/payments', { ...given, hints })
-    const { url, fields } = (await take('tds-challenge', { ...given, hints })).body
-    const other = await order()
+    const order = await newOrder()
+    const { hints } = await walk(browser, order, { until: 'tds-fingerprint' })
+    await browser.send('/payments', { ...order, hints })
+    const { url, fields } = (await take('tds-challenge', { ...order, hints })).body
+    const other = await newOrder()
     const answered = await walk(browser, other, { until: 'tds-challenge' })
     await outdate('challenged', '10 minutes')
     const paid = await browser.send('/payments', { ...other, hints: answered.hints })
     expect([paid.status, paid.body]).toEqual(paidOrder)
     // After the timeout nothing is stored, and the shop continues without a proof.
     expect(await browser.submit(url, { ...fields, decision: 'approve' })).toContain('data-hints="[]"')
-    const late = await browser.send('/payments', { ...given, hints })
+    const late = await browser.send('/payments', { ...order, hints })
     expect([late.status, late.body]).toEqual([400, { code: 'TDSECURE_FAILED', message: '3-D Secure failed' }])
   })
 })
@@ -204,15 +204,15 @@ describe('hints', () => {
 
   it(`400: cannot be forged, used for another order or after their session (${ATTEMPTS} attempts of each)`, async () => {
     const paidBefore = await countPaid()
-    const given = await order()
-    const { hints } = await walk(browser, given, { until: 'tds-challenge' })
+    const order = await newOrder()
+    const { hints } = await walk(browser, order, { until: 'tds-challenge' })
     const changes: readonly ((i: number) => Promise<object> | object)[] = [
       (i) => ({ amount: { currency: 'EUR', exponent: 2, value: 1_001 + i } }),
       (i) => ({ amount: { currency: i % 2 ? 'USD' : 'DKK', exponent: 2, value: 1_000 } }),
       (i) => ({ unplanned: { merchant: i % 2 === 0, customer: true } }),
-      (i) => ({ plan: [{ amount: given.amount, repeat: { interval: { unit: 'month', value: i + 1 } } }] }),
-      (i) => ({ card: { ...given.card, expiry: { month: (i % 7) + 1, year: 2067 } } }),
-      async () => ({ card: { ...given.card, number: (await order()).card.number } }),
+      (i) => ({ plan: [{ amount: order.amount, repeat: { interval: { unit: 'month', value: i + 1 } } }] }),
+      (i) => ({ card: { ...order.card, expiry: { month: (i % 7) + 1, year: 2067 } } }),
+      async () => ({ card: { ...order.card, number: (await newOrder()).card.number } }),
     ]
     const answers: unknown[] = []
     for (let i = 0; i < ATTEMPTS; i++) {
@@ -223,26 +223,26 @@ describe('hints', () => {
       const forged = [
         [randomBytes(120).toString('base64')],
         [altered.toString('base64'), ...others],
-        [given.card.number.token],
+        [order.card.number.token],
         [lookup.slice(0, -i - 1)],
         ['', '=', '\u0000', 'hint', lookup + lookup],
       ]
-      answers.push(await namesOf({ ...given, hints: forged[i % forged.length] }))
+      answers.push(await namesOf({ ...order, hints: forged[i % forged.length] }))
       // Hints of this order, sent with another.
-      answers.push(await namesOf({ ...given, ...(await changes[i % changes.length]?.(i)), hints }))
+      answers.push(await namesOf({ ...order, ...(await changes[i % changes.length]?.(i)), hints }))
     }
     const other = await createTestMerchant(payments, await createTestApp(payments), { currency: 'EUR', test: true })
-    answers.push(await namesOf({ ...given, integration: { key: other.key }, hints }))
+    answers.push(await namesOf({ ...order, integration: { key: other.key }, hints }))
     // A challenge that was answered in another session of the same order proves nothing in a new one.
-    const fresh = (await take('card-lookup', given)).body.hints
-    const mixed = { ...given, hints: [...hints.slice(1), ...fresh] }
+    const fresh = (await take('card-lookup', order)).body.hints
+    const mixed = { ...order, hints: [...hints.slice(1), ...fresh] }
     for (const step of ['device-fingerprint', 'tds-fingerprint']) {
       expect(await namesOf(mixed)).toEqual([step])
       await take(step, mixed)
     }
     expect(await namesOf(mixed)).toEqual(['tds-challenge', 'tds-challenge'])
     await outdate('expires', '30 minutes')
-    for (let i = 0; i < ATTEMPTS; i++) answers.push(await namesOf({ ...given, hints }))
+    for (let i = 0; i < ATTEMPTS; i++) answers.push(await namesOf({ ...order, hints }))
     expect(answers).toHaveLength(3 * ATTEMPTS + 1)
     for (const names of answers) expect(names).toEqual(['card-lookup'])
     expect(await countPaid()).toBe(paidBefore)

@@ -63,8 +63,8 @@ export const challengesRoutes: Routes = async (app) => {
   )
 }
 
-function oneOf<const Name extends string>(names: readonly Name[], given: string): Name {
-  return requireEndpoint(names.find((candidate) => candidate === given))
+function oneOf<const Name extends string>(names: readonly Name[], name: string): Name {
+  return requireEndpoint(names.find((candidate) => candidate === name))
 }
 
 /** What the headers tell of the calling page. */

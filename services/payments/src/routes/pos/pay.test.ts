@@ -174,8 +174,8 @@ describe('POST /pos/pay', () => {
   it('303: shows the payment, under any link and for any card that is sent again', async () => {
     const { form: scripted, transactionId } = await payByScript(linkOf({ reference: 'ORDER-A' }))
     const { link, page } = await formOf(linkOf({ reference: 'ORDER-B' }))
-    const told = await inject('POST', '/pos/pay', { ...scripted, link, page })
-    const receipt = textOf((await inject('GET', String(told.headers.location))).body)
+    const answer = await inject('POST', '/pos/pay', { ...scripted, link, page })
+    const receipt = textOf((await inject('GET', String(answer.headers.location))).body)
     expect(receipt).toContain(`Reference ORDER-A Card •••• 0000 Transaction ${transactionId}`)
     const form = await formOf()
     const answers = [await inject('POST', '/pos/pay', form)]
@@ -209,12 +209,12 @@ describe('POST /pos/pay', () => {
       .set({ claim: sql`claim || '{"canChargeCard":false}'` })
       .where('id', '=', closing.id)
       .execute()
-    const told = await Promise.all(
+    const receipts = await Promise.all(
       [headers, (await inject('POST', '/pos/pay', paid)).headers].map(({ location }) =>
         inject('GET', String(location)),
       ),
     )
-    expect(textOf(told[1]?.body ?? '')).toBe(textOf(told[0]?.body ?? '-'))
+    expect(textOf(receipts[1]?.body ?? '')).toBe(textOf(receipts[0]?.body ?? '-'))
     const { statusCode, body } = await inject('POST', '/pos/pay', late)
     expect([statusCode, textOf(body).includes('This payment cannot be made at the moment.')]).toEqual([400, true])
   })
@@ -259,7 +259,7 @@ async function approve(answer: Awaited<ReturnType<typeof inject>>, decision = 'a
     decision,
   })
   const back = new URL(String(decided.location))
-  const { path, cookie } = keptBy(answer)
+  const { path, cookie } = cookieOf(answer)
   return inject('GET', back.pathname + back.search, {}, back.pathname === path ? cookie : '')
 }
 
@@ -286,7 +286,7 @@ describe('GET /pos/pay/:pageId', () => {
     expect(card).toMatch(/^card=; Path=\/pos\/pay\/[\w-]{22}; HttpOnly; SameSite=Lax; Max-Age=0$/)
     expect(paid).toMatch(/^paid=[\w+/=]+; Path=\/pos\/pay\/[\w-]{22}; HttpOnly; SameSite=Lax; Max-Age=1800$/)
     const before = (await transactions()).length
-    const { path } = keptBy(first)
+    const { path } = cookieOf(first)
     const again = await inject('GET', `${path}?${linkOf()}`, {}, paid.split(';')[0])
     const { body } = await inject('GET', String(again.headers.location))
     expect([again.statusCode, textOf(body).includes('Your payment was received')]).toEqual([303, true])
@@ -310,7 +310,7 @@ describe('GET /pos/pay/:pageId', () => {
   })
 
   it('303: redirects to the bank again while the customer has not answered', async () => {
-    const { path, cookie } = keptBy(await pay(linkOf(), { number: CHALLENGED }))
+    const { path, cookie } = cookieOf(await pay(linkOf(), { number: CHALLENGED }))
     const { statusCode, headers } = await inject('GET', `${path}?${linkOf()}`, {}, cookie)
     expect([statusCode, String(headers.location).includes('/acs/challenge?')]).toEqual([303, true])
   })
@@ -318,7 +318,7 @@ describe('GET /pos/pay/:pageId', () => {
   it('303: pays in two windows at once, each for itself', async () => {
     const links = [linkOf({ value: '1' }), linkOf({ value: '2' })]
     const windows = await Promise.all(links.map((link) => pay(link, { number: CHALLENGED })))
-    expect(new Set(windows.map((each) => keptBy(each).path)).size).toBe(2)
+    expect(new Set(windows.map((each) => cookieOf(each).path)).size).toBe(2)
     for (const each of windows.toReversed()) expect((await approve(each)).statusCode).toBe(303)
     expect((await transactions()).slice(0, 2).map(({ amount }: { amount: number }) => amount)).toEqual([100, 200])
   })
@@ -338,7 +338,7 @@ describe('GET /pos/pay/:pageId', () => {
 
   // ASVS 3.5.1
   it('400: accepts the card for no other link and no other page', async () => {
-    const { path, cookie } = keptBy(await pay(linkOf(), { number: CHALLENGED }))
+    const { path, cookie } = cookieOf(await pay(linkOf(), { number: CHALLENGED }))
     const other = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
     for (const address of [
       `${path}?${linkOf({ key: other.key })}`,
@@ -353,7 +353,7 @@ describe('GET /pos/pay/:pageId', () => {
 })
 
 /** The cookie of an answer, and the path to which a browser sends it. */
-function keptBy({ headers }: Awaited<ReturnType<typeof inject>>): { readonly path: string; readonly cookie: string } {
+function cookieOf({ headers }: Awaited<ReturnType<typeof inject>>): { readonly path: string; readonly cookie: string } {
   const [, cookie = '', path = ''] = /^(card=[^;]+); Path=([^;]+)/.exec(String(headers['set-cookie'])) ?? []
   return { path, cookie }
 }
@@ -424,7 +424,7 @@ describe('a payment without script', () => {
       SELECT return_url FROM ${sql.table('payment_sessions')} WHERE return_url IS NOT NULL
     `.execute(payments.database.db)
     expect(new Set(rows.map(({ return_url }) => return_url))).toContain(
-      `https://payments.example${keptBy(first).path}?${linkOf()}`,
+      `https://payments.example${cookieOf(first).path}?${linkOf()}`,
     )
     for (const { return_url } of rows) expect(return_url?.length).toBeLessThan(200)
   })

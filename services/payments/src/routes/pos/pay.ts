@@ -14,7 +14,7 @@ import {
 import { refuseBeyond } from '../../plugins/refuse-beyond.ts'
 import { type Routes, requireValues } from '../../plugins/request-input.ts'
 import { pathText } from '../../requests/fields.ts'
-import { type KeptPayment, type PageAnswer, type PagePayment, payOnPage } from '../../use-cases/pay-on-page.ts'
+import { type PageAnswer, type PagePayment, type PaymentCookies, payOnPage } from '../../use-cases/pay-on-page.ts'
 import { LinkQuery } from '../pos.ts'
 
 const COOKIE_SECONDS = 1_800
@@ -66,8 +66,11 @@ export const posPayRoutes: Routes = async (app) => {
   const comeBack = async (request: FastifyRequest, reply: FastifyReply, pageId: string) => {
     await refuse(request.ip)
     const { cookie = '' } = request.headers
-    const kept = { card: cookieOf(cookie, 'card'), paid: cookieOf(cookie, 'paid') }
-    return answerPayment(visitOf(request, reply), linkQueryOf(request), { pageId, source: { type: 'kept', kept } })
+    const cookies = { card: cookieOf(cookie, 'card'), paid: cookieOf(cookie, 'paid') }
+    return answerPayment(visitOf(request, reply), linkQueryOf(request), {
+      pageId,
+      source: { type: 'cookies', cookies },
+    })
   }
   // GET: the customer's bank redirects the browser to this URL.
   app.get(
@@ -115,7 +118,7 @@ async function answerPayment(visit: PageVisit, query: URLSearchParams, card: Car
   const answer = await payOnPage(server.deps, { ...card, ...page })
   // After HEAD the browser still has the card, by which the next GET finds the payment.
   const isKept = answer.verdict === 'at-bank' || (answer.verdict === 'paid' && method === 'GET')
-  if (isKept && answer.keep) setCookies(visit, path, answer.keep)
+  if (isKept && answer.cookies) setCookies(visit, path, answer.cookies)
   return sendAnswer(visit, query, answer)
 }
 
@@ -155,7 +158,7 @@ function sendPaid(
  * row contains them. The cookie has the path of its page, so payments in two windows do not meet. An empty text deletes
  * it.
  */
-function setCookies({ request, reply }: PageVisit, path: string, cookies: Partial<KeptPayment>): void {
+function setCookies({ request, reply }: PageVisit, path: string, cookies: Partial<PaymentCookies>): void {
   const attributes = [`Path=${path}`, 'HttpOnly', 'SameSite=Lax', ...(request.protocol === 'https' ? ['Secure'] : [])]
   const headers = Object.entries(cookies).map(([name, sealed]) =>
     [`${name}=${sealed}`, ...attributes, `Max-Age=${sealed === '' ? 0 : COOKIE_SECONDS}`].join('; '),

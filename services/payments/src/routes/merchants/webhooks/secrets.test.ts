@@ -39,7 +39,7 @@ const create = (payload: object | string = { url: URL }, headers: object = {}, i
   send('POST', `${id}/webhooks`, headers, payload)
 const rotate = (webhookId: string, headers: object = {}, id = merchantId) =>
   send('POST', `${id}/webhooks/${webhookId}/secrets`, headers)
-const made = async (payload?: object) => (await create(payload)).json().webhook
+const createdWebhook = async (payload?: object) => (await create(payload)).json().webhook
 const rowOf = (id: string) =>
   payments.database.db.selectFrom('webhooks').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 const auditOf = async () =>
@@ -49,7 +49,7 @@ const auditOf = async () =>
 
 describe('POST /merchants/:merchantId/webhooks/:webhookId/secrets', () => {
   it('201: answers a new secret, and keeps the previous one for a day', async () => {
-    const { id, secret } = await made()
+    const { id, secret } = await createdWebhook()
     const before = await rowOf(id)
     const response = await rotate(id)
     expect(response.statusCode).toBe(201)
@@ -65,7 +65,7 @@ describe('POST /merchants/:merchantId/webhooks/:webhookId/secrets', () => {
   })
 
   it('201: repeats with an Idempotency-Key, and rotates once', async () => {
-    const { id } = await made()
+    const { id } = await createdWebhook()
     const key = { 'idempotency-key': 'k' }
     const answers = await Promise.all(Array.from({ length: 5 }, () => rotate(id, key)))
     expect(new Set(answers.map(({ statusCode, body }) => `${statusCode} ${body}`)).size).toBe(1)
@@ -74,7 +74,7 @@ describe('POST /merchants/:merchantId/webhooks/:webhookId/secrets', () => {
   })
 
   it('401, 404, 403: judges key, merchant and access in this order', async () => {
-    const { id } = await made()
+    const { id } = await createdWebhook()
     const before = await rowOf(id)
     const other = (await createTestMerchant(payments, member)).id
     expect(statusAndBody(await rotate(id, basic('x')))).toEqual(refusals.unauthorized)

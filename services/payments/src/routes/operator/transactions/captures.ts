@@ -29,7 +29,7 @@ export const operatorCapturesRoutes: Routes = async (app) => {
     async (request, reply) => {
       const { transactionId } = request.params
       const change = readOperatorChange(request)
-      const input = { change, transactionId, kind: 'capture', asked: requireValues(request.body) } as const
+      const input = { change, transactionId, kind: 'capture', fields: requireValues(request.body) } as const
       return sendOperatorAnswer(reply, await runOperationAsOperator(app.deps, input))
     },
   )
