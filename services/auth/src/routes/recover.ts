@@ -1,14 +1,11 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { PKCE_TOGETHER, parsePkce, pkceFields } from '../flows/pkce.ts'
+import { PKCE_TOGETHER, pkceFields } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
-import { requestMessage } from '../message-requests/request-message.ts'
-import { requireMessagesEnabled } from '../messages/message-switches.ts'
 import { readContext } from '../plugins/request-context.ts'
-import { addressMissingAtRecover } from '../request-errors.ts'
 import { captchaFields, neededEmailField, needs } from '../requests/documented-fields.ts'
-import { requireIdentifier } from '../requests/identifier.ts'
+import { recoverAccount } from '../use-cases/recover-account.ts'
 
 const RecoverBody = z
   .looseObject({ email: neededEmailField, ...pkceFields, ...captchaFields })
@@ -32,13 +29,8 @@ export const recoverRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      const { body } = request
-      if (!body.email) throw addressMissingAtRecover()
-      requireMessagesEnabled(deps.config.signup, 'email')
-      const identifier = requireIdentifier(body)
-      const pkce = parsePkce(body, deps.config.signup.pkce)
-      const context = await readContext(deps, request, reply)
-      await requestMessage(deps, { purpose: 'recovery', identifier, pkce, context })
+      const { body: fields } = request
+      await recoverAccount(deps, { fields, readContext: () => readContext(deps, request, reply) })
       return {}
     },
   )

@@ -1,37 +1,16 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import type { AuthConfig } from '../config.ts'
 import { errorAnswers } from '../error-body.ts'
-import { PKCE_TOGETHER, parsePkce, pkceFields } from '../flows/pkce.ts'
+import { PKCE_TOGETHER, pkceFields } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
-import { requestMessage } from '../message-requests/request-message.ts'
 import { SentMessageAnswer, showMessageId } from '../messages/message-id.ts'
-import { type MessagePurpose, messageMedium } from '../messages/message-request.ts'
-import { requireMessagesEnabled } from '../messages/message-switches.ts'
 import { readContext } from '../plugins/request-context.ts'
-import {
-  addressMissingAtResend,
-  resendEmailMissing,
-  resendPhoneMissing,
-  resendTypeUnsupported,
-  twoAddressesAtResend,
-} from '../request-errors.ts'
 import { captchaFields, emailField, needs, phoneField, withTexts, withValues } from '../requests/documented-fields.ts'
-import { requireIdentifier } from '../requests/identifier.ts'
-
-const PURPOSES = {
-  signup: 'confirmation',
-  email_change: 'email_change',
-  sms: 'confirmation',
-  phone_change: 'phone_change',
-} as const satisfies Record<string, MessagePurpose>
+import { RESEND_TYPES, resendMessage } from '../use-cases/resend-message.ts'
 
 const ResendBody = z
   .looseObject({
-    type: z
-      .string()
-      .optional()
-      .meta({ enum: Object.keys(PURPOSES), description: 'The message to send again' }),
+    type: z.string().optional().meta({ enum: RESEND_TYPES, description: 'The message to send again' }),
     email: emailField,
     phone: phoneField,
     ...pkceFields,
@@ -45,8 +24,6 @@ const ResendBody = z
     ],
     ...PKCE_TOGETHER,
   })
-
-type ResendBody = z.output<typeof ResendBody>
 
 /** `POST /resend`: sends the message of a pending confirmation again. */
 export const resendRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -66,29 +43,10 @@ export const resendRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      const purpose = requirePurpose(request.body, deps.config.signup)
-      const identifier = requireIdentifier(request.body)
-      const pkce = parsePkce(request.body, deps.config.signup.pkce)
-      const context = await readContext(deps, request, reply)
-      const messageId = await requestMessage(deps, { purpose, identifier, pkce, context })
-      const medium = messageMedium({ purpose, identifier })
-      request.logFields = { ...request.logFields, message_id: messageId }
-      return showMessageId(deps.config.behaviours, { endpoint: 'resend', medium, messageId })
+      const { body: fields } = request
+      const sent = await resendMessage(deps, { fields, readContext: () => readContext(deps, request, reply) })
+      request.logFields = { ...request.logFields, message_id: sent.messageId }
+      return showMessageId(deps.config.behaviours, { endpoint: 'resend', ...sent })
     },
   )
-}
-
-/** Checks the members (reference: POST /resend). The order decides which error a client sees. */
-function requirePurpose({ type, email, phone }: ResendBody, signup: AuthConfig['signup']): MessagePurpose {
-  if (!isResendType(type)) throw resendTypeUnsupported({ types: Object.keys(PURPOSES) })
-  if (type === 'signup' && !email) throw resendEmailMissing()
-  if (type === 'sms' && !phone) throw resendPhoneMissing()
-  if (email && phone) throw twoAddressesAtResend()
-  if (!email && !phone) throw addressMissingAtResend()
-  requireMessagesEnabled(signup, email ? 'email' : 'phone')
-  return PURPOSES[type]
-}
-
-function isResendType(type: string | undefined): type is keyof typeof PURPOSES {
-  return type !== undefined && Object.hasOwn(PURPOSES, type)
 }

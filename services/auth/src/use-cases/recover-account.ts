@@ -1,0 +1,38 @@
+import { parsePkce } from '../flows/pkce.ts'
+import { type MessageRequestDeps, requestMessage } from '../message-requests/request-message.ts'
+import { requireMessagesEnabled } from '../messages/message-switches.ts'
+import { addressMissingAtRecover } from '../request-errors.ts'
+import { requireIdentifier } from '../requests/identifier.ts'
+import type { RequestContext } from '../requests/request-context.ts'
+
+/** The members of a request to recover an account. Empty members count as absent. */
+export interface RecoverFields {
+  readonly email?: string | undefined
+  readonly code_challenge?: string | undefined
+  readonly code_challenge_method?: string | undefined
+}
+
+/** A request to recover an account. Its context is read after the checks of its members, since reading may refuse the request too. */
+export interface RecoverAccountInput {
+  readonly fields: RecoverFields
+  readonly readContext: () => Promise<RequestContext>
+}
+
+/**
+ * Requests a mail with a link and a code to set a new password (reference: POST /recover). Does not reveal whether the address has
+ * an account.
+ * @throws addressMissingAtRecover, and what `requireMessagesEnabled`, `requireIdentifier`, `parsePkce`, `readContext` and
+ * `requestMessage` throw
+ */
+export async function recoverAccount(
+  deps: MessageRequestDeps,
+  { fields, readContext }: RecoverAccountInput,
+): Promise<void> {
+  const { signup } = deps.config
+  const { email } = fields
+  if (!email) throw addressMissingAtRecover()
+  requireMessagesEnabled(signup, 'email')
+  const identifier = requireIdentifier({ email })
+  const pkce = parsePkce(fields, signup.pkce)
+  await requestMessage(deps, { purpose: 'recovery', identifier, pkce, context: await readContext() })
+}

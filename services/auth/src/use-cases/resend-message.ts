@@ -1,0 +1,77 @@
+import type { AuthConfig } from '../config.ts'
+import { parsePkce } from '../flows/pkce.ts'
+import { type MessageRequestDeps, requestMessage } from '../message-requests/request-message.ts'
+import { type MessagePurpose, messageMedium } from '../messages/message-request.ts'
+import { requireMessagesEnabled } from '../messages/message-switches.ts'
+import {
+  addressMissingAtResend,
+  resendEmailMissing,
+  resendPhoneMissing,
+  resendTypeUnsupported,
+  twoAddressesAtResend,
+} from '../request-errors.ts'
+import { requireIdentifier } from '../requests/identifier.ts'
+import type { RequestContext } from '../requests/request-context.ts'
+
+const PURPOSES = {
+  signup: 'confirmation',
+  email_change: 'email_change',
+  sms: 'confirmation',
+  phone_change: 'phone_change',
+} as const satisfies Record<string, MessagePurpose>
+
+/** The types of the messages that can be sent again, as a client names them. */
+export const RESEND_TYPES = Object.keys(PURPOSES)
+
+/** The members of a request to send a message again. Empty members count as absent. */
+export interface ResendFields {
+  readonly type?: string | undefined
+  readonly email?: string | undefined
+  readonly phone?: string | undefined
+  readonly code_challenge?: string | undefined
+  readonly code_challenge_method?: string | undefined
+}
+
+/** A request to send a message again. Its context is read after the checks of its members, since reading may refuse the request too. */
+export interface ResendMessageInput {
+  readonly fields: ResendFields
+  readonly readContext: () => Promise<RequestContext>
+}
+
+/** How the message goes out, and our own id of it. */
+export interface ResentMessage {
+  readonly medium: 'email' | 'sms'
+  readonly messageId: string
+}
+
+/**
+ * Requests the message of a pending confirmation again (reference: POST /resend). Does not reveal whether one is pending.
+ * @throws resendTypeUnsupported, resendEmailMissing, resendPhoneMissing, twoAddressesAtResend, addressMissingAtResend,
+ * emailMessagesDisabled, phoneMessagesDisabled, and what `requireIdentifier`, `parsePkce`, `readContext` and `requestMessage` throw
+ */
+export async function resendMessage(
+  deps: MessageRequestDeps,
+  { fields, readContext }: ResendMessageInput,
+): Promise<ResentMessage> {
+  const { signup } = deps.config
+  const purpose = requirePurpose(fields, signup)
+  const identifier = requireIdentifier(fields)
+  const pkce = parsePkce(fields, signup.pkce)
+  const messageId = await requestMessage(deps, { purpose, identifier, pkce, context: await readContext() })
+  return { medium: messageMedium({ purpose, identifier }), messageId }
+}
+
+/** Checks the members (reference: POST /resend). The order decides which error a client sees. */
+function requirePurpose({ type, email, phone }: ResendFields, signup: AuthConfig['signup']): MessagePurpose {
+  if (!isResendType(type)) throw resendTypeUnsupported({ types: RESEND_TYPES })
+  if (type === 'signup' && !email) throw resendEmailMissing()
+  if (type === 'sms' && !phone) throw resendPhoneMissing()
+  if (email && phone) throw twoAddressesAtResend()
+  if (!email && !phone) throw addressMissingAtResend()
+  requireMessagesEnabled(signup, email ? 'email' : 'phone')
+  return PURPOSES[type]
+}
+
+function isResendType(type: string | undefined): type is keyof typeof PURPOSES {
+  return type !== undefined && Object.hasOwn(PURPOSES, type)
+}
