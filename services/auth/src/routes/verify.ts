@@ -3,6 +3,7 @@ import { noteThrown, toHttpError } from '@trestle/common/errors/error-handler.ts
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import type { AuthConfig } from '../config.ts'
 import { errorAnswers, errorVocabulary, redirectVocabulary } from '../error-body.ts'
 import { confirmationPage } from '../flows/confirmation-page.ts'
 import { codeRedirect, failureRedirect, messageRedirect, sessionRedirect, withPathOf } from '../flows/flow-redirect.ts'
@@ -18,7 +19,7 @@ import { emailField, needs, passwordField, phoneField, withTexts, withValues } f
 import { SessionView } from '../sessions/session-view.ts'
 import { type FollowedLink, type FollowLinkDeps, followLink } from '../use-cases/follow-link.ts'
 import { openLink } from '../use-cases/open-link.ts'
-import { verifyMessage } from '../use-cases/verify-message.ts'
+import { type VerifiedSession, verifyMessage } from '../use-cases/verify-message.ts'
 
 /** The types of mails. */
 const MAIL_TYPES = VERIFY_TYPES.filter((type) => !isPhoneType(type))
@@ -63,6 +64,8 @@ const RedirectAnswer = z.undefined().describe('A redirect with the session, an a
 
 /** The answer to the first of the two addresses that must confirm a change of email. */
 const OTHER_ADDRESS_LEFT = 'Confirmation link accepted. Please proceed to confirm link sent to the other email'
+
+const HALF_DONE: z.output<typeof HalfDoneAnswer> = { msg: OTHER_ADDRESS_LEFT, code: '200' }
 
 /** `GET /verify`: a mail's link, which ends in a redirect. `POST /verify`: a code or a link's token, for a session. */
 export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -115,12 +118,17 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
       const { body: fields } = request
       if (isForm(request)) return redirectByLink(deps, request, reply, fields)
       const verified = await verifyMessage(deps, { fields, context: await readContext(deps, request, reply) })
-      if (verified.verdict === 'other-address-left') return { msg: OTHER_ADDRESS_LEFT, code: '200' }
-      const { session, type } = verified
-      const isTold = type !== undefined && deps.config.behaviours.showVerifiedType
-      return { ...session, ...(isTold ? { type } : {}) }
+      return verified.verdict === 'session' ? viewVerified(deps.config, verified) : HALF_DONE
     },
   )
+}
+
+/** The session, with the type of its message where the profile shows it (reference: POST /verify). */
+function viewVerified(
+  { behaviours }: Pick<AuthConfig, 'behaviours'>,
+  { session, type }: VerifiedSession,
+): z.output<typeof VerifiedAnswer> {
+  return type !== undefined && behaviours.showVerifiedType ? { ...session, type } : session
 }
 
 /** What a browser sees after a link of which a part is missing. The page cannot know who was sent the link. */

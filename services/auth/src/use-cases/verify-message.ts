@@ -36,9 +36,15 @@ export interface VerifyMessageInput {
   readonly context: RequestContext
 }
 
+/** The session of a verified message, and the type of the message; undefined where its answer never has one. */
+export interface VerifiedSession {
+  readonly session: SessionView
+  readonly type: string | undefined
+}
+
 /** A session, or `other-address-left`: a change of email waits for its other address, and nobody signs in. */
 export type VerifiedMessage =
-  | { readonly verdict: 'session'; readonly session: SessionView; readonly type: string | undefined }
+  | ({ readonly verdict: 'session' } & VerifiedSession)
   | { readonly verdict: 'other-address-left' }
 
 /**
