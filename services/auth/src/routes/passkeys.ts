@@ -1,18 +1,15 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { friendlyNameMissing } from '../factor-errors.ts'
 import { friendlyNameField, requireFriendlyName } from '../factors/require-friendly-name.ts'
-import { listPasskeys } from '../passkeys/passkey-repository.ts'
 import { PasskeyView, viewPasskey } from '../passkeys/passkey-view.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { noStore } from '../plugins/headers.ts'
 import { requirePasskeys } from '../plugins/require-passkeys.ts'
 import { requireId } from '../records/ids.ts'
 import { idField, needs } from '../requests/documented-fields.ts'
-import { findCaller } from '../sessions/active-caller.ts'
-import { requireFactorOwner } from '../sessions/require-owner.ts'
 import { deleteOwnPasskey } from '../use-cases/delete-own-passkey.ts'
+import { listOwnPasskeys } from '../use-cases/list-own-passkeys.ts'
 import { renameOwnPasskey } from '../use-cases/rename-own-passkey.ts'
 
 const NameBody = z.object({ friendly_name: friendlyNameField.meta({ minLength: 1 }) }).meta(needs('friendly_name'))
@@ -35,10 +32,7 @@ export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: z.array(PasskeyView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller }) => {
-      const { user } = requireFactorOwner(await findCaller(deps, caller))
-      return (await listPasskeys(deps.db, user.id)).map(viewPasskey)
-    },
+    async ({ caller }) => (await listOwnPasskeys(deps, caller)).map(viewPasskey),
   )
 
   app.patch(
@@ -56,7 +50,6 @@ export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
     async ({ caller, clientAddress, params, body }) => {
       const passkeyId = requireId('passkey_id', params.passkeyId)
       const friendlyName = requireFriendlyName(body.friendly_name ?? '')
-      if (friendlyName === '') throw friendlyNameMissing()
       return viewPasskey(await renameOwnPasskey(deps, { caller, passkeyId, friendlyName, ip: clientAddress.ip }))
     },
   )

@@ -1,5 +1,6 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
+import { friendlyNameMissing } from '../factor-errors.ts'
 import type { Passkey } from '../passkeys/passkey.ts'
 import { updatePasskeyName } from '../passkeys/passkey-repository.ts'
 import { lockCaller } from '../sessions/active-caller.ts'
@@ -19,12 +20,13 @@ export interface RenameOwnPasskeyInput {
 
 /**
  * Renames a passkey of the caller.
- * @throws passkeyNotFound, tokenUserNotFound, userBanned, and what `requirePasskeyOwner` throws
+ * @throws friendlyNameMissing for an empty name, passkeyNotFound, tokenUserNotFound, userBanned, and what `requirePasskeyOwner` throws
  */
 export async function renameOwnPasskey(
   deps: RenameOwnPasskeyDeps,
   { caller, passkeyId, friendlyName, ip }: RenameOwnPasskeyInput,
 ): Promise<Passkey> {
+  if (friendlyName === '') throw friendlyNameMissing()
   return deps.db.transaction().execute(async (trx) => {
     const { user, session } = await requirePasskeyOwner(trx, deps, await lockCaller(trx, deps, caller))
     const changes = { friendlyName, now: deps.now() }

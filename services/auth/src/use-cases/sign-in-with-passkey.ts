@@ -6,11 +6,12 @@ import { refusePasskey } from '../passkeys/passkey.ts'
 import { findPasskeyByCredential, updatePasskeyUse } from '../passkeys/passkey-repository.ts'
 import { requirePasskeyChallenge } from '../passkeys/require-passkey-challenge.ts'
 import { createSession } from '../sessions/create-session.ts'
-import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
+import type { SessionOrigin } from '../sessions/session.ts'
+import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
 import { requireNotBanned } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
-type SignInWithPasskeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes'>
+type SignInWithPasskeyDeps = SessionViewDeps & Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes'>
 
 /** The answer of an authenticator to a challenge. */
 export interface SignInWithPasskeyInput extends SessionOrigin {
@@ -20,18 +21,18 @@ export interface SignInWithPasskeyInput extends SessionOrigin {
 
 /**
  * Signs in by passkey (reference: Passkeys). Answers an unknown passkey like one with a wrong signature.
- * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, userBanned
+ * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, userBanned, and what `signNewSession` throws
  */
 export async function signInWithPasskey(
   deps: SignInWithPasskeyDeps,
   input: SignInWithPasskeyInput,
-): Promise<IssuedSession> {
+): Promise<SessionView> {
   const { challengeId, response, userAgent, ip } = input
   const challenge = await requirePasskeyChallenge(deps, { challengeId, userId: null })
   const passkey = await findPasskeyByCredential(deps.db, response.id)
   const used = passkey && (await verifyAssertion(deps, { response, challenge }, passkey.credential))
   if (!passkey || !used || !namesUser(response, passkey.userId)) refusePasskey()
-  return deps.db.transaction().execute(async (trx) => {
+  const session = await deps.db.transaction().execute(async (trx) => {
     const user = await lockUserById(trx, passkey.userId)
     if (!user || user.deletedAt !== null) refusePasskey()
     requireNotBanned(user, deps.now())
@@ -39,4 +40,5 @@ export async function signInWithPasskey(
     await recordAudit(trx, deps, { action: 'login', actor: user, ip, traits: { provider: 'passkey' } })
     return createSession(trx, deps, user, { userAgent, ip, method: 'passkey', credentialSince: passkey.createdAt })
   })
+  return signNewSession(deps, session)
 }

@@ -6,7 +6,7 @@ import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { readSessionOrigin } from '../../../plugins/session-origin.ts'
 import { idField } from '../../../requests/documented-fields.ts'
-import { SessionView, signNewSession } from '../../../sessions/session-view.ts'
+import { SessionView } from '../../../sessions/session-view.ts'
 import { signInWithPasskey } from '../../../use-cases/sign-in-with-passkey.ts'
 
 const VerifyBody = z.object({ challenge_id: idField, credential: Assertion })
@@ -32,10 +32,7 @@ export const passkeyAuthenticationVerifyRoutes: FastifyPluginAsyncZod = async (a
     },
     async (request) => {
       const { challenge_id: challengeId, credential: response } = request.body
-      return signNewSession(
-        deps,
-        await signInWithPasskey(deps, { challengeId, response, ...readSessionOrigin(request) }),
-      )
+      return signInWithPasskey(deps, { challengeId, response, ...readSessionOrigin(request) })
     },
   )
 }
