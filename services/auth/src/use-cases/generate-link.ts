@@ -90,35 +90,6 @@ async function hashPassword(
   return deps.passwords.hash(password)
 }
 
-async function storeLink(
-  trx: Trx,
-  deps: Repeatable<GenerateLinkDeps>,
-  { user, type, address }: LinkOwner,
-  { admin, context }: GenerateLinkInput,
-): Promise<GeneratedLink> {
-  requireMayManage(admin, user)
-  const { kind, linkType, sentAt, action } = LINK_RULES[type]
-  const { secrets, link, code } = makeMailSecrets(deps, { email: address, tokenKind: kind }, 'implicit')
-  await replaceToken(trx, { ...secrets, userId: user.id, flowStateId: null })
-  await updateUser(trx, user.id, { [sentAt]: secrets.sentAt, updated_at: secrets.sentAt })
-  await recordAudit(trx, deps, { action, actor: admin.actor, target: user, ip: context.ip, traits: adminTraits(user) })
-  const { linkBase: base, redirectTo } = context
-  return {
-    ...(await getProfile(trx, user.id)),
-    url: confirmationUrl({
-      base,
-      path: generatedLinkPath(deps.config, linkType),
-      token: link,
-      type: linkType,
-      redirectTo,
-    }),
-    token: link,
-    code,
-    linkType,
-    verificationType: type,
-  }
-}
-
 /** The user of a link. */
 interface LinkOwner {
   readonly user: User
@@ -238,4 +209,33 @@ async function storeEmailChange(
   const change = { email_change: newEmail, email_change_confirm_status: 0, email_change_asked_at: deps.now() }
   await updateUser(trx, user.id, change)
   return type === 'email_change_current' ? email : newEmail
+}
+
+async function storeLink(
+  trx: Trx,
+  deps: Repeatable<GenerateLinkDeps>,
+  { user, type, address }: LinkOwner,
+  { admin, context }: GenerateLinkInput,
+): Promise<GeneratedLink> {
+  requireMayManage(admin, user)
+  const { kind, linkType, sentAt, action } = LINK_RULES[type]
+  const { secrets, link, code } = makeMailSecrets(deps, { email: address, tokenKind: kind }, 'implicit')
+  await replaceToken(trx, { ...secrets, userId: user.id, flowStateId: null })
+  await updateUser(trx, user.id, { [sentAt]: secrets.sentAt, updated_at: secrets.sentAt })
+  await recordAudit(trx, deps, { action, actor: admin.actor, target: user, ip: context.ip, traits: adminTraits(user) })
+  const { linkBase: base, redirectTo } = context
+  return {
+    ...(await getProfile(trx, user.id)),
+    url: confirmationUrl({
+      base,
+      path: generatedLinkPath(deps.config, linkType),
+      token: link,
+      type: linkType,
+      redirectTo,
+    }),
+    token: link,
+    code,
+    linkType,
+    verificationType: type,
+  }
 }
