@@ -7,18 +7,16 @@ import {
 import { recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { anonymousPassword, appMetadataForAdmins, ssoUserManaged } from '../errors.ts'
-import { secondFactorNeeded } from '../factor-errors.ts'
-import { hasVerifiedFactor } from '../factors/factor-repository.ts'
+import { anonymousPassword, appMetadataForAdmins } from '../errors.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
 import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import { notify } from '../messages/notification.ts'
 import { deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
 import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { type ActiveCaller, findCaller, lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
-import { refuseAdminWithoutFactor } from '../sessions/admin.ts'
+import { type ActiveCaller, findCaller, lockCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
+import { requireGuardedChange } from '../sessions/guarded-change.ts'
 import { type PreparedPassword, preparePassword, requireShownPassword } from '../sessions/new-password.ts'
 import { consumeNonce } from '../sessions/nonce.ts'
 import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
@@ -51,9 +49,9 @@ export interface ChangeOwnUserInput {
 /**
  * Changes the caller's own account (reference: PUT /user). All changes are checked before anything is hashed or counted. Then one
  * transaction makes all of them or none, under the user's lock.
- * @throws appMetadataForAdmins, consoleRoleReserved, secondFactorNeeded, adminNeedsSecondFactor, ssoUserManaged, signInTooOld,
- * anonymousPassword, emailExists, phoneExists, reauthenticationNotValid, currentPasswordInvalid, metadataTooLarge, and what `findCaller`,
- * `preparePassword`, `takeMessageAllowances` and `changeOwnAddresses` throw
+ * @throws appMetadataForAdmins, consoleRoleReserved, anonymousPassword, emailExists, phoneExists, reauthenticationNotValid,
+ * currentPasswordInvalid, metadataTooLarge, and what `findCaller`, `requireGuardedChange`, `preparePassword`,
+ * `takeMessageAllowances` and `changeOwnAddresses` throw
  */
 export async function changeOwnUser(
   deps: ChangeOwnUserDeps,
@@ -146,26 +144,16 @@ async function changePassword(
 /**
  * Requires that a caller may make the changes (reference: PUT /user). The order of the checks decides which error the client
  * sees.
- * @throws secondFactorNeeded, adminNeedsSecondFactor, ssoUserManaged, signInTooOld, anonymousPassword, emailExists, phoneExists
+ * @throws anonymousPassword, emailExists, phoneExists, and what `requireGuardedChange` throws
  */
 async function requireAllowed(
   deps: Pick<AuthDeps, 'config' | 'db' | 'now'>,
   caller: ActiveCaller,
   changes: OwnAddresses & Pick<OwnChanges, 'password' | 'nonce' | 'appMetadata'>,
 ): Promise<void> {
-  const { db } = deps
-  // Only admins change app_metadata, so the session must meet the conditions of admin endpoints.
-  const isByAdmin = changes.appMetadata !== undefined && caller.session !== undefined
-  const { user, session } = caller
+  const { user } = caller
   const [email, phone] = [findNewAddress(user, changes, 'email'), findNewAddress(user, changes, 'phone')]
-  const isGuarded = changes.password !== undefined || email !== undefined || phone !== undefined
-  if ((isGuarded || isByAdmin) && session?.aal !== 'aal2' && (await hasVerifiedFactor(db, user.id))) {
-    if (isGuarded) throw secondFactorNeeded()
-    refuseAdminWithoutFactor()
-  }
-  // Their identity provider decides who an SSO user is: who has left the company must find no other way in.
-  if (user.isSsoUser && (isGuarded || changes.nonce !== undefined)) throw ssoUserManaged()
-  if (isGuarded || isByAdmin) await requireFreshSession(db, deps, caller)
+  await requireGuardedChange(deps, caller, { ...changes, email, phone })
   if (user.isAnonymous && changes.password !== undefined && !changes.email && !changes.phone) throw anonymousPassword()
   await requireFreeAddresses(deps, user, { email, phone })
 }
@@ -180,7 +168,7 @@ async function requireFreeAddresses(
   user: User,
   { email, phone }: { readonly email: string | undefined; readonly phone: string | undefined },
 ): Promise<void> {
-  const [tellsEmail, tellsPhone] = [!user.isAnonymous || mail.autoconfirm, !user.isAnonymous || sms.autoconfirm]
-  if (email !== undefined && tellsEmail) await requireNewIdentifier(db, user, { kind: 'email', value: email })
-  if (phone !== undefined && tellsPhone) await requireNewIdentifier(db, user, { kind: 'phone', value: phone })
+  const [revealsEmail, revealsPhone] = [!user.isAnonymous || mail.autoconfirm, !user.isAnonymous || sms.autoconfirm]
+  if (email !== undefined && revealsEmail) await requireNewIdentifier(db, user, { kind: 'email', value: email })
+  if (phone !== undefined && revealsPhone) await requireNewIdentifier(db, user, { kind: 'phone', value: phone })
 }
