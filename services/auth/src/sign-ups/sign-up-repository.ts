@@ -82,10 +82,11 @@ interface SignUpRow extends SessionRow {
 const callSignUp = (
   p: ReturnType<typeof toParameters>,
 ): RawBuilder<SignUpRow> => sql`SELECT ${sessionColumns}, r.actor_id FROM ${sql.table('sign_up')}(
-    ${p.userId}, ${p.identityId}, ${p.email}, ${p.phone}, ${p.audience}, ${p.role}, ${p.passwordHash}, ${p.data},
-    ${p.identityData}, ${p.now}, ${p.confirmed}, ${p.intervalKey}, ${p.intervalKind}, ${p.dueBefore}, ${p.tokenKind},
-    ${p.linkHash}, ${p.codeHash}, ${p.codeSalt}, ${p.expiresAt}, ${p.challenge}, ${p.challengeMethod}, ${p.message},
-    ${p.messageAgain}, ${p.tokenHash}, ${p.userAgent}, ${p.ip}, ${p.audit}) AS r`
+    ROW(${p.userId}, ${p.identityId}, ${p.email}, ${p.phone}, ${p.audience}, ${p.role}, ${p.passwordHash}, ${p.data},
+      ${p.identityData}, ${p.now}, ${p.confirmed})::${sql.table('sign_up_item')},
+    ROW(${p.intervalKey}, ${p.intervalKind}, ${p.dueBefore}, ${p.tokenKind}, ${p.linkHash}, ${p.codeHash}, ${p.codeSalt},
+      ${p.expiresAt}, ${p.challenge}, ${p.challengeMethod}, ${p.message}, ${p.messageAgain})::${sql.table('sign_up_message')},
+    ${p.tokenHash}, ${p.userAgent}, ${p.ip}, ${p.audit}) AS r`
 
 const signUpQuery: PreparedQuery<ReturnType<typeof toParameters>, SignUpRow> = prepare('sign_up', callSignUp)
 

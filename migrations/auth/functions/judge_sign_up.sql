@@ -1,0 +1,40 @@
+-- Judges a sign-up by the owner of its identifier, whom the caller has made or locked. Called by sign_up.
+--
+-- p_provider: `email` or `phone`, as the item has one. p_is_due: whether the interval allows a message. p_due_before: a message
+-- that was sent at or before this time is out of its interval.
+--
+-- Answers `signed-in`; `sent`: a message goes to the new user; `sent-again`: one goes to a user who has not confirmed;
+-- `repeated`: it has such a user, and nothing is sent; `taken`: it has a user who has confirmed, or any user where the
+-- identifier counts as confirmed.
+--
+-- The interval counts by audience, and an account that nobody has confirmed follows the newest request. Without the rule for
+-- audiences a stranger could replace the content of a sign-up at once, by a sign-up in each other audience. So a sign-up in
+-- another audience than the account's changes and sends nothing while the last message to the account is younger than the
+-- interval.
+CREATE OR REPLACE FUNCTION {{judge_sign_up}}(
+  p_item {{sign_up_item}}, p_provider text, p_owner {{users}}, p_is_due boolean, p_due_before timestamptz
+)
+RETURNS text
+LANGUAGE plpgsql
+SET plan_cache_mode = 'force_generic_plan'
+SET enable_seqscan = 'off'
+AS $$
+DECLARE
+  confirmed_at timestamptz := CASE p_provider WHEN 'email' THEN p_owner.email_confirmed_at ELSE p_owner.phone_confirmed_at END;
+BEGIN
+  IF p_owner.id = p_item.user_id THEN
+    RETURN CASE WHEN p_item.confirmed THEN 'signed-in' ELSE 'sent' END;
+  END IF;
+  IF p_item.confirmed OR confirmed_at IS NOT NULL THEN
+    RETURN 'taken';
+  END IF;
+  IF NOT p_is_due THEN
+    RETURN 'repeated';
+  END IF;
+  IF p_owner.aud IS DISTINCT FROM p_item.aud
+      AND EXISTS (SELECT FROM {{one_time_tokens}} t WHERE t.user_id = p_owner.id AND t.sent_at > p_due_before) THEN
+    RETURN 'repeated';
+  END IF;
+  RETURN 'sent-again';
+END
+$$;

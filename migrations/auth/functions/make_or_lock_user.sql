@@ -1,0 +1,49 @@
+-- Makes the user of a sign-up, or finds and locks the owner of its identifier. Called by sign_up.
+--
+-- p_provider: `email` or `phone`, as the item has one; null for an anonymous user.
+--
+-- Answers the row of the user, whose id is that of the item where it was made.
+--
+-- Looking comes after the insert, and by one key, so that no plan walks through all users. A row that only waits for its first
+-- one-time code gives way, and so does an email without a claim. The loop ends at its first or third statement, unless an owner
+-- comes or goes meanwhile.
+--
+-- Lock order: the user, what belongs to them. release_email and the deletion take both, in this order.
+CREATE OR REPLACE FUNCTION {{make_or_lock_user}}(p_item {{sign_up_item}}, p_provider text)
+RETURNS {{users}}
+LANGUAGE plpgsql
+SET plan_cache_mode = 'force_generic_plan'
+SET enable_seqscan = 'off'
+AS $$
+DECLARE
+  owner {{users}};
+BEGIN
+  LOOP
+    INSERT INTO {{users}} AS u (id, aud, role, email, phone, encrypted_password, email_confirmed_at, phone_confirmed_at,
+        confirmation_sent_at, raw_app_meta_data, raw_user_meta_data, is_anonymous, created_at, updated_at,
+        {{include:blank_columns.sql}})
+      SELECT p_item.user_id, p_item.aud, p_item.role, p_item.email, p_item.phone, p_item.password_hash,
+        CASE WHEN p_item.confirmed AND p_provider = 'email' THEN p_item.created_at END,
+        CASE WHEN p_item.confirmed AND p_provider = 'phone' THEN p_item.created_at END,
+        CASE WHEN NOT p_item.confirmed THEN p_item.created_at END,
+        CASE WHEN p_provider IS NULL THEN '{}'
+          ELSE jsonb_build_object('provider', p_provider, 'providers', jsonb_build_array(p_provider)) END,
+        p_item.data, p_provider IS NULL, p_item.created_at, p_item.created_at,
+        {{include:blank_values.sql}}
+      -- In an adopted database the index of emails in lower case may not be unique.
+      WHERE NOT EXISTS (SELECT FROM {{users}} e WHERE lower(e.email) = p_item.email AND NOT e.is_sso_user)
+      -- The unique index of the email or the phone decides.
+      ON CONFLICT DO NOTHING RETURNING u.* INTO owner;
+    EXIT WHEN FOUND;
+    SELECT u.* INTO owner FROM {{users}} u
+      WHERE u.id = (
+          (SELECT e.id FROM {{users}} e WHERE lower(e.email) = p_item.email AND NOT e.is_sso_user
+            ORDER BY e.email_confirmed_at IS NULL, e.created_at, e.id LIMIT 1)
+        UNION ALL SELECT t.id FROM {{users}} t WHERE t.phone = p_item.phone)
+      FOR NO KEY UPDATE;
+    EXIT WHEN FOUND AND owner.staged_at IS NULL AND NOT {{release_email}}(p_item.email, p_item.created_at);
+    DELETE FROM {{users}} u WHERE u.id = owner.id AND u.staged_at IS NOT NULL;
+  END LOOP;
+  RETURN owner;
+END
+$$;
