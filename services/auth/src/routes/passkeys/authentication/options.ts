@@ -3,7 +3,7 @@ import { errorAnswers } from '../../../error-body.ts'
 import { PasskeyQuestionView, viewPasskeyQuestion } from '../../../passkeys/passkey-view.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
-import { askForPasskeySignIn } from '../../../use-cases/ask-for-passkey-sign-in.ts'
+import { startPasskeySignIn } from '../../../use-cases/start-passkey-sign-in.ts'
 
 /** `POST /passkeys/authentication/options`: the challenge of a sign-in. It names no user. */
 export const passkeyAuthenticationOptionsRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -18,11 +18,11 @@ export const passkeyAuthenticationOptionsRoutes: FastifyPluginAsyncZod = async (
       schema: {
         operationId: 'startPasskeySignIn',
         tags: ['Passkeys'],
-        summary: 'Begin to sign in with a passkey',
+        summary: 'Start to sign in with a passkey',
         security: [],
         response: { 200: PasskeyQuestionView, ...errorAnswers(400, 404, 413, 429) },
       },
     },
-    async () => viewPasskeyQuestion(await askForPasskeySignIn(deps)),
+    async () => viewPasskeyQuestion(await startPasskeySignIn(deps)),
   )
 }

@@ -7,7 +7,7 @@ import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { readSessionOrigin } from '../../../plugins/session-origin.ts'
 import { idField } from '../../../requests/documented-fields.ts'
 import { SessionView } from '../../../sessions/session-view.ts'
-import { signInWithPasskey } from '../../../use-cases/sign-in-with-passkey.ts'
+import { finishPasskeySignIn } from '../../../use-cases/finish-passkey-sign-in.ts'
 
 const VerifyBody = z.object({ challenge_id: idField, credential: Assertion })
 
@@ -32,7 +32,7 @@ export const passkeyAuthenticationVerifyRoutes: FastifyPluginAsyncZod = async (a
     },
     async (request) => {
       const { challenge_id: challengeId, credential: response } = request.body
-      return signInWithPasskey(deps, { challengeId, response, ...readSessionOrigin(request) })
+      return finishPasskeySignIn(deps, { challengeId, response, ...readSessionOrigin(request) })
     },
   )
 }

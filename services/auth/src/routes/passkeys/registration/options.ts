@@ -4,7 +4,7 @@ import { PasskeyQuestionView, viewPasskeyQuestion } from '../../../passkeys/pass
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
-import { askForNewPasskey } from '../../../use-cases/ask-for-new-passkey.ts'
+import { startPasskeyRegistration } from '../../../use-cases/start-passkey-registration.ts'
 
 /** `POST /passkeys/registration/options`: the challenge of the caller's new passkey. */
 export const passkeyRegistrationOptionsRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -20,10 +20,10 @@ export const passkeyRegistrationOptionsRoutes: FastifyPluginAsyncZod = async (ap
       schema: {
         operationId: 'startPasskeyRegistration',
         tags: ['Passkeys'],
-        summary: 'Begin to register a passkey',
+        summary: 'Start to register a passkey',
         response: { 200: PasskeyQuestionView, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },
       },
     },
-    async ({ caller }) => viewPasskeyQuestion(await askForNewPasskey(deps, caller)),
+    async ({ caller }) => viewPasskeyQuestion(await startPasskeyRegistration(deps, caller)),
   )
 }

@@ -7,7 +7,7 @@ import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { idField } from '../../../requests/documented-fields.ts'
-import { registerPasskey } from '../../../use-cases/register-passkey.ts'
+import { finishPasskeyRegistration } from '../../../use-cases/finish-passkey-registration.ts'
 
 const VerifyBody = z.object({ challenge_id: idField, credential: Registration })
 
@@ -32,7 +32,7 @@ export const passkeyRegistrationVerifyRoutes: FastifyPluginAsyncZod = async (app
     },
     async ({ caller, clientAddress, body }) => {
       const { challenge_id: challengeId, credential: response } = body
-      return viewPasskey(await registerPasskey(deps, { caller, challengeId, response, ip: clientAddress.ip }))
+      return viewPasskey(await finishPasskeyRegistration(deps, { caller, challengeId, response, ip: clientAddress.ip }))
     },
   )
 }

@@ -12,7 +12,7 @@ import { requirePasskeyRegistrant } from '../sessions/require-owner.ts'
  * concurrent request deletes.
  * @throws tooManyPasskeys, tokenUserNotFound, userBanned, and what `requirePasskeyRegistrant` throws
  */
-export async function askForNewPasskey(
+export async function startPasskeyRegistration(
   deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>,
   caller: Caller,
 ): Promise<PasskeyQuestion> {

@@ -6,7 +6,7 @@ import { insertPasskeyChallenge, type PasskeyQuestion } from '../passkeys/passke
  * Makes the challenge for a sign-in by passkey (reference: Passkeys). It names no account, so it does not reveal who has one.
  * @throws Error when the settings name no relying party
  */
-export async function askForPasskeySignIn(
+export async function startPasskeySignIn(
   deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>,
 ): Promise<PasskeyQuestion> {
   const timeoutMs = deps.config.webauthn.challengeLifetimeMs

@@ -10,10 +10,10 @@ import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { requirePasskeyRegistrant } from '../sessions/require-owner.ts'
 
-type RegisterPasskeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
+type FinishPasskeyRegistrationDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
 /** The answer of an authenticator to a challenge of the caller. */
-export interface RegisterPasskeyInput {
+export interface FinishPasskeyRegistrationInput {
   readonly caller: Caller
   readonly challengeId: string
   readonly response: Registration
@@ -28,7 +28,10 @@ const USUAL_NAME = 'Passkey'
  * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, tooManyPasskeys, passkeyExists,
  * and what `findCaller` and `requirePasskeyRegistrant` throw
  */
-export async function registerPasskey(deps: RegisterPasskeyDeps, input: RegisterPasskeyInput): Promise<Passkey> {
+export async function finishPasskeyRegistration(
+  deps: FinishPasskeyRegistrationDeps,
+  input: FinishPasskeyRegistrationInput,
+): Promise<Passkey> {
   const { caller, challengeId, response, ip } = input
   const found = await requirePasskeyRegistrant(deps.db, deps, await findCaller(deps, caller))
   const challenge = await requirePasskeyChallenge(deps, { challengeId, userId: found.user.id })

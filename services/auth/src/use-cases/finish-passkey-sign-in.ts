@@ -11,10 +11,10 @@ import { type SessionView, type SessionViewDeps, signNewSession } from '../sessi
 import { requireNotBanned } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
-type SignInWithPasskeyDeps = SessionViewDeps & Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes'>
+type FinishPasskeySignInDeps = SessionViewDeps & Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes'>
 
 /** The answer of an authenticator to a challenge. */
-export interface SignInWithPasskeyInput extends SessionOrigin {
+export interface FinishPasskeySignInInput extends SessionOrigin {
   readonly challengeId: string
   readonly response: Assertion
 }
@@ -23,9 +23,9 @@ export interface SignInWithPasskeyInput extends SessionOrigin {
  * Signs in by passkey (reference: Passkeys). Answers an unknown passkey like one with a wrong signature.
  * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, userBanned, and what `signNewSession` throws
  */
-export async function signInWithPasskey(
-  deps: SignInWithPasskeyDeps,
-  input: SignInWithPasskeyInput,
+export async function finishPasskeySignIn(
+  deps: FinishPasskeySignInDeps,
+  input: FinishPasskeySignInInput,
 ): Promise<SessionView> {
   const { challengeId, response, userAgent, ip } = input
   const challenge = await requirePasskeyChallenge(deps, { challengeId, userId: null })
