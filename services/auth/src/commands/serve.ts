@@ -11,10 +11,10 @@ import { fitToDatabase } from '../open-database.ts'
 import { createAuthLog, observeProcess, openAuthTelemetry } from '../open-telemetry.ts'
 import { runHashTasks } from '../passwords/hash-threads.ts'
 import { startMessageRequests } from '../use-cases/answer-message-request.ts'
+import { startUserCreatedHookCalls } from '../use-cases/call-user-created-hook.ts'
 import { startCleanUp } from '../use-cases/clean-up.ts'
 import { startMails } from '../use-cases/send-mail.ts'
 import { startSms } from '../use-cases/send-sms.ts'
-import { startUserCreatedCalls } from '../use-cases/tell-user-created.ts'
 
 /** The time in milliseconds that telemetry and the database have to close, after the jobs. */
 const CLOSE_MS = 3_000
@@ -90,7 +90,7 @@ export async function startWork(deps: WorkDeps): Promise<void> {
   await startMessageRequests(deps)
   await startMails(deps)
   await startSms(deps)
-  await startUserCreatedCalls(deps)
+  await startUserCreatedHookCalls(deps)
   deps.outbox.start()
 }
 

@@ -4,15 +4,15 @@ import { type UserCreated, userCreatedTask } from '../hooks/user-created-job.ts'
 import { findProfileById } from '../users/profile-repository.ts'
 import { viewUser } from '../users/user-view.ts'
 
-type TellDeps = Pick<AuthDeps, 'db' | 'hooks' | 'now'>
+type CallHookDeps = Pick<AuthDeps, 'db' | 'hooks' | 'now'>
 
 /**
- * Tells the hook AFTER_USER_CREATED about a new user. A process may die after the call and before the queue hears of it. The next
+ * Calls the hook AFTER_USER_CREATED for a new user. A process may die after the call and before the queue hears of it. The next
  * attempt calls again, with the `uuid` of this job.
  * @throws what `Hooks.call` throws
  */
-async function tellUserCreated(
-  { db, hooks, now }: TellDeps,
+async function callUserCreatedHook(
+  { db, hooks, now }: CallHookDeps,
   { userId, ip }: UserCreated,
   jobId: string,
 ): Promise<Outcome> {
@@ -25,7 +25,7 @@ async function tellUserCreated(
   return 'done'
 }
 
-/** Starts to tell the hook about the users in the queue. */
-export async function startUserCreatedCalls(deps: TellDeps & Pick<AuthDeps, 'jobs'>): Promise<void> {
-  await deps.jobs.work(userCreatedTask, (created, { id }) => tellUserCreated(deps, created, id))
+/** Starts to call the hook for the users in the queue. */
+export async function startUserCreatedHookCalls(deps: CallHookDeps & Pick<AuthDeps, 'jobs'>): Promise<void> {
+  await deps.jobs.work(userCreatedTask, (created, { id }) => callUserCreatedHook(deps, created, id))
 }
