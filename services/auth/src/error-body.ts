@@ -174,7 +174,7 @@ export const errorVocabulary: ErrorVocabulary = {
   malformed: (cause) => malformedRequest({ cause }),
   tooLarge: (cause, { routeOptions }) => requestTooLarge({ bytesMax: routeOptions.bodyLimit }, { cause }),
   unsupportedMediaType: (cause) => unsupportedContentType({ cause }),
-  notFound: () => errors.notFound(),
+  notFound: toNotFound,
   methodNotAllowed: toMethodNotAllowed,
   unavailable: (cause) => errors.serviceUnavailable({ cause }),
   busy: () => errors.serverBusy(),
@@ -213,12 +213,14 @@ function apiVersionOf(request: FastifyRequest | undefined): string | undefined {
   return headerOf(request, 'x-supabase-api-version') ?? headerOf(request, 'x-auth-api-version')
 }
 
+function toNotFound(): HttpError {
+  return errors.notFound()
+}
+
 /** For CORS the service answers OPTIONS at every path. So a path that allows OPTIONS alone is unknown. */
 function toMethodNotAllowed(allow: readonly string[]): HttpError {
   const methods = allow.filter((method) => method !== 'OPTIONS')
-  return methods.length === 0
-    ? errorVocabulary.notFound()
-    : errors.methodNotAllowed({ headers: { allow: methods.join(', ') } })
+  return methods.length === 0 ? toNotFound() : errors.methodNotAllowed({ headers: { allow: methods.join(', ') } })
 }
 
 /** The error of a request that does not match its schema. A member of a wrong type is `bad_json`, as for clients of GoTrue. */

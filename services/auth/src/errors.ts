@@ -225,6 +225,7 @@ export const unexpectedFailure = defineError(
 )
 export const smsProviderMissing = defineError(500, 'unexpected_failure', 'Unable to get SMS provider')
 export const captchaUnreachable = defineError(500, 'unexpected_failure', 'captcha verification process failed')
+/** The database, the keys of a provider or the list of breached passwords: the `cause` in the log names what is away. */
 export const serviceUnavailable = defineError(
   503,
   'service_unavailable',
@@ -238,6 +239,7 @@ export const notReady = defineError(
   (missing: Missing) => ('state' in missing ? `the process is ${missing.state}` : `${missing.check} does not answer`),
   { 'retry-after': '1' },
 )
+/** The queue of the database, of batches or of password hashes is full, or another request has changed a user meanwhile. */
 export const serverBusy = defineError(503, 'server_busy', 'Too many requests at once, please retry after a moment', {
   'retry-after': '2',
 })

@@ -4,8 +4,9 @@ import { fieldInvalid } from './request-errors.ts'
 // The part of the catalogue in errors.ts about single fields of a request: what follows `<field>: ` in `fieldInvalid` and
 // `bodyFieldInvalid` (reference: Request bodies). `users import` says the same of a line.
 //
-// A schema refuses the value, and `fieldText` below chooses the text. A search for the name of a text finds the schemas that choose
-// it themselves.
+// A schema refuses the value, and `fieldText` below chooses the text. To get from an answer to the schema, search for the field
+// before the text, with a colon (`email:`): in the file of the URL in `routes/`, then in the noun whose body or `…Fields` that
+// file names. A search for the name of a text (`FIELD_TEXTS.notHttps`) finds the schemas that choose it themselves.
 
 interface Bound {
   readonly limit: unknown
