@@ -30,7 +30,9 @@ describe('judgeEmailChange', () => {
         fc.array(step, { maxLength: 12 }),
         (secure, email, steps) => {
           const mailed = (): EmailChangeToken[] =>
-            needsBothAddresses({ email }, secure) ? ['email_change_new', 'email_change_current'] : ['email_change_new']
+            needsBothAddresses({ email }, { secureEmailChange: secure })
+              ? ['email_change_new', 'email_change_current']
+              : ['email_change_new']
           let unused = new Set(mailed())
           let used = new Set<EmailChangeToken>()
           let status = 0

@@ -36,11 +36,14 @@ export function judgeEmailChange(
   rule: EmailChangeRule,
 ): EmailChangeVerdict {
   if (user.emailChangeConfirmStatus > 0 || rule === 'either') return 'apply'
-  if (needsBothAddresses(user, rule === 'both')) return 'confirm-one'
+  if (needsBothAddresses(user, { secureEmailChange: rule === 'both' })) return 'confirm-one'
   return used === 'email_change_new' ? 'apply' : 'refuse'
 }
 
-/** Whether the current address must agree to a change too. @param secure whether the settings ask for that */
-export function needsBothAddresses({ email }: Pick<User, 'email'>, secure: boolean): boolean {
-  return secure && email !== null
+/** Whether the current address must agree to a change too: where the settings ask for that, and the user has one. */
+export function needsBothAddresses(
+  { email }: Pick<User, 'email'>,
+  { secureEmailChange }: { readonly secureEmailChange: boolean },
+): boolean {
+  return secureEmailChange && email !== null
 }

@@ -52,7 +52,7 @@ export async function takeMessageAllowances(
   const phone = findNewAddress(user, wanted, 'phone')
   const takes: (() => Promise<Allowance>)[] = []
   if (findNewAddress(user, wanted, 'email') !== undefined && !isAppliedAtOnce(deps, user)) {
-    const mails = countEmailChange(deps.config, needsBothAddresses(user, mail.secureEmailChange))
+    const mails = countEmailChange(deps.config, needsBothAddresses(user, mail) ? 'both' : 'new')
     takes.push(...Array.from({ length: mails }, () => () => deps.rateLimits.email.take(limitKey)))
   }
   if (phone !== undefined && !sms.autoconfirm) takes.push(() => takeSms(deps, phone, limitKey))

@@ -66,7 +66,7 @@ export async function sendEmailChange(
   const named = messageId === undefined ? {} : { messageId }
   const toNew = { ...mail, ...named, email: newEmail, tokenKind: 'email_change_new' } as const
   await issueMailToken(trx, deps, onlyIfFree ? { ...toNew, onlyIfFree: true } : toNew)
-  if (user.email === null || !needsBothAddresses(user, deps.config.mail.secureEmailChange)) return
+  if (user.email === null || !needsBothAddresses(user, deps.config.mail)) return
   await issueMailToken(trx, deps, { ...mail, email: user.email, tokenKind: 'email_change_current' })
 }
 

@@ -129,7 +129,7 @@ export const manageUsers: readonly Command[] = [
 async function list(deps: OperatorDeps, { options, format }: CommandInput): Promise<object> {
   const { search, limit, page, oldestFirst, audience } = options
   const fields = { filter: text(search), per_page: String(limit), page: String(page) }
-  const request = parseUserList({ ...fields, sort: oldestFirst ? 'created_at asc' : undefined }, false)
+  const request = parseUserList({ ...fields, sort: oldestFirst ? 'created_at asc' : undefined }, 'page')
   const { users } = await listUsers(deps, text(audience) ?? deps.config.jwt.audience, request)
   return users.map((user) => (format === 'json' ? viewUser(user) : describeUserRow(user, deps.now())))
 }

@@ -103,23 +103,26 @@ export function callbackFailureRedirect(
   error: HttpError,
   { showProviderRefusalCode }: Pick<Behaviours, 'showProviderRefusalCode'>,
 ): string {
-  const parameters = failureParameters(error, showProviderRefusalCode)
+  const parameters = failureParameters(error, { showProviderRefusalCode })
   return withFormFragment(withQuery(redirectTo, parameters), { ...parameters, sb: '' })
 }
 
 /** Where a browser goes whose flow is unknown, and with it the redirect of the flow. */
 export function unknownFlowRedirect(siteUrl: string, error: HttpError): string {
-  return withQuery(siteUrl, failureParameters(error, true))
+  return withQuery(siteUrl, failureParameters(error, { showProviderRefusalCode: true }))
 }
 
-/** @param hasRefusalCode whether a refusal by the provider has a code */
-function failureParameters({ status, code, message, details }: HttpError, hasRefusalCode: boolean): RedirectParameters {
+/** `showProviderRefusalCode`: whether a refusal by the provider has a code. */
+function failureParameters(
+  { status, code, message, details }: HttpError,
+  { showProviderRefusalCode }: Pick<Behaviours, 'showProviderRefusalCode'>,
+): RedirectParameters {
   const name = DENIALS.has(code) ? 'access_denied' : (oauthErrorName(status) ?? 'server_error')
   // If the provider refused, `details.error` is its name for the reason.
   const isRefusal = typeof details.error === 'string'
   return {
     error: isRefusal ? String(details.error) : name,
-    ...(isRefusal && !hasRefusalCode ? {} : { error_code: code }),
+    ...(isRefusal && !showProviderRefusalCode ? {} : { error_code: code }),
     error_description: message,
   }
 }
@@ -162,11 +165,11 @@ export function withFormFragment(redirectTo: string, parameters: RedirectParamet
 /** Sets query parameters, form-encoded. Replaces parameters of the same name and leaves all others as they are. */
 export function withQuery(redirectTo: string, parameters: RedirectParameters): string {
   const url = normalise(redirectTo)
-  const kept = url.search
+  const others = url.search
     .slice(1)
     .split('&')
     .filter((pair) => pair !== '' && !Object.hasOwn(parameters, queryName(pair)))
-  url.search = [...kept, new URLSearchParams(parameters).toString()].join('&')
+  url.search = [...others, new URLSearchParams(parameters).toString()].join('&')
   return url.href
 }
 

@@ -21,16 +21,8 @@ const isSeparator = (character: string): boolean => character === '.' || charact
  */
 export function parseGlob(source: string): readonly GlobNode[] {
   const cursor: GlobPlace = { characters: [...source], position: 0, slashes: 0 }
-  return parseSequence(cursor, false)
-}
-
-function parseSequence(cursor: GlobPlace, inBraces: boolean): GlobNode[] {
   const nodes: GlobNode[] = []
-  for (let next = peek(cursor); next !== undefined; next = peek(cursor)) {
-    if (inBraces && (next === ',' || next === '}')) return nodes
-    nodes.push(parseNode(cursor))
-  }
-  if (inBraces) throw new SyntaxError('a brace is not closed')
+  while (peek(cursor) !== undefined) nodes.push(parseNode(cursor))
   return nodes
 }
 
@@ -59,12 +51,22 @@ function parseBraces(cursor: GlobPlace): GlobNode {
   const { slashes } = cursor
   do {
     cursor.slashes = slashes
-    options.push(parseSequence(cursor, true))
+    options.push(parseOption(cursor))
   } while (takeCharacter(cursor) === ',')
   // Some options may contain slashes that end the authority, others may not. Count none of them: the rest then stays bound by
   // the stricter rules of the authority.
   cursor.slashes = slashes
   return { kind: 'either', options }
+}
+
+/** Parses one option of `{a,b}`, up to the comma or the brace that ends it. */
+function parseOption(cursor: GlobPlace): GlobNode[] {
+  const nodes: GlobNode[] = []
+  for (let next = peek(cursor); next !== undefined; next = peek(cursor)) {
+    if (next === ',' || next === '}') return nodes
+    nodes.push(parseNode(cursor))
+  }
+  throw new SyntaxError('a brace is not closed')
 }
 
 function parseClass(cursor: GlobPlace): (character: string) => boolean {

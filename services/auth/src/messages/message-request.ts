@@ -64,7 +64,7 @@ export const messageRequestTask = defineSealedTask(
  * the user, which decides that, has not been read yet.
  */
 export function countMessages({ purpose }: Pick<MessageRequest, 'purpose'>, config: CountConfig): number {
-  return purpose === 'email_change' ? countEmailChange(config, config.mail.secureEmailChange) : 1
+  return purpose === 'email_change' ? countEmailChange(config, config.mail.secureEmailChange ? 'both' : 'new') : 1
 }
 
 interface CountConfig {
@@ -72,9 +72,9 @@ interface CountConfig {
   readonly mail: { readonly secureEmailChange: boolean }
 }
 
-/** How many mails a change of email counts as (reference: Message limits). */
-export function countEmailChange({ behaviours }: Pick<CountConfig, 'behaviours'>, needsBothAddresses: boolean): number {
-  return needsBothAddresses ? behaviours.mailsPerEmailChange : 1
+/** How many mails a change of email counts as, by the addresses that confirm it (reference: Message limits). */
+export function countEmailChange({ behaviours }: Pick<CountConfig, 'behaviours'>, confirmedBy: 'both' | 'new'): number {
+  return confirmedBy === 'both' ? behaviours.mailsPerEmailChange : 1
 }
 
 /** Whether the message of a request is a mail or an SMS. */

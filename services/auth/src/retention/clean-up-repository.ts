@@ -125,11 +125,19 @@ const IndexRow = z.object({ at: z.string(), place: z.string() })
 type IndexRow = z.output<typeof IndexRow>
 
 function listInIndex(cleanUp: IndexCleanUp, after: CleanUpPlace): RawBuilder<IndexRow> {
-  return sql`SELECT ${sql.ref(cleanUp.column)}::text AS at, ctid::text AS place FROM ${fromPlace(cleanUp, after, true)}`
+  return sql`SELECT ${sql.ref(cleanUp.column)}::text AS at, ctid::text AS place FROM ${fromPlace(cleanUp, after, BY_PLACE)}`
 }
 
-/** What follows FROM for the next expired rows. The order by places is asked for only where it matters: the index has none. */
-function fromPlace(cleanUp: IndexCleanUp, after: CleanUpPlace, isOrdered = after !== FRONT): RawBuilder<unknown> {
+/** The order of rows that have the same value. The index has none, so only the queries where it matters ask for it. */
+const BY_PLACE = sql`, ctid`
+const IN_ANY_ORDER = sql``
+
+/** What follows FROM for the next expired rows. */
+function fromPlace(
+  cleanUp: IndexCleanUp,
+  after: CleanUpPlace,
+  order = after === FRONT ? IN_ANY_ORDER : BY_PLACE,
+): RawBuilder<unknown> {
   const column = sql.ref(cleanUp.column)
   const { at, place } = after === FRONT ? { at: '', place: '' } : IndexRow.parse(JSON.parse(after))
   const isNext =
@@ -137,7 +145,7 @@ function fromPlace(cleanUp: IndexCleanUp, after: CleanUpPlace, isOrdered = after
       ? sql`true`
       : sql`${column} >= ${at}::timestamptz AND (${column}, ctid) > (${at}::timestamptz, ${place}::tid)`
   return sql`${sql.table(cleanUp.table)} WHERE ${isExpired(cleanUp)} AND ${isNext}
-    ORDER BY ${column}${isOrdered ? sql`, ctid` : sql``} LIMIT ${sql.lit(ROWS_MAX)}`
+    ORDER BY ${column}${order} LIMIT ${sql.lit(ROWS_MAX)}`
 }
 
 /** Another row may have taken the place meanwhile. If it has expired too, it goes. */

@@ -22,7 +22,11 @@ export interface AttemptHookDeps {
  * @throws passwordAttemptRejected with the hook's message, or invalidCredentials, when the hook rejects; and what
  * `Hooks.call` throws
  */
-export async function judgePasswordAttempt(deps: AttemptHookDeps, userId: string, isRight: boolean): Promise<void> {
+export async function judgePasswordAttempt(
+  deps: AttemptHookDeps,
+  userId: string,
+  { isRight }: { readonly isRight: boolean },
+): Promise<void> {
   const { hooks } = deps
   if (!hooks.isOn('PASSWORD_VERIFICATION_ATTEMPT')) return
   const answer = await hooks.call('PASSWORD_VERIFICATION_ATTEMPT', { user_id: userId, valid: isRight })

@@ -96,7 +96,7 @@ async function requireCurrentPassword(
   const isRight = matches && !(await isBlocked(deps, check))
   // A failed check is counted before the hook is called, since the hook may refuse or take long.
   if (!isRight) await recordFailedCheck(deps, check)
-  await judgePasswordAttempt(deps, user.id, isRight)
+  await judgePasswordAttempt(deps, user.id, { isRight })
   if (isRight) return true
   return refuseCurrentPassword()
 }

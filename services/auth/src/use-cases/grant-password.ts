@@ -63,7 +63,7 @@ export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswor
   const verified = await guessPassword(deps, input, { identifier, user })
   if (!verified && user) refuseBanFirst(deps, user)
   // The hook is skipped for an unknown user, so where it is on, the time of an answer may reveal that.
-  if (user) await judgePasswordAttempt(deps, user.id, verified !== undefined)
+  if (user) await judgePasswordAttempt(deps, user.id, { isRight: verified !== undefined })
   const view = verified && (await signInVerified(deps, input, verified))
   return view ?? refusePassword()
 }

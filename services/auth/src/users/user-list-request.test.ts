@@ -13,7 +13,7 @@ describe('the query of a list of users', () => {
     ['an empty filter', { filter: '' }, { ...usual, filter: '', form: 'page', page: 1 }],
     ['a filter', { filter: 'ada' }, { ...usual, filter: 'ada', form: 'page', page: 1 }],
   ])('with %s asks for a page', (_case, fields, request) => {
-    expect(parseUserList(fields, false)).toEqual(request)
+    expect(parseUserList(fields, 'page')).toEqual(request)
   })
 
   it.each([
@@ -22,7 +22,7 @@ describe('the query of a list of users', () => {
     ['a cursor beside a page', { cursor: formatCursor(after), page: '0' }, { ...usual, form: 'cursor', after }],
     ['a number of rows', { per_page: '1' }, { ...usual, form: 'cursor', perPage: 1, after: undefined }],
   ])('with %s asks for the rows after a cursor', (_case, fields, request) => {
-    expect(parseUserList(fields, true)).toEqual(request)
+    expect(parseUserList(fields, 'cursor')).toEqual(request)
   })
 
   it.each([
@@ -32,22 +32,22 @@ describe('the query of a list of users', () => {
     ['created_at asc', 'asc'],
     ['CREATED_AT ASC', 'asc'],
   ] as const)('with the sort %j lists in the direction %s', (sort, direction) => {
-    expect(parseUserList({ sort }, false).direction).toBe(direction)
+    expect(parseUserList({ sort }, 'page').direction).toBe(direction)
   })
 
   it.each(['', ' created_at', 'created_at ', 'created_at  asc', 'created_at up', 'email', 'asc', 'created_at asc, id'])(
     'is refused with the sort %j',
     (sort) => {
-      expect(() => parseUserList({ sort }, false)).toThrow(sortMalformed({ sort }))
+      expect(() => parseUserList({ sort }, 'page')).toThrow(sortMalformed({ sort }))
     },
   )
 
   it.each([
-    ['page 0', { page: '0' }, false, pageOutOfRange({ name: 'page', max: 1_000_000_000 })],
-    ['0 rows of a page', { per_page: '0' }, false, pageOutOfRange({ name: 'per_page', max: 1_000 })],
-    ['1001 rows after a cursor', { per_page: '1001' }, true, pageOutOfRange({ name: 'per_page', max: 1_000 })],
-    ['a cursor that is none', { cursor: 'abc' }, true, cursorMalformed()],
-  ])('is refused with %s', (_case, fields, hasCursor, error) => {
-    expect(() => parseUserList(fields, hasCursor)).toThrow(error)
+    ['page 0', { page: '0' }, 'page', pageOutOfRange({ name: 'page', max: 1_000_000_000 })],
+    ['0 rows of a page', { per_page: '0' }, 'page', pageOutOfRange({ name: 'per_page', max: 1_000 })],
+    ['1001 rows after a cursor', { per_page: '1001' }, 'cursor', pageOutOfRange({ name: 'per_page', max: 1_000 })],
+    ['a cursor that is none', { cursor: 'abc' }, 'cursor', cursorMalformed()],
+  ] as const)('is refused with %s', (_case, fields, form, error) => {
+    expect(() => parseUserList(fields, form)).toThrow(error)
   })
 })

@@ -24,15 +24,19 @@ export type UserListRequest = {
 
 /**
  * Parses the query of a list of users (reference: Lists of users).
- * @param hasCursor whether the query has the parameter; an empty one asks for the cursor form too
+ * @param form `cursor` where the query has the parameter `cursor`, even an empty one
  * @param rules of pages by number
  * @throws sortMalformed, pageOutOfRange, cursorMalformed
  */
-export function parseUserList(fields: UserListFields, hasCursor: boolean, rules?: PageRules): UserListRequest {
+export function parseUserList(
+  fields: UserListFields,
+  form: UserListRequest['form'],
+  rules?: PageRules,
+): UserListRequest {
   const list = { filter: fields.filter, direction: parseSort(fields.sort) }
-  if (!hasCursor) return { ...list, form: 'page', ...parsePage(fields, rules) }
+  if (form === 'page') return { ...list, form, ...parsePage(fields, rules) }
   const after = fields.cursor === undefined ? undefined : parseCursor(fields.cursor)
-  return { ...list, form: 'cursor', perPage: parsePerPage(fields), after }
+  return { ...list, form, perPage: parsePerPage(fields), after }
 }
 
 function parseSort(sort: string | undefined): 'asc' | 'desc' {

@@ -108,7 +108,7 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/admin/users', { schema: listSchema, serializerCompiler: plainJson }, async (request, reply) => {
     const { query } = request
     const audience = await readAudience(deps, request)
-    const list = parseUserList(query, hasParameter(request.url, 'cursor'), { rowsMax, zeroIsFirst })
+    const list = parseUserList(query, readForm(request.url), { rowsMax, zeroIsFirst })
     const listed = await listUsers(deps, audience, list)
     const { filter, sort } = query
     reply.headers(listHeaders({ path: pathOf(request.url), query: { filter, sort } }, list, listed))
@@ -155,9 +155,9 @@ function readManagedUser(request: FastifyRequest, { userId }: { readonly userId:
   return { userId: requireId('user_id', userId), audience: readWantedAudience(request) }
 }
 
-/** Whether a query has a parameter, also an empty one, which counts as absent elsewhere. */
-function hasParameter(url: string, name: string): boolean {
-  return new URL(url, 'http://localhost').searchParams.has(name)
+/** The form of the list that a query asks for. An empty cursor, which counts as absent elsewhere, asks for the first page by cursors. */
+function readForm(url: string): UserListRequest['form'] {
+  return new URL(url, 'http://localhost').searchParams.has('cursor') ? 'cursor' : 'page'
 }
 
 /** Sends a list piece by piece. Each piece is read when the client has taken the one before. */
