@@ -257,7 +257,7 @@ describe('loadAuthConfig', () => {
       redirects: { siteUrl: 'https://app.example.com', site: 'host', allowList: [] },
       pkce: 'optional',
       confirmerOwnsAccount: false,
-      tellsUnconfirmed: true,
+      revealsUnconfirmed: true,
       linkHosts: [],
     })
     expect(config.rateLimits).toEqual({

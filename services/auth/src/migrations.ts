@@ -92,8 +92,8 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
  */
 export function adoptOptions(config: DatabaseConfig): MigrateOptions {
   const { migrationUrl: url } = config.database
-  const given = new URLSearchParams(url.split('?').slice(1).join('?')).get('options') ?? ''
-  const options = encodeURIComponent(`${given} -c search_path=pg_catalog`.trim())
+  const own = new URLSearchParams(url.split('?').slice(1).join('?')).get('options') ?? ''
+  const options = encodeURIComponent(`${own} -c search_path=pg_catalog`.trim())
   // Of two members of a name, the last one counts.
   const migrationUrl = `${url}${url.includes('?') ? '&' : '?'}options=${options}`
   return migrateOptions({ ...config, database: { ...config.database, migrationUrl } })

@@ -152,6 +152,6 @@ const JsonObject = z.record(z.string(), z.unknown())
 
 /** A schema whose named parts are those of the document. */
 function toSchema(schema: z.ZodType): Json {
-  const { $schema: _$schema, $defs: _$defs, ...made } = z.toJSONSchema(schema, { io: 'output' })
-  return JsonObject.parse(JSON.parse(JSON.stringify(made).replaceAll('"#/$defs/', '"#/components/schemas/')))
+  const { $schema: _$schema, $defs: _$defs, ...jsonSchema } = z.toJSONSchema(schema, { io: 'output' })
+  return JsonObject.parse(JSON.parse(JSON.stringify(jsonSchema).replaceAll('"#/$defs/', '"#/components/schemas/')))
 }

@@ -115,8 +115,8 @@ async function insertSeedKeys({ db, jwt, ...sealing }: KeyRingOptions): Promise<
 
 /** Requires that no key was exchanged under its old kid, since verifiers that know the old key would refuse new tokens. */
 function expectSameKey(jwk: PrivateJwk, { find }: KeySet): void {
-  const given = importSigningKey(jwk)
-  const known = find(jwk.kid, given.alg)
-  if (known?.kid !== jwk.kid || known.verify('', Buffer.from(given.sign(''), 'base64url'))) return
+  const key = importSigningKey(jwk)
+  const known = find(jwk.kid, key.alg)
+  if (known?.kid !== jwk.kid || known.verify('', Buffer.from(key.sign(''), 'base64url'))) return
   throw new Error(`AUTH_JWT_KEYS has another key under the kid "${jwk.kid}" than the database: give it a new kid`)
 }

@@ -47,7 +47,7 @@ describe('AUTH_PROFILE=strict', () => {
       redirects: { siteUrl: 'https://app.example.com/start', site: 'address', allowList: [] },
       pkce: 'required',
       confirmerOwnsAccount: true,
-      tellsUnconfirmed: false,
+      revealsUnconfirmed: false,
       linkHosts: [],
     })
     expect(config.security).toEqual({

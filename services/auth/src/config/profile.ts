@@ -145,7 +145,7 @@ export const profileRules: readonly Rule<JudgedValues>[] = [
 
 function fixedFlag(value: 'true' | 'false') {
   return flag()
-    .refine((given) => String(given) === value, { error: `must be ${value} in the strict profile` })
+    .refine((setting) => String(setting) === value, { error: `must be ${value} in the strict profile` })
     .meta({ allowed: `only ${value}` })
     .prefault(value)
 }

@@ -31,7 +31,7 @@ export interface SignupConfig {
   /** Whether the first confirmation of an account removes its password and sessions, which may be a stranger's. */
   readonly confirmerOwnsAccount: boolean
   /** Whether a right password is answered that the account is not confirmed. That tells a stranger who signed up whether the owner has confirmed. */
-  readonly tellsUnconfirmed: boolean
+  readonly revealsUnconfirmed: boolean
   /** The hosts that links may have in place of the host of `externalUrl`, in lower case. */
   readonly linkHosts: string[]
 }
@@ -50,7 +50,7 @@ export function toSignupConfig(
     redirects: { siteUrl: values.SITE_URL, site: compareSiteRedirectsBy, allowList: values.URI_ALLOW_LIST },
     pkce: isStrict ? ('required' as const) : ('optional' as const),
     confirmerOwnsAccount: isStrict,
-    tellsUnconfirmed: !isStrict,
+    revealsUnconfirmed: !isStrict,
     linkHosts: values.MAILER_EXTERNAL_HOSTS.map((host) => host.toLowerCase()),
   }
 }

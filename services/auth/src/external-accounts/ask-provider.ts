@@ -56,7 +56,7 @@ export interface ProviderSignIn {
 }
 
 /** What a flow has stored for the answer of its provider. */
-export type AskedFlow = Pick<AuthorizationFlow, 'id' | 'codeVerifier' | 'requestToken'>
+export type ReturnedFlow = Pick<AuthorizationFlow, 'id' | 'codeVerifier' | 'requestToken'>
 
 /**
  * Asks a provider who has signed in. Holds no connection to the database meanwhile.
@@ -65,7 +65,7 @@ export type AskedFlow = Pick<AuthorizationFlow, 'id' | 'codeVerifier' | 'request
 export async function askProvider(
   deps: AskProviderDeps,
   configured: AnyConfiguredProvider,
-  flow: AskedFlow,
+  flow: ReturnedFlow,
   answer: ProviderAnswer,
 ): Promise<ProviderSignIn> {
   refuseDenied(answer)
@@ -93,7 +93,7 @@ function refuseDenied({ error, error_description: description, denied }: Provide
   throw providerRefused({ cause, details: { error: OAUTH_ERROR.test(name) ? name : 'server_error' } })
 }
 
-interface AskedProvider {
+interface ProviderProfile {
   readonly profile: ExternalProfile
   readonly tokens: ProviderSignIn['tokens']
 }
@@ -101,9 +101,9 @@ interface AskedProvider {
 async function askOAuth2(
   deps: AskProviderDeps,
   configured: ConfiguredProvider<OAuth2Provider>,
-  flow: AskedFlow,
+  flow: ReturnedFlow,
   { code, user: userField }: ProviderAnswer,
-): Promise<AskedProvider> {
+): Promise<ProviderProfile> {
   if (!code) throw authorizationCodeMissing()
   const codeVerifier = flow.codeVerifier ? openSecret(deps.encryptionKeys, flow.id, flow.codeVerifier) : undefined
   const grant = await exchangeCode(deps.outbound, configured, { code, codeVerifier, userField }).catch(failExchange)
@@ -114,12 +114,12 @@ async function askOAuth2(
 async function askOAuth1(
   deps: AskProviderDeps,
   configured: ConfiguredProvider<OAuth1Provider>,
-  { id, requestToken }: AskedFlow,
+  { id, requestToken }: ReturnedFlow,
   { oauth_token: token, oauth_verifier: verifier }: ProviderAnswer,
-): Promise<AskedProvider> {
-  const asked = requestToken && OAuth1Token.parse(JSON.parse(openSecret(deps.encryptionKeys, id, requestToken)))
-  if (!asked || !verifier || !token || !equalSecrets(token, asked.token)) throw requestTokenWrong()
-  const granted = await exchangeVerifier(deps, configured, { token: asked, verifier }).catch(failExchange)
+): Promise<ProviderProfile> {
+  const issued = requestToken && OAuth1Token.parse(JSON.parse(openSecret(deps.encryptionKeys, id, requestToken)))
+  if (!issued || !verifier || !token || !equalSecrets(token, issued.token)) throw requestTokenWrong()
+  const granted = await exchangeVerifier(deps, configured, { token: issued, verifier }).catch(failExchange)
   const profile = await readOAuth1Profile(deps, configured, granted).catch(failProfile)
   return { profile, tokens: { access: granted.token, refresh: undefined } }
 }

@@ -9,21 +9,26 @@ const later = '2026-01-02T03:04:05.000000+00:00'
 const own = { user: { email: 'ann@example.com' }, isFirstAddress: false, credentialSince: null }
 const added = { ...own, credentialSince: later }
 const withoutEmail = { ...own, user: { email: null } }
-const given = 'ann@example.com'
+const accountEmail = 'ann@example.com'
 const other = 'ann@example.org'
 
 describe('judgeConfirmation', () => {
   it.each([
-    ['an unclaimed account with the same email', own, given, open],
+    ['an unclaimed account with the same email', own, accountEmail, open],
     ['an unclaimed account with another email', own, other, open],
     ['an unclaimed account whose provider gives no email', own, null, open],
-    ['an unclaimed account to which the identity was added later', added, given, open],
+    ['an unclaimed account to which the identity was added later', added, accountEmail, open],
     ['an unclaimed account with a second factor', added, other, { ...open, hasVerifiedFactor: true }],
-    ['an unclaimed account without an email whose identity has given one before', withoutEmail, given, open],
+    [
+      'an unclaimed account without an email whose identity has accountEmail one before',
+      withoutEmail,
+      accountEmail,
+      open,
+    ],
     [
       'an unclaimed account with an email whose identity gives one for the first time',
       { ...own, isFirstAddress: true },
-      given,
+      accountEmail,
       open,
     ],
   ])('takes over %s', (_account, owner, email, protection) => {
@@ -36,22 +41,22 @@ describe('judgeConfirmation', () => {
     [
       'a first email, for an identity that was added later',
       { ...added, user: { email: null }, isFirstAddress: true },
-      given,
+      accountEmail,
     ],
   ])('keeps the email of a claimed account with a second factor against %s', (_email, owner, email) => {
     expect(judgeConfirmation(owner, email, guarded)).toBe('keep-email')
   })
 
   it.each([
-    ['a claimed account with the same email', own, given, claimed],
+    ['a claimed account with the same email', own, accountEmail, claimed],
     ['a claimed account with another email', own, other, claimed],
     ['a claimed account to which the identity was added later', added, other, claimed],
-    ['an account with a second factor that has the email already', added, given, guarded],
+    ['an account with a second factor that has the email already', added, accountEmail, guarded],
     ['an account with a second factor that began with the identity', own, other, guarded],
     [
       'an unclaimed account without an email whose provider gives a first one',
       { ...withoutEmail, isFirstAddress: true },
-      given,
+      accountEmail,
       open,
     ],
   ])('confirms %s, which keeps everything', (_account, owner, email, protection) => {

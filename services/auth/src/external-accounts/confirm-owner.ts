@@ -20,8 +20,8 @@ export async function confirmOwner(
   account: ExternalAccount,
 ): Promise<User> {
   const { decision, user, identityId } = owner
-  const given = account.email?.email ?? null
-  const confirmation = judgeConfirmation(owner, given, await readProtection(trx, owner))
+  const accountEmail = account.email?.email ?? null
+  const confirmation = judgeConfirmation(owner, accountEmail, await readProtection(trx, owner))
   if (confirmation === 'keep-email') return user
   const at = deps.now()
   const takesOver = confirmation === 'take-over'
@@ -30,7 +30,7 @@ export async function confirmOwner(
     await deleteOtherIdentities(trx, user.id, identityId)
     await updateUser(trx, user.id, { ...CLEARED_COLUMNS, is_anonymous: false })
   }
-  const email = user.email === given ? given : await freeEmail(trx, account)
+  const email = user.email === accountEmail ? accountEmail : await freeEmail(trx, account)
   if (decision !== 'create' && email !== null && email !== user.email) {
     await upsertAddressChange(trx, user, { kind: 'email', at })
   }
@@ -63,7 +63,7 @@ export interface Protection {
  * - `keep-email`: the identity was added later, perhaps by a session without the second factor of the account. So the identity
  *   signs in, and the email of the account stays.
  * - `confirm`: the account keeps everything, and gets the email.
- * @param given the email that the account at the provider has; null: none
+ * @param accountEmail the email that the account at the provider has; null: none
  */
 export function judgeConfirmation(
   {
@@ -73,13 +73,13 @@ export function judgeConfirmation(
   }: Pick<ExternalOwner, 'isFirstAddress' | 'credentialSince'> & {
     readonly user: Pick<User, 'email'>
   },
-  given: string | null,
+  accountEmail: string | null,
   protection: Protection,
 ): 'keep-email' | 'take-over' | 'confirm' {
   const mayBelongToStranger = protection.isUnclaimed && !(user.email === null && isFirstAddress)
   if (mayBelongToStranger) return 'take-over'
   const wasAddedLater = credentialSince !== null
-  return wasAddedLater && user.email !== given && protection.hasVerifiedFactor ? 'keep-email' : 'confirm'
+  return wasAddedLater && user.email !== accountEmail && protection.hasVerifiedFactor ? 'keep-email' : 'confirm'
 }
 
 /** Reads the protection of an account. This sign-in has just made a new one, so no stranger has been in it. */

@@ -76,7 +76,7 @@ const Claims = z.record(z.string(), z.unknown())
 
 function toProfile(settings: CustomProviderSettings, claims: Claims): ExternalProfile {
   const read = (name: keyof AttributeMapping) => attribute(settings.attribute_mapping, claims, name)
-  const kept = settings.custom_claims_allowlist.filter((name) => Object.hasOwn(claims, name))
+  const names = settings.custom_claims_allowlist.filter((name) => Object.hasOwn(claims, name))
   return {
     subject: read('sub') ?? '',
     emails: [{ email: read('email'), isVerified: read('email_verified') === 'true' }],
@@ -87,7 +87,7 @@ function toProfile(settings: CustomProviderSettings, claims: Claims): ExternalPr
     userName: read('user_name'),
     preferredUsername: read('preferred_username'),
     nickname: read('nickname'),
-    customClaims: Object.fromEntries(kept.map((name) => [name, claims[name]])),
+    customClaims: Object.fromEntries(names.map((name) => [name, claims[name]])),
   }
 }
 

@@ -30,8 +30,10 @@ interface AuthorizeRequest {
  */
 export function readAuthorizeQuery(query: z.output<typeof AuthorizeQuery>, rule: PkceRule): AuthorizeRequest {
   const { provider = '', scopes = '' } = query
-  const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))
+  const parameters = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as const],
+  )
   const pkce = parsePkce(query, rule)
   requirePkce(pkce, rule)
-  return { provider, scopes, pkce, query: Object.fromEntries(given) }
+  return { provider, scopes, pkce, query: Object.fromEntries(parameters) }
 }

@@ -74,7 +74,8 @@ function toData(
   const { subject, name, picture, customClaims = {} } = profile
   const custom = withoutEmpty(customClaims)
   // The provider could have sent custom claims, and sent none. supabase/auth then stores an empty object.
-  const tellsNone = showEmptyCustomClaims && profile.customClaims && Object.keys(profile.customClaims).length === 0
+  const showsEmptyObject =
+    showEmptyCustomClaims && profile.customClaims && Object.keys(profile.customClaims).length === 0
   const data = withoutEmpty({
     iss: profile.issuer,
     sub: subject,
@@ -88,7 +89,7 @@ function toData(
     preferred_username: profile.preferredUsername,
     nickname: profile.nickname,
     provider_id: subject,
-    custom_claims: Object.keys(custom).length === 0 && !tellsNone ? undefined : custom,
+    custom_claims: Object.keys(custom).length === 0 && !showsEmptyObject ? undefined : custom,
   })
   return JSON.parse(
     JSON.stringify(data, (_key, value) => (typeof value === 'string' ? removeUnstorable(value) : value)),

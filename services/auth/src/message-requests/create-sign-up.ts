@@ -149,23 +149,24 @@ async function hashPassword(
 async function answerSignUp(
   deps: CreateSignUpDeps,
   input: NewSignUp,
-  { row, isConfirmed }: DrawnUser,
+  { row }: DrawnUser,
   { outcome, refreshToken }: StoredSignUp,
 ): Promise<CreatedSignUp> {
   const { verdict, actorId } = outcome
+  const { identifier } = input
   if (verdict === 'signed-in') return { verdict, session: { ...outcome.session, refreshToken } }
-  if (verdict === 'taken' && isTakenTold(deps, isConfirmed)) refuseTaken(deps)
-  const fresh = createUnconfirmedUser({ ...row, identifier: input.identifier })
+  if (verdict === 'taken' && revealsTakenIdentifier(deps, identifier)) refuseTaken(deps)
+  const fresh = createUnconfirmedUser({ ...row, identifier })
   if (verdict !== 'sent') return { verdict: 'confirm', ...(await answerDuplicate(deps, input, outcome, fresh)) }
   // The user stays, so a refusal by the hook is told as a failure.
   await announceUser(deps, actorId).catch(failHook)
   return { verdict: 'confirm', ...fresh }
 }
 
-/** Whether the status alone tells that an identifier is taken. */
-function isTakenTold({ config }: Pick<CreateSignUpDeps, 'config'>, isConfirmed: boolean): boolean {
-  const anyConfirmed = config.mail.autoconfirm || config.sms.autoconfirm
-  return isConfirmed || (config.behaviours.revealTakenAddress && anyConfirmed)
+/** Whether the status alone reveals that an identifier is taken (reference: Duplicate sign-ups). */
+function revealsTakenIdentifier(deps: Pick<CreateSignUpDeps, 'config'>, identifier: UserIdentifier): boolean {
+  const { mail, sms, behaviours } = deps.config
+  return isAutoconfirmed(deps, identifier) || (behaviours.revealTakenAddress && (mail.autoconfirm || sms.autoconfirm))
 }
 
 function refuseTaken({ config }: Pick<CreateSignUpDeps, 'config'>): never {

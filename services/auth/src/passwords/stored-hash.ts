@@ -102,8 +102,8 @@ export function requireAcceptedHash(hash: string): string {
 }
 
 /** Whether a hash has another algorithm or another cost than the hashes that this service makes. */
-export function isOutdated(stored: StoredHash, made: PasswordAlgorithm = 'argon2id'): boolean {
-  if (stored.alg !== made) return true
+export function isOutdated(stored: StoredHash, algorithm: PasswordAlgorithm = 'argon2id'): boolean {
+  if (stored.alg !== algorithm) return true
   if (stored.alg === 'bcrypt') return Number(BCRYPT.exec(stored.hash)?.[1]) !== BCRYPT_COST
   const { m, t, p } = stored.cost
   return m !== ARGON2_COST.m || t !== ARGON2_COST.t || p !== ARGON2_COST.p
@@ -113,8 +113,8 @@ export function isOutdated(stored: StoredHash, made: PasswordAlgorithm = 'argon2
  * The hash of a password that nobody knows, not even this process: random bytes stand in place of salt and digest. Making it
  * takes no work. Its user has a password, but cannot sign in with it until they set their own.
  */
-export function hashOfUnknownPassword(randomBytes: RandomBytes, made: PasswordAlgorithm): string {
-  if (made === 'bcrypt') return `$2a$${BCRYPT_COST}$${randomBcrypt(randomBytes)}`
+export function hashOfUnknownPassword(randomBytes: RandomBytes, algorithm: PasswordAlgorithm): string {
+  if (algorithm === 'bcrypt') return `$2a$${BCRYPT_COST}$${randomBcrypt(randomBytes)}`
   const { m, t, p } = ARGON2_COST
   const random = (bytes: number) => randomBytes(bytes).toString('base64').replace(/=+$/, '')
   return `$argon2id$v=19$m=${m},t=${t},p=${p}$${random(16)}$${random(32)}`

@@ -87,8 +87,8 @@ function reportRefusal(request: FastifyRequest, reply: FastifyReply, { source, r
 
 /** API_EXTERNAL_URL, with the host of the request where MAILER_EXTERNAL_HOSTS lists it. */
 function linkBase({ server, signup }: Pick<AuthConfig, 'server' | 'signup'>, request: FastifyRequest): string {
-  const asked = [readHeader(request, 'x-forwarded-host'), readHeader(request, 'host')]
-  const host = asked.find((candidate) => candidate !== undefined && signup.linkHosts.includes(candidate.toLowerCase()))
+  const hosts = [readHeader(request, 'x-forwarded-host'), readHeader(request, 'host')]
+  const host = hosts.find((candidate) => candidate !== undefined && signup.linkHosts.includes(candidate.toLowerCase()))
   if (host === undefined) return server.externalUrl
   const url = new URL(server.externalUrl)
   // Setting a host without a port would keep the port of API_EXTERNAL_URL.

@@ -33,8 +33,8 @@ export const authorizeRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request, reply) => {
       const { redirectTo } = await readContext(deps, request, reply)
       const inviteToken = request.query.invite_token
-      const asked = readAuthorizeQuery(request.query, deps.config.signup.pkce)
-      const url = await startAuthorization(deps, { ...asked, redirectTo, inviteToken, linking: null })
+      const parameters = readAuthorizeQuery(request.query, deps.config.signup.pkce)
+      const url = await startAuthorization(deps, { ...parameters, redirectTo, inviteToken, linking: null })
       return reply.header('referrer-policy', 'no-referrer').redirect(url, 302)
     },
   )

@@ -84,15 +84,15 @@ const WITHOUT_PASSWORD: ReadonlySet<string> = new Set(['otp', 'magiclink', 'reco
 async function requireCurrentPassword(
   deps: NewPasswordDeps,
   { user, session }: ActiveCaller,
-  given: { readonly currentPassword: string | undefined; readonly ip: string },
+  { currentPassword, ip }: Pick<NewPassword, 'currentPassword' | 'ip'>,
 ): Promise<boolean> {
   if (!deps.config.security.currentPasswordForPassword || user.passwordHash === null) return false
   const proofs = session ? await listProofs(deps.db, session.id) : []
   const isExempt = (proof: Proof) => WITHOUT_PASSWORD.has(proof.method) && isByOldCredential(proof, PASSWORD_PROOF_MS)
   if (proofs.some(isExempt)) return false
-  if (given.currentPassword === undefined) throw currentPasswordRequired()
-  const check = { identifier: user.email ?? user.phone ?? user.id, ip: given.ip }
-  const { matches } = await deps.passwords.verify(user.passwordHash, given.currentPassword, user.id)
+  if (currentPassword === undefined) throw currentPasswordRequired()
+  const check = { identifier: user.email ?? user.phone ?? user.id, ip }
+  const { matches } = await deps.passwords.verify(user.passwordHash, currentPassword, user.id)
   const isRight = matches && !(await isBlocked(deps, check))
   // A failed check is counted before the hook is called, since the hook may refuse or take long.
   if (!isRight) await recordFailedCheck(deps, check)

@@ -52,8 +52,8 @@ async function lockOrStageOnce(
   if (!stage) return undefined
   if (deps.config.behaviours.createUserOnCodeRequest) {
     if (owner) await deleteStagedUser(trx, owner.id)
-    const made = await insertUnconfirmed(trx, deps, { identifier, audience, data: stage.data })
-    return made ?? 'taken'
+    const user = await insertUnconfirmed(trx, deps, { identifier, audience, data: stage.data })
+    return user ?? 'taken'
   }
   if (owner) return updateStagedUser(trx, deps, owner, { identifier, audience, data: stage.data })
   const staged = await insertOwnUser(trx, deps, {

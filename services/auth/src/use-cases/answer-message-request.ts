@@ -27,7 +27,7 @@ export async function answerMessageRequest(
 
 async function returnAllowance({ config, rateLimits }: MessageRequestDeps, request: MessageRequest): Promise<void> {
   const messages = countMessages(request, config)
-  for (let given = 0; given < messages; given += 1) await rateLimits[messageMedium(request)].giveBack()
+  for (let returned = 0; returned < messages; returned += 1) await rateLimits[messageMedium(request)].giveBack()
 }
 
 /** Whether the request is older than a code lives. Nobody waits for its message any more. */

@@ -135,8 +135,8 @@ async function storeChallenge(
     factor.phone === null
       ? undefined
       : prepareFactorSms(deps, { userId: user.id, challengeId: id, phone: factor.phone, channel, expiresAt })
-  const asked = { codeHash: message?.codeHash ?? null, webauthn: credential?.challenge ?? null }
-  await insertChallenge(trx, { id, factorId: factor.id, ip, createdAt, delayMicroseconds, ...asked })
+  const expected = { codeHash: message?.codeHash ?? null, webauthn: credential?.challenge ?? null }
+  await insertChallenge(trx, { id, factorId: factor.id, ip, createdAt, delayMicroseconds, ...expected })
   if (message?.sms) await queueSms(trx, deps, message.sms)
   const traits = { factor_id: factor.id, factor_status: factor.status }
   await recordAudit(trx, deps, { action: 'challenge_created', actor: user, sessionId: session.id, ip, traits })

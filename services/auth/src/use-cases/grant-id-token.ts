@@ -216,12 +216,12 @@ function isIssuer(configured: AnyConfiguredProvider, issuer: string): boolean {
  */
 function refuseProvider(
   { config }: Pick<AuthDeps, 'config'>,
-  asked: string,
+  name: string,
   known: (typeof PROVIDERS)[number] | undefined,
 ): never {
   const isUnsupported = known === undefined || !takesIdTokens(known)
-  if (isUnsupported && config.behaviours.reportUnknownIssuerAsUnsupported) return refuseUnsupported(asked)
-  throw providerDisabled({ issuer: known ? issuerOf(known) : asked })
+  if (isUnsupported && config.behaviours.reportUnknownIssuerAsUnsupported) return refuseUnsupported(name)
+  throw providerDisabled({ issuer: known ? issuerOf(known) : name })
 }
 
 /** Refuses a provider whose id_tokens nobody can sign in by. @throws idTokensUnsupported */

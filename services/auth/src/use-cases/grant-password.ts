@@ -97,7 +97,7 @@ async function guessPassword(
   // Look at the failed checks after the verification, so that concurrent guesses see each other's.
   const blocked = await isBlocked(deps, check)
   // Where an unconfirmed user is not told so, a right password of theirs counts as wrong: it would reveal the account.
-  const mayRevealUnconfirmed = deps.config.signup.tellsUnconfirmed || user?.isConfirmed === true
+  const mayRevealUnconfirmed = deps.config.signup.revealsUnconfirmed || user?.isConfirmed === true
   if (user && verifiedHash !== null && matches && !blocked && mayRevealUnconfirmed)
     return { user, verifiedHash, isOutdated, provider: identifier.kind }
   await recordFailedCheck(deps, check)

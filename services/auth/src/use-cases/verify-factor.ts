@@ -65,7 +65,7 @@ export interface VerifyFactorInput extends SessionOrigin {
 }
 
 /** A challenge and its factor. */
-interface Asked {
+interface ChallengedFactor {
   readonly factor: FactorWithSecrets & { readonly factorType: EnrolledType }
   readonly challenge: Challenge
 }
@@ -80,13 +80,13 @@ interface Asked {
 export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorInput): Promise<SessionView> {
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))
   await requireLiveSession(deps, { sessionId: own.id, userId: user.id })
-  const asked = await findAsked(deps, user.id, input)
-  const { challenge, factor } = asked
+  const challenged = await findChallengedFactor(deps, user.id, input)
+  const { challenge, factor } = challenged
   const guessesMax = deps.config.security.codeAttemptsMax
   const guessesLeft = requireChallenge(await countChallengeGuess(deps.db, challenge.id, guessesMax))
   const failedChecks = createFailedFactorChecks(deps, { identifier: user.id, ip: input.ip }, factor.factorType)
-  const proof = await guessFactor(deps, input, { asked, userId: user.id, failedChecks })
-  const raised = proof && (await raiseByProof(deps, input, { ...asked, proof, sessionId: own.id }))
+  const proof = await guessFactor(deps, input, { challenged, userId: user.id, failedChecks })
+  const raised = proof && (await raiseByProof(deps, input, { ...challenged, proof, sessionId: own.id }))
   if (raised) return raised
   // A proof that another request has used before is a wrong answer too.
   if (proof) await failedChecks.record()
@@ -95,7 +95,7 @@ export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorIn
 }
 
 interface FactorGuess {
-  readonly asked: Asked
+  readonly challenged: ChallengedFactor
   readonly userId: string
   readonly failedChecks: FailedFactorChecks
 }
@@ -107,21 +107,21 @@ interface FactorGuess {
 async function guessFactor(
   deps: VerifyFactorDeps,
   { answer, network }: VerifyFactorInput,
-  { asked, userId, failedChecks }: FactorGuess,
+  { challenged, userId, failedChecks }: FactorGuess,
 ): Promise<FactorProof | undefined> {
-  const mayGuess = await countFactorGuess(deps.db, { ...asked.factor, userId }, { now: deps.now(), network })
-  const proof = await proveFactor(deps, asked, answer)
+  const mayGuess = await countFactorGuess(deps.db, { ...challenged.factor, userId }, { now: deps.now(), network })
+  const proof = await proveFactor(deps, challenged, answer)
   // Look at the failed checks after the comparison, so that concurrent guesses see each other's.
   const isBlocked = (await failedChecks.isBlocked()) || !mayGuess
   const counted = isBlocked ? undefined : proof
   // Record a failed check before the hook is called, so that it counts whatever the hook answers, and however long that takes.
   if (!counted) await failedChecks.record()
-  await judgeFactorAttempt(deps, userId, { factor: asked.factor, isRight: counted !== undefined })
+  await judgeFactorAttempt(deps, userId, { factor: challenged.factor, isRight: counted !== undefined })
   return counted
 }
 
 /** A challenge that was answered rightly. */
-interface Proven extends Asked {
+interface Proven extends ChallengedFactor {
   readonly proof: FactorProof
 }
 
@@ -143,11 +143,11 @@ function refuseAnswer(factorType: EnrolledType): never {
   throw factorType === 'phone' ? phoneFactorCodeWrong() : webauthnFactorWrong()
 }
 
-async function findAsked(
+async function findChallengedFactor(
   { config, db, now }: Pick<AuthDeps, 'config' | 'db' | 'now'>,
   userId: string,
   { factorId, challengeId, ip }: VerifyFactorInput,
-): Promise<Asked> {
+): Promise<ChallengedFactor> {
   const factor = requireEnrolled(await findFactor(db, userId, factorId))
   requireVerifyEnabled(config, factor.factorType)
   const challenge = requireChallenge(await findChallenge(db, { id: challengeId, factorId, ip }))
@@ -208,14 +208,18 @@ interface FactorProof {
 type ProofDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'logger' | 'now' | 'serverKeys'>
 
 /** Compares an answer with its challenge, and consumes nothing. @returns undefined for a wrong answer */
-async function proveFactor(deps: ProofDeps, asked: Asked, answer: FactorAnswer): Promise<FactorProof | undefined> {
-  if (asked.factor.factorType === 'webauthn') return proveCredential(deps, asked, answer)
-  return answer.kind === 'code' ? proveCode(deps, asked, answer.code) : undefined
+async function proveFactor(
+  deps: ProofDeps,
+  challenged: ChallengedFactor,
+  answer: FactorAnswer,
+): Promise<FactorProof | undefined> {
+  if (challenged.factor.factorType === 'webauthn') return proveCredential(deps, challenged, answer)
+  return answer.kind === 'code' ? proveCode(deps, challenged, answer.code) : undefined
 }
 
 function proveCode(
   deps: Pick<AuthDeps, 'now' | 'encryptionKeys' | 'serverKeys'>,
-  { factor, challenge }: Asked,
+  { factor, challenge }: ChallengedFactor,
   code: string,
 ): FactorProof | undefined {
   if (factor.phone !== null) {
@@ -231,7 +235,7 @@ function proveCode(
 /** The first answer of a WebAuthn factor creates its credential; each later answer uses it. */
 async function proveCredential(
   deps: Pick<AuthDeps, 'config' | 'logger'>,
-  { factor, challenge }: Asked,
+  { factor, challenge }: ChallengedFactor,
   answer: FactorAnswer,
 ): Promise<FactorProof | undefined> {
   if (challenge.webauthn === null || !isUsable(factor)) return undefined

@@ -79,8 +79,8 @@ export interface ReadUserLine {
  * @throws what `parseJson` throws, or Error with the reason
  */
 export function readUserLine(text: string): ReadUserLine {
-  const given = Object.entries(parseJson(text) ?? {}).filter(([, value]) => value !== '')
-  const members = Object.fromEntries(given.map(([key, value]) => [OTHER_NAMES[key] ?? key, value]))
+  const entries = Object.entries(parseJson(text) ?? {}).filter(([, value]) => value !== '')
+  const members = Object.fromEntries(entries.map(([key, value]) => [OTHER_NAMES[key] ?? key, value]))
   const { data, error } = UserLine.safeParse(members)
   const [issue] = error?.issues ?? []
   const field = issue?.path.join('.') ?? ''

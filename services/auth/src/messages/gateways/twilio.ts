@@ -44,8 +44,8 @@ const ApiBody = z.record(z.string(), z.unknown())
 
 function requestOver({ apiUrl, accountSid, authToken }: TwilioConfig, post: PostForm) {
   const headers = { authorization: `Basic ${Buffer.from(`${accountSid}:${authToken}`).toString('base64')}` }
-  return async (asked: unknown) => {
-    const { uri, data } = ApiRequest.parse(asked)
+  return async (request: unknown) => {
+    const { uri, data } = ApiRequest.parse(request)
     const { status, body } = await post({ url: new URL(new URL(uri).pathname, apiUrl).href, headers, form: data })
     const read = ApiBody.safeParse(body)
     if (!read.success) throw new UnreadableAnswer(status)

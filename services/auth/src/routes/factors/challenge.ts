@@ -46,8 +46,8 @@ export const challengeRoutes: FastifyPluginAsyncZod = async (app) => {
       const factorId = requireId('factor_id', params.factorId)
       const channel = requireChannel(deps.config.sms.provider, body?.channel)
       const { ip, limitKey } = clientAddress
-      const asked = await challengeFactor(deps, { caller, factorId, channel, ip, limitKey })
-      const { id, type, expiresAt, webauthn } = asked
+      const challenge = await challengeFactor(deps, { caller, factorId, channel, ip, limitKey })
+      const { id, type, expiresAt, webauthn } = challenge
       const view = { id, type, expires_at: Math.floor(expiresAt.getTime() / 1_000) }
       if (!webauthn) return view
       return { ...view, webauthn: { type: webauthn.type, credential_options: { publicKey: webauthn.options } } }

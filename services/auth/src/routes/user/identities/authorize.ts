@@ -36,8 +36,8 @@ export const linkingRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request, reply) => {
       const { redirectTo } = await readContext(deps, request, reply)
       const { caller, query } = request
-      const asked = readAuthorizeQuery(query, deps.config.signup.pkce)
-      const url = await startLinking(deps, { caller, request: { ...asked, redirectTo } })
+      const parameters = readAuthorizeQuery(query, deps.config.signup.pkce)
+      const url = await startLinking(deps, { caller, request: { ...parameters, redirectTo } })
       if (query.skip_http_redirect === 'true') return { url }
       return reply.header('referrer-policy', 'no-referrer').redirect(url, 302)
     },
