@@ -78,6 +78,11 @@ export async function findRecord(
   return rows[0]
 }
 
+/** Whether this service has taken over. Another run may have switched between two transactions of this one. */
+export async function hasSwitched(db: Kysely<unknown>, places: AdoptionPlaces): Promise<boolean> {
+  return (await findRecord(db, places))?.switchedAt !== null
+}
+
 /** Notes later changes of supabase/auth that were made. */
 export async function noteChanges(
   trx: Kysely<unknown>,

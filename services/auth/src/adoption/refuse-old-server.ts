@@ -11,7 +11,8 @@ const TRIGGER = sql.id('trestle_refuse_old_server')
  *
  * The old server logs in as the owner of the tables, as this service does, and changes the same columns. It is known by its
  * statements: they name tables without the schema, which no statement of this service does. Other roles may write as they like.
- * The SQLSTATE makes recent versions of the old server answer 503, at which client libraries keep their session and try again.
+ * The SQLSTATE makes recent versions of the old server answer a sign-up with 503. A refresh fails with 500 before it writes: every
+ * error of its first SELECT is a 500 there. Therefore the old server is stopped before the switch (runbook: Moving in).
  */
 export async function refuseOldServer(
   trx: Kysely<unknown>,

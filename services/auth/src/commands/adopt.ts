@@ -8,6 +8,7 @@ import type { ProcessDeps } from '../deps.ts'
 import { type Adoption, adoptDatabase } from '../use-cases/adopt-database.ts'
 import { type AdoptionCheck, checkAdoption } from '../use-cases/check-adoption.ts'
 import { forgetAdoption } from '../use-cases/forget-adoption.ts'
+import { prepareAdoption } from '../use-cases/prepare-adoption.ts'
 import { type UndoCosts, undoAdoption } from '../use-cases/undo-adoption.ts'
 import { createQuietDeps } from './operator-deps.ts'
 
@@ -16,6 +17,7 @@ type Ask = (question: string) => Promise<string | undefined>
 
 interface AdoptFlags {
   readonly check?: true
+  readonly prepare?: true
   readonly undo?: true
   readonly forget?: true
   readonly force?: true
@@ -38,6 +40,12 @@ export function adoptCommand(
       'turn a database of supabase/auth into one of this service, in place; the old service serves meanwhile',
     )
     .option('--check', 'say what would carry over and what would not, and change nothing')
+    .addOption(
+      new Option(
+        '--prepare',
+        'do what may take long while the old service serves, and stop before the switch',
+      ).conflicts(['check', 'undo', 'forget']),
+    )
     .addOption(new Option('--undo', 'give the old service its database back').conflicts(['check', 'forget', 'force']))
     .addOption(new Option('--forget', 'drop what --undo needs').conflicts(['check', 'force']))
     .option('--force', 'adopt a version of supabase/auth that is newer than this release knows')
@@ -62,7 +70,7 @@ export async function askOn(
 
 async function run(
   deps: ProcessDeps,
-  { check, undo, forget, force, yes }: AdoptFlags,
+  { check, prepare, undo, forget, force, yes }: AdoptFlags,
   { print, ask }: { readonly print: Print; readonly ask: Ask },
 ): Promise<void> {
   if (check) return report(await checkAdoption(deps, { force: force === true }), print)
@@ -81,12 +89,19 @@ async function run(
     }
     return print((await undoAdoption(deps, confirm)) ? 'the old service has its database back' : 'nothing changed')
   }
-  for (const line of describeAdoption(await adoptDatabase(deps, { force: force === true, report: print }))) print(line)
+  const options = { force: force === true, report: print }
+  if (prepare)
+    return print(
+      (await prepareAdoption(deps, options))
+        ? 'prepared: stop the old service, run auth adopt, and start this service'
+        : 'the database is adopted already: start the service',
+    )
+  for (const line of describeAdoption(await adoptDatabase(deps, options))) print(line)
 }
 
 function describeCosts({ sessions, passwords, providers }: UndoCosts): readonly string[] {
   return [
-    `${sessions} sessions have refreshed since the switch: their users sign in again`,
+    `${sessions} sessions have begun or refreshed since the switch: their users sign in again`,
     ...(passwords > 0 ? [`${passwords} users have a password in a form that supabase/auth does not know`] : []),
     ...providers.map(
       (each) => `supabase/auth cannot have the provider ${each} as it is now: nobody signs in by it there`,

@@ -25,7 +25,7 @@ export type UndoAdoptionDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'ran
 
 /** What an undo costs the users, before it is done. */
 export interface UndoCosts {
-  /** Sessions that have refreshed since the switch. Their users have to sign in again. */
+  /** Sessions that have begun or refreshed since the switch. Their users have to sign in again. */
   readonly sessions: number
   /** Users whose password is stored in a form that supabase/auth does not know. */
   readonly passwords: number

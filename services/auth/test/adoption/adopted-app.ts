@@ -5,6 +5,7 @@ import { onTestFinished } from 'vitest'
 import { loadAuthConfig } from '../../src/config.ts'
 import { toEncryptionKeys } from '../../src/deps.ts'
 import { type AdoptDatabaseDeps, type Adoption, adoptDatabase } from '../../src/use-cases/adopt-database.ts'
+import { prepareAdoption } from '../../src/use-cases/prepare-adoption.ts'
 import { openTestApp, type TestApp } from '../auth-app.ts'
 import {
   giveToOwner,
@@ -53,6 +54,11 @@ export function clockOf({ made }: Manifest): () => Date {
 /** Adopts a database as the command does. */
 export function adopt({ deps }: Restored): Promise<Adoption> {
   return adoptDatabase(deps, { force: false, report: () => {} })
+}
+
+/** Prepares an adoption as `auth adopt --prepare` does. */
+export function prepare({ deps }: Restored): Promise<boolean> {
+  return prepareAdoption(deps, { force: false, report: () => {} })
 }
 
 /** Copies an adopted database, which is adopted once for all tests. The end of the test drops it. */

@@ -2,7 +2,7 @@ import pg from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
 import { deleteExpired } from '../../src/retention/clean-up-repository.ts'
 import { listCleanUps } from '../../src/retention/list-clean-ups.ts'
-import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
+import { adopt, openAdopted, prepare, type Restored, restore } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
 
 const NIL = '00000000-0000-0000-0000-000000000000'
@@ -38,6 +38,24 @@ const signUpUnconfirmed = (client: pg.Client, email: string) =>
      VALUES ('authenticated', now(), $1, '', gen_random_uuid(), '${NIL}', now(), '{}', '{}', 'authenticated', now())`,
     [email],
   )
+
+it('continues a session by the token that the old server gave it after adopt --prepare', async () => {
+  const restored = await restore('v2.196.0')
+  expect(await prepare(restored)).toBe(true)
+  const plain = restored.database.manifest.users.find(({ name }) => name === 'plain')
+  const session = plain?.sessions.at(-1)?.session_id
+  const old = await connectOld(restored)
+  await old.query(
+    `INSERT INTO refresh_tokens (created_at, instance_id, revoked, session_id, token, updated_at, user_id)
+     VALUES (now(), $1, false, $2, 'since-prepare', now(), $3)`,
+    [NIL, session, plain?.id],
+  )
+  await adopt(restored)
+  expect(await prepare(restored)).toBe(false)
+  const { post } = await openAdopted(restored)
+  const refreshed = await post('/token?grant_type=refresh_token', { refresh_token: 'since-prepare' })
+  expect(refreshed.statusCode).toBe(200)
+})
 
 it('keeps an unconfirmed user who signs up at the old server between the columns and the switch', {
   timeout: 120_000,

@@ -28,7 +28,7 @@ it('auth adopt checks, adopts, asks before it goes back, and forgets', async () 
     'time       about 6 s, in which the old service serves',
     'ok         auth adopt can run',
   ])
-  const costs = '0 sessions have refreshed since the switch: their users sign in again'
+  const costs = '0 sessions have begun or refreshed since the switch: their users sign in again'
   const question = 'Give the old service its database back? [y/N] '
   const adopted = [
     'the directory of users is filled',
@@ -36,11 +36,19 @@ it('auth adopt checks, adopts, asks before it goes back, and forgets', async () 
     expect.stringMatching(/^adopted migration 20260625000000 of supabase\/auth; requests waited for \d+\.\d s$/),
     'start the service, with AUTH_PROFILE=supabase unless names GOTRUE_… select it; auth adopt --undo goes back',
   ]
+  const prepared = [...adopted.slice(0, 2), 'prepared: stop the old service, run auth adopt, and start this service']
+  expect(await run('--prepare')).toEqual(prepared)
+  expect(await run('--prepare')).toEqual(prepared)
+  expect(await run('--check')).toEqual([
+    'migration  20260625000000',
+    'ok         an adoption has begun: run auth adopt again, which continues it',
+  ])
   expect(await run()).toEqual(adopted)
   expect(await run('--check')).toEqual([
     'migration  20260625000000',
     'ok         the database is adopted already: start the service',
   ])
+  expect(await run('--prepare')).toEqual(['the database is adopted already: start the service'])
   expect(await run('--undo')).toEqual([costs, question, 'nothing changed'])
   answer = 'y'
   expect(await run('--undo')).toEqual([costs, question, 'the old service has its database back'])

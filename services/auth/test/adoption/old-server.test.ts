@@ -155,7 +155,7 @@ describe.each(VERSIONS)('an old server that is started again on an adopted datab
 })
 
 describe('what an old server may not do', () => {
-  it('is told as a status at which clients keep their sessions', async () => {
+  it('is told by PT503, which recent versions pass on as 503', async () => {
     const { restored, user } = await adoptWithUser('v2.196.0')
     await expect(runSql(restored.database.url, `DELETE FROM sessions WHERE user_id = '${user}'`)).rejects.toMatchObject(
       {

@@ -9,7 +9,7 @@ import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
 import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
 import { forgetImport } from '../../src/use-cases/forget-import.ts'
 import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
-import { adopt, restore, restoreAdopted } from './adopted-app.ts'
+import { adopt, prepare, restore, restoreAdopted } from './adopted-app.ts'
 import { openImporting } from './imported-app.ts'
 import { runSql } from './restored-database.ts'
 
@@ -56,7 +56,7 @@ async function adoptionLine(config: AuthConfig): Promise<string | undefined> {
 
 describe('a schema that somebody else has made under a name of ours', () => {
   it.each(['auth_before_trestle', 'auth_adopting', 'auth_jobs'])(
-    '%s is named by --check and stops adopt before anything in it is read',
+    '%s is named by --check and stops adopt, with --prepare too, before anything in it is read',
     async (schema) => {
       const restored = await restore('v2.196.0')
       const { superuserUrl } = restored.database
@@ -64,6 +64,7 @@ describe('a schema that somebody else has made under a name of ours', () => {
       await squat(superuserUrl, role, { schema, view: 'adoption' })
       const reason = foreign(schema, role, 'supabase_auth_admin')
       expect((await checkAdoption(restored.deps, { force: false })).obstacles).toEqual([reason])
+      await expect(prepare(restored)).rejects.toThrow(new Error(reason))
       await expect(adopt(restored)).rejects.toThrow(new Error(reason))
       expect(await readersOf(superuserUrl, schema)).toEqual([])
       expect(await runSql(superuserUrl, `SELECT to_regclass('auth.trestle_migrations') AS own`)).toEqual([
@@ -112,7 +113,7 @@ it('a view in a schema of our own stops a run before it is read', async () => {
 })
 
 describe('functions of strangers in a schema of the search path of the owner', () => {
-  it('are not called by --check, adopt, doctor, --undo or --forget, whatever types they take', async () => {
+  it('are not called by --check, --prepare, adopt, doctor, --undo or --forget, whatever types they take', async () => {
     const restored = await restore('v2.196.0')
     const { superuserUrl, url } = restored.database
     const role = await addSquatter(superuserUrl)
@@ -140,6 +141,8 @@ describe('functions of strangers in a schema of the search path of the owner', (
     await runSql(superuserUrl, 'TRUNCATE public.readers')
 
     expect((await checkAdoption(restored.deps, { force: false })).obstacles).toEqual([])
+    await prepare(restored)
+    expect(await readers()).toEqual([])
     await adopt(restored)
     expect(await adoptionLine(restored.deps.config)).toBe('ok    adoption: 0 days ago')
     expect(await undoAdoption(restored.deps, async () => true)).toBe(true)

@@ -1,8 +1,10 @@
+import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
+import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { totpCode } from '../authenticator-app.ts'
 import { errorBody, statusAndBody } from '../bodies.ts'
 import { forge, hmac } from '../forged-token.ts'
-import { type AdoptedApp, adopt, authenticatorOf, openAdopted, type Restored, restore } from './adopted-app.ts'
+import { type AdoptedApp, adopt, authenticatorOf, openAdopted, prepare, type Restored, restore } from './adopted-app.ts'
 import { type OldUser, runSql } from './restored-database.ts'
 
 const named = ({ database }: Restored, name: string): OldUser => {
@@ -152,6 +154,20 @@ it('a code of an authenticator app works once after the switch, and no challenge
     '200 undefined',
     '422 mfa_verification_failed',
   ])
+})
+
+it('auth adopt and auth adopt --prepare refuse to run while another run is at work, and change nothing', async () => {
+  const restored = await restore('v2.196.0')
+  const { superuserUrl } = restored.database
+  await withDatabase({ url: superuserUrl }, (db) =>
+    db.connection().execute(async (other) => {
+      await sql`SELECT pg_advisory_lock(hashtext('auth adopt auth'))`.execute(other)
+      const reason = new Error('another run of auth adopt is at work: wait until it has ended')
+      await expect(prepare(restored)).rejects.toThrow(reason)
+      await expect(adopt(restored)).rejects.toThrow(reason)
+    }),
+  )
+  expect(await runSql(superuserUrl, `SELECT to_regnamespace('auth_before_trestle') AS kept`)).toEqual([{ kept: null }])
 })
 
 it('two runs of auth adopt at once end like one: each ends well, or says that the other one is at work', async () => {

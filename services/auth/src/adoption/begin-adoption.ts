@@ -1,0 +1,116 @@
+import { type MigrationTarget, underLock, withDatabase } from '@trestle/database/migrations/migration-connection.ts'
+import { againWhenLocked, compareMigrations, runPending } from '@trestle/database/migrations/migrator.ts'
+import { type Kysely, sql } from 'kysely'
+import type { AuthConfig } from '../config.ts'
+import type { EncryptionKeys, RandomBytes } from '../secrets/sealed-secret.ts'
+import { type AdoptionPlaces, beginRecord, findRecord, lockTables } from './adoption-record.ts'
+import { hideOwnTables } from './hidden-tables.ts'
+import { createEmailIndex, fillDirectory } from './prepare-users.ts'
+import { prepareStaging, stageRefreshTokens } from './stage-refresh-tokens.ts'
+import { earlyMigrations, listReplaced, type SwitchDeps, stayingTables } from './switch-tables.ts'
+import { makeUpstreamChanges } from './upstream-changes.ts'
+import { requireAdoptable } from './upstream-database.ts'
+
+/** How a run goes. */
+export interface AdoptionRun {
+  /** Whether to adopt a version of supabase/auth that is newer than this release knows. */
+  readonly force: boolean
+  /** Is told each step that is done. */
+  readonly report: (line: string) => void
+}
+
+/** The settings and keys of the service that an adoption needs. */
+interface AdoptionDeps {
+  readonly config: Pick<AuthConfig, 'mail' | 'sms' | 'external'>
+  readonly encryptionKeys: EncryptionKeys
+  readonly now: () => Date
+  readonly randomBytes: RandomBytes
+}
+
+/**
+ * Keeps other runs away. The lock belongs to a connection, because an index that is made without a lock waits for every open
+ * transaction, and one of them would hold the lock.
+ * @throws Error while another run is at work
+ */
+export function withoutOtherRuns<T>({ url, names }: MigrationTarget, use: () => Promise<T>): Promise<T> {
+  return withDatabase({ url }, (db) =>
+    db.connection().execute(async (connection) => {
+      const key = sql`hashtext(${`auth adopt ${names.schema}`})`
+      const { rows } = await sql<{ isMine: boolean }>`SELECT pg_try_advisory_lock(${key}) AS "isMine"`.execute(
+        connection,
+      )
+      if (rows[0]?.isMine !== true) throw new Error('another run of auth adopt is at work: wait until it has ended')
+      // A server ends a connection some time after the client has closed it. The lock would keep the next run away until then. With
+      // a connection that is lost, the lock is gone.
+      const unlock = () => sql`SELECT pg_advisory_unlock(${key})`.execute(connection).catch(() => {})
+      return use().finally(unlock)
+    }),
+  )
+}
+
+/**
+ * Notes the beginning, unless an earlier run has, and makes the index of emails.
+ * @returns the newest migration of supabase/auth
+ * @throws Error where the database cannot be adopted
+ */
+export async function beginAdoption(
+  { url, places, role }: { readonly url: string; readonly places: AdoptionPlaces; readonly role: string | undefined },
+  { force }: Pick<AdoptionRun, 'force'>,
+): Promise<string> {
+  const { names } = places
+  const { version, switchedAt } = await underLock({ url, names }, async (db) => {
+    const found = await findRecord(db, places)
+    if (found !== undefined) return found
+    const version = await requireAdoptable(db, { names, force, role })
+    await beginRecord(db, places, version)
+    return { version, switchedAt: null }
+  })
+  // PostgreSQL makes an index without a lock once every open transaction has ended, that of the lock too.
+  if (switchedAt === null) await withDatabase({ url }, (db) => createEmailIndex(db, names))
+  return version
+}
+
+/** Everything that may take long, while the old service serves. */
+export async function prepareSwitch(
+  db: Kysely<unknown>,
+  deps: SwitchDeps,
+  { report }: Pick<AdoptionRun, 'report'>,
+): Promise<void> {
+  const { names } = deps.places
+  const sources = await earlyMigrations(names)
+  const beforeFirst = async (trx: Kysely<unknown>, attempt: number) => {
+    await lockTables(trx, stayingTables(names), { mode: 'ACCESS EXCLUSIVE', attempt })
+    await makeUpstreamChanges(trx, deps.places, 'harmless')
+    return async () => {}
+  }
+  const { pending } = await compareMigrations(db, { names, sources })
+  await runPending(db, { names, sources, beforeFirst }, pending)
+  await hideOwnTables(db, names, await listReplaced(names))
+  await fillDirectory(db, deps.places)
+  report('the directory of users is filled')
+  await againWhenLocked((attempt) => prepareStaging(db, deps, attempt))
+  await againWhenLocked(() => stageRefreshTokens(db, deps))
+  report('the refresh tokens are copied')
+}
+
+/** What a switch works with, by the settings of the service. */
+export function switchDepsOf(deps: AdoptionDeps, places: AdoptionPlaces): SwitchDeps {
+  return { places, encryptionKeys: deps.encryptionKeys, ...settingsOf(deps) }
+}
+
+function settingsOf({
+  config,
+  encryptionKeys,
+  now,
+  randomBytes,
+}: AdoptionDeps): Pick<SwitchDeps, 'lifetimes' | 'sealing'> {
+  return {
+    sealing: { encryptionKeys, randomBytes },
+    lifetimes: {
+      now: now(),
+      mailCodeSeconds: config.mail.codeLifetimeSeconds,
+      smsCodeSeconds: config.sms.codeLifetimeSeconds,
+      flowSeconds: config.external.flowStateLifetimeMs / 1_000,
+    },
+  }
+}

@@ -1,0 +1,31 @@
+import { underLock } from '@trestle/database/migrations/migration-connection.ts'
+import { hasSwitched, placesOf } from '../adoption/adoption-record.ts'
+import {
+  type AdoptionRun,
+  beginAdoption,
+  prepareSwitch,
+  switchDepsOf,
+  withoutOtherRuns,
+} from '../adoption/begin-adoption.ts'
+import { adoptOptions } from '../migrations.ts'
+import type { AdoptDatabaseDeps } from './adopt-database.ts'
+
+/**
+ * Does everything of an adoption that may take long, while the old service serves, and stops before the switch. `adoptDatabase`
+ * takes seconds afterwards.
+ * @returns false where an earlier run has switched: nothing is left to prepare
+ * @throws Error where the database cannot be adopted, and while another run is at work
+ */
+export function prepareAdoption(deps: AdoptDatabaseDeps, run: AdoptionRun): Promise<boolean> {
+  const target = adoptOptions(deps.config)
+  const { url, names } = target
+  const places = placesOf(names)
+  return withoutOtherRuns(target, async () => {
+    await beginAdoption({ url, places, role: deps.config.database.role }, run)
+    return underLock(target, async (db) => {
+      if (await hasSwitched(db, places)) return false
+      await prepareSwitch(db, switchDepsOf(deps, places), run)
+      return true
+    })
+  })
+}
