@@ -1,8 +1,10 @@
 import { dropFunctions } from '@trestle/database/migrations/functions.ts'
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { takeBackAll } from '@trestle/database/migrations/migrator.ts'
+import { readDependents } from '@trestle/database/violations.ts'
 import { type Kysely, sql } from 'kysely'
 import {
+  type AdoptionPlaces,
   type AdoptionRecord,
   dropAdoption,
   findRecord,
@@ -37,7 +39,8 @@ export interface UndoCosts {
  * Gives the old service its database back (reference: Adopting a database). Users keep their present passwords, emails and factors.
  * @param confirm asked before anything changes; false changes nothing
  * @returns whether it was done
- * @throws Error where no adoption has begun, its undo was forgotten, or this service still serves
+ * @throws Error where no adoption has begun, its undo was forgotten, this service still serves, or something of others depends on
+ * its tables
  */
 export async function undoAdoption(
   { config, encryptionKeys, randomBytes }: UndoAdoptionDeps,
@@ -52,21 +55,19 @@ export async function undoAdoption(
       throw new Error(`the schema ${places.kept} is not there: nothing was adopted, or adopt --forget has dropped it`)
     const { switchedAt } = record
     await requireStopped(db)
+    await requireNoDependents(() => rehearse(db, places))
     if (!(await confirm(await findCosts(db, places, switchedAt)))) return false
     const sealing = { encryptionKeys, randomBytes }
-    await takeBackAll(db, { names, sources: migrationsInPlace() }, async (trx, attempt) => {
-      // Lock order: users, sessions, as requests of this service lock them. Where one takes another order, the undo gives way,
-      // and `takeBackAll` tries it again.
-      const tables = [names.id('users'), names.id('sessions')]
-      await lockTables(trx, tables, { mode: 'ACCESS EXCLUSIVE', attempt })
+    const takeBack = takeBackAll(db, { names, sources: migrationsInPlace() }, async (trx, attempt) => {
+      await lockOwnTables(trx, places, attempt)
       // The operator may have thought about the question for long, and somebody may have started a service meanwhile.
       await requireStopped(trx)
       if (switchedAt === null) await dropTriggers(trx, places)
       else await giveBackRows({ trx, places, sealing, switchedAt })
-      await allowOldServer(trx, places)
-      await dropFunctions(trx, names)
+      await dropOwnFunctions(trx, places)
       return (later) => restore(later, places, record)
     })
+    await requireNoDependents(() => takeBack)
     return true
   })
 }
@@ -87,11 +88,48 @@ async function requireStopped(db: Kysely<unknown>): Promise<void> {
     )
 }
 
-async function findCosts(
-  db: Kysely<unknown>,
-  places: ReturnType<typeof placesOf>,
-  switchedAt: Date | null,
-): Promise<UndoCosts> {
+/** Lock order: users, sessions, as requests of this service lock them. Where one takes another order, `takeBackAll` tries again. */
+async function lockOwnTables(trx: Kysely<unknown>, { names }: AdoptionPlaces, attempt: number): Promise<void> {
+  await lockTables(trx, [names.id('users'), names.id('sessions')], { mode: 'ACCESS EXCLUSIVE', attempt })
+}
+
+async function dropOwnFunctions(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+  await allowOldServer(trx, places)
+  await dropFunctions(trx, places.names)
+}
+
+/** Ends a rehearsal, which changes nothing. */
+const REHEARSED = new Error('rehearsed')
+
+/** Drops everything that is this service's, as an undo does, and takes it back. Only PostgreSQL knows all that depends on it. */
+async function rehearse(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+  const { names } = places
+  try {
+    await takeBackAll(db, { names, sources: migrationsInPlace() }, async (trx, attempt) => {
+      await lockOwnTables(trx, places, attempt)
+      await dropTriggers(trx, places)
+      await dropOwnFunctions(trx, places)
+      return () => Promise.reject(REHEARSED)
+    })
+  } catch (error) {
+    if (error !== REHEARSED) throw error
+  }
+}
+
+/** @throws Error that names what depends on the tables and columns of this service, or the error of the work */
+async function requireNoDependents(work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    const dependents = readDependents(error)
+    if (dependents.length === 0) throw error
+    throw new Error(
+      `nothing changed: change or drop first what depends on the tables of this service\n${dependents.join('\n')}`,
+    )
+  }
+}
+
+async function findCosts(db: Kysely<unknown>, places: AdoptionPlaces, switchedAt: Date | null): Promise<UndoCosts> {
   if (switchedAt === null) return { sessions: 0, passwords: 0, providers: [] }
   return {
     sessions: await countRefreshedSessions(db, { places, switchedAt }),
@@ -102,7 +140,7 @@ async function findCosts(
 
 async function restore(
   trx: Kysely<unknown>,
-  places: ReturnType<typeof placesOf>,
+  places: AdoptionPlaces,
   { changes, hadPgcrypto }: AdoptionRecord,
 ): Promise<void> {
   const { names } = places

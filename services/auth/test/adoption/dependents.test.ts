@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
-import { adopt, restore } from './adopted-app.ts'
+import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
+import { adopt, restore, restoreAdopted } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
 
 /** What an application may build on tables of supabase/auth that move: a policy that hides rows, views, and a foreign key. */
@@ -63,5 +64,35 @@ describe('adopt --forget', () => {
       ),
     )
     expect(await runSql(url, 'SELECT count(*)::int AS count FROM auth_before_trestle.adoption')).toEqual([{ count: 1 }])
+  })
+})
+
+describe('adopt --undo', () => {
+  it.each([
+    [
+      'CREATE VIEW public.tokens AS SELECT id FROM auth.refresh_tokens',
+      'view public.tokens depends on table auth.refresh_tokens',
+    ],
+    [
+      'CREATE TABLE public.seen (id uuid REFERENCES auth.webauthn_credentials)',
+      'constraint seen_id_fkey on table public.seen depends on table auth.webauthn_credentials',
+    ],
+    [
+      'CREATE VIEW public.everybody AS SELECT * FROM auth.users',
+      'view public.everybody depends on column staged_at of table auth.users',
+    ],
+  ])('refuses before it asks, and names what depends on what it drops: %s', async (statement, dependent) => {
+    const restored = await restoreAdopted('v2.196.0')
+    const { superuserUrl } = restored.database
+    await runSql(superuserUrl, statement)
+    const catalogue = () =>
+      runSql(superuserUrl, 'SELECT oid::regclass::text AS name, relkind FROM pg_class ORDER BY oid')
+    const before = await catalogue()
+    await expect(undoAdoption(restored.deps, () => expect.fail('asked'))).rejects.toThrow(
+      new Error(`nothing changed: change or drop first what depends on the tables of this service\n${dependent}`),
+    )
+    expect(await catalogue()).toEqual(before)
+    await runSql(superuserUrl, 'DROP VIEW IF EXISTS public.tokens, public.everybody; DROP TABLE IF EXISTS public.seen')
+    expect(await undoAdoption(restored.deps, async () => true)).toBe(true)
   })
 })
