@@ -7,9 +7,12 @@ import { COPIED_FLOWS } from './copy-live-rows.ts'
 import { giveBackProviders, giveBackTotpFactors, type SealedGiveBackContext } from './give-back-sealed-rows.ts'
 import { CODES, COPIED_CODES } from './upstream-codes.ts'
 
-/** What giving rows back works with. `switchedAt`: since when this service has served. */
+/** What giving rows back works with. */
 export interface GiveBackContext extends SealedGiveBackContext {
+  /** Since when this service has served. */
   readonly switchedAt: Date
+  /** SECURITY_OTP_MAX_ATTEMPTS: after so many guesses, a code is dead. */
+  readonly codeAttemptsMax: number
 }
 
 /** Writes back to the tables of supabase/auth what has changed since the switch, in their form. */
@@ -91,13 +94,14 @@ async function endRefreshedSessions({ trx, places, switchedAt }: GiveBackContext
     WHERE refresh_token_counter IS NOT NULL AND id IN (${ended})`.execute(trx)
 }
 
-async function endUsedCodes({ trx, places }: GiveBackContext): Promise<void> {
+/** supabase/auth counts no guesses, and its link is made of the code: a code that has no guess left here would work there again. */
+async function endUsedCodes({ trx, places, codeAttemptsMax }: GiveBackContext): Promise<void> {
   const copied = sql.id(places.kept, COPIED_CODES)
   for (const { kind, token } of CODES) {
     const used = sql`
       SELECT c.user_id FROM ${copied} c WHERE c.kind = ${kind} AND NOT EXISTS (
         SELECT FROM ${places.names.id('one_time_tokens')} t
-        WHERE t.user_id = c.user_id AND t.kind = c.kind AND t.otp_hash = c.otp_hash)`
+        WHERE t.user_id = c.user_id AND t.kind = c.kind AND t.otp_hash = c.otp_hash AND t.guesses < ${codeAttemptsMax})`
     await sql`UPDATE ${places.names.id('users')} SET ${sql.ref(token)} = '' WHERE id IN (${used})`.execute(trx)
     if (await hasRelation(trx, places.kept, 'one_time_tokens')) {
       await sql`

@@ -63,7 +63,7 @@ export async function undoAdoption(
       // The operator may have thought about the question for long, and somebody may have started a service meanwhile.
       await requireStopped(trx)
       if (switchedAt === null) await dropTriggers(trx, places)
-      else await giveBackRows({ trx, places, sealing, switchedAt })
+      else await giveBackRows({ trx, places, sealing, switchedAt, codeAttemptsMax: config.security.codeAttemptsMax })
       await dropOwnFunctions(trx, places)
       return (later) => restore(later, places, record)
     })

@@ -298,6 +298,28 @@ it('adopt --undo ends the flows whose code was exchanged here, and keeps those t
   ).toEqual([{ auth_code: 'open' }])
 })
 
+it('adopt --undo ends a code that has no guess left, and keeps one that has', async () => {
+  const restored = await restoreAdopted('v2.196.0')
+  const { post, user } = await openAdopted(restored)
+  const wrong = { recovering: 10, unconfirmed: 9 }
+  for (const [name, guesses] of Object.entries(wrong)) {
+    const { email, pending } = user(name) ?? {}
+    for (let guess = 0; guess < guesses; guess += 1)
+      expect((await post('/verify', { type: pending?.type, email, token: '000000' })).statusCode).toBe(403)
+  }
+  await undo(restored)
+  const found = await runSql(
+    restored.database.superuserUrl,
+    `SELECT split_part(u.email, '.', 1) AS name, u.recovery_token <> '' AS recovers, u.confirmation_token <> '' AS confirms,
+       ARRAY(SELECT t.token_type::text FROM auth.one_time_tokens t WHERE t.user_id = u.id) AS tokens
+     FROM auth.users u WHERE u.id IN ('${user('recovering')?.id}', '${user('unconfirmed')?.id}') ORDER BY name`,
+  )
+  expect(found).toEqual([
+    { name: 'recovering', recovers: false, confirms: false, tokens: [] },
+    { name: 'unconfirmed', recovers: false, confirms: true, tokens: ['confirmation_token'] },
+  ])
+})
+
 it('adopt --undo takes back an adoption that was killed before the switch, and changes nothing without a yes', async () => {
   const restored = await restore('v2.101.0')
   const before = await readAll(restored)
