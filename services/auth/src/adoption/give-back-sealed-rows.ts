@@ -1,6 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { CustomProviderSettings } from '../external-providers/custom-provider.ts'
 import {
+  type EncryptionKeys,
   openSecret,
   readUpstreamSecret,
   type SealedSecret,
@@ -134,6 +135,50 @@ export async function listUnfitForUpstream(db: Kysely<unknown>, places: Adoption
   const changed = await listChangedProviders(db, places)
   return changed.filter((provider) => !isKnown || !fitsUpstream(provider)).map(({ identifier }) => identifier)
 }
+
+/**
+ * The secrets that undo would have to give back and cannot open, because a key is missing.
+ * @returns a line for each key, which names the first rows
+ */
+export async function listUnopened(
+  db: Kysely<unknown>,
+  places: AdoptionPlaces,
+  keys: EncryptionKeys,
+): Promise<readonly string[]> {
+  const { rows: factors } = await sql<SealedRow>`
+    SELECT id, sealed_secret AS sealed FROM ${places.names.id('mfa_factors')}
+    WHERE sealed_secret IS NOT NULL ORDER BY id`.execute(db)
+  const providers = (await listChangedProviders(db, places)).filter(fitsUpstream)
+  return [
+    ...describeUnopened(factors, keys, 'mfa_factors'),
+    ...describeUnopened(providers, keys, 'custom_oauth_providers'),
+  ]
+}
+
+interface SealedRow {
+  readonly id: string
+  readonly sealed: SealedSecret
+}
+
+function describeUnopened(rows: readonly SealedRow[], keys: EncryptionKeys, table: string): readonly string[] {
+  const unopened = rows.filter(({ id, sealed }) => !opens(keys, id, sealed))
+  return [...Map.groupBy(unopened, ({ sealed }) => sealed.key_id)].map(([keyId, closed]) => {
+    const named = closed.slice(0, NAMED_MAX).map(({ id }) => id)
+    const more = closed.length > NAMED_MAX ? ` and ${closed.length - NAMED_MAX} more` : ''
+    return `the key ${keyId} sealed ${table} ${named.join(', ')}${more}`
+  })
+}
+
+function opens(keys: EncryptionKeys, id: string, sealed: SealedSecret): boolean {
+  try {
+    openSecret(keys, id, sealed)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const NAMED_MAX = 5
 
 async function listChangedProviders(db: Kysely<unknown>, places: AdoptionPlaces): Promise<readonly OwnProvider[]> {
   const { rows } = await sql<OwnProvider>`

@@ -14,7 +14,7 @@ import {
 } from '../adoption/adoption-record.ts'
 import { requireOwnSchemas } from '../adoption/catalog.ts'
 import { countForeignHashes, countRefreshedSessions, giveBackRows } from '../adoption/give-back-rows.ts'
-import { listUnfitForUpstream } from '../adoption/give-back-sealed-rows.ts'
+import { listUnfitForUpstream, listUnopened } from '../adoption/give-back-sealed-rows.ts'
 import { allowOldServer } from '../adoption/refuse-old-server.ts'
 import { dropTriggers } from '../adoption/stage-refresh-tokens.ts'
 import { migrationsInPlace, moveBack } from '../adoption/switch-tables.ts'
@@ -39,8 +39,8 @@ export interface UndoCosts {
  * Gives the old service its database back (reference: Adopting a database). Users keep their present passwords, emails and factors.
  * @param confirm asked before anything changes; false changes nothing
  * @returns whether it was done
- * @throws Error where no adoption has begun, its undo was forgotten, this service still serves, or something of others depends on
- * its tables
+ * @throws Error where no adoption has begun, its undo was forgotten, this service still serves, something of others depends on its
+ * tables, or a key is missing
  */
 export async function undoAdoption(
   { config, encryptionKeys, randomBytes }: UndoAdoptionDeps,
@@ -56,6 +56,7 @@ export async function undoAdoption(
     const { switchedAt } = record
     await requireStopped(db)
     await requireNoDependents(() => rehearse(db, places))
+    await requireKeys(db, { places, switchedAt, encryptionKeys })
     if (!(await confirm(await findCosts(db, places, switchedAt)))) return false
     const sealing = { encryptionKeys, randomBytes }
     const takeBack = takeBackAll(db, { names, sources: migrationsInPlace() }, async (trx, attempt) => {
@@ -127,6 +128,24 @@ async function requireNoDependents(work: () => Promise<unknown>): Promise<void> 
       `nothing changed: change or drop first what depends on the tables of this service\n${dependents.join('\n')}`,
     )
   }
+}
+
+/** The other service would have factors without a secret. @throws Error that names what no key opens */
+async function requireKeys(
+  db: Kysely<unknown>,
+  { places, switchedAt, encryptionKeys }: Pick<UndoAdoptionDeps, 'encryptionKeys'> & UndoMoment,
+): Promise<void> {
+  const unopened = switchedAt === null ? [] : await listUnopened(db, places, encryptionKeys)
+  if (unopened.length > 0)
+    throw new Error(
+      `nothing changed: name the missing keys in AUTH_SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS, or delete what they sealed\n${unopened.join('\n')}`,
+    )
+}
+
+/** `switchedAt`: since when this service has served; null where it has not. */
+interface UndoMoment {
+  readonly places: AdoptionPlaces
+  readonly switchedAt: Date | null
 }
 
 async function findCosts(db: Kysely<unknown>, places: AdoptionPlaces, switchedAt: Date | null): Promise<UndoCosts> {

@@ -4,7 +4,7 @@ import { readCatalogue } from '@trestle/database/rehearsal/catalogue.ts'
 import { sql } from 'kysely'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { deleteCustomProvider } from '../../src/external-providers/custom-provider-repository.ts'
-import { readUpstreamSecret } from '../../src/secrets/sealed-secret.ts'
+import { createEncryptionKeys, readUpstreamSecret } from '../../src/secrets/sealed-secret.ts'
 import { changeCustomProvider } from '../../src/use-cases/change-custom-provider.ts'
 import { createCustomProvider } from '../../src/use-cases/create-custom-provider.ts'
 import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
@@ -296,6 +296,36 @@ it('adopt --undo ends the flows whose code was exchanged here, and keeps those t
   expect(
     await runSql(url, `SELECT auth_code FROM auth.flow_state WHERE auth_code IN ('open', '${auth_code}')`),
   ).toEqual([{ auth_code: 'open' }])
+})
+
+it('adopt --undo names the secrets that no key opens before it asks, and changes nothing', async () => {
+  const restored = await restoreAdopted('v2.196.0')
+  const { app, deps, post, user } = await openAdopted(restored)
+  const { email, password } = user('plain') ?? {}
+  const signedIn = await post('/token?grant_type=password', { email, password })
+  const headers = { authorization: `Bearer ${signedIn.json().access_token}` }
+  const payload = { factor_type: 'totp', friendly_name: 'since' }
+  const enrolled = await app.inject({ method: 'POST', url: '/factors', headers, payload })
+  const provider = await createCustomProvider(deps, {
+    provider_type: 'oauth2',
+    identifier: 'custom:new',
+    name: 'New',
+    client_id: 'new',
+    client_secret: 'the new secret',
+    authorization_url: 'https://idp.example.com/authorize',
+    token_url: 'https://idp.example.com/token',
+    userinfo_url: 'https://idp.example.com/userinfo',
+  })
+  const { encryptionKeys } = restored.deps
+  const lacking = { ...restored.deps, encryptionKeys: createEncryptionKeys(Buffer.alloc(32, 1), []) }
+  await expect(undoAdoption(lacking, () => expect.fail('asked'))).rejects.toThrow(
+    new Error(
+      `nothing changed: name the missing keys in AUTH_SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS, or delete what they sealed
+the key ${encryptionKeys.current.id} sealed mfa_factors ${enrolled.json().id}
+the key ${encryptionKeys.current.id} sealed custom_oauth_providers ${provider.id}`,
+    ),
+  )
+  expect(await undo(restored)).toBe(true)
 })
 
 it('adopt --undo ends a code that has no guess left, and keeps one that has', async () => {
