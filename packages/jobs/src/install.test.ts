@@ -1,10 +1,11 @@
 import { type MigrateOptions, migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { createNames } from '@trestle/database/names.ts'
+import { readDependents } from '@trestle/database/violations.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { installJobs } from './install.ts'
+import { dropJobs, installJobs } from './install.ts'
 import { type AnyTask, defineTask } from './task.ts'
 
 const options = { retryLimit: 1, firstDelaySeconds: 1, delaySecondsMax: 1, timeoutSeconds: 30 }
@@ -93,5 +94,43 @@ describe('installing the queue', () => {
     await asOwner(build)
     await migrateUp(optionsOf(database.url))
     expect(await asOwner('SELECT name, status FROM app_shop_jobs.bam')).toEqual([{ name: 'x', status: 'failed' }])
+  })
+})
+
+describe('dropping the queue', () => {
+  let database: TemporaryDatabase
+  beforeAll(async () => {
+    database = await createEmptyDatabase()
+    await migrateUp(optionsOf(database.url))
+  })
+  afterAll(() => database.drop())
+
+  const run = (...statements: readonly string[]) =>
+    withDatabase(database, async (db) => {
+      for (const statement of statements) await sql.raw(statement).execute(db)
+    })
+  const drop = () => withDatabase(database, (db) => db.transaction().execute((trx) => dropJobs(trx, names.jobSchema)))
+
+  it.each([
+    ['VIEW public.waiting AS SELECT id FROM app_shop_jobs.job', 'table app_shop_jobs.job'],
+    ["TABLE public.seen (state app_shop_jobs.job_state DEFAULT 'active')", 'type app_shop_jobs.job_state'],
+    ['TABLE app_shop_jobs.notes (text text)', 'schema app_shop_jobs'],
+  ])('is refused while something of others depends on it: %s', async (made, dependsOn) => {
+    await run(`CREATE ${made}`)
+    const dependents = await drop().then(
+      () => [],
+      (error: unknown) => readDependents(error),
+    )
+    expect(dependents.map((line) => line.split(' depends on ')[1])).toContain(dependsOn)
+    await run(`DROP ${made.split(' ', 2).join(' ')}`)
+  })
+
+  it('leaves nothing of its schema, and does nothing where there is none', async () => {
+    await drop()
+    await drop()
+    const { rows } = await withDatabase(database, (db) =>
+      sql`SELECT to_regnamespace(${names.jobSchema}) AS schema`.execute(db),
+    )
+    expect(rows).toEqual([{ schema: null }])
   })
 })

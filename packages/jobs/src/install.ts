@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { PgBoss } from 'pg-boss'
 import pgBoss from 'pg-boss/package.json' with { type: 'json' }
 import { type AnyTask, deadQueue } from './task.ts'
@@ -92,6 +92,34 @@ async function secureQueue(db: Kysely<unknown>, schema: string): Promise<void> {
       trx,
     )
   })
+}
+
+/** What the queue makes in its schema. Indexes, partitions and sequences go with their tables. */
+const TABLES = [
+  ...['job', 'job_common', 'job_dependency', 'queue', 'queue_stats', 'schedule', 'subscription'],
+  ...['version', 'warning', 'bam', 'instance'],
+] as const
+const FUNCTIONS = [
+  ...['create_queue', 'delete_queue', 'job_now', 'job_table_format', 'job_table_run', 'job_table_run_async'],
+] as const
+const TYPES = ['job_state'] as const
+
+/**
+ * Drops the schema of the queue, with what the queue has made there. Does nothing where there is no such schema.
+ * @throws DatabaseError (2BP01) where something else is in the schema, or something else depends on it
+ */
+export async function dropJobs(db: Kysely<unknown>, schema: string): Promise<void> {
+  await sql`DROP TABLE IF EXISTS ${inSchema(schema, TABLES)}`.execute(db)
+  const { rows } = await sql<{ signature: string }>`
+    SELECT oid::regprocedure::text AS signature FROM pg_proc
+    WHERE pronamespace = to_regnamespace(${`"${schema}"`}) AND proname = ANY (${FUNCTIONS}::text[])`.execute(db)
+  for (const { signature } of rows) await sql`DROP FUNCTION ${sql.raw(signature)}`.execute(db)
+  await sql`DROP TYPE IF EXISTS ${inSchema(schema, TYPES)}`.execute(db)
+  await sql`DROP SCHEMA IF EXISTS ${sql.id(schema)}`.execute(db)
+}
+
+function inSchema(schema: string, names: readonly string[]): RawBuilder<unknown> {
+  return sql.join(names.map((name) => sql.id(schema, name)))
 }
 
 /** The worker ends an attempt itself. The queue gives up attempts that report nothing for longer. */

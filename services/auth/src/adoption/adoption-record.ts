@@ -102,11 +102,6 @@ export async function noteEnd(db: Kysely<unknown>, places: AdoptionPlaces): Prom
   await sql`UPDATE ${table(places)} SET finished_at = clock_timestamp()`.execute(db)
 }
 
-/** Drops the record, with the schemas and what is in them. */
-export async function dropAdoption(trx: Kysely<unknown>, { kept, staging }: AdoptionPlaces): Promise<void> {
-  for (const schema of [kept, staging]) await sql`DROP SCHEMA IF EXISTS ${sql.id(schema)} CASCADE`.execute(trx)
-}
-
 /**
  * Locks tables, one after the other. Requests of the old service lock its tables in various orders, so no order of ours avoids
  * deadlocks with all of them. The first attempts of a transaction give up before PostgreSQL looks for deadlocks, so that no request

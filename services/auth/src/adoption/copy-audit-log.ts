@@ -77,7 +77,8 @@ export function describeRewritten(count: number): readonly Loss[] {
   return count === 0 ? [] : [{ what, count }]
 }
 
-const READER = 'trestle_read_payload'
+/** The function that reads payloads. A copy that was killed leaves it behind. */
+export const READER = 'trestle_read_payload'
 
 /** PostgreSQL 15 cannot ask whether a text is valid as `jsonb`. The function is NULL for one that is not. */
 async function createReader(db: Kysely<unknown>, schema: string): Promise<void> {

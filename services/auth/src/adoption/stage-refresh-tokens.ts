@@ -13,6 +13,10 @@ const WATCHED = [
   { table: 'sessions', column: 'id' },
 ] as const
 
+/** What stands in the schema of copies, until the switch. */
+export const STAGED_TABLES = ['refresh_tokens', 'changes', 'progress'] as const
+export const STAGING_FUNCTIONS = WATCHED.map(({ table }) => `note_${table}()`)
+
 /** What copies of refresh tokens work with. */
 export interface StagingDeps {
   readonly places: AdoptionPlaces

@@ -7,6 +7,7 @@ import { type AdoptionPlaces, lockTables, noteSwitch } from './adoption-record.t
 import { hasRelation } from './catalog.ts'
 import { copyLiveRows, type Lifetimes, noteCopies } from './copy-live-rows.ts'
 import { copyCustomProviders, copyFlows, type SealedCopyContext } from './copy-sealed-rows.ts'
+import { dropStaging } from './drop-adoption.ts'
 import { hideOwnTables } from './hidden-tables.ts'
 import { refuseOldServer } from './refuse-old-server.ts'
 import { dropTriggers, replayChanges, type StagingDeps } from './stage-refresh-tokens.ts'
@@ -92,7 +93,7 @@ function replacedBy({ replaces = [] }: ServiceMigration): readonly string[] {
  */
 export function switchHooks(deps: SwitchDeps): Switch {
   const { places, lifetimes, sealing } = deps
-  const { names, kept, staging } = places
+  const { names, kept } = places
   let outcome: SwitchOutcome = { lockedAtMs: performance.now(), leftProviders: [] }
   const beforeFirst: Switch['beforeFirst'] = async (trx, attempt) => {
     const moving = await presentOf(trx, places)
@@ -117,7 +118,7 @@ export function switchHooks(deps: SwitchDeps): Switch {
       await hideOwnTables(later, names)
       for (const table of moving) await copyGrants(later, places, table)
       await refuseOldServer(later, places, [...STAYING, ...(await listReplaced(names))])
-      await sql`DROP SCHEMA ${sql.id(staging)} CASCADE`.execute(later)
+      await dropStaging(later, places)
     }
   }
   return { beforeFirst, outcome: () => outcome }

@@ -2,7 +2,9 @@ import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { readDependents } from '@trestle/database/violations.ts'
 import { type Kysely, sql } from 'kysely'
 import { type AdoptionPlaces, findRecord, placesOf } from '../adoption/adoption-record.ts'
+import { dropKept } from '../adoption/drop-adoption.ts'
 import { SERVED, UNSERVED } from '../adoption/inspect-database.ts'
+import { listReplaced } from '../adoption/switch-tables.ts'
 import type { AuthDeps } from '../deps.ts'
 import { adoptOptions } from '../migrations.ts'
 
@@ -20,7 +22,7 @@ export async function forgetAdoption({ config }: Pick<AuthDeps, 'config'>): Prom
     if (record.finishedAt === null)
       throw new Error('the adoption is not finished: run auth adopt again, or adopt --undo')
     try {
-      await db.transaction().execute((trx) => dropKept(trx, places))
+      await db.transaction().execute((trx) => forget(trx, places))
     } catch (error) {
       const dependents = readDependents(error)
       if (dependents.length === 0) throw error
@@ -31,11 +33,9 @@ export async function forgetAdoption({ config }: Pick<AuthDeps, 'config'>): Prom
   })
 }
 
-/**
- * Without CASCADE, which would drop policies of applications in silence: a row that a policy hides would be shown. Foreign keys of
- * the tables of supabase/auth that stay go with the tables that they lead to.
- */
-async function dropKept(trx: Kysely<unknown>, { names, kept }: AdoptionPlaces): Promise<void> {
+/** Foreign keys of the tables of supabase/auth that stay go with the tables that they lead to. */
+async function forget(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+  const { names, kept } = places
   const { rows: keys } = await sql<{ table: string; name: string }>`
     SELECT c.relname AS "table", k.conname AS name
     FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_class o ON o.oid = k.confrelid
@@ -44,9 +44,5 @@ async function dropKept(trx: Kysely<unknown>, { names, kept }: AdoptionPlaces): 
       AND c.relname = ANY (${[...SERVED, ...UNSERVED]}::text[])`.execute(trx)
   for (const { table, name } of keys)
     await sql`ALTER TABLE ${names.id(table)} DROP CONSTRAINT ${sql.id(name)}`.execute(trx)
-  const { rows: tables } = await sql<{ name: string }>`
-    SELECT relname AS name FROM pg_class
-    WHERE relnamespace = to_regnamespace(format('%I', ${kept}::text)) AND relkind IN ('r', 'p')`.execute(trx)
-  await sql`DROP TABLE ${sql.join(tables.map(({ name }) => sql.id(kept, name)))}`.execute(trx)
-  await sql`DROP SCHEMA ${sql.id(kept)}`.execute(trx)
+  await dropKept(trx, places, await listReplaced(names))
 }

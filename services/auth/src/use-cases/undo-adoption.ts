@@ -2,17 +2,18 @@ import { dropFunctions } from '@trestle/database/migrations/functions.ts'
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { takeBackAll } from '@trestle/database/migrations/migrator.ts'
 import { readDependents } from '@trestle/database/violations.ts'
+import { dropJobs } from '@trestle/jobs/install.ts'
 import { type Kysely, sql } from 'kysely'
 import {
   type AdoptionPlaces,
   type AdoptionRecord,
-  dropAdoption,
   findRecord,
   lockTables,
   placesOf,
   schemasOf,
 } from '../adoption/adoption-record.ts'
 import { requireOwnSchemas } from '../adoption/catalog.ts'
+import { dropKept, dropStaging } from '../adoption/drop-adoption.ts'
 import { countForeignHashes, countRefreshedSessions, giveBackRows } from '../adoption/give-back-rows.ts'
 import { listUnfitForUpstream, listUnopened } from '../adoption/give-back-sealed-rows.ts'
 import { allowOldServer } from '../adoption/refuse-old-server.ts'
@@ -55,7 +56,7 @@ export async function undoAdoption(
       throw new Error(`the schema ${places.kept} is not there: nothing was adopted, or adopt --forget has dropped it`)
     const { switchedAt } = record
     await requireStopped(db)
-    await requireNoDependents(() => rehearse(db, places))
+    await requireNoDependents(() => rehearse(db, places, record))
     await requireKeys(db, { places, switchedAt, encryptionKeys })
     if (!(await confirm(await findCosts(db, places, switchedAt)))) return false
     const sealing = { encryptionKeys, randomBytes }
@@ -103,14 +104,17 @@ async function dropOwnFunctions(trx: Kysely<unknown>, places: AdoptionPlaces): P
 const REHEARSED = new Error('rehearsed')
 
 /** Drops everything that is this service's, as an undo does, and takes it back. Only PostgreSQL knows all that depends on it. */
-async function rehearse(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+async function rehearse(db: Kysely<unknown>, places: AdoptionPlaces, record: AdoptionRecord): Promise<void> {
   const { names } = places
   try {
     await takeBackAll(db, { names, sources: migrationsInPlace() }, async (trx, attempt) => {
       await lockOwnTables(trx, places, attempt)
       await dropTriggers(trx, places)
       await dropOwnFunctions(trx, places)
-      return () => Promise.reject(REHEARSED)
+      return async (later) => {
+        await restore(later, places, record)
+        throw REHEARSED
+      }
     })
   } catch (error) {
     if (error !== REHEARSED) throw error
@@ -166,9 +170,10 @@ async function restore(
   await sql`DROP INDEX IF EXISTS ${names.id('users_email_lower_key')}`.execute(trx)
   await moveBack(trx, places)
   await revertUpstreamChanges(trx, places, changes)
-  await sql`DROP SCHEMA IF EXISTS ${sql.id(names.jobSchema)} CASCADE`.execute(trx)
+  await dropJobs(trx, names.jobSchema)
   if (!hadPgcrypto) await dropPgcrypto(trx)
-  await dropAdoption(trx, places)
+  await dropKept(trx, places, [])
+  await dropStaging(trx, places)
 }
 
 /** Functions of applications may have come to need the extension. */

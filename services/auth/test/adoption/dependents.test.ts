@@ -57,10 +57,18 @@ describe('adopt --forget', () => {
     const restored = await restore('v2.196.0')
     await adopt(restored)
     const { url } = restored.database
-    await runSql(url, `CREATE FUNCTION auth_before_trestle.own() RETURNS int LANGUAGE sql AS 'SELECT 1'`)
+    await runSql(
+      url,
+      `CREATE FUNCTION auth_before_trestle.own() RETURNS int LANGUAGE sql AS 'SELECT 1';
+       CREATE TABLE auth_before_trestle.notes (text text)`,
+    )
     await expect(forgetAdoption(restored.deps)).rejects.toThrow(
       new Error(
-        'nothing was dropped: change or drop first what depends on the old tables\nfunction auth_before_trestle.own() depends on schema auth_before_trestle',
+        [
+          'nothing was dropped: change or drop first what depends on the old tables',
+          'function auth_before_trestle.own() depends on schema auth_before_trestle',
+          'table auth_before_trestle.notes depends on schema auth_before_trestle',
+        ].join('\n'),
       ),
     )
     expect(await runSql(url, 'SELECT count(*)::int AS count FROM auth_before_trestle.adoption')).toEqual([{ count: 1 }])
@@ -81,6 +89,22 @@ describe('adopt --undo', () => {
       'CREATE VIEW public.everybody AS SELECT * FROM auth.users',
       'view public.everybody depends on column staged_at of table auth.users',
     ],
+    [
+      'CREATE VIEW public.waiting AS SELECT id FROM auth_jobs.job',
+      'view public.waiting depends on table auth_jobs.job',
+    ],
+    [
+      'CREATE VIEW public.adopted AS SELECT version FROM auth_before_trestle.adoption',
+      'view public.adopted depends on table auth_before_trestle.adoption',
+    ],
+    [
+      'SET ROLE supabase_auth_admin; CREATE TABLE auth_jobs.notes (text text)',
+      'table auth_jobs.notes depends on schema auth_jobs',
+    ],
+    [
+      'SET ROLE supabase_auth_admin; CREATE TABLE auth_before_trestle.notes (text text)',
+      'table auth_before_trestle.notes depends on schema auth_before_trestle',
+    ],
   ])('refuses before it asks, and names what depends on what it drops: %s', async (statement, dependent) => {
     const restored = await restoreAdopted('v2.196.0')
     const { superuserUrl } = restored.database
@@ -92,7 +116,11 @@ describe('adopt --undo', () => {
       new Error(`nothing changed: change or drop first what depends on the tables of this service\n${dependent}`),
     )
     expect(await catalogue()).toEqual(before)
-    await runSql(superuserUrl, 'DROP VIEW IF EXISTS public.tokens, public.everybody; DROP TABLE IF EXISTS public.seen')
+    await runSql(
+      superuserUrl,
+      `DROP VIEW IF EXISTS public.tokens, public.everybody, public.waiting, public.adopted;
+       DROP TABLE IF EXISTS public.seen, auth_jobs.notes, auth_before_trestle.notes`,
+    )
     expect(await undoAdoption(restored.deps, async () => true)).toBe(true)
   })
 })
