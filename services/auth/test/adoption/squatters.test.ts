@@ -91,7 +91,8 @@ describe('a schema that somebody else has made under a name of ours', () => {
     const { directUrl } = app.database
     const role = await addSquatter(directUrl)
     await squat(directUrl, role, { schema, view: 'source' })
-    const [{ name } = { name: '' }] = await runSql<{ name: string }>(directUrl, 'SELECT current_user AS name')
+    const { migrationUrl } = app.deps.config.database
+    const [{ name } = { name: '' }] = await runSql<{ name: string }>(migrationUrl, 'SELECT current_user AS name')
     const reason = foreign(schema, role, name)
     await expect(app.run()).rejects.toThrow(new Error(reason))
     await expect(forgetImport(app.deps)).rejects.toThrow(new Error(reason))
