@@ -9,6 +9,7 @@ import type { AnyTask } from '@trestle/jobs/task.ts'
 import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
+import { requireOwnJobSchema } from './adoption/catalog.ts'
 import { hideOwnTables } from './adoption/hidden-tables.ts'
 import type { Behaviours } from './config/behaviours.ts'
 import type { AuthDatabaseSettings } from './config/database.ts'
@@ -74,14 +75,28 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
     url,
     names,
     sources: authMigrations,
-    beforeFirst: (trx) => clearExistingSchema(trx, names),
+    beforeFirst: async (trx) => {
+      await requireOwnJobSchema(trx, names)
+      return clearExistingSchema(trx, names)
+    },
     functions: serviceFunctions(config.database),
     callers: policyCallers,
     settings: { VERSION, QUEUE_VERSION, tasks, role, login: loginOf(serviceUrl), makesPgcrypto },
-    afterwards: [(db) => hideOwnTables(db, names), (db) => installJobs(db, { url, schema: names.jobSchema, tasks })],
+    afterwards: [
+      (db) => hideOwnTables(db, names),
+      (db) => makeJobSchema(db, names),
+      (db) => installJobs(db, { url, schema: names.jobSchema, tasks }),
+    ],
     makeOptional: makesPgcrypto ? makePgcrypto : undefined,
     grants: role === undefined ? undefined : { role, serviceUrl, appendOnly: [] },
   }
+}
+
+/** The installation reads and runs what is in the schema. Whoever may create schemas could make it first. */
+async function makeJobSchema(db: Kysely<unknown>, names: Names): Promise<void> {
+  const { rows } = await sql`SELECT FROM pg_namespace WHERE nspname = ${names.jobSchema}`.execute(db)
+  if (rows.length === 0) await sql`CREATE SCHEMA IF NOT EXISTS ${sql.id(names.jobSchema)}`.execute(db)
+  await requireOwnJobSchema(db, names)
 }
 
 /**

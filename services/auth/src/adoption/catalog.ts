@@ -1,3 +1,5 @@
+import { MIGRATIONS, migratorTable } from '@trestle/database/migrations/migrator-tables.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
 
 /** @throws Error where a pooler has not carried the search path of a connection, with what to do about it */
@@ -32,17 +34,19 @@ export async function columnsOf(
 /**
  * Whoever may create schemas can make one of a name that an adoption or an import uses. To read a view there would run what its owner
  * wrote, with the rights of whoever reads it.
- * @returns why some of these schemas are not used, each in a line with what to do; empty where they are the user's own, or not there
+ * @param owner whose they must be; by default the user
+ * @returns why some of these schemas are not used, each in a line with what to do; empty where they are the owner's, or not there
  */
 export async function listForeignSchemas(
   db: QueryExecutorProvider,
   schemas: readonly string[],
+  owner?: string,
 ): Promise<readonly string[]> {
   const { rows } = await sql<{ name: string; owner: string; user: string; view: string | null }>`
-    SELECT n.nspname AS name, pg_get_userbyid(n.nspowner) AS owner, current_user AS "user", c.relname AS view
-    FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid
-      AND (c.relkind IN ('v', 'm', 'f') OR NOT pg_has_role(c.relowner, 'USAGE'))
-    WHERE n.nspname = ANY (${[...schemas]}::name[]) AND (pg_get_userbyid(n.nspowner) <> current_user OR c.oid IS NOT NULL)
+    SELECT n.nspname AS name, pg_get_userbyid(n.nspowner) AS owner, u.rolname AS "user", c.relname AS view
+    FROM pg_namespace n JOIN pg_roles u ON u.rolname = coalesce(${owner ?? null}::name, current_user) LEFT JOIN pg_class c ON c.relnamespace = n.oid
+      AND (c.relkind IN ('v', 'm', 'f') OR NOT pg_has_role(u.oid, c.relowner, 'USAGE'))
+    WHERE n.nspname = ANY (${[...schemas]}::name[]) AND (n.nspowner <> u.oid OR c.oid IS NOT NULL)
     ORDER BY n.nspname, c.relname`.execute(db)
   const reasons = rows.map(({ name, owner, user, view }) =>
     owner === user
@@ -55,5 +59,18 @@ export async function listForeignSchemas(
 /** @throws Error where one of the schemas is there and is not the user's own, with what to do about it */
 export async function requireOwnSchemas(db: QueryExecutorProvider, schemas: readonly string[]): Promise<void> {
   const reasons = await listForeignSchemas(db, schemas)
+  if (reasons.length > 0) throw new Error(reasons.join('\n'))
+}
+
+/**
+ * The schema of the job queue must belong to whoever owns the tables of this service, or not be there. The user may be another one
+ * than the owner: the service works with the rights of a role.
+ * @throws Error where it is somebody else's, with what to do about it
+ */
+export async function requireOwnJobSchema(db: QueryExecutorProvider, names: Names): Promise<void> {
+  const { rows } = await sql<{ owner: string }>`
+    SELECT pg_get_userbyid(c.relowner) AS owner FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = ${names.schema} AND c.relname = ${migratorTable(names, MIGRATIONS)}`.execute(db)
+  const reasons = await listForeignSchemas(db, [names.jobSchema], rows[0]?.owner)
   if (reasons.length > 0) throw new Error(reasons.join('\n'))
 }

@@ -5,6 +5,7 @@ import { commonChecks } from '@trestle/service/common-checks.ts'
 import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
 import { sql } from 'kysely'
 import { findRecord, placesOf } from '../adoption/adoption-record.ts'
+import { requireOwnJobSchema } from '../adoption/catalog.ts'
 import { listClosedSecrets } from '../adoption/inspect-database.ts'
 import type { AuthConfig } from '../config.ts'
 import type { ProcessDeps } from '../deps.ts'
@@ -99,6 +100,7 @@ const checks: readonly Check<ProcessDeps>[] = [
     advice: 'look at the log for more; they stay in the queue of the same name with _dead for 90 days',
     needs: ['database'],
     run: async ({ db, names }) => {
+      await requireOwnJobSchema(db, names)
       const dead = await listDeadJobs({ db, schema: names.jobSchema, tasks })
       if (dead.length === 0) return 'none'
       throw new Error(dead.map(describeDeadJobs).join(', '))

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
+import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { findObstacles } from '../../src/adoption/upstream-database.ts'
 import { doctor } from '../../src/commands/doctor.ts'
@@ -45,13 +47,14 @@ const readersOf = (superuserUrl: string, schema: string) => runSql(superuserUrl,
 const foreign = (schema: string, owner: string, user: string) =>
   `the schema ${schema} belongs to ${owner}, not to ${user}, so nothing in it is read: rename or drop it as a superuser`
 
-async function adoptionLine(config: AuthConfig): Promise<string | undefined> {
+/** What doctor says of a check. */
+async function lineOf(config: AuthConfig, check: string): Promise<string | undefined> {
   const lines: string[] = []
   await doctor(
     () => config,
     (line) => lines.push(line),
   )
-  return lines.find((line) => line.includes(' adoption: '))
+  return lines.find((line) => line.includes(` ${check}: `))
 }
 
 describe('a schema that somebody else has made under a name of ours', () => {
@@ -82,7 +85,7 @@ describe('a schema that somebody else has made under a name of ours', () => {
     const reason = foreign('auth_before_trestle', role, 'supabase_auth_admin')
     await expect(undoAdoption(restored.deps, async () => true)).rejects.toThrow(new Error(reason))
     await expect(forgetAdoption(restored.deps)).rejects.toThrow(new Error(reason))
-    expect(await adoptionLine(restored.deps.config)).toContain(reason)
+    expect(await lineOf(restored.deps.config, 'adoption')).toContain(reason)
     expect(await readersOf(superuserUrl, 'auth_before_trestle')).toEqual([])
   })
 
@@ -97,6 +100,35 @@ describe('a schema that somebody else has made under a name of ours', () => {
     await expect(app.run()).rejects.toThrow(new Error(reason))
     await expect(forgetImport(app.deps)).rejects.toThrow(new Error(reason))
     expect(await readersOf(directUrl, schema)).toEqual([])
+  })
+})
+
+describe('a schema auth_jobs that somebody else has made in a database of this service', () => {
+  it('stops migrate before the first migration, and nothing in it is read', async () => {
+    const database = await createEmptyDatabase()
+    onTestFinished(() => database.drop())
+    const role = await addSquatter(database.directUrl)
+    await squat(database.directUrl, role, { schema: 'auth_jobs', view: 'version' })
+    const place = { url: database.directUrl, migrationUrl: database.directUrl, namespace: '', schema: 'auth' }
+    const [{ name } = { name: '' }] = await runSql<{ name: string }>(database.directUrl, 'SELECT current_user AS name')
+    await expect(migrateUp(migrateOptions({ database: { ...place, role: undefined } }))).rejects.toThrow(
+      new Error(foreign('auth_jobs', role, name)),
+    )
+    expect(await readersOf(database.directUrl, 'auth_jobs')).toEqual([])
+    expect(await runSql(database.directUrl, `SELECT to_regclass('auth.users') AS own`)).toEqual([{ own: null }])
+  })
+
+  it('stops a later migrate, and is named by doctor in place of dead jobs, where the queue was dropped', async () => {
+    const restored = await restoreAdopted('v2.196.0')
+    const { superuserUrl } = restored.database
+    const { deps } = restored
+    await runSql(superuserUrl, 'DROP SCHEMA auth_jobs CASCADE')
+    const role = await addSquatter(superuserUrl)
+    await squat(superuserUrl, role, { schema: 'auth_jobs', view: 'job' })
+    const reason = foreign('auth_jobs', role, 'supabase_auth_admin')
+    await expect(migrateUp(migrateOptions(deps.config))).rejects.toThrow(new Error(reason))
+    expect(await lineOf(deps.config, 'dead jobs')).toContain(reason)
+    expect(await readersOf(superuserUrl, 'auth_jobs')).toEqual([])
   })
 })
 
@@ -145,7 +177,7 @@ describe('functions of strangers in a schema of the search path of the owner', (
     await prepare(restored)
     expect(await readers()).toEqual([])
     await adopt(restored)
-    expect(await adoptionLine(restored.deps.config)).toBe('ok    adoption: 0 days ago')
+    expect(await lineOf(restored.deps.config, 'adoption')).toBe('ok    adoption: 0 days ago')
     expect(await undoAdoption(restored.deps, async () => true)).toBe(true)
     await adopt(restored)
     await forgetAdoption(restored.deps)
