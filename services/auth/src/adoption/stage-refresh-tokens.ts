@@ -15,6 +15,7 @@ const WATCHED = [
 
 /** What stands in the schema of copies, until the switch. */
 export const STAGED_TABLES = ['refresh_tokens', 'changes', 'progress'] as const
+/** The functions of the triggers that note changed sessions, in the schema of copies. */
 export const STAGING_FUNCTIONS = WATCHED.map(({ table }) => `note_${table}()`)
 
 /** What copies of refresh tokens work with. */
