@@ -3,15 +3,20 @@ import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 import { FIELD_TEXTS } from './field-errors.ts'
 import { processingError, processingErrorOf, statusCodeOf } from './transactions/processing-error.ts'
 
-// The catalogue of all errors that a client can see, with field-errors.ts for what is wrong with a field, and
-// transactions/processing-errors.json for refused cards. That file also lists the status codes of each refusal.
+// The catalogue of all errors that a client can see, with field-errors.ts for what is wrong with a field,
+// operator-errors.ts for operators, and transactions/processing-errors.json for refused cards. That file also lists the status codes of each refusal.
 //
 // A search for the text of an answer finds its line here or in field-errors.ts, and a search for the name on that line finds where
 // the error is thrown. The reference gives some codes to several errors, because clients act alike on all of them. The text and
 // the headers distinguish these errors, so each has a line of its own, with the reason above it.
 
 /** Every error names its code in a header too, where official clients read it (reference: Headers of answers). */
-function declare(status: number, code: string, message: string, headers: Record<string, string> = {}): ErrorFactory {
+export function declare(
+  status: number,
+  code: string,
+  message: string,
+  headers: Record<string, string> = {},
+): ErrorFactory {
   return defineError(status, code, message, { 'x-status-code': code, ...headers })
 }
 
@@ -26,8 +31,6 @@ function declareTemplate<Values extends object>(
 
 /** How a client proves who it is (RFC 7617). */
 export const BASIC_CHALLENGE = 'Basic realm="payments", charset="UTF-8"'
-/** How an operator does so (RFC 6750), beside the operator key. */
-const OPERATOR_CHALLENGE = 'Bearer realm="payments"'
 /** Seconds after which a client may send the request again. */
 const RETRY = { 'retry-after': '1' }
 
@@ -37,25 +40,6 @@ export const unauthorized = declare(401, 'UNAUTHORIZED', 'The API key is missing
   'www-authenticate': BASIC_CHALLENGE,
 })
 export const forbidden = declare(403, 'FORBIDDEN', 'The API key has no access to this resource')
-export const operatorUnauthorized = declare(
-  401,
-  'OPERATOR_UNAUTHORIZED',
-  'The operator key or the access token is missing, malformed or not good',
-  { 'www-authenticate': OPERATOR_CHALLENGE },
-)
-export const operatorForbidden = declare(403, 'OPERATOR_FORBIDDEN', 'The role of the operator may not do this')
-export const refundNotAllowed = declare(403, 'REFUND_NOT_ALLOWED', 'Support refunds in no such currency')
-/** `details`: `limit` of one refund, and what is `left` of the day, in minor units. */
-export const refundLimitExceeded = declare(
-  403,
-  'REFUND_LIMIT_EXCEEDED',
-  'The refund is more than the operator may refund',
-)
-export const operatorKeyReused = declare(
-  409,
-  'IDEMPOTENCY_KEY_REUSED',
-  'The Idempotency-Key was used for another request',
-)
 export const registrationClosed = declare(
   403,
   'REGISTRATION_CLOSED',

@@ -4,7 +4,7 @@ import type { OperatorAction } from '@trestle/service/operators/operator-roles.t
 import { sql } from 'kysely'
 import type { Repeat } from '../access/caller.ts'
 import type { Db, Trx } from '../database.ts'
-import { operatorKeyReused } from '../errors.ts'
+import { operatorKeyReused } from '../operator-errors.ts'
 import type { OperatorChangesTable } from './operator-tables.ts'
 
 /** A change that an operator asks for. */

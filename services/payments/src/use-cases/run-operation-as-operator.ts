@@ -1,9 +1,9 @@
-import { valid } from '../access/request-input.ts'
 import type { Caller } from '../access/caller.ts'
+import { valid } from '../access/request-input.ts'
 import { refuseMissing, refuseRunning, requireOutcome } from '../access/require-access.ts'
 import type { Trx } from '../database.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { refundLimitExceeded, refundNotAllowed } from '../errors.ts'
+import { refundLimitExceeded, refundNotAllowed } from '../operator-errors.ts'
 import { type AllowanceOutcome, runWithinAllowance } from '../operators/allowance-repository.ts'
 import {
   type OperatorAnswer,

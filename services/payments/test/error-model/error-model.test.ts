@@ -10,8 +10,9 @@ import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import * as errors from '../../src/errors.ts'
+import * as generalErrors from '../../src/errors.ts'
 import { buildOpenApi } from '../../src/openapi.ts'
+import * as operatorErrors from '../../src/operator-errors.ts'
 import { createRateLimits } from '../../src/rate-limits/rate-limits.ts'
 import { CHECKOUT_CORS, refusalHeaders, temporaryHeaders } from '../headers.ts'
 import { operatorHeaders, testOperators } from '../operators.ts'
@@ -36,6 +37,7 @@ import {
   TROUBLE,
   VAULT_HOST,
 } from './open-endpoints.ts'
+import { operatorRuleCases } from './operator-cases.ts'
 import { ruleCases } from './rule-cases.ts'
 import {
   buildBroken,
@@ -47,6 +49,10 @@ import {
   unknownKey,
   type World,
 } from './world.ts'
+
+const { declare: _, ...catalogue } = generalErrors
+const errors = { ...catalogue, ...operatorErrors }
+const cases = { ...ruleCases, ...operatorRuleCases }
 
 type App = Awaited<ReturnType<typeof buildBroken>>
 
@@ -459,7 +465,7 @@ const RAISED_ABOVE = [
 
 it('has a case for every error of the catalogue, and no other', () => {
   const names = Object.entries(errors).flatMap(([name, value]) => (typeof value === 'function' ? [name] : []))
-  expect([...RAISED_ABOVE, ...Object.keys(ruleCases)].sort()).toEqual(names.sort())
+  expect([...RAISED_ABOVE, ...Object.keys(cases)].sort()).toEqual(names.sort())
 })
 
 const reference = readFileSync(new URL('../../../../docs/reference/payments.md', import.meta.url), 'utf8')
@@ -476,7 +482,7 @@ it.each(declared as [string, Partial<ErrorFactory>][])(
   },
 )
 
-describe.each(Object.entries(ruleCases))('the refusals of %s', (_name, cases) => {
+describe.each(Object.entries(cases))('the refusals of %s', (_name, cases) => {
   it.each(cases)('$status: answers $body', async ({ status, body, code, raise }) => {
     const answer = await raise(world)
     expect([answer.status, answer.body]).toEqual([status, body])

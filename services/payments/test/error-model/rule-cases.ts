@@ -6,7 +6,7 @@ import * as errors from '../../src/errors.ts'
 import { browse, makeOrder, walk } from '../customer.ts'
 import { customerPayment } from '../customer-payment.ts'
 import { settle } from '../live-merchant.ts'
-import { actorOf, operatorHeaders } from '../operators.ts'
+import { operatorHeaders } from '../operators.ts'
 import { createTestApp, createTestMerchant } from '../payments-app.ts'
 import { buildBroken, buildRequiringTls, NO_ID, type World } from './world.ts'
 
@@ -32,7 +32,8 @@ async function call(world: World, method: 'GET' | 'POST' | 'PUT' | 'DELETE', url
   return callAs(world, world.owner.headers, { method, url, ...(payload === undefined ? {} : { payload }) })
 }
 
-async function callAs(
+/** Sends a request with the credentials of somebody. */
+export async function callAs(
   { payments }: Pick<World, 'payments'>,
   headers: InjectOptions['headers'],
   request: InjectOptions,
@@ -53,19 +54,6 @@ function checkout(code: string, message: string, raise: RuleCase['raise'], field
 /** A case whose body names one field. */
 function field(name: string, code: string, message: string, raise: RuleCase['raise']): RuleCase {
   return { status: 400, body: [{ field: name, message, code }], raise }
-}
-
-/** Asks for a refund of EUR 0.02 as an operator with the role support, where one refund and a day may have this much. */
-async function refundAsSupport(world: World, limit: ReadonlyMap<string, number>): Promise<Answer> {
-  const app = await buildBroken(world, {
-    config: { ...world.payments.deps.config, refundLimits: { once: limit, daily: limit } },
-  })
-  const url = `/operator/transactions/${world.ids.transaction}/refunds`
-  const headers = { 'idempotency-key': `refund-of-${actorOf('support').id}` }
-  const request = { method: 'POST', url, headers, payload: { amount: 2 } } as const
-  const answer = await callAs({ payments: { ...world.payments, app } }, operatorHeaders('support'), request)
-  await app.close()
-  return answer
 }
 
 /** A transaction of EUR 3.00 below the world's merchant. */
@@ -341,45 +329,10 @@ export const ruleCases: Readonly<Record<string, readonly RuleCase[]>> = {
       return send(2)
     }),
   ],
-  refundNotAllowed: [
-    {
-      status: 403,
-      body: { code: 'REFUND_NOT_ALLOWED', message: 'Support refunds in no such currency' },
-      raise: (world) => refundAsSupport(world, new Map()),
-    },
-  ],
-  refundLimitExceeded: [
-    {
-      status: 403,
-      body: {
-        code: 'REFUND_LIMIT_EXCEEDED',
-        message: 'The refund is more than the operator may refund',
-        limit: 1,
-        left: 1,
-      },
-      raise: (world) => refundAsSupport(world, new Map([['EUR', 1]])),
-    },
-  ],
   idempotencyKeyMissing: [
     field('Idempotency-Key', 'REQUIRED', 'is required', (world) =>
       callAs(world, operatorHeaders('admin'), { method: 'DELETE', url: `/operator/apps/${NO_ID}/keys` }),
     ),
-  ],
-  operatorKeyReused: [
-    {
-      status: 409,
-      body: { code: 'IDEMPOTENCY_KEY_REUSED', message: 'The Idempotency-Key was used for another request' },
-      raise: async (world) => {
-        const headers = { 'idempotency-key': 'reused' }
-        const revoke = async () => {
-          const { id } = await createTestApp(world.payments)
-          const url = `/operator/apps/${id}/keys`
-          return callAs(world, operatorHeaders('admin'), { method: 'DELETE', url, headers })
-        }
-        await revoke()
-        return revoke()
-      },
-    },
   ],
   idempotencyKeySpent: [
     field('Idempotency-Key', 'MISMATCH', 'was used for a key that is revoked', async (world) => {

@@ -40,6 +40,14 @@ const cardFormSchema = {
   response: { ...redirectAnswer, ...pageAnswers(200, 400, 404, 409, 413, 415, 429, 500, 503) },
 }
 
+const reopenSchema = {
+  operationId: 'reopenCardForm',
+  tags: ['Pages'],
+  summary: 'Lead back to the link of a submitted card form',
+  security: [],
+  response: pageAnswers(400, 404, 409, 429, 500, 503),
+}
+
 /**
  * Takes the card form: with tokens from the script, or with card data from browsers without it (reference: Payment
  * page).
@@ -96,13 +104,7 @@ export const posPayRoutes: Routes = async (app) => {
   app.get(
     '/pos/pay',
     {
-      schema: {
-        operationId: 'reopenCardForm',
-        tags: ['Pages'],
-        summary: 'Lead back to the link of a submitted card form',
-        security: [],
-        response: pageAnswers(400, 404, 409, 429, 500, 503),
-      },
+      schema: reopenSchema,
     },
     (request, reply) => comeBack(request, reply, ''),
   )
