@@ -129,7 +129,7 @@ describe('GET /operator/merchants/:merchantId', () => {
         available: merchant.balance - 1_000,
         reserve: 1_000,
         apps: [{ id: member.id, created: expect.any(String), keyHint }],
-        users: [{ ...users[0], id: anyId }],
+        users: [{ ...users[0], id: anyId, created: expect.any(String) }],
         webhooks: [webhook],
       },
     ])
