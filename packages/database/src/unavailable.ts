@@ -38,7 +38,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
 }
 
 /** Whether rows are moving to other servers. What was refused may succeed once they have moved. */
-export function isMovingRows(error: unknown): boolean {
+export function isMovingRows(error: unknown): error is MovingRowsError {
   return error instanceof MovingRowsError
 }
 

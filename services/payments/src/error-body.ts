@@ -1,7 +1,7 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { ErrorVocabulary } from '@trestle/common/errors/error-vocabulary.ts'
 import { STATUS_CODES } from '@trestle/common/server/node-http.ts'
-import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavailable.ts'
+import { isDatabaseUnavailable, isLockTimeout, isMovingRows } from '@trestle/database/unavailable.ts'
 import pg from 'pg'
 import { z } from 'zod'
 import * as errors from './errors.ts'
@@ -180,9 +180,13 @@ function isRecordChanged(cause: unknown): boolean {
   return cause instanceof pg.DatabaseError && cause.code === 'TL001'
 }
 
-/** Neither a dependency that is away nor a slow handler has an error of its own. */
+/**
+ * Neither a dependency that is away nor a slow handler has an error of its own. While rows move, each write is refused for the same
+ * reason, which the log has once: it is no cause that each of them logs.
+ */
 function unavailable(cause: unknown): HttpError {
-  return errors.serviceUnavailable({ cause })
+  const isRefusal = isMovingRows(cause) && cause.cause === undefined
+  return errors.serviceUnavailable(isRefusal ? {} : { cause })
 }
 
 /** A path with broken percent-encoding names no endpoint. */

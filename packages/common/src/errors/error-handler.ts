@@ -69,12 +69,10 @@ export function noteError(error: HttpError, request: FastifyRequest): void {
   // 501 is a fault of the client: a method that no service knows.
   if (error.status >= 500 && error.status !== 501) {
     const isOutage = error.status === 503
-    // A service that refuses because it is busy has no defect: its stack would only show the refusal.
+    // A service that refuses on purpose has no defect. The line of the request says all: its status and the code of the error.
     const isExpected = isOutage && error.cause === undefined
-    request.log[isOutage ? 'warn' : 'error'](
-      { ...(isExpected ? {} : { err: error.cause ?? error }), error_code: error.code },
-      error.message,
-    )
+    const fields = { err: error.cause ?? error, error_code: error.code }
+    if (!isExpected) request.log[isOutage ? 'warn' : 'error'](fields, error.message)
   }
   request.errorCode = error.code
 }
