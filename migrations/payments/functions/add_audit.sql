@@ -1,15 +1,24 @@
 -- distribute: everywhere
 -- Appends a row to the audit log. p_merchant_id: NULL for an action that concerns no merchant; the row has 24 zeros.
 -- p_identity_id: who acted, NULL for an operator. Locks nothing: the id comes from a counter, and no row is ever changed.
+--
+-- Each server of a cluster has a counter of its own. The coordinator and the merchant's server may make the same id in the same
+-- millisecond, so the second of them takes the next one.
 CREATE OR REPLACE FUNCTION {{add_audit}}(p_merchant_id text, p_identity_id text, p_action text, p_payload jsonb)
 RETURNS void
 LANGUAGE plpgsql
 AS $$
 DECLARE
   merchant text := coalesce(p_merchant_id, repeat('0', 24));
-  made record := {{new_id}}(coalesce((SELECT m.tag FROM {{merchants}} m WHERE m.id = p_merchant_id), '00000000'));
+  merchant_tag text := coalesce((SELECT m.tag FROM {{merchants}} m WHERE m.id = p_merchant_id), '00000000');
+  made record;
 BEGIN
-  INSERT INTO {{audit}} (merchant_id, id, identity_id, action, payload, created)
-    VALUES (merchant, made.id, p_identity_id, p_action, p_payload, made.created);
+  LOOP
+    made := {{new_id}}(merchant_tag);
+    INSERT INTO {{audit}} (merchant_id, id, identity_id, action, payload, created)
+      VALUES (merchant, made.id, p_identity_id, p_action, p_payload, made.created)
+      ON CONFLICT DO NOTHING;
+    EXIT WHEN FOUND;
+  END LOOP;
 END
 $$;
