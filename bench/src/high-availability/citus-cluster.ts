@@ -149,6 +149,8 @@ async function startServers(workplace: Workplace, settings: Settings): Promise<S
 const CITUS = {
   shared_preload_libraries: 'citus',
   wal_level: 'logical',
+  // Without it a move of rows may lose a commit, so `payments distribute` refuses.
+  synchronous_commit: 'on',
   max_connections: 600,
   max_prepared_transactions: 600,
   // Citus has a process in each database.

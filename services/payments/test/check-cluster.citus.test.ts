@@ -69,6 +69,23 @@ describe('payments distribute --check, on a cluster', () => {
     ])
   })
 
+  it('names every server that acknowledges commits before they are in its log, whether for all or for a role', async () => {
+    expect(await linesOf('synchronous_commit')).toEqual(['ok every commit waits for the log'])
+    const name = new URL(database.url).pathname.slice(1)
+    const set = (number: number, setting: string) =>
+      runOn(nodes[number], `SET citus.enable_ddl_propagation = off; ALTER ${setting}`)
+    const [ofDatabase, ofRole] = [`DATABASE "${name}"`, `ROLE payments_service IN DATABASE "${name}"`]
+    await set(1, `${ofDatabase} SET synchronous_commit = off`)
+    await set(2, `${ofRole} SET synchronous_commit = off`)
+    expect(await linesOf('synchronous_commit')).toEqual([
+      `wrong ${nodes[1]} has synchronous_commit=off`,
+      `wrong ${nodes[2]} has synchronous_commit=off`,
+    ])
+    await set(1, `${ofDatabase} RESET synchronous_commit`)
+    await set(2, `${ofRole} RESET synchronous_commit`)
+    expect(await linesOf('synchronous_commit')).toEqual(['ok every commit waits for the log'])
+  })
+
   it('tries the login of the role from every server at every server', async () => {
     expect(await linesOf(LOGINS)).toEqual(['ok every server lets payments_service of every other in'])
     const role = 'check_cluster_test_role'

@@ -3,6 +3,7 @@ import { type Kysely, sql } from 'kysely'
 import { findOwner, listWrongKeys } from './check-schema.ts'
 import { findCitus, listNodes } from './citus.ts'
 import { closeInternals, listOpenInternals } from './internal-functions.ts'
+import { listLazyCommits } from './moves.ts'
 import { listLacks, loginTrial, type NodeLogin } from './servers.ts'
 import type { DistributionTarget } from './target.ts'
 
@@ -90,6 +91,13 @@ const checks: readonly ClusterCheck[] = [
   ['logins of the role', (db, subject) => tryLogins(db, subject)],
   ['version of the extension', (db) => expectEverywhere(db, VERSION, (text, own) => text === own)],
   ['wal_level', (db) => expectEverywhere(db, "SELECT current_setting('wal_level')", (text) => text === 'logical')],
+  [
+    'synchronous_commit',
+    async (db) => {
+      const lazy = await listLazyCommits(db)
+      return lazy.length > 0 ? new Problems(lazy) : 'every commit waits for the log'
+    },
+  ],
   [
     'max_prepared_transactions',
     (db) => expectEverywhere(db, "SELECT current_setting('max_prepared_transactions')", (text) => Number(text) > 0),

@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely'
 import { underLock, withDatabase } from '../migrations/migration-connection.ts'
 import { listNodes, literal, qualified } from './citus.ts'
 import { type DistributeOptions, distributionOf } from './distribute.ts'
-import { expectNoMoves } from './moves.ts'
+import { expectNoLoss, expectNoMoves } from './moves.ts'
 import { expectCoordinator, readState } from './notes.ts'
 import { listCloseStatements } from './placement.ts'
 import { ownerStatements, roleStatements, sequenceStatements } from './servers.ts'
@@ -15,7 +15,8 @@ const POLL_MS = 1_000
  * Prepares servers that were added to the cluster, and then moves parts of the tables until all servers have alike many rows.
  * The service goes on meanwhile: a part is copied first, and writes to it wait for a moment at the end.
  * @param say called when a move begins or ends
- * @throws Error when the database is not distributed, while Citus moves rows already, or when a move fails
+ * @throws Error when the database is not distributed, while Citus moves rows already, when a server may lose commits in a move, or
+ * when a move fails
  */
 export async function rebalance(options: DistributeOptions, say: (line: string) => void): Promise<void> {
   await underLock(options, async (db) => {
@@ -71,7 +72,8 @@ async function followJob(db: Kysely<unknown>, job: string, say: (line: string) =
  * Citus has, Citus stops and removes what it has made.
  * @param owner a value of the column that divides the tables
  * @param node the address of the server, as the coordinator knows it
- * @throws Error when the database is not distributed, when it has no such owner or server, or while Citus moves rows
+ * @throws Error when the database is not distributed, when it has no such owner or server, while Citus moves rows, or when a server
+ * may lose commits in a move
  */
 export function isolateOwner(
   options: DistributeOptions,
@@ -132,10 +134,14 @@ async function findShard(db: Kysely<unknown>, anchor: string, owner: string): Pr
   return row
 }
 
-/** @throws Error when the server is a worker, when a distribution was never made or is not complete, or while Citus moves rows */
+/**
+ * @throws Error when the server is a worker, when a distribution was never made or is not complete, while Citus moves rows, or when
+ * a server may lose commits in a move
+ */
 async function expectGrowth(db: Kysely<unknown>, { names }: DistributeOptions): Promise<void> {
   await expectCoordinator(db)
   const state = await readState(db, names)
   if (state !== 'distributed') throw new Error(`the database is ${state}, not distributed`)
   await expectNoMoves(db)
+  await expectNoLoss(db)
 }

@@ -31,3 +31,32 @@ export async function expectNoMoves(db: QueryExecutorProvider): Promise<void> {
   const moves = await listMoves(db)
   if (moves.length > 0) throw new Error(`Citus moves rows, so wait for its end: ${moves.join('; ')}`)
 }
+
+/**
+ * The servers that acknowledge a commit before it is in their log, each with the setting. Citus ends a logical move once the new
+ * server has what the log of the old one has been written to (`pg_current_wal_lsn` in its multi_logical_replication.c), so the new
+ * server may never get such a commit: rows that a client was told of would be gone.
+ */
+export async function listLazyCommits(db: QueryExecutorProvider): Promise<readonly string[]> {
+  const { rows } = await sql<{ text: string }>`
+    SELECT n.nodename || ':' || n.nodeport || ' has ' || r.result AS text
+    FROM run_command_on_all_nodes(${LAZY}) r JOIN pg_dist_node n USING (nodeid) WHERE r.result <> '' ORDER BY n.groupid`.execute(
+    db,
+  )
+  return rows.map(({ text }) => text)
+}
+
+/** A setting of a role or database counts too: connections of the service may have it, and those of an operator not. */
+const LAZY = `SELECT CASE WHEN current_setting('synchronous_commit') = 'off' OR EXISTS (
+  SELECT FROM pg_db_role_setting JOIN pg_database d ON d.datname = current_database()
+  WHERE setdatabase IN (0, d.oid) AND 'synchronous_commit=off' = ANY (setconfig)
+) THEN 'synchronous_commit=off' ELSE '' END`
+
+/**
+ * Refuses a move of rows that might lose some.
+ * @throws Error when a server acknowledges commits before they are in its log
+ */
+export async function expectNoLoss(db: QueryExecutorProvider): Promise<void> {
+  const lazy = await listLazyCommits(db)
+  if (lazy.length > 0) throw new Error(`a move of rows may lose commits that were acknowledged: ${lazy.join('; ')}`)
+}
