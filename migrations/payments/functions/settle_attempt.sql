@@ -14,6 +14,7 @@ SET enable_seqscan = off
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
+  PERFORM {{hold_merchant}}(p_merchant_id);
   IF p_status NOT IN ('declined', 'reversed') THEN RAISE EXCEPTION '% is no outcome', p_status; END IF;
   UPDATE {{attempts}} a SET status = p_status
     WHERE a.merchant_id = p_merchant_id AND a.id = p_attempt_id AND a.status = 'unknown';

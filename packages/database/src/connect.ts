@@ -63,6 +63,7 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
       laggingQuery: standby?.query,
       prepared: config.prepared,
       mode: getMode,
+      readAgain: config.readAgain,
       spans: config.spans,
       parserOf: typeParsers(config.timestamps),
     }),

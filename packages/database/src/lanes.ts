@@ -38,6 +38,17 @@ export interface DatabaseMode {
   readonly isMoving: boolean
 }
 
+/**
+ * Where rows may move to other servers: a read that finds nothing of an owner is repeated once the server that it asked knows
+ * where the rows are. While a move ends, a read may look where they were.
+ */
+export interface ReadAgain {
+  /** Returns once the server knows. It runs on the write pool. */
+  readonly awaitMove: PreparedQuery<{ readonly owner: string }, unknown>
+  /** Whether the rows of a read say that there is no such object. */
+  readonly isMissing: (rows: readonly object[]) => boolean
+}
+
 interface LanesOptions<Tables> {
   /** Compiles queries, and runs none. */
   readonly db: Kysely<Tables>
@@ -49,6 +60,8 @@ interface LanesOptions<Tables> {
   readonly laggingQuery: ((statement: Statement) => Promise<Rows>) | undefined
   readonly prepared: boolean
   readonly mode: () => DatabaseMode
+  /** Undefined: no read is repeated. */
+  readonly readAgain: ReadAgain | undefined
   readonly spans: QuerySpans | undefined
   readonly parserOf: ParserOf
 }
@@ -60,49 +73,42 @@ export function createLanes<Tables>({
   laggingQuery,
   prepared,
   mode,
+  readAgain,
   spans,
   parserOf,
   ...entry
 }: LanesOptions<Tables>): Lanes {
   const compile = createCompiler(db)
-  const lane = (run: (statement: Statement, server: typeof coordinator) => Promise<Rows>): Lane => {
-    // No await on this path: each would cost every hot request a turn of the microtask queue.
-    const executeForm = <Input extends object, Row>(
-      form: DistributedForm<Input, Row>['query'],
-      input: object,
-    ): Promise<Row[]> => {
-      const { name, text, values } = compile(form)
-      const statement = { name: prepared ? name : '', text, values: values(input) }
+  const statementOf = <Input extends object, Row>(form: Form<Input, Row>, input: object): Statement => {
+    const { name, text, values } = compile(form)
+    return { name: prepared ? name : '', text, values: values(input) }
+  }
+  const lane = (run: (statement: Statement, server: typeof coordinator) => Promise<Rows>, again?: Again): Lane => {
+    const ask: Ask = <Input extends object, Row>(form: Form<Input, Row>, input: object) => {
+      const statement = statementOf(form, input)
       // The query states the type of its rows: PostgreSQL knows no types of TypeScript. A check of each row would cost hot requests
       // time.
       const server = form.onCoordinator ? coordinator : entry
-      const ask = () => run(statement, server) as Promise<Row[]>
-      return spans ? spans.within(name, ask) : ask()
+      const send = () => run(statement, server) as Promise<Row[]>
+      return spans ? spans.within(form.name, send) : send()
     }
-    const execute = <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]> => {
-      const chosen = query.choose?.(input) ?? query
-      const { findOwner } = mode()
-      if (findOwner === undefined || chosen.distributed === undefined) return executeForm(chosen, input)
-      const form = chosen.distributed
-      const owner = form.ownerOf(input, (id) => findOwner(read, id))
-      return typeof owner === 'string'
-        ? executeForm(form.query, { ...input, owner })
-        : owner.then((found) => executeForm(form.query, { ...input, owner: found }))
-    }
-    return {
-      all: execute,
-      first: async (query, input) => (await execute(query, input))[0],
-      one: async (query, input) => {
-        const [row] = await execute(query, input)
-        if (row === undefined) throw new Error(`${query.name} returned no row`)
-        return row
-      },
-    }
+    return createLane({ ask, again, mode, read: () => read })
+  }
+  const again = readAgain && {
+    isMissing: (rows: readonly object[]) => !mode().isMoving && readAgain.isMissing(rows),
+    // Both on one connection: each server hears of a move by itself.
+    ask: <Input extends object, Row>(form: Form<Input, Row>, input: { readonly owner: string }) =>
+      againWhenLost(() =>
+        queryOfPool(entry.pool, async (client) => {
+          await runStatement(client, statementOf(readAgain.awaitMove, input), parserOf)
+          return runStatement(client, statementOf(form, input), parserOf)
+        }),
+      ).catch(refuseWhileMoving) as Promise<Row[]>,
   }
   const read: Lane = lane((statement, { readers }) => {
     const answer = readers.query(statement)
     return mode().isMoving ? answer.catch(refuseWhileMoving) : answer
-  })
+  }, again)
   return {
     read,
     lagging: laggingQuery ? lane(laggingQuery) : read,
@@ -119,12 +125,59 @@ export function createLanes<Tables>({
  * @param transaction begun and ended by the caller. After a failed query it can only be rolled back
  */
 export function transactionLanes<Tables>(transaction: Transaction<Tables>): Lanes {
-  const all = async <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]> => {
-    const { text, values } = compilePrepared(query.choose?.(input) ?? query, transaction)
-    const { rows } = await transaction.executeQuery<Row>(CompiledQuery.raw(text, [...values(input)]))
-    return rows
+  const lane = laneOf(
+    async <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]> => {
+      const { text, values } = compilePrepared(query.choose?.(input) ?? query, transaction)
+      const { rows } = await transaction.executeQuery<Row>(CompiledQuery.raw(text, [...values(input)]))
+      return rows
+    },
+  )
+  return { read: lane, write: lane, lagging: lane }
+}
+
+type Form<Input extends object, Row> = DistributedForm<Input, Row>['query']
+type Ask<Given extends object = object> = <Input extends object, Row>(
+  form: Form<Input, Row>,
+  input: Given,
+) => Promise<Row[]>
+
+/** What repeats a read that finds nothing of an owner. */
+interface Again {
+  readonly isMissing: (rows: readonly object[]) => boolean
+  readonly ask: Ask<{ readonly owner: string }>
+}
+
+interface LaneParts {
+  readonly ask: Ask
+  readonly again: Again | undefined
+  readonly mode: () => DatabaseMode
+  /** The lane that finds owners. */
+  readonly read: () => Lane
+}
+
+/** No await on the way of a query: each would cost every hot request a turn of the microtask queue. */
+function createLane({ ask, again, mode, read }: LaneParts): Lane {
+  const askOf = <Input extends object, Row>(form: Form<Input, Row>, input: object, owner: string): Promise<Row[]> => {
+    const owned = { ...input, owner }
+    const asked = ask(form, owned)
+    if (again === undefined || owner === '') return asked
+    return asked.then((rows) => (again.isMissing(rows as object[]) ? again.ask(form, owned) : rows))
   }
-  const lane: Lane = {
+  const execute = <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]> => {
+    const chosen = query.choose?.(input) ?? query
+    const { findOwner } = mode()
+    if (findOwner === undefined || chosen.distributed === undefined) return ask(chosen, input)
+    const form = chosen.distributed
+    const owner = form.ownerOf(input, (id) => findOwner(read(), id))
+    return typeof owner === 'string'
+      ? askOf(form.query, input, owner)
+      : owner.then((found) => askOf(form.query, input, found))
+  }
+  return laneOf(execute)
+}
+
+function laneOf(all: Lane['all']): Lane {
+  return {
     all,
     first: async (query, input) => (await all(query, input))[0],
     one: async (query, input) => {
@@ -133,7 +186,6 @@ export function transactionLanes<Tables>(transaction: Transaction<Tables>): Lane
       return row
     },
   }
-  return { read: lane, write: lane, lagging: lane }
 }
 
 /** Returns what compiles each query once. */

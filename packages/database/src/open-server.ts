@@ -6,7 +6,7 @@ import { overHosts, urlsOfHosts } from './driver/hosts.ts'
 import { type PipelinedClients, startPipelinedClients } from './driver/pipelined-clients.ts'
 import { keepConnections, openPool, replaceConnections } from './driver/pool.ts'
 import { type SettingsOptions, underSettings } from './driver/session-settings.ts'
-import { type DatabaseMode, movingRows } from './lanes.ts'
+import { type DatabaseMode, movingRows, type ReadAgain } from './lanes.ts'
 import type { QuerySpans } from './query-spans.ts'
 import type { StandbyConfig } from './standby.ts'
 import { TablePrefixPlugin } from './table-prefix.ts'
@@ -44,6 +44,8 @@ export interface DatabaseConfig {
   readonly timestamps?: 'date' | 'rfc3339'
   /** How the owner of an object is found at first. Undefined: the database is not distributed. */
   readonly findOwner?: DatabaseMode['findOwner']
+  /** How a read that finds nothing is repeated where the database is distributed. Undefined: it is not. */
+  readonly readAgain?: ReadAgain | undefined
   /** A standby for reads that may lag behind. Undefined: the primary serves these reads too. */
   readonly standby?: StandbyConfig | undefined
   /** Undefined where requests are not traced. */

@@ -32,6 +32,7 @@ import { createMailer } from '../src/mail/mailer.ts'
 import { createUserTokens, type VerifyUserToken } from '../src/members/user-token.ts'
 import { migrateOptions, migrateToLatest } from '../src/migrations.ts'
 import { findExchanged } from '../src/money/exchange-repository.ts'
+import { readAgain } from '../src/placement/owners.ts'
 import { createDistributed, PLAIN } from '../src/placement/placement.ts'
 import { createRefusalLimit } from '../src/rate-limits/card-testing.ts'
 import { createRateLimits } from '../src/rate-limits/rate-limits.ts'
@@ -195,6 +196,7 @@ function openAs(
     lockTimeoutMs,
     prepared,
     findOwner: placement.findOwner,
+    readAgain,
     standby,
     onConnectionError: () => {},
   })

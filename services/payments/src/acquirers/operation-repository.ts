@@ -1,5 +1,5 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { prepare } from '@trestle/database/prepare.ts'
+import { prepare, withOwner } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 import type { AcquirerTask } from './acquirer.ts'
@@ -98,9 +98,10 @@ export interface Rejection {
   readonly merchantCurrency: string
 }
 
-const rejectionQuery = prepare(
-  'find_rejection',
-  (p: OperationKey) => sql<Rejection>`
+const rejectionQuery = withOwner(
+  prepare(
+    'find_rejection',
+    (p: OperationKey) => sql<Rejection>`
     SELECT m.id AS "merchantId", m.email, o.transaction_id AS "transactionId", o.kind, o.status, e.amount, t.currency,
       m.currency AS "merchantCurrency",
       (
@@ -113,6 +114,8 @@ const rejectionQuery = prepare(
     JOIN ${sql.table('transactions')} t ON t.merchant_id = o.merchant_id AND t.id = o.transaction_id
     JOIN ${sql.table('merchants')} m ON m.id = o.merchant_id
     WHERE o.merchant_id = ${p.merchantId} AND o.id = ${p.id} AND o.status IN ('rejected', 'unanswered')`,
+  ),
+  ({ merchantId }) => merchantId,
 )
 
 /** The rejection of an operation. Undefined for an operation that is not rejected, or no longer. */

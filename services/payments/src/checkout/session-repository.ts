@@ -1,5 +1,5 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { prepare } from '@trestle/database/prepare.ts'
+import { prepare, withOwner } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { displayName } from '../merchants/site.ts'
 import type { Enrolment, Step, TdsStatus } from './enrolment.ts'
@@ -88,14 +88,17 @@ export interface OpenChallenge {
 
 type ChallengeRow = Omit<OpenChallenge, 'merchant'> & { readonly name: string | null; readonly website: string }
 
-const findQuery = prepare(
-  'find_challenge',
-  (p: SessionKey) => sql<ChallengeRow>`
+const findQuery = withOwner(
+  prepare(
+    'find_challenge',
+    (p: SessionKey) => sql<ChallengeRow>`
     SELECT s.digest, s.tds AS enrolment, s.outcome, s.origin, s.return_url AS "returnUrl",
       m.name, m.website,
       s.attempt_id IS NULL AND s.expires > now() AND s.challenged > now() - interval '10 minutes' AS "isOpen"
     FROM ${sql.table('payment_sessions')} s JOIN ${sql.table('merchants')} m ON m.id = s.merchant_id
     WHERE s.merchant_id = ${p.merchantId} AND s.id = ${p.id}`,
+  ),
+  ({ merchantId }) => merchantId,
 )
 
 /** The challenge of a session; undefined once the session is deleted. */

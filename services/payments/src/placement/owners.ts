@@ -1,4 +1,4 @@
-import type { Lane } from '@trestle/database/lanes.ts'
+import type { Lane, ReadAgain } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
@@ -6,7 +6,7 @@ import { sqlFragment } from '../access/sql-fragment.ts'
 import { tagOf } from '../merchants/tag.ts'
 
 // Where the database is distributed, each statement on rows below a merchant names the merchant, so that it runs on the node of
-// the merchant. The merchant of an id is looked up first.
+// the merchant. The merchant of an id is looked up first, and its rows may move.
 
 interface OwnerRow {
   readonly merchant_id: string
@@ -65,4 +65,13 @@ export function createOwners(now: () => Date): (read: Lane, name: string) => Pro
     if (ofTag) known.set(tag, ofTag.merchant_id)
     return (rows.find(({ is_alias }) => is_alias) ?? ofTag)?.merchant_id ?? ''
   }
+}
+
+/**
+ * How a read that finds nothing of a merchant is repeated (reference: Distributed databases). A read that judges access says so by
+ * its verdict, and any other has no row.
+ */
+export const readAgain: ReadAgain = {
+  awaitMove: prepare('await_move', (p: { owner: string }) => sql`SELECT ${sql.table('await_move')}(${p.owner})`),
+  isMissing: ([row]) => row === undefined || ('verdict' in row && row.verdict === 'not-found'),
 }

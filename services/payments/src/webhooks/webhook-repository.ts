@@ -1,6 +1,6 @@
 import { columnsOfRow } from '@trestle/database/columns-of-row.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { prepare } from '@trestle/database/prepare.ts'
+import { prepare, withOwner } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type Caller, type CallerColumns, callerColumns, callerRow } from '../access/caller.ts'
 import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
@@ -175,13 +175,16 @@ type DeliveryColumns = EventColumns & {
   readonly previous_until: Date | null
 }
 
-const findQuery = prepare(
-  'find_delivery',
-  (p: DeliveryJob) => sql<DeliveryColumns>`
+const findQuery = withOwner(
+  prepare(
+    'find_delivery',
+    (p: DeliveryJob) => sql<DeliveryColumns>`
     SELECT ${eventColumns(sql`${p.merchantId}`)}, w.url, w.secret_sealed, w.previous_sealed, w.previous_until
     FROM ${sql.table('webhooks')} w
     JOIN ${sql.table('events')} r ON r.merchant_id = w.merchant_id AND r.id = ${p.eventId}
     WHERE w.merchant_id = ${p.merchantId} AND w.id = ${p.webhookId} AND w.disabled IS NULL`,
+  ),
+  ({ merchantId }) => merchantId,
 )
 
 /** Finds what a job delivers. Undefined when the webhook is deleted or disabled, or the event is too old. */

@@ -1,0 +1,13 @@
+-- distribute: everywhere
+-- Waits until the server that is asked knows where the rows of a merchant are, if a move of them is about to end. Citus tells the
+-- servers one after the other where rows have gone, and the sessions of a server after that. Meanwhile a read may look where the
+-- rows were, and miss what others have written since. Writes wait by themselves: see hold_merchant.
+CREATE OR REPLACE FUNCTION {{await_move}}(p_merchant_id text)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  PERFORM {{hold_merchant}}(p_merchant_id);
+END
+$$;
