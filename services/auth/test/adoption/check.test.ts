@@ -35,6 +35,20 @@ describe.each(VERSIONS)('adopt --check on %s', (version) => {
   })
 })
 
+it('asks a database that allows nothing but reading, and says the same', async () => {
+  const { database, deps } = await restore('v2.196.0')
+  await runSql(
+    database.superuserUrl,
+    `INSERT INTO auth.audit_log_entries (instance_id, id, payload, created_at)
+     VALUES (gen_random_uuid(), gen_random_uuid(), '{"action":"x\\u0000"}', now())`,
+  )
+  const writable = await checkAdoption(deps, { force: false })
+  expect(writable.losses).toHaveLength(2)
+  const name = new URL(database.superuserUrl).pathname.slice(1)
+  await runSql(database.superuserUrl, `ALTER DATABASE ${name} SET default_transaction_read_only = on`)
+  expect(await checkAdoption(deps, { force: false })).toEqual(writable)
+})
+
 it('names what depends on a table that moves, emails that several users share, and what else is in the schema', async () => {
   const { database, deps } = await restore('v2.196.0')
   await runSql(
