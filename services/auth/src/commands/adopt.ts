@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline/promises'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { Command, Option } from 'commander'
+import { describeAdmins } from '../adoption/list-admins.ts'
 import type { AuthConfig } from '../config.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { type Adoption, adoptDatabase } from '../use-cases/adopt-database.ts'
@@ -124,8 +125,7 @@ function describeAdoption({ version, switchMs, leftProviders, losses }: Adoption
 
 /** @throws Error where the database cannot be adopted */
 function report(check: AdoptionCheck, print: Print): void {
-  const { version, earlierRun, obstacles, rows, notYetServed, losses, sharedEmails, dependents, inhabitants, seconds } =
-    check
+  const { version, earlierRun, obstacles, rows, notYetServed, losses, sharedEmails, admins, dependents } = check
   if (version !== 'none') print(`migration  ${version}`)
   if (earlierRun !== 'none') {
     const next =
@@ -139,10 +139,11 @@ function report(check: AdoptionCheck, print: Print): void {
   for (const [table, count] of notYetServed) print(`not served ${table}: ${count} rows stay as they are`)
   for (const { what, count } of losses) print(`lost       ${count} ${what}`)
   for (const email of sharedEmails) print(`shared     ${email}: the oldest confirmed user keeps it`)
+  for (const group of admins) print(describeAdmins(group))
   for (const { object, table } of dependents)
     print(`depends    ${object} on ${table}: it would read the rows of the old service; change or drop it`)
-  for (const name of inhabitants) print(`left alone ${name}`)
-  if (version !== 'none') print(`time       about ${seconds} s, in which the old service serves`)
+  for (const name of check.inhabitants) print(`left alone ${name}`)
+  if (version !== 'none') print(`time       about ${check.seconds} s, in which the old service serves`)
   if (obstacles.length > 0) throw new Error(obstacles.join('\n'))
   print('ok         auth adopt can run')
 }

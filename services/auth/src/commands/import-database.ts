@@ -2,6 +2,7 @@ import { printAnswer } from '@trestle/common/commands/print-answer.ts'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { Command, Option } from 'commander'
+import { describeAdmins } from '../adoption/list-admins.ts'
 import type { AuthConfig } from '../config.ts'
 import { forgetImport } from '../use-cases/forget-import.ts'
 import { type DatabaseImport, importDatabase } from '../use-cases/import-database.ts'
@@ -58,13 +59,14 @@ function requireNothingHeldBack({ heldBack }: DatabaseImport): void {
 }
 
 function view({ heldBack, notYetServed, ...rest }: DatabaseImport, seconds: number): object {
-  const { version, tables, leftProviders, sharedEmails, losses, foreignKeys } = rest
+  const { version, tables, leftProviders, sharedEmails, admins, losses, foreignKeys } = rest
   return {
     migration: version,
     tables,
     held_back: heldBack,
     left_providers: leftProviders,
     shared_emails: sharedEmails,
+    admins,
     losses,
     not_served: [...notYetServed].map(([table, rows]) => ({ table, rows })),
     foreign_keys: foreignKeys,
@@ -74,7 +76,7 @@ function view({ heldBack, notYetServed, ...rest }: DatabaseImport, seconds: numb
 
 /** The texts of the source may come from strangers. */
 function describe(done: DatabaseImport, seconds: number): readonly string[] {
-  const { version, tables, heldBack, leftProviders, sharedEmails, losses, notYetServed, foreignKeys } = done
+  const { version, tables, heldBack, leftProviders, sharedEmails, admins, losses, notYetServed, foreignKeys } = done
   const more = heldBack.length - NAMED_MAX
   return [
     `migration  ${version}`,
@@ -87,6 +89,7 @@ function describe(done: DatabaseImport, seconds: number): readonly string[] {
     ...leftProviders.map((each) => `not copied the provider ${each}: create it anew by POST /admin/custom-providers`),
     ...losses.map(({ what, count }) => `lost       ${count} ${what}`),
     ...sharedEmails.map((email) => `shared     ${email}: the oldest confirmed user keeps it`),
+    ...admins.map(describeAdmins),
     ...heldBack.slice(0, NAMED_MAX).map(({ kind, id, reason }) => `not taken  ${kind} ${id} ${reason}`),
     ...(more > 0 ? [`not taken  ${more} more, which --json lists`] : []),
     `took       ${seconds.toFixed(1)} s`,

@@ -101,6 +101,16 @@ describe('auth users import', () => {
     },
   )
 
+  it('reports each new user whose role makes them an admin', async () => {
+    const admin = { email: 'root@example.com', email_confirm: true, role: 'service_role' }
+    const { output, reports } = await importLines({ email: 'anybody@example.com' }, admin)
+    expect([output, reports]).toEqual([
+      added(2),
+      ['line 2: the user has the role service_role, which makes them an admin'],
+    ])
+    expect(await importLines(admin)).toEqual({ output: added(0, 1), reports: [], failure: undefined })
+  })
+
   it('imports phones, bans, and users without a password', async () => {
     const hash = await deps.passwords.hash('correct horse')
     await importLines(

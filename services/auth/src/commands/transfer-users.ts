@@ -84,6 +84,8 @@ async function runImport(
     firebase: toFirebaseParameters(flags),
     now: now(),
     onRefused: (number, reason) => report(`line ${number}: ${printable(reason)}`),
+    onAdmin: (number, role) =>
+      report(`line ${number}: the user has the role ${printable(role)}, which makes them an admin`),
     onProgress: (soFar, number) => report(`line ${number}: ${describe(soFar)}`),
   })
   const refused = summary.refused + unread

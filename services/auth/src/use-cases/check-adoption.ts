@@ -13,6 +13,7 @@ import {
   SERVED,
   UNSERVED,
 } from '../adoption/inspect-database.ts'
+import { type AdminGroup, listAdmins } from '../adoption/list-admins.ts'
 import { listSharedEmails } from '../adoption/prepare-users.ts'
 import { listReplaced } from '../adoption/switch-tables.ts'
 import { type EarlierRun, findObstacles } from '../adoption/upstream-database.ts'
@@ -35,6 +36,8 @@ export interface AdoptionCheck {
   readonly losses: readonly Loss[]
   /** Emails of which several users have one, in lower case. The oldest confirmed user of each keeps it for sign-ins. */
   readonly sharedEmails: readonly string[]
+  /** Users who are admins here, as they are at supabase/auth. */
+  readonly admins: readonly AdminGroup[]
   /** What names a table that moves. */
   readonly dependents: readonly { readonly object: string; readonly table: string }[]
   /** What else is in the schema. */
@@ -74,6 +77,7 @@ export async function checkAdoption(
         ...unfit.map((identifier) => ({ what: `provider ${identifier}: create it anew afterwards`, count: 1 })),
       ],
       sharedEmails: await listSharedEmails(db, names),
+      admins: await listAdmins(db, places, config.jwt.adminRoles),
       dependents: await listDependents(db, places, await listReplaced(names)),
       inhabitants: await listInhabitants(db, places),
       seconds: estimate(served),
@@ -86,6 +90,7 @@ const NOTHING = {
   notYetServed: new Map(),
   losses: [],
   sharedEmails: [],
+  admins: [],
   dependents: [],
   inhabitants: [],
   seconds: 0,

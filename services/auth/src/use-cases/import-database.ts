@@ -16,6 +16,7 @@ import {
   listLostSignIns,
   UNSERVED,
 } from '../adoption/inspect-database.ts'
+import { type AdminGroup, listAdmins } from '../adoption/list-admins.ts'
 import { listSharedEmails } from '../adoption/prepare-users.ts'
 import {
   listForeignKeys,
@@ -53,6 +54,8 @@ export interface DatabaseImport {
   readonly leftProviders: readonly string[]
   /** Emails of which several users have one, in lower case. The oldest confirmed user of each keeps it for sign-ins. */
   readonly sharedEmails: readonly string[]
+  /** Users of the source who are admins here, as they are there. */
+  readonly admins: readonly AdminGroup[]
   /** Who cannot sign in afterwards, by reason, and what else does not carry over as it is. */
   readonly losses: readonly Loss[]
   /** Tables of supabase/auth with rows that are not copied, since this service does not serve what they are for. */
@@ -200,11 +203,12 @@ async function importAuditLog(staging: Staging): Promise<CopiedEntries> {
 async function describeSource(
   { config, encryptionKeys }: ImportDatabaseDeps,
   source: Source,
-): Promise<Pick<DatabaseImport, 'sharedEmails' | 'losses' | 'notYetServed' | 'foreignKeys'>> {
+): Promise<Pick<DatabaseImport, 'sharedEmails' | 'admins' | 'losses' | 'notYetServed' | 'foreignKeys'>> {
   const { db } = source
   const unserved = await countRows(db, source, UNSERVED)
   return {
     sharedEmails: await listSharedEmails(db, source.names),
+    admins: await listAdmins(db, source, config.jwt.adminRoles),
     losses: [
       ...(await listLostSignIns(db, source, config.jwt.audience)),
       ...(await listClosedSecrets(db, source, encryptionKeys)),

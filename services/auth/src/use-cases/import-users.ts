@@ -17,6 +17,8 @@ export interface ImportUsersInput extends Pick<ImportDefaults, 'firebase' | 'now
   readonly mode: 'store' | 'judge'
   /** Called for each refused line. The reason quotes nothing of the line. */
   readonly onRefused: (number: number, reason: string) => void
+  /** Called for each line whose user is new and has a role of JWT_ADMIN_ROLES. */
+  readonly onAdmin: (number: number, role: string) => void
   /** Called after every batch, with the last line that is stored. */
   readonly onProgress: (summary: ImportSummary, number: number) => void
 }
@@ -56,14 +58,18 @@ export async function importUsers(
   let batch: Candidate[] = []
   const finishBatch = async (): Promise<void> => {
     const verdicts = await (input.mode === 'store' ? storeBatch(deps, batch) : judgeBatch(deps, batch, everybody))
-    for (const [i, verdict] of verdicts.entries()) {
-      if (verdict.verdict === 'refused') refuse(batch[i]?.number ?? 0, verdict.reason)
+    for (const [i, { number, user }] of batch.entries()) {
+      const verdict = verdicts[i]
+      if (verdict === undefined) continue
+      if (verdict.verdict === 'refused') refuse(number, verdict.reason)
       else counts[verdict.verdict === 'new' ? 'created' : 'present'] += 1
+      const { role } = user.row
+      if (verdict.verdict === 'new' && adminRoles.includes(role)) input.onAdmin(number, role)
     }
     batch = []
   }
   const summary = (): ImportSummary => ({ ...counts, ignored: [...ignored] })
-  const { audience, defaultRole: role } = deps.config.jwt
+  const { audience, defaultRole: role, adminRoles } = deps.config.jwt
   const { behaviours } = deps.config
   const defaults = { ...input, audience, role, newId: randomUUID, behaviours }
   for await (const line of input.lines) {

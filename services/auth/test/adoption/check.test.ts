@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { describeAdmins } from '../../src/adoption/list-admins.ts'
 import { doctor } from '../../src/commands/doctor.ts'
 import { type AuthConfig, loadAuthConfig } from '../../src/config.ts'
 import { toEncryptionKeys } from '../../src/deps.ts'
@@ -7,7 +8,7 @@ import { migrateToLatest } from '../../src/migrations.ts'
 import { adoptDatabase } from '../../src/use-cases/adopt-database.ts'
 import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
 import { importDatabase } from '../../src/use-cases/import-database.ts'
-import { adopt, restore, restoreAdopted } from './adopted-app.ts'
+import { adopt, openAdopted, restore, restoreAdopted } from './adopted-app.ts'
 import { runSql, settingsFor, VERSIONS } from './restored-database.ts'
 
 /** Tables that a version has beside those which the check counts as served. */
@@ -28,6 +29,7 @@ describe.each(VERSIONS)('adopt --check on %s', (version) => {
       notYetServed: new Map(unserved),
       losses: [{ what: 'users who sign in only by sso, which this service does not serve', count: 2 }],
       sharedEmails: [],
+      admins: [],
       dependents: [],
       inhabitants: [],
       seconds: 6,
@@ -47,6 +49,23 @@ it('asks a database that allows nothing but reading, and says the same', async (
   const name = new URL(database.superuserUrl).pathname.slice(1)
   await runSql(database.superuserUrl, `ALTER DATABASE ${name} SET default_transaction_read_only = on`)
   expect(await checkAdoption(deps, { force: false })).toEqual(writable)
+})
+
+it('names users whose role makes them admins, who are admins here too', async () => {
+  const { database, deps } = await restore('v2.196.0')
+  const id = database.manifest.users[0]?.id ?? ''
+  await runSql(database.superuserUrl, `UPDATE auth.users SET role = 'service_role' WHERE id = '${id}'`)
+  const { admins } = await checkAdoption(deps, { force: false })
+  expect(admins).toEqual([{ role: 'service_role', count: 1, ids: [id] }])
+  expect(admins.map(describeAdmins)).toEqual([
+    `admin      1 users have the role service_role, which makes them admins: ${id}`,
+  ])
+  await adopt({ database, deps })
+  const { app, post, user } = await openAdopted({ database, deps })
+  const session = user('plain')?.sessions.at(-1)
+  const refreshed = await post('/token?grant_type=refresh_token', { refresh_token: session?.refresh_token })
+  const headers = { authorization: `Bearer ${refreshed.json().access_token}` }
+  expect((await app.inject({ url: '/admin/users', headers })).statusCode).toBe(200)
 })
 
 it('names what depends on a table that moves, emails that several users share, and what else is in the schema', async () => {

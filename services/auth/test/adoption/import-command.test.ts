@@ -61,7 +61,7 @@ describe('auth import', () => {
     })
     const id = app.user('plain')?.id
     await runSql(app.database.directUrl, `UPDATE auth.users SET updated_at = now() WHERE id = '${id}'`)
-    await runSql(superuserUrl, `UPDATE auth.users SET updated_at = now() WHERE id = '${id}'`)
+    await runSql(superuserUrl, `UPDATE auth.users SET updated_at = now(), role = 'service_role' WHERE id = '${id}'`)
     const failure =
       '1 of the users, flows and providers that have changed at the source were not taken: they stay as they are here'
     expect(await runCommand(app, '--from-database', url)).toEqual({
@@ -69,6 +69,7 @@ describe('auth import', () => {
         'migration  20260625000000',
         ...TABLES.map((table) => `rows       ${table}: 0 added, 0 changed, 0 deleted`),
         ...SURROUNDINGS,
+        `admin      1 users have the role service_role, which makes them admins: ${id}`,
         `not taken  user ${id} has changed here since its import`,
         took,
       ],
@@ -83,6 +84,7 @@ describe('auth import', () => {
         held_back: [{ kind: 'user', id, reason: 'has changed here since its import' }],
         left_providers: [],
         shared_emails: [],
+        admins: [{ role: 'service_role', count: 1, ids: [id] }],
         losses: [{ what: 'users who sign in only by sso, which this service does not serve', count: 2 }],
         not_served: [
           { table: 'sso_providers', rows: 1 },

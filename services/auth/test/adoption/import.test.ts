@@ -46,9 +46,9 @@ describe.each(VERSIONS)('an import of %s', (version) => {
         added: rows[table],
       })),
       heldBack: [],
-      superuser: undefined,
       leftProviders: [],
       sharedEmails: [],
+      admins: [],
       losses: [{ what: 'users who sign in only by sso, which this service does not serve', count: 2 }],
       notYetServed: new Map(
         Object.entries(rows).filter(([table, count]) => /^(sso|saml|oauth)_/.test(table) && count > 0),

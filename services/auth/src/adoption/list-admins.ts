@@ -1,0 +1,33 @@
+import { type Kysely, sql } from 'kysely'
+import type { AdoptionPlaces } from './adoption-record.ts'
+
+/** Users whose role makes them admins (reference: Admins). */
+export interface AdminGroup {
+  readonly role: string
+  readonly count: number
+  /** The ids of the first ones. */
+  readonly ids: readonly string[]
+}
+
+const NAMED_MAX = 5
+
+/**
+ * The users of a database of supabase/auth whose tokens are those of admins, by role. SQL may have given them the role.
+ * @param roles JWT_ADMIN_ROLES
+ */
+export async function listAdmins(
+  db: Kysely<unknown>,
+  { names }: Pick<AdoptionPlaces, 'names'>,
+  roles: readonly string[],
+): Promise<readonly AdminGroup[]> {
+  const { rows } = await sql<AdminGroup>`
+    SELECT role, count(*)::int AS count, (array_agg(id::text ORDER BY id))[:${sql.lit(NAMED_MAX)}] AS ids
+    FROM ${names.id('users')} WHERE role = ANY (${[...roles]}::text[]) GROUP BY role ORDER BY role`.execute(db)
+  return rows
+}
+
+/** What the commands say of admins, in a line. */
+export function describeAdmins({ role, count, ids }: AdminGroup): string {
+  const more = count > ids.length ? ` and ${count - ids.length} more` : ''
+  return `admin      ${count} users have the role ${role}, which makes them admins: ${ids.join(', ')}${more}`
+}
