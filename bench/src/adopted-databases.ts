@@ -78,10 +78,6 @@ export const OTHERWISE_ON_ADOPTED: Listed = {
   'services/auth/src/use-cases/clean-up.test.ts': {
     'clean-up finds every batch by an index': PREFIX,
   },
-  'services/auth/src/users/take-over-account.test.ts': {
-    'a claimed account, AUTH_PROFILE=compatible keeps the password with which an admin has created it': AT_ONCE,
-    'a claimed account, AUTH_PROFILE=strict keeps the password with which an admin has created it': AT_ONCE,
-  },
 }
 
 const Report = z.object({
