@@ -1,10 +1,11 @@
 import { type RawBuilder, sql } from 'kysely'
 
-/** The Idempotency-Key of a request, and what tells the same request from another one. */
+/** A request that its client may send again, and that must have its effect once (reference: Idempotency keys). */
 export interface Repeat {
+  /** The path of the request, the same for every spelling of its URL. */
+  readonly path: string
   /** The Idempotency-Key. */
   readonly key: string
-  readonly path: string
   /** SHA-256 of the request as it was understood. */
   readonly fingerprint: Buffer
 }
@@ -17,20 +18,21 @@ export interface Caller {
   readonly repeat: Repeat | undefined
 }
 
-/** The inputs of a prepared query that make the SQL row `caller`. */
+/** The input of a prepared query that `callerRow` needs. */
 export interface CallerColumns {
   readonly actor: string | null
-  readonly key: string | null
   readonly path: string | null
+  readonly idempotencyKey: string | null
   readonly fingerprint: Buffer | null
 }
 
-/** A caller as inputs of a prepared query: `{ ...callerColumns(caller), id }`. */
+/** Turns a caller into the input of a prepared query: `{ ...callerColumns(caller), id }`. */
 export function callerColumns({ actor, repeat }: Caller): CallerColumns {
-  return { actor, key: repeat?.key ?? null, path: repeat?.path ?? null, fingerprint: repeat?.fingerprint ?? null }
+  const { path = null, key = null, fingerprint = null } = repeat ?? {}
+  return { actor, path, idempotencyKey: key, fingerprint }
 }
 
-/** The SQL row `caller` in a prepared query. */
+/** The argument of type `caller` that SQL functions take. */
 export function callerRow(p: CallerColumns): RawBuilder<unknown> {
-  return sql`ROW(${p.actor}::text, ${p.key}::text, ${p.path}::text, ${p.fingerprint}::bytea)::${sql.table('caller')}`
+  return sql`ROW(${p.actor}::text, ${p.idempotencyKey}::text, ${p.path}::text, ${p.fingerprint}::bytea)::${sql.table('caller')}`
 }
