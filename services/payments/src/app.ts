@@ -9,8 +9,8 @@ import { authenticateOperator, OPERATOR_SCHEMES } from './plugins/authenticate-o
 import { checkout } from './plugins/checkout.ts'
 import { idempotencyKey } from './plugins/idempotency-key.ts'
 import { linkPages } from './plugins/link-pages.ts'
+import { listTurns } from './plugins/list-turns.ts'
 import { requestInput } from './plugins/request-input.ts'
-import { turns } from './plugins/turns.ts'
 import { bankRoutes } from './routes/acs/challenge.ts'
 import { fingerprintRoutes } from './routes/acs/fingerprint.ts'
 import { appsRoutes } from './routes/apps.ts'
@@ -125,7 +125,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
 async function keyedRoutes(app: Server): Promise<void> {
   await app.register(authenticate)
   await app.register(idempotencyKey)
-  await app.register(turns)
+  await app.register(listTurns)
   await app.register(cardsRoutes)
   await app.register(disputesRoutes)
   await app.register(fraudsRoutes)

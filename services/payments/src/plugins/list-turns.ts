@@ -16,7 +16,7 @@ export const TRAIL_ENTRIES = 20
  * for many long lists at once waits for its own lists, and keeps no other client waiting.
  * @throws serverBusy when the turn does not come in time
  */
-export const turns = fp(
+export const listTurns = fp(
   async (app) => {
     const gate = new FairGate({ ...ROWS, patienceMs: PATIENCE_MS, refuse: serverBusy })
     app.decorateRequest('listTurn')
@@ -40,7 +40,7 @@ export const turns = fp(
       done()
     })
   },
-  { name: 'turns', dependencies: ['request-input'] },
+  { name: 'list-turns', dependencies: ['request-input'] },
 )
 
 /** How much a request asks for, in rows; undefined when it asks for no list. */
