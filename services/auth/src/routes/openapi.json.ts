@@ -5,7 +5,7 @@ import { errorAnswers } from '../error-body.ts'
 const schema = {
   operationId: 'getApiDocument',
   tags: ['Service'],
-  summary: 'Read this document',
+  summary: 'Get this document',
   security: [],
   response: { 200: z.looseObject({ openapi: z.string() }), 304: z.undefined(), ...errorAnswers() },
 }

@@ -31,7 +31,7 @@ export const settingsRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         operationId: 'getSettings',
         tags: ['Service'],
-        summary: 'Read what a sign-in form should offer',
+        summary: 'Get what a sign-in form should offer',
         security: [],
         response: { 200: SettingsAnswer, ...errorAnswers() },
       },

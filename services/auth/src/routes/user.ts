@@ -62,7 +62,7 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         operationId: 'getUser',
         tags: ['Account'],
-        summary: 'Read the own account',
+        summary: 'Get the own account',
         response: { 200: UserView, ...errorAnswers(400, 401, 403) },
       },
       serializerCompiler: plainJson,

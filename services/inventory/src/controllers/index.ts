@@ -36,7 +36,7 @@ export class Openapi_json extends OpenController {
   static GET = accepts({
     returns: z.looseObject({ openapi: z.literal('3.1.0') }),
     responses: { 304: 'Not changed since the version that If-None-Match names', 404: 'The documents are switched off' },
-    summary: 'Read this document',
+    summary: 'Get this document',
     tags: ['service'],
   })
   GET() {

@@ -47,7 +47,7 @@ export const assetsRoutes: Routes = async (app) => {
       schema: {
         operationId: 'getAsset',
         tags: ['Pages'],
-        summary: 'Fetch a style or a script of the pages',
+        summary: 'Get a style or a script of the pages',
         security: [],
         params: z.object({ name: pathText().meta({ enum: Object.keys(TYPES) }) }),
         response: { 200: assetAnswer, ...errorAnswersWithoutLimit(404) },

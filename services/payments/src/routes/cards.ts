@@ -14,7 +14,7 @@ export const cardsRoutes: Routes = async (app) => {
       schema: {
         operationId: 'getCard',
         tags: ['Cards'],
-        summary: 'Fetch a kept card',
+        summary: 'Get a kept card',
         deprecated: true,
         params: z.object({ cardId: pathId() }),
         response: { 200: z.object({ card: CardView }), ...errorAnswers(401, 403, 404) },

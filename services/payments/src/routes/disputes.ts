@@ -31,7 +31,7 @@ export const disputesRoutes: Routes = async (app) => {
       schema: {
         operationId: 'getDispute',
         tags: ['Disputes'],
-        summary: 'Fetch a dispute',
+        summary: 'Get a dispute',
         params: z.object({ disputeId: pathId() }),
         response: { 200: z.object({ dispute: DisputeView }), ...errorAnswers(401, 403, 404) },
       },

@@ -31,7 +31,7 @@ export const fraudsRoutes: Routes = async (app) => {
       schema: {
         operationId: 'getFraudAlert',
         tags: ['Disputes'],
-        summary: 'Fetch a fraud alert',
+        summary: 'Get a fraud alert',
         params: z.object({ fraudId: pathId() }),
         response: { 200: z.object({ fraud: FraudView }), ...errorAnswers(401, 403, 404) },
       },

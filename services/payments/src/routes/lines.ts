@@ -14,7 +14,7 @@ export const linesRoutes: Routes = async (app) => {
       schema: {
         operationId: 'getLine',
         tags: ['Lines'],
-        summary: 'Fetch a line',
+        summary: 'Get a line',
         params: z.object({ lineId: pathId() }),
         response: { 200: LineView, ...errorAnswers(401, 403, 404) },
       },

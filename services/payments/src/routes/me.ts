@@ -13,7 +13,7 @@ export const meRoutes: Routes = async (app) => {
       schema: {
         operationId: 'getIdentity',
         tags: ['Access'],
-        summary: 'Fetch the identity of the caller',
+        summary: 'Get the identity of the caller',
         response: { 200: z.object({ identity: IdentityView }), ...errorAnswers(401) },
       },
     },

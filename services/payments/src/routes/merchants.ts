@@ -65,7 +65,7 @@ export const merchantsRoutes: Routes = async (app) => {
       schema: {
         operationId: 'getMerchant',
         tags: ['Merchants'],
-        summary: 'Fetch a merchant',
+        summary: 'Get a merchant',
         params: MerchantParams,
         response: { 200: MerchantAnswer, ...errorAnswers(401, 403, 404) },
       },

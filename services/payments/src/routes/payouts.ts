@@ -14,7 +14,7 @@ export const payoutsRoutes: Routes = async (app) => {
       schema: {
         operationId: 'getPayout',
         tags: ['Payouts'],
-        summary: 'Fetch a payout',
+        summary: 'Get a payout',
         params: z.object({ payoutId: pathId() }),
         response: { 200: z.object({ payout: PayoutView }), ...errorAnswers(401, 403, 404) },
       },

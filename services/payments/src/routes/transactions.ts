@@ -15,7 +15,7 @@ export const transactionsRoutes: Routes = async (app) => {
       schema: {
         operationId: 'getTransaction',
         tags: ['Transactions'],
-        summary: 'Fetch a transaction',
+        summary: 'Get a transaction',
         params: z.object({ transactionId: pathId() }),
         response: { 200: z.object({ transaction: TransactionView }), ...errorAnswers(401, 403, 404) },
       },

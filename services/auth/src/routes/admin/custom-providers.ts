@@ -84,7 +84,7 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         operationId: 'getCustomProvider',
         tags: ['Admin'],
-        summary: 'Read a custom provider',
+        summary: 'Get a custom provider',
         params: ProviderPath,
         response: { 200: CustomProviderView, ...errorAnswers(401, 403, 404) },
       },

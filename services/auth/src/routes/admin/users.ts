@@ -77,7 +77,7 @@ const createWithIdSchema = {
 const readSchema = {
   operationId: 'getUserById',
   tags: ['Admin'],
-  summary: 'Read a user',
+  summary: 'Get a user',
   params: UserPath,
   response: { 200: UserView, ...errorAnswers(401, 403, 404) },
 }

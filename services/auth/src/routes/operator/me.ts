@@ -22,7 +22,7 @@ export const operatorMeRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         operationId: 'getOperator',
         tags: ['Operators'],
-        summary: 'Read the operator who calls',
+        summary: 'Get the operator who calls',
         response: { 200: z.object({ operator: OperatorView }), ...errorAnswers(401, 404) },
       },
     },

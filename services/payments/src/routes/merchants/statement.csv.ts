@@ -42,7 +42,7 @@ export const statementRoutes: Routes = async (app) => {
       schema: {
         operationId: 'getStatement',
         tags: ['Lines'],
-        summary: 'Fetch the lines of a period as CSV',
+        summary: 'Get the lines of a period as CSV',
         description: 'With the balances before and after.',
         params: z.object({ merchantId: pathId() }),
         querystring: Period,

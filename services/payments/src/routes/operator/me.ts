@@ -22,7 +22,7 @@ export const operatorMeRoutes: Routes = async (app) => {
       schema: {
         operationId: 'getOperator',
         tags: ['Operators'],
-        summary: 'Fetch the operator who calls',
+        summary: 'Get the operator who calls',
         response: { 200: z.object({ operator: OperatorView }), ...operatorAnswers() },
       },
     },

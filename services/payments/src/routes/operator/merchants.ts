@@ -59,7 +59,7 @@ export const operatorMerchantsRoutes: Routes = async (app) => {
       schema: {
         operationId: 'getMerchantAsOperator',
         tags: ['Operators'],
-        summary: 'Fetch a merchant of anybody',
+        summary: 'Get a merchant of anybody',
         params: z.object({ merchantId: pathId() }),
         response: { 200: ShownMerchantView, ...operatorAnswers() },
       },
