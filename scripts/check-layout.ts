@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { aliases } from './layout/aliases.ts'
 import { arrows } from './layout/arrows.ts'
 import { catalogueTexts } from './layout/catalogue-texts.ts'
+import { changelogEntries } from './layout/changelog-entries.ts'
 import { charters } from './layout/charters.ts'
 import { citations } from './layout/citations.ts'
 import { clockAndEnvironment } from './layout/clock-and-environment.ts'
@@ -65,6 +66,7 @@ export const rules: readonly Rule[] = [
   documentLinks,
   rootEntries,
   decisions,
+  changelogEntries,
   metricDocuments,
   metricQueries,
   pagePictures,
