@@ -44,7 +44,7 @@ export const userBehaviours = {
   keepConfirmationOfChangedAddress: {
     subject: 'A new email or phone by `PUT /admin/users/:id`, without `email_confirm` or `phone_confirm`',
     compatible: is(false, 'is unconfirmed'),
-    supabase: is(true, 'is confirmed when the one of before was'),
+    supabase: is(true, 'is confirmed when the former address was'),
     reason: 'Scripts of support change an address, and the user signs in with it.',
   },
   userListRowsMax: {
