@@ -183,7 +183,7 @@ export const errorVocabulary: ErrorVocabulary = {
   isUnavailable: (error) => isDatabaseUnavailable(error) || isLockTimeout(error),
 }
 
-/** The same for what goes into a redirect. */
+/** The errors of failures that a redirect names: `errorVocabulary` without the reports of neighbours. */
 export const redirectVocabulary: ErrorVocabulary = {
   ...errorVocabulary,
   unexpected: toUnexpected,

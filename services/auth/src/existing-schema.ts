@@ -55,7 +55,7 @@ async function requireRightToCreate(db: Kysely<unknown>, { jobSchema }: Names): 
     throw new Error(`the schema ${jobSchema} cannot be created: as a superuser (supabase_admin), run ${statement}`)
 }
 
-/** The tables of the schema, but those of another namespace of this service and of extensions. */
+/** The tables of the schema, without the tables of extensions and of other namespaces of this service. */
 async function listForeignTables(db: QueryExecutorProvider, { schema }: Names): Promise<readonly string[]> {
   const { rows } = await sql<{ name: string }>`
     SELECT relname AS name FROM pg_class c

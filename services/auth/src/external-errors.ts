@@ -188,7 +188,7 @@ export const hookAnswerNoJson = defineError(
 )
 export const hookFailed = defineError(500, 'unexpected_failure', 'Error running hook')
 export const factorAttemptRejected = defineError(403, 'mfa_verification_rejected', 'MFA verification attempt rejected')
-/** The same with the text of the hook. */
+/** `factorAttemptRejected` with the text of the hook. */
 export const factorAttemptRejectedWith = defineError(
   403,
   'mfa_verification_rejected',

@@ -150,7 +150,7 @@ const SIGNATURE_HEADERS = [
 
 const JsonObject = z.record(z.string(), z.unknown())
 
-/** A schema whose named parts are those of the document. */
+/** A schema whose references lead to the named schemas of the document. */
 function toSchema(schema: z.ZodType): Json {
   const { $schema: _$schema, $defs: _$defs, ...jsonSchema } = z.toJSONSchema(schema, { io: 'output' })
   return JsonObject.parse(JSON.parse(JSON.stringify(jsonSchema).replaceAll('"#/$defs/', '"#/components/schemas/')))

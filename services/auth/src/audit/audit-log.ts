@@ -48,7 +48,7 @@ export interface AuditDeps {
   readonly now: () => Date
 }
 
-/** Something that was done to an account. It is written in the transaction that does it, so neither exists without the other. */
+/** Something that was done to an account. The entry is written in the transaction of the act, so neither exists without the other. */
 export interface AuditEvent {
   readonly action: AuditAction
   /** Who did it; for sign-in flows the user. */

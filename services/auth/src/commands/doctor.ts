@@ -124,10 +124,10 @@ async function checkFinishedAdoption({ config, encryptionKeys, now }: ProcessDep
   })
 }
 
-/** They ask for what an adoption makes first. */
+/** The checks that ask for tables which an adoption makes first. */
 const AFTER_ADOPTION = ['migrations', 'signing keys', 'adoption', 'dead jobs']
 
-/** Takes their place on a database that only supabase/auth has used. */
+/** Takes the place of the checks in `AFTER_ADOPTION` on a database that only supabase/auth has used. */
 const notAdopted: Check<unknown> = {
   name: 'adoption',
   advice: 'run: auth adopt --check',

@@ -31,7 +31,7 @@ export const BEHAVIOURS = {
   ...operationBehaviours,
 } as const satisfies BehaviourRows
 
-/** The same behaviours in parts, by the headings that documents give them. */
+/** The behaviours of `BEHAVIOURS` in parts, by the headings that documents give them. */
 export const BEHAVIOURS_BY_SUBJECT: Readonly<Record<string, BehaviourRows>> = {
   'Sign-ups': signUpBehaviours,
   'Sign-ins': signInBehaviours,

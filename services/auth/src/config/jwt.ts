@@ -60,13 +60,13 @@ export interface JwtConfig {
   readonly adminRoles: readonly string[]
   /** Role of new users. */
   readonly defaultRole: string
-  /** Undefined: tokens have no issuer, and those of any are accepted. */
+  /** Undefined: tokens have no issuer, and tokens of any issuer are accepted. */
   readonly issuer: string | undefined
   /** `kid` of tokens that JWT_SECRET signs. */
   readonly secretKeyId: string | undefined
   /** Keys that are inserted into a table that lacks them. */
   readonly seedKeys: readonly PrivateJwk[]
-  /** The accepted algorithms; undefined: those of the keys, and HS256. */
+  /** The accepted algorithms; undefined: the algorithms of the keys, and HS256. */
   readonly validMethods: readonly string[] | undefined
 }
 

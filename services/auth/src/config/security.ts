@@ -217,7 +217,7 @@ function encryptionKeys(): z.ZodType<readonly Buffer[], string> {
   const problem = `must be a list of base64url keys of ${KEY_BYTES} bytes`
   return parsed({ form: 'list of base64url', allowed: `${KEY_BYTES} bytes each`, secret: true, problem }, (value) => {
     const words = value.split(',').map((word) => word.trim())
-    // The id before a key is that of supabase/auth. What this service seals names its key by a hash.
+    // The id before a key is the name by which rows of supabase/auth have the key. Rows of this service name their key by a hash.
     const keys = words.filter((word) => word !== '').map((word) => readKey(word.slice(word.indexOf(':') + 1)))
     return keys.every((key) => key !== undefined) ? keys : undefined
   })

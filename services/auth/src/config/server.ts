@@ -144,7 +144,7 @@ export function toServerConfig(values: ServerValues, { trustedPeer }: Pick<Behav
   }
 }
 
-/** Warnings of a service that starts all the same. */
+/** Warnings about settings without effect, with which the service starts nevertheless. */
 export function serverWarnings(values: SettingValues<typeof settingsWithoutEffect>): string[] {
   const names = ['MULTI_INSTANCE_MODE', 'OPERATOR_TOKEN', 'API_ENDPOINT', 'JWT_ADMIN_GROUP_NAME'] as const
   const set = names.filter((name) => values[name] !== undefined)

@@ -128,8 +128,8 @@ function failureParameters(
 }
 
 /**
- * Where a browser is sent, made of the address that was asked for and what the functions above have made of it. They write an
- * empty path as `/`, which this takes away where the address is to stay as it was written.
+ * The address that a browser is sent to. `sessionRedirect` and the other functions of this file write an empty path of `redirectTo`
+ * as `/`. In a profile that leaves such a path as it was written, this function takes the `/` away.
  */
 export function withPathOf(
   { addSlashToEmptyPath }: Pick<Behaviours, 'addSlashToEmptyPath'>,

@@ -42,8 +42,9 @@ export async function queueUserCreated(
 }
 
 /**
- * Queues the same news before an SQL function makes the user, so that a crash in between loses nothing. The function may find
- * that the address is taken. No user has the id then, and the job tells nothing. Either way takes the same time.
+ * Queues the call of the hook AFTER_USER_CREATED before an SQL function makes the user, so that a crash in between loses nothing.
+ * The function may find that the address is taken. No user has the id then, and the job calls nothing. Either way takes the same
+ * time.
  */
 export async function holdUserCreated(
   { db, hooks, jobs }: Pick<UserCreatedDeps, 'db' | 'hooks' | 'jobs'>,

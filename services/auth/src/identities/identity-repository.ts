@@ -59,7 +59,7 @@ export async function updateIdentityData(
     .execute()
 }
 
-/** Maps a row to an identity. Data that is no object, which SQL of others may have written, is empty. */
+/** Maps a row to an identity. Data that is no object counts as empty: an application may have written it by SQL. */
 export function toIdentity(row: Selectable<IdentitiesTable>): Identity {
   return {
     id: row.id,

@@ -65,7 +65,7 @@ export async function sendHeldSms(
       return 'dropped'
     }
   })
-  // The queue tries again after a failure.
+  // A failure is not thrown here: the queue logs it, and runs the job again.
   attempt.catch(() => {}).finally(() => result.resolve('under-way'))
   const outcome = await result.promise
   isAwaited = false

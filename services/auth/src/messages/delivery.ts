@@ -55,7 +55,7 @@ export async function deliver(
   else await deps.hooks.call(delivery.hook, delivery.payload)
 }
 
-/** Whether all messages are among those that were delivered. */
+/** Whether all messages are among the delivered ones. */
 export function wereDelivered(messages: QueuedMessages, delivered: QueuedMessages): boolean {
   const names = new Set(namesOf(delivered))
   return namesOf(messages).every((name) => names.has(name))

@@ -58,7 +58,7 @@ export interface CodeOfRow {
   readonly codeSalt: Buffer | null
 }
 
-/** Whether a code is that of a row. Does the same work where the row has no hash. @param keys those that may have made the hash */
+/** Whether a row has the hash of a code. Does the same work where the row has no hash. @param keys the keys that may have made the hash */
 export function matchesCode(
   keys: readonly Buffer[],
   { codeHash, codeSalt }: CodeOfRow,

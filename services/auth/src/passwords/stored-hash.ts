@@ -46,7 +46,7 @@ export const PASSWORD_ALGORITHMS = ['argon2id', 'bcrypt'] as const
 /** The algorithm of new hashes (PASSWORD_HASH). */
 export type PasswordAlgorithm = (typeof PASSWORD_ALGORITHMS)[number]
 
-/** The work of a bcrypt hash that this service makes: that of supabase/auth. */
+/** The work of a bcrypt hash that this service makes, as supabase/auth makes them. */
 export const BCRYPT_COST = 10
 
 const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/

@@ -64,7 +64,7 @@ export const phoneField = z
     description: 'A phone number with the code of its country',
   })
 
-/** The same form for some values of a member, for the API document alone. */
+/** A form of a body that needs a member, and only some values of it: `form` with the member. For the API document alone. */
 export function withValues(
   name: string,
   values: readonly string[],
@@ -76,7 +76,7 @@ export function withValues(
 
 const NEW_PASSWORD = { type: 'string', minLength: 6, maxLength: 72 }
 
-/** The same form with a new password, for the API document alone. The settings of the service may ask for a longer one. */
+/** A form of a body that needs a new password too, for the API document alone. The settings of the service may ask for a longer one. */
 export function withNewPassword({ required, properties }: DocumentedForm): DocumentedForm {
   return { required: [...required, 'password'], properties: { ...properties, password: NEW_PASSWORD } }
 }
@@ -99,13 +99,13 @@ export const channelField = z
   .optional()
   .meta({ enum: CHANNELS, description: 'How a phone gets the code; sms by default' })
 
-/** The same in a body that may have no phone. Without one, nothing reads the channel, so any text is taken. */
+/** How a phone gets a code, in a body that may have no phone. Without a phone nothing reads the channel, so any text is taken. */
 export const freeChannelField = z
   .string()
   .optional()
   .meta({ description: 'How a phone gets the code: sms or whatsapp; sms by default' })
 
-/** The same form with a phone that gets a code, for the API document alone. */
+/** A form of a body whose phone gets a code by a channel that is known, for the API document alone. */
 export function withChannel({ required, properties }: DocumentedForm): DocumentedForm {
   return { required, properties: { ...properties, channel: { enum: [...CHANNELS, null] } } }
 }

@@ -157,7 +157,7 @@ function deleteOfWalk(cleanUp: WalkCleanUp, id: string): RawBuilder<unknown> {
   return sql`DELETE FROM ${sql.table(cleanUp.table)} WHERE id = ${id} AND ${staleInWalk(cleanUp)}`
 }
 
-/** SQL of others may insert sessions without the time. */
+/** Applications may insert sessions by SQL, without the time. */
 const startedAt = sql`coalesce(created_at, ${sql.lit(NO_TIME)}::timestamptz)`
 const refreshedAt = sql`coalesce(refreshed_at AT TIME ZONE 'UTC', ${startedAt})`
 

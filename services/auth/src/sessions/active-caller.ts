@@ -37,7 +37,8 @@ export async function findCaller(deps: ActiveCallerDeps & { readonly db: Db }, c
 }
 
 /**
- * Like `findCaller`, under the user's lock. Whatever ends a session waits for this lock.
+ * Locks the user of a caller, and finds their session. Every change needs a live session (reference: Live sessions). Whatever ends
+ * a session waits for the user's lock.
  * @throws tokenUserNotFound, userBanned, sessionNotFound
  */
 export async function lockCaller(trx: Trx, deps: ActiveCallerDeps, caller: Caller): Promise<ActiveCaller> {

@@ -25,7 +25,7 @@ export interface SessionsTable {
   updated_at: FilledTimestamp
 }
 
-/** A refresh token by its hash; `counter` numbers those of a session. */
+/** A refresh token by its hash; `counter` numbers the tokens of a session, from 0. */
 export interface RefreshTokensTable {
   id: Generated<bigint>
   session_id: string

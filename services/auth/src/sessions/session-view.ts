@@ -85,7 +85,8 @@ export async function signNewSession(
 }
 
 /**
- * The same for a user who has just been made, of whom AFTER_USER_CREATED is then told where the request calls it.
+ * The body of the first session of a user who has just been made. Then calls the hook AFTER_USER_CREATED, where the request calls
+ * it. The session ends at once where either hook refuses or cannot be reached.
  * @throws what `announceUser` and `makeClaims` throw
  */
 export async function signFirstSession(

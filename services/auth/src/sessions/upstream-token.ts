@@ -15,13 +15,13 @@ export interface UpstreamSession {
   readonly id: string
   /** `sessions.refresh_token_hmac_key`: base64url, or sealed. */
   readonly hmacKey: string
-  /** That of the newest token. */
+  /** The counter of the newest token, from 0. */
   readonly counter: bigint
 }
 
 /**
- * The refresh tokens of a session of the second form, by counter: the current one, and the one before, which a client that lost
- * an answer still has.
+ * The refresh tokens of a session of the second form: the current token, and its parent, which a client that lost an answer
+ * still has.
  * @returns undefined where the key of the session is sealed, and no key of the service opens it, or where it is shorter than those
  * that supabase/auth makes: whoever knew the session could compute its tokens
  */

@@ -73,6 +73,6 @@ function metadataOf(
 async function takeContent(trx: Trx, user: User, tokenKind: TokenKind): Promise<SignUpContent | undefined> {
   if (user.confirmedAt !== null || isStaged(user)) return undefined
   const content = await claimSignUpContent(trx, user.id, tokenKind)
-  // An invited user keeps what the admin wrote: the content may be that of a stranger, who signed up before the invitation.
+  // An invited user keeps what the admin wrote: a stranger who signed up before the invitation may have sent the content.
   return user.invitedAt === null ? content : undefined
 }

@@ -34,7 +34,7 @@ export async function listUsers(
   return { users, rest: undefined, total: undefined, next: found.length > perPage ? cursorOf(users) : undefined }
 }
 
-/** Each piece begins after the last user of the one before, so that a user who is made meanwhile moves no other. */
+/** Each piece begins after the last user of the piece before it, so that a user who is made meanwhile moves no other. */
 async function* listRest(
   db: AuthDeps['db'],
   list: Pick<UserList, 'audience' | 'filter' | 'direction'>,

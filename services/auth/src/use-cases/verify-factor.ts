@@ -160,7 +160,7 @@ async function findChallengedFactor(
   return { factor, challenge }
 }
 
-/** The challenge is not that of this address, or another request has just used it. */
+/** Refuses a challenge that another address asked for, or that another request has just used. */
 function refuseChallenge(): never {
   throw challengeMismatch()
 }

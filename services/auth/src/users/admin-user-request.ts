@@ -94,7 +94,7 @@ export function readNewUserId(inPath: string | undefined, inBody: string | undef
 }
 
 /**
- * Checks and normalises each field.
+ * Checks and normalises each field of a user whom an admin makes. Empty texts count as absent.
  * @throws banDurationMalformed, roleTooLong, audienceTooLong, phoneMalformed, metadataTooLarge, emailMissing,
  * emailTooLong, emailMalformed
  */
@@ -117,7 +117,11 @@ export function parseAdminUser(rules: MetadataRules, fields: AdminUserFields): A
   }
 }
 
-/** The same for a change, where an empty password may be a weak one. @throws what `parseAdminUser` throws */
+/**
+ * Checks and normalises each field of a change by an admin. An empty password is absent, as for a new user, or a weak password,
+ * as the profile says (reference: Profiles).
+ * @throws what `parseAdminUser` throws
+ */
 export function parseAdminChange(
   rules: MetadataRules & { readonly behaviours: Pick<Behaviours, 'treatEmptyPasswordAsWeak'> },
   fields: AdminUserFields,

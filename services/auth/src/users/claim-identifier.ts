@@ -108,7 +108,7 @@ export async function requireNewIdentifier(
   if (user[kind] === value || (await isTaken(db, identifier, user.id))) refuseTaken(kind)
 }
 
-/** Requires that the user of an email belongs to an audience. For any other the email is taken. @throws emailExists */
+/** Requires that the user of an email belongs to an audience. In any other audience the email counts as taken. @throws emailExists */
 export function requireOwnerAudience(owner: Pick<User, 'audience'>, audience: string): void {
   if (owner.audience !== audience) refuseTakenEmail()
 }

@@ -6,7 +6,7 @@ import { normaliseEmail, normalisePhone } from '../requests/identifier.ts'
 
 /** The other programs whose exports `users import` reads. */
 export const FOREIGN_SOURCES = ['firebase', 'auth0', 'keycloak'] as const
-/** One of them. */
+/** A program whose exports `users import` reads, as the option `--from` names it. */
 export type ForeignSource = (typeof FOREIGN_SOURCES)[number]
 
 /** A user of another program, as a line of an import, and what the line does not bring. */
@@ -48,7 +48,7 @@ const PROVIDERS: Readonly<Record<ForeignSource, ReadonlyMap<string, string>>> = 
   }),
 }
 
-/** No object, whose inherited members would be names too. */
+/** The names as a Map, because the inherited members of an object would be names too. */
 function names(pairs: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
   return new Map(Object.entries(pairs))
 }

@@ -160,7 +160,7 @@ function readForm(url: string): UserListRequest['form'] {
   return new URL(url, 'http://localhost').searchParams.has('cursor') ? 'cursor' : 'page'
 }
 
-/** Sends a list piece by piece. Each piece is read when the client has taken the one before. */
+/** Sends a list piece by piece. Each piece is read when the client has taken the piece before it. */
 async function sendUsers(reply: FastifyReply, pieces: AsyncGenerator<string>): Promise<undefined> {
   reply.liftDeadline()
   reply.type('application/json; charset=utf-8')
