@@ -258,7 +258,7 @@ describe('PUT /user with an email: simple change', () => {
     ])
   })
 
-  it('200 and 422: gives an address to the first of two users to confirm it', async () => {
+  it('200 and 422: gives an address to one of two users who confirm it in parallel requests', async () => {
     const email = nextEmail()
     const people = [await createSignedIn(simple), await createSignedIn(simple)]
     const tokens: string[] = []

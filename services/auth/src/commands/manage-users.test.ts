@@ -140,7 +140,7 @@ describe('auth users', () => {
     )
   })
 
-  it('create --json: prints the user record of the API; the password signs in', async () => {
+  it('create --json: prints the user record of the API, of a user who can sign in', async () => {
     const words = [...ted, '--password', 'correct horse', '--confirm', '--app-metadata', '{"plan":"pro"}']
     expect(await json(...words)).toEqual(
       confirmedBody(TED, 'ted@example.com', {

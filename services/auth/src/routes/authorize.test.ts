@@ -78,12 +78,15 @@ describe('GET /authorize', () => {
     })
   })
 
-  it('400 and 404: refuses a request without a provider, an unknown provider and an unknown invitation', async () => {
-    const request = { method: 'GET', url: '/authorize' } as const
-    await expectFailure(service, request, [400, 'validation_failed', 'Unsupported provider: no provider is named'])
-    const unknown = [400, 'validation_failed', 'Unsupported provider: provider is not enabled'] as const
-    await expectFailure(service, { ...request, url: '/authorize?provider=none' }, unknown)
-    const invited = { ...request, url: '/authorize?provider=github&invite_token=none' }
+  it.each([
+    ['/authorize', 'Unsupported provider: no provider is named'],
+    ['/authorize?provider=none', 'Unsupported provider: provider is not enabled'],
+  ])('400: refuses %s, which names no provider that is on', async (url, text) => {
+    await expectFailure(service, { method: 'GET', url }, [400, 'validation_failed', text])
+  })
+
+  it('404: refuses an unknown invitation', async () => {
+    const invited = { method: 'GET', url: '/authorize?provider=github&invite_token=none' } as const
     await expectFailure(service, invited, [404, 'user_not_found', 'User not found'])
   })
 

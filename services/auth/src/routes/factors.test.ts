@@ -128,16 +128,23 @@ describe('POST /factors', () => {
     expect(statusAndBody(await enrol(wanted, headers))).toEqual([200, { id: anyId, type, friendly_name, totp }])
   })
 
-  it('401 and 403: refuses a request without a live session, and an anonymous user', async () => {
+  it('401: refuses a request without an access token', async () => {
+    const missing = 'This endpoint requires a valid Bearer token'
+    await expectEnrolFailure({ factor_type: 'totp' }, {}, [401, 'no_authorization', missing])
+  })
+
+  it('403: refuses a token without a session, and a session that has ended', async () => {
     const totp = { factor_type: 'totp' }
-    await expectEnrolFailure(totp, {}, [401, 'no_authorization', 'This endpoint requires a valid Bearer token'])
     const { user, headers } = await createSignedIn(test)
     const ended = [403, 'session_not_found', 'Session from session_id claim in JWT does not exist'] as const
     await expectEnrolFailure(totp, { authorization: forgeBearer({ sub: user.id }) }, ended)
     await test.deps.db.deleteFrom('sessions').where('user_id', '=', user.id).execute()
     await expectEnrolFailure(totp, headers, ended)
+  })
+
+  it('403: refuses an anonymous user', async () => {
     const { access_token } = (await test.post('/signup', {})).json()
-    await expectEnrolFailure(totp, { authorization: `Bearer ${access_token}` }, [
+    await expectEnrolFailure({ factor_type: 'totp' }, { authorization: `Bearer ${access_token}` }, [
       403,
       'no_authorization',
       'Anonymous user not allowed to perform these actions',
@@ -193,10 +200,15 @@ describe('POST /factors', () => {
     await expectEnrolFailure({ factor_type: 'totp', friendly_name: 'mine' }, later.headers, NEEDS_AAL2)
   })
 
-  it('403 and 422: refuses an older access token of aal1, although its session has been raised since', async () => {
+  it('403: refuses to enrol by an access token of aal1, although its session has been raised since', async () => {
+    const { headers } = await createSignedIn(test)
+    await addApp(test, headers, 'app')
+    await expectEnrolFailure({ factor_type: 'totp', friendly_name: 'mine' }, headers, NEEDS_AAL2)
+  })
+
+  it('422: refuses to unenrol by an access token of aal1, although its session has been raised since', async () => {
     const { headers } = await createSignedIn(test)
     const { app } = await addApp(test, headers, 'app')
-    await expectEnrolFailure({ factor_type: 'totp', friendly_name: 'mine' }, headers, NEEDS_AAL2)
     const text = 'AAL2 required to unenroll verified factor'
     await expectUnenrolFailure(app.factorId, headers, [422, 'insufficient_aal', text])
   })
@@ -254,8 +266,8 @@ describe('DELETE /factors/{factor_id}', () => {
     expect([aal, amr.map(({ method }: { method: string }) => method)]).toEqual(['aal1', ['password']])
   })
 
-  it('404 and 422: refuses a factor of another user, and a verified factor in a session of aal1', async () => {
-    const [signedIn, other] = [await createSignedIn(test), await createSignedIn(test)]
+  it('422: refuses a verified factor in a session of aal1', async () => {
+    const signedIn = await createSignedIn(test)
     const { app } = await addApp(test, signedIn.headers)
     const later = await signIn(test, signedIn)
     await expectUnenrolFailure(app.factorId, later.headers, [
@@ -263,8 +275,17 @@ describe('DELETE /factors/{factor_id}', () => {
       'insufficient_aal',
       'AAL2 required to unenroll verified factor',
     ])
+  })
+
+  it('404: refuses a factor of another user, and an unknown factor', async () => {
+    const [signedIn, other] = [await createSignedIn(test), await createSignedIn(test)]
+    const { app } = await addApp(test, signedIn.headers)
     await expectUnenrolFailure(app.factorId, other.headers, NOT_FOUND)
     await expectUnenrolFailure(randomUUID(), other.headers, NOT_FOUND)
-    await expectUnenrolFailure('x', other.headers, [404, 'validation_failed', 'factor_id must be an UUID'])
+  })
+
+  it('404: refuses a malformed id', async () => {
+    const { headers } = await createSignedIn(test)
+    await expectUnenrolFailure('x', headers, [404, 'validation_failed', 'factor_id must be an UUID'])
   })
 })

@@ -204,10 +204,16 @@ describe('POST /invite', () => {
     expect(main.recipients()).not.toContain(confirmed.email)
   })
 
-  it('400: refuses a malformed email; 401 and 403: refuses a request without the access token of an admin', async () => {
+  it('400: refuses a missing email, and a malformed email', async () => {
     await refuse({}, [400, 'validation_failed', 'An email address is required'])
     await refuse({ email: 'x' }, [400, 'validation_failed', 'Unable to validate email address: invalid format'])
+  })
+
+  it('401: refuses a request without an access token', async () => {
     await refuse({}, [401, 'no_authorization', 'This endpoint requires a valid Bearer token'], {})
+  })
+
+  it('403: refuses a user who is no admin', async () => {
     const user = { authorization: forgeBearer({ role: 'authenticated' }) }
     await refuse({ email: 'a@example.com' }, [403, 'not_admin', 'User not allowed'], user)
   })

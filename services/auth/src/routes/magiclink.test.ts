@@ -134,8 +134,11 @@ describe('POST /magiclink', () => {
     expect(main.recipients()).not.toContain(email)
   })
 
-  it('422: refuses a request without an email; 400: refuses a malformed email', async () => {
+  it('422: refuses a request without an email', async () => {
     expect((await ask({})).json()).toEqual(errorBody(422, 'validation_failed', 'Magic link requires an email'))
+  })
+
+  it('400: refuses a malformed email', async () => {
     expect((await ask({ email: 'nobody' })).json()).toEqual(
       errorBody(400, 'validation_failed', 'Unable to validate email address: invalid format'),
     )

@@ -24,36 +24,59 @@ describe('GET /passkeys', () => {
 })
 
 describe('/passkeys/{passkey_id}', () => {
-  it('200 and 204: renames and deletes a passkey', async () => {
+  it('200: renames a passkey', async () => {
     const { headers, passkeyId } = await test.createWithPasskey()
     const url = `/passkeys/${passkeyId}`
     const renamed = await test.app.inject({ method: 'PATCH', url, headers, payload: { friendly_name: 'Laptop' } })
     const body = { id: passkeyId, friendly_name: 'Laptop', created_at: anyTime }
     expect([renamed.statusCode, renamed.json()]).toEqual([200, body])
-    const deleted = await test.app.inject({ method: 'DELETE', url, headers })
+    expect((await test.app.inject({ url: '/passkeys', headers })).json()).toEqual([body])
+  })
+
+  it('204: deletes a passkey', async () => {
+    const { headers, passkeyId } = await test.createWithPasskey()
+    const deleted = await test.app.inject({ method: 'DELETE', url: `/passkeys/${passkeyId}`, headers })
     expect([deleted.statusCode, deleted.body]).toEqual([204, ''])
     expect((await test.app.inject({ url: '/passkeys', headers })).json()).toEqual([])
   })
 
-  it('400, 403 and 404: refuses an empty name, a session below aal2 and a passkey of another user', async () => {
+  /** The requests that rename and delete a passkey. */
+  const requestsOf = (passkeyId: string) => {
+    const url = `/passkeys/${passkeyId}`
+    return [
+      { method: 'PATCH', url, payload: { friendly_name: 'mine' } },
+      { method: 'DELETE', url },
+    ] as const
+  }
+
+  it.each([
+    ['no name', undefined, 'friendly_name may not be empty'],
+    ['an empty name', '', 'friendly_name may not be empty'],
+    ['a name of 121 characters', 'x'.repeat(121), 'friendly_name may not be longer than 120 characters'],
+  ])('400: refuses to give a passkey %s', async (_case, friendly_name, text) => {
+    const { headers, passkeyId } = await test.createWithPasskey()
+    const request = { method: 'PATCH', url: `/passkeys/${passkeyId}`, headers, payload: { friendly_name } } as const
+    await test.fail(request, [400, 'validation_failed', text])
+  })
+
+  it('403: refuses a session below aal2 of a user with a second factor', async () => {
     const owner = await test.createWithPasskey()
-    const { headers } = owner
-    const { headers: other } = await createSignedIn(test)
-    const url = `/passkeys/${owner.passkeyId}`
-    const rename = { method: 'PATCH', url, payload: { friendly_name: 'mine' } } as const
-    const remove = { method: 'DELETE', url } as const
-    const empty = [400, 'validation_failed', 'friendly_name may not be empty'] as const
-    await test.fail({ ...rename, headers, payload: {} }, empty)
-    const long = [400, 'validation_failed', 'friendly_name may not be longer than 120 characters'] as const
-    await test.fail({ ...rename, headers, payload: { friendly_name: 'x'.repeat(121) } }, long)
-    await test.fail({ ...rename, headers: other }, failures.unknown)
-    await test.fail({ ...remove, headers: other }, failures.unknown)
-    await test.fail({ ...remove, url: `/passkeys/${randomUUID()}`, headers: other }, failures.unknown)
+    await addApp(test, owner.headers)
+    const { headers } = await signIn(test, owner)
+    for (const request of requestsOf(owner.passkeyId)) await test.fail({ ...request, headers }, failures.needsAal2)
+  })
+
+  it('404: refuses a passkey of another user, and an unknown passkey', async () => {
+    const { passkeyId } = await test.createWithPasskey()
+    const { headers } = await createSignedIn(test)
+    for (const request of [...requestsOf(passkeyId), ...requestsOf(randomUUID())]) {
+      await test.fail({ ...request, headers }, failures.unknown)
+    }
+  })
+
+  it('404: refuses a malformed id', async () => {
+    const { headers } = await createSignedIn(test)
     const malformed = [404, 'validation_failed', 'passkey_id must be an UUID'] as const
-    await test.fail({ ...remove, url: '/passkeys/x', headers: other }, malformed)
-    await addApp(test, headers)
-    const later = await signIn(test, owner)
-    await test.fail({ ...remove, headers: later.headers }, failures.needsAal2)
-    await test.fail({ ...rename, headers: later.headers }, failures.needsAal2)
+    for (const request of requestsOf('x')) await test.fail({ ...request, headers }, malformed)
   })
 })

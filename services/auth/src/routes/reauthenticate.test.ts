@@ -82,29 +82,40 @@ describe('GET /reauthenticate', () => {
     )
   })
 
-  it('400 and 422: refuses a user without a confirmed address', async () => {
-    const create = async (values: object) => {
-      const { id } = await insertUser(test.deps.db, { aud: 'authenticated', role: 'authenticated', ...values })
-      return { authorization: forgeBearer({ sub: id }) }
-    }
+  const create = async (values: object) => {
+    const { id } = await insertUser(test.deps.db, { aud: 'authenticated', role: 'authenticated', ...values })
+    return { authorization: forgeBearer({ sub: id }) }
+  }
+
+  it('400: refuses a user without an address', async () => {
     await expectFailure(await create({}), [
       400,
       'validation_failed',
       'Reauthentication requires the user to have an email or a phone number',
     ])
+  })
+
+  it('422: refuses a user whose address is not confirmed', async () => {
     const email = { email: 'unverified@example.com', phone: '14155550178', phone_confirmed_at: new Date(0) }
     await expectFailure(await create(email), [422, 'email_not_confirmed', 'Please verify your email first.'])
     const phone = { phone: '14155550179' }
     await expectFailure(await create(phone), [422, 'phone_not_confirmed', 'Please verify your phone first.'])
   })
 
-  it('401, 403 and 429: refuses no access token, an ended session and a request within the interval', async () => {
-    const { headers, user, email } = await createSignedIn(test)
+  it('401: refuses a request without an access token', async () => {
     await expectFailure({}, [401, 'no_authorization', 'This endpoint requires a valid Bearer token'])
+  })
+
+  it('429: refuses a request within the interval', async () => {
+    const { headers, email } = await createSignedIn(test)
     expect(statusAndBody(await ask(headers))).toEqual([200, {}])
     await readNonce(email)
     const wait = 'For security purposes, you can only request this after 60 seconds.'
     await expectFailure(headers, [429, 'over_email_send_rate_limit', wait])
+  })
+
+  it('403: refuses a session that has ended', async () => {
+    const { headers, user } = await createSignedIn(test)
     await test.deps.db.deleteFrom('sessions').where('user_id', '=', user.id).execute()
     const ended = 'Session from session_id claim in JWT does not exist'
     await expectFailure(headers, [403, 'session_not_found', ended])

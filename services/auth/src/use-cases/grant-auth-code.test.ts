@@ -163,13 +163,20 @@ describe('POST /token?grant_type=pkce', () => {
     )
   })
 
-  it('404: refuses an unknown code; 400: refuses a banned user and an empty member', async () => {
+  it('404: refuses an unknown code', async () => {
     const unknown = { auth_code: '0197f7a1-0000-4000-8000-000000000000', code_verifier: 'v'.repeat(43) }
     await expectFailure(unknown, 404, 'flow_state_not_found', 'invalid flow state, no valid flow state found')
+  })
+
+  it('400: refuses a banned user', async () => {
     const { user, code, verifier } = await newCode()
     const until = new Date(clock.now().getTime() + 1_000)
     await deps.db.updateTable('users').set({ banned_until: until }).where('id', '=', user.id).execute()
     await expectFailure({ auth_code: code, code_verifier: verifier }, 400, 'user_banned', 'User is banned')
+  })
+
+  it('400: refuses a request without the code or without its verifier', async () => {
+    const { code, verifier } = await newCode()
     const empty = 'invalid request: both auth code and code verifier should be non-empty'
     for (const body of [{ auth_code: code }, { code_verifier: verifier }, { auth_code: '', code_verifier: verifier }]) {
       await expectFailure(body, 400, 'validation_failed', empty)
@@ -197,7 +204,7 @@ describe('POST /token?grant_type=pkce', () => {
     ['?scope=global', 404],
     ['?scope=others', 404],
     ['?scope=local', 200],
-  ])('200 and 404: a code from before POST /logout%s gets %d', async (query, status) => {
+  ])('a code from before POST /logout%s ends in the status %d', async (query, status) => {
     const signedIn = await createSignedIn(main)
     const { code, verifier } = await newCode(signedIn)
     expect(statusAndBody(await main.post(`/logout${query}`, {}, signedIn.headers))).toEqual([204, ''])

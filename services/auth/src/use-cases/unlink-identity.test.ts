@@ -106,7 +106,7 @@ describe.each(['compatible', 'strict'])('an address and the identity that it goe
     )
   })
 
-  it('403: refuses to unlink an address before the second factor is verified; 200: unlinks it afterwards', async () => {
+  it('403: refuses to unlink an address, until the session has shown the second factor', async () => {
     phones += 1
     const signedIn = await createSignedIn(service, { phone: String(phones), phone_confirmed_at: new Date() })
     const phone = await link(signedIn, 'phone', { phone: String(phones), phone_verified: true })

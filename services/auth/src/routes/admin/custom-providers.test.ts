@@ -195,11 +195,15 @@ describe('POST /admin/custom-providers', () => {
     expect(loopback).toEqual(forbidden('token_url'))
   })
 
-  it('409 and 422: refuses a taken name and a provider over the limit, also when requests run in parallel', async () => {
+  it('409: refuses the second of two parallel requests for one name', async () => {
     const same = await Promise.all([1, 2].map(() => ask('POST', '', oauth2())))
     expect(same.filter(({ status }) => status !== 201)).toEqual([
       { status: 409, body: errorBody(409, 'conflict', 'A provider with this identifier already exists') },
     ])
+  })
+
+  it('422: refuses providers over the limit, also when requests run in parallel', async () => {
+    await ask('POST', '', oauth2())
     const many = await Promise.all([1, 2, 3, 4].map((n) => ask('POST', '', oauth2({ identifier: `custom:n${n}` }))))
     const over = {
       status: 422,
@@ -208,11 +212,14 @@ describe('POST /admin/custom-providers', () => {
     expect(many.filter(({ status }) => status !== 201)).toEqual([over, over])
   })
 
-  it('401 and 403: refuses callers who are not admins', async () => {
+  it('401: refuses a request without an access token', async () => {
     expect(statusAndBody(await service.app.inject('/admin/custom-providers'))).toEqual([
       401,
       errorBody(401, 'no_authorization', 'This endpoint requires a valid Bearer token'),
     ])
+  })
+
+  it('403: refuses a user who is no admin', async () => {
     const headers = { authorization: forgeBearer({ role: 'authenticated' }) }
     const refused = { status: 403, body: errorBody(403, 'not_admin', 'User not allowed') }
     expect(await ask('GET', '', undefined, headers)).toEqual(refused)
@@ -253,7 +260,7 @@ describe('PUT and DELETE /admin/custom-providers/{identifier}', () => {
     return rows[0]?.count ?? 0
   }
 
-  it('204 and 404: deletes a custom provider once, and never a built-in one', async () => {
+  it('204: deletes a custom provider once, and never a built-in one', async () => {
     await ask('POST', '', oauth2())
     expect(await ask('DELETE', '/custom:old')).toEqual({ status: 204, body: undefined })
     for (const [method, path] of [

@@ -268,20 +268,29 @@ describe('PUT /admin/users/{user_id}', () => {
     expectSession(await refresh(session.refresh_token), signedUpBody({ user, email: user.email }))
   })
 
-  it('400 and 422: refuses invalid values and weak passwords', async () => {
+  it('400: refuses a ban of no duration, and a hash in place of a password', async () => {
     const { user } = await createSignedUp(test.deps)
-    const { user: other } = await createSignedUp(test.deps, { phone: '14155550124' })
     const invalid = (text: string) => [400, 'validation_failed', text] as const
     const duration = 'invalid format for ban duration: time: invalid duration "never"'
     await expectFailure('PUT', user.id, { ban_duration: 'never' }, invalid(duration))
     const hash = 'A password hash can only be given when a user is created'
     await expectFailure('PUT', user.id, { password_hash: 'x' }, invalid(hash))
+    expect((await ask('GET', user.id)).body).toEqual(signedUpBody({ user, email: user.email }))
+  })
+
+  it('422: refuses a weak password', async () => {
+    const { user } = await createSignedUp(test.deps)
     await expectFailure('PUT', user.id, { password: 'short' }, [
       422,
       'weak_password',
       'Password should be at least 6 characters.',
       { weak_password: { reasons: ['length'] } },
     ])
+  })
+
+  it('422: refuses an address that another user has', async () => {
+    const { user } = await createSignedUp(test.deps)
+    const { user: other } = await createSignedUp(test.deps, { phone: '14155550124' })
     const byEmail = 'A user with this email address has already been registered'
     await expectFailure('PUT', user.id, { email: other.email }, [422, 'email_exists', byEmail])
     const byPhone = 'Phone number already registered by another user'
@@ -296,7 +305,7 @@ describe('PUT /admin/users/{user_id}', () => {
     expect(refused).toEqual(Array(5).fill(TAKEN))
   })
 
-  it("200 and 422: two users who take each other's address do not deadlock", async () => {
+  it("422: two users who take each other's address do not deadlock", async () => {
     const [one, two] = [await createSignedUp(test.deps), await createSignedUp(test.deps)]
     const swap = await Promise.all([
       ask('PUT', one.user.id, { email: two.email }),

@@ -59,14 +59,23 @@ const nextEmail = () => `new${++count}@example.com`
 const nextPhone = () => `1415555${String(1_000 + ++count)}`
 
 describe('guard of /admin', () => {
+  const request = { method: 'GET', url: `/admin/users/${randomUUID()}` } as const
+
   // ASVS 8.2.1, 8.3.1
-  it('401 and 403: refuses a request without the access token of an admin', async () => {
-    const request = { method: 'GET', url: `/admin/users/${randomUUID()}` } as const
+  it('401: refuses a request without an access token', async () => {
     const noBearer = 'This endpoint requires a valid Bearer token'
     await failWith(test, request, [401, 'no_authorization', noBearer])
+  })
+
+  // ASVS 8.2.1, 8.3.1
+  it('403: refuses a malformed token', async () => {
     const prefix = 'invalid JWT: unable to parse or verify signature, '
     const malformed = `${prefix}token is malformed: token contains an invalid number of segments`
     await failWith(test, { ...request, headers: { authorization: 'Bearer x' } }, [403, 'bad_jwt', malformed])
+  })
+
+  // ASVS 8.2.1, 8.3.1
+  it('403: refuses a token without the role of an admin', async () => {
     for (const claims of [{ role: 'authenticated' }, {}, { role: ['service_role'] }]) {
       const headers = { authorization: forgeBearer(claims) }
       await failWith(test, { ...request, headers }, [403, 'not_admin', 'User not allowed'])
@@ -281,7 +290,7 @@ describe('POST /admin/users', () => {
 })
 
 describe('POST /admin/users/{user_id}', () => {
-  it('200: creates the user with that id; 409: refuses a taken id', async () => {
+  it('200: creates the user with that id, whom a second request cannot replace', async () => {
     const id = randomUUID()
     const email = nextEmail()
     const { status, body } = await ask('POST', `/admin/users/${id}`, { id, email, email_confirm: true })

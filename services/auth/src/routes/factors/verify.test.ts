@@ -318,17 +318,31 @@ describe('POST /factors/{factor_id}/verify', () => {
     await expectFailure(app.factorId, { challenge_id, code: app.code() }, headers, NOT_FOUND)
   })
 
-  it('400, 404 and 422: refuses malformed answers, and unknown factors and challenges', async () => {
+  it('400: refuses an answer without a code', async () => {
     const { app, headers, ask } = await createWithApp()
-    const other = await createWithApp()
     const challenge_id = await ask()
     const empty = [400, 'validation_failed', 'Code needs to be non-empty'] as const
     for (const code of [undefined, '']) await expectFailure(app.factorId, { challenge_id, code }, headers, empty)
+  })
+
+  it('422: refuses an unknown challenge, and the challenge of another user', async () => {
+    const { app, headers } = await createWithApp()
+    const other = await createWithApp()
     for (const id of [undefined, 'x', randomUUID(), await other.ask()]) {
       await expectFailure(app.factorId, { challenge_id: id, code: app.code() }, headers, NOT_FOUND)
     }
+  })
+
+  it('404: refuses the factor of another user', async () => {
+    const { app, ask } = await createWithApp()
+    const other = await createWithApp()
     const unknown = [404, 'mfa_factor_not_found', 'Factor not found'] as const
-    await expectFailure(app.factorId, { challenge_id, code: app.code() }, other.headers, unknown)
-    await expectFailure('x', { challenge_id }, headers, [404, 'validation_failed', 'factor_id must be an UUID'])
+    await expectFailure(app.factorId, { challenge_id: await ask(), code: app.code() }, other.headers, unknown)
+  })
+
+  it('404: refuses a malformed id of a factor', async () => {
+    const { headers, ask } = await createWithApp()
+    const malformed = [404, 'validation_failed', 'factor_id must be an UUID'] as const
+    await expectFailure('x', { challenge_id: await ask() }, headers, malformed)
   })
 })

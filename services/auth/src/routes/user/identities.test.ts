@@ -158,20 +158,35 @@ describe('DELETE /user/identities/{identity_id}', () => {
     expect(refused).toEqual([{ status: 422, body: errorBody(422, 'single_identity_not_deletable', single) }])
   })
 
-  it('401, 403 and 404: refuses no session, another audience, a malformed id and a request while linking is off', async () => {
-    const signedIn = await createSignedIn(test)
-    const id = randomUUID()
-    await expectFailure(signedIn, 'x', [404, 'validation_failed', 'identity_id must be an UUID'])
-    const elsewhere = { headers: { ...signedIn.headers, 'x-jwt-aud': 'elsewhere' } }
-    await expectFailure(elsewhere, id, [403, 'unexpected_audience', "Token audience doesn't match request audience"])
+  it('401: refuses a request without an access token', async () => {
     const nobody = { headers: { authorization: '' } }
-    await expectFailure(nobody, id, [401, 'no_authorization', 'This endpoint requires a valid Bearer token'])
+    const missing = 'This endpoint requires a valid Bearer token'
+    await expectFailure(nobody, randomUUID(), [401, 'no_authorization', missing])
+  })
+
+  it('403: refuses a session that has ended', async () => {
+    const signedIn = await createSignedIn(test)
     await test.deps.db.deleteFrom('sessions').where('user_id', '=', signedIn.user.id).execute()
     const ended = 'Session from session_id claim in JWT does not exist'
-    await expectFailure(signedIn, id, [403, 'session_not_found', ended])
+    await expectFailure(signedIn, randomUUID(), [403, 'session_not_found', ended])
+  })
+
+  it('403: refuses a request for another audience', async () => {
+    const { headers } = await createSignedIn(test)
+    const elsewhere = { headers: { ...headers, 'x-jwt-aud': 'elsewhere' } }
+    const mismatch = "Token audience doesn't match request audience"
+    await expectFailure(elsewhere, randomUUID(), [403, 'unexpected_audience', mismatch])
+  })
+
+  it('404: refuses a malformed id', async () => {
+    const signedIn = await createSignedIn(test)
+    await expectFailure(signedIn, 'x', [404, 'validation_failed', 'identity_id must be an UUID'])
+  })
+
+  it('404: refuses every request while linking is off', async () => {
     const off = await openMailApp()
     const there = await createSignedIn(off)
-    await expectFailure(there, id, [404, 'manual_linking_disabled', 'Manual linking is disabled'], off)
+    await expectFailure(there, randomUUID(), [404, 'manual_linking_disabled', 'Manual linking is disabled'], off)
     await off.close()
   })
 })

@@ -55,13 +55,20 @@ describe('POST /passkeys/registration/options', () => {
     expect([answer.statusCode, answer.json()]).toEqual([403, body])
   })
 
-  it('401 and 403: refuses a request without a session, an anonymous user and a session below aal2', async () => {
-    const request = { method: 'POST', url: paths.start } as const
+  const request = { method: 'POST', url: paths.start } as const
+
+  it('401: refuses a request without an access token', async () => {
     await test.fail(request, [401, 'no_authorization', 'This endpoint requires a valid Bearer token'])
+  })
+
+  it('403: refuses an anonymous user', async () => {
     const { access_token } = (await test.post('/signup', {})).json()
     const anonymous = { authorization: `Bearer ${access_token}` }
     const refused = 'Anonymous user not allowed to perform these actions'
     await test.fail({ ...request, headers: anonymous }, [403, 'no_authorization', refused])
+  })
+
+  it('403: refuses a session below aal2 of a user with a second factor', async () => {
     const signedIn = await createSignedIn(test)
     await addApp(test, signedIn.headers)
     const later = await signIn(test, signedIn)

@@ -51,10 +51,13 @@ describe('GET /user/identities/authorize', () => {
     expect(readUrl(answer.json().url)).toEqual(atGitHub)
   })
 
-  it('400 and 401: refuses an unknown provider and a request without a session', async () => {
+  it('400: refuses an unknown provider', async () => {
     const { headers } = await createSignedIn(service)
     const unknown = { method: 'GET', url: `${PATH}?provider=none`, headers } as const
     await expectFailure(service, unknown, [400, 'validation_failed', 'Unsupported provider: provider is not enabled'])
+  })
+
+  it('401: refuses a request without an access token', async () => {
     const missing = [401, 'no_authorization', 'This endpoint requires a valid Bearer token'] as const
     await expectFailure(service, { method: 'GET', url }, missing)
   })
