@@ -1,5 +1,5 @@
 -- distribute: p_merchant_id
--- Stores a fraud alert, once for each reference of the acquirer. p_caller: NULL for the acquirer. p_fraud: NULL to check access
+-- Adds a fraud alert, once for each reference of the acquirer. p_caller: NULL for the acquirer. p_fraud: NULL to check access
 -- only.
 --
 -- Verdict: that of judge_test_access or claim_key; done, also with the alert that has the reference already. (reference: Fraud

@@ -112,7 +112,7 @@ async function moveMoney(transactionId: string, merchantId: string) {
     payload: again,
   })
   const card = { transactionId, notes: 'A customer of the first day' }
-  await show('createCard', 'of-transaction', { url: `/merchants/${merchantId}/cards`, payload: card })
+  await show('keepCard', 'of-transaction', { url: `/merchants/${merchantId}/cards`, payload: card })
   return transaction.id
 }
 
@@ -123,7 +123,7 @@ async function shareAccess(merchantId: string) {
   await show('inviteUser', 'colleague', { url: `${at}/users`, payload: { email: 'colleague@example.com' } })
   const hook = { url: 'https://example.com/hook', events: ['transaction.captured', 'dispute.opened'] }
   const { webhook } = await show('createWebhook', 'two-events', { url: `${at}/webhooks`, payload: hook })
-  await show('createWebhookSecret', 'rotate', { url: `${at}/webhooks/${webhook.id}/secrets` })
+  await show('rotateWebhookSecret', 'rotate', { url: `${at}/webhooks/${webhook.id}/secrets` })
 }
 
 async function identityOf(key: string): Promise<string> {
@@ -133,11 +133,11 @@ async function identityOf(key: string): Promise<string> {
 async function testDisputes(transactionId: string, merchantId: string) {
   const at = `/test/transactions/${transactionId}`
   const opened = { amount: 100, reason: { code: 4853 } }
-  const { dispute } = await show('createTestDispute', 'part', { url: `${at}/disputes`, payload: opened })
+  const { dispute } = await show('openTestDispute', 'part', { url: `${at}/disputes`, payload: opened })
   const closed = { url: `/test/disputes/${dispute.id}/outcomes`, payload: { outcome: 'won' } }
   await show('closeTestDispute', 'won', closed)
-  await show('createTestFraudAlert', 'stolen', { url: `${at}/frauds`, payload: { reason: 1 } })
-  await show('moveTestClock', 'a-day', { url: `/test/merchants/${merchantId}/clock`, payload: { advance: 86_400 } })
+  await show('addTestFraudAlert', 'stolen', { url: `${at}/frauds`, payload: { reason: 1 } })
+  await show('advanceTestClock', 'a-day', { url: `/test/merchants/${merchantId}/clock`, payload: { advance: 86_400 } })
   const filter = `limit=10&filter[merchantId]=${merchantId}`
   await show('listDisputes', 'of-merchant', { method: 'GET', url: `/disputes?${filter}` }, 200)
   await show('listEvents', 'newest', { method: 'GET', url: `/merchants/${merchantId}/events?limit=2` }, 200)

@@ -37,7 +37,7 @@ const DEFINERS = [
   'open_session',
   'start_challenge',
   'expire_authorizations',
-  'create_card',
+  'keep_card',
   'close_operation',
   'open_dispute',
   'close_dispute',

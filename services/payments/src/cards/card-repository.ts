@@ -8,13 +8,13 @@ import type { Card } from './card.ts'
 import { lastInstant } from './card-expiry.ts'
 
 /** `transactionId` is null to check access only. */
-export interface SaveCardColumns extends CallerColumns {
+export interface KeepCardColumns extends CallerColumns {
   readonly merchantId: string
   readonly transactionId: string | null
   readonly notes: string | null
 }
 
-interface SavedRow {
+interface KeptRow {
   verdict: Verdict | 'unknown-source' | 'refused'
   identity_id: string | null
   card_id: string | null
@@ -25,29 +25,29 @@ interface SavedRow {
  * `unknown-source`: the merchant has no such successful transaction. `refused`: the merchant may not keep cards, by the number of a
  * processing error.
  */
-export type SavedCard =
-  | { readonly verdict: 'saved'; readonly cardId: string }
+export type KeepCardOutcome =
+  | { readonly verdict: 'kept'; readonly cardId: string }
   | { readonly verdict: 'unknown-source' }
   | { readonly verdict: 'refused'; readonly errorCode: number }
 
-const saveQuery = prepare(
-  'create_card',
-  (p: SaveCardColumns) => sql<SavedRow>`
+const keepQuery = prepare(
+  'keep_card',
+  (p: KeepCardColumns) => sql<KeptRow>`
     SELECT verdict, identity_id, card_id, error_code
-    FROM ${sql.table('create_card')}(${callerRow(p)}, ${p.merchantId}, ${p.transactionId}, ${p.notes})`,
+    FROM ${sql.table('keep_card')}(${callerRow(p)}, ${p.merchantId}, ${p.transactionId}, ${p.notes})`,
 )
 
-/** Stores the card of a transaction under an id of its own. A repeat gets the outcome of the first request, also a refusal. */
-export async function callSaveCard(lanes: Lanes, input: SaveCardColumns): Promise<Judged<SavedCard>> {
-  const row = await lanes.write.one(saveQuery, input)
+/** Keeps the card of a transaction under an id of its own. A repeat gets the outcome of the first request, also a refusal. */
+export async function callKeepCard(lanes: Lanes, input: KeepCardColumns): Promise<Judged<KeepCardOutcome>> {
+  const row = await lanes.write.one(keepQuery, input)
   const [verdict] = splitVerdict(row.verdict, ['unknown-source', 'refused'])
-  return { verdict, identityId: row.identity_id, outcome: toSavedCard(row) }
+  return { verdict, identityId: row.identity_id, outcome: toOutcome(row) }
 }
 
-function toSavedCard({ verdict, card_id: cardId, error_code: errorCode }: SavedRow): SavedCard | undefined {
+function toOutcome({ verdict, card_id: cardId, error_code: errorCode }: KeptRow): KeepCardOutcome | undefined {
   if (verdict === 'unknown-source') return { verdict }
   if (errorCode !== null) return { verdict: 'refused', errorCode }
-  return cardId === null ? undefined : { verdict: 'saved', cardId }
+  return cardId === null ? undefined : { verdict: 'kept', cardId }
 }
 
 interface CardColumns {

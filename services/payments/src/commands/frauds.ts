@@ -6,13 +6,13 @@ import { commandGroup, type Operator, type OperatorCommand } from './operator-co
 
 /** `payments frauds …`: fraud alerts that reach the operator on paper. */
 export function fraudsCommand(operator: Operator): Command {
-  return commandGroup(operator, 'frauds', 'store fraud alerts', commands)
+  return commandGroup(operator, 'frauds', 'add fraud alerts', commands)
 }
 
 const commands: readonly OperatorCommand[] = [
   {
     usage: 'add <transaction>',
-    description: 'store a fraud alert; it moves no money',
+    description: 'add a fraud alert; it moves no money',
     options: [
       ['--reason <code>', '0 to 8'],
       ['--reported <instant>', 'when it was reported, as 2026-03-01T10:20:30Z'],

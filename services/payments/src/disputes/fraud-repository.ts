@@ -53,7 +53,7 @@ const addQuery = withOwner(
   ({ transactionId }, find) => find(transactionId),
 )
 
-/** Stores a fraud alert. It moves no money. */
+/** Adds a fraud alert. The alert moves no money. */
 export async function callAddFraud(lanes: Lanes, input: AddInput): Promise<FraudResult> {
   return toFraudResult(await lanes.write.one(addQuery, input))
 }

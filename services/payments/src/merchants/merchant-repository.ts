@@ -233,7 +233,7 @@ const advanceQuery = prepare(
     FROM ${sql.table('advance_clock')}(${callerRow(p)}, ${p.merchantId}, ${p.seconds})`,
 )
 
-/** Moves the clock of a test merchant forward. */
+/** Advances the clock of a test merchant. */
 export async function callAdvanceClock(lanes: Lanes, input: AdvanceInput): Promise<Judged<AdvancedClock>> {
   const row = await lanes.write.one(advanceQuery, input)
   const [verdict, refusal] = splitVerdict(row.verdict, ['limit-exceeded'])

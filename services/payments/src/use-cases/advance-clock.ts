@@ -6,7 +6,7 @@ import { clockTooFar } from '../errors.ts'
 import { callAdvanceClock } from '../merchants/merchant-repository.ts'
 import { callExpireInBatches } from '../transactions/transaction-repository.ts'
 
-/** How far the clock of a test merchant is moved. */
+/** By how much to advance the clock of a test merchant. */
 export interface AdvanceClockRequest {
   readonly caller: Caller
   readonly merchantId: string
@@ -17,9 +17,9 @@ export interface AdvanceClockRequest {
 const EXPIRY_BATCHES = 50
 
 /**
- * Moves the clock of a test merchant forward by seconds, and voids authorizations that have expired by the new time (reference:
+ * Advances the clock of a test merchant by seconds, and voids authorizations that have expired by the new time (reference:
  * Test clock).
- * @returns the new time, and whether an earlier request with the Idempotency-Key moved the clock
+ * @returns the new time, and whether an earlier request with the Idempotency-Key advanced the clock
  * @throws clockTooFar when the clock would run more than 100 years ahead, and what `requireOutcome` throws
  */
 export async function advanceClock(

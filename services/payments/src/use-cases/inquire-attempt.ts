@@ -18,13 +18,13 @@ type InquiryDeps = Pick<ProcessDeps, 'db' | 'jobs' | 'acquirers' | 'logger'>
 export async function inquireAttempt(deps: InquiryDeps, job: InquiryJob): Promise<Outcome> {
   const attempt = await findUnknownAttempt(deps.db, job)
   if (!attempt) return 'dropped'
-  const isSettled = job.step !== undefined && (await settleAttempt(deps, attempt))
-  if (!isSettled) await askLater(deps, job)
+  const isAnswered = job.step !== undefined && (await askAcquirer(deps, attempt))
+  if (!isAnswered) await askLater(deps, job)
   return 'done'
 }
 
-/** Asks the acquirer and writes its answer. False while it knows nothing. */
-async function settleAttempt(
+/** Asks the acquirer what became of an attempt, and writes the answer. False while the acquirer knows nothing. */
+async function askAcquirer(
   deps: Pick<InquiryDeps, 'db' | 'acquirers' | 'logger'>,
   attempt: UnsettledAttempt,
 ): Promise<boolean> {

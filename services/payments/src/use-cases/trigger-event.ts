@@ -12,6 +12,7 @@ import { callNewId, insertSeedTransaction } from '../seed/seed-transaction-repos
 import type { OperationKind } from '../transactions/transaction.ts'
 import type { EventType } from '../webhooks/event.ts'
 import { addApp } from './add-app.ts'
+import { addFraud } from './add-fraud.ts'
 import { advanceClock } from './advance-clock.ts'
 import { closeDispute } from './close-dispute.ts'
 import { createApp } from './create-app.ts'
@@ -19,7 +20,6 @@ import { createOperatedMerchant } from './create-operated-merchant.ts'
 import { type CreateTransactionRequest, chargeCard, createTransaction } from './create-transaction.ts'
 import { openDispute } from './open-dispute.ts'
 import { payOut } from './pay-out.ts'
-import { reportFraud } from './report-fraud.ts'
 import { runOperation } from './run-operation.ts'
 import { sealSeed } from './seed.ts'
 import { updateMerchant } from './update-merchant.ts'
@@ -52,7 +52,7 @@ const TRIGGERS = {
   'dispute.opened': captureAndDispute,
   'dispute.won': async (actor) => endDispute(actor, await captureAndDispute(actor), 'won'),
   'dispute.lost': async (actor) => endDispute(actor, await captureAndDispute(actor), 'lost'),
-  'fraud.created': captureAndReportFraud,
+  'fraud.created': captureAndAddFraud,
   'payout.created': captureAndPayOut,
   'payout.settled': captureAndPayOut,
   'merchant.updated': renameMerchant,
@@ -181,10 +181,10 @@ async function endDispute({ deps, caller }: Actor, disputeId: string, outcome: '
   return disputeId
 }
 
-async function captureAndReportFraud(actor: Actor): Promise<string> {
+async function captureAndAddFraud(actor: Actor): Promise<string> {
   const transactionId = await chargeAndCapture(actor)
   const { caller, deps } = actor
-  const { fraud } = await reportFraud(deps.database, { caller, transactionId, input: valid({}) })
+  const { fraud } = await addFraud(deps.database, { caller, transactionId, input: valid({}) })
   return fraud.id
 }
 

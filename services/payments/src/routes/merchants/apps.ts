@@ -17,7 +17,7 @@ const AppParams = z.object({ merchantId: pathId(), appId: pathId() })
 const revokeSchema = {
   operationId: 'revokeApp',
   tags: ['Access'],
-  summary: 'Remove an app from a merchant',
+  summary: 'Revoke the access of an app to a merchant',
   params: AppParams,
   response: { 204: z.undefined().describe('Revoked'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
 }

@@ -3,7 +3,7 @@ import { chargeRefusal, errorAnswers } from '../../error-body.ts'
 import { answerCreated } from '../../plugins/answers.ts'
 import type { Routes } from '../../plugins/request-input.ts'
 import { id, pathId, text } from '../../requests/fields.ts'
-import { saveCard } from '../../use-cases/save-card.ts'
+import { keepCard } from '../../use-cases/keep-card.ts'
 
 const CardBody = z.object({ transactionId: id(), notes: text().max(1_000).optional() })
 
@@ -13,7 +13,7 @@ export const merchantCardsRoutes: Routes = async (app) => {
     '/merchants/:merchantId/cards',
     {
       schema: {
-        operationId: 'createCard',
+        operationId: 'keepCard',
         tags: ['Cards'],
         summary: 'Keep the card of a transaction',
         deprecated: true,
@@ -27,7 +27,7 @@ export const merchantCardsRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, params: { merchantId }, body: input }, reply) => {
-      const { cardId, replayed } = await saveCard(app.deps, { caller, merchantId, input })
+      const { cardId, replayed } = await keepCard(app.deps, { caller, merchantId, input })
       answerCreated(reply, { replayed })
       return { card: { id: cardId } }
     },

@@ -12,9 +12,9 @@ export const webhookSecretsRoutes: Routes = async (app) => {
     '/merchants/:merchantId/webhooks/:webhookId/secrets',
     {
       schema: {
-        operationId: 'createWebhookSecret',
+        operationId: 'rotateWebhookSecret',
         tags: ['Webhooks'],
-        summary: 'Create a secret of a webhook',
+        summary: 'Rotate the secret of a webhook',
         description: 'The previous secret signs for another 24 hours.',
         params: z.object({ merchantId: pathId(), webhookId: pathId() }),
         response: {

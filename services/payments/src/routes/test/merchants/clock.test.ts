@@ -34,7 +34,7 @@ const advance = (payload: object | string, headers: object = {}, merchantId = id
 const nowOf = (response: LightMyRequestResponse) => Date.parse(response.json().clock.now)
 
 describe('POST /test/merchants/:merchantId/clock', () => {
-  it('201: moves the clock and answers its time, by JSON and by form', async () => {
+  it('201: advances the clock and answers its time, by JSON and by form', async () => {
     const first = await advance({ advance: 0 })
     expect(first.statusCode).toBe(201)
     expect(first.json()).toEqual({ clock: { now: anyTime } })
@@ -52,7 +52,7 @@ describe('POST /test/merchants/:merchantId/clock', () => {
     expect(nowOf(await advance({ advance: 0 }, {}, other)) - Date.now()).toBeGreaterThan(20 * 3_600_000 - 60_000)
   })
 
-  it('201: answers a repeat with the same bytes, and moves the clock once', async () => {
+  it('201: answers a repeat with the same bytes, and advances the clock once', async () => {
     const key = { 'idempotency-key': 'k' }
     const first = await advance({ advance: 86_400 }, key)
     const again = await advance({ advance: 86_400 }, key)

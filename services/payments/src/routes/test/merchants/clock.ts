@@ -9,15 +9,15 @@ import { advanceClock } from '../../../use-cases/advance-clock.ts'
 /** A hundred years of 365 days. The database judges the sum of all moves. */
 const SECONDS_MAX = 3_153_600_000
 
-/** Moves the clock of a test merchant forward (reference: Test clock). */
+/** Advances the clock of a test merchant (reference: Test clock). */
 export const testClockRoutes: Routes = async (app) => {
   app.post(
     '/test/merchants/:merchantId/clock',
     {
       schema: {
-        operationId: 'moveTestClock',
+        operationId: 'advanceTestClock',
         tags: ['Test mode'],
-        summary: 'Move the clock forward (test merchants)',
+        summary: 'Advance the clock (test merchants)',
         params: z.object({ merchantId: pathId() }),
         body: z.object({ advance: z.int().min(0).meta({ maximum: SECONDS_MAX }) }),
         response: {

@@ -12,7 +12,7 @@ export const testPayoutsRoutes: Routes = async (app) => {
     '/test/merchants/:merchantId/payouts',
     {
       schema: {
-        operationId: 'createTestPayouts',
+        operationId: 'payOutTestMerchant',
         tags: ['Test mode'],
         summary: 'Pay out all that is available (test merchants)',
         params: z.object({ merchantId: pathId() }),

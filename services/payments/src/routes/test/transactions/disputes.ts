@@ -26,7 +26,7 @@ export const testTransactionDisputesRoutes: Routes = async (app) => {
     '/test/transactions/:transactionId/disputes',
     {
       schema: {
-        operationId: 'createTestDispute',
+        operationId: 'openTestDispute',
         tags: ['Test mode'],
         summary: 'Open a dispute (test merchants)',
         params: z.object({ transactionId: pathId() }),

@@ -4,22 +4,22 @@ import { errorAnswers } from '../../../error-body.ts'
 import { answerCreated } from '../../../plugins/answers.ts'
 import type { Routes } from '../../../plugins/request-input.ts'
 import { instant, pathId } from '../../../requests/fields.ts'
-import { reportFraud } from '../../../use-cases/report-fraud.ts'
+import { addFraud } from '../../../use-cases/add-fraud.ts'
 
 const FraudBody = z.object({
   reason: z.int().min(0).max(8).optional(),
   reported: instant().optional(),
 })
 
-/** Stores a fraud alert of a test merchant as an acquirer would (reference: Test endpoints). */
+/** Adds a fraud alert of a test merchant as an acquirer would (reference: Test endpoints). */
 export const testTransactionFraudsRoutes: Routes = async (app) => {
   app.post(
     '/test/transactions/:transactionId/frauds',
     {
       schema: {
-        operationId: 'createTestFraudAlert',
+        operationId: 'addTestFraudAlert',
         tags: ['Test mode'],
-        summary: 'Store a fraud alert (test merchants)',
+        summary: 'Add a fraud alert (test merchants)',
         params: z.object({ transactionId: pathId() }),
         body: FraudBody,
         bodyRequired: false,
@@ -27,7 +27,7 @@ export const testTransactionFraudsRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, params: { transactionId }, body: input }, reply) => {
-      const { fraud, replayed } = await reportFraud(app.deps, { caller, transactionId, input })
+      const { fraud, replayed } = await addFraud(app.deps, { caller, transactionId, input })
       answerCreated(reply, { replayed })
       return { fraud: viewFraud(fraud) }
     },

@@ -6,20 +6,20 @@ import type { Fraud } from '../disputes/fraud.ts'
 import { callAddFraud, type NewFraud } from '../disputes/fraud-repository.ts'
 
 /** A fraud alert of a test merchant. */
-export interface ReportFraudRequest {
+export interface AddFraudRequest {
   readonly caller: Caller
   readonly transactionId: string
   readonly input: RequestInput<NewFraud>
 }
 
 /**
- * Stores a fraud alert of a test merchant, as the acquirer would report it (reference: Fraud alerts).
- * @returns the fraud alert, and whether an earlier request with the Idempotency-Key stored it
+ * Adds a fraud alert of a test merchant, as the acquirer would report it (reference: Fraud alerts).
+ * @returns the fraud alert, and whether an earlier request with the Idempotency-Key added it
  * @throws what `requireObject` throws
  */
-export async function reportFraud(
+export async function addFraud(
   { lanes }: { readonly lanes: Lanes },
-  { caller, transactionId, input }: ReportFraudRequest,
+  { caller, transactionId, input }: AddFraudRequest,
 ): Promise<{ readonly fraud: Fraud; readonly replayed: boolean }> {
   const added = await callAddFraud(lanes, { ...callerColumns(caller), transactionId, fraud: valuesOrNull(input) })
   const fraud = requireObject(caller, added, { input, name: 'fraud' })

@@ -2,11 +2,11 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
 import { requireOutcome } from '../access/require-access.ts'
-import { callSaveCard } from '../cards/card-repository.ts'
+import { callKeepCard } from '../cards/card-repository.ts'
 import { refuseCard, refuseSource } from '../transactions/refuse-charge.ts'
 
 /** The card to keep. */
-export interface SaveCardRequest {
+export interface KeepCardRequest {
   readonly caller: Caller
   readonly merchantId: string
   readonly input: RequestInput<{ readonly transactionId: string; readonly notes?: string | undefined }>
@@ -18,19 +18,19 @@ export interface SaveCardRequest {
  * @throws unknownSource when the merchant has no such successful transaction, paymentRefused when the merchant may not keep
  * cards, and what `requireOutcome` throws
  */
-export async function saveCard(
+export async function keepCard(
   { lanes }: { readonly lanes: Lanes },
-  { caller, merchantId, input }: SaveCardRequest,
+  { caller, merchantId, input }: KeepCardRequest,
 ): Promise<{ readonly cardId: string; readonly replayed: boolean }> {
   const { transactionId = null, notes = null } = valuesOrNull(input) ?? {}
-  const saved = await callSaveCard(lanes, { ...callerColumns(caller), merchantId, transactionId, notes })
-  const { outcome, replayed } = requireOutcome(caller, saved, input)
+  const result = await callKeepCard(lanes, { ...callerColumns(caller), merchantId, transactionId, notes })
+  const { outcome, replayed } = requireOutcome(caller, result, input)
   switch (outcome.verdict) {
     case 'unknown-source':
       return refuseSource('transactionId')
     case 'refused':
       return refuseCard(outcome.errorCode, { replayed })
-    case 'saved':
+    case 'kept':
       return { cardId: outcome.cardId, replayed }
   }
 }

@@ -1,5 +1,5 @@
 -- distribute: p_merchant_id
--- Stores the card of a successful transaction for a merchant, under an id of its own. p_transaction_id: NULL to check access
+-- Keeps the card of a successful transaction for a merchant, under an id of its own. p_transaction_id: NULL to check access
 -- only. card_id: also that of a repeated answer.
 --
 -- Verdict: that of judge_access or claim_key; unknown-source; refused with an error code for a merchant without the permission;
@@ -8,7 +8,7 @@
 --
 -- Lock order: the key, the balance. The key comes first: a repeat waits for it without the lock of the balance, for which
 -- everything else of the merchant waits.
-CREATE OR REPLACE FUNCTION {{create_card}}(p_caller {{caller}}, p_merchant_id text, p_transaction_id text, p_notes text)
+CREATE OR REPLACE FUNCTION {{keep_card}}(p_caller {{caller}}, p_merchant_id text, p_transaction_id text, p_notes text)
 RETURNS TABLE (verdict text, identity_id text, card_id text, error_code int)
 LANGUAGE plpgsql SECURITY DEFINER
 SET plan_cache_mode = force_generic_plan
