@@ -20,7 +20,7 @@ export function declare(
   return defineError(status, code, message, { 'x-status-code': code, ...headers })
 }
 
-/** The same with a text that names values. */
+/** Declares an error whose text names values. The header `x-status-code` names its code, as for every error. */
 function declareTemplate<Values extends object>(
   [status, code]: readonly [status: number, code: string],
   message: (values: Values) => string,

@@ -130,7 +130,7 @@ export const readOnlyTables: readonly (keyof PaymentsTables)[] = [
   'allowance_uses',
 ]
 
-/** Columns of those tables that the service may write: rotating the keys of the vault seals card numbers anew. */
+/** Columns that the service may write in tables that it may otherwise only read or add to: rotating the keys of the vault seals card numbers anew. */
 const writableColumns = { instruments: ['pan_sealed', 'key_id', 'pan_mac'] } as const
 
 /**

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 
-/** What proves who calls: the MAC of an app's key, or the verified email address of a user. One of them is null. */
+/** What proves who calls: the MAC of an app's key, or the verified email address of a user. One of the two is null, for an operator both. */
 export interface Credentials {
   readonly keyMac: Buffer | null
   readonly userEmail: string | null

@@ -28,7 +28,7 @@ export function valid<Values>(values: Values): RequestInput<Values> {
   return { verdict: 'valid', values }
 }
 
-/** The same request with its values in another form. A refused request stays refused. */
+/** The input of a request with its values in another form. A refused request stays refused. */
 export function mapInput<Values, Mapped>(
   input: RequestInput<Values>,
   map: (values: Values) => Mapped,

@@ -53,7 +53,7 @@ export type TaskOutcome =
   | { readonly verdict: 'rejected'; readonly reason: string }
   | { readonly verdict: 'retry' }
 
-/** In place of the merchant of an event that names no merchant. No merchant has this id. */
+/** Stands for the merchant of an event that names no merchant. No merchant has this id. */
 export const NO_MERCHANT = '0'.repeat(24)
 /** The most events that one answer of an acquirer may list. */
 export const EVENTS_MAX = 500

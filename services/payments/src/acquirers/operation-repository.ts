@@ -93,7 +93,7 @@ export interface Rejection {
   /** Minor units of the transaction's currency. */
   readonly amount: bigint
   readonly currency: string
-  /** Its effect on the balance so far, in minor units of the merchant's currency. */
+  /** The effect of the operation on the balance so far, in minor units of the merchant's currency. */
   readonly balance: bigint
   readonly merchantCurrency: string
 }

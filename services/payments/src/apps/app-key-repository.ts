@@ -117,8 +117,8 @@ function toAppKey({ id, hint, scopes, expires, last_used, created }: KeyRow): Ap
 }
 
 /**
- * The MAC of a key of an app, 32 bytes: what an operator does for the app needs a caller. Undefined for an unknown app, and for one
- * without a good key.
+ * The MAC of a good key of an app, 32 bytes: what an operator does for the app needs a caller. Undefined for an unknown app, and for
+ * an app without a good key.
  */
 export async function findAppKey(db: Db, appId: string): Promise<Buffer | undefined> {
   const { rows } = await sql<{ mac: Buffer }>`
@@ -126,7 +126,10 @@ export async function findAppKey(db: Db, appId: string): Promise<Buffer | undefi
   return rows[0]?.mac
 }
 
-/** The MAC of a key of any app that is a member, likewise. Undefined for a merchant without such an app. */
+/**
+ * The MAC of a good key of any app of a merchant, 32 bytes: what an operator does for the merchant needs a caller. Undefined for an
+ * unknown merchant, and for a merchant without an app that has a good key.
+ */
 export async function findMemberKey(db: Db, merchantId: string): Promise<Buffer | undefined> {
   const { rows } = await sql<{ mac: Buffer }>`
     SELECT k.mac FROM ${sql.table('merchant_apps')} a JOIN ${sql.table('app_keys')} k ON k.app_id = a.app_id

@@ -46,7 +46,7 @@ export function toStoredKey(pepper: KeyObject, key: string): StoredKey {
 /** A key of an app, without the key. */
 export interface AppKey {
   readonly id: string
-  /** Its last four characters. */
+  /** The last four characters of the key. */
   readonly hint: string
   /** Null: not restricted. */
   readonly scopes: readonly string[] | null

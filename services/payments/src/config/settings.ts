@@ -120,7 +120,7 @@ function vaultKeys() {
   )
 }
 
-/** As `databaseUrl`, with any number of hosts. */
+/** A setting with the URL of a database, as `databaseUrl` reads it, with any number of hosts. */
 function databaseUrls() {
   const problem = 'must be a postgres:// connection string, with one host or several'
   return parsed(

@@ -7,7 +7,7 @@ export interface Mail {
   readonly to: string
   readonly subject: string
   readonly text: string
-  /** The same as HTML, where the mail has a link to follow. */
+  /** The content of `text` as HTML, where the mail has a link to follow. */
   readonly html?: string
 }
 

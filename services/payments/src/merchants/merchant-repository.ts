@@ -99,7 +99,7 @@ const updateQuery = prepareOnCoordinator(
     FROM ${sql.table('update_merchant')}(${callerRow(p)}, ${p.merchantId}, ${p.changes}, ${p.fixed})`,
 )
 
-/** Changes a merchant, unless a fixed field differs. `differing` are the paths of those that do. */
+/** Changes a merchant, unless a fixed field differs. `differing` has the paths of the fixed fields that differ. */
 export async function callUpdateMerchant(
   lanes: Lanes,
   { caller, ...input }: UpdateInput,

@@ -6,9 +6,9 @@ import { type RateState, rateState } from '../money/exchange-repository.ts'
 
 /** The merchant of a link, for its page. */
 export interface LinkPayee {
-  /** Its public key. */
+  /** The public key of the merchant, which a link names. */
   readonly key: string
-  /** Its name, or the host of its website. */
+  /** The name of the merchant, or the host of its website. */
   readonly name: string
   readonly website: string
   readonly test: boolean

@@ -40,7 +40,7 @@ function toSeconds(waitMs: number | undefined): number | undefined {
   return waitMs === undefined ? undefined : Math.max(1, Math.ceil(waitMs / 1_000))
 }
 
-/** The same limit, with an IPv6 address counted by its network. */
+/** Turns a limit into one whose keys are addresses of clients. An IPv6 address counts as the block of addresses that one client has. */
 export function byAddress({ consume, wait, giveBack }: RateLimit): RateLimit {
   return {
     consume: (address) => consume(addressKey(address)),

@@ -25,7 +25,7 @@ export function text(): z.ZodString {
 
 /** A pattern of the API document: what `isStorable` refuses, but for lone surrogates, which JSON Schema cannot name. */
 const STORABLE = '^[^\\u0000]*$'
-/** The same, with a character that trimming leaves. Python does not count U+FEFF as a space. */
+/** A pattern of the API document: a text that can be stored and that trimming leaves not empty. Python does not count U+FEFF as a space. */
 const STORABLE_NAME = '^[^\\u0000]*[^\\u0000\\s\\ufeff][^\\u0000]*$'
 /** What the API document says of ids, in place of the rules that schemas state in code. */
 const ID_PATTERN = '^[0-9a-fA-F]{24}$'

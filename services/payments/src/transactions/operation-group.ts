@@ -122,7 +122,7 @@ function isServerBusy(error: unknown): boolean {
   return error instanceof HttpError && error.code === serverBusy.code
 }
 
-/** The same for requests of one client with the same Idempotency-Key and body. Undefined without a key. */
+/** A name that requests of one client share when they have the same Idempotency-Key and body. Undefined without a key. */
 function nameOf({ keyMac, userEmail, repeat }: Operation): string | undefined {
   if (!repeat) return undefined
   const { path, key, fingerprint } = repeat

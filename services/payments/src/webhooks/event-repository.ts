@@ -57,7 +57,7 @@ export interface MerchantHead {
   readonly lastId: string
 }
 
-/** The heads of test merchants, or of one of them, at most `limit`. */
+/** The heads of test merchants, or of the test merchant `merchantId` alone. At most `limit` heads. */
 export async function listTestHeads(
   db: Db,
   { merchantId, limit }: { readonly merchantId: string | undefined; readonly limit: number },
