@@ -1,6 +1,7 @@
 import { type Caller, callerColumns } from '../access/caller.ts'
 import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
 import { requireOutcome } from '../access/require-access.ts'
+import type { PaymentsConfig } from '../config.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { clockTooFar } from '../errors.ts'
 import { callAdvanceClock } from '../merchants/merchant-repository.ts'
@@ -23,7 +24,7 @@ const EXPIRY_BATCHES = 50
  * @throws clockTooFar when the clock would run more than 100 years ahead, and what `requireOutcome` throws
  */
 export async function advanceClock(
-  { lanes, config }: Pick<PaymentsDeps, 'lanes' | 'config'>,
+  { lanes, config }: Pick<PaymentsDeps, 'lanes'> & { readonly config: Pick<PaymentsConfig, 'dayLimits'> },
   { caller, merchantId, input }: AdvanceClockRequest,
 ): Promise<{ readonly now: Date; readonly replayed: boolean }> {
   const seconds = valuesOrNull(input)?.seconds ?? null

@@ -1,9 +1,10 @@
 import { type ChallengeState, openChallengeState } from '../checkout/frame-state.ts'
 import { sealHint } from '../checkout/hint.ts'
 import { findChallenge, type OpenChallenge, updateOutcome } from '../checkout/session-repository.ts'
+import type { PaymentsConfig } from '../config.ts'
 import type { PaymentsDeps } from '../deps.ts'
 
-type BankDeps = Pick<PaymentsDeps, 'config' | 'lanes' | 'seals'>
+type BankDeps = Pick<PaymentsDeps, 'lanes' | 'seals'> & { readonly config: Pick<PaymentsConfig, 'checkout'> }
 
 /** The customer's answer to the simulated bank. */
 export type Decision = 'approve' | 'decline'

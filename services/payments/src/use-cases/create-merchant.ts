@@ -1,6 +1,7 @@
 import type { Caller } from '../access/caller.ts'
 import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
 import { requireObject } from '../access/require-access.ts'
+import type { PaymentsConfig } from '../config.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { DEFAULT_CLAIM, type Merchant, type NewMerchant } from '../merchants/merchant.ts'
 import { callCreateMerchant } from '../merchants/merchant-repository.ts'
@@ -17,7 +18,7 @@ export interface CreateMerchantRequest {
  * @throws what `requireObject` throws
  */
 export async function createMerchant(
-  { lanes, config }: Pick<PaymentsDeps, 'lanes' | 'config'>,
+  { lanes, config }: Pick<PaymentsDeps, 'lanes'> & { readonly config: Pick<PaymentsConfig, 'pricing'> },
   { caller, input }: CreateMerchantRequest,
 ): Promise<{ readonly merchant: Merchant; readonly replayed: boolean }> {
   const values = valuesOrNull(input)

@@ -1,6 +1,7 @@
 import { insertOperatorAudit } from '../access/audit-repository.ts'
 import { valid } from '../access/request-input.ts'
 import { findAppKey } from '../apps/app-key-repository.ts'
+import type { PaymentsConfig } from '../config.ts'
 import type { OperatorDeps } from '../deps.ts'
 import type { Merchant, NewMerchant } from '../merchants/merchant.ts'
 import { createApp } from './create-app.ts'
@@ -19,7 +20,9 @@ export interface CreatedMerchant {
   readonly app: { readonly id: string; readonly key?: string }
 }
 
-type CreateDeps = Pick<OperatorDeps, 'database' | 'pepper' | 'config' | 'createKey'>
+type CreateDeps = Pick<OperatorDeps, 'database' | 'pepper' | 'createKey'> & {
+  readonly config: Pick<PaymentsConfig, 'pricing'>
+}
 
 /**
  * Makes a merchant as POST /merchants does, and records that an operator did.

@@ -5,6 +5,7 @@ import type { Judged } from '../access/verdict.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
 import { finishAttempt } from '../acquirers/finish-attempt.ts'
 import { completeScenario } from '../cards/scenario.ts'
+import type { PaymentsConfig } from '../config.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { currencyWithoutRate } from '../errors.ts'
 import { beginOnceFree } from '../transactions/begin-once-free.ts'
@@ -33,7 +34,9 @@ export interface ChargeValues {
   readonly sourceField: string
 }
 
-type ChargeDeps = Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'vault' | 'wait' | 'config'>
+type ChargeDeps = Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'vault' | 'wait'> & {
+  readonly config: Pick<PaymentsConfig, 'dayLimits'>
+}
 
 /**
  * Charges a card again (reference: Charging again). Writes the attempt, asks the acquirer without holding a lock or a

@@ -3,9 +3,11 @@ import type { Outcome } from '@trestle/jobs/attempt.ts'
 import { confirmationTask } from '../acquirers/acquirer-jobs.ts'
 import { type BookingDeps, bookFinalAnswer, type FinalAnswer } from '../acquirers/book-answers.ts'
 import { getOperation, listOverdueOperations, type OperationKey } from '../acquirers/operation-repository.ts'
+import type { PaymentsConfig } from '../config.ts'
 import type { ProcessDeps } from '../deps.ts'
 
-type ConfirmationDeps = BookingDeps & Pick<ProcessDeps, 'jobs' | 'acquirers' | 'logger' | 'config'>
+type ConfirmationDeps = BookingDeps &
+  Pick<ProcessDeps, 'jobs' | 'acquirers' | 'logger'> & { readonly config: Pick<PaymentsConfig, 'dayLimits'> }
 
 const BATCH_ROWS = 1_000
 const EVERY_HOUR = '41 * * * *'

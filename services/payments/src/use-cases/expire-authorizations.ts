@@ -1,10 +1,11 @@
 import type { Outcome } from '@trestle/jobs/attempt.ts'
+import type { PaymentsConfig } from '../config.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { forEachMerchant } from '../merchants/each-merchant.ts'
 import { expiryTask } from '../transactions/transaction-jobs.ts'
 import { callExpireInBatches } from '../transactions/transaction-repository.ts'
 
-type ExpiryDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'logger' | 'config'>
+type ExpiryDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'logger'> & { readonly config: Pick<PaymentsConfig, 'dayLimits'> }
 
 const EVERY_HOUR = '23 * * * *'
 

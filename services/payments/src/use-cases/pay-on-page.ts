@@ -2,6 +2,7 @@ import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { fingerprintOf } from '../access/fingerprint.ts'
 import type { OrderRequest } from '../checkout/open-checkout.ts'
 import { getPaidOrder } from '../checkout/payment-repository.ts'
+import type { PaymentsConfig } from '../config.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { challengeUnavailable } from '../errors.ts'
 import { type CardInput, readCardInput, readTokenizedCard, type TokenizedCard } from '../payment-links/card-form.ts'
@@ -19,7 +20,7 @@ import { tokenizeCard } from './tokenize-card.ts'
 type PageDeps = PayDeps &
   ChallengeDeps &
   Parameters<typeof resolveLink>[0] &
-  Pick<PaymentsDeps, 'config' | 'seals' | 'now' | 'randomBytes'>
+  Pick<PaymentsDeps, 'seals' | 'now' | 'randomBytes'> & { readonly config: Pick<PaymentsConfig, 'checkout'> }
 
 /** The card form as it was submitted. */
 export interface CardForm extends CardInput {
@@ -216,7 +217,7 @@ async function takeSteps(
     const task = await takeChallenge(deps, { ...request, step, way, origin: undefined, locale }).catch(
       ignoreUnavailable,
     )
-    // The same form was sent twice, and the other request has continued. The next step finds what became of the order.
+    // The form was sent twice, and the other request has taken this step. The next call of `pay` answers how the order stands.
     if (!task) continue
     hints.push(...task.hints)
     // A fingerprint that was begun and has no hint is skipped.
@@ -230,8 +231,8 @@ function ignoreUnavailable(error: unknown): undefined {
 }
 
 /**
- * Takes its facts from the transaction and not from the form: the payment may have ended with another reference or
- * another card.
+ * The receipt of a payment. Its facts are those of the transaction and not of the form, because the order may have been paid with
+ * another reference or another card.
  */
 async function toReceipt(
   { lanes }: PayDeps,

@@ -1,5 +1,6 @@
 import { isEndedStatement } from '@trestle/database/unavailable.ts'
 import { OPERATOR } from '../access/caller.ts'
+import type { PaymentsConfig } from '../config.ts'
 import type { ProcessDeps } from '../deps.ts'
 import type { PayoutSkip } from '../payouts/payout.ts'
 import { callPayOut, listPayoutCandidates, type PayoutCandidate } from '../payouts/payout-repository.ts'
@@ -15,7 +16,7 @@ export type PayoutTurn = { readonly merchantId: string } & (
 )
 
 /** What paying out needs: the merchants, and the rules of the settings. */
-export type PayoutDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'config'>
+export type PayoutDeps = Pick<ProcessDeps, 'db' | 'lanes'> & { readonly config: Pick<PaymentsConfig, 'payouts'> }
 
 /**
  * Pays out all merchants with a positive balance, one after the other in the order of their ids. Each has a call of its own, which

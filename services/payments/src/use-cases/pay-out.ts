@@ -1,6 +1,7 @@
 import { type Caller, callerColumns } from '../access/caller.ts'
 import type { RequestInput } from '../access/request-input.ts'
 import { requireOutcome } from '../access/require-access.ts'
+import type { PaymentsConfig } from '../config.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { payoutSkipped } from '../errors.ts'
 import type { Payout } from '../payouts/payout.ts'
@@ -20,7 +21,11 @@ export interface PayOutRequest {
  * @throws payoutSkipped with the reason why nothing is paid out, and what `requireOutcome` throws
  */
 export async function payOut(
-  { lanes, config: { payouts }, meter }: Pick<PaymentsDeps, 'lanes' | 'config' | 'meter'>,
+  {
+    lanes,
+    config: { payouts },
+    meter,
+  }: Pick<PaymentsDeps, 'lanes' | 'meter'> & { readonly config: Pick<PaymentsConfig, 'payouts'> },
   { caller, merchantId, input }: PayOutRequest,
 ): Promise<{ readonly payout: Payout; readonly replayed: boolean }> {
   const isRefused = input.verdict === 'refused'

@@ -1,7 +1,7 @@
 import { toStoredKey } from '../apps/app.ts'
 import { callCreateInvitedApp } from '../apps/app-repository.ts'
 import type { CreatedApp } from '../apps/app-view.ts'
-import type { PaymentsDeps } from '../deps.ts'
+import type { PaymentsConfig } from '../config.ts'
 import { registrationClosed, registrationInvited } from '../errors.ts'
 import { hashToken } from '../members/invitation.ts'
 import { type CreateAppDeps, createApp } from './create-app.ts'
@@ -17,7 +17,7 @@ export interface AppRegistration {
  * @throws registrationClosed where only the operator makes apps, registrationInvited where a good code is needed and the request has none
  */
 export async function registerApp(
-  deps: CreateAppDeps & Pick<PaymentsDeps, 'config'>,
+  deps: CreateAppDeps & { readonly config: Pick<PaymentsConfig, 'registration'> },
   { name, code }: AppRegistration,
 ): Promise<CreatedApp> {
   switch (deps.config.registration) {

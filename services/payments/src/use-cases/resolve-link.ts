@@ -1,3 +1,4 @@
+import type { PaymentsConfig } from '../config.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { isChargeable } from '../money/currencies.ts'
 import { currencyOf, type JudgedLink, judgeLink } from '../payment-links/link.ts'
@@ -5,7 +6,11 @@ import { findLinkPayee } from '../payment-links/payee-repository.ts'
 
 /** Finds what a link asks to pay, or why it cannot be paid (reference: Parameters of a link). */
 export async function resolveLink(
-  { config, lanes, acquirers }: Pick<PaymentsDeps, 'config' | 'lanes' | 'acquirers'>,
+  {
+    config,
+    lanes,
+    acquirers,
+  }: Pick<PaymentsDeps, 'lanes' | 'acquirers'> & { readonly config: Pick<PaymentsConfig, 'dayLimits'> },
   query: URLSearchParams,
 ): Promise<JudgedLink> {
   const key = query.get('key')?.trim() ?? ''

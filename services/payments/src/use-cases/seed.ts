@@ -4,6 +4,7 @@ import { findMemberKey } from '../apps/app-key-repository.ts'
 import { type CardExpiry, lastDay } from '../cards/card-expiry.ts'
 import { schemeOf, visibleDigits } from '../cards/card-number.ts'
 import { schemeName } from '../checkout/card-judgement.ts'
+import type { PaymentsConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { DEFAULT_CLAIM } from '../merchants/merchant.ts'
@@ -17,7 +18,9 @@ import {
   type SeededTransaction,
 } from '../seed/seed-transaction-repository.ts'
 
-type SeedDeps = Pick<OperatorDeps, 'database' | 'config' | 'pepper' | 'vault' | 'operations'>
+type SeedDeps = Pick<OperatorDeps, 'database' | 'pepper' | 'vault' | 'operations'> & {
+  readonly config: Pick<PaymentsConfig, 'pricing'>
+}
 
 /** The number of new objects, and of operations that were run. */
 export interface SeedReport {

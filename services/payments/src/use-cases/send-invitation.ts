@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto'
 import { domainToASCII } from 'node:url'
+import type { PaymentsConfig } from '../config.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { type InvitationMailJob, invitationMail, invitationMailTask } from '../mail/invitation-mail.ts'
 import { countMails, type Mailer, smtpReason } from '../mail/mailer.ts'
 import { hashToken } from '../members/invitation.ts'
 import { findInvitation } from '../members/invitation-repository.ts'
 
-type SendDeps = Pick<PaymentsDeps, 'config' | 'lanes' | 'rateLimits' | 'logger' | 'meter'> & {
+type SendDeps = Pick<PaymentsDeps, 'lanes' | 'rateLimits' | 'logger' | 'meter'> & {
+  readonly config: { readonly server: Pick<PaymentsConfig['server'], 'baseUrl'> }
   readonly jobs: Pick<PaymentsDeps['jobs'], 'work'>
 }
 

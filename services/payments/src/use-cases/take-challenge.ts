@@ -22,11 +22,13 @@ import {
   updateOutcome,
   updateTakenStep,
 } from '../checkout/session-repository.ts'
-import type { PaymentsDeps } from '../deps.ts'
+import type { PaymentsConfig } from '../config.ts'
 import { challengeUnavailable } from '../errors.ts'
 
 /** What `takeChallenge` uses of the dependencies. */
-export type ChallengeDeps = CheckoutDeps & Pick<PaymentsDeps, 'config'>
+export type ChallengeDeps = CheckoutDeps & {
+  readonly config: { readonly server: Pick<PaymentsConfig['server'], 'baseUrl'> }
+}
 
 /** The challenge that a client chose from those that were offered. */
 export interface ChallengeRequest extends OrderRequest {

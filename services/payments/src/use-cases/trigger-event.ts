@@ -1,6 +1,7 @@
 import type { Caller } from '../access/caller.ts'
 import { valid } from '../access/request-input.ts'
 import { findMemberKey } from '../apps/app-key-repository.ts'
+import type { PaymentsConfig } from '../config.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { DEFAULT_REASON } from '../disputes/dispute.ts'
 import { callRevokeMember } from '../members/member-repository.ts'
@@ -27,9 +28,15 @@ import { updateMerchant } from './update-merchant.ts'
 // Scenarios for operators who try a webhook (`payments trigger`). They call other use cases one after the other, so that each event
 // has the causes that clients give it.
 
+/** What the use cases that cause the events need. */
+type TriggerDeps = Pick<
+  OperatorDeps,
+  'acquirers' | 'createKey' | 'database' | 'meter' | 'operations' | 'pepper' | 'vault' | 'wait'
+> & { readonly config: Pick<PaymentsConfig, 'dayLimits' | 'payouts' | 'pricing'> }
+
 /** What acts for a test merchant, as one of its apps. */
 interface Actor {
-  readonly deps: OperatorDeps
+  readonly deps: TriggerDeps
   readonly merchant: Merchant
   readonly tag: string
   readonly caller: Caller
@@ -81,7 +88,7 @@ export function isTriggered(text: string): text is TriggeredType {
  * operation waits too long, and what `requireAccess`, `refuseEntry` and `createOperatedMerchant` throw
  */
 export async function triggerEvent(
-  deps: OperatorDeps,
+  deps: TriggerDeps,
   { type, merchantId }: { readonly type: TriggeredType; readonly merchantId: string | undefined },
 ): Promise<{ readonly merchantId: string; readonly objectId: string }> {
   const merchant = await findTestMerchant(deps, merchantId)
@@ -92,7 +99,7 @@ export async function triggerEvent(
   return { merchantId: merchant.id, objectId: await TRIGGERS[type](actor) }
 }
 
-async function findTestMerchant(deps: OperatorDeps, id: string | undefined): Promise<Merchant> {
+async function findTestMerchant(deps: TriggerDeps, id: string | undefined): Promise<Merchant> {
   const { db } = deps.database
   if (id !== undefined) {
     const found = await findMerchant(db, id)
@@ -140,7 +147,7 @@ async function toChargeRequest(actor: Actor, number: string): Promise<CreateTran
   return { caller, merchantId: merchant.id, input: valid({ charge, sourceField: 'transactionId' }) }
 }
 
-function toChargeDeps({ deps }: Actor): OperatorDeps & Pick<OperatorDeps['database'], 'lanes'> {
+function toChargeDeps({ deps }: Actor): TriggerDeps & Pick<OperatorDeps['database'], 'lanes'> {
   return { ...deps, lanes: deps.database.lanes }
 }
 
