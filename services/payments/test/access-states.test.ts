@@ -23,7 +23,10 @@ it('keys, codes and hints of apps go through the arrows of their diagrams, and t
   const { db } = payments.database
   const { run, readJson } = commandRunner([appsCommand], () => operatorDeps(payments))
   const watched = await watchRows(payments.url, {
-    [KEYS]: (key) => (key.row.revoked !== null ? 'revoked' : hasCome(key.row.expires, key) ? 'expired' : 'good'),
+    [KEYS]: (key) => {
+      if (key.row.revoked !== null) return 'revoked'
+      return hasCome(key.row.expires, key) ? 'expired' : 'good'
+    },
     [CODES]: (code) => invitationState(code, 'used'),
     [APPS]: ({ row }) => (row.hidden === true ? 'hidden' : 'shown'),
   })

@@ -175,6 +175,15 @@ interface OpenOptions {
 }
 
 /**
+ * How many connections read. They open at once. The owner runs commands, which read one thing after the other. Statements on one
+ * connection wait for each other, which is seen where they take longer.
+ */
+function readConnectionsOf(role: string | undefined): number {
+  if (role === undefined) return 1
+  return distributed ? 4 : 2
+}
+
+/**
  * Connects on demand.
  * @param role undefined: the owner
  */
@@ -188,9 +197,7 @@ function openAs(
     names: createNames('payments'),
     applicationName: 'payments-test',
     poolSize: POOL_CONNECTIONS,
-    // These connections open at once. The owner runs commands, which read one thing after the other.
-    // Statements on one connection wait for each other, which is seen where they take longer.
-    readConnections: role === undefined ? 1 : distributed ? 4 : 2,
+    readConnections: readConnectionsOf(role),
     role,
     statementTimeoutMs: 5_000,
     lockTimeoutMs,

@@ -37,12 +37,12 @@ const commands: readonly OperatorCommand[] = [
   {
     usage: 'hide <id>',
     description: 'hide the hint of its key from other members of its merchants',
-    run: (deps, input) => setHidden(deps, input, true),
+    run: (deps, input) => setHidden(deps, input, { hidden: true }),
   },
   {
     usage: 'unhide <id>',
     description: 'show the hint of its key again',
-    run: (deps, input) => setHidden(deps, input, false),
+    run: (deps, input) => setHidden(deps, input, { hidden: false }),
   },
   {
     usage: 'revoke-keys <id>',
@@ -51,7 +51,11 @@ const commands: readonly OperatorCommand[] = [
   },
 ]
 
-async function setHidden({ database }: OperatorDeps, { words: [id = ''] }: CommandInput, hidden: boolean) {
+async function setHidden(
+  { database }: OperatorDeps,
+  { words: [id = ''] }: CommandInput,
+  { hidden }: { readonly hidden: boolean },
+) {
   await updateAppHidden(database.db, id, hidden)
   return { id, hidden }
 }

@@ -117,6 +117,11 @@ function isRedirect(text: string, { test, website }: LinkPayee): boolean {
 /** Where a customer goes after the payment: the redirect of the link, with the transaction added to its query. */
 export function redirectAfter(redirect: string, transactionId: string): string {
   const [, address = '', fragment = ''] = /^([^#]*)(#.*)?$/s.exec(redirect) ?? []
-  const separator = address.includes('?') ? (/[?&]$/.test(address) ? '' : '&') : '?'
-  return `${address}${separator}transactionId=${transactionId}${fragment}`
+  return `${address}${separatorAfter(address)}transactionId=${transactionId}${fragment}`
+}
+
+/** What comes between an address and one more parameter of its query. */
+function separatorAfter(address: string): '' | '&' | '?' {
+  if (!address.includes('?')) return '?'
+  return /[?&]$/.test(address) ? '' : '&'
 }

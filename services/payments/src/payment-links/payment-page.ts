@@ -46,7 +46,6 @@ export function paymentPage(page: PaymentPage, locale: PageLocale): string {
   const say = translatorOf(locale.language)
   const amount = formatLocalMoney(link.money, locale.tag)
   const problems = refusal?.field ? { [refusal.field]: refusal.text } : page.problems
-  const hasProblems = Object.keys(problems).length > 0
   const checkout = {
     api,
     locale: locale.tag,
@@ -62,7 +61,7 @@ export function paymentPage(page: PaymentPage, locale: PageLocale): string {
     main: html`
 ${summary(link, locale, say)}
 <form method="post" action="/pos/pay" data-checkout="${JSON.stringify(checkout)}">
-<p class="alert" role="alert" id="alert">${refusal ? say(refusal.text) : hasProblems ? say('fieldsInvalid') : undefined}</p>
+<p class="alert" role="alert" id="alert">${alertText({ problems, refusal }, say)}</p>
 <input type="hidden" name="link" value="${link.query}">
 <input type="hidden" name="page" value="${pageId}" autocomplete="off">
 <div class="fields">
@@ -75,6 +74,15 @@ ${link.payee.test ? testCards(say) : undefined}
 </form>
 ${approvalDialog(say)}`,
   })
+}
+
+/** What the page says above its fields; undefined when nothing is wrong. */
+function alertText(
+  { problems, refusal }: Pick<PaymentPage, 'problems' | 'refusal'>,
+  say: Translate,
+): string | undefined {
+  if (refusal) return say(refusal.text)
+  return Object.keys(problems).length > 0 ? say('fieldsInvalid') : undefined
 }
 
 /** What cards of these numbers do (reference: Test numbers). Each shows one of the ways that a payment goes. */

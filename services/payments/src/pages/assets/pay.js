@@ -182,7 +182,7 @@ function readCard() {
   const isPast = Date.UTC(expiry.year, expiry.month, 1) <= Date.now()
   const problems = {
     number: /^\d{10,19}$/.test(number) ? undefined : texts.numberInvalid,
-    expiry: month === undefined ? texts.expiryInvalid : isPast ? texts.expiryPast : undefined,
+    expiry: (month === undefined && texts.expiryInvalid) || (isPast && texts.expiryPast) || undefined,
     code: /^\d{3}$/.test(code) ? undefined : texts.codeInvalid,
   }
   if (FIELDS.every((field) => problems[field] === undefined)) return { number, expiry, code }
