@@ -51,11 +51,8 @@ BEGIN
         {{include:user_membership.sql merchant_id => p_merchant_id, identity_id => identity}} INTO member_of;
       END IF;
     END IF;
-    judged := judged || ROW(each.kind, each.transaction_id, each.amount, each.currency, each.descriptor, each.reference,
-      '/transactions/' || each.transaction_id || '/' || each.kind || 's', each.key, decode(each.fingerprint, 'hex'),
-      {{include:access_verdict.sql identity_id => identity, is_found => each.transaction_id = ANY (present),
-        is_allowed => member_of IS NOT NULL AND (merchant.claim ->> ('can' || initcap(each.kind)))::boolean}},
-      identity, p_merchant_id, merchant.currency, merchant.pricing)::{{operation_item}};
+    judged := judged || {{include:judged_operation.sql operation => each, identity_id => identity, member_of => member_of,
+      is_found => each.transaction_id = ANY (present), merchant => merchant, merchant_id => p_merchant_id}};
   END LOOP;
   -- 2. The rows are locked one by one, in the order of their ids.
   wanted := ARRAY(SELECT v.transaction_id FROM unnest(judged) v WHERE v.verdict = 'done');

@@ -33,11 +33,9 @@ DECLARE
 BEGIN
   {{include:check_operation_terms.sql}}
   -- 1. Judge API key, transaction, membership and permission, in this order. The alias is read only when no merchant has the tag.
-  SELECT array_agg(ROW(i.kind, i.transaction_id, i.amount, i.currency, i.descriptor, i.reference,
-    '/transactions/' || i.transaction_id || '/' || i.kind || 's', i.key, decode(i.fingerprint, 'hex'),
-    {{include:access_verdict.sql identity_id => c.identity_id, is_found => m.id IS NOT NULL,
-      is_allowed => s.merchant_id IS NOT NULL AND (m.claim ->> ('can' || initcap(i.kind)))::boolean}},
-    c.identity_id, m.id, m.currency, m.pricing)::{{operation_item}} ORDER BY i.place) INTO judged
+  SELECT array_agg({{include:judged_operation.sql operation => i, identity_id => c.identity_id,
+    member_of => s.merchant_id, is_found => m.id IS NOT NULL, merchant => m, merchant_id => m.id}} ORDER BY i.place)
+    INTO judged
   {{include:asked_operations.sql}}
   LEFT JOIN LATERAL (
     {{include:caller_identity.sql key_mac => decode(i.key_mac, 'hex'), user_email => i.user_email}}
