@@ -90,7 +90,7 @@ describe('POST with an Idempotency-Key', () => {
     expect(await countMerchants()).toBe(2)
   })
 
-  it('400, 201: does not remember a refusal', async () => {
+  it('201: creates a merchant by a key under which a request was refused', async () => {
     const missing = ['email', 'website', 'descriptor', 'company.country']
     expect(statusAndBody(await create('k1', { currency: 'EUR' }))).toEqual([
       400,

@@ -231,7 +231,7 @@ describe('the numbers of the simulator', () => {
   })
 
   it.each(['06', '07', '08', '09', '10', '11', '12', '25'])(
-    '201, 400: a number that ends in 9 00%s pays with the customer, never without',
+    '400: a number that ends in 9 00%s is refused without the customer, after a payment with the customer',
     async (digits) => {
       const paid = await pay({ number: number(`900${digits}`) })
       expect(paid.status).toBe(201)

@@ -72,7 +72,7 @@ describe('a live charge in a currency whose rate is too old to capture by', () =
   })
 })
 
-it('503: a live capture posts nothing at a rate of eight days; 201 at one of seven', async () => {
+it('503: a live capture posts nothing until the rate is younger than eight days', async () => {
   await importRate(7)
   const id = await customerPayment(payments, merchant.id, { currency: 'USD', number: '4242424242424242' })
   const capture = () =>

@@ -37,7 +37,7 @@ describe('a user with a token', () => {
     expect(new Set(all.map((identity) => identity.id)).size).toBe(2)
   })
 
-  it('200, 403: is a member from the acceptance of the invitation until the revocation', async () => {
+  it('200: shows a merchant to a user from the acceptance of the invitation until the revocation', async () => {
     const { id } = await createTestMerchant(payments, app)
     const user = await identityOf('edsger')
     expect(statusAndBody(await get(`/merchants/${id}`, as('edsger')))).toEqual(refusals.forbidden)

@@ -55,11 +55,17 @@ describe('GET /cards/:cardId', () => {
     }
   })
 
-  it('401, 404, 403: judges key, card and access in this order', async () => {
+  it('401: refuses an unknown key before it looks for the card', async () => {
     expect(statusAndBody(await get(UNKNOWN_ID, basic('x')))).toEqual(refusals.unauthorized)
+  })
+
+  it('404: refuses an unknown card before access is judged', async () => {
     for (const id of [UNKNOWN_ID, 'nonsense']) {
       expect(statusAndBody(await get(id, stranger.headers))).toEqual(refusals.notFound)
     }
+  })
+
+  it('403: refuses an app that is no member of its merchant', async () => {
     expect(statusAndBody(await get(await createCard(), stranger.headers))).toEqual(refusals.forbidden)
   })
 })

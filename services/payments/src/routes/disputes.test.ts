@@ -82,17 +82,28 @@ describe('GET /disputes', () => {
     expect(response.json()).toEqual(refused.map(([field, code, message]) => ({ field, message, code })))
   })
 
-  it('401, 404, 403: judges key, merchant and access before the rest of the query', async () => {
+  it('401: refuses an unknown key before it looks for a merchant or a dispute', async () => {
     const refusal = async (url: string, headers: object = {}) => statusAndBody(await requests.get(url, headers))
     expect(await refusal('/disputes', basic('x'))).toEqual(refusals.unauthorized)
+    const [{ id: disputeId } = { id: '' }] = disputes
+    expect(await refusal(`/disputes/${disputeId}`, basic('x'))).toEqual(refusals.unauthorized)
+  })
+
+  it('404: refuses an unknown merchant or dispute before the query is judged', async () => {
+    const refusal = async (url: string, headers: object = {}) => statusAndBody(await requests.get(url, headers))
     for (const rest of ['&limit=1', '']) {
       expect(await refusal(`/disputes?filter[merchantId]=${UNKNOWN_ID}${rest}`)).toEqual(refusals.notFound)
+    }
+    expect(await refusal(`/disputes/${UNKNOWN_ID}`)).toEqual(refusals.notFound)
+    expect(await refusal('/disputes/nonsense')).toEqual(refusals.notFound)
+  })
+
+  it('403: refuses an app that is no member, before the query is judged', async () => {
+    const refusal = async (url: string, headers: object = {}) => statusAndBody(await requests.get(url, headers))
+    for (const rest of ['&limit=1', '']) {
       expect(await refusal(`/disputes?filter[merchantId]=${id}${rest}`, stranger.headers)).toEqual(refusals.forbidden)
     }
     const [{ id: disputeId } = { id: '' }] = disputes
-    expect(await refusal(`/disputes/${disputeId}`, basic('x'))).toEqual(refusals.unauthorized)
-    expect(await refusal(`/disputes/${UNKNOWN_ID}`)).toEqual(refusals.notFound)
-    expect(await refusal('/disputes/nonsense')).toEqual(refusals.notFound)
     expect(await refusal(`/disputes/${disputeId}`, stranger.headers)).toEqual(refusals.forbidden)
   })
 })

@@ -60,16 +60,25 @@ describe('GET /frauds', () => {
     ])
   })
 
-  it('401, 404, 403: judges key, object and access in this order', async () => {
+  it('401: refuses an unknown key before it looks for a merchant or a fraud alert', async () => {
     const { id } = fraudOf(await report())
     const refusal = async (url: string, headers: object = {}) => statusAndBody(await get(url, headers))
     expect(await refusal('/frauds', basic('x'))).toEqual(refusals.unauthorized)
+    expect(await refusal(`/frauds/${id}`, basic('x'))).toEqual(refusals.unauthorized)
+  })
+
+  it('404: refuses an unknown merchant or fraud alert', async () => {
+    const refusal = async (url: string, headers: object = {}) => statusAndBody(await get(url, headers))
     expect(await refusal(`/frauds?limit=1&filter[merchantId]=${UNKNOWN_ID}`)).toEqual(refusals.notFound)
+    expect(await refusal(`/frauds/${UNKNOWN_ID}`)).toEqual(refusals.notFound)
+  })
+
+  it('403: refuses an app that is no member of the merchant', async () => {
+    const { id } = fraudOf(await report())
+    const refusal = async (url: string, headers: object = {}) => statusAndBody(await get(url, headers))
     expect(await refusal(`/frauds?limit=1&filter[merchantId]=${merchantId}`, stranger.headers)).toEqual(
       refusals.forbidden,
     )
-    expect(await refusal(`/frauds/${id}`, basic('x'))).toEqual(refusals.unauthorized)
-    expect(await refusal(`/frauds/${UNKNOWN_ID}`)).toEqual(refusals.notFound)
     expect(await refusal(`/frauds/${id}`, stranger.headers)).toEqual(refusals.forbidden)
   })
 })

@@ -56,10 +56,18 @@ describe('GET /lines/:lineId', () => {
     expect((await get(`/merchants/${merchantId}/lines?limit=10`)).json()).toEqual([line])
   })
 
-  it('401, 404, 403: judges key, line and access in this order', async () => {
+  it('401: refuses an unknown key before it looks for the line', async () => {
     const answer = async (id: string, headers: object = {}) => statusAndBody(await get(`/lines/${id}`, headers))
     expect(await answer(UNKNOWN_ID, basic('x'))).toEqual(refusals.unauthorized)
+  })
+
+  it('404: refuses an unknown line before access is judged', async () => {
+    const answer = async (id: string, headers: object = {}) => statusAndBody(await get(`/lines/${id}`, headers))
     expect(await answer(UNKNOWN_ID, stranger.headers)).toEqual(refusals.notFound)
+  })
+
+  it('403: refuses an app that is no member of its merchant', async () => {
+    const answer = async (id: string, headers: object = {}) => statusAndBody(await get(`/lines/${id}`, headers))
     expect(await answer(await onlyLine(), stranger.headers)).toEqual(refusals.forbidden)
   })
 })

@@ -268,17 +268,28 @@ describe('GET /merchants/:merchantId', () => {
     expect(head.headers['content-length']).toBe(String(Buffer.byteLength(response.body)))
   })
 
-  it('401, 404, 403: judges key, object and access in this order', async () => {
-    const { id } = await createTestMerchant(payments, member)
+  it('401: refuses an unknown key before it looks for the merchant', async () => {
     const refusal = async (merchantId: string, { headers }: { headers: object }) =>
       statusAndBody(await inject('GET', `/merchants/${merchantId}`, undefined, headers))
     const unknownKey = { headers: basic('x') }
     expect(await refusal(UNKNOWN_ID, unknownKey)).toEqual(refusals.unauthorized)
     expect(await refusal('nonsense', unknownKey)).toEqual(refusals.unauthorized)
+  })
+
+  it('404: refuses an id that names no merchant, before access is judged', async () => {
+    const { id } = await createTestMerchant(payments, member)
+    const refusal = async (merchantId: string, { headers }: { headers: object }) =>
+      statusAndBody(await inject('GET', `/merchants/${merchantId}`, undefined, headers))
     expect(await refusal(UNKNOWN_ID, stranger)).toEqual(refusals.notFound)
     expect(await refusal('nonsense', stranger)).toEqual(refusals.notFound)
     expect(await refusal('%00', stranger)).toEqual(refusals.notFound)
     expect(await refusal(`${id}0`, member)).toEqual(refusals.notFound)
+  })
+
+  it('403: refuses an app that is no member', async () => {
+    const { id } = await createTestMerchant(payments, member)
+    const refusal = async (merchantId: string, { headers }: { headers: object }) =>
+      statusAndBody(await inject('GET', `/merchants/${merchantId}`, undefined, headers))
     expect(await refusal(id, stranger)).toEqual(refusals.forbidden)
   })
 
@@ -370,18 +381,36 @@ describe('PUT /merchants/:merchantId', () => {
     ])
   })
 
-  it('415, 404, 403, 400: refuses an unreadable body before the object, and wrong values after access', async () => {
-    const { id } = await createTestMerchant(payments, member)
-    const refusal = async (merchantId: string, payload: string, headers: object) =>
-      statusAndBody(await inject('PUT', `/merchants/${merchantId}`, payload, headers))
-    const [xml, json] = [{ 'content-type': 'text/xml' }, { 'content-type': 'application/json' }]
+  const [xml, json] = [{ 'content-type': 'text/xml' }, { 'content-type': 'application/json' }]
+  const refusal = async (merchantId: string, payload: string, headers: object) =>
+    statusAndBody(await inject('PUT', `/merchants/${merchantId}`, payload, headers))
+
+  it('401: refuses an unknown key before the body is read', async () => {
     expect(await refusal(UNKNOWN_ID, 'x', { ...xml, ...basic('x') })).toEqual(refusals.unauthorized)
+  })
+
+  it('415: refuses another media type before it looks for the merchant', async () => {
     expect(await refusal(UNKNOWN_ID, 'x', xml)).toEqual(refusals.unsupportedMediaType)
+  })
+
+  it('400: refuses a body that is not JSON before it looks for the merchant', async () => {
     expect(await refusal(UNKNOWN_ID, '{', json)).toEqual(refusedField('body', 'is not valid JSON', 'FORMAT'))
+  })
+
+  it('404: refuses an unknown merchant before values are judged', async () => {
     expect(await refusal(UNKNOWN_ID, '{"email":"x"}', json)).toEqual(refusals.notFound)
-    expect(await refusal(id, '{"email":"x"}', { ...json, ...stranger.headers })).toEqual(refusals.forbidden)
-    expect(await refusal(id, '{"currency":"EUR"}', { ...json, ...stranger.headers })).toEqual(refusals.forbidden)
-    expect(await refusal(id, '{"currency":"\\u0000"}', { ...json, ...stranger.headers })).toEqual(refusals.forbidden)
+  })
+
+  it.each(['{"email":"x"}', '{"currency":"EUR"}', '{"currency":"\\u0000"}'])(
+    '403: refuses an app that is no member before the values of %s are judged',
+    async (payload) => {
+      const { id } = await createTestMerchant(payments, member)
+      expect(await refusal(id, payload, { ...json, ...stranger.headers })).toEqual(refusals.forbidden)
+    },
+  )
+
+  it('400: refuses a wrong value of a member', async () => {
+    const { id } = await createTestMerchant(payments, member)
     expect(await refusal(id, '{"email":"x"}', json)).toEqual(
       refusedField('email', 'must be an e-mail address', 'FORMAT'),
     )

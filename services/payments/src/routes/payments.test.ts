@@ -402,7 +402,7 @@ describe('POST /payments with an Idempotency-Key', () => {
     expect((await list()).length).toBe(before + 1)
   })
 
-  it('200, 400: a refusal uses the key up, a challenge does not', async () => {
+  it('400: refuses another body under a key whose order was refused, though challenges leave the key free', async () => {
     const order = await newOrder()
     expect((await browser.send('/payments', order, repeat('k-3'))).status).toBe(200)
     const refused = { ...order, test: { card: { scheme: 'unknown' } } }

@@ -48,11 +48,19 @@ describe('GET /payouts/:payoutId', () => {
     expect([response.statusCode, response.json()]).toEqual([200, { payout }])
   })
 
-  it('401, 404, 403: judges key, payout and access in this order', async () => {
+  it('401: refuses an unknown key before it looks for the payout', async () => {
+    const answer = async (id: string, headers: object = {}) => statusAndBody(await get(`/payouts/${id}`, headers))
+    expect(await answer(UNKNOWN_ID, basic('x'))).toEqual(refusals.unauthorized)
+  })
+
+  it('404: refuses an unknown payout before access is judged', async () => {
+    const answer = async (id: string, headers: object = {}) => statusAndBody(await get(`/payouts/${id}`, headers))
+    expect(await answer(UNKNOWN_ID, stranger.headers)).toEqual(refusals.notFound)
+  })
+
+  it('403: refuses an app that is no member of its merchant', async () => {
     const answer = async (id: string, headers: object = {}) => statusAndBody(await get(`/payouts/${id}`, headers))
     const id = payouts[0]?.id ?? ''
-    expect(await answer(UNKNOWN_ID, basic('x'))).toEqual(refusals.unauthorized)
-    expect(await answer(UNKNOWN_ID, stranger.headers)).toEqual(refusals.notFound)
     expect(await answer(id, stranger.headers)).toEqual(refusals.forbidden)
   })
 })

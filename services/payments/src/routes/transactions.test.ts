@@ -167,12 +167,20 @@ describe('GET /transactions/:transactionId', () => {
     ])
   })
 
-  it('401, 404, 403: refuses unknown keys, unknown ids and other merchants', async () => {
+  it('401: refuses an unknown key of a good transaction', async () => {
     const id = await customerPayment(payments, merchantId)
-    const stranger = await createTestApp(payments)
     expect(statusAndBody(await get(`/transactions/${id}`, basic('x')))).toEqual(refusals.unauthorized)
+  })
+
+  it('404: refuses an id that names no transaction', async () => {
+    const id = await customerPayment(payments, merchantId)
     for (const unknown of [UNKNOWN_ID, 'x', `${id}0`])
       expect(statusAndBody(await get(`/transactions/${unknown}`))).toEqual(refusals.notFound)
+  })
+
+  it('403: refuses an app that is no member of its merchant', async () => {
+    const id = await customerPayment(payments, merchantId)
+    const stranger = await createTestApp(payments)
     expect(statusAndBody(await get(`/transactions/${id}`, stranger.headers))).toEqual(refusals.forbidden)
   })
 })

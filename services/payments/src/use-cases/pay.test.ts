@@ -149,7 +149,7 @@ describe('an order after its last challenge', () => {
 })
 
 describe('tokens of a card', () => {
-  it('201, 400: pay one of two orders that use them at once', async () => {
+  it('400: refuses one of two orders that use the same tokens at once, and pays the other', async () => {
     const order = await newOrder()
     const other = { ...order, amount: { currency: 'EUR', exponent: 2, value: 2_000 } }
     const orders = await Promise.all(

@@ -107,13 +107,25 @@ describe('GET /identities/:identityId/merchants', () => {
     expect(response.json()).toEqual([{ field, message, code }])
   })
 
-  it('401, 404, 403: judges key, identity and access in this order, before the query', async () => {
+  it('401: refuses an unknown key before it looks for the identity', async () => {
     const refusal = async (query: string, options: object) => statusAndBody(await list(query, options))
     for (const query of ['limit=1', 'limit=x']) {
       expect(await refusal(query, { id: UNKNOWN_ID, headers: basic('x') })).toEqual(refusals.unauthorized)
+    }
+  })
+
+  it('404: refuses an id that names no identity, before the query is judged', async () => {
+    const refusal = async (query: string, options: object) => statusAndBody(await list(query, options))
+    for (const query of ['limit=1', 'limit=x']) {
       expect(await refusal(query, { id: UNKNOWN_ID })).toEqual(refusals.notFound)
       expect(await refusal(query, { id: 'nonsense' })).toEqual(refusals.notFound)
       expect(await refusal(query, { id: merchants[0]?.id })).toEqual(refusals.notFound)
+    }
+  })
+
+  it('403: refuses another identity than the caller, before the query is judged', async () => {
+    const refusal = async (query: string, options: object) => statusAndBody(await list(query, options))
+    for (const query of ['limit=1', 'limit=x']) {
       expect(await refusal(query, { id: stranger.id })).toEqual(refusals.forbidden)
     }
   })

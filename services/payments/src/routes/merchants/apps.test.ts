@@ -99,7 +99,7 @@ describe('POST /merchants/:merchantId/apps', () => {
     expect(await eventsOf()).toEqual([{ type: 'app.added', object_id: other.id }])
   })
 
-  it('201, 400: repeats with an Idempotency-Key, but not with another body', async () => {
+  it('201: repeats the answer to an Idempotency-Key without effect', async () => {
     const key = { 'idempotency-key': 'k' }
     const first = await add({ appId: other.id }, key)
     await revoke(other.id)
@@ -107,13 +107,28 @@ describe('POST /merchants/:merchantId/apps', () => {
     expect([second.statusCode, second.body]).toEqual([201, first.body])
     expect([first, second].map(({ headers }) => headers['idempotent-replayed'])).toEqual([undefined, 'true'])
     expect(await see(other)).toEqual(refusals.forbidden)
+  })
+
+  it('400: refuses an Idempotency-Key that was used with another body', async () => {
+    const key = { 'idempotency-key': 'k' }
+    await add({ appId: other.id }, key)
     const mismatch = await add({ appId: member.id }, key)
     expect([mismatch.statusCode, mismatch.json()]).toEqual([
       400,
       [{ field: 'Idempotency-Key', message: 'was used with another body', code: 'MISMATCH' }],
     ])
+  })
+
+  it('403: repeats no answer to an app that is no member', async () => {
+    const key = { 'idempotency-key': 'k' }
+    await add({ appId: other.id }, key)
+    await revoke(other.id)
     expect(statusAndBody(await add({ appId: other.id }, { ...key, ...other.headers }))).toEqual(refusals.forbidden)
-    await add({ appId: other.id })
+  })
+
+  it('403: repeats no answer to its own app once the app is no member any more', async () => {
+    const key = { 'idempotency-key': 'k' }
+    await add({ appId: other.id }, key)
     await revoke(member.id)
     expect(statusAndBody(await add({ appId: other.id }, key))).toEqual(refusals.forbidden)
   })
@@ -140,10 +155,18 @@ describe('POST /merchants/:merchantId/apps', () => {
     expect([response.statusCode, response.json()]).toEqual([400, [{ field: 'appId', message, code }]])
   })
 
-  it('401, 404, 403: judges key, merchant and access in this order, before the body', async () => {
+  it('401: refuses an unknown key before it looks for the merchant', async () => {
     expect(statusAndBody(await add({}, basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+    expect(await idsOf()).toEqual([member.id])
+  })
+
+  it('404: refuses an unknown merchant before the body is judged', async () => {
     expect(statusAndBody(await add({}, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
     expect(statusAndBody(await add({}, {}, 'x'))).toEqual(refusals.notFound)
+    expect(await idsOf()).toEqual([member.id])
+  })
+
+  it('403: refuses an app that is no member, before the body is judged', async () => {
     const strange = await add({}, other.headers)
     expect(statusAndBody(strange)).toEqual(refusals.forbidden)
     expect(statusAndBody(await add({ appId: other.id }, other.headers))).toEqual(refusals.forbidden)
@@ -190,10 +213,19 @@ describe('GET /merchants/:merchantId/apps', () => {
     expect(await idsOf('limit=9&filter[test]=no')).toEqual([])
   })
 
-  it('401, 404, 403, 400: judges key, merchant and access before the page', async () => {
+  it('401: refuses an unknown key before it looks for the merchant', async () => {
     expect(statusAndBody(await list('', basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+  })
+
+  it('404: refuses an unknown merchant before the page is judged', async () => {
     expect(statusAndBody(await list('', {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+  })
+
+  it('403: refuses an app that is no member, before the page is judged', async () => {
     expect(statusAndBody(await list('', other.headers))).toEqual(refusals.forbidden)
+  })
+
+  it('400: refuses a page without a limit', async () => {
     const response = await list('')
     expect([response.statusCode, response.json()]).toEqual([
       400,
@@ -217,41 +249,66 @@ describe('DELETE /merchants/:merchantId/apps/:appId', () => {
     expect(statusAndBody(await revoke(other.id))).toEqual(refusals.notFound)
   })
 
-  it('204: lets an app revoke itself; 400: refuses for the only app', async () => {
-    const refused = await revoke(member.id)
-    expect([refused.statusCode, refused.json()]).toEqual([
-      400,
-      [{ field: 'appId', message: 'is the only app of the merchant', code: 'LIMIT_EXCEEDED' }],
-    ])
+  it('400: lets the only app of a merchant not revoke itself', async () => {
+    expect(statusAndBody(await revoke(member.id))).toEqual(LAST)
     expect(await see(member)).toBe(200)
+  })
+
+  it('204: lets an app revoke itself beside another app', async () => {
     await add({ appId: other.id })
     expect(statusAndBody(await revoke(member.id))).toEqual([204, ''])
     expect(await see(member)).toEqual(refusals.forbidden)
+  })
+
+  it('403: lets an app that has revoked itself revoke nobody', async () => {
+    await add({ appId: other.id })
+    await revoke(member.id)
     expect(statusAndBody(await revoke(member.id))).toEqual(refusals.forbidden)
+  })
+
+  it('400: lets the app that is left not revoke itself', async () => {
+    await add({ appId: other.id })
+    await revoke(member.id)
     expect(statusAndBody(await revoke(other.id, other.headers))).toEqual(LAST)
   })
 
-  it('404, 403, 401: refuses to revoke an app that is no member, and callers that are none', async () => {
+  it('404: refuses to revoke an app that is no member', async () => {
     for (const id of [other.id, UNKNOWN_ID, 'x']) expect(statusAndBody(await revoke(id))).toEqual(refusals.notFound)
     expect(statusAndBody(await revoke(member.id, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(await idsOf()).toEqual([member.id])
+  })
+
+  it('403: lets no app revoke that is no member itself', async () => {
     expect(statusAndBody(await revoke(member.id, other.headers))).toEqual(refusals.forbidden)
+    expect(await idsOf()).toEqual([member.id])
+  })
+
+  it('401: revokes no app by an unknown key', async () => {
     expect(statusAndBody(await revoke(member.id, basic('x')))).toEqual(refusals.unauthorized)
     expect(await idsOf()).toEqual([member.id])
   })
 
-  it('415, 400: revokes nobody when the request cannot be read', async () => {
-    const send = (type: string, payload: string) =>
-      payments.app.inject({
-        method: 'DELETE',
-        url: `/merchants/${merchantId}/apps/${member.id}`,
-        headers: { ...member.headers, 'content-type': type },
-        payload,
-      })
+  const send = (type: string, payload: string) =>
+    payments.app.inject({
+      method: 'DELETE',
+      url: `/merchants/${merchantId}/apps/${member.id}`,
+      headers: { ...member.headers, 'content-type': type },
+      payload,
+    })
+
+  it('415: revokes nobody when the body has another media type', async () => {
     expect(statusAndBody(await send('text/xml', '<a/>'))).toEqual(refusals.unsupportedMediaType)
+    expect(await idsOf()).toEqual([member.id])
+  })
+
+  it('400: revokes nobody when the body is not JSON', async () => {
     expect(statusAndBody(await send('application/json', '{'))).toEqual(
       refusedField('body', 'is not valid JSON', 'FORMAT'),
     )
     expect(await idsOf()).toEqual([member.id])
+  })
+
+  it('204: takes an empty text as a body without fields', async () => {
     await add({ appId: other.id })
     expect(statusAndBody(await send('application/json', ''))).toEqual([204, ''])
   })

@@ -157,9 +157,15 @@ describe('POST /merchants/:merchantId/cards', () => {
     expect(statusAndBody(await save({ transactionId: source }, {}, id))).toEqual([201, { card: { id: anyId } }])
   })
 
-  it('401, 404, 403: judges the key, then the merchant, access and values', async () => {
+  it('401: refuses an unknown key before it looks for the merchant', async () => {
     expect(statusAndBody(await save({}, basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+  })
+
+  it('404: refuses an unknown merchant before the body is judged', async () => {
     expect(statusAndBody(await save({}, stranger.headers, UNKNOWN_ID))).toEqual(refusals.notFound)
+  })
+
+  it('403: refuses an app that is no member, before the body is judged', async () => {
     expect(statusAndBody(await save({}, stranger.headers))).toEqual(refusals.forbidden)
   })
 })

@@ -172,13 +172,22 @@ describe('GET /merchants/:merchantId/events', () => {
     expect((await list()).json()).toEqual(events.slice(1))
   })
 
-  it('401, 404, 403, 400: judges key, merchant and access before the page', async () => {
-    const stranger = await createTestApp(payments)
+  it('401: refuses an unknown key before it looks for the merchant', async () => {
     expect(statusAndBody(await list('', basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+  })
+
+  it('404: refuses an unknown merchant before the page is judged', async () => {
     const unknown = await list('', member.headers, UNKNOWN_ID)
     expect(statusAndBody(unknown)).toEqual(refusals.notFound)
+  })
+
+  it('403: refuses an app that is no member, before the page is judged', async () => {
+    const stranger = await createTestApp(payments)
     const strange = await list('', stranger.headers)
     expect(statusAndBody(strange)).toEqual(refusals.forbidden)
+  })
+
+  it('400: refuses a limit that is no integer', async () => {
     expect(statusAndBody(await list('limit=x'))).toEqual(refusedField('limit', 'must be an integer', 'TYPE'))
   })
 })

@@ -76,12 +76,25 @@ describe('GET /merchants/:merchantId/lines', () => {
     expect((await get(`/merchants/${merchantId}/lines?limit=1&filter[test]=n`)).body).toBe('[\n]\n')
   })
 
-  it('401, 404, 403, 400: judges key, merchant and access before the page', async () => {
+  it('401: refuses an unknown key', async () => {
     const refusal = async (id: string, query: string, headers: object = {}) =>
       statusAndBody(await get(`/merchants/${id}/lines${query}`, headers))
     expect(await refusal(merchantId, '?limit=1', basic('x'))).toEqual(refusals.unauthorized)
+  })
+
+  it('404: refuses an unknown merchant before the page is judged', async () => {
+    const refusal = async (id: string, query: string, headers: object = {}) =>
+      statusAndBody(await get(`/merchants/${id}/lines${query}`, headers))
     expect(await refusal(UNKNOWN_ID, '')).toEqual(refusals.notFound)
+  })
+
+  it('403: refuses an app that is no member, before the page is judged', async () => {
+    const refusal = async (id: string, query: string, headers: object = {}) =>
+      statusAndBody(await get(`/merchants/${id}/lines${query}`, headers))
     expect(await refusal(merchantId, '', stranger.headers)).toEqual(refusals.forbidden)
+  })
+
+  it('400: refuses a page without a limit', async () => {
     const response = await get(`/merchants/${merchantId}/lines`)
     expect([response.statusCode, response.json()]).toEqual([
       400,

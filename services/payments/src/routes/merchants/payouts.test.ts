@@ -42,11 +42,21 @@ describe('GET /merchants/:merchantId/payouts', () => {
     expect([response.statusCode, response.json()]).toEqual([400, refused])
   })
 
-  it('401, 404, 403: judges key, merchant and access before the page', async () => {
+  it('401: refuses an unknown key before it looks for the merchant', async () => {
     const answer = async (id: string, headers: object = {}) =>
       statusAndBody(await get(`/merchants/${id}/payouts`, headers))
     expect(await answer(UNKNOWN_ID, basic('x'))).toEqual(refusals.unauthorized)
+  })
+
+  it('404: refuses an unknown merchant before the page is judged', async () => {
+    const answer = async (id: string, headers: object = {}) =>
+      statusAndBody(await get(`/merchants/${id}/payouts`, headers))
     expect(await answer(UNKNOWN_ID, stranger.headers)).toEqual(refusals.notFound)
+  })
+
+  it('403: refuses an app that is no member, before the page is judged', async () => {
+    const answer = async (id: string, headers: object = {}) =>
+      statusAndBody(await get(`/merchants/${id}/payouts`, headers))
     expect(await answer(merchantId, stranger.headers)).toEqual(refusals.forbidden)
   })
 })

@@ -112,10 +112,16 @@ describe('GET /merchants/:merchantId/statement.csv', () => {
     ])
   })
 
-  it('401, 404, 403: judges key, merchant and access before the period', async () => {
-    const stranger = await createTestApp(payments)
+  it('401: refuses an unknown key before it looks for the merchant', async () => {
     expect(statusAndBody(await statement('', basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+  })
+
+  it('404: refuses an unknown merchant before the period is judged', async () => {
     expect(statusAndBody(await statement('', member.headers, UNKNOWN_ID))).toEqual(refusals.notFound)
+  })
+
+  it('403: refuses an app that is no member, before the period is judged', async () => {
+    const stranger = await createTestApp(payments)
     expect(statusAndBody(await statement('', stranger.headers))).toEqual(refusals.forbidden)
     expect(statusAndBody(await statement('from=2026-03-01&to=2026-03-02', stranger.headers))).toEqual(
       refusals.forbidden,

@@ -341,12 +341,22 @@ describe('POST /merchants/:merchantId/transactions', () => {
     expect(statusAndBody(await post({ transactionId, currency: 'ISK', amount: 1 }, key))).toEqual(MADE)
   })
 
-  it('401, 404, 403: judges the key, then the merchant, access and values', async () => {
+  it('401: refuses an unknown key before it looks for the merchant', async () => {
     const refusal = async (id: string, headers: object, payload: object = good) =>
       statusAndBody(await post(payload, headers, id))
     expect(await refusal(UNKNOWN_ID, basic('x'), {})).toEqual(refusals.unauthorized)
+  })
+
+  it('404: refuses an unknown merchant before the body is judged', async () => {
+    const refusal = async (id: string, headers: object, payload: object = good) =>
+      statusAndBody(await post(payload, headers, id))
     expect(await refusal(UNKNOWN_ID, stranger.headers, {})).toEqual(refusals.notFound)
     expect(await refusal('nonsense', stranger.headers)).toEqual(refusals.notFound)
+  })
+
+  it('403: refuses an app that is no member, before the body is judged', async () => {
+    const refusal = async (id: string, headers: object, payload: object = good) =>
+      statusAndBody(await post(payload, headers, id))
     expect(await refusal(merchantId, stranger.headers, {})).toEqual(refusals.forbidden)
     expect(await refusal(merchantId, stranger.headers)).toEqual(refusals.forbidden)
   })
@@ -442,7 +452,7 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
     expect(authorizations.splice(0)).toHaveLength(1)
   })
 
-  it('201, 409: lets a repeat wait for the charge of the first request, 5 s at most', async () => {
+  it('201: lets a repeat wait up to 5 s for the charge of the first request', async () => {
     const [pending, reached] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     answer = async () => {
       reached.resolve()

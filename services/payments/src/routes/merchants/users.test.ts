@@ -199,9 +199,17 @@ describe('POST /merchants/:merchantId/users', () => {
     expect(await users()).toEqual([])
   })
 
-  it('401, 404, 403: judges key, merchant and access in this order, before the body', async () => {
+  it('401: refuses an unknown key before it looks for the merchant', async () => {
     expect(statusAndBody(await invite({}, basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+    expect(await users()).toEqual([])
+  })
+
+  it('404: refuses an unknown merchant before the body is judged', async () => {
     expect(statusAndBody(await invite({}, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(await users()).toEqual([])
+  })
+
+  it('403: refuses an app that is no member, before the body is judged', async () => {
     expect(statusAndBody(await invite({}, stranger.headers))).toEqual(refusals.forbidden)
     expect(statusAndBody(await invite({ email }, stranger.headers))).toEqual(refusals.forbidden)
     expect(await users()).toEqual([])
@@ -241,10 +249,19 @@ describe('GET /merchants/:merchantId/users', () => {
     )
   })
 
-  it('401, 404, 403, 400: judges key, merchant and access before the page', async () => {
+  it('401: refuses an unknown key before it looks for the merchant', async () => {
     expect(statusAndBody(await list('', basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+  })
+
+  it('404: refuses an unknown merchant before the page is judged', async () => {
     expect(statusAndBody(await list('', {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+  })
+
+  it('403: refuses an app that is no member, before the page is judged', async () => {
     expect(statusAndBody(await list('', stranger.headers))).toEqual(refusals.forbidden)
+  })
+
+  it('400: refuses a page without a limit', async () => {
     expect(statusAndBody(await list(''))).toEqual(refusedField('limit', 'is required', 'REQUIRED'))
   })
 })
@@ -309,7 +326,7 @@ describe('DELETE /merchants/:merchantId/users/:userId', () => {
     expect([page.statusCode, page.body]).toEqual([404, expect.stringContaining(NO_INVITATION)])
   })
 
-  it('404, 403, 401: finds only users of the merchant, for members', async () => {
+  it('404: revokes no user of another merchant', async () => {
     await invite()
     const [user] = await users()
     const id = user?.id ?? ''
@@ -318,7 +335,23 @@ describe('DELETE /merchants/:merchantId/users/:userId', () => {
       expect(statusAndBody(await revoke(unknown))).toEqual(refusals.notFound)
     expect(statusAndBody(await revoke(id, {}, other))).toEqual(refusals.notFound)
     expect(statusAndBody(await revoke(id, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(await users()).toHaveLength(1)
+    await mailTo(email)
+  })
+
+  it('403: lets nobody revoke a user who is no member', async () => {
+    await invite()
+    const [user] = await users()
+    const id = user?.id ?? ''
     expect(statusAndBody(await revoke(id, stranger.headers))).toEqual(refusals.forbidden)
+    expect(await users()).toHaveLength(1)
+    await mailTo(email)
+  })
+
+  it('401: revokes no user by an unknown key', async () => {
+    await invite()
+    const [user] = await users()
+    const id = user?.id ?? ''
     expect(statusAndBody(await revoke(id, basic('x')))).toEqual(refusals.unauthorized)
     expect(await users()).toHaveLength(1)
     await mailTo(email)

@@ -147,9 +147,17 @@ describe('POST /merchants/:merchantId/webhooks', () => {
     expect(statusAndBody(await create())).toEqual([201, { webhook: NEW }])
   })
 
-  it('401, 404, 403: judges key, merchant and access in this order, before the body', async () => {
+  it('401: refuses an unknown key before it looks for the merchant', async () => {
     expect(statusAndBody(await create({}, basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+    expect((await list()).json()).toEqual([])
+  })
+
+  it('404: refuses an unknown merchant before the body is judged', async () => {
     expect(statusAndBody(await create({}, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect((await list()).json()).toEqual([])
+  })
+
+  it('403: refuses an app that is no member, before the body is judged', async () => {
     expect(statusAndBody(await create({}, stranger.headers))).toEqual(refusals.forbidden)
     expect(statusAndBody(await create({ url: 'https://127.0.0.1/' }, stranger.headers))).toEqual(refusals.forbidden)
     expect((await list()).json()).toEqual([])
@@ -188,10 +196,19 @@ describe('GET /merchants/:merchantId/webhooks', () => {
     expect((await list('limit=9&filter[test]=n')).json()).toEqual([])
   })
 
-  it('401, 404, 403, 400: judges key, merchant and access before the page', async () => {
+  it('401: refuses an unknown key before it looks for the merchant', async () => {
     expect(statusAndBody(await list('', basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+  })
+
+  it('404: refuses an unknown merchant before the page is judged', async () => {
     expect(statusAndBody(await list('', {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+  })
+
+  it('403: refuses an app that is no member, before the page is judged', async () => {
     expect(statusAndBody(await list('', stranger.headers))).toEqual(refusals.forbidden)
+  })
+
+  it('400: refuses a page without a limit', async () => {
     expect(statusAndBody(await list(''))).toEqual(refusedField('limit', 'is required', 'REQUIRED'))
   })
 })
@@ -206,13 +223,23 @@ describe('DELETE /merchants/:merchantId/webhooks/:webhookId', () => {
     expect(await auditOf()).toEqual(['app.added', 'webhook.created', 'webhook.deleted'])
   })
 
-  it('401, 404, 403: judges key, merchant and access in this order', async () => {
+  it('401: deletes no webhook by an unknown key', async () => {
+    const { id } = await createdWebhook()
+    expect(statusAndBody(await remove(id, basic('x')))).toEqual(refusals.unauthorized)
+    expect((await list()).json()).toHaveLength(1)
+  })
+
+  it('404: deletes no webhook below another merchant', async () => {
     const { id } = await createdWebhook()
     const other = (await createTestMerchant(payments, member)).id
-    expect(statusAndBody(await remove(id, basic('x')))).toEqual(refusals.unauthorized)
     expect(statusAndBody(await remove(id, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
     expect(statusAndBody(await remove(id, {}, other))).toEqual(refusals.notFound)
     expect(statusAndBody(await remove('x'))).toEqual(refusals.notFound)
+    expect((await list()).json()).toHaveLength(1)
+  })
+
+  it('403: deletes no webhook for an app that is no member', async () => {
+    const { id } = await createdWebhook()
     expect(statusAndBody(await remove(id, stranger.headers))).toEqual(refusals.forbidden)
     expect((await list()).json()).toHaveLength(1)
   })

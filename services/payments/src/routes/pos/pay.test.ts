@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { shownTransaction } from '../../../test/bodies.ts'
 import { browse, makeOrder, walk } from '../../../test/customer.ts'
+import { pageText } from '../../../test/page-text.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -67,10 +68,14 @@ const transactions = async () =>
       headers: app.headers,
     })
   ).json()
-const textOf = (page: string) =>
-  (/<main>([\s\S]*)<\/main>/.exec(page)?.[1] ?? '').replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
 
 const HTML = 'text/html; charset=utf-8'
+/** The page that leads back to the link when the card is not there any more. */
+const LATE = 'That took too long. Please enter your card again.'
+const TOO_LATE = `Something went wrong ${LATE} Back to the payment`
+/** The card form in test mode, with what it says about the last card. */
+const formText = (alert: string, shop = 'Shop') =>
+  `Test mode: no money moves. Pay ${shop} €10.00 ${alert} Card number Visa and Mastercard Expiry date MM/YY Security code 3 digits on the back Pay €10.00 Your card details go straight to the payment service, never to the shop. Test card numbers 1000 0000 0000 0000 Paid, after approval with the bank 1000 0000 0001 0000 Paid, without approval 1000 0000 0000 0007 Declined: not enough money 1000 0000 0000 0031 Declined: 3-D Secure fails Any expiry date in the future and any security code will do. Your bank asks you to confirm Stop, and go back to the card`
 /** The page of an error that the customer cannot mend. */
 const FAILED = 'Something went wrong Please wait a moment and reload this page. You will not be charged twice.'
 
@@ -95,7 +100,7 @@ describe('POST /pos/pay', () => {
     )
     const receipt = await inject('GET', String(headers.location))
     expect(receipt.statusCode).toBe(200)
-    for (const shown of ['€10.00 T Shop', 'R-1', '•••• 0000', paid.id]) expect(textOf(receipt.body)).toContain(shown)
+    for (const shown of ['€10.00 T Shop', 'R-1', '•••• 0000', paid.id]) expect(pageText(receipt.body)).toContain(shown)
     expect(receipt.body).toContain(`<time datetime="${paid.created.slice(0, 19)}`)
   })
 
@@ -106,7 +111,8 @@ describe('POST /pos/pay', () => {
     const [paid] = await transactions()
     const address = `https://shop.example/done?order=1&amp;transactionId=${paid.id}#top`
     expect([statusCode, body.includes(`href="${address}"`)]).toEqual([200, true])
-    for (const shown of ['€10.00 Two bags Shop', 'The shop is at shop.example.']) expect(textOf(body)).toContain(shown)
+    for (const shown of ['€10.00 Two bags Shop', 'The shop is at shop.example.'])
+      expect(pageText(body)).toContain(shown)
     expect(body).not.toMatch(/<script|http-equiv="refresh"/)
     expect(headers['content-security-policy']).toContain("form-action 'self';")
   })
@@ -117,7 +123,7 @@ describe('POST /pos/pay', () => {
     const answers = await Promise.all(Array.from({ length: 10 }, () => inject('POST', '/pos/pay', form)))
     const again = await inject('POST', '/pos/pay', form)
     const shown = await Promise.all(
-      [...answers, again].map(async ({ headers }) => textOf((await inject('GET', String(headers.location))).body)),
+      [...answers, again].map(async ({ headers }) => pageText((await inject('GET', String(headers.location))).body)),
     )
     expect(new Set(shown).size).toBe(1)
     expect(shown[0]).toContain('Your payment was received')
@@ -135,7 +141,7 @@ describe('POST /pos/pay', () => {
     const first = await pay(linkOf(), { number })
     // Cards of these numbers are asked for approval first, unless their scheme is none.
     const { statusCode, body } = first.statusCode === 303 ? await approve(first) : first
-    expect([statusCode, textOf(body).includes(text)]).toEqual([400, true])
+    expect([statusCode, pageText(body).includes(text)]).toEqual([400, true])
     expect(body).toContain('value="08/66"')
     expect([body.includes(number), body.includes('111"')]).toEqual([false, false])
     if (field) expect(body).toMatch(new RegExp(`id="${field}"[^>]*aria-invalid="true" autofocus`))
@@ -146,17 +152,17 @@ describe('POST /pos/pay', () => {
   it('303: leads to a bank that speaks the language of the page', async () => {
     const { headers } = await pay(linkOf({ value: '1234.5', locale: 'de_AT' }), { number: '1000000000000000' })
     const { pathname, search } = new URL(String(headers.location))
-    expect(textOf((await inject('GET', pathname + search)).body)).toBe(
-      ' Diese Bank ist simuliert: Es fließt kein Geld. Zahlung freigeben? € 1.234,50 Händler Shop Karte •••• 0000 Freigeben Ablehnen ',
+    expect(pageText((await inject('GET', pathname + search)).body)).toBe(
+      'Diese Bank ist simuliert: Es fließt kein Geld. Zahlung freigeben? € 1.234,50 Händler Shop Karte •••• 0000 Freigeben Ablehnen',
     )
   })
 
   it('400: names the fields that are wrong, and does not pay', async () => {
     const before = (await transactions()).length
     const { statusCode, body } = await pay(linkOf({ locale: 'da' }), { number: '12', expiry: '<08/20', code: '' })
-    expect([statusCode, textOf(body)]).toEqual([
+    expect([statusCode, pageText(body)]).toEqual([
       400,
-      ' Testtilstand: der flyttes ingen penge. Betal til Shop 10,00 € Nogle felter skal rettes. Kortnummer Visa og Mastercard Indtast kortnummeret, 10 til 19 cifre. Udløbsdato MM/ÅÅ Indtast udløbsdatoen som på kortet, for eksempel 08/30. Sikkerhedskode 3 cifre på bagsiden Indtast de 3 cifre på bagsiden af kortet. Betal 10,00 € Dine kortoplysninger går direkte til betalingstjenesten, aldrig til butikken. Testkortnumre 1000 0000 0000 0000 Betales efter godkendelse hos banken 1000 0000 0001 0000 Betales uden godkendelse 1000 0000 0000 0007 Afvises: der er ikke penge nok 1000 0000 0000 0031 Afvises: 3-D Secure mislykkes Enhver fremtidig udløbsdato og enhver sikkerhedskode kan bruges. Din bank beder dig bekræfte Stop, og gå tilbage til kortet ',
+      'Testtilstand: der flyttes ingen penge. Betal til Shop 10,00 € Nogle felter skal rettes. Kortnummer Visa og Mastercard Indtast kortnummeret, 10 til 19 cifre. Udløbsdato MM/ÅÅ Indtast udløbsdatoen som på kortet, for eksempel 08/30. Sikkerhedskode 3 cifre på bagsiden Indtast de 3 cifre på bagsiden af kortet. Betal 10,00 € Dine kortoplysninger går direkte til betalingstjenesten, aldrig til butikken. Testkortnumre 1000 0000 0000 0000 Betales efter godkendelse hos banken 1000 0000 0001 0000 Betales uden godkendelse 1000 0000 0000 0007 Afvises: der er ikke penge nok 1000 0000 0000 0031 Afvises: 3-D Secure mislykkes Enhver fremtidig udløbsdato og enhver sikkerhedskode kan bruges. Din bank beder dig bekræfte Stop, og gå tilbage til kortet',
     ])
     expect(body).toContain('value="&lt;08/20"')
     expect((await transactions()).length).toBe(before)
@@ -175,13 +181,13 @@ describe('POST /pos/pay', () => {
     const { form: scripted, transactionId } = await payByScript(linkOf({ reference: 'ORDER-A' }))
     const { link, page } = await formOf(linkOf({ reference: 'ORDER-B' }))
     const answer = await inject('POST', '/pos/pay', { ...scripted, link, page })
-    const receipt = textOf((await inject('GET', String(answer.headers.location))).body)
+    const receipt = pageText((await inject('GET', String(answer.headers.location))).body)
     expect(receipt).toContain(`Reference ORDER-A Card •••• 0000 Transaction ${transactionId}`)
     const form = await formOf()
     const answers = [await inject('POST', '/pos/pay', form)]
     answers.push(await inject('POST', '/pos/pay', { ...form, number: '2000000000001234' }))
     const shown = await Promise.all(answers.map(({ headers }) => inject('GET', String(headers.location))))
-    expect(textOf(shown[1]?.body ?? '')).toBe(textOf(shown[0]?.body ?? '-'))
+    expect(pageText(shown[1]?.body ?? '')).toBe(pageText(shown[0]?.body ?? '-'))
   })
 
   it('400: redirects only to the page of the link that was paid', async () => {
@@ -191,7 +197,7 @@ describe('POST /pos/pay', () => {
     for (const other of [redirectOf('B'), linkOf()]) {
       const { link, page } = await formOf(other)
       const { statusCode, body } = await inject('POST', '/pos/pay', { ...form, link, page })
-      expect([statusCode, textOf(body).includes('That took too long.')]).toEqual([400, true])
+      expect([statusCode, pageText(body)]).toEqual([400, formText(LATE)])
       expect(body).not.toContain(transactionId)
     }
     const { statusCode, body } = await inject('POST', '/pos/pay', form)
@@ -199,31 +205,46 @@ describe('POST /pos/pay', () => {
     expect((await transactions()).length).toBe(before)
   })
 
-  it('303: shows a payment of a merchant that may no longer charge; 400: begins no other', async () => {
-    const closing = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
-    const link = linkOf({ key: closing.key })
-    const [paid, late] = [await formOf(link), await formOf(link)]
-    const { headers } = await inject('POST', '/pos/pay', paid)
-    await payments.database.db
+  /** Takes from a merchant the permission to charge cards. */
+  const forbidCharges = (id: string) =>
+    payments.database.db
       .updateTable('merchants')
       .set({ claim: sql`claim || '{"canChargeCard":false}'` })
-      .where('id', '=', closing.id)
+      .where('id', '=', id)
       .execute()
+
+  it('303: shows a payment of a merchant that may no longer charge', async () => {
+    const closing = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
+    const paid = await formOf(linkOf({ key: closing.key }))
+    const { headers } = await inject('POST', '/pos/pay', paid)
+    await forbidCharges(closing.id)
     const receipts = await Promise.all(
       [headers, (await inject('POST', '/pos/pay', paid)).headers].map(({ location }) =>
         inject('GET', String(location)),
       ),
     )
-    expect(textOf(receipts[1]?.body ?? '')).toBe(textOf(receipts[0]?.body ?? '-'))
+    expect(pageText(receipts[1]?.body ?? '')).toBe(pageText(receipts[0]?.body ?? '-'))
+  })
+
+  it('400: begins no payment of a merchant that may no longer charge', async () => {
+    const closing = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
+    const late = await formOf(linkOf({ key: closing.key }))
+    await forbidCharges(closing.id)
     const { statusCode, body } = await inject('POST', '/pos/pay', late)
-    expect([statusCode, textOf(body).includes('This payment cannot be made at the moment.')]).toEqual([400, true])
+    expect([statusCode, pageText(body)]).toEqual([
+      400,
+      formText(
+        'This payment cannot be made at the moment. Nothing was charged. Please contact the shop.',
+        'example.com',
+      ),
+    ])
   })
 
   it('400: refuses malformed tokens', async () => {
     const { link, page } = await formOf()
     for (const card of ['{', '{}', '{"number":"a","code":"b","expiry":{"month":1,"year":2066},"hints":[]}']) {
       const { statusCode, body } = await inject('POST', '/pos/pay', { link, page, card })
-      expect([statusCode, textOf(body).includes('That took too long.')]).toEqual([400, true])
+      expect([statusCode, pageText(body)]).toEqual([400, formText(LATE)])
     }
   })
 
@@ -237,7 +258,7 @@ describe('POST /pos/pay', () => {
     [400, { link: '' }, FAILED],
   ])('%i: refuses %j, as a page', async (status, changes, text) => {
     const { statusCode, headers, body } = await pay(linkOf(), changes)
-    expect([statusCode, headers['content-type'], textOf(body)]).toEqual([status, HTML, ` ${text} `])
+    expect([statusCode, headers['content-type'], pageText(body)]).toEqual([status, HTML, text])
   })
 
   it('429: refuses beyond the rate of an address, as a page', async () => {
@@ -247,7 +268,7 @@ describe('POST /pos/pay', () => {
     await limited.close()
     const refused = answers.find(({ statusCode }) => statusCode === 429)
     expect([refused?.headers['content-type'], Number(refused?.headers['retry-after']) > 0]).toEqual([HTML, true])
-    expect(textOf(refused?.body ?? '')).toBe(` ${FAILED} `)
+    expect(pageText(refused?.body ?? '')).toBe(FAILED)
   })
 })
 
@@ -275,7 +296,7 @@ describe('GET /pos/pay/:pageId', () => {
     const [one, two] = [await approve(first), await approve(first)]
     expect([one.statusCode, two.statusCode]).toEqual([303, 303])
     const shown = await Promise.all([one, two].map(({ headers }) => inject('GET', String(headers.location))))
-    expect(textOf(shown[0]?.body ?? '')).toBe(textOf(shown[1]?.body ?? '-'))
+    expect(pageText(shown[0]?.body ?? '')).toBe(pageText(shown[1]?.body ?? '-'))
     expect((await transactions()).length).toBe(before + 1)
   })
 
@@ -289,13 +310,13 @@ describe('GET /pos/pay/:pageId', () => {
     const { path } = cookieOf(first)
     const again = await inject('GET', `${path}?${linkOf()}`, {}, paid.split(';')[0])
     const { body } = await inject('GET', String(again.headers.location))
-    expect([again.statusCode, textOf(body).includes('Your payment was received')]).toEqual([303, true])
+    expect([again.statusCode, pageText(body).includes('Your payment was received')]).toEqual([303, true])
     for (const address of [
       `${path}?${linkOf({ redirect: 'https://shop.example/done' })}`,
       `/pos/pay/${'a'.repeat(22)}?${linkOf()}`,
     ]) {
       const elsewhere = await inject('GET', address, {}, paid.split(';')[0])
-      expect([elsewhere.statusCode, textOf(elsewhere.body).includes('That took too long.')]).toEqual([400, true])
+      expect([elsewhere.statusCode, pageText(elsewhere.body)]).toEqual([400, TOO_LATE])
     }
     expect((await transactions()).length).toBe(before)
   })
@@ -305,7 +326,7 @@ describe('GET /pos/pay/:pageId', () => {
     // Only the first decision counts.
     for (const decision of ['decline', 'approve']) {
       const { statusCode, body } = await approve(first, decision)
-      expect([statusCode, textOf(body).includes('The payment was not approved with your bank.')]).toEqual([400, true])
+      expect([statusCode, pageText(body).includes('The payment was not approved with your bank.')]).toEqual([400, true])
     }
   })
 
@@ -327,10 +348,7 @@ describe('GET /pos/pay/:pageId', () => {
     for (const path of ['/pos/pay', `/pos/pay/${'a'.repeat(22)}`]) {
       for (const cookie of ['', 'card=', 'card=Zm9v; other=1']) {
         const { statusCode, body } = await inject('GET', `${path}?${linkOf()}`, {}, cookie)
-        expect([statusCode, textOf(body)]).toEqual([
-          400,
-          ' Something went wrong That took too long. Please enter your card again. Back to the payment ',
-        ])
+        expect([statusCode, pageText(body)]).toEqual([400, TOO_LATE])
         expect(body).toContain(`href="https://payments.example/pos?${linkOf()}"`.replaceAll('&', '&amp;'))
       }
     }
@@ -347,7 +365,7 @@ describe('GET /pos/pay/:pageId', () => {
       `/pos/pay?${linkOf()}`,
     ]) {
       const { statusCode, body } = await inject('GET', address, {}, cookie)
-      expect([statusCode, textOf(body).includes('That took too long.')]).toEqual([400, true])
+      expect([statusCode, pageText(body)]).toEqual([400, TOO_LATE])
     }
   })
 })
@@ -364,14 +382,14 @@ describe('a payment without script', () => {
     await payments.database.db.updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', id).execute()
     const link = new URLSearchParams({ key: String(key), value: '10' })
     const refused = await pay(link, { number: '4242424242424241' })
-    expect([refused.statusCode, textOf(refused.body).includes('This card number is not accepted.')]).toEqual([
+    expect([refused.statusCode, pageText(refused.body).includes('This card number is not accepted.')]).toEqual([
       400,
       true,
     ])
     const { statusCode, headers } = await pay(link, { number: '4242424242424242' })
     const receipt = await inject('GET', String(headers.location))
     expect([statusCode, north.received.authorizations.length]).toEqual([303, 1])
-    for (const shown of ['Live', '€10.00', '•••• 4242']) expect(textOf(receipt.body)).toContain(shown)
+    for (const shown of ['Live', '€10.00', '•••• 4242']) expect(pageText(receipt.body)).toContain(shown)
     const leading = new URLSearchParams({ ...Object.fromEntries(link), redirect: 'https://shop.example.com/done' })
     const { body } = await pay(leading, { number: '4242424242424242' })
     expect(body).toContain('0; url=https://shop.example.com/done?transactionId=')
@@ -382,7 +400,7 @@ describe('a payment without script', () => {
       false,
       false,
     ])
-    expect(textOf(receipt.body)).not.toContain('Test mode')
+    expect(pageText(receipt.body)).not.toContain('Test mode')
     const page = await inject('GET', `/pos?${link}`)
     expect([page.statusCode, page.body.includes('test-cards')]).toEqual([200, false])
   })

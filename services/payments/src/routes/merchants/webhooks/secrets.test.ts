@@ -73,15 +73,33 @@ describe('POST /merchants/:merchantId/webhooks/:webhookId/secrets', () => {
     expect((await rotate(id, key)).body).toBe(answers[0]?.body)
   })
 
-  it('401, 404, 403: judges key, merchant and access in this order', async () => {
+  it('401: rotates no secret by an unknown key', async () => {
+    const { id } = await createdWebhook()
+    const before = await rowOf(id)
+    expect(statusAndBody(await rotate(id, basic('x')))).toEqual(refusals.unauthorized)
+    expect(await rowOf(id)).toEqual(before)
+  })
+
+  it('404: rotates no secret below another merchant', async () => {
     const { id } = await createdWebhook()
     const before = await rowOf(id)
     const other = (await createTestMerchant(payments, member)).id
-    expect(statusAndBody(await rotate(id, basic('x')))).toEqual(refusals.unauthorized)
     expect(statusAndBody(await rotate(id, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
     expect(statusAndBody(await rotate(id, {}, other))).toEqual(refusals.notFound)
     expect(statusAndBody(await rotate(UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(await rowOf(id)).toEqual(before)
+  })
+
+  it('403: rotates no secret for an app that is no member', async () => {
+    const { id } = await createdWebhook()
+    const before = await rowOf(id)
     expect(statusAndBody(await rotate(id, stranger.headers))).toEqual(refusals.forbidden)
+    expect(await rowOf(id)).toEqual(before)
+  })
+
+  it('415: rotates no secret when the body cannot be read', async () => {
+    const { id } = await createdWebhook()
+    const before = await rowOf(id)
     const unreadable = await send(
       'POST',
       `${merchantId}/webhooks/${id}/secrets`,

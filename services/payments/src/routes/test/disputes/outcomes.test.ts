@@ -31,6 +31,9 @@ afterAll(() => payments.close())
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
+/** The amounts of a transaction whose dispute is lost. */
+const LOST = { disputed: 300n, lost: 300n, trail_length: 2, captured: 300n, refunded: 0n }
+
 describe('POST /test/disputes/:disputeId/outcomes', () => {
   const trail = (id: string) =>
     payments.database.db
@@ -139,25 +142,26 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
     expect(sum('disputeLost')).toBe(sum('capture'))
   })
 
-  it('201, 409: repeats the same outcome without effect, and refuses the other', async () => {
+  it('201: repeats the same outcome without effect', async () => {
     const transactionId = await requests.captured(merchantId)
     const { id } = await requests.open(transactionId)
     const first = await requests.close(id, 'lost')
     const again = await requests.close(id, 'lost')
     expect([again.statusCode, again.body]).toEqual([201, first.body])
+    expect(await requests.amounts(transactionId)).toEqual(LOST)
+  })
+
+  it('409: refuses the other outcome, without effect and without Retry-After', async () => {
+    const transactionId = await requests.captured(merchantId)
+    const { id } = await requests.open(transactionId)
+    await requests.close(id, 'lost')
     const other = await requests.close(id, 'won')
     expect([other.statusCode, other.json()]).toEqual([
       409,
       { code: 'CONFLICT', message: 'The dispute is already lost' },
     ])
     expect(other.headers['retry-after']).toBeUndefined()
-    expect(await requests.amounts(transactionId)).toEqual({
-      disputed: 300n,
-      lost: 300n,
-      trail_length: 2,
-      captured: 300n,
-      refunded: 0n,
-    })
+    expect(await requests.amounts(transactionId)).toEqual(LOST)
   })
 
   it('201: of many outcomes at once posts one, once', async () => {
@@ -205,13 +209,27 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
     expect([again.body, again.headers['idempotent-replayed']]).toEqual([first.body, 'true'])
   })
 
-  it('401, 404, 403, 400: judges key, object, access and values in this order', async () => {
-    const { id } = await requests.open(await requests.captured(merchantId))
+  it('401: refuses an unknown key before it looks for the dispute', async () => {
     const refusal = async (disputeId: string, outcome: string, headers: object = {}) =>
       statusAndBody(await requests.close(disputeId, outcome, headers))
     expect(await refusal(UNKNOWN_ID, '', basic('x'))).toEqual(refusals.unauthorized)
+  })
+
+  it('404: refuses an unknown dispute before the body is judged', async () => {
+    const refusal = async (disputeId: string, outcome: string, headers: object = {}) =>
+      statusAndBody(await requests.close(disputeId, outcome, headers))
     expect(await refusal(UNKNOWN_ID, '', stranger.headers)).toEqual(refusals.notFound)
+  })
+
+  it('403: refuses an app that is no member of the merchant, before the body is judged', async () => {
+    const { id } = await requests.open(await requests.captured(merchantId))
+    const refusal = async (disputeId: string, outcome: string, headers: object = {}) =>
+      statusAndBody(await requests.close(disputeId, outcome, headers))
     expect(await refusal(id, '', stranger.headers)).toEqual(refusals.forbidden)
+  })
+
+  it('400: refuses an outcome that is neither won nor lost', async () => {
+    const { id } = await requests.open(await requests.captured(merchantId))
     expect(statusAndBody(await requests.close(id, ''))).toEqual(refusedField('outcome', 'is required', 'REQUIRED'))
     expect(statusAndBody(await requests.close(id, 'drawn'))).toEqual(refusedField('outcome', 'is not valid', 'FORMAT'))
   })

@@ -84,14 +84,29 @@ describe('POST /test/merchants/:merchantId/clock', () => {
     expect([response.statusCode, response.json()]).toEqual([400, [{ field: 'advance', message, code }]])
   })
 
-  it('401, 404, 403: judges key, merchant and access in this order, and refuses live merchants', async () => {
-    const live = (await createTestMerchant(payments, member)).id
-    const stranger = await createTestApp(payments)
+  it('401: refuses an unknown key before it looks for the merchant', async () => {
     const refusal = async (merchantId: string, headers: object = {}) =>
       statusAndBody(await advance({}, headers, merchantId))
     expect(await refusal(UNKNOWN_ID, basic('x'))).toEqual(refusals.unauthorized)
+  })
+
+  it('404: refuses an unknown merchant before the body is judged', async () => {
+    const refusal = async (merchantId: string, headers: object = {}) =>
+      statusAndBody(await advance({}, headers, merchantId))
     expect(await refusal(UNKNOWN_ID)).toEqual(refusals.notFound)
+  })
+
+  it('403: refuses an app that is no member, before the body is judged', async () => {
+    const stranger = await createTestApp(payments)
+    const refusal = async (merchantId: string, headers: object = {}) =>
+      statusAndBody(await advance({}, headers, merchantId))
     expect(await refusal(id, stranger.headers)).toEqual(refusals.forbidden)
+  })
+
+  it('403: advances no clock of a live merchant', async () => {
+    const live = (await createTestMerchant(payments, member)).id
+    const refusal = async (merchantId: string, headers: object = {}) =>
+      statusAndBody(await advance({}, headers, merchantId))
     expect(await refusal(live)).toEqual(refusals.forbidden)
   })
 })

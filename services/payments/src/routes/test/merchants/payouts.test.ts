@@ -204,12 +204,21 @@ describe('POST /test/merchants/:merchantId/payouts', () => {
     expect([again.body, again.headers['idempotent-replayed']]).toEqual([first.body, 'true'])
   })
 
-  it('401, 404, 403: judges key, merchant and access in this order, and refuses live merchants', async () => {
-    const id = await merchant()
-    const live = await merchant({ test: false })
+  it('401: refuses an unknown key before it looks for the merchant', async () => {
     expect(statusAndBody(await payOut(UNKNOWN_ID, basic('x')))).toEqual(refusals.unauthorized)
+  })
+
+  it('404: refuses an unknown merchant', async () => {
     expect(statusAndBody(await payOut(UNKNOWN_ID))).toEqual(refusals.notFound)
+  })
+
+  it('403: refuses an app that is no member', async () => {
+    const id = await merchant()
     expect(statusAndBody(await payOut(id, stranger.headers))).toEqual(refusals.forbidden)
+  })
+
+  it('403: pays out nothing of a live merchant', async () => {
+    const live = await merchant({ test: false })
     expect(statusAndBody(await payOut(live))).toEqual(refusals.forbidden)
   })
 })

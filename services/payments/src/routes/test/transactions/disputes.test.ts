@@ -143,16 +143,58 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
     })
   })
 
-  it('401, 404, 403: judges key, object and access in this order, and refuses live objects', async () => {
-    const transactionId = await requests.captured(merchantId)
+  it('401: refuses an unknown key before it looks for the transaction', async () => {
     const live = (await createTestMerchant(payments, member, { currency: 'EUR' })).id
     const liveId = await requests.captured(live)
     const refusal = async (id: string, headers: object = {}, payload: object = {}) =>
       statusAndBody(await requests.post(`/test/transactions/${id}/disputes`, payload, headers))
     expect(await refusal(UNKNOWN_ID, basic('x'))).toEqual(refusals.unauthorized)
+    expect(await requests.amounts(liveId)).toEqual({
+      disputed: 0n,
+      captured: 300n,
+      refunded: 0n,
+      lost: 0n,
+      trail_length: 1,
+    })
+  })
+
+  it('404: refuses an unknown transaction before the body is judged', async () => {
+    const live = (await createTestMerchant(payments, member, { currency: 'EUR' })).id
+    const liveId = await requests.captured(live)
+    const refusal = async (id: string, headers: object = {}, payload: object = {}) =>
+      statusAndBody(await requests.post(`/test/transactions/${id}/disputes`, payload, headers))
     expect(await refusal(UNKNOWN_ID, stranger.headers, { amount: 0 })).toEqual(refusals.notFound)
     expect(await refusal('nonsense', stranger.headers)).toEqual(refusals.notFound)
+    expect(await requests.amounts(liveId)).toEqual({
+      disputed: 0n,
+      captured: 300n,
+      refunded: 0n,
+      lost: 0n,
+      trail_length: 1,
+    })
+  })
+
+  it('403: refuses an app that is no member of the merchant, before the body is judged', async () => {
+    const transactionId = await requests.captured(merchantId)
+    const live = (await createTestMerchant(payments, member, { currency: 'EUR' })).id
+    const liveId = await requests.captured(live)
+    const refusal = async (id: string, headers: object = {}, payload: object = {}) =>
+      statusAndBody(await requests.post(`/test/transactions/${id}/disputes`, payload, headers))
     expect(await refusal(transactionId, stranger.headers, { amount: 0 })).toEqual(refusals.forbidden)
+    expect(await requests.amounts(liveId)).toEqual({
+      disputed: 0n,
+      captured: 300n,
+      refunded: 0n,
+      lost: 0n,
+      trail_length: 1,
+    })
+  })
+
+  it('403: opens no dispute of a live transaction', async () => {
+    const live = (await createTestMerchant(payments, member, { currency: 'EUR' })).id
+    const liveId = await requests.captured(live)
+    const refusal = async (id: string, headers: object = {}, payload: object = {}) =>
+      statusAndBody(await requests.post(`/test/transactions/${id}/disputes`, payload, headers))
     expect(await refusal(liveId, {}, { amount: 0 })).toEqual(refusals.forbidden)
     expect(await refusal(liveId)).toEqual(refusals.forbidden)
     expect(await requests.amounts(liveId)).toEqual({

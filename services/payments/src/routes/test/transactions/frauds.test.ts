@@ -88,12 +88,24 @@ describe('POST /test/transactions/:transactionId/frauds', () => {
     expect([response.statusCode, response.json()]).toEqual([400, [{ field, message, code }]])
   })
 
-  it('401, 404, 403: judges key, object and access in this order, and refuses live objects', async () => {
-    const live = await customerPayment(payments, (await createTestMerchant(payments, member)).id)
+  it('401: refuses an unknown key before it looks for the transaction', async () => {
     const refusal = async (id: string, headers: object = {}) => statusAndBody(await report({ reason: 9 }, headers, id))
     expect(await refusal(UNKNOWN_ID, basic('x'))).toEqual(refusals.unauthorized)
+  })
+
+  it('404: refuses an unknown transaction before the body is judged', async () => {
+    const refusal = async (id: string, headers: object = {}) => statusAndBody(await report({ reason: 9 }, headers, id))
     expect(await refusal(UNKNOWN_ID)).toEqual(refusals.notFound)
+  })
+
+  it('403: refuses an app that is no member of the merchant, before the body is judged', async () => {
+    const refusal = async (id: string, headers: object = {}) => statusAndBody(await report({ reason: 9 }, headers, id))
     expect(await refusal(transactionId, stranger.headers)).toEqual(refusals.forbidden)
+  })
+
+  it('403: adds no fraud alert of a live transaction', async () => {
+    const live = await customerPayment(payments, (await createTestMerchant(payments, member)).id)
+    const refusal = async (id: string, headers: object = {}) => statusAndBody(await report({ reason: 9 }, headers, id))
     expect(await refusal(live)).toEqual(refusals.forbidden)
   })
 })
