@@ -37,6 +37,7 @@ import { magiclinkRoutes } from './routes/magiclink.ts'
 import { oauthRoutes } from './routes/oauth.ts'
 import { openapiRoutes } from './routes/openapi.json.ts'
 import { operatorMeRoutes } from './routes/operator/me.ts'
+import { operatorBanRoutes } from './routes/operator/users/ban.ts'
 import { otpRoutes } from './routes/otp.ts'
 import { passkeyAuthenticationOptionsRoutes } from './routes/passkeys/authentication/options.ts'
 import { passkeyAuthenticationVerifyRoutes } from './routes/passkeys/authentication/verify.ts'
@@ -158,6 +159,7 @@ async function operatorRoutes(operators: FastifyInstance): Promise<void> {
   await operators.register(noStore)
   await operators.register(authenticateOperator)
   await operators.register(operatorMeRoutes)
+  await operators.register(operatorBanRoutes)
 }
 
 /** The endpoints by which users sign up and sign in. They need no bearer. */

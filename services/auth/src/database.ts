@@ -198,6 +198,16 @@ export interface OutboxTable {
   created_at: Generated<string>
 }
 
+/** A change that an operator has made, with its answer. A row without an answer is seen by its own transaction alone. */
+export interface OperatorChangesTable {
+  actor_id: string
+  key: string
+  fingerprint: Buffer
+  status: number | null
+  body: string | null
+  created_at: TimestampColumn
+}
+
 /** Every table of the auth service. Names are without the prefix of DB_NAMESPACE. */
 export interface AuthTables {
   users: UsersTable
@@ -223,6 +233,7 @@ export interface AuthTables {
   signing_keys: SigningKeysTable
   custom_oauth_providers: CustomProvidersTable
   outbox: OutboxTable
+  operator_changes: OperatorChangesTable
 }
 
 /** A connection to the tables, or an open transaction on them. */

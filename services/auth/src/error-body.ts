@@ -40,6 +40,8 @@ const more = {
   error_description: z.string().optional(),
   hint: z.string().optional().meta({ description: 'Of a trigger or a constraint of an application, as is `detail`' }),
   detail: z.string().optional(),
+  action: z.string().optional().meta({ description: 'What an operator may not do, by the role in `role`' }),
+  role: z.string().optional(),
 }
 
 /** An error body of either version. */

@@ -33,6 +33,7 @@ export const FIELD_TEXTS = {
   uuid: 'must be a UUID',
   nilUuid: 'must not be the nil UUID',
   time: 'must be an RFC 3339 time with an offset',
+  notBan: 'must be a duration above 0, such as 24h',
   unknownName: 'has a name that is not known',
   invalid: 'is not valid',
 } as const

@@ -53,8 +53,25 @@ export const documentNotes: DocumentNotes = {
   examples,
 }
 
-function requestHeaders({ operationId, tags: [tag] }: DocumentedOperation): Record<string, HeaderNote> {
+/** Whether an operation is a change of an operator. */
+function isChange({ method, tags: [tag] }: DocumentedOperation): boolean {
+  return tag === 'Operators' && method !== 'GET'
+}
+
+function requestHeaders(operation: DocumentedOperation): Record<string, HeaderNote> {
+  const {
+    operationId,
+    tags: [tag],
+  } = operation
   return {
+    ...(isChange(operation) && {
+      'Idempotency-Key': {
+        description: 'A text of 1 to 255 characters, new for each change. A repeat gets the first answer.',
+        schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
+        required: true,
+        example: `${operationId.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}-1042`,
+      },
+    }),
     ...(tag !== 'Service' && {
       'X-Supabase-Api-Version': {
         description: 'A date. From 2024-01-01 on, errors are `{code, message}`. Another text counts as no version.',
@@ -73,7 +90,11 @@ function requestHeaders({ operationId, tags: [tag] }: DocumentedOperation): Reco
   }
 }
 
-function answerHeaders({ operationId, tags: [tag] }: DocumentedOperation, status: string): Record<string, HeaderNote> {
+function answerHeaders(operation: DocumentedOperation, status: string): Record<string, HeaderNote> {
+  const {
+    operationId,
+    tags: [tag],
+  } = operation
   return {
     'X-Request-Id': REQUEST_ID,
     ...(DOCUMENTS.has(operationId) && (status === '200' || status === '304') && { ETag: DOCUMENT_TAG }),
@@ -93,14 +114,14 @@ function answerHeaders({ operationId, tags: [tag] }: DocumentedOperation, status
         example: BEARER_CHALLENGE['www-authenticate'],
       },
     }),
-    ...((status === '429' || status === '503') && {
+    ...((status === '429' || status === '503' || (status === '409' && isChange(operation))) && {
       'Retry-After': {
-        description: 'Seconds to wait before another attempt.',
+        description: 'Seconds to wait before another attempt. A 409 that will never succeed has none.',
         schema: { type: 'integer', minimum: 1 },
-        required: true,
         example: 60,
       },
     }),
+    ...(isChange(operation) && status < '300' && { 'Idempotent-Replayed': REPLAYED }),
     ...(status.startsWith('3') &&
       status !== '304' && {
         Location: { description: 'Where the browser goes.', schema: { type: 'string' }, required: true },
@@ -115,6 +136,11 @@ function answerHeaders({ operationId, tags: [tag] }: DocumentedOperation, status
         },
       }),
   }
+}
+
+const REPLAYED = {
+  description: 'true where this is the answer to an earlier request with the same key.',
+  schema: { type: 'string', enum: ['true'] },
 }
 
 const listHeaders = {

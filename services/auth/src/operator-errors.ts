@@ -19,4 +19,22 @@ export const operatorUnauthorized = defineError(
   'The operator key or the access token is missing, malformed or not good',
   BEARER_CHALLENGE,
 )
+export const operatorKeyMissing = defineError(
+  400,
+  'idempotency_key_required',
+  'A change of an operator needs an Idempotency-Key',
+)
+export const operatorKeyMalformed = defineError(
+  400,
+  'validation_failed',
+  'An Idempotency-Key must be 1 to 255 printable ASCII characters without spaces',
+)
+export const operatorKeyReused = defineError(
+  409,
+  'idempotency_key_reused',
+  'The Idempotency-Key was used for another request',
+)
+export const operatorChangeRunning = defineError(409, 'conflict', 'Another request is changing this, please retry', {
+  'retry-after': '1',
+})
 export const operatorForbidden = defineError(403, 'operator_forbidden', 'The role of the operator may not do this')

@@ -39,7 +39,7 @@ const put = (id: string, payload: object) =>
   test.app.inject({ method: 'PUT', url: `/admin/users/${id}`, payload, headers: OPERATOR })
 const assign = (userId: string, role: 'viewer' | 'support' | 'admin' | null) =>
   assignConsoleRole(test.deps, {
-    admin: { ...SERVICE, managesOperators: true },
+    admin: { ...SERVICE, requireMayManage: () => undefined },
     userId,
     audience: undefined,
     role,

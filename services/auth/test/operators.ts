@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { OPERATOR_ROLES, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
-import { buildApp } from '../src/app.ts'
-import { authenticateOperator } from '../src/plugins/authenticate-operator.ts'
+import type { JsonObject } from '../src/records/column-types.ts'
 import type { TestApp } from './auth-app.ts'
 import { addApp } from './authenticator-app.ts'
 import { createSignedIn, type SignedIn } from './signed-in.ts'
@@ -29,12 +28,14 @@ export async function createOperator(test: TestApp, role: OperatorRole): Promise
   return { ...signedIn, credentials: { ...headers, 'x-trestle-operator-key': keyOf(role) } }
 }
 
-/** The service with one more route of operators, `GET /operator/ban`, whose action is `users.ban`. */
-export async function buildGuarded({ deps }: Pick<TestApp, 'deps'>): Promise<Awaited<ReturnType<typeof buildApp>>> {
-  const app = await buildApp(deps)
-  await app.register(async (operators) => {
-    await operators.register(authenticateOperator)
-    operators.get('/operator/ban', { config: { action: 'users.ban' } }, async () => ({}))
-  })
-  return app
+/** What the audit log says of the changes that operators have made to a user, oldest first. */
+export async function changesOf({ deps }: Pick<TestApp, 'deps'>, userId: string): Promise<readonly JsonObject[]> {
+  const entries = await deps.db
+    .selectFrom('audit_log_entries')
+    .select('payload')
+    .where('target_user_id', '=', userId)
+    .where('log_type', '=', 'operator')
+    .orderBy('id')
+    .execute()
+  return entries.map(({ payload }) => payload)
 }

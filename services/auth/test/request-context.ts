@@ -1,5 +1,6 @@
 import type { RequestContext } from '../src/requests/request-context.ts'
 import type { Admin } from '../src/sessions/admin.ts'
+import { leaveToOperators } from '../src/users/user.ts'
 
 /** What a use case is told of a request without headers. */
 export const CONTEXT: RequestContext = {
@@ -16,6 +17,6 @@ export const CONTEXT: RequestContext = {
 export const SERVICE: Admin = {
   userId: null,
   sessionId: null,
-  managesOperators: false,
+  requireMayManage: leaveToOperators,
   actor: { id: null, email: 'service_role', phone: null, userMetadata: {}, isSsoUser: false },
 }

@@ -26,6 +26,7 @@ const OWN_TABLES: Readonly<Record<Exclude<keyof AuthTables, Shared>, true>> = {
   signing_keys: true,
   custom_oauth_providers: true,
   outbox: true,
+  operator_changes: true,
 }
 
 /**

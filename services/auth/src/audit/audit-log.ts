@@ -1,3 +1,4 @@
+import type { OperatorAction } from '@trestle/service/operators/operator-roles.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
 import { NIL_UUID } from '../records/ids.ts'
@@ -38,8 +39,19 @@ const LOG_TYPES = {
   factor_updated: 'factor',
 } as const
 
+type UsualAction = keyof typeof LOG_TYPES
+
 /** An action of the audit log (reference: Audit log). Its `log_type` follows from it. */
-export type AuditAction = keyof typeof LOG_TYPES
+export type AuditAction = UsualAction | `operator.${OperatorAction}`
+
+/** The changes of operators are a group of their own. */
+function logTypeOf(action: AuditAction): string {
+  return isUsual(action) ? LOG_TYPES[action] : 'operator'
+}
+
+function isUsual(action: AuditAction): action is UsualAction {
+  return action in LOG_TYPES
+}
 
 /** What recording an event works with. The setting AUDIT_LOG_DISABLE_POSTGRES decides between table and log; a profile may want both. */
 export interface AuditDeps {
@@ -74,7 +86,7 @@ export async function recordAudit(trx: Trx, deps: AuditDeps, event: AuditEvent):
       target_user_id: target.id,
       session_id: sessionId ?? null,
       action,
-      log_type: LOG_TYPES[action],
+      log_type: logTypeOf(action),
       ip_address: ip,
       created_at: deps.now(),
       payload,
@@ -93,9 +105,20 @@ function toPayload({ action, actor, traits }: AuditEvent): Record<string, unknow
     ...(typeof name === 'string' && name !== '' ? { actor_name: name.slice(0, NAME_LENGTH_MAX).toWellFormed() } : {}),
     actor_via_sso: actor.isSsoUser,
     action,
-    log_type: LOG_TYPES[action],
+    log_type: logTypeOf(action),
     ...(traits ? { traits } : {}),
   }
+}
+
+/**
+ * What the caller of an act does in its transaction, before and after the work. The answer is what the caller gets, in place of the
+ * result of the work.
+ */
+export type Around<Result, Answer> = (trx: Trx, deps: AuditDeps, work: () => Promise<Result>) => Promise<Answer>
+
+/** Nothing: the answer is the result of the work. */
+export function workAlone<Result>(_trx: Trx, _deps: AuditDeps, work: () => Promise<Result>): Promise<Result> {
+  return work()
 }
 
 /** An event that a SQL function records in the database, unless that is switched off. */

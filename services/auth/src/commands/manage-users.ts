@@ -2,6 +2,7 @@ import { numberOption } from '@trestle/common/commands/number-option.ts'
 import type { CommandInput, OperatorCommand } from '@trestle/common/commands/operator-command.ts'
 import { OPERATOR_ROLES } from '@trestle/service/operators/operator-roles.ts'
 import { InvalidArgumentError, Option } from 'commander'
+import { workAlone } from '../audit/audit-log.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { type GeneratedLink, viewGeneratedLink } from '../one-time-tokens/generated-link.ts'
 import { LINK_TYPES, type LinkType } from '../one-time-tokens/link-type.ts'
@@ -21,7 +22,7 @@ import { requireMetadata } from '../users/metadata.ts'
 import { getManagedProfile } from '../users/profile-repository.ts'
 import { parseUserList } from '../users/user-list-request.ts'
 import { viewUser } from '../users/user-view.ts'
-import { OPERATOR, operatorContext, requireUserId } from './operator-context.ts'
+import { BY_COMMAND, OPERATOR, operatorContext, requireUserId } from './operator-context.ts'
 import {
   describeSession,
   describeUser,
@@ -140,7 +141,6 @@ async function show(deps: OperatorDeps, { format }: CommandInput, userId: string
 }
 
 async function create(deps: OperatorDeps, { options, format }: CommandInput): Promise<object> {
-  const id = text(options.id)
   const wanted = parseAdminUser(deps.config, {
     email: text(options.email),
     phone: text(options.phone),
@@ -153,7 +153,7 @@ async function create(deps: OperatorDeps, { options, format }: CommandInput): Pr
   await deps.jobs.open()
   const created = await createUser(deps, {
     admin: OPERATOR,
-    id,
+    id: text(options.id),
     wanted,
     context: operatorContext(deps.config),
   })
@@ -163,14 +163,14 @@ async function create(deps: OperatorDeps, { options, format }: CommandInput): Pr
 async function remove(deps: OperatorDeps, input: CommandInput): Promise<object> {
   const userId = await requireUserId(deps, input)
   const manner = input.options.soft === true ? 'soft' : 'hard'
-  await deleteUserAsAdmin(deps, { admin: OPERATOR, userId, audience: undefined, manner, ip: '' })
+  await deleteUserAsAdmin(deps, { ...BY_COMMAND, userId, manner })
   return { id: userId, deleted: manner }
 }
 
 async function ban(deps: OperatorDeps, input: CommandInput, duration: string | undefined): Promise<object> {
   const userId = await requireUserId(deps, input)
   const wanted = parseAdminUser(deps.config, { ban_duration: duration })
-  const changed = await changeUserAsAdmin(deps, { admin: OPERATOR, userId, audience: undefined, wanted, ip: '' })
+  const changed = await changeUserAsAdmin(deps, { ...BY_COMMAND, userId, wanted }, workAlone)
   return input.format === 'json' ? viewUser(changed) : describeUserBriefly(changed, deps.now())
 }
 
@@ -182,7 +182,7 @@ async function assignRole(deps: OperatorDeps, input: CommandInput): Promise<obje
     throw new InvalidArgumentError(`there is no role ${word}: take ${OPERATOR_ROLES.join(', ')} or none`)
   }
   const userId = await requireUserId(deps, input)
-  const changed = await assignConsoleRole(deps, { admin: OPERATOR, userId, audience: undefined, role, ip: '' })
+  const changed = await assignConsoleRole(deps, { ...BY_COMMAND, userId, role })
   return input.format === 'json' ? viewUser(changed) : describeUser(changed, deps.now())
 }
 

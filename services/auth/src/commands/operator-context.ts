@@ -12,9 +12,12 @@ import { findIdentifierOwner } from '../users/user-repository.ts'
 export const OPERATOR: Admin = {
   userId: null,
   sessionId: null,
-  managesOperators: true,
+  requireMayManage: () => undefined,
   actor: { id: null, email: 'operator', phone: null, userMetadata: {}, isSsoUser: false },
 }
+
+/** What the use cases of admins are told of every command: it acts on users of any audience, and no client is behind it. */
+export const BY_COMMAND = { admin: OPERATOR, audience: undefined, ip: '' } as const
 
 /**
  * What a use case knows about a command in place of a request. No client is behind it, so no client is limited.

@@ -1,11 +1,21 @@
+import { createHash } from 'node:crypto'
+import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import { type Operator, type OperatorActor, readOperator } from '@trestle/service/operators/operator.ts'
 import { mayDo, type OperatorAction } from '@trestle/service/operators/operator-roles.ts'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
 import { notFound } from '../errors.ts'
-import { operatorForbidden, operatorUnauthorized } from '../operator-errors.ts'
+import {
+  operatorChangeRunning,
+  operatorKeyMalformed,
+  operatorKeyMissing,
+  operatorUnauthorized,
+} from '../operator-errors.ts'
+import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
+import { findOperatorAnswer } from '../operators/operator-change-repository.ts'
+import { refuseOperator } from '../operators/refuse-operator.ts'
 import { findLiveSession } from '../sessions/live-session.ts'
 
 /** How an operator authenticates, for the API document: both together. */
@@ -41,18 +51,64 @@ export const authenticateOperator = fp(
     })
     app.addHook('onRequest', (_request, _reply, done) => done(keys.length === 0 ? notFound() : undefined))
     app.addHook('onRequest', async (request) => {
-      const { headers, clientAddress, routeOptions } = request
+      const { headers, clientAddress } = request
       const operator = await readOperator(access, { headers, ip: clientAddress.ip })
       if (operator === undefined) throw operatorUnauthorized()
       request.operator = operator
       request.logFields = { operator_id: operator.actor.id, operator_key: operator.key, ...request.logFields }
-      const { role } = operator
-      const { action } = routeOptions.config
-      if (action === undefined || !mayDo(role, action)) throw operatorForbidden({ details: { action, role } })
+      const action = actionOf(request)
+      if (!mayDo(operator.role, action)) refuseOperator(operator.role, action)
     })
   },
   { name: 'authenticate-operator', dependencies: ['client-address'] },
 )
+
+/** @throws Error on a route of others */
+function actionOf({ routeOptions: { url, config } }: FastifyRequest): OperatorAction {
+  if (config.action === undefined) throw new Error(`${url} names no action of operators`)
+  return config.action
+}
+
+const KEY = /^[\x21-\x7e]{1,255}$/
+
+/**
+ * Answers a change of an operator: what `run` makes of it, or what was answered when it was first made (console reference:
+ * Changes). The answer is sent as the database keeps it, so that a repeat gets the same bytes.
+ * @throws operatorKeyMissing, operatorKeyMalformed, operatorKeyReused, operatorChangeRunning when a lock was not available in time,
+ * and what `run` throws
+ */
+export async function answerChange(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  run: (change: OperatorChange) => Promise<OperatorAnswer>,
+): Promise<undefined> {
+  const change = readChange(request)
+  const { status, body, replayed } = await makeOnce(request.server.deps, change, run)
+  if (replayed) reply.header('idempotent-replayed', 'true')
+  await reply.code(status).type('application/json; charset=utf-8').send(body)
+  return undefined
+}
+
+async function makeOnce(
+  { db }: Pick<AuthDeps, 'db'>,
+  change: OperatorChange,
+  run: (change: OperatorChange) => Promise<OperatorAnswer>,
+): Promise<OperatorAnswer> {
+  try {
+    return (await findOperatorAnswer(db, change)) ?? (await run(change))
+  } catch (error) {
+    throw isLockTimeout(error) ? operatorChangeRunning({ cause: error }) : error
+  }
+}
+
+function readChange(request: FastifyRequest): OperatorChange {
+  const { operator, headers, method, params, query, body, routeOptions } = request
+  const { 'idempotency-key': key } = headers
+  if (key === undefined || key === '') throw operatorKeyMissing()
+  if (typeof key !== 'string' || !KEY.test(key)) throw operatorKeyMalformed()
+  const asked = JSON.stringify([method, routeOptions.url, params, query, body])
+  return { operator, action: actionOf(request), key, fingerprint: createHash('sha256').update(asked).digest() }
+}
 
 /** The claims that name an operator. What they may do is read from the database. */
 const Claims = z.object({

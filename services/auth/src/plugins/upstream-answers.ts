@@ -21,7 +21,13 @@ interface SessionDeps {
 export const upstreamAnswers = fp<{ readonly behaviours: Behaviours }>(
   async (app: FastifyInstance, { behaviours }) => {
     const toForm = upstreamForm(behaviours)
-    if (toForm) app.addHook('preSerialization', (_request, _reply, payload, done) => done(null, toForm(payload)))
+    if (toForm) {
+      app.addHook('preSerialization', ({ routeOptions }, _reply, payload, done) => {
+        // Only clients of supabase/auth know its form. The console reads one form, whatever the profile.
+        const isForOperators = routeOptions.config.action !== undefined
+        done(null, isForOperators ? payload : toForm(payload))
+      })
+    }
     if (!behaviours.sendSessionHeaders) return
     app.addHook('preSerialization', (_request, reply, payload, done) => {
       if (isSession(payload)) reply.headers(toHeaders(payload))

@@ -2,7 +2,7 @@ import type { VerifiedClaims } from '../access-tokens/access-token.ts'
 import type { AuditActor } from '../audit/audit-log.ts'
 import { notAdmin } from '../errors.ts'
 import { adminNeedsSecondFactor } from '../factor-errors.ts'
-import type { Manager } from '../users/user.ts'
+import { leaveToOperators, type Manager } from '../users/user.ts'
 import { isAdmin, readSessionId, readUserId } from './caller.ts'
 
 /** The caller of an admin endpoint: a user with an admin's role, or an operator's token that names no user. */
@@ -23,7 +23,7 @@ export function toAdmin(claims: VerifiedClaims, adminRoles: readonly string[]): 
   return {
     userId,
     sessionId: readSessionId(claims),
-    managesOperators: false,
+    requireMayManage: leaveToOperators,
     actor: {
       id: userId,
       email: readText(email) ?? readText(role),

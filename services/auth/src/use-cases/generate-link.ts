@@ -27,7 +27,7 @@ import {
 } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { getProfile } from '../users/profile-repository.ts'
-import { isStaged, requireMayManage, type User } from '../users/user.ts'
+import { isStaged, type User } from '../users/user.ts'
 import { deleteStagedUser, updateUser } from '../users/user-change-repository.ts'
 import { findIdentifierOwner, hasClaimedEmail, lockIdentifierOwner } from '../users/user-repository.ts'
 
@@ -217,7 +217,7 @@ async function storeLink(
   { user, type, address }: LinkOwner,
   { admin, context }: GenerateLinkInput,
 ): Promise<GeneratedLink> {
-  requireMayManage(admin, user)
+  admin.requireMayManage(user)
   const { kind, linkType, sentAt, action } = LINK_RULES[type]
   const { secrets, link, code } = makeMailSecrets(deps, { email: address, tokenKind: kind }, 'implicit')
   await replaceToken(trx, { ...secrets, userId: user.id, flowStateId: null })

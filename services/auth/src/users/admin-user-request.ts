@@ -1,6 +1,7 @@
 import { parseDuration } from '@trestle/common/config/duration.ts'
 import { z } from 'zod'
 import type { Behaviours } from '../config/behaviours.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
 import { requireNewId } from '../records/ids.ts'
 import { banDurationMalformed, newUserIdOther, roleTooLong } from '../request-errors.ts'
 import { ABSENT_TEXT, emailField, passwordField, phoneField, withTexts } from '../requests/documented-fields.ts'
@@ -59,6 +60,12 @@ export const ChangedUserBody = AdminUserBody.extend({
     .optional()
     .meta({ ...ABSENT_TEXT, description: 'Only a new user may have one' }),
 })
+
+/** How long a ban lasts that begins now (reference: Bans). */
+export const BanDuration = z
+  .string()
+  .refine((duration) => (parseBanDuration(duration) ?? 0) > 0, { error: FIELD_TEXTS.notBan })
+  .meta({ pattern: `^[+]?(${DURATION_PART})+$`, example: '24h' })
 
 /** The body of an admin's create and update (reference: Users made and changed by admins). Empty texts count as absent. */
 export type AdminUserFields = z.output<typeof AdminUserBody>

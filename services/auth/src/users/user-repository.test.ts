@@ -3,6 +3,7 @@ import { openTestDatabase } from '../../test/auth-database.ts'
 import { addReachable, newReach } from '../../test/reachable-user.ts'
 import { userNotFound } from '../errors.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
+import { leaveToOperators } from './user.ts'
 import {
   findPasswordUser,
   findUserByIdentifier,
@@ -69,7 +70,9 @@ describe('a sign-in by password', () => {
 
 describe('a request of an admin', () => {
   const lock = (userId: string, audience?: string) =>
-    db.transaction().execute((trx) => lockManagedUser(trx, { userId, audience }, { managesOperators: false }))
+    db
+      .transaction()
+      .execute((trx) => lockManagedUser(trx, { userId, audience }, { requireMayManage: leaveToOperators }))
 
   it('finds a deleted user, in the audience that it names', async () => {
     const user = await add({ deleted_at: at })

@@ -8,7 +8,7 @@ import { listIdentities } from '../identities/identity-repository.ts'
 import { NO_TIME, type Timestamp } from '../records/timestamp.ts'
 import { normaliseEmail, type UserIdentifier } from '../requests/identifier.ts'
 import { withoutConsoleRole } from './metadata.ts'
-import { isStaged, type Manager, requireMayManage, requireUser, type User } from './user.ts'
+import { isStaged, type Manager, requireUser, type User } from './user.ts'
 
 type Row = Selectable<UsersTable>
 
@@ -140,13 +140,13 @@ export interface ManagedUser {
 
 /**
  * Locks the user whom an admin's request names: also a deleted user, but not a staged one.
- * @throws userNotFound, consoleUserProtected
+ * @throws userNotFound, and what `requireMayManage` of the manager throws
  */
 export async function lockManagedUser(trx: Trx, { userId, audience }: ManagedUser, manager: Manager): Promise<User> {
   const locked = await lockUserById(trx, userId)
   const isNamed = locked && !isStaged(locked) && (audience === undefined || locked.audience === audience)
   const user = requireUser(isNamed ? locked : undefined)
-  requireMayManage(manager, user)
+  manager.requireMayManage(user)
   return user
 }
 

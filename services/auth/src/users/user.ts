@@ -88,17 +88,16 @@ export function shownAppMetadata({
 
 /** Who changes users that are not themselves. */
 export interface Manager {
-  /** Whether they may act on users with a console role too. */
-  readonly managesOperators: boolean
+  /** Throws for a user whom they may not act on. */
+  readonly requireMayManage: (user: User) => void
 }
 
 /**
- * Requires that a user with a console role is left to those who manage operators: whoever could set the password of an operator
- * could act as them.
+ * Leaves a user with a console role to operators: whoever could set the password of an operator could act as them.
  * @throws consoleUserProtected
  */
-export function requireMayManage({ managesOperators }: Manager, { consoleRole }: Pick<User, 'consoleRole'>): void {
-  if (consoleRole !== null && !managesOperators) throw consoleUserProtected()
+export function leaveToOperators({ consoleRole }: Pick<User, 'consoleRole'>): void {
+  if (consoleRole !== null) throw consoleUserProtected()
 }
 
 /** The name of a user in the audit log: the phone number, else the email, else empty. */

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import type { InjectOptions } from 'fastify'
 import { factorRow } from '../factor-row.ts'
 import { forgeBearer, OPERATOR } from '../forged-token.ts'
-import { buildGuarded, createOperator, OPERATOR_SETTINGS } from '../operators.ts'
 import { createSignedUp, type SignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, get, post } from './error-case.ts'
 import { refused } from './request-errors.ts'
@@ -42,20 +41,6 @@ export const adminErrors: ErrorCases = {
         const authorization = forgeBearer({ role: 'service_role', sub: user.id })
         const payload = { app_metadata: { console_role: 'admin' } }
         return send(service, { method: 'PUT', url: '/user', payload, headers: { authorization } })
-      },
-    },
-  ],
-  notFound: [refused(get('/operator/me'))],
-  operatorUnauthorized: [
-    { raise: async (world, send) => send(await world.service(OPERATOR_SETTINGS), get('/operator/me')) },
-  ],
-  operatorForbidden: [
-    {
-      details: { action: 'users.ban', role: 'viewer' },
-      raise: async (world, send) => {
-        const service = await world.service(OPERATOR_SETTINGS)
-        const { credentials } = await createOperator(service, 'viewer')
-        return send({ ...service, app: await buildGuarded(service) }, get('/operator/ban', { ...credentials }))
       },
     },
   ],

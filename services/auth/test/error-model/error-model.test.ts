@@ -20,6 +20,7 @@ import { failRoutes, failureErrors } from './failure-errors.ts'
 import { hookErrors } from './hook-errors.ts'
 import { idTokenErrors } from './id-token-errors.ts'
 import { messageErrors } from './message-errors.ts'
+import { operatorErrors } from './operator-errors.ts'
 import { passkeyErrors } from './passkey-errors.ts'
 import { never, requestErrors } from './request-errors.ts'
 import { sessionErrors } from './session-errors.ts'
@@ -38,6 +39,7 @@ const tables = [
   messageErrors,
   accountErrors,
   adminErrors,
+  operatorErrors,
   externalErrors,
   factorErrors,
   passkeyErrors,
@@ -185,7 +187,8 @@ describe.each(errors)('the error %s', (name, make) => {
       expect(Object.keys(newer.json())).toEqual(Object.keys(expectedNewer))
       expect(plain.headers['x-supabase-api-version']).toBeUndefined()
       expect(newer.headers['x-supabase-api-version']).toBe('2024-01-01')
-      const retryAfter = status === 429 || status === 503 ? expect.stringMatching(/^[1-9]\d*$/) : undefined
+      const waits = status === 429 || status === 503 || name === 'operatorChangeRunning'
+      const retryAfter = waits ? expect.stringMatching(/^[1-9]\d*$/) : undefined
       for (const { headers } of [plain, newer]) {
         expect(headers['content-type']).toBe('application/json; charset=utf-8')
         expect(headers['x-content-type-options']).toBe('nosniff')

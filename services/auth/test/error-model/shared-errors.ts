@@ -65,6 +65,9 @@ export const request = (
   ...(method === 'GET' ? {} : { payload: {} }),
 })
 
+/** Whoever is no operator hears 401 before the request is read: operator-errors.ts has these operations. */
+const isForOperators = (path: string): boolean => path.startsWith('/operator/')
+
 /** The same error of every operation that meets a condition. */
 const ofAll = (
   applies: (operation: Operation) => boolean,
@@ -165,13 +168,12 @@ export const sharedErrors: ErrorCases = {
     { text: /^(user|factor|identity|passkey)_id must be an UUID$/ },
   ),
   bodyNotJsonFrom: ofAll(
-    ({ method, statuses }) => method !== 'GET' && statuses.includes(400),
+    ({ method, path, statuses }) => method !== 'GET' && statuses.includes(400) && !isForOperators(path),
     (operation) => ({ ...request(operation, operation.needsToken ? bearerOf(operation) : {}), payload: '{x' }),
     { text: 'Could not parse request body as JSON: the body is not JSON from character 2 on' },
   ),
   unstorableText: ofAll(
-    // Whoever is no operator hears 401 before the query is read.
-    ({ method, path, statuses }) => method === 'GET' && statuses.includes(400) && !path.startsWith('/operator/'),
+    ({ method, path, statuses }) => method === 'GET' && statuses.includes(400) && !isForOperators(path),
     (operation) => {
       const asked = request(operation, operation.needsToken ? bearerOf(operation) : {})
       return { ...asked, url: `${asked.url}?x=%00` }
@@ -208,7 +210,7 @@ export const sharedErrors: ErrorCases = {
       },
     })),
   requestTooLarge: ofAll(
-    ({ method, statuses }) => method !== 'GET' && statuses.includes(413),
+    ({ method, path, statuses }) => method !== 'GET' && statuses.includes(413) && !isForOperators(path),
     (operation) => ({ ...request(operation, operation.needsToken ? bearerOf(operation) : {}), payload: LARGE }),
     { text: /^Request body too large \(max \d+ bytes\)$/ },
   ),

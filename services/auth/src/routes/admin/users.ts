@@ -3,6 +3,7 @@ import { pathOf } from '@trestle/common/telemetry/path-of.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { workAlone } from '../../audit/audit-log.ts'
 import type { AuthConfig } from '../../config.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { formatCursor } from '../../pagination/cursor.ts'
@@ -139,7 +140,7 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
     const { admin, body, params, clientAddress } = request
     const managed = readManagedUser(request, params)
     const wanted = parseAdminChange(deps.config, body)
-    return view(await changeUserAsAdmin(deps, { ...managed, admin, wanted, ip: clientAddress.ip }))
+    return view(await changeUserAsAdmin(deps, { ...managed, admin, wanted, ip: clientAddress.ip }, workAlone))
   })
 
   app.delete('/admin/users/:userId', { schema: deleteSchema }, async (request) => {

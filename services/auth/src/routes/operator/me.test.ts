@@ -3,13 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
 import { errorBody, statusAndBody } from '../../../test/bodies.ts'
 import { forgeBearer } from '../../../test/forged-token.ts'
-import {
-  buildGuarded,
-  createOperator,
-  keyOf,
-  OPERATOR_SETTINGS,
-  type SignedInOperator,
-} from '../../../test/operators.ts'
+import { createOperator, keyOf, OPERATOR_SETTINGS, type SignedInOperator } from '../../../test/operators.ts'
 import { createSignedIn } from '../../../test/signed-in.ts'
 
 let test: TestApp
@@ -104,22 +98,5 @@ describe('GET /operator/me', () => {
     const without = await openTestApp({ database: test.database })
     expect((await me(admin.credentials, without)).statusCode).toBe(404)
     await without.close()
-  })
-})
-
-describe('a route of operators', () => {
-  it('403: refuses a role below its action, and names both', async () => {
-    const app = await buildGuarded(test)
-    const ban = (headers: Readonly<Record<string, string>>) =>
-      app.inject({ url: '/operator/ban', headers: { ...headers } })
-    const refused = errorBody(403, 'operator_forbidden', 'The role of the operator may not do this', {
-      action: 'users.ban',
-      role: 'viewer',
-    })
-    const asViewer = { ...admin.credentials, 'x-trestle-operator-key': keyOf('viewer') }
-    expect(statusAndBody(await ban(asViewer))).toEqual([403, refused])
-    expect((await ban(admin.credentials)).statusCode).toBe(200)
-    expect(statusAndBody(await ban({}))).toEqual([401, UNAUTHORIZED])
-    await app.close()
   })
 })

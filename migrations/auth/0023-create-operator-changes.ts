@@ -1,0 +1,26 @@
+// An operator who sends a change twice, by a double click or after a lost connection, must have its effect once, and be told the
+// first answer again. The row is written in the transaction of the change, so there is no change without one.
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource } from '../migration.ts'
+
+export const createOperatorChanges: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    await sql`
+      CREATE TABLE ${names.id('operator_changes')} (
+        actor_id uuid NOT NULL,
+        key text COLLATE "C" NOT NULL,
+        fingerprint bytea NOT NULL,
+        status smallint,
+        body text,
+        created_at timestamptz NOT NULL,
+        CONSTRAINT ${names.local('operator_changes_pkey')} PRIMARY KEY (actor_id, key)
+      )`.execute(db)
+    await sql`
+      CREATE INDEX ${names.local('operator_changes_created_idx')} ON ${names.id('operator_changes')} (created_at)`.execute(
+      db,
+    )
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TABLE ${names.id('operator_changes')}`.execute(db)
+  },
+})

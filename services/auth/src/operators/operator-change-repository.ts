@@ -1,0 +1,84 @@
+import { sql } from 'kysely'
+import { type Around, recordAudit } from '../audit/audit-log.ts'
+import type { Db, Trx } from '../database.ts'
+import { operatorKeyReused } from '../operator-errors.ts'
+import type { OperatorAnswer, OperatorChange, OperatorEffect } from './operator-change.ts'
+
+/**
+ * Makes the work of an act the change of an operator, in one transaction: its effect, its answer under the Idempotency-Key, and its
+ * entry in the audit log (console reference: Changes). A repeat gets the first answer and does nothing. What the work throws takes
+ * everything back, so the key may be used again.
+ *
+ * Lock order: the key, then the locks of the work. A second request with the key waits for the first at the primary key.
+ * @param toEffect what the result of the work means to the operator. What it throws refuses the change
+ * @throws operatorKeyReused, and what the work throws
+ */
+export function asChange<Result>(
+  change: OperatorChange,
+  toEffect: (result: Result) => OperatorEffect,
+): Around<Result, OperatorAnswer> {
+  return async (trx, deps, work) => {
+    const claimed = await claimChange(trx, change, deps.now())
+    // The row of another request is committed, so its answer is there.
+    if (!claimed) return getAnswer(trx, change)
+    const { status, answer, ...done } = toEffect(await work())
+    const body = JSON.stringify(answer)
+    await ofChange(trx, change).set({ status, body }).execute()
+    const { operator, action, key: idempotencyKey } = change
+    const { actor, key, role, address } = operator
+    const { id, email } = actor
+    await recordAudit(trx, deps, {
+      action: `operator.${action}`,
+      actor: { id, email, phone: null, userMetadata: {}, isSsoUser: false },
+      target: { id: done.object.kind === 'user' ? done.object.id : id },
+      ip: address,
+      traits: { action, actor: { id, email }, key, role, address, idempotencyKey, ...done },
+    })
+    return { status, body, replayed: false }
+  }
+}
+
+/**
+ * Finds the answer to a change that was made before; undefined for a new one. It saves a repeat what the act does before its
+ * transaction, such as to call a hook.
+ * @throws operatorKeyReused
+ */
+export async function findOperatorAnswer(db: Db, change: OperatorChange): Promise<OperatorAnswer | undefined> {
+  const row = await db
+    .selectFrom('operator_changes')
+    .select(['fingerprint', 'status', 'body'])
+    .where('actor_id', '=', change.operator.actor.id)
+    .where('key', '=', change.key)
+    .executeTakeFirst()
+  if (row === undefined) return undefined
+  if (!row.fingerprint.equals(change.fingerprint)) throw operatorKeyReused()
+  return { status: row.status ?? 200, body: row.body ?? '', replayed: true }
+}
+
+async function getAnswer(trx: Trx, change: OperatorChange): Promise<OperatorAnswer> {
+  const answer = await findOperatorAnswer(trx, change)
+  if (answer === undefined) throw new Error('the change of an operator was deleted meanwhile')
+  return answer
+}
+
+/** How many old rows a change deletes, so that they go as fast as they come. */
+const OLD_ROWS_MAX = 100
+
+/** Claims the key of a change, and deletes some rows that are older than a day. False when the key has been used. */
+async function claimChange(trx: Trx, { operator, key, fingerprint }: OperatorChange, at: Date): Promise<boolean> {
+  const changes = sql.table('operator_changes')
+  await sql`
+    DELETE FROM ${changes} WHERE (actor_id, key) IN (
+      SELECT actor_id, key FROM ${changes} WHERE created_at < ${at}::timestamptz - interval '24 hours'
+      LIMIT ${sql.lit(OLD_ROWS_MAX)} FOR UPDATE SKIP LOCKED)`.execute(trx)
+  const { numInsertedOrUpdatedRows = 0n } = await trx
+    .insertInto('operator_changes')
+    .values({ actor_id: operator.actor.id, key, fingerprint, created_at: at })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst()
+  return numInsertedOrUpdatedRows > 0n
+}
+
+function ofChange(trx: Trx, { operator, key }: OperatorChange) {
+  return trx.updateTable('operator_changes').where('actor_id', '=', operator.actor.id).where('key', '=', key)
+}

@@ -1,0 +1,62 @@
+import type { Operator } from '@trestle/service/operators/operator.ts'
+import type { OperatorAction } from '@trestle/service/operators/operator-roles.ts'
+import type { Admin } from '../sessions/admin.ts'
+import { requireUser, type User } from '../users/user.ts'
+import { refuseOperator } from './refuse-operator.ts'
+
+/** A change that an operator asks for (console reference: Changes). */
+export interface OperatorChange {
+  readonly operator: Operator
+  readonly action: OperatorAction
+  /** The Idempotency-Key. */
+  readonly key: string
+  /** SHA-256 of method, path and body: what a repeat has in common with the first request. */
+  readonly fingerprint: Buffer
+}
+
+/** What a change has done. */
+export interface OperatorEffect {
+  /** Below 300. */
+  readonly status: number
+  /** The body of the answer. */
+  readonly answer: object
+  /** What was changed, for the audit log. */
+  readonly object: { readonly kind: string; readonly id: string }
+  /** How it was changed, for the audit log. Never a secret. */
+  readonly changes: object
+}
+
+/** The answer to a change, now or when it was first made. */
+export interface OperatorAnswer {
+  readonly status: number
+  /** The body as JSON text. */
+  readonly body: string
+  readonly replayed: boolean
+}
+
+interface AdminRules {
+  /** AUTH_JWT_ADMIN_ROLES. */
+  readonly adminRoles: readonly string[]
+}
+
+/**
+ * The operator of a change as the admin of a use case. They find no deleted user, and below the role admin they act on no protected
+ * one (console reference: Console roles in auth).
+ */
+export function toOperatorAdmin({ operator, action }: OperatorChange, rules: AdminRules): Admin {
+  const { actor, role } = operator
+  return {
+    userId: actor.id,
+    sessionId: null,
+    requireMayManage: (user) => {
+      requireUser(user.deletedAt === null ? user : undefined)
+      if (role !== 'admin' && isProtected(user, rules)) refuseOperator(role, action)
+    },
+    actor: { id: actor.id, email: actor.email, phone: null, userMetadata: {}, isSsoUser: false },
+  }
+}
+
+/** Whether only operators with the role admin act on a user: an operator, or an admin of the API. */
+function isProtected({ consoleRole, role }: Pick<User, 'consoleRole' | 'role'>, { adminRoles }: AdminRules): boolean {
+  return consoleRole !== null || adminRoles.includes(role)
+}

@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto'
+import { mayDo, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import type { InjectOptions } from 'fastify'
+import type { MailApp } from '../mail-app.ts'
+import { type OperatorEndpoint, operatorEndpoints } from '../operator-endpoints.ts'
+import { createOperator, OPERATOR_SETTINGS, type SignedInOperator } from '../operators.ts'
+import { createSignedUp } from '../signed-up.ts'
+import type { ErrorCase, ErrorCases } from './error-case.ts'
+import { type Operation, operations, request } from './shared-errors.ts'
+
+interface Endpoint extends OperatorEndpoint {
+  readonly operation: Operation
+}
+
+const endpoints: readonly Endpoint[] = operatorEndpoints.flatMap((endpoint) => {
+  const operation = operations.find(({ name }) => name === endpoint.name)
+  return operation === undefined ? [] : [{ ...endpoint, operation }]
+})
+const isChange = ({ operation }: Endpoint): boolean => operation.method !== 'GET'
+
+/** One operator of each role for each service. */
+const signedIn = new Map<MailApp, Map<OperatorRole, Promise<SignedInOperator>>>()
+function operatorOf(service: MailApp, role: OperatorRole): Promise<SignedInOperator> {
+  const known = signedIn.get(service) ?? new Map<OperatorRole, Promise<SignedInOperator>>()
+  signedIn.set(service, known)
+  const operator = known.get(role) ?? createOperator(service, role)
+  known.set(role, operator)
+  return operator
+}
+
+interface OperatorCase extends Omit<ErrorCase, 'raise' | 'operation'> {
+  readonly role?: OperatorRole
+  /** What is done before, and what the request is then. By default a good one about nobody. */
+  readonly ask?: (asked: InjectOptions, service: MailApp, operator: SignedInOperator) => Promise<InjectOptions>
+}
+
+/** A request of an operator to an endpoint. */
+function about(endpoint: Endpoint, { role = 'admin', ask, ...rest }: OperatorCase = {}): ErrorCase {
+  const { operation, body } = endpoint
+  return {
+    ...rest,
+    operation: operation.name,
+    raise: async (world, send) => {
+      const service = await world.service(OPERATOR_SETTINGS)
+      const operator = await operatorOf(service, role)
+      const asked = request(operation, { ...operator.credentials, 'idempotency-key': randomUUID() })
+      const good = body === undefined ? asked : { ...asked, payload: body }
+      return send(service, ask === undefined ? good : await ask(good, service, operator))
+    },
+  }
+}
+
+const changes = endpoints.filter(isChange)
+const named = (name: string): readonly Endpoint[] => endpoints.filter((endpoint) => endpoint.name === name)
+/** The key of a change that an operator has made to something else. */
+const usedKey: OperatorCase['ask'] = async (asked, service, { user }) => {
+  const key = randomUUID()
+  await service.deps.db
+    .insertInto('operator_changes')
+    .values({
+      actor_id: user.id,
+      key,
+      fingerprint: Buffer.alloc(32),
+      status: 200,
+      body: '{}',
+      created_at: service.deps.now(),
+    })
+    .execute()
+  return { ...asked, headers: { ...asked.headers, 'idempotency-key': key } }
+}
+
+/** Errors of operators. */
+export const operatorErrors: ErrorCases = {
+  notFound: endpoints.map(({ operation }) => ({
+    operation: operation.name,
+    raise: async (world, send) => send(await world.service(), request(operation, {})),
+  })),
+  operatorUnauthorized: endpoints.map(({ operation }) => ({
+    operation: operation.name,
+    raise: async (world, send) => send(await world.service(OPERATOR_SETTINGS), request(operation, {})),
+  })),
+  operatorForbidden: endpoints
+    .filter(({ action }) => !mayDo('viewer', action))
+    .map((endpoint) => about(endpoint, { role: 'viewer', details: { action: endpoint.action, role: 'viewer' } })),
+  operatorKeyMissing: changes.map((endpoint) =>
+    about(endpoint, {
+      ask: async (asked, _service, { credentials }) => ({ ...asked, headers: { ...credentials } }),
+    }),
+  ),
+  operatorKeyMalformed: [
+    about(endpoints.find(isChange) ?? never(), {
+      ask: async (asked) => ({ ...asked, headers: { ...asked.headers, 'idempotency-key': 'two words' } }),
+    }),
+  ],
+  operatorKeyReused: changes.map((endpoint) => about(endpoint, { ask: usedKey })),
+  operatorChangeRunning: named('put /operator/users/{userId}/ban').map((endpoint) =>
+    about(endpoint, {
+      ask: async (asked, service) => {
+        const { user } = await createSignedUp(service.deps)
+        const locking = await service.deps.db.startTransaction().execute()
+        await locking.selectFrom('users').select('id').where('id', '=', user.id).forUpdate().execute()
+        // Longer than a request waits for a lock, and shorter than the test.
+        setTimeout(() => locking.rollback().execute(), 7_000)
+        return { ...asked, url: `/operator/users/${user.id}/ban` }
+      },
+    }),
+  ),
+  requestTooLarge: changes.map((endpoint) =>
+    about(endpoint, {
+      text: /^Request body too large \(max \d+ bytes\)$/,
+      ask: async (asked) => ({ ...asked, payload: `{"a":"${'x'.repeat(1_048_577)}"}` }),
+    }),
+  ),
+}
+
+function never(): never {
+  throw new Error('there is no change of operators')
+}

@@ -1,0 +1,16 @@
+import type { OperatorAction } from '@trestle/service/operators/operator-roles.ts'
+
+/** A route of operators, with a good body. */
+export interface OperatorEndpoint {
+  /** As in the API document: `put /operator/users/{userId}/ban`. */
+  readonly name: string
+  readonly action: OperatorAction
+  readonly body?: object
+}
+
+/** Every route of operators (console reference: Routes of auth). */
+export const operatorEndpoints: readonly OperatorEndpoint[] = [
+  { name: 'get /operator/me', action: 'operators.identify' },
+  { name: 'put /operator/users/{userId}/ban', action: 'users.ban', body: { duration: '24h' } },
+  { name: 'delete /operator/users/{userId}/ban', action: 'users.ban' },
+]
