@@ -48,6 +48,10 @@ async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE INDEX ${names.local('user_directory_order_idx')}
     ON ${names.id('user_directory')} (aud, created_at, user_id) INCLUDE (document)`.execute(db)
+  // Operators list the users of every audience.
+  await sql`
+    CREATE INDEX ${names.local('user_directory_created_idx')}
+    ON ${names.id('user_directory')} (created_at, user_id)`.execute(db)
   // The list of pending entries is short. It makes a sign-up cheaper, but every search walks the list, and some sign-up has to
   // sort it into the index.
   await sql`

@@ -38,6 +38,8 @@ import { oauthRoutes } from './routes/oauth.ts'
 import { openapiRoutes } from './routes/openapi.json.ts'
 import { operatorMeRoutes } from './routes/operator/me.ts'
 import { operatorBanRoutes } from './routes/operator/users/ban.ts'
+import { operatorSessionsRoutes } from './routes/operator/users/sessions.ts'
+import { operatorUsersRoutes } from './routes/operator/users.ts'
 import { otpRoutes } from './routes/otp.ts'
 import { passkeyAuthenticationOptionsRoutes } from './routes/passkeys/authentication/options.ts'
 import { passkeyAuthenticationVerifyRoutes } from './routes/passkeys/authentication/verify.ts'
@@ -159,7 +161,9 @@ async function operatorRoutes(operators: FastifyInstance): Promise<void> {
   await operators.register(noStore)
   await operators.register(authenticateOperator)
   await operators.register(operatorMeRoutes)
+  await operators.register(operatorUsersRoutes)
   await operators.register(operatorBanRoutes)
+  await operators.register(operatorSessionsRoutes)
 }
 
 /** The endpoints by which users sign up and sign in. They need no bearer. */

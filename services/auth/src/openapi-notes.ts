@@ -33,6 +33,8 @@ const WITH_AUDIENCE: ReadonlySet<string> = new Set([
 ])
 const DOCUMENTS: ReadonlySet<string> = new Set(['getApiDocument', 'showDocs'])
 const LISTS: ReadonlySet<string> = new Set(['listUsers', 'listAuditLog'])
+/** Lists of operators have no total. */
+const OPERATOR_LISTS: ReadonlySet<string> = new Set(['listUsersAsOperator', 'listSessionsAsOperator'])
 const WITH_REDIRECT: ReadonlySet<string> = new Set([
   ...['signUp', 'sendOneTimeCode', 'sendMagicLink', 'recoverAccount', 'resendMessage', 'inviteUser', 'generateLink'],
   ...['updateUser', 'startProviderSignIn', 'linkIdentity', 'followMailLink', 'verifyCode', 'createUser'],
@@ -127,6 +129,7 @@ function answerHeaders(operation: DocumentedOperation, status: string): Record<s
         Location: { description: 'Where the browser goes.', schema: { type: 'string' }, required: true },
       }),
     ...(status === '200' && LISTS.has(operationId) && listHeaders),
+    ...(status === '200' && OPERATOR_LISTS.has(operationId) && { Link: listHeaders.Link }),
     ...(status < '400' &&
       WITH_REDIRECT.has(operationId) && {
         'X-Redirect-Refused': {

@@ -13,4 +13,8 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
   { name: 'get /operator/me', action: 'operators.identify' },
   { name: 'put /operator/users/{userId}/ban', action: 'users.ban', body: { duration: '24h' } },
   { name: 'delete /operator/users/{userId}/ban', action: 'users.ban' },
+  { name: 'get /operator/users', action: 'users.read' },
+  { name: 'get /operator/users/{userId}/sessions', action: 'users.read' },
+  { name: 'delete /operator/users/{userId}/sessions', action: 'sessions.end' },
+  { name: 'delete /operator/users/{userId}/sessions/{sessionId}', action: 'sessions.end' },
 ]

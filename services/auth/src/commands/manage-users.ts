@@ -9,7 +9,7 @@ import { LINK_TYPES, type LinkType } from '../one-time-tokens/link-type.ts'
 import { PAGE_NUMBER_MAX, ROWS_DEFAULT, ROWS_MAX } from '../pagination/page-query.ts'
 import { NIL_UUID, parseId } from '../records/ids.ts'
 import { requireEmail } from '../requests/identifier.ts'
-import { listSessionsOfUser } from '../sessions/session-repository.ts'
+import { listAllSessionsOfUser } from '../sessions/listed-session-repository.ts'
 import { assignConsoleRole } from '../use-cases/assign-console-role.ts'
 import { changeUserAsAdmin } from '../use-cases/change-user-as-admin.ts'
 import { createUser } from '../use-cases/create-user.ts'
@@ -121,7 +121,7 @@ export const manageUsers: readonly Command[] = [
     usage: 'sessions <user>',
     description: 'list the sessions of a user, newest first',
     run: async (deps, input) => {
-      const sessions = await listSessionsOfUser(deps.db, await requireUserId(deps, input))
+      const sessions = await listAllSessionsOfUser(deps.db, await requireUserId(deps, input))
       return sessions.map(input.format === 'json' ? viewSession : describeSession)
     },
   },

@@ -1,5 +1,5 @@
 import type { Timestamp } from '../records/timestamp.ts'
-import type { ListedSession } from '../sessions/session-repository.ts'
+import type { ListedSession } from '../sessions/listed-session-repository.ts'
 import type { Profile } from '../users/profile-repository.ts'
 import { isBanned, shownAppMetadata, type User } from '../users/user.ts'
 

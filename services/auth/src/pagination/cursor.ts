@@ -17,8 +17,13 @@ export function formatCursor({ createdAt, id }: Cursor): string {
 /** The position after which a page begins. @throws cursorMalformed when the text is not one that `formatCursor` makes */
 export function parseCursor(text: string): Cursor {
   const [, createdAt, id] = CURSOR.exec(Buffer.from(text, 'base64url').toString()) ?? []
-  if (createdAt === undefined || id === undefined || !isOfCalendar(createdAt)) throw cursorMalformed()
+  if (createdAt === undefined || id === undefined || !isOfCalendar(createdAt)) refuseCursor()
   return { createdAt, id }
+}
+
+/** Refuses a text that is no cursor of the list. @throws cursorMalformed */
+export function refuseCursor(): never {
+  throw cursorMalformed()
 }
 
 /** Whether a time exists. PostgreSQL refuses February 30, which `Date` takes for a day of March. */

@@ -56,7 +56,12 @@ export function parsePerPage({ per_page: perPage }: PageFields, { rowsMax } = US
   return parseCount('per_page', perPage, { usual: ROWS_DEFAULT, max: rowsMax })
 }
 
-function parseCount(name: string, text: string | undefined, { usual, max }: { usual: number; max: number }): number {
+/** Parses a number of a query. `usual` where it is absent. @throws pageOutOfRange beyond 1 to `max` */
+export function parseCount(
+  name: string,
+  text: string | undefined,
+  { usual, max }: { usual: number; max: number },
+): number {
   if (text === undefined) return usual
   const count = /^\d{1,10}$/.test(text) ? Number(text) : 0
   if (count >= 1 && count <= max) return count

@@ -63,25 +63,6 @@ export async function findSession(db: Db, userId: string, sessionId: string): Pr
   return row && { id: row.id, aal: toAal(row.aal), startedAt: row.created_at ?? NO_TIME }
 }
 
-/** A session as an operator sees it. */
-export interface ListedSession extends Session {
-  readonly refreshedAt: Timestamp | null
-  /** The end of a session that has one of its own; null: as the settings say. */
-  readonly endsAt: Timestamp | null
-  readonly userAgent: string | null
-  /** The address of the last use. */
-  readonly ip: string | null
-}
-
-/** Lists the sessions of a user, the newest first. */
-export async function listSessionsOfUser(db: Db, userId: string): Promise<readonly ListedSession[]> {
-  const { rows } = await sql<Omit<ListedSession, 'aal'> & { readonly aal: string | null }>`
-    SELECT id, aal, coalesce(created_at, ${NO_TIME}::timestamptz) AS "startedAt", not_after AS "endsAt",
-      refreshed_at AT TIME ZONE 'UTC' AS "refreshedAt", user_agent AS "userAgent", host(coalesce(last_ip, ip)) AS ip
-    FROM ${sql.table('sessions')} WHERE user_id = ${userId} ORDER BY created_at DESC, id DESC`.execute(db)
-  return rows.map((row) => ({ ...row, aal: toAal(row.aal) }))
-}
-
 interface StoredSessionRow extends ProfileRow {
   readonly session_id: string
   readonly aal: string | null
@@ -129,7 +110,8 @@ function toStoredSessionOfRow(row: StoredSessionRow | undefined): StoredSession 
   }
 }
 
-function toAal(text: string | null): AssuranceLevel {
+/** The level of assurance of a row. NULL counts as aal1. */
+export function toAal(text: string | null): AssuranceLevel {
   return text === 'aal2' ? 'aal2' : 'aal1'
 }
 

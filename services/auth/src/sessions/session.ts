@@ -1,5 +1,5 @@
 import type { AssuranceLevel, AuthenticationMethod } from '../access-tokens/access-token.ts'
-import { sessionNotFound, tokenUserNotFound } from '../errors.ts'
+import { listedSessionNotFound, sessionNotFound, tokenUserNotFound } from '../errors.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { Profile } from '../users/profile-repository.ts'
 
@@ -44,6 +44,11 @@ export interface IssuedSession extends StoredSession {
 export function requireSession<Found>(session: Found | undefined): Found {
   if (session === undefined) refuseMissingSession()
   return session
+}
+
+/** Requires that an operator has ended a session that was there. @throws listedSessionNotFound */
+export function requireListedSession(ended: number): void {
+  if (ended === 0) throw listedSessionNotFound()
 }
 
 /** Refuses a token whose user does not exist any more. @throws tokenUserNotFound */

@@ -4,6 +4,7 @@ import type { Identity } from '../identities/identity.ts'
 import { toIdentity } from '../identities/identity-repository.ts'
 import { countAll, countFound } from '../pagination/count-rows.ts'
 import type { Cursor } from '../pagination/cursor.ts'
+import { parseId } from '../records/ids.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import { type Profile, type ProfileRow, profileColumns, toProfile } from './profile-repository.ts'
 import type { User } from './user.ts'
@@ -11,9 +12,14 @@ import { toUser } from './user-repository.ts'
 
 /** Which users are listed: those of an audience, and of them those that a search matches. */
 export interface UserFilter {
-  readonly audience: string
+  /** Undefined: of any audience. */
+  readonly audience: string | undefined
   /** Part of an email, phone number or full name in any case; up to two characters are the beginning of one. */
   readonly filter: string | undefined
+  /** Only the beginning of an email, phone number or full name matches. By default any part does. */
+  readonly atBeginning?: boolean
+  /** Users whom the search has found by other means than its text. They match too. */
+  readonly foundIds?: readonly string[]
 }
 
 /** Which users are on a page, in the order of their creation. */
@@ -45,9 +51,9 @@ export async function listProfiles(db: Db, list: UserList): Promise<Profile[]> {
 }
 
 /** Counts users: exactly up to 100,000, beyond that by an estimate of the planner (reference: Lists of users). */
-export function countUsers(db: Db, { audience, filter }: UserFilter): Promise<number> {
-  const all = sql`FROM ${directory} WHERE aud = ${audience}`
-  return filter === undefined ? countAll(db, all) : countFound(db, sql`${all} ${matches(filter)}`)
+export function countUsers(db: Db, { audience, ...search }: UserFilter): Promise<number> {
+  const all = sql`FROM ${directory} WHERE ${isOfAudience(audience)}`
+  return search.filter === undefined ? countAll(db, all) : countFound(db, sql`${all} AND ${matches(search)}`)
 }
 
 const directory = sql.table('user_directory')
@@ -58,17 +64,19 @@ function plainPage(list: UserList, order: RawBuilder<unknown>): RawBuilder<unkno
 }
 
 function searchedPage(list: UserList, order: RawBuilder<unknown>): RawBuilder<unknown> {
-  const { filter = '', offset, limit } = list
+  const { foundIds = [], offset, limit } = list
+  const text = toSearchText(list)
   const wanted = offset + limit
   return sql`
     newest AS MATERIALIZED (
       SELECT user_id, created_at, document FROM ${directory} WHERE ${isInList(list)} ${order} LIMIT ${sql.lit(NEWEST_ROWS_MAX)}),
     near AS MATERIALIZED (
-      SELECT user_id, created_at FROM newest WHERE strpos(document, ${toSearchText(filter)}) > 0 ${order} LIMIT ${wanted}),
+      SELECT user_id, created_at FROM newest
+      WHERE strpos(document, ${text}) > 0 OR user_id = ANY (${foundIds}::uuid[]) ${order} LIMIT ${wanted}),
     far AS (
       -- OFFSET 0 keeps the planner from walking the whole list in its order until enough are found.
       SELECT user_id, created_at FROM (SELECT user_id, created_at FROM ${directory}
-        WHERE (SELECT count(*) FROM near) < ${wanted} AND ${isInList(list)} ${matches(filter)} OFFSET 0) AS found
+        WHERE (SELECT count(*) FROM near) < ${wanted} AND ${isInList(list)} AND ${matches(list)} OFFSET 0) AS found
       ${order} LIMIT ${wanted}),
     page AS (
       SELECT user_id, created_at FROM (
@@ -80,19 +88,46 @@ function searchedPage(list: UserList, order: RawBuilder<unknown>): RawBuilder<un
 function isInList({ audience, after, direction }: UserList): RawBuilder<boolean> {
   const beyond = sql.raw(direction === 'asc' ? '>' : '<')
   return after === undefined
-    ? sql`aud = ${audience}`
-    : sql`aud = ${audience} AND (created_at, user_id) ${beyond} (${after.createdAt}::timestamptz, ${after.id}::uuid)`
+    ? isOfAudience(audience)
+    : sql`${isOfAudience(audience)} AND (created_at, user_id) ${beyond} (${after.createdAt}::timestamptz, ${after.id}::uuid)`
 }
 
-function matches(filter: string): RawBuilder<unknown> {
-  const text = toSearchText(filter)
-  return sql`AND ${sql.table('text_grams')}(document) @> ${sql.table('text_grams')}(${text}) AND strpos(document, ${text}) > 0`
+function isOfAudience(audience: string | undefined): RawBuilder<boolean> {
+  return audience === undefined ? sql`true` : sql`aud = ${audience}`
+}
+
+type Search = Pick<UserFilter, 'filter' | 'atBeginning' | 'foundIds'>
+
+function matches(search: Search): RawBuilder<boolean> {
+  const text = toSearchText(search)
+  const grams = sql.table('text_grams')
+  const byText = sql<boolean>`(${grams}(document) @> ${grams}(${text}) AND strpos(document, ${text}) > 0)`
+  const { foundIds = [] } = search
+  return foundIds.length === 0 ? byText : sql`(${byText} OR user_id = ANY (${foundIds}::uuid[]))`
 }
 
 /** The text to search for in a document, as the migration `create-user-directory` makes documents. */
-function toSearchText(filter: string): RawBuilder<string> {
-  return sql`(repeat(chr(31), 3 - length(${filter}::text)) || lower(${filter}::text))`
+function toSearchText({ filter = '', atBeginning = false }: Search): RawBuilder<string> {
+  const separators = atBeginning ? sql`2` : sql`3 - length(${filter}::text)`
+  return sql`(repeat(chr(31), ${separators}) || lower(${filter}::text))`
 }
+
+/** Finds the users of an id, or of an identity with this subject at a provider. The unique indexes find both. */
+export async function findUserIdsByExactId(db: Db, id: string): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('identities')
+    .select('user_id as id')
+    .where('provider_id', '=', id)
+    .$if(parseId(id) !== undefined, (query) =>
+      query.unionAll(db.selectFrom('users').select('id').where('id', '=', id.toLowerCase())),
+    )
+    .limit(EXACT_ROWS_MAX)
+    .execute()
+  return rows.map((row) => row.id)
+}
+
+/** A subject is unique for each provider, and there are few providers. */
+const EXACT_ROWS_MAX = 100
 
 /** A user as an export writes them, with their password hash. */
 export interface UserWithIdentities {

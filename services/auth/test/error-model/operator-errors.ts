@@ -93,6 +93,14 @@ export const operatorErrors: ErrorCases = {
     }),
   ],
   operatorKeyReused: changes.map((endpoint) => about(endpoint, { ask: usedKey })),
+  listedSessionNotFound: named('delete /operator/users/{userId}/sessions/{sessionId}').map((endpoint) =>
+    about(endpoint, {
+      ask: async (asked, service) => {
+        const { user } = await createSignedUp(service.deps)
+        return { ...asked, url: `/operator/users/${user.id}/sessions/${randomUUID()}` }
+      },
+    }),
+  ),
   operatorChangeRunning: named('put /operator/users/{userId}/ban').map((endpoint) =>
     about(endpoint, {
       ask: async (asked, service) => {

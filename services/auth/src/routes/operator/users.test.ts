@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
+import { errorBody, signedUpBody, statusAndBody } from '../../../test/bodies.ts'
+import { createOperator, OPERATOR_SETTINGS, type SignedInOperator } from '../../../test/operators.ts'
+import { createSignedUp, type SignedUp } from '../../../test/signed-up.ts'
+import { insertIdentity } from '../../identities/identity-repository.ts'
+
+let test: TestApp
+let viewer: SignedInOperator
+let people: readonly SignedUp[]
+const at = (second: number) => new Date(Date.UTC(2020, 0, 1, 0, 0, second))
+beforeAll(async () => {
+  test = await openTestApp({ settings: OPERATOR_SETTINGS })
+  const add = (second: number, changes: Parameters<typeof createSignedUp>[1]) =>
+    createSignedUp(test.deps, { created_at: at(second), ...changes })
+  people = [
+    await add(1, { email: 'ann@shop.example', raw_user_meta_data: { full_name: 'Ann Öberg' } }),
+    await add(2, { email: 'bob@ann.example', phone: '4520304050', aud: 'elsewhere' }),
+    await add(3, { email: 'carl@shop.example', deleted_at: new Date() }),
+  ]
+  await add(4, { email: 'staged@shop.example', staged_at: new Date() })
+  const [, bob] = people
+  const account = { provider: 'github', provider_id: 'Gh-42', identity_data: { sub: 'Gh-42' } }
+  await insertIdentity(test.deps.db, { ...account, user_id: bob?.user.id ?? '', created_at: at(2) })
+  viewer = await createOperator(test, 'viewer')
+})
+afterAll(() => test.close())
+
+const ask = (query = '') => test.app.inject({ url: `/operator/users${query}`, headers: { ...viewer.credentials } })
+const emailsOf = async (query: string) => {
+  const answer = await ask(query)
+  return answer.json().users.map(({ email }: { readonly email: string }) => email)
+}
+const [ANN, BOB, CARL] = ['ann@shop.example', 'bob@ann.example', 'carl@shop.example']
+const search = (text: string) => emailsOf(`?order=asc&search=${encodeURIComponent(text)}`)
+
+describe('GET /operator/users', () => {
+  it('200: shows users as the admin API does', async () => {
+    const [ann] = people
+    const shown = signedUpBody(ann ?? viewer, { email: ANN, user_metadata: { full_name: 'Ann Öberg' } })
+    const identities = [expect.objectContaining({ provider: 'email' })]
+    expect(statusAndBody(await ask('?search=ann@shop'))).toEqual([200, { users: [{ ...shown, identities }] }])
+  })
+
+  it('200: lists users of every audience by creation, the newest first, but no staged one', async () => {
+    expect(await emailsOf('')).toEqual([viewer.email, CARL, BOB, ANN])
+    expect(await emailsOf('?order=asc')).toEqual([ANN, BOB, CARL, viewer.email])
+  })
+
+  it.each<[string, string, readonly (string | undefined)[]]>([
+    ['the beginning of an email, in any case', 'CARL@', [CARL]],
+    ['one character', 'b', [BOB]],
+    ['the beginning of a full name', 'ann ö', [ANN]],
+    ['beginnings alone, of any of them', 'ann', [ANN]],
+    ['no part that is no beginning', 'shop.example', []],
+    ['the beginning of a phone', '4520', [BOB]],
+    ['a phone as people write it', '+45 20 30', [BOB]],
+    ['the whole subject of an identity', 'Gh-42', [BOB]],
+    ['no part of a subject', 'Gh-4', []],
+    ['no pattern', 'a%', []],
+  ])('200: finds users by %s', async (_case, text, found) => {
+    expect(await search(text)).toEqual(found)
+  })
+
+  it('200: finds a user by their id, in upper case too', async () => {
+    const id = people[1]?.user.id ?? ''
+    expect(await search(id)).toEqual([BOB])
+    expect(await search(id.toUpperCase())).toEqual([BOB])
+    expect(await search(randomUUID())).toEqual([])
+  })
+
+  it('200: the header Link leads through all pages', async () => {
+    const first = await ask('?limit=2&order=asc')
+    expect(first.headers.link).toMatch(/^<\/operator\/users\?limit=2&order=asc&cursor=users\.[\w-]+>; rel="next"$/)
+    const next = /<([^>]+)>/.exec(String(first.headers.link))?.[1]?.replace('/operator/users', '') ?? ''
+    expect(await emailsOf(next)).toEqual([CARL, viewer.email])
+    expect((await ask(next)).headers.link).toBeUndefined()
+  })
+
+  it('400: refuses a bad number, a bad order and the cursor of another list', async () => {
+    const cursor = String((await ask('?limit=1')).headers.link).replace(/.*cursor=users\.([\w-]+).*/, '$1')
+    for (const [query, text] of [
+      ['?limit=0', 'Bad Pagination Parameters: limit must be an integer between 1 and 100'],
+      ['?limit=101', 'Bad Pagination Parameters: limit must be an integer between 1 and 100'],
+      ['?order=up', 'order: must be one of asc, desc'],
+      [`?cursor=sessions.${cursor}`, 'Bad Pagination Parameters: cursor is none of this list'],
+      [`?cursor=${cursor}`, 'Bad Pagination Parameters: cursor is none of this list'],
+    ] as const)
+      expect(statusAndBody(await ask(query))).toEqual([400, errorBody(400, 'validation_failed', text)])
+  })
+})

@@ -1,0 +1,81 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorAnswers } from '../../../error-body.ts'
+import { operatorListFields, readOperatorPage } from '../../../operators/operator-list.ts'
+import { answerChange } from '../../../plugins/authenticate-operator.ts'
+import { sendOperatorPage } from '../../../plugins/operator-page.ts'
+import { requireId } from '../../../records/ids.ts'
+import { idField } from '../../../requests/documented-fields.ts'
+import {
+  ListedSessionView,
+  listSessionsOfUser,
+  viewListedSession,
+} from '../../../sessions/listed-session-repository.ts'
+import { endSessionsAsOperator } from '../../../use-cases/end-sessions-as-operator.ts'
+import { getManagedProfile } from '../../../users/profile-repository.ts'
+
+const UserPath = z.object({ userId: idField })
+const Ended = z.object({ ended: z.int().meta({ description: 'How many sessions have ended' }) })
+const changeAnswers = { 200: Ended, ...errorAnswers(400, 401, 403, 404, 409, 413) }
+
+const listSchema = {
+  operationId: 'listSessionsAsOperator',
+  tags: ['Operators'],
+  summary: 'List the sessions of a user',
+  params: UserPath,
+  querystring: z.object(operatorListFields),
+  response: { 200: z.object({ sessions: z.array(ListedSessionView) }), ...errorAnswers(400, 401, 404) },
+}
+const endAllSchema = {
+  operationId: 'endSessions',
+  tags: ['Operators'],
+  summary: 'End all sessions of a user',
+  params: UserPath,
+  response: changeAnswers,
+}
+const endSchema = {
+  operationId: 'endSession',
+  tags: ['Operators'],
+  summary: 'End a session of a user',
+  params: z.object({ userId: idField, sessionId: idField }),
+  response: changeAnswers,
+}
+
+/** `/operator/users/:userId/sessions`: the sessions of a user, for operators (console reference: Routes of auth). */
+export const operatorSessionsRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+
+  app.get(
+    '/operator/users/:userId/sessions',
+    { config: { action: 'users.read' }, schema: listSchema },
+    async ({ params, query }, reply) => {
+      const page = readOperatorPage('sessions', query)
+      const userId = requireId('user_id', params.userId)
+      await getManagedProfile(deps.lanes, { userId, audience: undefined })
+      const rows = await listSessionsOfUser(deps.db, { ...page, userId })
+      const placeOf = ({ id, startedAt }: (typeof rows)[number]) => ({ id, createdAt: startedAt })
+      return { sessions: sendOperatorPage(reply, page, { rows, placeOf }).map(viewListedSession) }
+    },
+  )
+
+  app.delete(
+    '/operator/users/:userId/sessions',
+    { config: { action: 'sessions.end' }, schema: endAllSchema },
+    (request, reply) =>
+      answerChange(request, reply, async (change) => {
+        const userId = requireId('user_id', request.params.userId)
+        return endSessionsAsOperator(deps, { change, userId, sessionId: undefined })
+      }),
+  )
+
+  app.delete(
+    '/operator/users/:userId/sessions/:sessionId',
+    { config: { action: 'sessions.end' }, schema: endSchema },
+    (request, reply) =>
+      answerChange(request, reply, async (change) => {
+        const { userId, sessionId } = request.params
+        const named = { userId: requireId('user_id', userId), sessionId: requireId('session_id', sessionId) }
+        return endSessionsAsOperator(deps, { change, ...named })
+      }),
+  )
+}

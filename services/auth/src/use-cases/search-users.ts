@@ -1,0 +1,27 @@
+import type { AuthDeps } from '../deps.ts'
+import type { Profile } from '../users/profile-repository.ts'
+import { findUserIdsByExactId, listProfiles, type UserList } from '../users/user-list-repository.ts'
+
+/** A page of users, and what they are searched by. */
+export interface SearchUsersInput extends Pick<UserList, 'direction' | 'limit' | 'after'> {
+  /**
+   * The beginning of an email, a phone number or a full name, in any case; an id; or the subject of an identity at a provider.
+   * Undefined lists all users.
+   */
+  readonly search: string | undefined
+}
+
+/** A phone number as people write it. Its digits are what is stored. */
+const WRITTEN_PHONE = /^\+[\d ().-]+$/
+
+/** Finds users of any audience, without staged ones (console reference: Lists of operators). */
+export async function searchUsers(
+  { db }: Pick<AuthDeps, 'db'>,
+  { search, ...page }: SearchUsersInput,
+): Promise<readonly Profile[]> {
+  const list = { ...page, audience: undefined, offset: 0 }
+  if (search === undefined) return listProfiles(db, { ...list, filter: undefined })
+  const filter = WRITTEN_PHONE.test(search) ? search.replaceAll(/\D/g, '') : search
+  const foundIds = await findUserIdsByExactId(db, search)
+  return listProfiles(db, { ...list, filter, atBeginning: true, foundIds })
+}
