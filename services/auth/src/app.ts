@@ -38,6 +38,10 @@ import { oauthRoutes } from './routes/oauth.ts'
 import { openapiRoutes } from './routes/openapi.json.ts'
 import { operatorMeRoutes } from './routes/operator/me.ts'
 import { operatorBanRoutes } from './routes/operator/users/ban.ts'
+import { operatorConfirmationRoutes } from './routes/operator/users/confirmation.ts'
+import { operatorConsoleRoleRoutes } from './routes/operator/users/console-role.ts'
+import { operatorFactorsRoutes } from './routes/operator/users/factors.ts'
+import { operatorInvitationsRoutes } from './routes/operator/users/invitations.ts'
 import { operatorSessionsRoutes } from './routes/operator/users/sessions.ts'
 import { operatorUsersRoutes } from './routes/operator/users.ts'
 import { otpRoutes } from './routes/otp.ts'
@@ -163,6 +167,10 @@ async function operatorRoutes(operators: FastifyInstance): Promise<void> {
   await operators.register(operatorMeRoutes)
   await operators.register(operatorUsersRoutes)
   await operators.register(operatorBanRoutes)
+  await operators.register(operatorConfirmationRoutes)
+  await operators.register(operatorConsoleRoleRoutes)
+  await operators.register(operatorFactorsRoutes)
+  await operators.register(operatorInvitationsRoutes)
   await operators.register(operatorSessionsRoutes)
 }
 

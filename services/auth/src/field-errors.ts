@@ -34,6 +34,7 @@ export const FIELD_TEXTS = {
   nilUuid: 'must not be the nil UUID',
   time: 'must be an RFC 3339 time with an offset',
   notBan: 'must be a duration above 0, such as 24h',
+  nothingChanged: 'needs one of email, phone and password',
   unknownName: 'has a name that is not known',
   invalid: 'is not valid',
 } as const

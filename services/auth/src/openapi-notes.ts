@@ -38,7 +38,7 @@ const OPERATOR_LISTS: ReadonlySet<string> = new Set(['listUsersAsOperator', 'lis
 const WITH_REDIRECT: ReadonlySet<string> = new Set([
   ...['signUp', 'sendOneTimeCode', 'sendMagicLink', 'recoverAccount', 'resendMessage', 'inviteUser', 'generateLink'],
   ...['updateUser', 'startProviderSignIn', 'linkIdentity', 'followMailLink', 'verifyCode', 'createUser'],
-  ...['createUserWithId', 'createSession'],
+  ...['createUserWithId', 'createSession', 'createUserAsOperator', 'inviteUserAsOperator'],
 ])
 
 /** What the API document says beside the schemas of the routes. test/document-examples.test.ts writes the examples. */

@@ -114,6 +114,7 @@ export const addressMissingAtReauthentication = invalid(
 )
 export const addressMissingForUser = invalid('Cannot create a user without either an email or phone')
 export const magicLinkWithoutEmail = defineError(422, 'validation_failed', 'Magic link requires an email')
+export const addressMissingToConfirm = defineError(422, 'validation_failed', 'The user has no address of this kind')
 export const channelWithEmail = invalid('Channel should only be specified with Phone OTP')
 export const channelUnsupported = invalid(
   "Invalid channel, supported values are 'sms' or 'whatsapp'. 'whatsapp' is only supported if Twilio or Twilio Verify is used as the provider.",

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { workAlone } from '../src/audit/audit-log.ts'
 import { assignConsoleRole } from '../src/use-cases/assign-console-role.ts'
 import { claimsOf } from './authenticator-app.ts'
 import { errorBody, statusAndBody } from './bodies.ts'
@@ -38,13 +39,11 @@ const signIn = async ({ email, password }: { readonly email: string; readonly pa
 const put = (id: string, payload: object) =>
   test.app.inject({ method: 'PUT', url: `/admin/users/${id}`, payload, headers: OPERATOR })
 const assign = (userId: string, role: 'viewer' | 'support' | 'admin' | null) =>
-  assignConsoleRole(test.deps, {
-    admin: { ...SERVICE, requireMayManage: () => undefined },
-    userId,
-    audience: undefined,
-    role,
-    ip: '',
-  })
+  assignConsoleRole(
+    test.deps,
+    { admin: { ...SERVICE, requireMayManage: () => undefined }, userId, audience: undefined, role, ip: '' },
+    workAlone,
+  )
 
 describe('the console role of a user', () => {
   it('is shown in app_metadata of answers and access tokens', async () => {

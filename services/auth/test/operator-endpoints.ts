@@ -17,4 +17,11 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
   { name: 'get /operator/users/{userId}/sessions', action: 'users.read' },
   { name: 'delete /operator/users/{userId}/sessions', action: 'sessions.end' },
   { name: 'delete /operator/users/{userId}/sessions/{sessionId}', action: 'sessions.end' },
+  { name: 'post /operator/users', action: 'users.create', body: { email: 'made@example.com', email_confirm: true } },
+  { name: 'put /operator/users/{userId}', action: 'users.change', body: { phone: '4520304051' } },
+  { name: 'delete /operator/users/{userId}', action: 'users.delete' },
+  { name: 'post /operator/users/{userId}/confirmation', action: 'users.confirm', body: { kind: 'email' } },
+  { name: 'put /operator/users/{userId}/console-role', action: 'users.assign-role', body: { role: 'viewer' } },
+  { name: 'delete /operator/users/{userId}/factors/{factorId}', action: 'factors.reset' },
+  { name: 'post /operator/users/invitations', action: 'users.invite', body: { email: 'asked@example.com' } },
 ]

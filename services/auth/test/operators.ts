@@ -1,8 +1,9 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { OPERATOR_ROLES, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
 import type { JsonObject } from '../src/records/column-types.ts'
 import type { TestApp } from './auth-app.ts'
 import { addApp } from './authenticator-app.ts'
+import { errorBody, statusAndBody } from './bodies.ts'
 import { createSignedIn, type SignedIn } from './signed-in.ts'
 
 /** The operator key of a role. */
@@ -39,3 +40,26 @@ export async function changesOf({ deps }: Pick<TestApp, 'deps'>, userId: string)
     .execute()
   return entries.map(({ payload }) => payload)
 }
+
+const METHODS = ['GET', 'POST', 'PUT', 'DELETE'] as const
+
+/** Sends a request of an operator, such as `PUT /users/1`, with a new Idempotency-Key. @returns status and whole body */
+export async function operate(
+  { app }: Pick<TestApp, 'app'>,
+  { credentials }: SignedInOperator,
+  asked: `${'GET' | 'POST' | 'PUT' | 'DELETE'} /${string}`,
+  payload?: object,
+): Promise<readonly [status: number, body: unknown]> {
+  const headers = { ...credentials, 'idempotency-key': randomUUID() }
+  const [method = '', path = ''] = asked.split(' ', 2)
+  const request = { method: METHODS.find((known) => known === method) ?? 'GET', url: `/operator${path}`, headers }
+  return statusAndBody(await app.inject(payload === undefined ? request : { ...request, payload }))
+}
+
+/** The refusal of a role, with its status. */
+export const forbidden = (action: string, role: string): readonly [number, object] => [
+  403,
+  errorBody(403, 'operator_forbidden', 'The role of the operator may not do this', { action, role }),
+]
+/** The refusal of a user whom nobody knows, with its status. */
+export const unknownUser: readonly [number, object] = [404, errorBody(404, 'user_not_found', 'User not found')]

@@ -151,19 +151,15 @@ async function create(deps: OperatorDeps, { options, format }: CommandInput): Pr
     app_metadata: object(options.appMetadata),
   } satisfies AdminUserFields)
   await deps.jobs.open()
-  const created = await createUser(deps, {
-    admin: OPERATOR,
-    id: text(options.id),
-    wanted,
-    context: operatorContext(deps.config),
-  })
+  const asked = { admin: OPERATOR, id: text(options.id), wanted, context: operatorContext(deps.config) }
+  const created = await createUser(deps, asked, workAlone)
   return format === 'json' ? viewUser(created) : describeUser(created, deps.now())
 }
 
 async function remove(deps: OperatorDeps, input: CommandInput): Promise<object> {
   const userId = await requireUserId(deps, input)
   const manner = input.options.soft === true ? 'soft' : 'hard'
-  await deleteUserAsAdmin(deps, { ...BY_COMMAND, userId, manner })
+  await deleteUserAsAdmin(deps, { ...BY_COMMAND, userId, manner }, workAlone)
   return { id: userId, deleted: manner }
 }
 
@@ -182,7 +178,7 @@ async function assignRole(deps: OperatorDeps, input: CommandInput): Promise<obje
     throw new InvalidArgumentError(`there is no role ${word}: take ${OPERATOR_ROLES.join(', ')} or none`)
   }
   const userId = await requireUserId(deps, input)
-  const changed = await assignConsoleRole(deps, { ...BY_COMMAND, userId, role })
+  const changed = await assignConsoleRole(deps, { ...BY_COMMAND, userId, role }, workAlone)
   return input.format === 'json' ? viewUser(changed) : describeUser(changed, deps.now())
 }
 
@@ -190,7 +186,7 @@ async function invite(deps: OperatorDeps, { words: [email = ''], options, format
   const context = operatorContext(deps.config, text(options.redirectTo))
   const data = requireMetadata(deps.config, object(options.userMetadata))
   await deps.jobs.open()
-  const invited = await inviteUser(deps, { admin: OPERATOR, email: requireEmail(email), data, context })
+  const invited = await inviteUser(deps, { admin: OPERATOR, email: requireEmail(email), data, context }, workAlone)
   return format === 'json' ? viewUser(invited) : describeUserBriefly(invited, deps.now())
 }
 

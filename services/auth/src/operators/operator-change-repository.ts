@@ -2,6 +2,8 @@ import { sql } from 'kysely'
 import { type Around, recordAudit } from '../audit/audit-log.ts'
 import type { Db, Trx } from '../database.ts'
 import { operatorKeyReused } from '../operator-errors.ts'
+import type { Profile } from '../users/profile-repository.ts'
+import { viewUser } from '../users/user-view.ts'
 import type { OperatorAnswer, OperatorChange, OperatorEffect } from './operator-change.ts'
 
 /**
@@ -36,6 +38,14 @@ export function asChange<Result>(
     })
     return { status, body, replayed: false }
   }
+}
+
+/** Makes the work of an act the change of an operator, as `asChange`: the answer is the user as they are now. @throws what `asChange` throws */
+export function asUserChange(change: OperatorChange, changes: object, status = 200): Around<Profile, OperatorAnswer> {
+  return asChange(change, (changed) => {
+    const { id } = changed.user
+    return { status, answer: { user: viewUser(changed) }, object: { kind: 'user', id }, changes }
+  })
 }
 
 /**

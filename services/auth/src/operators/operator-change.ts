@@ -34,6 +34,11 @@ export interface OperatorAnswer {
   readonly replayed: boolean
 }
 
+/** Refuses what nobody may do to themselves. @throws operatorForbidden */
+export function requireAnother({ operator, action }: OperatorChange, userId: string): void {
+  if (operator.actor.id === userId) refuseOperator(operator.role, action)
+}
+
 interface AdminRules {
   /** AUTH_JWT_ADMIN_ROLES. */
   readonly adminRoles: readonly string[]

@@ -13,9 +13,10 @@ import {
   operatorKeyMissing,
   operatorUnauthorized,
 } from '../operator-errors.ts'
-import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
+import { type OperatorAnswer, type OperatorChange, toOperatorAdmin } from '../operators/operator-change.ts'
 import { findOperatorAnswer } from '../operators/operator-change-repository.ts'
 import { refuseOperator } from '../operators/refuse-operator.ts'
+import type { Admin } from '../sessions/admin.ts'
 import { findLiveSession } from '../sessions/live-session.ts'
 
 /** How an operator authenticates, for the API document: both together. */
@@ -69,6 +70,13 @@ function actionOf({ routeOptions: { url, config } }: FastifyRequest): OperatorAc
   return config.action
 }
 
+/** What the use cases of admins are told of every change of an operator: it acts on users of any audience. */
+interface ByOperator {
+  readonly admin: Admin
+  readonly audience: undefined
+  readonly ip: string
+}
+
 const KEY = /^[\x21-\x7e]{1,255}$/
 
 /**
@@ -80,10 +88,12 @@ const KEY = /^[\x21-\x7e]{1,255}$/
 export async function answerChange(
   request: FastifyRequest,
   reply: FastifyReply,
-  run: (change: OperatorChange) => Promise<OperatorAnswer>,
+  run: (change: OperatorChange, by: ByOperator) => Promise<OperatorAnswer>,
 ): Promise<undefined> {
+  const { deps } = request.server
   const change = readChange(request)
-  const { status, body, replayed } = await makeOnce(request.server.deps, change, run)
+  const by = { admin: toOperatorAdmin(change, deps.config.jwt), audience: undefined, ip: change.operator.address }
+  const { status, body, replayed } = await makeOnce(deps, change, () => run(change, by))
   if (replayed) reply.header('idempotent-replayed', 'true')
   await reply.code(status).type('application/json; charset=utf-8').send(body)
   return undefined
@@ -92,10 +102,10 @@ export async function answerChange(
 async function makeOnce(
   { db }: Pick<AuthDeps, 'db'>,
   change: OperatorChange,
-  run: (change: OperatorChange) => Promise<OperatorAnswer>,
+  run: () => Promise<OperatorAnswer>,
 ): Promise<OperatorAnswer> {
   try {
-    return (await findOperatorAnswer(db, change)) ?? (await run(change))
+    return (await findOperatorAnswer(db, change)) ?? (await run())
   } catch (error) {
     throw isLockTimeout(error) ? operatorChangeRunning({ cause: error }) : error
   }

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { workAlone } from '../audit/audit-log.ts'
 import { errorAnswers } from '../error-body.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { plainJson } from '../plugins/plain-json.ts'
@@ -35,13 +36,10 @@ export const inviteRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       const { admin, body } = request
-      const invited = await inviteUser(deps, {
-        admin,
-        email: requireEmail(body.email ?? ''),
-        data: requireMetadata(deps.config, body.data),
-        context: await readContext(deps, request, reply),
-      })
-      return viewUser(invited, deps.config.behaviours)
+      const email = requireEmail(body.email ?? '')
+      const data = requireMetadata(deps.config, body.data)
+      const context = await readContext(deps, request, reply)
+      return viewUser(await inviteUser(deps, { admin, email, data, context }, workAlone), deps.config.behaviours)
     },
   )
 }

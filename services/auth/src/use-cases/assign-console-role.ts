@@ -1,5 +1,5 @@
 import type { OperatorRole } from '@trestle/service/operators/operator-roles.ts'
-import { adminTraits, recordAudit } from '../audit/audit-log.ts'
+import { type Around, adminTraits, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
 import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
@@ -24,22 +24,26 @@ export interface AssignConsoleRoleInput extends ManagedUser {
 /**
  * Gives a user a console role, changes it, or takes it away (console reference: Console roles in auth). All sessions of the user
  * end, because their access tokens have the former role. The same role again changes nothing.
+ * @param around what the caller does in the same transaction
  * @throws userNotFound, consoleUserProtected
  */
-export async function assignConsoleRole(
+export async function assignConsoleRole<Answer>(
   deps: AssignConsoleRoleDeps,
   { admin, role, ip, ...managed }: AssignConsoleRoleInput,
-): Promise<Profile> {
-  return deps.db.transaction().execute(async (trx) => {
-    const named = await lockManagedUser(trx, managed, admin)
-    const user = requireUser(named.deletedAt === null ? named : undefined)
-    if (user.consoleRole === role) return getProfile(trx, user.id)
-    await updateUser(trx, user.id, { console_role: role, updated_at: deps.now() })
-    await deleteSessionsOfUser(trx, user.id)
-    await deleteFinishedFlows(trx, user.id)
-    await deletePendingChanges(trx, user.id)
-    const traits = { ...adminTraits(user), console_role: role }
-    await recordAudit(trx, deps, { action: 'user_modified', actor: admin.actor, target: user, ip, traits })
-    return getProfile(trx, user.id)
-  })
+  around: Around<Profile, Answer>,
+): Promise<Answer> {
+  return deps.db.transaction().execute((trx) =>
+    around(trx, deps, async () => {
+      const named = await lockManagedUser(trx, managed, admin)
+      const user = requireUser(named.deletedAt === null ? named : undefined)
+      if (user.consoleRole === role) return getProfile(trx, user.id)
+      await updateUser(trx, user.id, { console_role: role, updated_at: deps.now() })
+      await deleteSessionsOfUser(trx, user.id)
+      await deleteFinishedFlows(trx, user.id)
+      await deletePendingChanges(trx, user.id)
+      const traits = { ...adminTraits(user), console_role: role }
+      await recordAudit(trx, deps, { action: 'user_modified', actor: admin.actor, target: user, ip, traits })
+      return getProfile(trx, user.id)
+    }),
+  )
 }

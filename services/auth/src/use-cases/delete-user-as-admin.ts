@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { adminTraits, recordAudit } from '../audit/audit-log.ts'
+import { type Around, adminTraits, recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { listIdentities, updateDeletedIdentity } from '../identities/identity-repository.ts'
@@ -19,19 +19,26 @@ export interface DeleteUserInput extends ManagedUser {
   readonly ip: string
 }
 
-/** Deletes a user (reference: Deletion). @throws userNotFound, consoleUserProtected */
-export async function deleteUserAsAdmin(
+/**
+ * Deletes a user (reference: Deletion).
+ * @param around what the caller does in the same transaction
+ * @throws userNotFound, consoleUserProtected
+ */
+export async function deleteUserAsAdmin<Answer>(
   deps: DeleteUserDeps,
   { admin, manner, ip, ...managed }: DeleteUserInput,
-): Promise<void> {
-  await deps.db.transaction().execute(async (trx) => {
-    const user = await lockManagedUser(trx, managed, admin)
-    if (manner === 'hard') await deleteUser(trx, user.id)
-    else if (user.deletedAt !== null) return
-    else await anonymiseUser(trx, user, deps.now())
-    const traits = adminTraits(user)
-    await recordAudit(trx, deps, { action: 'user_deleted', actor: admin.actor, target: user, ip, traits })
-  })
+  around: Around<void, Answer>,
+): Promise<Answer> {
+  return deps.db.transaction().execute((trx) =>
+    around(trx, deps, async () => {
+      const user = await lockManagedUser(trx, managed, admin)
+      if (manner === 'hard') await deleteUser(trx, user.id)
+      else if (user.deletedAt !== null) return
+      else await anonymiseUser(trx, user, deps.now())
+      const traits = adminTraits(user)
+      await recordAudit(trx, deps, { action: 'user_deleted', actor: admin.actor, target: user, ip, traits })
+    }),
+  )
 }
 
 async function anonymiseUser(trx: Trx, user: User, at: Date): Promise<void> {

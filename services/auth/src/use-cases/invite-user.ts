@@ -1,4 +1,4 @@
-import { adminTraits, recordAudit } from '../audit/audit-log.ts'
+import { type Around, adminTraits, recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
@@ -20,17 +20,24 @@ export interface InviteUserInput extends InvitedUser {
 
 /**
  * Mails an invitation, also where sign-ups are disabled (reference: POST /invite). Invites an unconfirmed user again.
- * @throws emailExists for a confirmed user, overEmailRateLimit, metadataTooLarge, and what `askBeforeOwnUser` throws
+ * @param around what the caller does in the same transaction
+ * @throws emailExists for a confirmed user, consoleUserProtected, overEmailRateLimit, metadataTooLarge, and what `askBeforeOwnUser` throws
  */
-export async function inviteUser(deps: InviteUserDeps, input: InviteUserInput): Promise<Profile> {
+export async function inviteUser<Answer>(
+  deps: InviteUserDeps,
+  input: InviteUserInput,
+  around: Around<Profile, Answer>,
+): Promise<Answer> {
   await askBeforeOwnUser(deps, { ...input, identifier: { kind: 'email', value: input.email } })
   // No share of the limit for each client: an admin may be a server that sends all invitations.
   const allowance = await deps.rateLimits.email.take(undefined)
   try {
-    const profile = await runHooked(deps, (trx, repeatable) => storeInvitation(trx, repeatable, input))
+    const answer = await runHooked(deps, (trx, repeatable) =>
+      around(trx, repeatable, () => storeInvitation(trx, repeatable, input)),
+    )
     const { email, context } = input
     await startInterval(deps, { kind: 'confirmation', identifier: email, audience: context.audience })
-    return profile
+    return answer
   } catch (error) {
     await allowance.giveBack()
     throw error
@@ -40,6 +47,7 @@ export async function inviteUser(deps: InviteUserDeps, input: InviteUserInput): 
 async function storeInvitation(trx: Trx, deps: Repeatable<InviteUserDeps>, input: InviteUserInput): Promise<Profile> {
   const { admin, email, context } = input
   const user = await findOrMakeInvited(trx, deps, input)
+  admin.requireMayManage(user)
   await mailInvitation(trx, deps, { user, email, context })
   const traits = adminTraits(user)
   await recordAudit(trx, deps, { action: 'user_invited', actor: admin.actor, target: user, ip: context.ip, traits })

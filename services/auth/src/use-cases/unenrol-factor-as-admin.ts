@@ -1,4 +1,4 @@
-import { recordAudit } from '../audit/audit-log.ts'
+import { type Around, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { type Factor, requireFactor } from '../factors/factor.ts'
 import { lockFactor } from '../factors/factor-repository.ts'
@@ -8,17 +8,24 @@ import type { ManagedFactor } from './change-factor-as-admin.ts'
 
 type UnenrolFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
-/** Unenrols a factor of a user. @returns the factor as it was @throws userNotFound, consoleUserProtected, factorNotFound */
-export async function unenrolFactorAsAdmin(
+/**
+ * Unenrols a factor of a user. The result is the factor as it was.
+ * @param around what the caller does in the same transaction
+ * @throws userNotFound, consoleUserProtected, factorNotFound
+ */
+export async function unenrolFactorAsAdmin<Answer>(
   deps: UnenrolFactorDeps,
   { admin, factorId, ip, ...managed }: ManagedFactor,
-): Promise<Factor> {
-  return deps.db.transaction().execute(async (trx) => {
-    const user = await lockManagedUser(trx, managed, admin)
-    const factor = requireFactor(await lockFactor(trx, user.id, factorId))
-    await unenrolLockedFactor(trx, deps, { userId: user.id, factor })
-    const traits = { user_id: user.id, factor_id: factorId }
-    await recordAudit(trx, deps, { action: 'factor_deleted', actor: admin.actor, target: user, ip, traits })
-    return factor
-  })
+  around: Around<Factor, Answer>,
+): Promise<Answer> {
+  return deps.db.transaction().execute((trx) =>
+    around(trx, deps, async () => {
+      const user = await lockManagedUser(trx, managed, admin)
+      const factor = requireFactor(await lockFactor(trx, user.id, factorId))
+      await unenrolLockedFactor(trx, deps, { userId: user.id, factor })
+      const traits = { user_id: user.id, factor_id: factorId }
+      await recordAudit(trx, deps, { action: 'factor_deleted', actor: admin.actor, target: user, ip, traits })
+      return factor
+    }),
+  )
 }

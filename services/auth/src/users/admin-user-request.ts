@@ -67,6 +67,14 @@ export const BanDuration = z
   .refine((duration) => (parseBanDuration(duration) ?? 0) > 0, { error: FIELD_TEXTS.notBan })
   .meta({ pattern: `^[+]?(${DURATION_PART})+$`, example: '24h' })
 
+/** The body with which an operator makes a user: roles are given by other means. */
+export const NewUserOfOperatorBody = NewUserBody.omit({ role: true, app_metadata: true })
+
+/** The body with which an operator changes a user. Empty texts count as absent. */
+export const ChangedUserOfOperatorBody = z
+  .object({ email: emailField, phone: phoneField, password: passwordField })
+  .refine(({ email, phone, password }) => Boolean(email || phone || password), { error: FIELD_TEXTS.nothingChanged })
+
 /** The body of an admin's create and update (reference: Users made and changed by admins). Empty texts count as absent. */
 export type AdminUserFields = z.output<typeof AdminUserBody>
 

@@ -2,6 +2,8 @@ import type { OperatorRole } from '@trestle/service/operators/operator-roles.ts'
 import { signInUserBanned, userBanned, userNotFound } from '../errors.ts'
 import { consoleUserProtected } from '../operator-errors.ts'
 import type { Timestamp } from '../records/timestamp.ts'
+import { addressMissingToConfirm } from '../request-errors.ts'
+import type { IdentifierKind } from '../requests/identifier.ts'
 
 /** A user. A time is null where its event has not happened. */
 export interface User {
@@ -71,6 +73,15 @@ export function refuseBannedSignIn(): never {
 export function requireUser<Found>(user: Found | undefined): Found {
   if (user === undefined) throw userNotFound()
   return user
+}
+
+/** Requires that a user has an address of a kind, which is about to be confirmed. @throws addressMissingToConfirm */
+export function requireAddress<Found extends { readonly user: Pick<User, IdentifierKind> }>(
+  found: Found,
+  kind: IdentifierKind,
+): Found {
+  if (found.user[kind] === null) throw addressMissingToConfirm()
+  return found
 }
 
 /** Whether a row only waits for its first code. Lists and checks for duplicates leave it out. */

@@ -6,6 +6,7 @@ import { type OperatorEndpoint, operatorEndpoints } from '../operator-endpoints.
 import { createOperator, OPERATOR_SETTINGS, type SignedInOperator } from '../operators.ts'
 import { createSignedUp } from '../signed-up.ts'
 import type { ErrorCase, ErrorCases } from './error-case.ts'
+import { NO_MESSAGES } from './settings.ts'
 import { type Operation, operations, request } from './shared-errors.ts'
 
 interface Endpoint extends OperatorEndpoint {
@@ -30,18 +31,20 @@ function operatorOf(service: MailApp, role: OperatorRole): Promise<SignedInOpera
 
 interface OperatorCase extends Omit<ErrorCase, 'raise' | 'operation'> {
   readonly role?: OperatorRole
+  /** Beside those of operators. */
+  readonly settings?: Readonly<Record<string, string>>
   /** What is done before, and what the request is then. By default a good one about nobody. */
   readonly ask?: (asked: InjectOptions, service: MailApp, operator: SignedInOperator) => Promise<InjectOptions>
 }
 
 /** A request of an operator to an endpoint. */
-function about(endpoint: Endpoint, { role = 'admin', ask, ...rest }: OperatorCase = {}): ErrorCase {
+function about(endpoint: Endpoint, { role = 'admin', settings = {}, ask, ...rest }: OperatorCase = {}): ErrorCase {
   const { operation, body } = endpoint
   return {
     ...rest,
     operation: operation.name,
     raise: async (world, send) => {
-      const service = await world.service(OPERATOR_SETTINGS)
+      const service = await world.service({ ...OPERATOR_SETTINGS, ...settings })
       const operator = await operatorOf(service, role)
       const asked = request(operation, { ...operator.credentials, 'idempotency-key': randomUUID() })
       const good = body === undefined ? asked : { ...asked, payload: body }
@@ -93,6 +96,32 @@ export const operatorErrors: ErrorCases = {
     }),
   ],
   operatorKeyReused: changes.map((endpoint) => about(endpoint, { ask: usedKey })),
+  emailExists: [...named('post /operator/users'), ...named('post /operator/users/invitations')].map((endpoint) =>
+    about(endpoint, {
+      ask: async (asked, service) => ({ ...asked, payload: { email: (await createSignedUp(service.deps)).email } }),
+    }),
+  ),
+  overEmailRateLimit: named('post /operator/users/invitations').map((endpoint) =>
+    about(endpoint, { settings: NO_MESSAGES }),
+  ),
+  phoneExistsForAdmin: named('put /operator/users/{userId}').map((endpoint) =>
+    about(endpoint, {
+      ask: async (asked, service) => {
+        const phone = `1708${Math.floor(1e7 * Math.random())}`
+        await createSignedUp(service.deps, { phone })
+        const { user } = await createSignedUp(service.deps)
+        return { ...asked, url: `/operator/users/${user.id}`, payload: { phone } }
+      },
+    }),
+  ),
+  addressMissingToConfirm: named('post /operator/users/{userId}/confirmation').map((endpoint) =>
+    about(endpoint, {
+      ask: async (asked, service) => {
+        const { user } = await createSignedUp(service.deps)
+        return { ...asked, url: `/operator/users/${user.id}/confirmation`, payload: { kind: 'phone' } }
+      },
+    }),
+  ),
   listedSessionNotFound: named('delete /operator/users/{userId}/sessions/{sessionId}').map((endpoint) =>
     about(endpoint, {
       ask: async (asked, service) => {

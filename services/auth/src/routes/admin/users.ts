@@ -121,7 +121,8 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
     const { admin, body } = request
     const id = readNewUserId(undefined, body.id)
     const context = await readContext(deps, request, reply)
-    return view(await createUser(deps, { admin, id, wanted: parseAdminUser(deps.config, body), context }))
+    const wanted = parseAdminUser(deps.config, body)
+    return view(await createUser(deps, { admin, id, wanted, context }, workAlone))
   })
 
   const withId = { schema: createWithIdSchema, serializerCompiler: plainJson }
@@ -129,7 +130,8 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
     const { admin, body, params } = request
     const id = readNewUserId(params.userId, body.id)
     const context = await readContext(deps, request, reply)
-    return view(await createUser(deps, { admin, id, wanted: parseAdminUser(deps.config, body), context }))
+    const wanted = parseAdminUser(deps.config, body)
+    return view(await createUser(deps, { admin, id, wanted, context }, workAlone))
   })
 
   app.get('/admin/users/:userId', { schema: readSchema, serializerCompiler: plainJson }, async (request) =>
@@ -147,7 +149,7 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
     const { admin, body, params, clientAddress } = request
     const managed = readManagedUser(request, params)
     const manner = body?.should_soft_delete ? 'soft' : 'hard'
-    await deleteUserAsAdmin(deps, { ...managed, admin, manner, ip: clientAddress.ip })
+    await deleteUserAsAdmin(deps, { ...managed, admin, manner, ip: clientAddress.ip }, workAlone)
     return {}
   })
 }

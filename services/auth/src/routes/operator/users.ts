@@ -1,10 +1,25 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
+import { requireAnother } from '../../operators/operator-change.ts'
+import { asChange, asUserChange } from '../../operators/operator-change-repository.ts'
 import { operatorListFields, readOperatorPage } from '../../operators/operator-list.ts'
+import { answerChange } from '../../plugins/authenticate-operator.ts'
 import { sendOperatorPage } from '../../plugins/operator-page.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
+import { readContext } from '../../plugins/request-context.ts'
+import { requireId } from '../../records/ids.ts'
+import { idField } from '../../requests/documented-fields.ts'
+import { changeUserAsAdmin } from '../../use-cases/change-user-as-admin.ts'
+import { createUser } from '../../use-cases/create-user.ts'
+import { deleteUserAsAdmin } from '../../use-cases/delete-user-as-admin.ts'
 import { searchUsers } from '../../use-cases/search-users.ts'
+import {
+  ChangedUserOfOperatorBody,
+  NewUserOfOperatorBody,
+  parseAdminUser,
+  readNewUserId,
+} from '../../users/admin-user-request.ts'
 import { UserView, viewUser } from '../../users/user-view.ts'
 
 const ListQuery = z.object({
@@ -15,29 +30,102 @@ const ListQuery = z.object({
   }),
 })
 
+const UserPath = z.object({ userId: idField })
+const UserAnswer = z.object({ user: UserView })
+const DeleteQuery = z.object({
+  soft: z
+    .enum(['true', 'false'])
+    .default('true')
+    .meta({ description: 'Whether the row is kept, without what identifies the user' }),
+})
+
+const listSchema = {
+  operationId: 'listUsersAsOperator',
+  tags: ['Operators'],
+  summary: 'Find users',
+  description: 'Newest first. The header Link leads to the next page.',
+  querystring: ListQuery,
+  response: { 200: z.object({ users: z.array(UserView) }), ...errorAnswers(400, 401, 404) },
+}
+const createSchema = {
+  operationId: 'createUserAsOperator',
+  tags: ['Operators'],
+  summary: 'Create a user',
+  body: NewUserOfOperatorBody,
+  response: { 201: UserAnswer, ...errorAnswers(400, 401, 403, 404, 409, 413, 422) },
+}
+const changeSchema = {
+  operationId: 'updateUserAsOperator',
+  tags: ['Operators'],
+  summary: 'Change the email, the phone or the password of a user',
+  params: UserPath,
+  body: ChangedUserOfOperatorBody,
+  response: { 200: UserAnswer, ...errorAnswers(400, 401, 403, 404, 409, 413, 422) },
+}
+const deleteSchema = {
+  operationId: 'deleteUserAsOperator',
+  tags: ['Operators'],
+  summary: 'Delete a user',
+  params: UserPath,
+  querystring: DeleteQuery,
+  response: { 200: z.object({}), ...errorAnswers(400, 401, 403, 404, 409, 413) },
+}
+
 /** `/operator/users`: the users of every audience, for operators (console reference: Routes of auth). */
 export const operatorUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
+  const read = { config: { action: 'users.read' }, serializerCompiler: plainJson } as const
 
-  app.get(
-    '/operator/users',
-    {
-      config: { action: 'users.read' },
-      serializerCompiler: plainJson,
-      schema: {
-        operationId: 'listUsersAsOperator',
-        tags: ['Operators'],
-        summary: 'Find users',
-        description: 'Newest first. The header Link leads to the next page.',
-        querystring: ListQuery,
-        response: { 200: z.object({ users: z.array(UserView) }), ...errorAnswers(400, 401, 404) },
-      },
-    },
-    async ({ query }, reply) => {
-      const page = readOperatorPage('users', query)
-      const rows = await searchUsers(deps, { ...page, search: query.search })
-      const shown = sendOperatorPage(reply, page, { rows, placeOf: ({ user }) => user })
-      return { users: shown.map((profile) => viewUser(profile)) }
-    },
+  app.get('/operator/users', { ...read, schema: listSchema }, async ({ query }, reply) => {
+    const page = readOperatorPage('users', query)
+    const rows = await searchUsers(deps, { ...page, search: query.search })
+    const shown = sendOperatorPage(reply, page, { rows, placeOf: ({ user }) => user })
+    return { users: shown.map((profile) => viewUser(profile)) }
+  })
+
+  const creates = { config: { action: 'users.create', namesFields: true }, schema: createSchema } as const
+  app.post('/operator/users', creates, (request, reply) =>
+    answerChange(request, reply, async (change, { admin }) => {
+      const { body } = request
+      const context = await readContext(deps, request, reply)
+      const wanted = parseAdminUser(deps.config, body)
+      const id = readNewUserId(undefined, body.id)
+      return createUser(deps, { admin, id, wanted, context }, asUserChange(change, addressesOf(body), 201))
+    }),
   )
+
+  const changesUser = { config: { action: 'users.change', namesFields: true }, schema: changeSchema } as const
+  app.put('/operator/users/:userId', changesUser, (request, reply) =>
+    answerChange(request, reply, async (change, by) => {
+      const userId = requireId('user_id', request.params.userId)
+      const wanted = parseAdminUser(deps.config, request.body)
+      const changes = { ...addressesOf(request.body), password: request.body.password ? 'changed' : undefined }
+      return changeUserAsAdmin(deps, { ...by, userId, wanted }, asUserChange(change, changes))
+    }),
+  )
+
+  app.delete(
+    '/operator/users/:userId',
+    { config: { action: 'users.delete' }, schema: deleteSchema },
+    (request, reply) =>
+      answerChange(request, reply, async (change, by) => {
+        const userId = requireId('user_id', request.params.userId)
+        requireAnother(change, userId)
+        const manner = request.query.soft === 'true' ? 'soft' : 'hard'
+        const object = { kind: 'user', id: userId }
+        const around = asChange<void>(change, () => ({ status: 200, answer: {}, object, changes: { manner } }))
+        return deleteUserAsAdmin(deps, { ...by, userId, manner }, around)
+      }),
+  )
+}
+
+/** What the audit log says of the addresses in a body. */
+function addressesOf({
+  email,
+  phone,
+}: {
+  readonly email?: string | undefined
+  readonly phone?: string | undefined
+}): object {
+  return { email: email || undefined, phone: phone || undefined }
 }

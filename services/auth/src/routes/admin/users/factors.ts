@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { workAlone } from '../../../audit/audit-log.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { friendlyNameField, requireFriendlyName } from '../../../factors/require-friendly-name.ts'
 import { readWantedAudience } from '../../../plugins/session-origin.ts'
@@ -70,7 +71,8 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: FactorView, ...errorAnswers(400, 401, 403, 404, 413) },
       },
     },
-    async (request) => viewFactor(await unenrolFactorAsAdmin(deps, readManagedFactor(request, request.params))),
+    async (request) =>
+      viewFactor(await unenrolFactorAsAdmin(deps, readManagedFactor(request, request.params), workAlone)),
   )
 }
 

@@ -1,6 +1,9 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import type { Around } from '../../../audit/audit-log.ts'
 import { errorAnswers } from '../../../error-body.ts'
+import type { OperatorAnswer, OperatorChange } from '../../../operators/operator-change.ts'
+import { asChange } from '../../../operators/operator-change-repository.ts'
 import { operatorListFields, readOperatorPage } from '../../../operators/operator-list.ts'
 import { answerChange } from '../../../plugins/authenticate-operator.ts'
 import { sendOperatorPage } from '../../../plugins/operator-page.ts'
@@ -11,7 +14,7 @@ import {
   listSessionsOfUser,
   viewListedSession,
 } from '../../../sessions/listed-session-repository.ts'
-import { endSessionsAsOperator } from '../../../use-cases/end-sessions-as-operator.ts'
+import { endSessionsAsAdmin } from '../../../use-cases/end-sessions-as-admin.ts'
 import { getManagedProfile } from '../../../users/profile-repository.ts'
 
 const UserPath = z.object({ userId: idField })
@@ -62,9 +65,9 @@ export const operatorSessionsRoutes: FastifyPluginAsyncZod = async (app) => {
     '/operator/users/:userId/sessions',
     { config: { action: 'sessions.end' }, schema: endAllSchema },
     (request, reply) =>
-      answerChange(request, reply, async (change) => {
+      answerChange(request, reply, async (change, by) => {
         const userId = requireId('user_id', request.params.userId)
-        return endSessionsAsOperator(deps, { change, userId, sessionId: undefined })
+        return endSessionsAsAdmin(deps, { ...by, userId, sessionId: undefined }, endingOf(change, userId))
       }),
   )
 
@@ -72,10 +75,16 @@ export const operatorSessionsRoutes: FastifyPluginAsyncZod = async (app) => {
     '/operator/users/:userId/sessions/:sessionId',
     { config: { action: 'sessions.end' }, schema: endSchema },
     (request, reply) =>
-      answerChange(request, reply, async (change) => {
-        const { userId, sessionId } = request.params
-        const named = { userId: requireId('user_id', userId), sessionId: requireId('session_id', sessionId) }
-        return endSessionsAsOperator(deps, { change, ...named })
+      answerChange(request, reply, async (change, by) => {
+        const userId = requireId('user_id', request.params.userId)
+        const sessionId = requireId('session_id', request.params.sessionId)
+        return endSessionsAsAdmin(deps, { ...by, userId, sessionId }, endingOf(change, userId, sessionId))
       }),
   )
+}
+
+function endingOf(change: OperatorChange, id: string, session?: string): Around<number, OperatorAnswer> {
+  return asChange(change, (ended) => {
+    return { status: 200, answer: { ended }, object: { kind: 'user', id }, changes: { ended, session } }
+  })
 }

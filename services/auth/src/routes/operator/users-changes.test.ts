@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
+import { anyTime, confirmedBody, errorBody, signedUpBody } from '../../../test/bodies.ts'
+import {
+  changesOf,
+  createOperator,
+  forbidden,
+  OPERATOR_SETTINGS,
+  operate,
+  type SignedInOperator,
+  unknownUser,
+} from '../../../test/operators.ts'
+import { createSignedIn } from '../../../test/signed-in.ts'
+import { createSignedUp } from '../../../test/signed-up.ts'
+
+let test: TestApp
+let support: SignedInOperator
+let admin: SignedInOperator
+beforeAll(async () => {
+  test = await openTestApp({ settings: OPERATOR_SETTINGS })
+  support = await createOperator(test, 'support')
+  admin = await createOperator(test, 'admin')
+})
+afterAll(() => test.close())
+
+const invalid = (text: string) => [400, errorBody(400, 'validation_failed', text)]
+
+describe('POST /operator/users', () => {
+  const create = (payload: object, by = admin) => operate(test, by, 'POST /users', payload)
+
+  it('201: makes a user, without a role or app_metadata of the body', async () => {
+    const id = randomUUID()
+    const email = 'made@example.com'
+    const fields = { role: 'service_role', app_metadata: { console_role: 'admin', plan: 'gold' } }
+    const user = confirmedBody(id, email)
+    expect(await create({ id, email, email_confirm: true, password: 'correct horse 9', ...fields })).toEqual([
+      201,
+      { user: { ...user, identities: [expect.anything()] } },
+    ])
+    const [entry] = await changesOf(test, id)
+    expect(entry?.traits).toEqual(
+      expect.objectContaining({ action: 'users.create', object: { kind: 'user', id }, changes: { email } }),
+    )
+    expect(JSON.stringify(entry)).not.toContain('correct horse')
+  })
+
+  it('400: needs an address', async () => {
+    expect(await create({})).toEqual(invalid('Cannot create a user without either an email or phone'))
+  })
+
+  it('422: refuses an email that is taken', async () => {
+    const { email } = await createSignedUp(test.deps)
+    const text = 'A user with this email address has already been registered'
+    expect(await create({ email })).toEqual([422, errorBody(422, 'email_exists', text)])
+  })
+
+  it('409: refuses an id that is taken', async () => {
+    const { user } = await createSignedUp(test.deps)
+    const text = 'A user with this id already exists'
+    expect(await create({ id: user.id, email: 'other@example.com' })).toEqual([409, errorBody(409, 'conflict', text)])
+  })
+
+  it('403: only an admin makes users', async () => {
+    expect(await create({ email: 'never@example.com' }, support)).toEqual(forbidden('users.create', 'support'))
+  })
+})
+
+describe('PUT /operator/users/:userId', () => {
+  const change = (id: string, payload: object, by = admin) => operate(test, by, `PUT /users/${id}`, payload)
+
+  it('200: changes a phone, as an admin of the API does', async () => {
+    const { user, email } = await createSignedUp(test.deps)
+    const [status, body] = await change(user.id, { phone: '+45 20 30 40 53' })
+    const changed = signedUpBody(
+      { user, email },
+      {
+        phone: '4520304053',
+        app_metadata: { provider: 'email', providers: ['email', 'phone'] },
+        identities: [expect.anything(), expect.anything()],
+      },
+    )
+    expect([status, body]).toEqual([200, { user: changed }])
+    const [entry] = await changesOf(test, user.id)
+    const changes = { phone: '+45 20 30 40 53' }
+    expect(entry?.traits).toEqual(expect.objectContaining({ action: 'users.change', changes }))
+  })
+
+  it('200: sets a password, ends all sessions, and keeps the password out of the audit log', async () => {
+    const { user, refreshToken, email } = await createSignedIn(test)
+    const password = 'another horse, 2026'
+    expect((await change(user.id, { password }))[0]).toBe(200)
+    const refused = await test.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
+    expect(refused.statusCode).toBe(400)
+    expect((await test.post('/token?grant_type=password', { email, password })).statusCode).toBe(200)
+    const [entry] = await changesOf(test, user.id)
+    expect(entry?.traits).toEqual(expect.objectContaining({ changes: { password: 'changed' } }))
+    const stored = await test.deps.db.selectFrom('operator_changes').select('body').execute()
+    expect(JSON.stringify([entry, stored])).not.toContain(password)
+  })
+
+  it('400: needs something to change', async () => {
+    const { user } = await createSignedUp(test.deps)
+    for (const payload of [{}, { email: '' }, { role: 'service_role' }])
+      expect(await change(user.id, payload)).toEqual(invalid('needs one of email, phone and password'))
+  })
+
+  it('422: refuses a phone that is taken, and a weak password', async () => {
+    await createSignedUp(test.deps, { phone: '4520304054' })
+    const { user } = await createSignedUp(test.deps)
+    const text = 'Phone number already registered by another user'
+    expect(await change(user.id, { phone: '4520304054' })).toEqual([422, errorBody(422, 'phone_exists', text)])
+    expect((await change(user.id, { password: 'x' }))[0]).toBe(422)
+    expect(await changesOf(test, user.id)).toEqual([])
+  })
+
+  it('403: refuses support', async () => {
+    const { user } = await createSignedUp(test.deps)
+    expect(await change(user.id, { phone: '4520304055' }, support)).toEqual(forbidden('users.change', 'support'))
+  })
+
+  it('404: changes no unknown user', async () => {
+    expect(await change(randomUUID(), { phone: '4520304055' })).toEqual(unknownUser)
+  })
+})
+
+describe('DELETE /operator/users/:userId', () => {
+  const remove = (path: string, by = admin) => operate(test, by, `DELETE /users/${path}`)
+  const find = (id: string) => test.deps.db.selectFrom('users').select('deleted_at').where('id', '=', id).execute()
+
+  it('200: keeps the row without what identifies the user, or removes it', async () => {
+    const [one, other] = [await createSignedUp(test.deps), await createSignedUp(test.deps)]
+    expect(await remove(one.user.id)).toEqual([200, {}])
+    expect(await find(one.user.id)).toEqual([{ deleted_at: anyTime }])
+    expect(await remove(`${other.user.id}?soft=false`)).toEqual([200, {}])
+    expect(await find(other.user.id)).toEqual([])
+    const manners = [...(await changesOf(test, one.user.id)), ...(await changesOf(test, other.user.id))]
+    expect(manners.map(({ traits }) => traits)).toEqual(
+      ['soft', 'hard'].map((manner) => expect.objectContaining({ action: 'users.delete', changes: { manner } })),
+    )
+  })
+
+  it('400: refuses another manner', async () => {
+    expect(await remove(`${randomUUID()}?soft=perhaps`)).toEqual(invalid('soft: must be one of true, false'))
+  })
+
+  it('403: nobody deletes themselves, and only an admin deletes', async () => {
+    expect(await remove(admin.user.id)).toEqual(forbidden('users.delete', 'admin'))
+    const { user } = await createSignedUp(test.deps)
+    expect(await remove(user.id, support)).toEqual(forbidden('users.delete', 'support'))
+    expect(await find(user.id)).toEqual([{ deleted_at: null }])
+  })
+
+  it('404: finds no unknown and no deleted user', async () => {
+    const { user } = await createSignedUp(test.deps, { deleted_at: new Date() })
+    for (const id of [randomUUID(), user.id]) expect(await remove(id)).toEqual(unknownUser)
+  })
+})

@@ -1,0 +1,37 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorAnswers } from '../../../error-body.ts'
+import { asUserChange } from '../../../operators/operator-change-repository.ts'
+import { answerChange } from '../../../plugins/authenticate-operator.ts'
+import { requireId } from '../../../records/ids.ts'
+import { idField } from '../../../requests/documented-fields.ts'
+import { changeUserAsAdmin } from '../../../use-cases/change-user-as-admin.ts'
+import { parseAdminUser } from '../../../users/admin-user-request.ts'
+import { requireAddress } from '../../../users/user.ts'
+import { UserView } from '../../../users/user-view.ts'
+
+const schema = {
+  operationId: 'confirmUser',
+  tags: ['Operators'],
+  summary: 'Confirm the email or the phone of a user',
+  params: z.object({ userId: idField }),
+  body: z.object({ kind: z.enum(['email', 'phone']) }),
+  response: { 200: z.object({ user: UserView }), ...errorAnswers(400, 401, 403, 404, 409, 413, 422) },
+}
+
+/** `POST /operator/users/:userId/confirmation`: vouches for an address of a user (console reference: Routes of auth). */
+export const operatorConfirmationRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  const options = { config: { action: 'users.confirm', namesFields: true }, schema } as const
+  app.post('/operator/users/:userId/confirmation', options, (request, reply) =>
+    answerChange(request, reply, async (change, by) => {
+      const { kind } = request.body
+      const userId = requireId('user_id', request.params.userId)
+      const wanted = parseAdminUser(deps.config, { [`${kind}_confirm`]: true })
+      const around = asUserChange(change, { kind })
+      return changeUserAsAdmin(deps, { ...by, userId, wanted }, (trx, own, work) =>
+        around(trx, own, async () => requireAddress(await work(), kind)),
+      )
+    }),
+  )
+}

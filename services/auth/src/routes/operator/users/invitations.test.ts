@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { anyTime, errorBody, unconfirmedBody } from '../../../../test/bodies.ts'
+import { type MailApp, openMailApp } from '../../../../test/mail-app.ts'
+import {
+  changesOf,
+  createOperator,
+  forbidden,
+  OPERATOR_SETTINGS,
+  operate,
+  type SignedInOperator,
+} from '../../../../test/operators.ts'
+import { createSignedUp } from '../../../../test/signed-up.ts'
+
+let test: MailApp
+let support: SignedInOperator
+let admin: SignedInOperator
+beforeAll(async () => {
+  test = await openMailApp(OPERATOR_SETTINGS)
+  support = await createOperator(test, 'support')
+  admin = await createOperator(test, 'admin')
+})
+afterAll(() => test.close())
+
+const invite = (payload: object, by = support) => operate(test, by, 'POST /users/invitations', payload)
+
+describe('POST /operator/users/invitations', () => {
+  it('201: mails an invitation, and records it', async () => {
+    const email = 'invited@example.com'
+    const [status, body] = await invite({ email, user_metadata: { team: 'blue' } })
+    const invited = unconfirmedBody(email, { invited_at: anyTime, user_metadata: { team: 'blue' } })
+    expect([status, body]).toEqual([201, { user: { ...invited, identities: [expect.anything()] } }])
+    const { token } = await test.readMail(email)
+    const { user } = (await test.post('/verify', { type: 'invite', token_hash: token })).json()
+    const [entry] = await changesOf(test, user.id)
+    expect(entry?.traits).toEqual(
+      expect.objectContaining({ action: 'users.invite', object: { kind: 'user', id: user.id }, changes: { email } }),
+    )
+  })
+
+  it('201: a double click invites once', async () => {
+    const email = 'twice@example.com'
+    const headers = { ...support.credentials, 'idempotency-key': randomUUID() }
+    const send = () =>
+      test.app.inject({ method: 'POST', url: '/operator/users/invitations', headers, payload: { email } })
+    const answers = await Promise.all([send(), send()])
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([201, 201])
+    expect(new Set(answers.map(({ body }) => body)).size).toBe(1)
+    const entries = await changesOf(test, answers[0]?.json().user.id)
+    expect(entries).toHaveLength(1)
+  })
+
+  it('422: refuses the email of a user who has confirmed it', async () => {
+    const { email } = await createSignedUp(test.deps)
+    const text = 'A user with this email address has already been registered'
+    expect(await invite({ email })).toEqual([422, errorBody(422, 'email_exists', text)])
+  })
+
+  it('400: needs an email, and a good one', async () => {
+    expect(await invite({})).toEqual([400, errorBody(400, 'validation_failed', 'An email address is required')])
+    const malformed = 'Unable to validate email address: invalid format'
+    expect(await invite({ email: 'x' })).toEqual([400, errorBody(400, 'validation_failed', malformed)])
+  })
+
+  it('403: does not invite an operator again who has not confirmed, unless an admin does', async () => {
+    const { email } = await createSignedUp(test.deps, { email_confirmed_at: null, console_role: 'viewer' })
+    expect(await invite({ email })).toEqual(forbidden('users.invite', 'support'))
+    expect((await invite({ email }, admin))[0]).toBe(201)
+  })
+})
