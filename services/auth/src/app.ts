@@ -36,6 +36,7 @@ import { logoutRoutes } from './routes/logout.ts'
 import { magiclinkRoutes } from './routes/magiclink.ts'
 import { oauthRoutes } from './routes/oauth.ts'
 import { openapiRoutes } from './routes/openapi.json.ts'
+import { operatorAuditRoutes } from './routes/operator/audit.ts'
 import { operatorMeRoutes } from './routes/operator/me.ts'
 import { operatorBanRoutes } from './routes/operator/users/ban.ts'
 import { operatorConfirmationRoutes } from './routes/operator/users/confirmation.ts'
@@ -164,6 +165,7 @@ async function adminRoutes(admin: FastifyInstance): Promise<void> {
 async function operatorRoutes(operators: FastifyInstance): Promise<void> {
   await operators.register(noStore)
   await operators.register(authenticateOperator)
+  await operators.register(operatorAuditRoutes)
   await operators.register(operatorMeRoutes)
   await operators.register(operatorUsersRoutes)
   await operators.register(operatorBanRoutes)

@@ -157,8 +157,6 @@ export const sessionNotFound = defineError(
   'Session from session_id claim in JWT does not exist',
 )
 
-export const listedSessionNotFound = defineError(404, 'session_not_found', 'Session not found')
-
 export const refreshUserBanned = defineError(400, 'user_banned', 'Invalid Refresh Token: User Banned')
 const sessionEnded = (message: string) => defineError(400, 'session_expired', message)
 export const sessionExpired = sessionEnded('Invalid Refresh Token: Session Expired')

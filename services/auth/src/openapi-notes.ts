@@ -34,7 +34,9 @@ const WITH_AUDIENCE: ReadonlySet<string> = new Set([
 const DOCUMENTS: ReadonlySet<string> = new Set(['getApiDocument', 'showDocs'])
 const LISTS: ReadonlySet<string> = new Set(['listUsers', 'listAuditLog'])
 /** Lists of operators have no total. */
-const OPERATOR_LISTS: ReadonlySet<string> = new Set(['listUsersAsOperator', 'listSessionsAsOperator'])
+const OPERATOR_LISTS: ReadonlySet<string> = new Set([
+  ...['listUsersAsOperator', 'listSessionsAsOperator', 'listAuditLogAsOperator'],
+])
 const WITH_REDIRECT: ReadonlySet<string> = new Set([
   ...['signUp', 'sendOneTimeCode', 'sendMagicLink', 'recoverAccount', 'resendMessage', 'inviteUser', 'generateLink'],
   ...['updateUser', 'startProviderSignIn', 'linkIdentity', 'followMailLink', 'verifyCode', 'createUser'],

@@ -72,6 +72,7 @@ describe('buildOpenApi', () => {
       'ListedSession',
       'Operator',
       'Passkey',
+      'Reason',
       'Session',
       'User',
     ])

@@ -38,3 +38,4 @@ export const operatorChangeRunning = defineError(409, 'conflict', 'Another reque
   'retry-after': '1',
 })
 export const operatorForbidden = defineError(403, 'operator_forbidden', 'The role of the operator may not do this')
+export const listedSessionNotFound = defineError(404, 'session_not_found', 'Session not found')

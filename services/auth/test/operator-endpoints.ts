@@ -24,4 +24,6 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
   { name: 'put /operator/users/{userId}/console-role', action: 'users.assign-role', body: { role: 'viewer' } },
   { name: 'delete /operator/users/{userId}/factors/{factorId}', action: 'factors.reset' },
   { name: 'post /operator/users/invitations', action: 'users.invite', body: { email: 'asked@example.com' } },
+  { name: 'get /operator/audit', action: 'audit.read' },
+  { name: 'get /operator/users/{userId}', action: 'users.read' },
 ]

@@ -62,6 +62,9 @@ export function toOperatorAdmin({ operator, action }: OperatorChange, rules: Adm
 }
 
 /** Whether only operators with the role admin act on a user: an operator, or an admin of the API. */
-function isProtected({ consoleRole, role }: Pick<User, 'consoleRole' | 'role'>, { adminRoles }: AdminRules): boolean {
+export function isProtected(
+  { consoleRole, role }: Pick<User, 'consoleRole' | 'role'>,
+  { adminRoles }: AdminRules,
+): boolean {
   return consoleRole !== null || adminRoles.includes(role)
 }

@@ -1,5 +1,6 @@
 import type { AssuranceLevel, AuthenticationMethod } from '../access-tokens/access-token.ts'
-import { listedSessionNotFound, sessionNotFound, tokenUserNotFound } from '../errors.ts'
+import { sessionNotFound, tokenUserNotFound } from '../errors.ts'
+import { listedSessionNotFound } from '../operator-errors.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { Profile } from '../users/profile-repository.ts'
 

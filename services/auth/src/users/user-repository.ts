@@ -83,6 +83,11 @@ function isIdentifiedBy({ kind, value }: UserIdentifier): RawBuilder<boolean> {
   return kind === 'email' ? sql`(lower(email) = ${value} AND NOT is_sso_user)` : sql`phone = ${value}`
 }
 
+/** Whether a user has a password. False where nobody has the id. */
+export async function hasPassword(db: Db, id: string): Promise<boolean> {
+  return Boolean((await findUserById(db, id))?.passwordHash)
+}
+
 /** A user who may sign in by password, and what the password is verified with. */
 export interface PasswordUser {
   readonly id: string

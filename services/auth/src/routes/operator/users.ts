@@ -14,6 +14,7 @@ import { changeUserAsAdmin } from '../../use-cases/change-user-as-admin.ts'
 import { createUser } from '../../use-cases/create-user.ts'
 import { deleteUserAsAdmin } from '../../use-cases/delete-user-as-admin.ts'
 import { searchUsers } from '../../use-cases/search-users.ts'
+import { showUserToOperator, UserOfOperatorView } from '../../use-cases/show-user-to-operator.ts'
 import {
   ChangedUserOfOperatorBody,
   NewUserOfOperatorBody,
@@ -46,6 +47,13 @@ const listSchema = {
   description: 'Newest first. The header Link leads to the next page.',
   querystring: ListQuery,
   response: { 200: z.object({ users: z.array(UserView) }), ...errorAnswers(400, 401, 404) },
+}
+const readSchema = {
+  operationId: 'getUserAsOperator',
+  tags: ['Operators'],
+  summary: 'Read a user, and why they cannot sign in',
+  params: UserPath,
+  response: { 200: UserOfOperatorView, ...errorAnswers(401, 404) },
 }
 const createSchema = {
   operationId: 'createUserAsOperator',
@@ -92,6 +100,10 @@ export const operatorUsersRoutes: FastifyPluginAsyncZod = async (app) => {
       const id = readNewUserId(undefined, body.id)
       return createUser(deps, { admin, id, wanted, context }, asUserChange(change, addressesOf(body), 201))
     }),
+  )
+
+  app.get('/operator/users/:userId', { ...read, schema: readSchema }, ({ params }) =>
+    showUserToOperator(deps, requireId('user_id', params.userId)),
   )
 
   const changesUser = { config: { action: 'users.change', namesFields: true }, schema: changeSchema } as const

@@ -1,0 +1,62 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
+import { anyTime, errorBody, statusAndBody } from '../../../test/bodies.ts'
+import { createOperator, OPERATOR_SETTINGS, operate, type SignedInOperator } from '../../../test/operators.ts'
+import { createSignedIn, type SignedIn } from '../../../test/signed-in.ts'
+
+let test: TestApp
+let support: SignedInOperator
+let user: SignedIn
+beforeAll(async () => {
+  test = await openTestApp({ settings: OPERATOR_SETTINGS })
+  support = await createOperator(test, 'support')
+  user = await createSignedIn(test)
+  await test.post('/token?grant_type=refresh_token', { refresh_token: user.refreshToken })
+  await operate(test, support, `PUT /users/${user.user.id}/ban`, { duration: '24h' })
+})
+afterAll(() => test.close())
+
+const ask = (query: string) => test.app.inject({ url: `/operator/audit${query}`, headers: { ...support.credentials } })
+const actionsOf = async (query: string) =>
+  (await ask(query))
+    .json()
+    .entries.map(({ payload }: { readonly payload: { readonly action: string } }) => payload.action)
+
+describe('GET /operator/audit', () => {
+  it('200: finds what was done to a user and by them, without refreshes', async () => {
+    const done = ['user_modified', 'operator.users.ban']
+    // The clock stands still, so the order is that of the ids.
+    expect((await actionsOf(`?user=${user.user.id}`)).toSorted()).toEqual(['login', ...done].toSorted())
+    expect(await actionsOf(`?user=${support.user.id}`)).toEqual(expect.arrayContaining(done))
+    expect(await actionsOf(`?user=${randomUUID()}`)).toEqual([])
+  })
+
+  it('200: finds an action, of an operator by its own name too, and shows whole entries', async () => {
+    const entry = {
+      id: expect.any(String),
+      created_at: anyTime,
+      ip_address: '127.0.0.1',
+      payload: expect.objectContaining({ action: 'operator.users.ban', actor_id: support.user.id }),
+    }
+    for (const action of ['users.ban', 'operator.users.ban'])
+      expect(statusAndBody(await ask(`?action=${action}`))).toEqual([200, { entries: [entry] }])
+  })
+
+  it('200: the header Link leads through all entries', async () => {
+    const all = await actionsOf('?limit=100')
+    const seen: string[] = []
+    let url: string | undefined = '?limit=2'
+    while (url !== undefined) {
+      const answer = await ask(url)
+      seen.push(...answer.json().entries.map(({ payload }: { payload: { action: string } }) => payload.action))
+      url = /\?[^>]+/.exec(String(answer.headers.link ?? ''))?.[0]
+    }
+    expect(seen).toEqual(all)
+  })
+
+  it('400: refuses a user that is no UUID', async () => {
+    const refused = errorBody(400, 'validation_failed', 'user: must be a UUID')
+    expect(statusAndBody(await ask('?user=x'))).toEqual([400, refused])
+  })
+})

@@ -1,0 +1,32 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { AuditEntryView, listAuditEntriesByCursor, viewAuditEntry } from '../../audit/audit-repository.ts'
+import { errorAnswers } from '../../error-body.ts'
+import { operatorListFields, readOperatorPage } from '../../operators/operator-list.ts'
+import { sendOperatorPage } from '../../plugins/operator-page.ts'
+import { plainJson } from '../../plugins/plain-json.ts'
+
+const schema = {
+  operationId: 'listAuditLogAsOperator',
+  tags: ['Operators'],
+  summary: 'List the audit log',
+  description: 'Newest first. The header Link leads to the next page.',
+  querystring: z.object({
+    ...operatorListFields,
+    user: z.guid().optional().meta({ description: 'Who did it, or to whom it was done. Refreshes are left out' }),
+    action: z.string().optional().meta({ description: 'The whole action of an entry, or of an operator' }),
+  }),
+  response: { 200: z.object({ entries: z.array(AuditEntryView) }), ...errorAnswers(400, 401, 404) },
+}
+
+/** `GET /operator/audit`: the audit log, for operators (console reference: Routes of auth). */
+export const operatorAuditRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  const options = { config: { action: 'audit.read' }, schema, serializerCompiler: plainJson } as const
+  app.get('/operator/audit', options, async ({ query }, reply) => {
+    const page = readOperatorPage('audit', query)
+    const { user, action } = query
+    const rows = await listAuditEntriesByCursor(deps.db, { ...page, user, action })
+    return { entries: sendOperatorPage(reply, page, { rows, placeOf: (entry) => entry }).map(viewAuditEntry) }
+  })
+}

@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
+import { anyTime, errorBody, factorBody, signedUpBody } from '../../../test/bodies.ts'
+import { factorRow } from '../../../test/factor-row.ts'
+import {
+  createOperator,
+  OPERATOR_SETTINGS,
+  operate,
+  type SignedInOperator,
+  unknownUser,
+} from '../../../test/operators.ts'
+import { createSignedIn } from '../../../test/signed-in.ts'
+import { createSignedUp } from '../../../test/signed-up.ts'
+
+let test: TestApp
+let viewer: SignedInOperator
+beforeAll(async () => {
+  test = await openTestApp({ settings: { ...OPERATOR_SETTINGS, AUTH_JWT_ADMIN_ROLES: 'service_role,staff' } })
+  viewer = await createOperator(test, 'viewer')
+})
+afterAll(() => test.close())
+
+const Shown = z.object({
+  console_role: z.string().nullable(),
+  is_protected: z.boolean(),
+  why_not: z.array(z.unknown()),
+})
+const read = async (id: string) => Shown.parse((await show(id))[1])
+const show = (id: string) => operate(test, viewer, `GET /users/${id}`)
+const whyNot = async (changes: Parameters<typeof createSignedUp>[1]) => {
+  const { user } = await createSignedUp(test.deps, changes)
+  return (await read(user.id)).why_not
+}
+
+describe('GET /operator/users/:userId', () => {
+  it('200: shows a user with factors, sessions and what was done to them', async () => {
+    const { user, email, sessionId } = await createSignedIn(test)
+    const row = factorRow({ user_id: user.id, factor_type: 'totp', status: 'verified', friendly_name: 'app' })
+    await test.deps.db.insertInto('mfa_factors').values(row).execute()
+    const factors = [factorBody({ id: row.id, friendly_name: 'app' })]
+    const shown = signedUpBody({ user, email }, { last_sign_in_at: anyTime, factors, identities: [expect.anything()] })
+    const payload = expect.objectContaining({ action: 'login', actor_id: user.id })
+    expect(await show(user.id)).toEqual([
+      200,
+      {
+        user: shown,
+        console_role: null,
+        is_protected: false,
+        identities: [expect.objectContaining({ provider: 'email', id: user.id })],
+        factors,
+        passkeys: [],
+        sessions: [expect.objectContaining({ id: sessionId })],
+        audit: [{ id: expect.any(String), created_at: anyTime, ip_address: '127.0.0.1', payload }],
+        why_not: [{ code: 'factor_required' }],
+      },
+    ])
+  })
+
+  it.each<[string, Parameters<typeof createSignedUp>[1], readonly object[]]>([
+    ['nothing', {}, []],
+    ['a ban', { banned_until: '2100-01-01T00:00:00+00:00' }, [{ code: 'banned', until: anyTime }]],
+    ['no ban that is over', { banned_until: '2020-01-01T00:00:00+00:00' }, []],
+    ['a deletion', { deleted_at: new Date() }, [{ code: 'deleted', at: anyTime }]],
+    ['an email that waits for its confirmation', { email_confirmed_at: null }, [{ code: 'email_not_confirmed' }]],
+    ['a phone that waits for its confirmation', { phone: '4520304059' }, [{ code: 'phone_not_confirmed' }]],
+    ['a missing password', { encrypted_password: null }, [{ code: 'no_password' }]],
+  ])('200: names %s as what keeps a user from signing in', async (_case, changes, expected) => {
+    expect(await whyNot(changes)).toEqual(expected)
+  })
+
+  it('200: names a provider that is switched off', async () => {
+    const { user } = await createSignedUp(test.deps)
+    const account = { provider: 'github', provider_id: '42' }
+    await test.deps.db.updateTable('identities').set(account).where('user_id', '=', user.id).execute()
+    expect((await read(user.id)).why_not).toEqual([{ code: 'provider_disabled', provider: 'github' }])
+  })
+
+  it.each([
+    ['an operator', { console_role: 'support' }, ['support', true]],
+    ['an admin of the API', { role: 'staff' }, [null, true]],
+    ['another user', {}, [null, false]],
+  ])('200: says whether only admins act on %s', async (_who, changes, expected) => {
+    const { user } = await createSignedUp(test.deps, changes)
+    const { console_role: role, is_protected: isProtected } = await read(user.id)
+    expect([role, isProtected]).toEqual(expected)
+  })
+
+  it('404: finds no unknown and no staged user, and no id that is no UUID', async () => {
+    const { user } = await createSignedUp(test.deps, { staged_at: new Date() })
+    for (const id of [randomUUID(), user.id]) expect(await show(id)).toEqual(unknownUser)
+    expect(await show('x')).toEqual([404, errorBody(404, 'validation_failed', 'user_id must be an UUID')])
+  })
+})

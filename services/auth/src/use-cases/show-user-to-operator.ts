@@ -1,0 +1,96 @@
+import { z } from 'zod'
+import { AuditEntryView, listAuditEntriesByCursor, viewAuditEntry } from '../audit/audit-repository.ts'
+import type { AuthDeps } from '../deps.ts'
+import { isProtected } from '../operators/operator-change.ts'
+import { listPasskeys } from '../passkeys/passkey-repository.ts'
+import { PasskeyView, viewPasskey } from '../passkeys/passkey-view.ts'
+import { ListedSessionView, listSessionsOfUser, viewListedSession } from '../sessions/listed-session-repository.ts'
+import { getManagedProfile, type Profile } from '../users/profile-repository.ts'
+import { isBanned } from '../users/user.ts'
+import { hasPassword } from '../users/user-repository.ts'
+import { FactorView, UserView, viewUser } from '../users/user-view.ts'
+
+const Timestamp = z.string().meta({ format: 'date-time', example: '2026-01-02T03:04:05.123456+00:00' })
+
+/** Why a user cannot sign in, or what a sign-in asks for (console reference: User of operators). */
+const ReasonView = z
+  .union([
+    z.object({ code: z.literal('deleted'), at: Timestamp }),
+    z.object({ code: z.literal('banned'), until: Timestamp }),
+    z.object({ code: z.enum(['email_not_confirmed', 'phone_not_confirmed', 'no_password', 'factor_required']) }),
+    z.object({ code: z.literal('provider_disabled'), provider: z.string() }),
+  ])
+  .meta({ id: 'Reason' })
+
+/** A user with what belongs to them, as operators see it (console reference: User of operators). */
+export const UserOfOperatorView = z.object({
+  user: UserView,
+  console_role: z.enum(['viewer', 'support', 'admin']).nullable(),
+  is_protected: z.boolean().meta({ description: 'Whether only operators with the role admin act on the user' }),
+  identities: UserView.shape.identities,
+  factors: z.array(FactorView),
+  passkeys: z.array(PasskeyView),
+  sessions: z.array(ListedSessionView),
+  audit: z.array(AuditEntryView),
+  why_not: z.array(ReasonView).meta({ description: 'Why the user cannot sign in' }),
+})
+
+/** How many entries each list shows. */
+const NEWEST = { direction: 'desc', limit: 10, after: undefined } as const
+
+/** Shows a user to operators, also a deleted one. @throws userNotFound */
+export async function showUserToOperator(
+  { config, db, lanes, now }: Pick<AuthDeps, 'config' | 'db' | 'lanes' | 'now'>,
+  userId: string,
+): Promise<z.output<typeof UserOfOperatorView>> {
+  const profile = await getManagedProfile(lanes, { userId, audience: undefined })
+  const passkeys = await listPasskeys(db, userId)
+  const hasSecret = passkeys.length > 0 || (await hasPassword(db, userId))
+  const sessions = await listSessionsOfUser(db, { ...NEWEST, userId })
+  const audit = await listAuditEntriesByCursor(db, { ...NEWEST, user: userId, action: undefined })
+  const user = viewUser(profile)
+  const { limit } = NEWEST
+  return {
+    user,
+    console_role: profile.user.consoleRole,
+    is_protected: isProtected(profile.user, config.jwt),
+    identities: user.identities.slice(0, limit),
+    factors: (user.factors ?? []).slice(0, limit),
+    passkeys: passkeys.slice(0, limit).map(viewPasskey),
+    sessions: sessions.map(viewListedSession),
+    audit: audit.map(viewAuditEntry),
+    why_not: [...listReasons(profile, { now: now(), hasSecret, providers: config.external.providers })],
+  }
+}
+
+/** Why a user cannot sign in. */
+type Reason = z.output<typeof ReasonView>
+
+/** What decides whether a user can sign in, beside the user. */
+interface SignInRules {
+  readonly now: Date
+  /** Whether the user has a password or a passkey. */
+  readonly hasSecret: boolean
+  /** The providers of the settings by their name. Custom ones are not among them. */
+  readonly providers: ReadonlyMap<string, { readonly enabled: boolean }>
+}
+
+/** The reasons, the weightiest first. A second factor is no obstacle by itself, and comes last. */
+function listReasons(
+  { user, identities, factors }: Profile,
+  { now, providers, hasSecret }: SignInRules,
+): readonly Reason[] {
+  const hasAddress = user.email !== null || user.phone !== null
+  const [only] = identities.length === 1 ? identities : []
+  const disabled = only !== undefined && providers.get(only.provider)?.enabled === false ? only.provider : undefined
+  const reasons: readonly (Reason | false)[] = [
+    user.deletedAt !== null && { code: 'deleted', at: user.deletedAt },
+    user.bannedUntil !== null && isBanned(user, now) && { code: 'banned', until: user.bannedUntil },
+    user.email !== null && user.emailConfirmedAt === null && { code: 'email_not_confirmed' },
+    user.phone !== null && user.phoneConfirmedAt === null && { code: 'phone_not_confirmed' },
+    hasAddress && !hasSecret && { code: 'no_password' },
+    disabled !== undefined && { code: 'provider_disabled', provider: disabled },
+    factors.some(({ status }) => status === 'verified') && { code: 'factor_required' },
+  ]
+  return reasons.filter((reason) => reason !== false)
+}
