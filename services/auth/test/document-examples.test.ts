@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -6,9 +7,11 @@ import document from '../../../docs/openapi/auth.json' with { type: 'json' }
 import { totpCode } from './authenticator-app.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
+import { createOperator, OPERATOR_SETTINGS, type SignedInOperator } from './operators.ts'
 
 const ORIGIN = 'http://localhost:3000'
 const SETTINGS = {
+  ...OPERATOR_SETTINGS,
   AUTH_MAILER_AUTOCONFIRM: 'true',
   AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true',
   AUTH_MFA_RECOVERY_CODES_VERIFY_ENABLED: 'true',
@@ -45,6 +48,7 @@ const Answer = z.looseObject({
   refresh_token: z.string().default(''),
   hashed_token: z.string().default(''),
   codes: z.array(z.string()).default([]),
+  user: z.looseObject({ id: z.string() }).optional(),
   totp: z.looseObject({ secret: z.string() }).optional(),
 })
 
@@ -88,6 +92,8 @@ const operations = Object.entries(Paths.parse(document.paths)).flatMap(([path, i
 let test: MailApp
 /** The credentials of a user in a session of aal2. */
 let owner: Headers
+/** An operator with the role admin. */
+let desk: SignedInOperator
 const examples: Examples = {}
 /** What was sent, by operation. */
 const sent: Record<string, { readonly url: string; readonly body: object }> = {}
@@ -106,6 +112,8 @@ beforeAll(async () => {
   }
   await useAccount(call)
   await administrate(call)
+  desk = await createOperator(test, 'admin')
+  await operate(call)
   await returnByForm()
 })
 afterAll(() => test.close())
@@ -247,6 +255,7 @@ function toUrl(path: string): string {
 }
 
 function credentials(tags: readonly string[]): Headers {
+  if (tags.includes('Operators')) return { ...desk.credentials, 'idempotency-key': randomUUID() }
   return tags.includes('Admin') ? OPERATOR : owner
 }
 
@@ -367,6 +376,21 @@ async function administrate(call: Call): Promise<void> {
   await as({ is: 'createCustomProvider', request: `POST ${providers}`, body: PROVIDER })
   await as({ is: 'updateCustomProvider', request: `PUT ${providers}/custom:wiki`, body: { name: 'Our wiki' } })
   await as({ is: 'deleteUser', request: `DELETE /admin/users/${id}`, body: { should_soft_delete: true } })
+}
+
+/** What an operator of a console does. */
+async function operate(call: Call): Promise<void> {
+  const as = (step: Omit<Step, 'headers'>) => call({ ...step, headers: credentials(['Operators']) })
+  const users = '/operator/users'
+  const made = { email: 'barbara@example.com', password: PASSWORD }
+  const { user } = await as({ is: 'createUserAsOperator', request: `POST ${users}`, body: made })
+  const at = `${users}/${user?.id}`
+  await as({ is: 'confirmUser', request: `POST ${at}/confirmation`, body: { kind: 'email' } })
+  await as({ is: 'updateUserAsOperator', request: `PUT ${at}`, body: { email: 'liskov@example.com' } })
+  await as({ is: 'banUser', request: `PUT ${at}/ban`, body: { duration: '24h' } })
+  await as({ is: 'assignConsoleRole', request: `PUT ${at}/console-role`, body: { role: 'viewer' } })
+  const invited = { email: 'donald@example.com', user_metadata: { name: 'Donald' } }
+  await as({ is: 'inviteUserAsOperator', request: `POST ${users}/invitations`, body: invited })
 }
 
 /** 32 bytes as base64url, which is how an authenticator names a key. */
