@@ -1,3 +1,4 @@
+import { glob, readFile } from 'node:fs/promises'
 import { migrateDown, migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { planMigrations } from '@trestle/database/rehearsal/plan-migrations.ts'
 import { placeOf } from '@trestle/migrations/functions.ts'
@@ -35,7 +36,10 @@ const DEFINERS = [
   'run_operations',
   'run_merchant_operations',
   'open_session',
+  'offer_step',
+  'take_step',
   'start_challenge',
+  'decide_challenge',
   'expire_authorizations',
   'keep_card',
   'close_operation',
@@ -54,6 +58,12 @@ const DEFINERS = [
   'disable_webhook',
   'replay_webhook',
 ]
+
+const OWNED = new Set(Object.entries(tableClasses).flatMap(([table, kind]) => (kind === 'owned' ? [table] : [])))
+const SOURCES = new URL('../src', import.meta.url).pathname
+/** What changes rows of a table, in SQL or by Kysely. The group is the table, and undefined where a variable has it. */
+const CHANGE =
+  /(?:\b(?:UPDATE|DELETE FROM|MERGE INTO) \$\{sql\.(?:table|id)\(|\.(?:updateTable|deleteFrom|mergeInto)\()(?:'(\w+)'|\w+)\)?\}?/g
 
 /** Queries the catalogue. `$1` is the schema, and `$2` lists the tables of the migrator, which every query leaves out. */
 async function query<Row extends pg.QueryResultRow>(client: pg.Client, text: string): Promise<Row[]> {
@@ -156,6 +166,29 @@ describe('the schema', () => {
     const others = files.filter((file) => placeOf(file) === 'p_merchant_id' && !file.text.includes(begin))
     // Only inserts a row.
     expect(others.map(({ name }) => name)).toEqual(['open_session'])
+  })
+
+  it('keeps the rows of a merchant on their server in every statement of the service that changes some', async () => {
+    const found: string[] = []
+    for await (const file of glob('**/*.ts', { cwd: SOURCES })) {
+      if (/\.(test|model)\.ts$/.test(file)) continue
+      for (const [, name] of (await readFile(`${SOURCES}/${file}`, 'utf8')).matchAll(CHANGE))
+        if (name === undefined || OWNED.has(name)) found.push(`${file}: ${name ?? 'any table'}`)
+    }
+    // In a transaction that begins with holdMerchant.
+    const held = ['vault/rotation-repository.ts: instruments', 'vault/rotation-repository.ts: webhooks']
+    // Of a command. It enters by the coordinator, where a statement waits before it looks for rows.
+    const commanded = ['acquirers/exception-repository.ts: acquirer_exceptions']
+    // Runs again soon. What a statement did not find then is deleted by the next one.
+    const repeated = [
+      'placement/delete-old-rows.ts: any table',
+      'placement/distributed-rows.ts: any table',
+      'placement/distributed-rows.ts: any table',
+      'placement/distributed-rows.ts: outbox',
+    ]
+    // On one server.
+    const plain = ['webhooks/outbox.ts: outbox']
+    expect(found.toSorted()).toEqual([...held, ...commanded, ...repeated, ...plain].toSorted())
   })
 
   it('lets the role of the service make no tables', async () => {

@@ -1,8 +1,21 @@
+import { createNoopMeter } from '@opentelemetry/api'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { insertException, listOpenExceptions, updateExceptionResolved } from '../src/acquirers/exception-repository.ts'
+import { updateOfferedStep, updateOutcome, updateTakenStep } from '../src/checkout/session-repository.ts'
+import { rotateVault } from '../src/use-cases/rotate-vault.ts'
 import { verifyLedger } from '../src/use-cases/verify-ledger.ts'
+import { createPanVault } from '../src/vault/pan-vault.ts'
+import { createWebhookSecrets } from '../src/webhooks/webhook-secret.ts'
 import { customerPayment } from './customer-payment.ts'
-import { createTestApp, createTestMerchant, startPayments, type TestPayments } from './payments-app.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  openAs,
+  startPayments,
+  type TestPayments,
+  testPepper,
+} from './payments-app.ts'
 
 let payments: TestPayments
 let watcher: pg.Client
@@ -100,40 +113,138 @@ it('a write that is acknowledged while a move waits for it is on the new server'
   await Promise.all([writer.end(), mover.end(), source.end()])
 }, 300_000)
 
+/** Splits the part of a merchant after writes that began before the copy, and ended after it. They find the rows as they were. */
+async function splitBefore(merchantId: string, writes: readonly (() => Promise<unknown>)[]): Promise<void> {
+  const [writer, splitter] = [await openClient(await urlOf(merchantId)), await openClient()]
+  await writer.query('BEGIN')
+  await writer.query('UPDATE payments.merchant_balances SET last_id = last_id WHERE merchant_id = $1', [merchantId])
+  const split = splitter.query(
+    "SELECT isolate_tenant_to_new_shard('payments.merchant_balances', $1::text, 'CASCADE', 'block_writes')",
+    [merchantId],
+  )
+  await expect.poll(countWaiting, PATIENCE).toBe(1)
+  const written = writes.map((write) => write())
+  await expect.poll(countWaiting, PATIENCE).toBe(1 + writes.length)
+  await writer.query('COMMIT')
+  expect((await split).rowCount).toBe(1)
+  await Promise.all(written)
+  await Promise.all([writer.end(), splitter.end()])
+}
+
+/** The URL of the server that has the rows of a merchant. */
+async function urlOf(merchantId: string): Promise<string> {
+  const { rows } = await watcher.query<{ host: string }>(
+    `SELECT n.nodename || ':' || n.nodeport AS host FROM pg_dist_placement p JOIN pg_dist_node n USING (groupid)
+    WHERE p.shardid = get_shard_id_for_distribution_column('payments.merchant_balances', $1::text)`,
+    [merchantId],
+  )
+  const url = new URL(payments.url)
+  url.host = rows[0]?.host ?? ''
+  return url.href
+}
+
 it('an attempt is settled by a call that has waited for a split of its part', async () => {
   const app = await createTestApp(payments)
   const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
   const payload = { transactionId: await customerPayment(payments, merchantId), currency: 'EUR', amount: 10 }
   const url = `/merchants/${merchantId}/transactions`
   expect((await payments.app.inject({ method: 'POST', url, headers: app.headers, payload })).statusCode).toBe(201)
-  const { rows } = await watcher.query<{ id: string; host: string }>(
-    `SELECT a.id, n.nodename || ':' || n.nodeport AS host FROM (
-      SELECT id FROM payments.attempts WHERE merchant_id = $1) a, pg_dist_placement p JOIN pg_dist_node n USING (groupid)
-    WHERE p.shardid = get_shard_id_for_distribution_column('payments.merchant_balances', $1::text)`,
+  const unsettle = "UPDATE payments.attempts SET status = 'unknown' WHERE merchant_id = $1 RETURNING id"
+  const { rows } = await watcher.query<{ id: string }>(unsettle, [merchantId])
+  const settler = await openClient()
+  await splitBefore(merchantId, [
+    async () => {
+      const settle = "SELECT payments.settle_attempt($1, $2, 'declined') AS done"
+      expect((await settler.query(settle, [merchantId, rows[0]?.id])).rows).toEqual([{ done: true }])
+    },
+  ])
+  await settler.end()
+}, 300_000)
+
+it('a step of a checkout is stored by a call to the server of the merchant that has waited for a split of its part', async () => {
+  const app = await createTestApp(payments)
+  const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
+  const { rows: sessions } = await watcher.query<{ id: string }>(
+    `INSERT INTO payments.payment_sessions (merchant_id, id, created, digest, state, expires, challenged)
+    SELECT $1, repeat(n::text, 24), now(), decode(repeat('00', 32), 'hex'), 'card-lookup', now() + interval '30 minutes', now()
+    FROM generate_series(1, 3) n RETURNING id`,
     [merchantId],
   )
-  const [attempt = { id: '', host: '' }] = rows
-  const source = new URL(payments.url)
-  source.host = attempt.host
-  const unsettle = "UPDATE payments.attempts SET status = 'unknown' WHERE merchant_id = $1"
-  await watcher.query(unsettle, [merchantId])
-  const [writer, splitter, settler] = [await openClient(source.href), await openClient(), await openClient()]
-  await writer.query('BEGIN')
-  await writer.query(unsettle, [merchantId])
+  const entry = openAs('payments_service', { url: await urlOf(merchantId), coordinatorUrl: payments.url, ...WAITS })
+  const keys = sessions.map(({ id }) => ({ merchantId, id }))
+  const [offered = { merchantId, id: '' }, taken = offered, decided = offered] = keys
+  await splitBefore(merchantId, [
+    () => updateOfferedStep(entry.lanes, offered, { from: 'card-lookup', to: 'tds-challenge' }),
+    () => updateTakenStep(entry.lanes, taken, 'card-lookup'),
+    () => updateOutcome(entry.lanes, decided, 'authenticated'),
+  ])
+  const { rows } = await watcher.query(
+    'SELECT state, taken, outcome FROM payments.payment_sessions WHERE merchant_id = $1 ORDER BY id',
+    [merchantId],
+  )
+  expect(rows).toEqual([
+    { state: 'tds-challenge', taken: null, outcome: null },
+    { state: 'card-lookup', taken: 'card-lookup', outcome: null },
+    { state: 'card-lookup', taken: null, outcome: 'authenticated' },
+  ])
+  await entry.close()
+}, 300_000)
+
+it('a command that enters by the coordinator closes what it finds there after a split of its part', async () => {
+  const app = await createTestApp(payments)
+  const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
+  const { db, close } = openAs(undefined, { url: payments.url, ...WAITS })
+  await insertException(db, { merchantId, reference: 'late', payload: {} })
+  const [exception] = (await listOpenExceptions(db, 10)).filter((open) => open.merchantId === merchantId)
+  await splitBefore(merchantId, [
+    async () => expect(await updateExceptionResolved(db, merchantId, exception?.id ?? '')).toBe(true),
+  ])
+  await close()
+}, 300_000)
+
+it('a split waits for a rotation of keys that has read the secrets of webhooks', async () => {
+  const app = await createTestApp(payments)
+  const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
+  const url = `/merchants/${merchantId}/webhooks`
+  const payload = { url: 'https://shop.example/hooks' }
+  expect((await payments.app.inject({ method: 'POST', url, headers: app.headers, payload })).statusCode).toBe(201)
+  const fresh = { id: 2, key: Buffer.alloc(32, 2) }
+  const vaultKeys = [fresh, { id: 1, key: Buffer.alloc(32, 1) }] as const
+  const webhookSecrets = createWebhookSecrets({ vaultKeys, pepper: testPepper.export() })
+  const database = openAs(undefined, { url: payments.url, ...WAITS })
+  const shardOf = async () => {
+    const { rows } = await watcher.query(
+      "SELECT get_shard_id_for_distribution_column('payments.webhooks', $1::text) AS shard",
+      [merchantId],
+    )
+    return rows
+  }
+  const before = await shardOf()
+  const [locker, splitter] = [await openClient(), await openClient()]
+  await locker.query('BEGIN')
+  await locker.query('SELECT FROM payments.webhooks WHERE merchant_id = $1 FOR UPDATE', [merchantId])
+  const vault = createPanVault(vaultKeys, createNoopMeter())
+  const rotated = rotateVault({ database, vault, webhookSecrets })
+  await expect.poll(countWaiting, PATIENCE).toBe(1)
   const split = splitter.query(
     "SELECT isolate_tenant_to_new_shard('payments.merchant_balances', $1::text, 'CASCADE', 'block_writes')",
     [merchantId],
   )
-  await expect.poll(countWaiting, PATIENCE).toBe(1)
-  // The call waits from before the rows are copied until they are there.
-  const settled = settler.query("SELECT payments.settle_attempt($1, $2, 'declined') AS done", [merchantId, attempt.id])
   await expect.poll(countWaiting, PATIENCE).toBe(2)
-  await writer.query('COMMIT')
+  // A split that has ended waits for the lock too, to drop the old rows.
+  expect(await shardOf()).toEqual(before)
+  await locker.query('COMMIT')
+  expect((await rotated).webhooks).toBe(1)
   expect((await split).rowCount).toBe(1)
-  expect((await settled).rows).toEqual([{ done: true }])
-  await Promise.all([writer.end(), splitter.end(), settler.end()])
+  const { rows } = await watcher.query(
+    'SELECT get_byte(secret_sealed, 0) AS key FROM payments.webhooks WHERE merchant_id = $1',
+    [merchantId],
+  )
+  expect(rows).toEqual([{ key: 2 }])
+  await Promise.all([database.close(), locker.end(), splitter.end()])
 }, 300_000)
 
+const WAITS = { lockTimeoutMs: 120_000, statementTimeoutMs: 120_000 }
 const PATIENCE = { timeout: 120_000, interval: 100 }
 const FOLLOWED = `SELECT FROM pg_replication_slots
   WHERE active AND database = current_database() AND slot_name LIKE 'citus_shard_move_slot%'`

@@ -171,6 +171,8 @@ interface OpenOptions {
   readonly url: string
   readonly coordinatorUrl?: string
   readonly lockTimeoutMs: number
+  /** For how long a statement may take. Default: 5 s. */
+  readonly statementTimeoutMs?: number
   readonly standby?: StandbyConfig | undefined
 }
 
@@ -187,9 +189,9 @@ function readConnectionsOf(role: string | undefined): number {
  * Connects on demand.
  * @param role undefined: the owner
  */
-function openAs(
+export function openAs(
   role: string | undefined,
-  { url, coordinatorUrl, lockTimeoutMs, standby }: OpenOptions,
+  { url, coordinatorUrl, lockTimeoutMs, statementTimeoutMs = 5_000, standby }: OpenOptions,
 ): Database<PaymentsTables> {
   return openDatabase<PaymentsTables>({
     url,
@@ -199,7 +201,7 @@ function openAs(
     poolSize: POOL_CONNECTIONS,
     readConnections: readConnectionsOf(role),
     role,
-    statementTimeoutMs: 5_000,
+    statementTimeoutMs,
     lockTimeoutMs,
     prepared,
     findOwner: placement.findOwner,

@@ -32,26 +32,24 @@ interface OfferedStep {
 
 const offerQuery = prepare(
   'offer_step',
-  (p: SessionKey & OfferedStep) => sql<{ id: string }>`
-    UPDATE ${sql.table('payment_sessions')} SET state = ${p.to}
-    WHERE merchant_id = ${p.merchantId} AND id = ${p.id} AND state = ${p.from} RETURNING id`,
+  (p: SessionKey & OfferedStep) => sql`
+    SELECT ${sql.table('offer_step')}(${p.merchantId}, ${p.id}, ${p.from}, ${p.to})`,
 )
 
 /** Stores the step that is offered: a client cannot take a later step. The first of several concurrent requests counts. */
 export async function updateOfferedStep(lanes: Lanes, key: SessionKey, step: OfferedStep): Promise<void> {
-  await lanes.write.first(offerQuery, { ...key, ...step })
+  await lanes.write.one(offerQuery, { ...key, ...step })
 }
 
 const takeQuery = prepare(
   'take_step',
-  (p: SessionKey & { step: Step }) => sql<{ id: string }>`
-    UPDATE ${sql.table('payment_sessions')} SET taken = ${p.step}
-    WHERE merchant_id = ${p.merchantId} AND id = ${p.id} AND state = ${p.step} RETURNING id`,
+  (p: SessionKey & { step: Step }) => sql`
+    SELECT ${sql.table('take_step')}(${p.merchantId}, ${p.id}, ${p.step})`,
 )
 
 /** Stores that the client has the task of a step, if the step was offered last. */
 export async function updateTakenStep(lanes: Lanes, key: SessionKey, step: Step): Promise<void> {
-  await lanes.write.first(takeQuery, { ...key, step })
+  await lanes.write.one(takeQuery, { ...key, step })
 }
 
 /** Where a challenge is shown, and where it redirects afterwards. */
@@ -111,14 +109,11 @@ export async function findChallenge(lanes: Lanes, key: SessionKey): Promise<Open
 
 const decideQuery = prepare(
   'decide_challenge',
-  (p: SessionKey & { outcome: TdsStatus }) => sql<{ outcome: TdsStatus }>`
-    UPDATE ${sql.table('payment_sessions')} SET outcome = ${p.outcome}
-    WHERE merchant_id = ${p.merchantId} AND id = ${p.id} AND outcome IS NULL AND attempt_id IS NULL
-      AND expires > now() AND challenged > now() - interval '10 minutes'
-    RETURNING outcome`,
+  (p: SessionKey & { outcome: TdsStatus }) => sql`
+    SELECT ${sql.table('decide_challenge')}(${p.merchantId}, ${p.id}, ${p.outcome})`,
 )
 
-/** Stores the bank's answer. False when there is an answer already, or when it is too late. */
-export async function updateOutcome(lanes: Lanes, key: SessionKey, outcome: TdsStatus): Promise<boolean> {
-  return (await lanes.write.first(decideQuery, { ...key, outcome })) !== undefined
+/** Stores the bank's answer. Nothing changes when there is an answer already, or when it is too late. */
+export async function updateOutcome(lanes: Lanes, key: SessionKey, outcome: TdsStatus): Promise<void> {
+  await lanes.write.one(decideQuery, { ...key, outcome })
 }

@@ -1,7 +1,7 @@
 import { isEndedStatement } from '@trestle/database/unavailable.ts'
 import { sql } from 'kysely'
 import { sqlFragment } from '../access/sql-fragment.ts'
-import type { Db } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
 
 const PAGE_ROWS = 1_000
 
@@ -61,6 +61,15 @@ export async function forEachMerchant(
     }
   }
   if (failed > 0) throw new Error(`${failed} merchants were left out`)
+}
+
+/**
+ * Keeps the rows of a merchant on their server until the end of the database transaction, which begins with this call. Otherwise
+ * Citus may move rows that the transaction has only read or locked, and it would then change the new rows by what it read in the
+ * old ones (decision 36).
+ */
+export async function holdMerchant(trx: Trx, merchantId: string): Promise<void> {
+  await sql`SELECT ${sql.table('await_move')}(${merchantId})`.execute(trx)
 }
 
 /** The merchants that an id may belong to. At most one of them has the row. */

@@ -1,5 +1,5 @@
 import type { OperatorDeps } from '../deps.ts'
-import { eachMerchant } from '../merchants/each-merchant.ts'
+import { eachMerchant, holdMerchant } from '../merchants/each-merchant.ts'
 import { lockOldSeals, lockWebhookSeals, updateSeal, updateWebhookSeals } from '../vault/rotation-repository.ts'
 
 type RotationDeps = Pick<OperatorDeps, 'database' | 'vault' | 'webhookSecrets'>
@@ -29,6 +29,7 @@ export async function rotateVault(deps: RotationDeps): Promise<Rotated> {
 
 function rotateBatch({ database, vault }: RotationDeps, merchantId: string): Promise<number> {
   return database.db.transaction().execute(async (trx) => {
+    await holdMerchant(trx, merchantId)
     const seals = await lockOldSeals(trx, merchantId, vault.keyId)
     for (const { id, sealed } of seals) {
       const place = { merchantId, instrumentId: id }
@@ -41,6 +42,7 @@ function rotateBatch({ database, vault }: RotationDeps, merchantId: string): Pro
 function rotateWebhooks({ database, webhookSecrets }: RotationDeps, merchantId: string): Promise<number> {
   const sealAnew = (sealed: Buffer) => webhookSecrets.seal(webhookSecrets.open(sealed, merchantId), merchantId)
   return database.db.transaction().execute(async (trx) => {
+    await holdMerchant(trx, merchantId)
     const webhooks = await lockWebhookSeals(trx, merchantId)
     const old = webhooks.filter(({ current, previous }) =>
       [current, previous ?? current].some((sealed) => !webhookSecrets.isCurrent(sealed, merchantId)),

@@ -1,0 +1,16 @@
+-- distribute: p_merchant_id
+-- Stores the answer of the bank to a challenge. The first answer counts, and only in time.
+CREATE OR REPLACE FUNCTION {{decide_challenge}}(p_merchant_id text, p_session_id text, p_outcome text)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  PERFORM {{hold_merchant}}(p_merchant_id);
+  UPDATE {{payment_sessions}} s SET outcome = p_outcome
+    WHERE s.merchant_id = p_merchant_id AND s.id = p_session_id AND s.outcome IS NULL AND s.attempt_id IS NULL
+      AND s.expires > now() AND s.challenged > now() - interval '10 minutes';
+END
+$$;

@@ -1,0 +1,16 @@
+-- distribute: p_merchant_id
+-- Stores the step of an order that is offered now, p_to, after the one that was offered last, p_from. It changes nothing when
+-- another request has offered a step meanwhile.
+CREATE OR REPLACE FUNCTION {{offer_step}}(p_merchant_id text, p_session_id text, p_from text, p_to text)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  PERFORM {{hold_merchant}}(p_merchant_id);
+  UPDATE {{payment_sessions}} s SET state = p_to
+    WHERE s.merchant_id = p_merchant_id AND s.id = p_session_id AND s.state = p_from;
+END
+$$;

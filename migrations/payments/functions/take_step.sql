@@ -1,0 +1,15 @@
+-- distribute: p_merchant_id
+-- Stores that the client has the task of a step of an order, if the step was offered last.
+CREATE OR REPLACE FUNCTION {{take_step}}(p_merchant_id text, p_session_id text, p_step text)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  PERFORM {{hold_merchant}}(p_merchant_id);
+  UPDATE {{payment_sessions}} s SET taken = p_step
+    WHERE s.merchant_id = p_merchant_id AND s.id = p_session_id AND s.state = p_step;
+END
+$$;
