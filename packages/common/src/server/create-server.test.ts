@@ -52,6 +52,9 @@ beforeAll(async () => {
   app.get('/gone', async () => {
     throw new Error('gone')
   })
+  app.get('/busy', async () => {
+    throw plainErrors.busy()
+  })
   app.get('/broken', async () => {
     throw new Error('SELECT secret FROM table')
   })
@@ -388,6 +391,26 @@ describe('telemetry', () => {
       ['error', 'request'],
     ])
     expect(broken[0].err.message).toBe('SELECT secret FROM table')
+  })
+
+  it('logs one line for a request that is refused on purpose, and the cause of an outage in a second one', async () => {
+    await app.inject({ url: '/busy', headers: { 'x-request-id': 'refused' } })
+    await app.inject({ url: '/gone', headers: { 'x-request-id': 'outage' } })
+    await log.flush()
+    const lines = readFileSync(file, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    const of = (wanted: string) =>
+      lines
+        .filter(({ request_id: id }) => id === wanted)
+        .map(({ level, msg, status, error_code: code, err }) => ({ level, msg, status, code, cause: err?.message }))
+    const request = { msg: 'request', status: 503, cause: undefined }
+    expect(of('refused')).toEqual([{ ...request, level: expect.any(String), code: 'busy' }])
+    expect(of('outage')).toEqual([
+      { level: 'warn', msg: 'Away', status: undefined, code: 'away', cause: 'gone' },
+      { ...request, level: expect.any(String), code: 'away' },
+    ])
   })
 
   // ASVS 16.4.1
