@@ -6,6 +6,7 @@ import type { ParserOf } from './driver/row-reader.ts'
 import { type Rows, runStatement, type Statement } from './driver/statement-query.ts'
 import { type CompiledPreparedQuery, compilePrepared, type DistributedForm, type PreparedQuery } from './prepare.ts'
 import type { QuerySpans } from './query-spans.ts'
+import { createTurns, type ReadAgain } from './read-again.ts'
 import { isRefusedStatement, MovingRowsError } from './unavailable.ts'
 
 /** One way to the database for prepared queries. */
@@ -36,17 +37,6 @@ export interface DatabaseMode {
   readonly findOwner: ((read: Lane, name: string) => Promise<string>) | undefined
   /** Whether rows are moving to other servers. Writes are refused meanwhile, and reads go on. */
   readonly isMoving: boolean
-}
-
-/**
- * Where rows may move to other servers: a read that finds nothing of an owner is repeated once the server that it asked knows
- * where the rows are. While a move ends, a read may look where they were.
- */
-export interface ReadAgain {
-  /** Returns once the server knows. It runs on the write pool. */
-  readonly awaitMove: PreparedQuery<{ readonly owner: string }, unknown>
-  /** Whether the rows of a read say that there is no such object. */
-  readonly isMissing: (rows: readonly object[]) => boolean
 }
 
 interface LanesOptions<Tables> {
@@ -94,15 +84,18 @@ export function createLanes<Tables>({
     }
     return createLane({ ask, again, mode, read: () => read })
   }
+  const inTurn = createTurns()
   const again = readAgain && {
     isMissing: (rows: readonly object[]) => !mode().isMoving && readAgain.isMissing(rows),
     // Both on one connection: each server hears of a move by itself.
     ask: <Input extends object, Row>(form: Form<Input, Row>, input: { readonly owner: string }) =>
-      againWhenLost(() =>
-        queryOfPool(entry.pool, async (client) => {
-          await runStatement(client, statementOf(readAgain.awaitMove, input), parserOf)
-          return runStatement(client, statementOf(form, input), parserOf)
-        }),
+      inTurn(input.owner, () =>
+        againWhenLost(() =>
+          queryOfPool(entry.pool, async (client) => {
+            await runStatement(client, statementOf(readAgain.awaitMove, input), parserOf)
+            return runStatement(client, statementOf(form, input), parserOf)
+          }),
+        ),
       ).catch(refuseWhileMoving) as Promise<Row[]>,
   }
   const read: Lane = lane((statement, { readers }) => {
