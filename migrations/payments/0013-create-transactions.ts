@@ -9,6 +9,7 @@ export const createTransactions: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await createTable(db, names)
     await createIndexes(db, names)
+    await createLists(db, names)
     await simulateDisputes(db, names)
   },
   async down(db: Kysely<unknown>) {
@@ -23,7 +24,7 @@ export const createTransactions: MigrationSource = (names) => ({
  * `acquirer` authorized the transaction and goes on moving its money and reporting on it, whoever the merchant is with by then;
  * NULL is the simulator. `tds`: how far 3-D Secure has authenticated the customer; NULL: not at all. `plan`, `unplanned`: what the
  * customer agreed to pay later, as it was given; nothing is executed by them. `code_present`: whether a security code came with
- * the payment.
+ * the payment. `last4` is that of the card: operators find payments by it, and a list by an index needs the column in its table.
  *
  * Functions end the trail at 10,000 entries. Corrections of rejected operations may follow, in parts, so the CHECK has room for
  * three to each entry.
@@ -57,10 +58,12 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
       lost bigint NOT NULL DEFAULT 0,
       trail_length integer NOT NULL DEFAULT 0,
       disputed_at_capture boolean NOT NULL DEFAULT false,
+      last4 text NOT NULL,
       ${merchantReference(names, 'transactions', 'instruments')},
       CONSTRAINT ${names.local('transactions_currency_ck')} CHECK (currency ~ '^[A-Z]{3}$'),
       CONSTRAINT ${names.local('transactions_amount_ck')} CHECK (amount >= 0),
       CONSTRAINT ${names.local('transactions_reference_ck')} CHECK (length(reference) <= 255),
+      CONSTRAINT ${names.local('transactions_last4_ck')} CHECK (last4 ~ '^[0-9]{4}$'),
       CONSTRAINT ${names.local('transactions_tds_ck')} CHECK (tds IN ('attempt', 'full')),
       CONSTRAINT ${names.local('transactions_error_ck')} CHECK (successful = (error_code IS NULL)),
       CONSTRAINT ${names.local('transactions_parts_ck')} CHECK (
@@ -85,6 +88,25 @@ async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE INDEX ${names.local('transactions_acquirer_ix')} ON ${names.id('transactions')} (merchant_id, acquirer_ref)
       WHERE acquirer IS NOT NULL`.execute(db)
+}
+
+/**
+ * Operators list the transactions of all merchants by id, and find them by what a customer can tell. Tests and failures are few in
+ * some installations, so each has a list of its own: otherwise a page of them would walk past all others.
+ */
+async function createLists(db: Kysely<unknown>, names: Names): Promise<void> {
+  for (const [suffix, columns, where] of [
+    ['newest', 'id, merchant_id', 'true'],
+    ['test', 'id, merchant_id', 'test'],
+    ['failed', 'id, merchant_id', 'NOT successful'],
+    ['last4', 'last4, id, merchant_id', 'true'],
+    ['amount', 'amount, id, merchant_id', 'true'],
+    ['found', 'reference, id, merchant_id', 'reference IS NOT NULL'],
+  ] as const) {
+    await sql`
+      CREATE INDEX ${names.local(`transactions_${suffix}_ix`)} ON ${names.id('transactions')} (${sql.raw(columns)})
+      ${where === 'true' ? sql`` : sql`WHERE ${sql.raw(where)}`}`.execute(db)
+  }
 }
 
 /**

@@ -20,6 +20,14 @@ export const createFrauds: MigrationSource = (names) => ({
     await sql`
       CREATE INDEX ${names.local('frauds_transaction_ix')} ON ${names.id('frauds')}
         (merchant_id, transaction_id, id DESC)`.execute(db)
+    // Operators list the alerts of all merchants, also by transaction.
+    for (const [suffix, columns] of [
+      ['newest', 'id, merchant_id'],
+      ['about', 'transaction_id, id, merchant_id'],
+    ] as const) {
+      await sql`
+        CREATE INDEX ${names.local(`frauds_${suffix}_ix`)} ON ${names.id('frauds')} (${sql.raw(columns)})`.execute(db)
+    }
   },
   async down(db: Kysely<unknown>) {
     await sql`DROP TABLE ${names.id('frauds')}`.execute(db)

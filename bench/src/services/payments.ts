@@ -83,7 +83,10 @@ function startElsewhere(tokens: readonly string[]): readonly string[] {
   return [...tokens.slice(at), ...tokens.slice(0, at)]
 }
 
-/** Adds authorized transactions below each merchant, or below one. Nobody can charge their cards. */
+/**
+ * Adds authorized transactions below each merchant, or below one. Nobody can charge their cards. A column that an older checkout
+ * lacks is left out there.
+ */
 export async function insertTransactions(
   execute: ScenarioContext['execute'],
   count: number,
@@ -98,10 +101,14 @@ export async function insertTransactions(
       FROM payments.merchant_balances b CROSS JOIN LATERAL payments.take_ids(b.merchant_id, ${count + 1}) t ${condition}
       RETURNING merchant_id, id
     )
-    INSERT INTO payments.transactions (merchant_id, id, created, instrument_id, test, currency, amount, descriptor, pending,
-      recurring, successful, code_present)
-    SELECT c.merchant_id, payments.id_at(payments.id_number(c.id) + n, right(c.id, 8)),
-      payments.created_at(payments.id_number(c.id) + n), c.id, true, 'DKK', 100000000, 'BENCH SHOP', 100000000, false, true, true
+    INSERT INTO payments.transactions
+    SELECT (jsonb_populate_record(NULL::payments.transactions, jsonb_build_object(
+      'merchant_id', c.merchant_id, 'id', payments.id_at(payments.id_number(c.id) + n, right(c.id, 8)),
+      'created', payments.created_at(payments.id_number(c.id) + n), 'instrument_id', c.id, 'last4', '0000', 'test', true,
+      'currency', 'DKK', 'amount', 100000000, 'descriptor', 'BENCH SHOP', 'pending', 100000000, 'captured', 0, 'refunded', 0,
+      'voided', 0, 'disputed', 0, 'lost', 0, 'trail_length', 0, 'disputed_at_capture', false, 'recurring', false,
+      'successful', true, 'code_present', true
+    ))).*
     FROM card c, generate_series(1, ${count}) n`)
   // Sets what the functions that make transactions set; without it \`ledger verify\` reports the rows as forged.
   await execute(`

@@ -18,17 +18,17 @@ BEGIN
   INSERT INTO {{transactions}} (
     merchant_id, id, created, instrument_id, source_id, test, currency, amount, descriptor, reference, pending,
     custom, tds, recurring, successful, error_code, plan, unplanned, code_present, session_id, acquirer,
-    acquirer_ref
+    acquirer_ref, last4
   )
   SELECT p_merchant_id, new_id, {{created_at}}(ids.first), v."instrumentId", v."sourceId", v.test, v.currency, v.amount,
     v.descriptor, v.reference, CASE WHEN approved THEN v.amount ELSE 0 END,
     v.custom, v.tds, v.recurring, approved, p_error_code, v.plan, v.unplanned, v."codePresent", v."sessionId",
-    v.acquirer, p_acquirer_ref
+    v.acquirer, p_acquirer_ref, i.last4
   FROM jsonb_to_record(p_transaction) AS v(
     "instrumentId" text, "sourceId" text, test boolean, currency text, amount bigint, descriptor text,
     reference text, custom jsonb, tds text, recurring boolean, plan jsonb, unplanned jsonb, "codePresent" boolean,
     "sessionId" text, acquirer text
-  );
+  ), {{instruments}} i WHERE i.merchant_id = p_merchant_id AND i.id = p_transaction ->> 'instrumentId';
   PERFORM {{record_states}}(p_merchant_id, 'transactions', ARRAY[new_id]);
   PERFORM {{add_event}}(
     p_merchant_id, {{id_at}}(ids.first + 1, ids.tag), {{created_at}}(ids.first + 1),

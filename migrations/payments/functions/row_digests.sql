@@ -25,7 +25,7 @@ BEGIN
     RETURN QUERY SELECT r.id,
         sha256(record_send(ROW(r.test, r.currency, r.amount, r.successful, r.acquirer, r.acquirer_ref))),
         sha256(record_send(ROW(
-          r.instrument_id, r.source_id, i.bin, i.last4, i.expiry, i.scheme, i.scenario, i.network_ref, i.planned
+          r.instrument_id, r.source_id, r.last4, i.bin, i.last4, i.expiry, i.scheme, i.scenario, i.network_ref, i.planned
         ))),
         sha256(record_send(ROW(
           r.created, r.descriptor, r.reference, r.custom, r.tds, r.recurring, r.error_code, r.plan, r.unplanned,

@@ -46,6 +46,7 @@ import { operatorMerchantsRoutes } from './routes/operator/merchants.ts'
 import { operatorCapturesRoutes } from './routes/operator/transactions/captures.ts'
 import { operatorRefundsRoutes } from './routes/operator/transactions/refunds.ts'
 import { operatorVoidsRoutes } from './routes/operator/transactions/voids.ts'
+import { operatorTransactionsRoutes } from './routes/operator/transactions.ts'
 import { challengesRoutes } from './routes/payments/challenges.ts'
 import { paymentsRoutes } from './routes/payments.ts'
 import { payoutsRoutes } from './routes/payouts.ts'
@@ -163,6 +164,7 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(operatorDisputesRoutes)
   await app.register(operatorMeRoutes)
   await app.register(operatorMerchantsRoutes)
+  await app.register(operatorTransactionsRoutes)
   await app.register(operatorCapturesRoutes)
   await app.register(operatorRefundsRoutes)
   await app.register(operatorVoidsRoutes)

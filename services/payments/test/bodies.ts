@@ -95,6 +95,7 @@ export const transactionRow = (differences: object = {}): object => ({
   lost: 0n,
   trail_length: 0,
   disputed_at_capture: false,
+  last4: '0000',
   ...differences,
 })
 

@@ -156,11 +156,11 @@ export async function listDisputes(
   return { ...access, disputes: rows.map(toDispute) }
 }
 
-const allDisputes = listOfAll<DisputeColumns>(
-  'all_disputes',
-  { table: 'disputes', columns: columnsOfRow('r', COLUMNS) },
-  ['merchant_id', 'transaction_id', 'status'],
-)
+const allDisputes = listOfAll<DisputeColumns>('all_disputes', {
+  table: 'disputes',
+  columns: columnsOfRow('r', COLUMNS),
+  filters: ['merchant_id', 'transaction_id', 'status'],
+})
 
 /** A page of the disputes of all merchants, for an operator. */
 export async function listAllDisputes(lanes: Lanes, input: ListOfAllInput): Promise<readonly Dispute[]> {

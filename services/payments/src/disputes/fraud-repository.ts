@@ -6,6 +6,7 @@ import { type CallerColumns, type Credentials, callerRow } from '../access/calle
 import { findBelowMerchant } from '../access/read-below-merchant.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
 import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
+import { type ListOfAllInput, listOfAll } from '../pagination/list-of-all.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
 import type { Fraud } from './fraud.ts'
 
@@ -88,6 +89,17 @@ export async function listFrauds(
       ? await readBelow(lanes, allOfMerchant, input)
       : await readBelow(lanes, ofTransaction, { ...input, transactionId })
   return { ...access, frauds: rows.map(toFraud) }
+}
+
+const allFrauds = listOfAll<FraudColumns>('all_frauds', {
+  table: 'frauds',
+  columns: columnsOfRow('r', COLUMNS),
+  filters: ['merchant_id', 'transaction_id'],
+})
+
+/** A page of the fraud alerts of all merchants, for an operator. */
+export async function listAllFrauds(lanes: Lanes, input: ListOfAllInput): Promise<readonly Fraud[]> {
+  return (await allFrauds(lanes, input)).map(toFraud)
 }
 
 function toFraudResult(row: FraudRow): FraudResult {

@@ -27,6 +27,7 @@ export const STATES = {
     party: [
       'r.instrument_id',
       'r.source_id',
+      'r.last4',
       'i.bin',
       'i.last4',
       'i.expiry',

@@ -57,6 +57,8 @@ export interface TransactionsTable extends MerchantRow {
   acquirer: string | null
   /** Whether the simulator disputes the first capture. */
   disputed_at_capture: Generated<boolean>
+  /** That of the card. */
+  last4: string
 }
 
 /** A kept card (reference: Kept cards). `deleted`: null in every row, because nothing deletes a card. */

@@ -1,3 +1,5 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import type { Operator } from '@trestle/service/operators/operator.ts'
 import { mayDo } from '@trestle/service/operators/operator-roles.ts'
 import { sql } from 'kysely'
@@ -65,6 +67,30 @@ async function findAllowanceLeft(
     SELECT taken FROM ${sql.table('operator_allowances')}
     WHERE actor_id = ${actorId} AND currency = ${currency} AND day = (now() AT TIME ZONE 'UTC')::date`.execute(db)
   return Math.max(daily - Number(rows[0]?.taken ?? 0), 0)
+}
+
+const leftQuery = prepareOnCoordinator(
+  'allowance_taken',
+  (p: { actorId: string; currency: string }) => sql<{ taken: bigint }>`
+    SELECT o.taken FROM ${sql.table('operator_allowances')} o
+    WHERE o.actor_id = ${p.actorId} AND o.currency = ${p.currency} AND o.day = (now() AT TIME ZONE 'UTC')::date`,
+)
+
+/**
+ * What an operator with the role support may still refund today in a currency, in minor units: 0 in a currency without limits.
+ * Undefined for other roles, which no allowance limits.
+ */
+export async function findShownAllowance(
+  { read }: Lanes,
+  limits: RefundLimits,
+  { operator, currency }: Pick<AllowedRefund, 'operator' | 'currency'>,
+): Promise<number | undefined> {
+  const { actor, role } = operator
+  if (role !== 'support') return undefined
+  const daily = limits.daily.get(currency)
+  if (daily === undefined || !limits.once.has(currency)) return 0
+  const row = await read.first(leftQuery, { actorId: actor.id, currency })
+  return Math.max(daily - Number(row?.taken ?? 0), 0)
 }
 
 /** A refund that an operator asks for. */

@@ -4,67 +4,104 @@ import { type RawBuilder, sql } from 'kysely'
 import type { PageBounds } from './page-query.ts'
 
 /** A column that an operator may filter a list by. Rows must equal it. */
-type FilterColumn = 'merchant_id' | 'transaction_id' | 'status'
+type FilterColumn = 'merchant_id' | 'transaction_id' | 'status' | 'id' | 'last4' | 'amount' | 'reference'
 
 /** Which rows of all merchants a page has. An undefined filter filters nothing. */
 export interface ListOfAllInput extends PageBounds {
   readonly filters: Readonly<Partial<Record<FilterColumn, string | undefined>>>
+  /** Conditions that rows must meet, or must not meet, by name. */
+  readonly flags?: Readonly<Record<string, boolean | undefined>>
 }
 
 /** Reads a page of rows of all merchants. */
 export type ListOfAll<Columns> = (lanes: Lanes, input: ListOfAllInput) => Promise<readonly Columns[]>
 
-type ListColumns = Omit<PageBounds, 'order'> & Readonly<Partial<Record<FilterColumn, string>>>
+type ListColumns = Omit<PageBounds, 'order'> & Readonly<Partial<Record<FilterColumn, string | undefined>>>
+
+/** What a list selects of its rows `r`, and what it may be asked for. */
+interface ListOfAllSource {
+  readonly table: string
+  readonly columns: RawBuilder<unknown>
+  /** The columns that the list may be filtered by. Each but `merchant_id` needs an index with the place. */
+  readonly filters: readonly FilterColumn[]
+  /** Conditions on `r`, by name. They are literal, so that a partial index serves them. */
+  readonly flags?: Readonly<Record<string, RawBuilder<unknown>>>
+  /** Where a row stands in the list, as 24 hexadecimal digits in the order of creation. Default: the id. */
+  readonly place?: RawBuilder<unknown>
+}
 
 /**
- * Declares a list of the rows of all merchants, for operators, by id in the order of the page. It asks every server of a
- * distributed database. There is one query for each set of filters that are given: a plan that fits all values would walk the
- * whole table for a filter that may be absent.
- * @param columns what is selected of the row `r`
- * @param filters the columns that it may be filtered by. Each but `merchant_id` needs an index with the id
+ * Declares a list of the rows of all merchants, for operators, in the order of the page. It asks every server of a distributed
+ * database. There is one query for each set of filters that are given: a plan that fits all values would walk the whole table for
+ * a filter that may be absent.
  */
 export function listOfAll<Columns>(
   name: string,
-  { table, columns }: { readonly table: string; readonly columns: RawBuilder<unknown> },
-  filters: readonly FilterColumn[],
+  { table, columns, filters, flags = {}, place = sql`r.id` }: ListOfAllSource,
 ): ListOfAll<Columns> {
+  const conditions = [...filters.map(equal), ...Object.entries(flags).map(([flag, holds]) => either(flag, holds))]
   const queries = new Map<string, PreparedQuery<ListColumns, Columns>>()
-  for (const given of subsetsOf(filters)) {
+  for (const given of combinations(conditions)) {
     for (const order of ['newest-first', 'oldest-first'] as const) {
-      const direction = order === 'newest-first' ? sql`DESC` : sql`ASC`
       const key = keyOf(order, given)
       const query = prepareOnCoordinator(
         `${name}_${key}`,
         (p: ListColumns) => sql<Columns>`
-        SELECT ${columns} FROM ${sql.table(table)} r WHERE r.id > ${p.above} AND r.id < ${p.below}
+        SELECT ${columns} FROM ${sql.table(table)} r WHERE ${place} > ${p.above} AND ${place} < ${p.below}
         ${sql.join(
-          given.map((column) => sql`AND r.${sql.id(column)} = ${p[column]}`),
+          given.map(({ holds }) => sql`AND ${holds(p)}`),
           sql` `,
         )}
-        ORDER BY r.id ${direction} LIMIT ${p.limit}`,
+        ORDER BY ${place} ${order === 'newest-first' ? sql`DESC` : sql`ASC`} LIMIT ${p.limit}`,
       )
       queries.set(key, query)
     }
   }
-  return async ({ read }, { filters: asked, order, ...page }) => {
-    const values = Object.entries(asked).filter(([, value]) => value !== undefined)
+  return async ({ read }, { filters: asked, flags: choices = {}, order, ...page }) => {
+    const named = [
+      ...filters.filter((column) => asked[column] !== undefined),
+      ...Object.keys(flags).flatMap((flag) => nameOfChoice(flag, choices[flag])),
+    ]
     const query = queries.get(
       keyOf(
         order,
-        filters.filter((column) => values.some(([given]) => given === column)),
+        named.map((each) => ({ name: each })),
       ),
     )
     if (query === undefined) throw new Error(`${name} has no such filters`)
-    return read.all(query, { ...page, ...Object.fromEntries(values) })
+    return read.all(query, { ...page, ...asked })
   }
 }
 
-function keyOf(order: PageBounds['order'], given: readonly string[]): string {
-  return [order === 'newest-first' ? 'desc' : 'asc', ...given].join('_')
+/** Something that a page may be asked for. */
+interface Condition {
+  readonly name: string
+  readonly holds: (p: ListColumns) => RawBuilder<unknown>
 }
 
-function subsetsOf<Item>(items: readonly Item[]): readonly (readonly Item[])[] {
-  const [first, ...others] = items
+function equal(column: FilterColumn): readonly Condition[] {
+  return [{ name: column, holds: (p) => sql`r.${sql.id(column)} = ${p[column]}` }]
+}
+
+function either(flag: string, condition: RawBuilder<unknown>): readonly Condition[] {
+  return [
+    { name: flag, holds: () => sql`(${condition})` },
+    { name: `not_${flag}`, holds: () => sql`NOT (${condition})` },
+  ]
+}
+
+function nameOfChoice(flag: string, choice: boolean | undefined): readonly string[] {
+  if (choice === undefined) return []
+  return [choice ? flag : `not_${flag}`]
+}
+
+function keyOf(order: PageBounds['order'], given: readonly Pick<Condition, 'name'>[]): string {
+  return [order === 'newest-first' ? 'desc' : 'asc', ...given.map(({ name }) => name)].join('_')
+}
+
+/** All ways to ask for at most one of each group. */
+function combinations(groups: readonly (readonly Condition[])[]): readonly (readonly Condition[])[] {
+  const [first, ...others] = groups
   if (first === undefined) return [[]]
-  return subsetsOf(others).flatMap((set) => [set, [first, ...set]])
+  return combinations(others).flatMap((rest) => [rest, ...first.map((condition) => [condition, ...rest])])
 }

@@ -235,6 +235,16 @@ function ofOperator(
   return { ...endpoint, name: name.replace(' ', ' /operator'), path: below(path), unknown: below(unknown), action: act }
 }
 
+/** A list of operators: `GET /operator/disputes`. */
+function ofOperatorList(noun: string, act: OperatorAction): OperatorEndpoint {
+  const path = `/operator/${noun}`
+  const bad = {
+    request: () => ({ url: `${path}?limit=0` }),
+    fields: [['limit', 'must be at least 1', 'RANGE']],
+  } as const
+  return { name: `GET ${path}`, path: () => path, bad, action: act }
+}
+
 /** Endpoints of operators. */
 export const operatorEndpoints: readonly OperatorEndpoint[] = [
   { name: 'GET /operator/me', path: () => '/operator/me' },
@@ -243,26 +253,20 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
     path: () => `/operator/apps/${NO_ID}/keys`,
     action: 'apps.revoke-keys',
   },
-  {
-    name: 'GET /operator/disputes',
-    path: () => '/operator/disputes',
-    bad: { request: () => ({ url: '/operator/disputes?limit=0' }), fields: [['limit', 'must be at least 1', 'RANGE']] },
-    action: 'disputes.read',
-  },
-  {
-    name: 'GET /operator/merchants',
-    path: () => '/operator/merchants',
-    bad: {
-      request: () => ({ url: '/operator/merchants?limit=0' }),
-      fields: [['limit', 'must be at least 1', 'RANGE']],
-    },
-    action: 'merchants.read',
-  },
+  ofOperatorList('disputes', 'disputes.read'),
+  ofOperatorList('merchants', 'merchants.read'),
   {
     name: 'GET /operator/merchants/{merchantId}',
     path: ({ merchant }) => `/operator/merchants/${merchant.id}`,
     unknown: () => `/operator/merchants/${NO_ID}`,
     action: 'merchants.read',
+  },
+  ofOperatorList('transactions', 'transactions.read'),
+  {
+    name: 'GET /operator/transactions/{transactionId}',
+    path: ({ ids }) => `/operator/transactions/${ids.transaction}`,
+    unknown: () => `/operator/transactions/${NO_ID}`,
+    action: 'transactions.read',
   },
   ofOperator(action('POST /transactions/{transactionId}/captures', { amount: 1 }, emptyBody('amount')), {
     action: 'transactions.capture',

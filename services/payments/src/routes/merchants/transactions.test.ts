@@ -118,6 +118,7 @@ describe('POST /merchants/:merchantId/transactions', () => {
       acquirer: null,
       acquirer_ref: expect.stringMatching(/^sim_[0-9a-f]{24}$/),
       disputed_at_capture: false,
+      last4: '0000',
     })
   })
 
@@ -202,6 +203,7 @@ describe('POST /merchants/:merchantId/transactions', () => {
           recurring: true,
           successful: false,
           error_code: code,
+          last4: `00${String(code).padStart(2, '0')}`,
           pending: 0n,
           captured: 0n,
           refunded: 0n,
@@ -394,6 +396,7 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
         id,
         source_id: source,
         test: false,
+        last4: '4242',
         amount: 500n,
         acquirer: 'north',
         acquirer_ref: 'north-1',

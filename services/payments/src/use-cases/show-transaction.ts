@@ -1,0 +1,49 @@
+import type { Operator } from '@trestle/service/operators/operator.ts'
+import { refuseMissing } from '../access/require-access.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import type { Dispute } from '../disputes/dispute.ts'
+import { listAllDisputes } from '../disputes/dispute-repository.ts'
+import type { Fraud } from '../disputes/fraud.ts'
+import { listAllFrauds } from '../disputes/fraud-repository.ts'
+import { findShownAllowance } from '../operators/allowance-repository.ts'
+import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
+import {
+  getOperatedTransaction,
+  listJournals,
+  type OperatedTransaction,
+  type TransactionJournal,
+} from '../transactions/operator-transaction-repository.ts'
+import { findTransactionOwner } from '../transactions/transaction-repository.ts'
+import type { MerchantEvent } from '../webhooks/event.ts'
+import { listEventsOfTransaction } from '../webhooks/event-repository.ts'
+
+/** A transaction with all that happened to it, as an operator sees it alone. */
+export interface ShownTransaction extends OperatedTransaction {
+  /** The newest 100, newest first, as disputes and fraud alerts. */
+  readonly journals: readonly TransactionJournal[]
+  readonly events: readonly MerchantEvent[]
+  readonly disputes: readonly Dispute[]
+  readonly frauds: readonly Fraud[]
+  /** In minor units. Undefined where no allowance limits the operator. */
+  readonly refundAllowance: number | undefined
+}
+
+const FIRST_PAGE = { limit: 100, above: LOWEST, below: HIGHEST, order: 'newest-first' } as const
+
+/** A transaction of any merchant, for an operator (console reference: Transaction of operators). @throws notFound */
+export async function showTransaction(
+  { lanes, config }: Pick<PaymentsDeps, 'config' | 'lanes'>,
+  { transactionId: id, operator }: { readonly transactionId: string; readonly operator: Operator },
+): Promise<ShownTransaction> {
+  const { merchantId, currency } = (await findTransactionOwner(lanes, id)) ?? refuseMissing()
+  const page = { ...FIRST_PAGE, filters: { merchant_id: merchantId, transaction_id: id } }
+  const [shown, journals, events, disputes, frauds, refundAllowance] = await Promise.all([
+    getOperatedTransaction(lanes, { merchantId, id }),
+    listJournals(lanes, { merchantId, id }),
+    listEventsOfTransaction(lanes, { merchantId, id }),
+    listAllDisputes(lanes, page),
+    listAllFrauds(lanes, page),
+    findShownAllowance(lanes, config.refundLimits, { operator, currency }),
+  ])
+  return { ...shown, journals, events, disputes, frauds, refundAllowance }
+}
