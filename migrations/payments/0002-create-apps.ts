@@ -14,6 +14,9 @@ export const createApps: MigrationSource = (names) => ({
         CONSTRAINT ${names.local('apps_pk')} PRIMARY KEY (id),
         CONSTRAINT ${names.local('apps_id_ck')} CHECK (id ~ '^[0-9a-f]{24}$')
       )`.execute(db)
+    // Operators find apps by how their names begin, in any case, and by the end of a key.
+    await sql`
+      CREATE INDEX ${names.local('apps_name_ix')} ON ${names.id('apps')} ((lower(name) COLLATE "C"), id)`.execute(db)
     await createKeys(db, names)
     await createInvitations(db, names)
   },
@@ -41,6 +44,7 @@ async function createKeys(db: Kysely<unknown>, names: Names): Promise<void> {
       CONSTRAINT ${names.local('app_keys_mac_ck')} CHECK (octet_length(mac) = 32)
     )`.execute(db)
   await sql`CREATE INDEX ${names.local('app_keys_app_ix')} ON ${names.id('app_keys')} (app_id)`.execute(db)
+  await sql`CREATE INDEX ${names.local('app_keys_hint_ix')} ON ${names.id('app_keys')} (hint, app_id)`.execute(db)
 }
 
 /**

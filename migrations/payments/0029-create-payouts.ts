@@ -33,6 +33,14 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE INDEX ${names.local('payouts_waiting_ix')} ON ${names.id('payouts')} (merchant_id, id)
       WHERE status IN ('created', 'exported')`.execute(db)
+  // Operators list the payouts of all merchants, also by status.
+  for (const [suffix, columns] of [
+    ['newest', 'id, merchant_id'],
+    ['status', 'status, id, merchant_id'],
+  ] as const) {
+    await sql`
+      CREATE INDEX ${names.local(`payouts_${suffix}_ix`)} ON ${names.id('payouts')} (${sql.raw(columns)})`.execute(db)
+  }
 }
 
 /** A batch holds payouts of many merchants. Its digest shows whether the rows of its file were changed afterwards. */

@@ -40,9 +40,12 @@ import { merchantWebhooksRoutes } from './routes/merchants/webhooks.ts'
 import { merchantsRoutes } from './routes/merchants.ts'
 import { openapiRoutes } from './routes/openapi.json.ts'
 import { operatorAppKeysRoutes } from './routes/operator/apps/keys.ts'
+import { operatorAppsRoutes } from './routes/operator/apps.ts'
 import { operatorDisputesRoutes } from './routes/operator/disputes.ts'
 import { operatorMeRoutes } from './routes/operator/me.ts'
 import { operatorMerchantsRoutes } from './routes/operator/merchants.ts'
+import { operatorOverviewRoutes } from './routes/operator/overview.ts'
+import { operatorSearchRoutes } from './routes/operator/search.ts'
 import { operatorCapturesRoutes } from './routes/operator/transactions/captures.ts'
 import { operatorRefundsRoutes } from './routes/operator/transactions/refunds.ts'
 import { operatorVoidsRoutes } from './routes/operator/transactions/voids.ts'
@@ -160,10 +163,13 @@ async function keyedRoutes(app: Server): Promise<void> {
 /** Routes of operators, who call with an operator key and their access token. */
 async function operatorRoutes(app: Server): Promise<void> {
   await app.register(authenticateOperator)
+  await app.register(operatorAppsRoutes)
   await app.register(operatorAppKeysRoutes)
   await app.register(operatorDisputesRoutes)
   await app.register(operatorMeRoutes)
   await app.register(operatorMerchantsRoutes)
+  await app.register(operatorOverviewRoutes)
+  await app.register(operatorSearchRoutes)
   await app.register(operatorTransactionsRoutes)
   await app.register(operatorCapturesRoutes)
   await app.register(operatorRefundsRoutes)

@@ -91,6 +91,8 @@ interface MoneyDeps {
 /** The queue of background work, and what moves jobs of SQL functions to it. */
 export interface QueueDeps {
   readonly jobs: Jobs
+  /** The schema of the queue. */
+  readonly jobSchema: string
   readonly outbox: Outbox
 }
 
@@ -107,6 +109,8 @@ export interface PaymentsDeps extends Sources, Secrets, AccessDeps, MoneyDeps, Q
   readonly config: ReadConfig
   readonly lanes: Lanes
   readonly webhooks: WebhookDeps
+  /** Undefined where no mail server is set. */
+  readonly mailer: Mailer | undefined
 }
 
 /** The database of background work: transactions, prepared statements, and where the rows are. */
@@ -119,8 +123,6 @@ export interface RowDeps {
 /** The dependencies of a serving process, and what starts and ends them. */
 export interface ProcessDeps extends PaymentsDeps, RowDeps {
   readonly metrics: Metrics
-  /** Undefined where no mail server is set. */
-  readonly mailer: Mailer | undefined
   /** Ends everything; the database last. */
   close(): Promise<void>
 }
@@ -170,6 +172,7 @@ export async function createDeps(
     operations: createOperationGroup({ lanes, meter, terms: config.rateTerms, scope: () => placement.batchScope }),
     usedKeys: new Map(),
     jobs,
+    jobSchema: database.names.jobSchema,
     outbox: createOutbox({
       db,
       jobs,

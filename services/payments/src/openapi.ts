@@ -101,6 +101,8 @@ const documentDeps: PaymentsDeps = {
     check: unused,
     close: unused,
   },
+  jobSchema: '',
+  mailer: undefined,
   outbox: { wake: unused, start: unused, stop: unused },
   webhooks: {
     outbound: { mayCall: unused, send: unused },

@@ -235,6 +235,8 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
   const outbox = createOutbox({ db: service.db, jobs, take: placement.takeRows(service.db), onError: () => {} })
   const logger = onLog ? pino({ base: {} }, { write: (line) => onLog(JSON.parse(line)) }) : pino({ enabled: false })
   const limits = createRateLimits({ ...UNLIMITED, ...rateLimits }, options.limiterStore ?? memoryStore())
+  const sender = { from: 'payments@example.com', requireTls: false }
+  const mailer = smtp && createMailer({ url: `smtp://${smtp.host}:${smtp.port}`, ...sender })
   const deps: PaymentsDeps = {
     config: configOf(options),
     lanes: service.lanes,
@@ -260,6 +262,8 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     now: options.now ?? (() => new Date()),
     randomBytes,
     jobs,
+    jobSchema: service.names.jobSchema,
+    mailer,
     outbox,
     webhooks: {
       // Tests listen on loopback.
@@ -277,11 +281,9 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
   }
   const app = await buildApp(deps)
   await app.ready()
-  const sender = { from: 'payments@example.com', requireTls: false }
-  const mailer = smtp && createMailer({ url: `smtp://${smtp.host}:${smtp.port}`, ...sender })
   if (work) {
     await jobs.open()
-    await startWork({ ...deps, db: service.db, placement, mailer })
+    await startWork({ ...deps, db: service.db, placement })
   }
   return {
     app,

@@ -159,7 +159,7 @@ export async function listDisputes(
 const allDisputes = listOfAll<DisputeColumns>('all_disputes', {
   table: 'disputes',
   columns: columnsOfRow('r', COLUMNS),
-  filters: ['merchant_id', 'transaction_id', 'status'],
+  filters: ['merchant_id', 'transaction_id', 'status', 'id'],
 })
 
 /** A page of the disputes of all merchants, for an operator. */

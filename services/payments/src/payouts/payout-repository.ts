@@ -7,6 +7,7 @@ import { findBelowMerchant } from '../access/read-below-merchant.ts'
 import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
 import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
+import { type ListOfAllInput, listOfAll } from '../pagination/list-of-all.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
 import type { Payout, PayoutSkip } from './payout.ts'
 
@@ -108,6 +109,17 @@ export async function listPayouts(
 ): Promise<AccessResult & { readonly payouts: readonly Payout[] }> {
   const { rows, ...access } = await readBelow(lanes, payoutsOfMerchant, input)
   return { ...access, payouts: rows.map(toPayout) }
+}
+
+const payoutsOfAll = listOfAll<PayoutColumns>('all_payouts', {
+  table: 'payouts',
+  columns: columnsOfRow('r', COLUMNS),
+  filters: ['merchant_id', 'status', 'id'],
+})
+
+/** A page of the payouts of all merchants, for an operator. */
+export async function listPayoutsOfAll(lanes: Lanes, input: ListOfAllInput): Promise<readonly Payout[]> {
+  return (await payoutsOfAll(lanes, input)).map(toPayout)
 }
 
 function toPayoutResult(

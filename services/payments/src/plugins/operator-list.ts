@@ -7,7 +7,7 @@ import { HIGHEST, LOWEST, type PageBounds } from '../pagination/page-query.ts'
 import { text } from '../requests/fields.ts'
 
 /** The lists of operators. A cursor names its list, so that a page of one list never begins by a row of another. */
-export type OperatorList = 'merchants' | 'transactions' | 'disputes'
+export type OperatorList = 'merchants' | 'transactions' | 'disputes' | 'payouts' | 'apps'
 
 /** What every list of operators is asked with (console reference: Lists of operators). */
 interface OperatorListQuery {

@@ -253,6 +253,19 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
     path: () => `/operator/apps/${NO_ID}/keys`,
     action: 'apps.revoke-keys',
   },
+  ofOperatorList('apps', 'apps.read'),
+  {
+    name: 'GET /operator/overview',
+    path: () => '/operator/overview',
+    bad: { request: () => ({ url: '/operator/overview?test=x' }), fields: [['test', 'must be a boolean', 'TYPE']] },
+    action: 'overview.read',
+  },
+  {
+    name: 'GET /operator/search',
+    path: () => '/operator/search?q=1',
+    bad: { request: () => ({ url: '/operator/search' }), fields: required('q') },
+    action: 'merchants.read',
+  },
   ofOperatorList('disputes', 'disputes.read'),
   ofOperatorList('merchants', 'merchants.read'),
   {

@@ -111,7 +111,10 @@ export function failingDeps({ payments }: World, error: Error): Partial<Payments
     lanes: { read: lane, write: lane, lagging: lane },
     operations: { run: fail, runForOperator: fail },
     // Changes of operators open a transaction first.
-    operatorDb: Object.assign(Object.create(null), { transaction: () => ({ execute: fail }) }),
+    operatorDb: Object.assign(Object.create(null), {
+      transaction: () => ({ execute: fail }),
+      getExecutor: () => ({ ...payments.deps.operatorDb.getExecutor(), transformQuery: raise }),
+    }),
     seals: { tokens: { ...seal, open: payments.deps.seals.tokens.open }, hints: seal, frames: seal },
   }
 }

@@ -1,0 +1,84 @@
+import { sql } from 'kysely'
+import type { Db } from '../database.ts'
+
+/** What customers paid in a currency, by the UTC day on which the payments were authorized. Amounts are minor units. */
+export interface DayFigures {
+  /** `2026-03-01`. */
+  readonly date: string
+  readonly currency: string
+  /** What was captured of the payments of this day until now. */
+  readonly volume: bigint
+  /** How many of them something was captured of. */
+  readonly captures: number
+  /** How many payments were refused. */
+  readonly declines: number
+}
+
+const DAYS = 30
+
+/**
+ * The figures of the last 30 UTC days, the oldest first, of test merchants or of live ones. The first eight digits of an id are
+ * seconds, so the index of ids finds the transactions.
+ */
+export async function listDayFigures(db: Db, test: boolean): Promise<readonly DayFigures[]> {
+  const since = sql`(date_trunc('day', now() AT TIME ZONE 'UTC') - ${sql.lit(DAYS - 1)}::int * interval '1 day')`
+  const { rows } = await sql<DayFigures>`
+    SELECT to_char(r.created AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS date, r.currency, sum(r.captured)::bigint AS volume,
+      (count(*) FILTER (WHERE r.captured > 0))::int AS captures, (count(*) FILTER (WHERE NOT r.successful))::int AS declines
+    FROM ${sql.table('transactions')} r
+    WHERE r.id >= lpad(to_hex(extract(epoch FROM ${since} AT TIME ZONE 'UTC')::bigint), 8, '0')
+      AND r.created >= ${since} AT TIME ZONE 'UTC' AND ${test ? sql`r.test` : sql`NOT r.test`}
+    GROUP BY 1, 2 ORDER BY 1, 2`.execute(db)
+  return rows
+}
+
+/** What waits for somebody. */
+export interface WaitingCounts {
+  readonly openDisputes: number
+  readonly openExceptions: number
+  readonly unknownAttempts: number
+}
+
+/** Counts what waits for somebody, of test merchants or of live ones. */
+export async function countWaiting(db: Db, test: boolean): Promise<WaitingCounts> {
+  const count = async (table: string, condition: ReturnType<typeof sql>) => {
+    const { rows } = await sql<{ count: number }>`
+      SELECT count(*)::int AS count FROM ${sql.table(table)} r JOIN ${sql.table('merchants')} m ON m.id = r.merchant_id
+      WHERE m.test = ${test} AND ${condition}`.execute(db)
+    return rows[0]?.count ?? 0
+  }
+  return {
+    openDisputes: await count('disputes', sql`r.status = 'open'`),
+    openExceptions: await count('acquirer_exceptions', sql`r.resolved IS NULL`),
+    // The first condition is that of the index.
+    unknownAttempts: await count('attempts', sql`r.status IN ('sent', 'unknown') AND r.status = 'unknown'`),
+  }
+}
+
+/** What merchants have in a currency, in minor units. */
+export interface DueFigures {
+  readonly currency: string
+  readonly amount: bigint
+  readonly merchants: number
+}
+
+/** The balances above 0, by currency. A payout takes less where disputes are open or captures are young. */
+export async function listDuePayouts(db: Db, test: boolean): Promise<readonly DueFigures[]> {
+  const { rows } = await sql<DueFigures>`
+    SELECT b.currency, sum(b.balance)::bigint AS amount, count(*)::int AS merchants
+    FROM ${sql.table('merchant_balances')} b JOIN ${sql.table('merchants')} m ON m.id = b.merchant_id
+    WHERE m.test = ${test} AND b.balance > 0 GROUP BY 1 ORDER BY 1`.execute(db)
+  return rows
+}
+
+/** Counts jobs of a queue of dead jobs, of test merchants or of live ones. */
+export async function countDeadJobsOf(
+  db: Db,
+  { schema, queue, test }: { readonly schema: string; readonly queue: string; readonly test: boolean },
+): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    SELECT count(*)::int AS count FROM ${sql.id(schema, 'job')} j
+    JOIN ${sql.table('merchants')} m ON m.id = j.data ->> 'merchantId'
+    WHERE j.name = ${queue} AND m.test = ${test}`.execute(db)
+  return rows[0]?.count ?? 0
+}

@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import { AppKeyView } from '../../apps/app-view.ts'
+import { listOperatedApps, type OperatedApp } from '../../apps/operator-app-repository.ts'
+import { operatorAnswers } from '../../error-body.ts'
+import { operatorListQuery, operatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
+import { type Routes, requireValues } from '../../plugins/request-input.ts'
+import { text } from '../../requests/fields.ts'
+
+const AppsQuery = operatorListQuery('apps').extend({
+  search: text()
+    .trim()
+    .min(1)
+    .max(255)
+    .optional()
+    .describe('A whole id, how a name begins, or the last four characters of a key'),
+})
+
+const OperatedAppView = z.object({
+  id: z.string(),
+  name: z.string().optional(),
+  created: z.iso.datetime(),
+  keys: z.array(AppKeyView.extend({ revoked: z.iso.datetime().optional() })).describe('The newest 25'),
+})
+
+/** Lists the apps of everybody, for operators (console reference: Routes of payments). */
+export const operatorAppsRoutes: Routes = async (app) => {
+  app.get(
+    '/operator/apps',
+    {
+      config: { action: 'apps.read' },
+      schema: {
+        operationId: 'listAppsAsOperator',
+        tags: ['Operators'],
+        summary: 'List and search the apps of everybody',
+        querystring: AppsQuery,
+        response: { 200: z.object({ apps: z.array(OperatedAppView) }), ...operatorAnswers(400) },
+      },
+    },
+    async ({ query }, reply) => {
+      const { search, ...place } = requireValues(query)
+      const rows = await listOperatedApps(app.deps.lanes, { ...operatorPage('apps', place), search })
+      return { apps: showOperatorPage(reply, 'apps', { limit: place.limit, rows }).map(viewOperatedApp) }
+    },
+  )
+}
+
+/** JSON leaves out undefined fields. */
+function viewOperatedApp({ id, name, created, keys }: OperatedApp): z.infer<typeof OperatedAppView> {
+  return {
+    id,
+    name: name ?? undefined,
+    created: created.toISOString(),
+    keys: keys.map((key) => ({
+      id: key.id,
+      keyHint: key.hint,
+      scopes: key.scopes === null ? undefined : [...key.scopes],
+      created: instantOf(key.created),
+      expires: key.expires === null ? undefined : instantOf(key.expires),
+      lastUsed: key.lastUsed === null ? undefined : instantOf(key.lastUsed),
+      revoked: key.revoked === null ? undefined : instantOf(key.revoked),
+    })),
+  }
+}
+
+/** PostgreSQL writes instants of JSON with the offset of its session. */
+function instantOf(text: string): string {
+  return new Date(text).toISOString()
+}

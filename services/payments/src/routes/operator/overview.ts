@@ -1,0 +1,66 @@
+import { LRUCache } from 'lru-cache'
+import { z } from 'zod'
+import { operatorAnswers } from '../../error-body.ts'
+import { type Routes, requireValues } from '../../plugins/request-input.ts'
+import { type Overview, showOverview } from '../../use-cases/show-overview.ts'
+
+const FRESH_MS = 60_000
+
+const OverviewView = z.object({
+  days: z
+    .array(
+      z.object({
+        date: z.iso.date(),
+        currency: z.string(),
+        volume: z.int().describe('What was captured until now of the payments of the day, in minor units'),
+        captures: z.int().describe('Payments of the day of which something was captured'),
+        declines: z.int().describe('Payments that were refused'),
+      }),
+    )
+    .describe('The last 30 UTC days, by the day on which payments were authorized. Days without payments are left out'),
+  openDisputes: z.int(),
+  payoutsDue: z
+    .array(z.object({ currency: z.string(), amount: z.int(), merchants: z.int() }))
+    .describe('Balances above 0. A payout takes less where disputes are open or captures are young'),
+  openExceptions: z.int(),
+  unknownAttempts: z.int(),
+  failedDeliveries: z.int(),
+  deadJobs: z.array(z.object({ task: z.string(), count: z.int() })),
+  health: z
+    .object({ database: z.string(), queue: z.string(), mail: z.string(), rates: z.string() })
+    .describe('ok, or a short text of what is wrong'),
+})
+
+/** Tells counts and health for the first page of operators (console reference: Overview of payments). */
+export const operatorOverviewRoutes: Routes = async (app) => {
+  // The page asks again and again. Its sums read a month of payments.
+  const overviews = new LRUCache<'test' | 'live', Overview>({
+    max: 2,
+    ttl: FRESH_MS,
+    fetchMethod: (mode) => showOverview(app.deps, mode === 'test'),
+  })
+  app.get(
+    '/operator/overview',
+    {
+      config: { action: 'overview.read' },
+      schema: {
+        operationId: 'getOverview',
+        tags: ['Operators'],
+        summary: 'Counts and health for the first page, at most a minute old',
+        querystring: z.object({ test: z.boolean().default(false).describe('Of test merchants, not of live ones') }),
+        response: { 200: OverviewView, ...operatorAnswers(400) },
+      },
+    },
+    async ({ query }) => viewOverview(await overviews.forceFetch(requireValues(query).test ? 'test' : 'live')),
+  )
+}
+
+function viewOverview({ days, payoutsDue, deadJobs, health, ...counts }: Overview): z.infer<typeof OverviewView> {
+  return {
+    days: days.map(({ volume, ...day }) => ({ ...day, volume: Number(volume) })),
+    ...counts,
+    payoutsDue: payoutsDue.map(({ amount, ...due }) => ({ ...due, amount: Number(amount) })),
+    deadJobs: [...deadJobs],
+    health,
+  }
+}

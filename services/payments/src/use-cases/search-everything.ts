@@ -1,0 +1,60 @@
+import { listOperatedApps } from '../apps/operator-app-repository.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { listAllDisputes } from '../disputes/dispute-repository.ts'
+import { listOperatedMerchants } from '../merchants/operator-merchant-repository.ts'
+import { formatMoney } from '../money/minor-units.ts'
+import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
+import { listPayoutsOfAll } from '../payouts/payout-repository.ts'
+import { findTransactionsOfAll, listFoundFigures } from '../transactions/operator-transaction-repository.ts'
+
+/** Something that a text leads to. */
+export interface SearchHit {
+  readonly kind: 'merchant' | 'transaction' | 'dispute' | 'payout' | 'app'
+  readonly id: string
+  /** Absent for a merchant and an app. */
+  readonly merchantId?: string
+  /** A line for people. */
+  readonly title: string
+}
+
+const HITS_MAX = 20
+const ID = /^[0-9a-f]{24}$/i
+
+/**
+ * The newest merchants, transactions, disputes, payouts and apps that a text finds, at most 20, by kind in this order (console
+ * reference: Routes of payments). Disputes and payouts have nothing to be found by but their ids.
+ */
+export async function searchEverything(
+  { lanes }: Pick<PaymentsDeps, 'lanes'>,
+  search: string,
+): Promise<readonly SearchHit[]> {
+  const page = { limit: HITS_MAX, above: LOWEST, below: HIGHEST, order: 'newest-first' } as const
+  const byId = { ...page, filters: { id: search.toLowerCase() } }
+  const isId = ID.test(search)
+  const [merchants, found, disputes, payouts, apps] = await Promise.all([
+    listOperatedMerchants(lanes, { ...page, search, test: undefined }),
+    findTransactionsOfAll(lanes, { ...page, search, merchantId: undefined }),
+    isId ? listAllDisputes(lanes, byId) : [],
+    isId ? listPayoutsOfAll(lanes, byId) : [],
+    listOperatedApps(lanes, { ...page, search }),
+  ])
+  const transactions = await listFoundFigures(lanes, found)
+  return [
+    ...merchants.map(
+      ({ merchant: { id, name, website } }) => ({ kind: 'merchant', id, title: name ?? website }) as const,
+    ),
+    ...transactions.map(({ id, merchantId, currency, amount, card }) => {
+      const title = `${formatMoney(currency, amount)} •••• ${card.last4}`
+      return { kind: 'transaction', id, merchantId, title } as const
+    }),
+    ...disputes.map(({ id, merchantId, currency, amount, reason }) => {
+      const title = `${formatMoney(currency, amount)} ${reason.title}`
+      return { kind: 'dispute', id, merchantId, title } as const
+    }),
+    ...payouts.map(({ id, merchantId, currency, amount, status }) => {
+      const title = `${formatMoney(currency, amount)} ${status}`
+      return { kind: 'payout', id, merchantId, title } as const
+    }),
+    ...apps.map(({ id, name, keys }) => ({ kind: 'app', id, title: name ?? `…${keys[0]?.hint ?? ''}` }) as const),
+  ].slice(0, HITS_MAX)
+}
