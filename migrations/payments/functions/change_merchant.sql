@@ -7,9 +7,10 @@
 -- Lock order: the merchant, its balance. The balance comes last, because everything else of the merchant waits for its lock.
 CREATE OR REPLACE FUNCTION {{change_merchant}}(p_merchant_id text, p_change jsonb)
 RETURNS SETOF {{merchants}}
-LANGUAGE plpgsql
+LANGUAGE plpgsql SECURITY DEFINER
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   merchant {{merchants}};

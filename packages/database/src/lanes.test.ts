@@ -6,7 +6,7 @@ import { type Database, openDatabase } from './connect.ts'
 import { transactionLanes } from './lanes.ts'
 import { migrateUp } from './migrations/migrate.ts'
 import { createNames } from './names.ts'
-import { prepare } from './prepare.ts'
+import { type Owned, prepare, withOwner } from './prepare.ts'
 import { isDatabaseUnavailable, isRefusedStatement } from './unavailable.ts'
 import { violatedConstraint } from './violations.ts'
 
@@ -250,6 +250,21 @@ describe('transactionLanes', () => {
     })
     await expect(failing).rejects.toThrow('duplicate key value')
     expect(await database.lanes.read.first(findNote, note)).toBeUndefined()
+  })
+
+  it('queries run for the owner that is known, and look for nobody', async () => {
+    const whose = withOwner(
+      prepare('whose_note', (p: Owned<{ id: string }>) => sql<{ whose: string }>`SELECT ${p.owner}::text AS whose`),
+      () => Promise.reject(new Error('an owner was looked for')),
+      (p) => sql`SELECT 'of ' || ${p.owner}::text AS whose`,
+    )
+    const rows = await database.db
+      .transaction()
+      .execute(async (trx) => [
+        await transactionLanes(trx).read.one(whose, { id: 'a' }),
+        await transactionLanes(trx, 'ann').read.one(whose, { id: 'a' }),
+      ])
+    expect(rows).toEqual([{ whose: null }, { whose: 'of ann' }])
   })
 
   it('one row is demanded where a query returns none', async () => {

@@ -113,15 +113,19 @@ export function createLanes<Tables>({
 }
 
 /**
- * Makes lanes that run prepared queries in an open transaction, so that what uses lanes can take part in it. For a database that is
- * not distributed: the queries run in their plain form.
+ * Makes lanes that run prepared queries in an open transaction, so that what uses lanes can take part in it. The queries are
+ * compiled at each call and are not prepared.
  * @param transaction begun and ended by the caller. After a failed query it can only be rolled back
+ * @param owner the owner of all rows of the queries, for a database that may be distributed: nobody looks for the owner, and the
+ * queries run in their form with an owner, which holds for one server too. Undefined: they run in their plain form
  */
-export function transactionLanes<Tables>(transaction: Transaction<Tables>): Lanes {
+export function transactionLanes<Tables>(transaction: Transaction<Tables>, owner?: string): Lanes {
   const lane = laneOf(
     async <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]> => {
-      const { text, values } = compilePrepared(query.choose?.(input) ?? query, transaction)
-      const { rows } = await transaction.executeQuery<Row>(CompiledQuery.raw(text, [...values(input)]))
+      const chosen = query.choose?.(input) ?? query
+      const form = owner === undefined ? chosen : (chosen.distributed?.query ?? chosen)
+      const { text, values } = compilePrepared(form, transaction)
+      const { rows } = await transaction.executeQuery<Row>(CompiledQuery.raw(text, values({ ...input, owner })))
       return rows
     },
   )

@@ -43,6 +43,10 @@ import { operatorAppKeysRoutes } from './routes/operator/apps/keys.ts'
 import { operatorAppsRoutes } from './routes/operator/apps.ts'
 import { operatorDisputesRoutes } from './routes/operator/disputes.ts'
 import { operatorMeRoutes } from './routes/operator/me.ts'
+import { operatorClockRoutes } from './routes/operator/merchants/clock.ts'
+import { operatorEventsRoutes } from './routes/operator/merchants/events.ts'
+import { operatorLinesRoutes } from './routes/operator/merchants/lines.ts'
+import { operatorPricingRoutes } from './routes/operator/merchants/pricing.ts'
 import { operatorMerchantsRoutes } from './routes/operator/merchants.ts'
 import { operatorOverviewRoutes } from './routes/operator/overview.ts'
 import { operatorSearchRoutes } from './routes/operator/search.ts'
@@ -168,6 +172,10 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(operatorDisputesRoutes)
   await app.register(operatorMeRoutes)
   await app.register(operatorMerchantsRoutes)
+  await app.register(operatorClockRoutes)
+  await app.register(operatorEventsRoutes)
+  await app.register(operatorLinesRoutes)
+  await app.register(operatorPricingRoutes)
   await app.register(operatorOverviewRoutes)
   await app.register(operatorSearchRoutes)
   await app.register(operatorTransactionsRoutes)

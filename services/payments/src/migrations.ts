@@ -138,13 +138,13 @@ const writableColumns = { instruments: ['pan_sealed', 'key_id', 'pan_mac'] } as 
  * `SECURITY DEFINER SET search_path = pg_catalog, pg_temp` in their files. PostgreSQL refuses a call of any other function with
  * "permission denied".
  *
- * The functions of operators' commands are refused to the service too: change_merchant, adjust, import_rates, export_payouts, close_payout,
+ * The functions of operators' commands are refused to the service too: adjust, import_rates, export_payouts, close_payout,
  * seed_merchant, seed_transaction and add_audit. The commands connect with the login of the owner.
  */
 export const invokerFunctions = ['new_id', 'random_tag', 'merchant_now']
 
 /**
- * Functions that only changes of operators over HTTP call. They run with the rights of their owner, and the role of the service may
+ * Functions that only operators call, by commands or by changes over HTTP. They run with the rights of their owner, and the role of the service may
  * not call them: its login is no operator. The role of operators may, beside all that the role of the service may do.
  */
 export const operatorFunctions = [
@@ -154,4 +154,5 @@ export const operatorFunctions = [
   'use_allowance',
   'return_allowance',
   'run_operator_operation',
+  'change_merchant',
 ]

@@ -5,6 +5,7 @@ import type { Credentials } from '../access/caller.ts'
 import { findBelowMerchant } from '../access/read-below-merchant.ts'
 import type { AccessResult } from '../access/verdict.ts'
 import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
+import { listOfAll } from '../pagination/list-of-all.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
 import type { LineKind } from './ledger-tables.ts'
 import type { Line } from './line.ts'
@@ -54,6 +55,20 @@ export async function listLines(
 ): Promise<AccessResult & { readonly lines: readonly Line[] }> {
   const { rows, ...access } = await readBelow(lanes, linesOfMerchant, input)
   return { ...access, lines: rows.map(toLine) }
+}
+
+const linesOfAll = listOfAll<LineColumns>('lines_of_all', {
+  table: 'lines',
+  columns: source.columns(),
+  filters: ['merchant_id'],
+})
+
+/** A page of the lines of a merchant, for an operator. */
+export async function listOperatedLines(
+  lanes: Lanes,
+  { merchantId, ...page }: PageBounds & { readonly merchantId: string },
+): Promise<readonly Line[]> {
+  return (await linesOfAll(lanes, { ...page, filters: { merchant_id: merchantId } })).map(toLine)
 }
 
 function toLine(row: LineColumns): Line {

@@ -215,6 +215,9 @@ export function toMerchant(row: MerchantColumns): Merchant {
   }
 }
 
+/** A hundred years of 365 days: what one move of a test clock may be at most. The database judges the sum of all moves. */
+export const CLOCK_SECONDS_MAX = 3_153_600_000
+
 /** `seconds` is null when only access is checked. */
 export interface AdvanceInput extends CallerColumns {
   readonly merchantId: string

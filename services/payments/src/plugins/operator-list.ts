@@ -7,7 +7,20 @@ import { HIGHEST, LOWEST, type PageBounds } from '../pagination/page-query.ts'
 import { text } from '../requests/fields.ts'
 
 /** The lists of operators. A cursor names its list, so that a page of one list never begins by a row of another. */
-export type OperatorList = 'merchants' | 'transactions' | 'disputes' | 'payouts' | 'apps'
+export type OperatorList =
+  | 'merchants'
+  | 'lines'
+  | 'events'
+  | 'transactions'
+  | 'disputes'
+  | 'frauds'
+  | 'payouts'
+  | 'batches'
+  | 'attempts'
+  | 'exceptions'
+  | 'deliveries'
+  | 'apps'
+  | 'audit'
 
 /** What every list of operators is asked with (console reference: Lists of operators). */
 interface OperatorListQuery {
@@ -45,15 +58,21 @@ export function operatorPage(list: OperatorList, { limit, cursor, order }: Opera
     : { ...page, above: id ?? LOWEST, order: 'oldest-first' }
 }
 
+/** The rows that a page was read with. `isCut`: there are more, though the page has fewer than its limit. */
+interface ShownPage<Row> extends Pick<OperatorListQuery, 'limit'> {
+  readonly rows: readonly Row[]
+  readonly isCut?: boolean
+}
+
 /** The rows that a page shows. Names the next page in the header `Link` (RFC 8288) when there is one. */
 export function showOperatorPage<Row extends { readonly id: string }>(
   reply: FastifyReply,
   list: OperatorList,
-  { limit, rows }: Pick<OperatorListQuery, 'limit'> & { readonly rows: readonly Row[] },
+  { limit, rows, isCut = false }: ShownPage<Row>,
 ): readonly Row[] {
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
-  if (last !== undefined && rows.length > limit) {
+  if (last !== undefined && (rows.length > limit || isCut)) {
     const next = new URL(reply.request.url, 'http://localhost')
     next.searchParams.set('cursor', formatCursor(list, last.id))
     reply.header('link', `<${next.pathname}${next.search}>; rel="next"`)

@@ -1,4 +1,4 @@
-import type { Caller } from '../access/caller.ts'
+import { NOBODY } from '../access/caller.ts'
 import { valid } from '../access/request-input.ts'
 import { refuseMissing, refuseRunning, requireOutcome } from '../access/require-access.ts'
 import type { Trx } from '../database.ts'
@@ -52,9 +52,6 @@ export async function runOperationAsOperator(
   )
   return requireRefund(outcome)
 }
-
-/** The caller of an operation whose access the role of the operator has decided. */
-const NOBODY: Caller = { keyMac: null, userEmail: null, repeat: undefined }
 
 async function runInChange(
   { operations }: Pick<OperationDeps, 'operations'>,

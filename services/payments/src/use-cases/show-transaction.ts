@@ -15,7 +15,7 @@ import {
 } from '../transactions/operator-transaction-repository.ts'
 import { findTransactionOwner } from '../transactions/transaction-repository.ts'
 import type { MerchantEvent } from '../webhooks/event.ts'
-import { listEventsOfTransaction } from '../webhooks/event-repository.ts'
+import { listEventsOfTransaction } from '../webhooks/operator-event-repository.ts'
 
 /** A transaction with all that happened to it, as an operator sees it alone. */
 export interface ShownTransaction extends OperatedTransaction {

@@ -1,5 +1,4 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { AccessResult } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
@@ -50,41 +49,6 @@ export async function findEvent(db: Db, merchantId: string, id: string): Promise
     db,
   )
   return rows.map(toEvent)[0]
-}
-
-/** The most events that are shown of a transaction, and the most entries of trails in them. */
-const EVENTS_OF_TRANSACTION = { events: 25, entries: 2_000 } as const
-
-const eventsOfTransactionQuery = prepare('events_of_transaction', (p: { merchantId: string; id: string }) => {
-  const after = (id: RawBuilder<unknown>, steps: number) =>
-    sql`${sql.table('id_at')}(${sql.table('id_number')}(${id}) + ${sql.lit(steps)}, right(${id}, 8))`
-  const objects = sql`
-    SELECT ${p.id}::text AS id
-    UNION ALL SELECT d.id FROM ${sql.table('disputes')} d WHERE d.merchant_id = ${p.merchantId} AND d.transaction_id = ${p.id}
-    UNION ALL SELECT f.id FROM ${sql.table('frauds')} f WHERE f.merchant_id = ${p.merchantId} AND f.transaction_id = ${p.id}`
-  return sql<EventColumns>`
-    SELECT ${eventColumns(sql`${p.merchantId}`)} FROM (
-      SELECT v.*, sum(coalesce(v.trail_length, 0)) OVER (ORDER BY v.id DESC) AS entries
-      FROM ${sql.table('events')} v
-      WHERE v.merchant_id = ${p.merchantId} AND v.object_id IN (SELECT o.id FROM (${objects}) o) AND v.id IN (
-        SELECT ${after(sql`o.id`, 1)} FROM (${objects}) o
-        UNION ALL SELECT ${after(sql`t.id`, 2)} FROM ${sql.table('trail_entries')} t
-          WHERE t.merchant_id = ${p.merchantId} AND t.transaction_id = ${p.id}
-      )
-    ) r WHERE r.entries <= ${sql.lit(EVENTS_OF_TRANSACTION.entries)}
-    ORDER BY r.id DESC LIMIT ${sql.lit(EVENTS_OF_TRANSACTION.events)}`
-})
-
-/**
- * The newest events of a transaction, of its disputes and of its fraud alerts, newest first, for an operator. No index has the
- * object of an event. But the id of an event follows from that of its cause: that of a new object is the next, and that of an
- * entry of a trail the one after the next (the SQL function `post`).
- */
-export async function listEventsOfTransaction(
-  { read }: Lanes,
-  input: { readonly merchantId: string; readonly id: string },
-): Promise<readonly MerchantEvent[]> {
-  return (await read.all(eventsOfTransactionQuery, input)).map(toEvent)
 }
 
 /** The greatest id that a merchant has given out. An event that is written later has a greater one. */

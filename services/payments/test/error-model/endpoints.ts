@@ -237,12 +237,13 @@ function ofOperator(
 
 /** A list of operators: `GET /operator/disputes`. */
 function ofOperatorList(noun: string, act: OperatorAction): OperatorEndpoint {
-  const path = `/operator/${noun}`
-  const bad = {
-    request: () => ({ url: `${path}?limit=0` }),
+  const path = (id: string) => `/operator/${noun.replace('{merchantId}', id)}`
+  const bad: Endpoint['bad'] = {
+    request: ({ merchant }) => ({ url: `${path(merchant.id)}?limit=0` }),
     fields: [['limit', 'must be at least 1', 'RANGE']],
-  } as const
-  return { name: `GET ${path}`, path: () => path, bad, action: act }
+  }
+  const endpoint = { name: `GET /operator/${noun}`, path: ({ merchant }: World) => path(merchant.id), bad, action: act }
+  return noun.includes('{') ? { ...endpoint, unknown: () => path(NO_ID) } : endpoint
 }
 
 /** Endpoints of operators. */
@@ -274,6 +275,19 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
     unknown: () => `/operator/merchants/${NO_ID}`,
     action: 'merchants.read',
   },
+  ofOperatorList('merchants/{merchantId}/lines', 'merchants.read'),
+  ofOperatorList('merchants/{merchantId}/events', 'merchants.read'),
+  {
+    name: 'PUT /operator/merchants/{merchantId}/pricing',
+    path: ({ merchant }) => `/operator/merchants/${merchant.id}/pricing`,
+    body: () => ({ rate: 1 }),
+    unknown: () => `/operator/merchants/${NO_ID}/pricing`,
+    bad: { request: () => ({ payload: { rate: -1 } }), fields: [['rate', 'must be at least 0', 'RANGE']] },
+    action: 'merchants.price',
+  },
+  ofOperator(action('POST /merchants/{merchantId}/clock', { advance: 0 }, emptyBody('advance')), {
+    action: 'merchants.advance-clock',
+  }),
   ofOperatorList('transactions', 'transactions.read'),
   {
     name: 'GET /operator/transactions/{transactionId}',

@@ -1,13 +1,11 @@
 import { z } from 'zod'
 import { mapInput } from '../../../access/request-input.ts'
 import { errorAnswers } from '../../../error-body.ts'
+import { CLOCK_SECONDS_MAX } from '../../../merchants/merchant-repository.ts'
 import { answerCreated } from '../../../plugins/answers.ts'
 import type { Routes } from '../../../plugins/request-input.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { advanceClock } from '../../../use-cases/advance-clock.ts'
-
-/** A hundred years of 365 days. The database judges the sum of all moves. */
-const SECONDS_MAX = 3_153_600_000
 
 /** Advances the clock of a test merchant (reference: Test clock). */
 export const testClockRoutes: Routes = async (app) => {
@@ -19,7 +17,7 @@ export const testClockRoutes: Routes = async (app) => {
         tags: ['Test mode'],
         summary: 'Advance the clock (test merchants)',
         params: z.object({ merchantId: pathId() }),
-        body: z.object({ advance: z.int().min(0).meta({ maximum: SECONDS_MAX }) }),
+        body: z.object({ advance: z.int().min(0).meta({ maximum: CLOCK_SECONDS_MAX }) }),
         response: {
           201: z.object({ clock: z.object({ now: z.iso.datetime() }) }),
           ...errorAnswers(400, 401, 403, 404, 409, 413, 415),

@@ -1,0 +1,35 @@
+import { z } from 'zod'
+import { operationForbidden, operatorAnswers } from '../../../error-body.ts'
+import { CLOCK_SECONDS_MAX } from '../../../merchants/merchant-repository.ts'
+import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
+import { type Routes, requireValues } from '../../../plugins/request-input.ts'
+import { pathId } from '../../../requests/fields.ts'
+import { advanceClockAsOperator } from '../../../use-cases/advance-clock-as-operator.ts'
+
+/** Moves the clocks of test merchants, for operators (console reference: Routes of payments). */
+export const operatorClockRoutes: Routes = async (app) => {
+  app.post(
+    '/operator/merchants/:merchantId/clock',
+    {
+      config: { action: 'merchants.advance-clock' },
+      schema: {
+        operationId: 'moveTestClockAsOperator',
+        tags: ['Operators'],
+        summary: "Move any test merchant's clock forward",
+        params: z.object({ merchantId: pathId() }),
+        body: z.object({ advance: z.int().min(0).meta({ maximum: CLOCK_SECONDS_MAX }) }),
+        response: {
+          201: z.object({ clock: z.object({ now: z.iso.datetime() }) }),
+          ...operatorAnswers(400, 403, 409, 413, 415),
+          ...operationForbidden,
+        },
+      },
+    },
+    async (request, reply) => {
+      const { merchantId } = request.params
+      const { advance: seconds } = requireValues(request.body)
+      const input = { change: readOperatorChange(request), merchantId, seconds }
+      return sendOperatorAnswer(reply, await advanceClockAsOperator(app.deps, input))
+    },
+  )
+}

@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import { refuseMissing } from '../../../access/require-access.ts'
+import { operatorAnswers } from '../../../error-body.ts'
+import { listOperatedLines } from '../../../ledger/line-repository.ts'
+import { LineView, viewLine } from '../../../ledger/line-view.ts'
+import { findOperatedMerchant } from '../../../merchants/operator-merchant-repository.ts'
+import type { PageBounds } from '../../../pagination/page-query.ts'
+import {
+  answerAsCsv,
+  listOrCsv,
+  operatorListQuery,
+  operatorPage,
+  showOperatorPage,
+} from '../../../plugins/operator-list.ts'
+import { type Routes, requireValues } from '../../../plugins/request-input.ts'
+import { pathId } from '../../../requests/fields.ts'
+
+const CSV_COLUMNS = [
+  ...[
+    'id',
+    'merchantId',
+    'created',
+    'test',
+    'capture',
+    'refund',
+    'dispute',
+    'payout',
+    'payoutReversal',
+    'adjustment',
+    'amount.currency',
+  ],
+  ...['amount.amount', 'balance', 'fee', 'balanceAfter', 'transactionId', 'description'],
+]
+
+/** Lists the lines of any merchant, for operators (console reference: Routes of payments). */
+export const operatorLinesRoutes: Routes = async (app) => {
+  app.get(
+    '/operator/merchants/:merchantId/lines',
+    {
+      config: { action: 'merchants.read' },
+      schema: {
+        operationId: 'listLinesAsOperator',
+        tags: ['Operators'],
+        summary: 'List the lines of any merchant',
+        params: z.object({ merchantId: pathId() }),
+        querystring: operatorListQuery('lines'),
+        response: { ...listOrCsv(z.object({ lines: z.array(LineView) })), ...operatorAnswers(400) },
+      },
+    },
+    async (request, reply) => {
+      const place = requireValues(request.query)
+      const { merchantId } = request.params
+      const { merchant } = (await findOperatedMerchant(app.deps.lanes, merchantId)) ?? refuseMissing()
+      const page = operatorPage('lines', place)
+      const read = (bounds: PageBounds) => listOperatedLines(app.deps.lanes, { ...bounds, merchantId: merchant.id })
+      if (await answerAsCsv(request, reply, { page, read, view: viewLine, columns: CSV_COLUMNS })) return reply
+      const rows = await read(page)
+      return { lines: showOperatorPage(reply, 'lines', { limit: place.limit, rows }).map(viewLine) }
+    },
+  )
+}

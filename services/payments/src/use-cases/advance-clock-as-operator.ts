@@ -1,0 +1,34 @@
+import { transactionLanes } from '@trestle/database/lanes.ts'
+import { NOBODY } from '../access/caller.ts'
+import { valid } from '../access/request-input.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
+import { advanceClock } from './advance-clock.ts'
+
+/** How far an operator moves the clock of a test merchant. */
+export interface AdvanceClockAsOperatorInput {
+  readonly change: OperatorChange
+  readonly merchantId: string
+  readonly seconds: number
+}
+
+/**
+ * Moves the clock of any test merchant forward, for an operator (reference: Test clock).
+ * @throws notFound, forbidden for a live merchant, and what `advanceClock` and `runOperatorChange` throw
+ */
+export function advanceClockAsOperator(
+  { operatorDb, config }: Pick<PaymentsDeps, 'operatorDb' | 'config'>,
+  { change, merchantId, seconds }: AdvanceClockAsOperatorInput,
+): Promise<OperatorAnswer> {
+  return runOperatorChange(operatorDb, change, async (trx) => {
+    const deps = { config, lanes: transactionLanes(trx) }
+    const { now } = await advanceClock(deps, { caller: NOBODY, merchantId, input: valid({ seconds }) })
+    return {
+      status: 201,
+      answer: { clock: { now: now.toISOString() } },
+      object: { kind: 'merchant', id: merchantId },
+      merchantId,
+      changes: { advance: seconds },
+    }
+  })
+}

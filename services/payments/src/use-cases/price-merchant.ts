@@ -1,0 +1,37 @@
+import { refuseMissing } from '../access/require-access.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import type { Pricing } from '../merchants/merchant.ts'
+import { viewMerchant } from '../merchants/merchant-view.ts'
+import { findMerchant, updateOperatorSettings } from '../merchants/operator-merchant-repository.ts'
+import type { Money } from '../money/minor-units.ts'
+import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
+
+/** The fees of a merchant that an operator changes. */
+export interface PriceMerchantInput {
+  readonly change: OperatorChange
+  readonly merchantId: string
+  /** Absent fees stay as they are. `refund` is the fee of each refund. */
+  readonly pricing: Partial<Pricing & { readonly refund: Money }>
+}
+
+/**
+ * Changes the fees of later captures, refunds and lost disputes, for an operator (console reference: Routes of payments).
+ * @throws notFound, and what `runOperatorChange` throws
+ */
+export function priceMerchant(
+  { operatorDb }: Pick<PaymentsDeps, 'operatorDb'>,
+  { change, merchantId, pricing }: PriceMerchantInput,
+): Promise<OperatorAnswer> {
+  return runOperatorChange(operatorDb, change, async (trx) => {
+    const { merchant } = (await findMerchant(trx, merchantId)) ?? refuseMissing()
+    // A cluster refuses to read rows that a function with the rights of the owner has written in the same transaction.
+    const changed = await updateOperatorSettings(trx, merchantId, { pricing })
+    return {
+      status: 200,
+      answer: { merchant: viewMerchant({ ...merchant, pricing: changed.pricing }) },
+      object: { kind: 'merchant', id: merchantId },
+      merchantId,
+      changes: pricing,
+    }
+  })
+}

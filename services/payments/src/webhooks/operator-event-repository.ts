@@ -1,0 +1,86 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { type RawBuilder, sql } from 'kysely'
+import type { PageBounds } from '../pagination/page-query.ts'
+import { PIECE, type Piece } from '../pagination/pieces.ts'
+import type { EventType, MerchantEvent } from './event.ts'
+import { type EventColumns, eventColumns, toEvent } from './event-repository.ts'
+
+/** Which events of a merchant an operator lists. An undefined type: all. */
+export interface OperatedEventsInput extends PageBounds {
+  readonly merchantId: string
+  readonly type: EventType | undefined
+}
+
+type PageColumns = Omit<OperatedEventsInput, 'order'>
+
+const pageQueries = {
+  'newest-first': pageQuery('events_of_merchant', sql`DESC`),
+  'oldest-first': pageQuery('events_of_merchant_reversed', sql`ASC`),
+}
+
+function pageQuery(name: string, order: RawBuilder<unknown>) {
+  return prepare(
+    name,
+    (p: PageColumns) => sql<EventColumns & { found: number }>`
+    SELECT ${eventColumns(sql`${p.merchantId}`)}, r.found FROM (
+      SELECT v.*, (count(*) OVER ())::int AS found, coalesce(sum(coalesce(v.trail_length, 0)) OVER (
+        ORDER BY v.id ${order} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+      ), 0) AS entries_before
+      FROM (
+        SELECT * FROM ${sql.table('events')} o
+        WHERE o.merchant_id = ${p.merchantId} AND o.id > ${p.above} AND o.id < ${p.below}
+          AND o.created > now() - interval '30 days' AND (${p.type}::text IS NULL OR o.type = ${p.type}::text)
+        ORDER BY o.id ${order} LIMIT ${p.limit}
+      ) v
+    ) r WHERE r.entries_before < ${sql.lit(PIECE.entries)}
+    ORDER BY r.id ${order}`,
+  )
+}
+
+/**
+ * A page of the events of a merchant in the last 30 days, for an operator. It is cut before the trails of its objects are too long
+ * together.
+ */
+export async function listOperatedEvents(
+  { read }: Lanes,
+  { order, ...input }: OperatedEventsInput,
+): Promise<Piece<MerchantEvent>> {
+  const rows = await read.all(pageQueries[order], input)
+  return { rows: rows.map(({ found: _, ...row }) => toEvent(row)), isCut: rows.length < (rows[0]?.found ?? 0) }
+}
+
+/** The most events that are shown of a transaction, and the most entries of trails in them. */
+const OF_TRANSACTION = { events: 25, entries: 2_000 } as const
+
+const eventsOfTransactionQuery = prepare('events_of_transaction', (p: { merchantId: string; id: string }) => {
+  const after = (id: RawBuilder<unknown>, steps: number) =>
+    sql`${sql.table('id_at')}(${sql.table('id_number')}(${id}) + ${sql.lit(steps)}, right(${id}, 8))`
+  const objects = sql`
+    SELECT ${p.id}::text AS id
+    UNION ALL SELECT d.id FROM ${sql.table('disputes')} d WHERE d.merchant_id = ${p.merchantId} AND d.transaction_id = ${p.id}
+    UNION ALL SELECT f.id FROM ${sql.table('frauds')} f WHERE f.merchant_id = ${p.merchantId} AND f.transaction_id = ${p.id}`
+  return sql<EventColumns>`
+    SELECT ${eventColumns(sql`${p.merchantId}`)} FROM (
+      SELECT v.*, sum(coalesce(v.trail_length, 0)) OVER (ORDER BY v.id DESC) AS entries
+      FROM ${sql.table('events')} v
+      WHERE v.merchant_id = ${p.merchantId} AND v.object_id IN (SELECT o.id FROM (${objects}) o) AND v.id IN (
+        SELECT ${after(sql`o.id`, 1)} FROM (${objects}) o
+        UNION ALL SELECT ${after(sql`t.id`, 2)} FROM ${sql.table('trail_entries')} t
+          WHERE t.merchant_id = ${p.merchantId} AND t.transaction_id = ${p.id}
+      )
+    ) r WHERE r.entries <= ${sql.lit(OF_TRANSACTION.entries)}
+    ORDER BY r.id DESC LIMIT ${sql.lit(OF_TRANSACTION.events)}`
+})
+
+/**
+ * The newest events of a transaction, of its disputes and of its fraud alerts, newest first, for an operator. No index has the
+ * object of an event. But the id of an event follows from that of its cause: that of a new object is the next, and that of an
+ * entry of a trail the one after the next (the SQL function `post`).
+ */
+export async function listEventsOfTransaction(
+  { read }: Lanes,
+  input: { readonly merchantId: string; readonly id: string },
+): Promise<readonly MerchantEvent[]> {
+  return (await read.all(eventsOfTransactionQuery, input)).map(toEvent)
+}
