@@ -7,9 +7,10 @@
 -- Lock order: the payout, the balance. export_payouts takes them in this order too, so that the two never wait for each other.
 CREATE OR REPLACE FUNCTION {{close_payout}}(p_merchant_id text, p_payout_id text, p_status text)
 RETURNS TABLE (verdict text, payout {{payouts}})
-LANGUAGE plpgsql
+LANGUAGE plpgsql SECURITY DEFINER
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_variable
 BEGIN

@@ -6,9 +6,10 @@
 -- that the two never wait for each other.
 CREATE OR REPLACE FUNCTION {{export_payouts}}()
 RETURNS SETOF {{payouts}}
-LANGUAGE plpgsql
+LANGUAGE plpgsql SECURITY DEFINER
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   merchant text;

@@ -41,7 +41,13 @@ import { merchantsRoutes } from './routes/merchants.ts'
 import { openapiRoutes } from './routes/openapi.json.ts'
 import { operatorAppKeysRoutes } from './routes/operator/apps/keys.ts'
 import { operatorAppsRoutes } from './routes/operator/apps.ts'
+import { operatorAttemptOutcomeRoutes } from './routes/operator/attempts/outcome.ts'
+import { operatorAttemptsRoutes } from './routes/operator/attempts.ts'
+import { operatorDisputeOutcomeRoutes } from './routes/operator/disputes/outcome.ts'
 import { operatorDisputesRoutes } from './routes/operator/disputes.ts'
+import { operatorResolutionRoutes } from './routes/operator/exceptions/resolution.ts'
+import { operatorExceptionsRoutes } from './routes/operator/exceptions.ts'
+import { operatorFraudsRoutes } from './routes/operator/frauds.ts'
 import { operatorMeRoutes } from './routes/operator/me.ts'
 import { operatorClockRoutes } from './routes/operator/merchants/clock.ts'
 import { operatorEventsRoutes } from './routes/operator/merchants/events.ts'
@@ -49,8 +55,14 @@ import { operatorLinesRoutes } from './routes/operator/merchants/lines.ts'
 import { operatorPricingRoutes } from './routes/operator/merchants/pricing.ts'
 import { operatorMerchantsRoutes } from './routes/operator/merchants.ts'
 import { operatorOverviewRoutes } from './routes/operator/overview.ts'
+import { operatorBankFilesRoutes } from './routes/operator/payouts/batches/files.ts'
+import { operatorBatchesRoutes } from './routes/operator/payouts/batches.ts'
+import { operatorPayoutOutcomeRoutes } from './routes/operator/payouts/outcome.ts'
+import { operatorPayoutRunRoutes } from './routes/operator/payouts/run.ts'
+import { operatorPayoutsRoutes } from './routes/operator/payouts.ts'
 import { operatorSearchRoutes } from './routes/operator/search.ts'
 import { operatorCapturesRoutes } from './routes/operator/transactions/captures.ts'
+import { operatorTransactionDisputesRoutes } from './routes/operator/transactions/disputes.ts'
 import { operatorRefundsRoutes } from './routes/operator/transactions/refunds.ts'
 import { operatorVoidsRoutes } from './routes/operator/transactions/voids.ts'
 import { operatorTransactionsRoutes } from './routes/operator/transactions.ts'
@@ -169,7 +181,13 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(authenticateOperator)
   await app.register(operatorAppsRoutes)
   await app.register(operatorAppKeysRoutes)
+  await app.register(operatorAttemptsRoutes)
+  await app.register(operatorAttemptOutcomeRoutes)
+  await app.register(operatorExceptionsRoutes)
+  await app.register(operatorResolutionRoutes)
   await app.register(operatorDisputesRoutes)
+  await app.register(operatorDisputeOutcomeRoutes)
+  await app.register(operatorFraudsRoutes)
   await app.register(operatorMeRoutes)
   await app.register(operatorMerchantsRoutes)
   await app.register(operatorClockRoutes)
@@ -177,9 +195,15 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(operatorLinesRoutes)
   await app.register(operatorPricingRoutes)
   await app.register(operatorOverviewRoutes)
+  await app.register(operatorPayoutsRoutes)
+  await app.register(operatorPayoutRunRoutes)
+  await app.register(operatorPayoutOutcomeRoutes)
+  await app.register(operatorBatchesRoutes)
+  await app.register(operatorBankFilesRoutes)
   await app.register(operatorSearchRoutes)
   await app.register(operatorTransactionsRoutes)
   await app.register(operatorCapturesRoutes)
+  await app.register(operatorTransactionDisputesRoutes)
   await app.register(operatorRefundsRoutes)
   await app.register(operatorVoidsRoutes)
 }

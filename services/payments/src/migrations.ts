@@ -13,7 +13,7 @@ import { simulatedDisputeTask } from './disputes/simulated-dispute-job.ts'
 import { snapshotTask } from './ledger/snapshot-job.ts'
 import { invitationMailTask } from './mail/invitation-mail.ts'
 import { rejectionMailTask } from './mail/rejection-mail.ts'
-import { payoutTask } from './payouts/payout-job.ts'
+import { payoutRunTask, payoutTask } from './payouts/payout-job.ts'
 import { expiryTask, inquiryTask, lostAttemptsTask } from './transactions/transaction-jobs.ts'
 import { cleanUpTask } from './use-cases/clean-up.ts'
 import { VERSION } from './version.ts'
@@ -34,6 +34,7 @@ export const tasks: readonly AnyTask[] = [
   cleanUpTask,
   deliveryTask,
   payoutTask,
+  payoutRunTask,
   simulatedDisputeTask,
   snapshotTask,
 ]
@@ -138,14 +139,14 @@ const writableColumns = { instruments: ['pan_sealed', 'key_id', 'pan_mac'] } as 
  * `SECURITY DEFINER SET search_path = pg_catalog, pg_temp` in their files. PostgreSQL refuses a call of any other function with
  * "permission denied".
  *
- * The functions of operators' commands are refused to the service too: adjust, import_rates, export_payouts, close_payout,
- * seed_merchant, seed_transaction and add_audit. The commands connect with the login of the owner.
+ * The functions of operators' commands are refused to the service too: adjust, import_rates, seed_merchant, seed_transaction and
+ * add_audit. The commands connect with the login of the owner.
  */
 export const invokerFunctions = ['new_id', 'random_tag', 'merchant_now']
 
 /**
- * Functions that only operators call, by commands or by changes over HTTP. They run with the rights of their owner, and the role of the service may
- * not call them: its login is no operator. The role of operators may, beside all that the role of the service may do.
+ * Functions that only operators call, by commands or over HTTP. They run with the rights of their owner, and the role of the
+ * service may not call them: its login is no operator. The role of operators may, beside all that the role of the service may do.
  */
 export const operatorFunctions = [
   'claim_operator_change',
@@ -155,4 +156,8 @@ export const operatorFunctions = [
   'return_allowance',
   'run_operator_operation',
   'change_merchant',
+  'close_payout',
+  'export_payouts',
+  'insert_payout_batch',
+  'add_operator_read',
 ]

@@ -103,6 +103,9 @@ describe('buildOpenApi', () => {
       'put /merchants/{merchantId}',
       'post /test/transactions/{transactionId}/disputes',
       'post /test/transactions/{transactionId}/frauds',
+      'post /operator/exceptions/{merchantId}/{exceptionId}/resolution',
+      'post /operator/payouts/run',
+      'post /operator/transactions/{transactionId}/disputes',
     ])
   })
 

@@ -24,3 +24,11 @@ export const operatorKeyReused = declare(
   'IDEMPOTENCY_KEY_REUSED',
   'The Idempotency-Key was used for another request',
 )
+/** `CONFLICT` without Retry-After: an outcome is decided once. */
+export const attemptSettled = declare(409, 'CONFLICT', 'The outcome of the attempt is known')
+/** `CONFLICT` without Retry-After: the acquirer may never take it. The attempt stays as it is. */
+export const reversalRefused = declare(409, 'CONFLICT', 'The acquirer did not take the reversal')
+/** `CONFLICT` without Retry-After: what the bank made of a payout is final. */
+export const payoutClosed = declare(409, 'CONFLICT', 'The payout has the other outcome')
+/** The files of a batch could do harm now. The `cause` says why. */
+export const batchChanged = declare(409, 'CONFLICT', 'The bank has answered about the batch, or it was changed')

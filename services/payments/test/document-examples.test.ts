@@ -1,6 +1,8 @@
 import { join } from 'node:path'
 import type { InjectOptions } from 'fastify'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { insertException } from '../src/acquirers/exception-repository.ts'
 import { buildOpenApi } from '../src/openapi.ts'
 import { browse, makeOrder, walk } from './customer.ts'
 import { operatorHeaders, testOperators } from './operators.ts'
@@ -28,6 +30,7 @@ it('shows for each operation with a body what the service really takes and answe
   await shareAccess(merchant.id)
   await testDisputes(transactionId, merchant.id)
   await operate(transactionId, open)
+  await operateOn(merchant.id, transactionId)
   await openPages(merchant.key)
   await expect(`${JSON.stringify(stabilise(examples), null, 2)}\n`).toMatchFileSnapshot(FILE)
   const { paths } = JSON.parse(JSON.stringify(await buildOpenApi()))
@@ -153,6 +156,48 @@ async function operate(transactionId: string, open: string) {
   await show('captureTransactionAsOperator', 'part', send(`${at(open)}/captures`, { amount: 300 }))
   await show('voidTransactionAsOperator', 'rest', send(`${at(open)}/voids`, { amount: 200 }))
   await show('refundTransactionAsOperator', 'part', send(`${at(transactionId)}/refunds`, { amount: 50 }))
+}
+
+/** Looks after a merchant as an operator. */
+async function operateOn(merchantId: string, transactionId: string) {
+  const send = (url: string, payload: object, method: 'POST' | 'PUT' = 'POST') => {
+    const key = { 'idempotency-key': url }
+    return { method, url: `/operator${url}`, payload, headers: { ...operatorHeaders('admin'), ...key } }
+  }
+  const at = `/merchants/${merchantId}`
+  const paidOut = await payments.app.inject({ method: 'POST', url: `/test${at}/payouts`, headers })
+  const { payout } = paidOut.json()
+  const pricing = { rate: 110, flat: { currency: 'EUR', amount: 20 } }
+  await show('priceMerchant', 'lower', send(`${at}/pricing`, pricing, 'PUT'), 200)
+  await show('moveTestClockAsOperator', 'a-day', send(`${at}/clock`, { advance: 86_400 }))
+  const opened = send(`/transactions/${transactionId}/disputes`, { amount: 100, reference: 'case-7' })
+  const { dispute } = await show('openDisputeAsOperator', 'on-paper', opened)
+  await show('closeDisputeAsOperator', 'lost', send(`/disputes/${dispute.id}/outcome`, { outcome: 'lost' }))
+  await payments.deps.jobs.open()
+  await show('runPayouts', 'one-merchant', send('/payouts/run', { merchant: merchantId }), 202)
+  await payments.deps.jobs.close()
+  const debtor = { name: 'Trestle ApS', iban: 'DK5000400440116243', bic: 'NDEADKKK' }
+  await show('exportPayouts', 'nothing-waits', send('/payouts/batches', debtor))
+  await show('closePayout', 'settled', send(`/payouts/${payout.id}/outcome`, { outcome: 'settled' }))
+  await insertOpenWork(merchantId)
+  const attempts = await payments.app.inject({ url: '/operator/attempts', headers: operatorHeaders('viewer') })
+  const [attempt] = attempts.json().attempts
+  await show('resolveAttempt', 'declined', send(`/attempts/${attempt.id}/outcome`, { outcome: 'declined' }))
+  const exceptions = await payments.app.inject({ url: '/operator/exceptions', headers: operatorHeaders('viewer') })
+  const [exception] = exceptions.json().exceptions
+  const resolution = `/exceptions/${merchantId}/${exception.id}/resolution`
+  await show('resolveException', 'adjusted', send(resolution, { note: 'Adjusted by hand' }))
+}
+
+/** An attempt without an outcome, and an answer of an acquirer that contradicts the books. */
+async function insertOpenWork(merchantId: string) {
+  const { db } = payments.database
+  await sql`
+    INSERT INTO payments.attempts (merchant_id, id, created, kind, status, request)
+    SELECT m.id, n.id, n.created, 'charge', 'unknown', '{"acquirer":"north","currency":"EUR","amount":500}'
+    FROM payments.merchants m, payments.new_id(m.tag) n WHERE m.id = ${merchantId}`.execute(db)
+  const payload = { type: 'operation', acquirer: 'north', kind: 'capture', problem: 'rejected' }
+  await insertException(db, { merchantId, reference: 'example', payload })
 }
 
 /** Sends a form to a page, and keeps it as an example of an operation. */

@@ -177,8 +177,11 @@ describe('the schema', () => {
     }
     // In a transaction that begins with holdMerchant.
     const held = ['vault/rotation-repository.ts: instruments', 'vault/rotation-repository.ts: webhooks']
-    // Of a command. It enters by the coordinator, where a statement waits before it looks for rows.
-    const commanded = ['acquirers/exception-repository.ts: acquirer_exceptions']
+    // Of a command or an operator. It enters by the coordinator, where a statement waits before it looks for rows.
+    const commanded = [
+      'acquirers/exception-repository.ts: acquirer_exceptions',
+      'acquirers/operator-exception-repository.ts: acquirer_exceptions',
+    ]
     // Runs again soon. What a statement did not find then is deleted by the next one.
     const repeated = [
       'placement/delete-old-rows.ts: any table',

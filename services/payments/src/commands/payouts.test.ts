@@ -54,7 +54,7 @@ const { run, json, readJson } = commandRunner([payoutsCommand, merchantsCommand]
 const payDaily = (schedule: 'off' | 'daily') => {
   const { deps, database } = payments
   const config = { ...deps.config, payouts: { ...deps.config.payouts, schedule } }
-  return payOutDaily({ ...deps, db: database.db, config }, deps.meter)
+  return payOutDaily({ ...deps, db: database.db, config })
 }
 
 /** A live merchant with money that is due. */

@@ -17,6 +17,7 @@ import { startLostAttempts } from '../use-cases/end-lost-attempts.ts'
 import { startExpiry } from '../use-cases/expire-authorizations.ts'
 import { startInquiries } from '../use-cases/inquire-attempt.ts'
 import { startDailyPayouts } from '../use-cases/pay-out-daily.ts'
+import { startPayoutRuns } from '../use-cases/run-payouts.ts'
 import { startInvitationMails } from '../use-cases/send-invitation.ts'
 import { startRejectionMails } from '../use-cases/send-rejection.ts'
 import { startSimulatedDisputes } from '../use-cases/simulate-dispute.ts'
@@ -113,6 +114,7 @@ export async function startWork(deps: WorkDeps): Promise<void> {
   await startSimulatedDisputes(deps)
   await startExpiry(deps)
   await startDailyPayouts(deps)
+  await startPayoutRuns(deps)
   await startSnapshots(deps)
   deps.outbox.start()
 }

@@ -39,7 +39,7 @@ describe('payments tasks', () => {
     expect(await list()).toEqual([retrying, { ...retrying, state: 'waiting' }])
     await expect(run('tasks', 'retry', 'none')).rejects.toHaveProperty(
       'message',
-      'there is no task none; there are acquirer, acquirer_events, attempt_sweep, confirmation, rejection_mail, expiry, inquiry, invitation_mail, clean_up, webhook_delivery, payout, simulated_dispute, snapshot',
+      'there is no task none; there are acquirer, acquirer_events, attempt_sweep, confirmation, rejection_mail, expiry, inquiry, invitation_mail, clean_up, webhook_delivery, payout, payout_run, simulated_dispute, snapshot',
     )
   })
 

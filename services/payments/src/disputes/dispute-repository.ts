@@ -7,7 +7,7 @@ import { findBelowMerchant } from '../access/read-below-merchant.ts'
 import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
 import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
 import { type ListOfAllInput, listOfAll } from '../pagination/list-of-all.ts'
-import type { PageBounds } from '../pagination/page-query.ts'
+import { ONE_ROW, type PageBounds } from '../pagination/page-query.ts'
 import type { Dispute } from './dispute.ts'
 
 interface DisputeColumns {
@@ -165,6 +165,11 @@ const allDisputes = listOfAll<DisputeColumns>('all_disputes', {
 /** A page of the disputes of all merchants, for an operator. */
 export async function listAllDisputes(lanes: Lanes, input: ListOfAllInput): Promise<readonly Dispute[]> {
   return (await allDisputes(lanes, input)).map(toDispute)
+}
+
+/** A dispute of any merchant by its id, for an operator. Undefined for an unknown id. */
+export async function findDisputeOfAll(lanes: Lanes, id: string): Promise<Dispute | undefined> {
+  return (await listAllDisputes(lanes, { ...ONE_ROW, filters: { id } }))[0]
 }
 
 function toDispute(row: DisputeColumns): Dispute {

@@ -58,13 +58,26 @@ export async function runOperatorChange(
       return { status: claimed.status ?? 200, body: claimed.body ?? '', replayed: true }
     const { status, answer, merchantId = null, ...done } = await effect(trx)
     const body = JSON.stringify(answer)
-    const payload = toPayload(change, done)
+    const payload = { ...toPayload(change, done.object), idempotencyKey: repeat.key, changes: done.changes }
     await sql`
       SELECT ${sql.table('finish_operator_change')}(
         ${operator.actor.id}, ${repeat.key}, ${status}::int, ${body}, ${merchantId}, ${change.action}, ${payload}
       )`.execute(trx)
     return { status, body, replayed: false }
   })
+}
+
+/** What an operator has read, where the audit log must say so. */
+export interface OperatorRead extends Pick<OperatorChange, 'operator' | 'action'>, Pick<OperatorEffect, 'object'> {}
+
+/**
+ * Adds a row to the audit log for something that an operator has read and that concerns no single merchant (console reference:
+ * Audit of operators). Most reads have none.
+ * @param db the database as the role of operators
+ */
+export async function insertOperatorRead(db: Db, read: OperatorRead): Promise<void> {
+  const payload = toPayload(read, read.object)
+  await sql`SELECT ${sql.table('add_operator_read')}(${read.action}, ${payload})`.execute(db)
 }
 
 /** Refuses a change whose Idempotency-Key was used for another request. @throws operatorKeyReused */
@@ -88,20 +101,11 @@ async function callClaimOperatorChange(
   return row
 }
 
-/** What the audit log says of every change (console reference: Audit of operators). */
+/** What the audit log says of every act (console reference: Audit of operators). */
 function toPayload(
-  { operator, action, repeat }: OperatorChange,
-  { object, changes }: Pick<OperatorEffect, 'object' | 'changes'>,
+  { operator, action }: Pick<OperatorChange, 'operator' | 'action'>,
+  object: OperatorEffect['object'],
 ): object {
   const { key, role, address, actor } = operator
-  return {
-    action,
-    actor: { id: actor.id, email: actor.email },
-    key,
-    role,
-    address,
-    object,
-    idempotencyKey: repeat.key,
-    changes,
-  }
+  return { action, actor: { id: actor.id, email: actor.email }, key, role, address, object }
 }

@@ -22,6 +22,8 @@ type ListColumns = Omit<PageBounds, 'order'> & Readonly<Partial<Record<FilterCol
 interface ListOfAllSource {
   readonly table: string
   readonly columns: RawBuilder<unknown>
+  /** Joins of other rows of the merchant of `r`. */
+  readonly join?: RawBuilder<unknown>
   /** The columns that the list may be filtered by. Each but `merchant_id` needs an index with the place. */
   readonly filters: readonly FilterColumn[]
   /** Conditions on `r`, by name. They are literal, so that a partial index serves them. */
@@ -37,7 +39,7 @@ interface ListOfAllSource {
  */
 export function listOfAll<Columns>(
   name: string,
-  { table, columns, filters, flags = {}, place = sql`r.id` }: ListOfAllSource,
+  { table, columns, join = sql``, filters, flags = {}, place = sql`r.id` }: ListOfAllSource,
 ): ListOfAll<Columns> {
   const conditions = [...filters.map(equal), ...Object.entries(flags).map(([flag, holds]) => either(flag, holds))]
   const queries = new Map<string, PreparedQuery<ListColumns, Columns>>()
@@ -47,7 +49,7 @@ export function listOfAll<Columns>(
       const query = prepareOnCoordinator(
         `${name}_${key}`,
         (p: ListColumns) => sql<Columns>`
-        SELECT ${columns} FROM ${sql.table(table)} r WHERE ${place} > ${p.above} AND ${place} < ${p.below}
+        SELECT ${columns} FROM ${sql.table(table)} r ${join} WHERE ${place} > ${p.above} AND ${place} < ${p.below}
         ${sql.join(
           given.map(({ holds }) => sql`AND ${holds(p)}`),
           sql` `,

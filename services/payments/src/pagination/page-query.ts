@@ -34,3 +34,6 @@ export function pageBounds({ limit, before, after }: PageRequest): PageBounds {
     order: after !== undefined && before === undefined ? 'oldest-first' : 'newest-first',
   }
 }
+
+/** The page of a list that is asked for one row by its id. */
+export const ONE_ROW: PageBounds = { limit: 1, above: LOWEST, below: HIGHEST, order: 'newest-first' }

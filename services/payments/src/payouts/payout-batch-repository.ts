@@ -1,7 +1,11 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
 import type { Db, Trx } from '../database.ts'
 import { expectRecorded } from '../ledger/states.ts'
+import { listOfAll } from '../pagination/list-of-all.ts'
+import type { PageBounds } from '../pagination/page-query.ts'
 import { type BatchMessage, digestBatch } from './bank-files.ts'
 import type { BankTransfer, Debtor } from './pain-001.ts'
 
@@ -23,30 +27,58 @@ export async function runPayoutExport(
   prepare: (message: BatchMessage) => Promise<void>,
 ): Promise<BatchMessage | undefined> {
   return db.transaction().execute(async (trx) => {
-    await sql`SET LOCAL row_security = off`.execute(trx)
-    const transfers = await markExported(trx)
-    if (transfers.length === 0) return undefined
-    await refuseBatched(trx, transfers)
-    const payouts: readonly BatchedPayout[] = transfers.map(({ payoutId: id, merchantId, merchantName }) => ({
-      id,
-      merchantId,
-      merchantName,
-    }))
-    const { rows } = await sql<{ id: string; created: Date }>`
-      SELECT id, created FROM ${sql.table('new_id')}(${sql.table('random_tag')}())`.execute(trx)
-    const [batch] = rows
-    if (!batch) throw new Error('the batch has no id')
-    const message = { ...batch, debtor, transfers }
-    const columns = { debtor: JSON.stringify(debtor), payouts: JSON.stringify(payouts), digest: digestBatch(message) }
-    await trx
-      .insertInto('payout_batches')
-      .values({ ...batch, ...columns })
-      .execute()
-    const payload = { batch: batch.id, payouts: payouts.map(({ id }) => id) }
+    const message = await insertWaitingBatch(trx, debtor, insertBatch)
+    if (!message) return undefined
+    const payload = { batch: message.id, payouts: message.transfers.map(({ payoutId }) => payoutId) }
     await insertOperatorAudit(trx, { action: 'payouts.exported', payload })
     await prepare(message)
     return message
   })
+}
+
+/** What is stored of a batch. */
+type StoredBatch = BatchMessage & { readonly payouts: readonly BatchedPayout[] }
+
+/**
+ * Puts all waiting live payouts into a new batch and marks them as exported, in the transaction of the caller. Undefined when no
+ * payout waits.
+ * @param store stores the batch, with the rights of the caller
+ * @throws Error when a waiting payout was changed by hand, or is in a batch already, which the bank has
+ */
+export async function insertWaitingBatch(
+  trx: Trx,
+  debtor: Debtor,
+  store: (trx: Trx, batch: StoredBatch) => Promise<unknown>,
+): Promise<BatchMessage | undefined> {
+  await sql`SET LOCAL row_security = off`.execute(trx)
+  const transfers = await markExported(trx)
+  if (transfers.length === 0) return undefined
+  await refuseBatched(trx, transfers)
+  const payouts = transfers.map(({ payoutId: id, merchantId, merchantName }) => ({ id, merchantId, merchantName }))
+  const { rows } = await sql<{ id: string; created: Date }>`
+    SELECT id, created FROM ${sql.table('new_id')}(${sql.table('random_tag')}())`.execute(trx)
+  const [batch] = rows
+  if (!batch) throw new Error('the batch has no id')
+  const message = { ...batch, debtor, transfers }
+  await store(trx, { ...message, payouts })
+  return message
+}
+
+async function insertBatch(trx: Trx, { payouts, ...message }: StoredBatch): Promise<void> {
+  const { id, created, debtor } = message
+  const columns = { debtor: JSON.stringify(debtor), payouts: JSON.stringify(payouts), digest: digestBatch(message) }
+  await trx
+    .insertInto('payout_batches')
+    .values({ id, created, ...columns })
+    .execute()
+}
+
+/** Stores a batch as an operator, who may not write the table. */
+export async function callInsertBatch(trx: Trx, { payouts, ...message }: StoredBatch): Promise<void> {
+  const { id, created, debtor } = message
+  await sql`
+    SELECT ${sql.table('insert_payout_batch')}(${id}, ${created}::timestamptz, ${JSON.stringify(debtor)}::jsonb,
+      ${JSON.stringify(payouts)}::jsonb, ${digestBatch(message)}::bytea)`.execute(trx)
 }
 
 /**
@@ -81,28 +113,47 @@ async function refuseBatched(trx: Trx, transfers: readonly BankTransfer[]): Prom
   if (twice) throw new Error(`payout ${twice.payoutId} is in batch ${twice.batch} already: use --again ${twice.batch}`)
 }
 
+/** A batch, or why its files must not be written again: they could do harm. */
+export type ReadBatch =
+  | { readonly verdict: 'as-exported'; readonly message: BatchMessage }
+  | { readonly verdict: 'unknown' }
+  | { readonly verdict: 'changed'; readonly reason: string }
+
 /**
- * Reads a batch as it was exported, to write its files again. The audit log records this, because the bank may get the
- * files twice.
- * @throws Error when there is no such batch; when it names a payout that is gone, twice, or in another batch too; when
- * the bank has answered about a payout, so that the files could do harm; when the batch or a payout was changed
+ * Reads a batch as it was exported. `changed`: it names a payout that is gone, twice, or in another batch too; the bank has answered
+ * about a payout; or the batch was changed.
+ * @throws Error when a payout was changed by hand
  */
-export async function getBatch(db: Db, id: string): Promise<BatchMessage> {
+export async function readBatch(db: Db, id: string): Promise<ReadBatch> {
   const batch = await db.selectFrom('payout_batches').selectAll().where('id', '=', id).executeTakeFirst()
-  if (!batch) throw new Error(`there is no batch ${id}`)
+  if (!batch) return { verdict: 'unknown' }
+  const changed = (reason: string) => ({ verdict: 'changed', reason }) as const
   const rows = await listBatched(db, id, batch.payouts)
-  if (rows.length !== batch.payouts.length) throw new Error('the batch names payouts that are not there')
+  if (rows.length !== batch.payouts.length) return changed('the batch names payouts that are not there')
   const twice = rows.find(({ payoutId, isElsewhere }, at) => isElsewhere || payoutId === rows[at - 1]?.payoutId)
-  if (twice) throw new Error(`payout ${twice.payoutId} is in batches more than once`)
+  if (twice) return changed(`payout ${twice.payoutId} is in batches more than once`)
   const closed = rows.find(({ status }) => status !== 'exported')
-  if (closed) throw new Error(`payout ${closed.payoutId} of the batch is ${closed.status}`)
+  if (closed) return changed(`payout ${closed.payoutId} of the batch is ${closed.status}`)
   for (const { payoutId, merchantId } of rows) await expectRecorded(db, merchantId, 'payouts', [payoutId])
   const transfers = rows.map(({ status: _, isElsewhere: __, ...transfer }) => transfer)
   const message = { id, created: batch.created, debtor: { bic: undefined, ...batch.debtor }, transfers }
   if (!batch.digest.equals(digestBatch(message))) {
-    throw new Error(`batch ${id} is not what was exported: its account, a name, an account or an amount was changed`)
+    return changed(`batch ${id} is not what was exported: its account, a name, an account or an amount was changed`)
   }
-  await insertOperatorAudit(db, { action: 'payouts.exported-again', payload: { batch: id, payouts: transfers.length } })
+  return { verdict: 'as-exported', message }
+}
+
+/**
+ * Reads a batch to write its files again. The audit log records this, because the bank may get the files twice.
+ * @throws Error when there is no such batch, and when its files could do harm
+ */
+export async function getBatch(db: Db, id: string): Promise<BatchMessage> {
+  const found = await readBatch(db, id)
+  if (found.verdict === 'unknown') throw new Error(`there is no batch ${id}`)
+  if (found.verdict === 'changed') throw new Error(found.reason)
+  const { message } = found
+  const payload = { batch: id, payouts: message.transfers.length }
+  await insertOperatorAudit(db, { action: 'payouts.exported-again', payload })
   return message
 }
 
@@ -144,4 +195,52 @@ export async function listBatches(db: Db, limit: number): Promise<readonly Liste
     SELECT b.id, b.created, jsonb_array_length(b.payouts) AS payouts FROM ${sql.table('payout_batches')} b
     ORDER BY b.id DESC LIMIT ${limit}`.execute(db)
   return rows
+}
+
+/** A batch in a list of operators, with the sums of its payouts in minor units. `payouts` is their number. */
+export interface OperatedBatch {
+  readonly id: string
+  readonly created: Date
+  readonly payouts: number
+  readonly currencies: { currency: string; amount: number }[]
+}
+
+interface BatchColumns {
+  readonly id: string
+  readonly created: Date
+  readonly named: readonly { readonly id: string; readonly merchantId: string }[]
+}
+
+const batches = listOfAll<BatchColumns>('all_batches', {
+  table: 'payout_batches',
+  columns: sql`r.id, r.created, r.payouts AS named`,
+  filters: [],
+})
+
+const sumsQuery = prepareOnCoordinator(
+  'payouts_of_batches',
+  (p: { merchantIds: readonly string[]; ids: readonly string[] }) => sql<{
+    id: string
+    currency: string
+    amount: bigint
+  }>`
+    SELECT r.id, r.currency, r.amount FROM ${sql.table('payouts')} r
+    WHERE (r.merchant_id, r.id) IN (SELECT * FROM unnest(${p.merchantIds}::text[], ${p.ids}::text[]))`,
+)
+
+/** A page of batches, for an operator. */
+export async function listOperatedBatches(lanes: Lanes, page: PageBounds): Promise<readonly OperatedBatch[]> {
+  const rows = await batches(lanes, { ...page, filters: {} })
+  const named = rows.flatMap((row) => row.named)
+  const input = { merchantIds: named.map(({ merchantId }) => merchantId), ids: named.map(({ id }) => id) }
+  const payouts = new Map((await lanes.read.all(sumsQuery, input)).map((payout) => [payout.id, payout]))
+  return rows.map(({ id, created, named: own }) => {
+    const sums = new Map<string, bigint>()
+    for (const { id: payoutId } of own) {
+      const payout = payouts.get(payoutId)
+      if (payout) sums.set(payout.currency, (sums.get(payout.currency) ?? 0n) + payout.amount)
+    }
+    const currencies = [...sums].map(([currency, amount]) => ({ currency, amount: Number(amount) }))
+    return { id, created, payouts: own.length, currencies }
+  })
 }

@@ -10,6 +10,14 @@ export const payoutTask = defineTask<Record<string, never>>('payout', {
   timeoutSeconds: 10_000,
 })
 
+/** Pays out one merchant, or all, because an operator wants it. */
+export const payoutRunTask = defineTask<{ readonly merchantId?: string }>('payout_run', {
+  retryLimit: 5,
+  firstDelaySeconds: 60,
+  delaySecondsMax: 3_600,
+  timeoutSeconds: 10_000,
+})
+
 /** When the task runs: every day at 04:05 UTC. */
 export const PAYOUT_CRON = '5 4 * * *'
 

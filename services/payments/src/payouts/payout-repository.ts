@@ -8,7 +8,7 @@ import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../a
 import type { Db } from '../database.ts'
 import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
 import { type ListOfAllInput, listOfAll } from '../pagination/list-of-all.ts'
-import type { PageBounds } from '../pagination/page-query.ts'
+import { ONE_ROW, type PageBounds } from '../pagination/page-query.ts'
 import type { Payout, PayoutSkip } from './payout.ts'
 
 interface PayoutColumns {
@@ -120,6 +120,11 @@ const payoutsOfAll = listOfAll<PayoutColumns>('all_payouts', {
 /** A page of the payouts of all merchants, for an operator. */
 export async function listPayoutsOfAll(lanes: Lanes, input: ListOfAllInput): Promise<readonly Payout[]> {
   return (await payoutsOfAll(lanes, input)).map(toPayout)
+}
+
+/** A payout of any merchant by its id, for an operator. Undefined for an unknown id. */
+export async function findPayoutOfAll(lanes: Lanes, id: string): Promise<Payout | undefined> {
+  return (await listPayoutsOfAll(lanes, { ...ONE_ROW, filters: { id } }))[0]
 }
 
 function toPayoutResult(

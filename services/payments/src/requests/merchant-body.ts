@@ -21,6 +21,11 @@ const iban = text()
   .refine(hasIbanShape, { error: FIELD_TEXTS.notIban })
   .meta({ pattern: '^[A-Z]{2}[0-9]{2}[A-Z0-9]{4,30}$' })
 
+/** An IBAN of an account that money is paid from, so its check digits must be right. */
+export function checkedIban(): z.ZodString {
+  return iban.refine(hasIbanChecksum, { error: FIELD_TEXTS.ibanDigitsWrong, params: { code: 'FORMAT' } })
+}
+
 /** The values of a new merchant, as requests and the command of an operator name them (reference: Creating a merchant). */
 export const MerchantBody = z
   .object({

@@ -140,6 +140,21 @@ const ownerQuery = withOwner(
   (p) => selectOwner(rowOf('transactions', sql`${p.owner}`, p.id)),
 )
 
+const attemptOwnerQuery = withOwner(
+  prepare(
+    'find_attempt_owner',
+    (p: { id: string }) => sql<{ merchantId: string }>`
+    SELECT r.merchant_id AS "merchantId" FROM (${rowBelow('attempts', p.id)}) r`,
+  ),
+  ({ id }, find) => find(id),
+  (p) => sql`SELECT r.merchant_id AS "merchantId" FROM (${rowOf('attempts', sql`${p.owner}`, p.id)}) r`,
+)
+
+/** The merchant of an attempt, whoever asks. Undefined for an unknown id. */
+export function findAttemptOwner({ read }: Lanes, id: string): Promise<{ readonly merchantId: string } | undefined> {
+  return read.first(attemptOwnerQuery, { id })
+}
+
 /** The merchant and the currency of a transaction, whoever asks. Undefined for an unknown id. */
 export function findTransactionOwner({ read }: Lanes, id: string): Promise<TransactionOwner | undefined> {
   return read.first(ownerQuery, { id })

@@ -1,9 +1,8 @@
-import type { Meter } from '@opentelemetry/api'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
 import type { ProcessDeps } from '../deps.ts'
-import type { PayoutSkip } from '../payouts/payout.ts'
-import { countPayouts, PAYOUT_CRON, payoutTask } from '../payouts/payout-job.ts'
-import { type PayoutDeps, type PayoutTurn, payOutMerchants } from './pay-out-merchants.ts'
+import { PAYOUT_CRON, payoutTask } from '../payouts/payout-job.ts'
+import { payOutAll } from './pay-out-all.ts'
+import type { PayoutDeps } from './pay-out-merchants.ts'
 
 /**
  * Pays out all merchants, as the job of the day (reference: Making payouts). Drops the job when the settings are not `daily`: the queue keeps a schedule after
@@ -12,31 +11,16 @@ import { type PayoutDeps, type PayoutTurn, payOutMerchants } from './pay-out-mer
  * @throws Error after the last merchant when some could not be paid out, or at once when the database is away. The queue then runs
  * the job again for all merchants
  */
-export async function payOutDaily(deps: PayoutDeps & Pick<ProcessDeps, 'logger'>, meter: Meter): Promise<Outcome> {
+export async function payOutDaily(deps: PayoutDeps & Pick<ProcessDeps, 'logger' | 'meter'>): Promise<Outcome> {
   if (deps.config.payouts.schedule !== 'daily') return 'dropped'
-  const count = countPayouts(meter)
-  let failed = 0
-  for await (const turn of payOutMerchants(deps)) {
-    if ('failure' in turn) {
-      const { merchantId, failure } = turn
-      deps.logger.warn({ merchant_id: merchantId, failure }, 'a merchant could not be paid out')
-      failed += 1
-    }
-    count(outcomeOf(turn))
-  }
-  if (failed > 0) throw new Error(`${failed} merchants could not be paid out`)
+  await payOutAll(deps)
   return 'done'
-}
-
-function outcomeOf(turn: PayoutTurn): 'paid' | 'failed' | PayoutSkip {
-  if ('failure' in turn) return 'failed'
-  return 'skipped' in turn ? turn.skipped : 'paid'
 }
 
 /** Takes the daily payout job from the queue, and schedules it where the settings say `daily`. */
 export async function startDailyPayouts(
   deps: PayoutDeps & Pick<ProcessDeps, 'jobs' | 'logger' | 'meter'>,
 ): Promise<void> {
-  await deps.jobs.work(payoutTask, () => payOutDaily(deps, deps.meter))
+  await deps.jobs.work(payoutTask, () => payOutDaily(deps))
   if (deps.config.payouts.schedule === 'daily') await deps.jobs.schedule(payoutTask, PAYOUT_CRON)
 }

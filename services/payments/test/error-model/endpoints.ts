@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import type { OperatorAction } from '@trestle/service/operators/operator-roles.ts'
 import type { InjectOptions } from 'fastify'
+import { operatorHeaders } from '../operators.ts'
 import { createTestApp, merchantBody } from '../payments-app.ts'
-import { NO_ID, type World } from './world.ts'
+import { changedBatch, NO_ID, type World } from './world.ts'
 
 /** What is wrong with a field: its name, text and code. */
 export type Wrong = readonly [field: string, message: string, code: string]
@@ -19,6 +21,15 @@ export interface Endpoint {
   readonly forbidden?: ((world: World) => InjectOptions | Promise<InjectOptions>) | undefined
   /** A bad request, and the fields that its answer names. */
   readonly bad?: { readonly request: (world: World) => InjectOptions; readonly fields: readonly Wrong[] } | undefined
+}
+
+/** A good request to an endpoint, by the owner of the world or by an operator. */
+export async function requestOf({ name, path, body }: Endpoint, of: World): Promise<InjectOptions> {
+  const method = name.split(' ', 1)[0] as 'GET' | 'POST' | 'PUT' | 'DELETE'
+  const asOperator = { ...operatorHeaders('admin'), 'idempotency-key': randomUUID() }
+  const credentials = name.includes(' /operator/') ? asOperator : of.owner.headers
+  const headers = { ...credentials, 'accept-version': '1' }
+  return { method, url: path(of), headers, ...(body ? { payload: await body(of) } : {}) }
 }
 
 const REQUIRED = ['is required', 'REQUIRED'] as const
@@ -224,6 +235,8 @@ export const openEndpoint: Endpoint = {
 export interface OperatorEndpoint extends Endpoint {
   /** What it does. Undefined: any operator may. */
   readonly action?: OperatorAction
+  /** A path whose object was changed, so that it is refused. */
+  readonly changed?: (world: World) => Promise<string>
 }
 
 /** The endpoint of operators that does what an endpoint of members does. */
@@ -254,6 +267,62 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
     path: () => `/operator/apps/${NO_ID}/keys`,
     action: 'apps.revoke-keys',
   },
+  ofOperatorList('attempts', 'exceptions.read'),
+  {
+    name: 'POST /operator/attempts/{attemptId}/outcome',
+    path: () => `/operator/attempts/${NO_ID}/outcome`,
+    body: () => ({ outcome: 'declined' }),
+    bad: emptyBody('outcome'),
+    action: 'attempts.resolve',
+  },
+  ofOperatorList('exceptions', 'exceptions.read'),
+  {
+    name: 'POST /operator/exceptions/{merchantId}/{exceptionId}/resolution',
+    path: ({ merchant }) => `/operator/exceptions/${merchant.id}/${NO_ID}/resolution`,
+    body: () => ({}),
+    bad: brokenBody,
+    action: 'exceptions.resolve',
+  },
+  ofOperatorList('payouts', 'payouts.read'),
+  ofOperatorList('payouts/batches', 'payouts.read'),
+  {
+    name: 'POST /operator/payouts/run',
+    path: () => '/operator/payouts/run',
+    body: () => ({}),
+    bad: brokenBody,
+    action: 'payouts.run',
+  },
+  {
+    name: 'POST /operator/payouts/batches',
+    path: () => '/operator/payouts/batches',
+    body: () => ({ name: 'Trestle', iban: 'DK5000400440116243' }),
+    bad: emptyBody('name', 'iban'),
+    action: 'payouts.export',
+  },
+  {
+    name: 'GET /operator/payouts/batches/{batchId}/files',
+    path: () => `/operator/payouts/batches/${NO_ID}/files`,
+    changed: changedBatch,
+    action: 'payouts.export',
+  },
+  {
+    name: 'POST /operator/payouts/{payoutId}/outcome',
+    path: ({ ids }) => `/operator/payouts/${ids.payout}/outcome`,
+    body: () => ({ outcome: 'settled' }),
+    unknown: () => `/operator/payouts/${NO_ID}/outcome`,
+    bad: emptyBody('outcome'),
+    action: 'payouts.close',
+  },
+  ofOperatorList('frauds', 'disputes.read'),
+  {
+    name: 'POST /operator/disputes/{disputeId}/outcome',
+    path: ({ ids }) => `/operator/disputes/${ids.dispute}/outcome`,
+    body: () => ({ outcome: 'won' }),
+    unknown: () => `/operator/disputes/${NO_ID}/outcome`,
+    bad: emptyBody('outcome'),
+    action: 'disputes.close',
+  },
+  ofOperator(action('POST /transactions/{transactionId}/disputes', {}, brokenBody), { action: 'disputes.open' }),
   ofOperatorList('apps', 'apps.read'),
   {
     name: 'GET /operator/overview',

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
@@ -26,6 +25,7 @@ import {
   type OperatorEndpoint,
   openEndpoint,
   operatorEndpoints,
+  requestOf,
   type Wrong,
 } from './endpoints.ts'
 import {
@@ -95,14 +95,6 @@ const FAULTS = {
 }
 const all = [...keyedEndpoints, ...checkoutEndpoints, openEndpoint, ...operatorEndpoints]
 
-async function requestOf({ name, path, body }: Endpoint, of: World): Promise<InjectOptions> {
-  const method = name.split(' ', 1)[0] as 'GET' | 'POST' | 'PUT' | 'DELETE'
-  const asOperator = { ...operatorHeaders('admin'), 'idempotency-key': randomUUID() }
-  const credentials = name.includes(' /operator/') ? asOperator : of.owner.headers
-  const headers = { ...credentials, 'accept-version': '1' }
-  return { method, url: path(of), headers, ...(body ? { payload: await body(of) } : {}) }
-}
-
 const withHeaders = (request: InjectOptions, headers: InjectOptions['headers']): InjectOptions => ({
   ...request,
   headers: { ...request.headers, ...headers },
@@ -123,7 +115,7 @@ function expectError(
   const { headers: sent, url = '', method } = raw.req
   // The root of the host of the vault has a page too, which browsers open.
   const isOfCheckout = /^\/(vault|payments)\b/.test(url) || (sent.host === VAULT_HOST && method !== 'GET')
-  const isTemporary = status === 429 || status === 503 || code === 'CONFLICT'
+  const isTemporary = status === 429 || status === 503 || message === errors.conflict().message
   expect(headers).toEqual(
     (isTemporary ? temporaryHeaders : refusalHeaders)(code, {
       ...(isOfCheckout ? CHECKOUT_CORS : {}),
@@ -276,7 +268,7 @@ const withoutKey: ErrorCase = {
 }
 
 /** The errors of an endpoint of operators. */
-const operatorCases = ({ name, action, bad, unknown }: OperatorEndpoint): readonly ErrorCase[] => [
+const operatorCases = ({ name, action, bad, unknown, changed }: OperatorEndpoint): readonly ErrorCase[] => [
   caseOf(errors.operatorUnauthorized, async (endpoint) => send(withHeaders(await requestOf(endpoint, world), NO_KEY))),
   caseOf(errors.endpointNotFound, async (endpoint) => {
     const app = await buildBroken(world, { operators: undefined })
@@ -295,6 +287,9 @@ const operatorCases = ({ name, action, bad, unknown }: OperatorEndpoint): readon
   ...(action === undefined || mayDo('viewer', action) ? [] : [forbiddenToViewers(action)]),
   ...(bad ? [wrongFields] : []),
   ...(unknown ? [caseOf(errors.notFound, sendUnknown)] : []),
+  ...(changed
+    ? [caseOf(errors.batchChanged, async () => send({ url: await changed(world), headers: operatorHeaders('admin') }))]
+    : []),
   ...(name.startsWith('GET') ? [] : [withoutKey, locked, tooLarge, unreadable]),
 ]
 

@@ -1,7 +1,8 @@
+import { insertAttempt } from '../attempts.ts'
 import { actorOf, operatorHeaders } from '../operators.ts'
 import { createTestApp } from '../payments-app.ts'
 import { type Answer, callAs, type RuleCase } from './rule-cases.ts'
-import { buildBroken, type World } from './world.ts'
+import { buildBroken, changedBatch, type World } from './world.ts'
 
 /** Asks for a refund of EUR 0.02 as an operator with the role support, where one refund and a day may have this much. */
 async function refundAsSupport(world: World, limit: ReadonlyMap<string, number>): Promise<Answer> {
@@ -16,8 +17,49 @@ async function refundAsSupport(world: World, limit: ReadonlyMap<string, number>)
   return answer
 }
 
+/** Asks for a change as an admin. */
+function changeAsAdmin(world: World, url: string, payload: object): Promise<Answer> {
+  const headers = { 'idempotency-key': `${url} ${JSON.stringify(payload)}`.replaceAll(' ', '-') }
+  return callAs(world, operatorHeaders('admin'), { method: 'POST', url: `/operator${url}`, headers, payload })
+}
+
+/** Resolves an attempt at an acquirer that is not set up. */
+async function resolveAttemptOf(world: World, status: 'unknown' | 'declined'): Promise<Answer> {
+  const id = await insertAttempt(world.payments, { merchantId: world.merchant.id, status, acquirer: 'nobody' })
+  return changeAsAdmin(world, `/attempts/${id}/outcome`, { outcome: 'approved' })
+}
+
 /** The ways to each error of operators, by its name in `operator-errors.ts`. */
 export const operatorRuleCases: Readonly<Record<string, readonly RuleCase[]>> = {
+  payoutClosed: [
+    {
+      status: 409,
+      body: { code: 'CONFLICT', message: 'The payout has the other outcome' },
+      raise: (world) => changeAsAdmin(world, `/payouts/${world.ids.payout}/outcome`, { outcome: 'failed' }),
+    },
+  ],
+  batchChanged: [
+    {
+      status: 409,
+      body: { code: 'CONFLICT', message: 'The bank has answered about the batch, or it was changed' },
+      raise: async (world) =>
+        callAs(world, operatorHeaders('admin'), { method: 'GET', url: await changedBatch(world) }),
+    },
+  ],
+  attemptSettled: [
+    {
+      status: 409,
+      body: { code: 'CONFLICT', message: 'The outcome of the attempt is known' },
+      raise: (world) => resolveAttemptOf(world, 'declined'),
+    },
+  ],
+  reversalRefused: [
+    {
+      status: 409,
+      body: { code: 'CONFLICT', message: 'The acquirer did not take the reversal' },
+      raise: (world) => resolveAttemptOf(world, 'unknown'),
+    },
+  ],
   refundNotAllowed: [
     {
       status: 403,

@@ -1,4 +1,5 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
 import { z } from 'zod'
 import { buildApp } from '../../src/app.ts'
 import type { PaymentsDeps } from '../../src/deps.ts'
@@ -84,6 +85,15 @@ export async function openWorld(options: TestOptions = {}): Promise<World> {
     order: (changes = {}) => makeOrder(browse(payments), { key: merchant.key, ...changes }),
     make,
   }
+}
+
+/** The path of the files of a batch that was changed. */
+export async function changedBatch({ payments }: World): Promise<string> {
+  const id = randomBytes(12).toString('hex')
+  await sql`
+    INSERT INTO payments.payout_batches (id, created, debtor, payouts, digest)
+    VALUES (${id}, now(), '{}', '[{"id":"none"}]', '')`.execute(payments.database.db)
+  return `/operator/payouts/batches/${id}/files`
 }
 
 /** Builds a second app with some dependencies replaced. */

@@ -1,24 +1,12 @@
 import { z } from 'zod'
 import { mapInput } from '../../../access/request-input.ts'
-import { DEFAULT_REASON, REASON_CODES, reasonTitle } from '../../../disputes/dispute.ts'
-import type { NewDispute } from '../../../disputes/dispute-repository.ts'
+import { DisputeBody, toNewDispute } from '../../../disputes/dispute-body.ts'
 import { DisputeView, viewDispute } from '../../../disputes/dispute-view.ts'
 import { errorAnswers } from '../../../error-body.ts'
-import { FIELD_TEXTS } from '../../../field-errors.ts'
 import { answerCreated } from '../../../plugins/answers.ts'
 import type { Routes } from '../../../plugins/request-input.ts'
-import { amount, pathId } from '../../../requests/fields.ts'
+import { pathId } from '../../../requests/fields.ts'
 import { openDispute } from '../../../use-cases/open-dispute.ts'
-
-const reasonCode = z
-  .int()
-  .refine((code) => reasonTitle(code) !== undefined, { error: FIELD_TEXTS.notReason, params: { code: 'UNKNOWN' } })
-  .meta({ enum: [...REASON_CODES] })
-
-const DisputeBody = z.object({
-  amount: amount().optional(),
-  reason: z.object({ code: reasonCode.optional() }).optional(),
-})
 
 /** Opens a dispute of a test merchant as an acquirer would (reference: Test endpoints). */
 export const testTransactionDisputesRoutes: Routes = async (app) => {
@@ -45,9 +33,4 @@ export const testTransactionDisputesRoutes: Routes = async (app) => {
       return { dispute: viewDispute(dispute) }
     },
   )
-}
-
-function toNewDispute({ amount, reason }: z.output<typeof DisputeBody>): NewDispute {
-  const code = reason?.code ?? DEFAULT_REASON.reasonCode
-  return { amount, reasonCode: code, reasonTitle: reasonTitle(code) ?? '' }
 }

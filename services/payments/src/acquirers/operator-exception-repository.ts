@@ -1,0 +1,56 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { type RawBuilder, sql } from 'kysely'
+import type { Trx } from '../database.ts'
+import { listOfAll } from '../pagination/list-of-all.ts'
+import type { PageBounds } from '../pagination/page-query.ts'
+
+/** An exception as operators see it. */
+export interface OperatedException {
+  readonly id: string
+  readonly merchantId: string
+  readonly created: Date
+  /** Without card data. */
+  readonly payload: unknown
+  readonly resolved: Date | null
+}
+
+/** With where it stands in the list. */
+export interface PlacedException extends OperatedException {
+  readonly place: string
+}
+
+const columns: RawBuilder<unknown> = sql`r.id, r.merchant_id AS "merchantId", r.created, r.payload, r.resolved`
+/** The id is a digest, and says nothing of the creation. */
+const place = sql`(lpad(to_hex((extract(epoch FROM r.created) * 1000)::bigint), 12, '0') || left(r.id, 12)) COLLATE "C"`
+
+const exceptions = listOfAll<PlacedException>('all_exceptions', {
+  table: 'acquirer_exceptions',
+  columns: sql`${columns}, ${place} AS place`,
+  filters: ['merchant_id'],
+  flags: { open: sql`r.resolved IS NULL` },
+  place,
+})
+
+/** A page of the exceptions of all merchants, for an operator: those that wait, or those that were resolved. */
+export function listOperatedExceptions(
+  lanes: Lanes,
+  { merchantId, open, ...page }: PageBounds & { readonly merchantId: string | undefined; readonly open: boolean },
+): Promise<readonly PlacedException[]> {
+  return exceptions(lanes, { ...page, filters: { merchant_id: merchantId }, flags: { open } })
+}
+
+/**
+ * Marks an exception as resolved, unless it is already. Undefined when there is no such exception.
+ */
+export async function updateExceptionOfOperator(
+  trx: Trx,
+  { merchantId, id }: { readonly merchantId: string; readonly id: string },
+): Promise<OperatedException | undefined> {
+  await sql`
+    UPDATE ${sql.table('acquirer_exceptions')} r SET resolved = now()
+    WHERE r.merchant_id = ${merchantId} AND r.id = ${id} AND r.resolved IS NULL`.execute(trx)
+  const { rows } = await sql<OperatedException>`
+    SELECT ${columns} FROM ${sql.table('acquirer_exceptions')} r
+    WHERE r.merchant_id = ${merchantId} AND r.id = ${id}`.execute(trx)
+  return rows[0]
+}

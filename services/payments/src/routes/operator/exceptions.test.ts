@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { refusedField, statusAndBody } from '../../../test/bodies.ts'
+import { operatorHeaders, testOperators } from '../../../test/operators.ts'
+import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../../test/payments-app.ts'
+import { insertException } from '../../acquirers/exception-repository.ts'
+
+let payments: TestPayments
+let merchantId: string
+let otherId: string
+beforeAll(async () => {
+  payments = await startPayments({ operators: testOperators })
+  const member = await createTestApp(payments)
+  merchantId = (await createTestMerchant(payments, member)).id
+  otherId = (await createTestMerchant(payments, member)).id
+  for (const [number, owner] of [merchantId, otherId, merchantId].entries()) {
+    const payload = { type: 'operation', acquirer: 'north', reason: `n-${number}` }
+    await insertException(payments.service.db, { merchantId: owner, reference: `reference ${number}`, payload })
+    // Ids are digests, so the list must not be in their order.
+    const created = new Date(Date.UTC(2026, 1, 1 + number))
+    await payments.database.db
+      .updateTable('acquirer_exceptions')
+      .set({ created })
+      .where('created', '>', new Date(Date.UTC(2026, 2)))
+      .execute()
+  }
+})
+afterAll(() => payments.close())
+
+interface Shown {
+  readonly id: string
+  readonly payload: { readonly reason: string }
+}
+const get = (query = '') =>
+  payments.app.inject({ url: `/operator/exceptions?${query}`, headers: operatorHeaders('viewer') })
+const reasons = async (query: string) =>
+  (await get(query)).json().exceptions.map(({ payload }: Shown) => payload.reason)
+
+describe('GET /operator/exceptions', () => {
+  it('200: lists what waits, newest first, with what the acquirer said', async () => {
+    const { exceptions } = (await get()).json()
+    expect(exceptions).toEqual(
+      [2, 1, 0].map((number) => ({
+        merchantId: number === 1 ? otherId : merchantId,
+        id: expect.stringMatching(/^[0-9a-f]{24}$/),
+        created: new Date(Date.UTC(2026, 1, 1 + number)).toISOString(),
+        acquirer: 'north',
+        kind: 'operation',
+        payload: { type: 'operation', acquirer: 'north', reason: `n-${number}` },
+      })),
+    )
+    expect([await reasons(`merchant=${merchantId}`), await reasons('order=asc'), await reasons('open=false')]).toEqual([
+      ['n-2', 'n-0'],
+      ['n-0', 'n-1', 'n-2'],
+      [],
+    ])
+  })
+
+  it('200: Link leads through all of them in the order of creation', async () => {
+    const seen: string[] = []
+    let query: string | undefined = 'limit=1'
+    for (let pages = 0; query !== undefined && pages < 9; pages++) {
+      const answer = await get(query)
+      seen.push(...answer.json().exceptions.map(({ payload }: Shown) => payload.reason))
+      query = /\?(.+)>; rel="next"$/.exec(String(answer.headers.link))?.[1]
+    }
+    expect(seen).toEqual(['n-2', 'n-1', 'n-0'])
+  })
+
+  it('400: refuses a merchant that is no id', async () => {
+    const refused = refusedField('merchant', 'must be 24 hexadecimal digits', 'FORMAT')
+    expect(statusAndBody(await get('merchant=x'))).toEqual(refused)
+  })
+})

@@ -1,0 +1,35 @@
+import { z } from 'zod'
+import { listAllFrauds } from '../../disputes/fraud-repository.ts'
+import { FraudView, viewFraud } from '../../disputes/fraud-view.ts'
+import { operatorAnswers } from '../../error-body.ts'
+import { operatorListQuery, operatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
+import { type Routes, requireValues } from '../../plugins/request-input.ts'
+import { id } from '../../requests/fields.ts'
+
+const FraudsQuery = operatorListQuery('frauds').extend({
+  merchant: id().optional().describe('Only alerts of this merchant'),
+  transaction: id().optional().describe('Only alerts about this transaction'),
+})
+
+/** Lists the fraud alerts of everybody, for operators (console reference: Routes of payments). */
+export const operatorFraudsRoutes: Routes = async (app) => {
+  app.get(
+    '/operator/frauds',
+    {
+      config: { action: 'disputes.read' },
+      schema: {
+        operationId: 'listFraudsAsOperator',
+        tags: ['Operators'],
+        summary: 'List the fraud alerts of all merchants',
+        querystring: FraudsQuery,
+        response: { 200: z.object({ frauds: z.array(FraudView) }), ...operatorAnswers(400) },
+      },
+    },
+    async ({ query }, reply) => {
+      const { merchant, transaction, ...place } = requireValues(query)
+      const filters = { merchant_id: merchant, transaction_id: transaction }
+      const rows = await listAllFrauds(app.deps.lanes, { ...operatorPage('frauds', place), filters })
+      return { frauds: showOperatorPage(reply, 'frauds', { limit: place.limit, rows }).map(viewFraud) }
+    },
+  )
+}

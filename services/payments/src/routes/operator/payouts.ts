@@ -1,0 +1,47 @@
+import { z } from 'zod'
+import { operatorAnswers } from '../../error-body.ts'
+import type { PageBounds } from '../../pagination/page-query.ts'
+import { listPayoutsOfAll } from '../../payouts/payout-repository.ts'
+import { PayoutView, viewPayout } from '../../payouts/payout-view.ts'
+import {
+  answerAsCsv,
+  listOrCsv,
+  operatorListQuery,
+  operatorPage,
+  showOperatorPage,
+} from '../../plugins/operator-list.ts'
+import { type Routes, requireValues } from '../../plugins/request-input.ts'
+import { id } from '../../requests/fields.ts'
+
+const PayoutsQuery = operatorListQuery('payouts').extend({
+  status: z.enum(['created', 'exported', 'settled', 'failed']).optional().describe('Only payouts in this state'),
+  merchant: id().optional().describe('Only payouts of this merchant'),
+})
+
+const CSV_COLUMNS = ['id', 'merchantId', 'created', 'test', 'currency', 'amount', 'status', 'bank.iban', 'lineId']
+
+/** Lists the payouts of all merchants, for operators (console reference: Routes of payments). */
+export const operatorPayoutsRoutes: Routes = async (app) => {
+  app.get(
+    '/operator/payouts',
+    {
+      config: { action: 'payouts.read' },
+      schema: {
+        operationId: 'listPayoutsAsOperator',
+        tags: ['Operators'],
+        summary: 'List the payouts of all merchants',
+        querystring: PayoutsQuery,
+        response: { ...listOrCsv(z.object({ payouts: z.array(PayoutView) })), ...operatorAnswers(400) },
+      },
+    },
+    async (request, reply) => {
+      const { status, merchant, ...place } = requireValues(request.query)
+      const page = operatorPage('payouts', place)
+      const filters = { status, merchant_id: merchant }
+      const read = (bounds: PageBounds) => listPayoutsOfAll(app.deps.lanes, { ...bounds, filters })
+      if (await answerAsCsv(request, reply, { page, read, view: viewPayout, columns: CSV_COLUMNS })) return reply
+      const rows = await read(page)
+      return { payouts: showOperatorPage(reply, 'payouts', { limit: place.limit, rows }).map(viewPayout) }
+    },
+  )
+}

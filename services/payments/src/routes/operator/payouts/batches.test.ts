@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { statusAndBody } from '../../../../test/bodies.ts'
+import { callPayouts, debtor, findShownPayout, paidOutLiveMerchant } from '../../../../test/operator-payouts.ts'
+import { testOperators } from '../../../../test/operators.ts'
+import { createTestApp, startPayments, type TestApp, type TestPayments } from '../../../../test/payments-app.ts'
+
+let payments: TestPayments
+let member: TestApp
+beforeAll(async () => {
+  payments = await startPayments({ operators: testOperators })
+  member = await createTestApp(payments)
+})
+afterAll(() => payments.close())
+
+const exportAll = (key?: string) => callPayouts(payments, 'POST', '/batches', { payload: debtor, ...(key && { key }) })
+const textOf = ({ content }: { content: string }) => Buffer.from(content, 'base64').toString()
+
+describe('POST /operator/payouts/batches', () => {
+  it('201: puts what waits into files, euro as pain.001 and other currencies as CSV, once for each key', async () => {
+    const [{ payoutId: ofEuro }, { payoutId: ofKrone, merchantId: krone }] = [
+      await paidOutLiveMerchant(payments, member, 'EUR'),
+      await paidOutLiveMerchant(payments, member, 'DKK'),
+    ]
+    const [exported, again] = [await exportAll('export'), await exportAll('export')]
+    const { batch, files } = exported.json()
+    const [euros, kroner] = await Promise.all([ofEuro, ofKrone].map((id) => findShownPayout(payments, member, id)))
+    expect([exported.statusCode, batch, again.body, euros?.status]).toEqual([
+      201,
+      {
+        id: expect.any(String),
+        created: expect.any(String),
+        payouts: 2,
+        currencies: [
+          { currency: 'EUR', amount: euros?.amount },
+          { currency: 'DKK', amount: kroner?.amount },
+        ],
+      },
+      exported.body,
+      'exported',
+    ])
+    expect(files.map(({ name, type }: { name: string; type: string }) => [name, type])).toEqual([
+      [`payouts-${batch.id}.xml`, 'application/xml'],
+      [`payouts-${batch.id}.csv`, 'text/csv'],
+    ])
+    expect(textOf(files[0])).toContain(`<EndToEndId>${ofEuro}</EndToEndId>`)
+    expect(textOf(files[1])).toBe(
+      `payout,merchant,name,iban,currency,amount_minor\r\n${ofKrone},${krone},Shop of DKK,DK5000400440116243,DKK,${kroner?.amount}\r\n`,
+    )
+  })
+
+  it('201: there is no batch and no file where nothing waits', async () => {
+    await exportAll()
+    expect(statusAndBody(await exportAll())).toEqual([201, { batch: null, files: [] }])
+  })
+
+  it('400: refuses an account whose check digits are wrong, and a BIC that is none', async () => {
+    const payload = { ...debtor, iban: 'DK5100400440116243', bic: 'x' }
+    const answer = await callPayouts(payments, 'POST', '/batches', { payload })
+    const fields = answer.json().map(({ field }: { field: string }) => field)
+    expect([answer.statusCode, fields]).toEqual([400, ['iban', 'bic']])
+  })
+})
+
+describe('GET /operator/payouts/batches', () => {
+  it('200: lists the batches, newest first, page by page', async () => {
+    await paidOutLiveMerchant(payments, member, 'EUR')
+    const older = (await exportAll()).json().batch
+    await paidOutLiveMerchant(payments, member, 'EUR')
+    const newer = (await exportAll()).json().batch
+    const [first, both] = [
+      await callPayouts(payments, 'GET', '/batches?limit=1'),
+      await callPayouts(payments, 'GET', '/batches?limit=2'),
+    ]
+    expect([statusAndBody(first), both.json()]).toEqual([[200, { batches: [newer] }], { batches: [newer, older] }])
+    expect(first.headers.link).toContain('rel="next"')
+  })
+
+  it('400: refuses a page of more than 100', async () => {
+    expect((await callPayouts(payments, 'GET', '/batches?limit=101')).statusCode).toBe(400)
+  })
+})

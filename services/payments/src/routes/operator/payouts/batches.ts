@@ -1,0 +1,64 @@
+import { z } from 'zod'
+import { operatorAnswers } from '../../../error-body.ts'
+import { BankFilesView, BatchView } from '../../../payouts/batch-view.ts'
+import { listOperatedBatches } from '../../../payouts/payout-batch-repository.ts'
+import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
+import { operatorListQuery, operatorPage, showOperatorPage } from '../../../plugins/operator-list.ts'
+import { type Routes, requireValues } from '../../../plugins/request-input.ts'
+import { name, text } from '../../../requests/fields.ts'
+import { checkedIban } from '../../../requests/merchant-body.ts'
+import { exportPayouts } from '../../../use-cases/export-payouts.ts'
+
+const DebtorBody = z.object({
+  name: name().describe('The owner of the account that pays'),
+  iban: checkedIban().describe('That account'),
+  bic: text()
+    .regex(/^[A-Z]{6}[A-Z0-9]{2}([A-Z0-9]{3})?$/)
+    .optional()
+    .describe('Its bank'),
+})
+
+/** Puts payouts into files for the bank, and lists them, for operators (console reference: Routes of payments). */
+export const operatorBatchesRoutes: Routes = async (app) => {
+  app.get(
+    '/operator/payouts/batches',
+    {
+      config: { action: 'payouts.read' },
+      schema: {
+        operationId: 'listPayoutBatches',
+        tags: ['Operators'],
+        summary: 'List the batches of payouts',
+        querystring: operatorListQuery('batches'),
+        response: { 200: z.object({ batches: z.array(BatchView) }), ...operatorAnswers(400) },
+      },
+    },
+    async ({ query }, reply) => {
+      const place = requireValues(query)
+      const rows = await listOperatedBatches(app.deps.lanes, operatorPage('batches', place))
+      const batches = showOperatorPage(reply, 'batches', { limit: place.limit, rows })
+      return { batches: batches.map(({ created, ...batch }) => ({ ...batch, created: created.toISOString() })) }
+    },
+  )
+
+  app.post(
+    '/operator/payouts/batches',
+    {
+      config: { action: 'payouts.export' },
+      schema: {
+        operationId: 'exportPayouts',
+        tags: ['Operators'],
+        summary: 'Put the payouts that wait into files for the bank',
+        body: DebtorBody,
+        response: {
+          201: z.object({ batch: BatchView.nullable(), files: BankFilesView }),
+          ...operatorAnswers(400, 403, 409, 413, 415),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { name: owner, iban: account, bic } = requireValues(request.body)
+      const input = { change: readOperatorChange(request), debtor: { name: owner, iban: account, bic } }
+      return sendOperatorAnswer(reply, await exportPayouts(app.deps, input))
+    },
+  )
+}

@@ -1,0 +1,36 @@
+import { z } from 'zod'
+import { DisputeBody, toNewDispute } from '../../../disputes/dispute-body.ts'
+import { DisputeView } from '../../../disputes/dispute-view.ts'
+import { operatorAnswers } from '../../../error-body.ts'
+import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
+import { type Routes, requireValues } from '../../../plugins/request-input.ts'
+import { pathId, reference } from '../../../requests/fields.ts'
+import { openDisputeAsOperator } from '../../../use-cases/open-dispute-as-operator.ts'
+
+/** Opens disputes that came on paper, for operators (console reference: Routes of payments). */
+export const operatorTransactionDisputesRoutes: Routes = async (app) => {
+  app.post(
+    '/operator/transactions/:transactionId/disputes',
+    {
+      config: { action: 'disputes.open' },
+      schema: {
+        operationId: 'openDisputeAsOperator',
+        tags: ['Operators'],
+        summary: 'Open a dispute that came on paper',
+        params: z.object({ transactionId: pathId() }),
+        body: DisputeBody.extend({
+          reference: reference().optional().describe("The acquirer's: a dispute is opened once under it"),
+        }),
+        bodyRequired: false,
+        response: { 201: z.object({ dispute: DisputeView }), ...operatorAnswers(400, 403, 409, 413, 415) },
+      },
+    },
+    async (request, reply) => {
+      const { transactionId } = request.params
+      const { reference: acquirerRef, ...asked } = requireValues(request.body)
+      const dispute = { ...toNewDispute(asked), acquirerRef }
+      const input = { change: readOperatorChange(request), transactionId, dispute }
+      return sendOperatorAnswer(reply, await openDisputeAsOperator(app.deps, input))
+    },
+  )
+}

@@ -1,0 +1,29 @@
+import { z } from 'zod'
+import type { OperatedAttempt } from './operator-attempt-repository.ts'
+
+/** An authorization at an acquirer, in an answer to an operator (console reference: Routes of payments). */
+export const AttemptView = z.object({
+  id: z.string(),
+  merchantId: z.string(),
+  created: z.iso.datetime(),
+  amount: z.int(),
+  currency: z.string(),
+  acquirer: z.string().optional().describe('Absent: the simulator'),
+  state: z.enum(['sent', 'approved', 'declined', 'unknown', 'reversed']),
+  transactionId: z.string().optional().describe('Of a payment by a customer'),
+})
+
+/** The JSON of an attempt. JSON leaves out undefined fields. */
+export function viewAttempt({
+  created,
+  acquirer,
+  transactionId,
+  ...attempt
+}: OperatedAttempt): z.infer<typeof AttemptView> {
+  return {
+    ...attempt,
+    created: created.toISOString(),
+    acquirer: acquirer ?? undefined,
+    transactionId: transactionId ?? undefined,
+  }
+}

@@ -1,0 +1,52 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { sql } from 'kysely'
+import { listOfAll } from '../pagination/list-of-all.ts'
+import { ONE_ROW, type PageBounds } from '../pagination/page-query.ts'
+
+/** An authorization at an acquirer as operators see it. `amount` is in minor units of `currency`. */
+export interface OperatedAttempt {
+  readonly id: string
+  readonly merchantId: string
+  readonly created: Date
+  readonly amount: number
+  readonly currency: string
+  /** Null: the simulator. */
+  readonly acquirer: string | null
+  readonly state: 'sent' | 'approved' | 'declined' | 'unknown' | 'reversed'
+  /** The transaction that it became, of a payment by a customer. */
+  readonly transactionId: string | null
+}
+
+const columns = sql`r.id, r.merchant_id AS "merchantId", r.created, (r.request ->> 'amount')::float8 AS amount,
+  r.request ->> 'currency' AS currency, r.request ->> 'acquirer' AS acquirer, r.status AS state, t.id AS "transactionId"`
+const join = sql`LEFT JOIN ${sql.table('transactions')} t
+  ON t.merchant_id = r.merchant_id AND t.session_id = r.request ->> 'sessionId'`
+
+const unknownAttempts = listOfAll<OperatedAttempt>('unknown_attempts', {
+  table: 'attempts',
+  columns,
+  join,
+  filters: [],
+  // The first condition is that of an index.
+  flags: { unknown: sql`r.status IN ('sent', 'unknown') AND r.status = 'unknown'` },
+})
+
+/** A page of the attempts of all merchants whose outcome is unknown, for an operator. */
+export function listUnknownAttempts(lanes: Lanes, page: PageBounds): Promise<readonly OperatedAttempt[]> {
+  return unknownAttempts(lanes, { ...page, filters: {}, flags: { unknown: true } })
+}
+
+const attempts = listOfAll<OperatedAttempt>('attempts_by_id', {
+  table: 'attempts',
+  columns,
+  join,
+  filters: ['merchant_id', 'id'],
+})
+
+/** An attempt of a merchant, whatever became of it. Undefined for an unknown one. */
+export async function findOperatedAttempt(
+  lanes: Lanes,
+  { merchantId, id }: { readonly merchantId: string; readonly id: string },
+): Promise<OperatedAttempt | undefined> {
+  return (await attempts(lanes, { ...ONE_ROW, filters: { merchant_id: merchantId, id } }))[0]
+}

@@ -1,0 +1,38 @@
+import { transactionLanes } from '@trestle/database/lanes.ts'
+import { NOBODY } from '../access/caller.ts'
+import { valid } from '../access/request-input.ts'
+import { refuseMissing } from '../access/require-access.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { findDisputeOfAll } from '../disputes/dispute-repository.ts'
+import { viewDispute } from '../disputes/dispute-view.ts'
+import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
+import { closeDispute } from './close-dispute.ts'
+
+/** The outcome of a dispute of any merchant. */
+export interface CloseDisputeAsOperatorInput {
+  readonly change: OperatorChange
+  readonly disputeId: string
+  readonly outcome: 'won' | 'lost'
+}
+
+/**
+ * Closes a dispute of any merchant, for an operator (reference: Disputes). The same outcome again changes nothing.
+ * @throws notFound, and what `closeDispute` and `runOperatorChange` throw
+ */
+export async function closeDisputeAsOperator(
+  { operatorDb, lanes }: Pick<PaymentsDeps, 'operatorDb' | 'lanes'>,
+  { change, disputeId, outcome }: CloseDisputeAsOperatorInput,
+): Promise<OperatorAnswer> {
+  const { merchantId } = (await findDisputeOfAll(lanes, disputeId)) ?? refuseMissing()
+  return runOperatorChange(operatorDb, change, async (trx) => {
+    const deps = { lanes: transactionLanes(trx, merchantId) }
+    const { dispute } = await closeDispute(deps, { caller: NOBODY, disputeId, input: valid({ outcome }) })
+    return {
+      status: 201,
+      answer: { dispute: viewDispute(dispute) },
+      object: { kind: 'dispute', id: disputeId },
+      merchantId,
+      changes: { outcome },
+    }
+  })
+}

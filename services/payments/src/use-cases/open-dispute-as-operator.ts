@@ -1,0 +1,41 @@
+import { transactionLanes } from '@trestle/database/lanes.ts'
+import { NOBODY } from '../access/caller.ts'
+import { valid } from '../access/request-input.ts'
+import { refuseMissing } from '../access/require-access.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import type { NewDispute } from '../disputes/dispute-repository.ts'
+import { viewDispute } from '../disputes/dispute-view.ts'
+import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
+import { findTransactionOwner } from '../transactions/transaction-repository.ts'
+import { openDispute } from './open-dispute.ts'
+
+/** A dispute that came on paper. */
+export interface OpenDisputeAsOperatorInput {
+  readonly change: OperatorChange
+  readonly transactionId: string
+  readonly dispute: NewDispute
+}
+
+/**
+ * Opens a dispute about a transaction of any merchant, for an operator (reference: Disputes). A reference of the acquirer opens one
+ * dispute: with a reference that is known, the dispute of before is answered.
+ * @throws notFound, and what `openDispute` and `runOperatorChange` throw
+ */
+export async function openDisputeAsOperator(
+  { operatorDb, lanes }: Pick<PaymentsDeps, 'operatorDb' | 'lanes'>,
+  { change, transactionId, dispute: wanted }: OpenDisputeAsOperatorInput,
+): Promise<OperatorAnswer> {
+  const { merchantId } = (await findTransactionOwner(lanes, transactionId)) ?? refuseMissing()
+  return runOperatorChange(operatorDb, change, async (trx) => {
+    const deps = { lanes: transactionLanes(trx, merchantId) }
+    const { dispute } = await openDispute(deps, { caller: NOBODY, transactionId, input: valid(wanted) })
+    const { id, amount, currency } = dispute
+    return {
+      status: 201,
+      answer: { dispute: viewDispute(dispute) },
+      object: { kind: 'dispute', id },
+      merchantId,
+      changes: { transactionId, amount: Number(amount), currency, reference: wanted.acquirerRef },
+    }
+  })
+}

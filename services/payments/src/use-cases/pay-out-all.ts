@@ -1,0 +1,30 @@
+import type { ProcessDeps } from '../deps.ts'
+import type { PayoutSkip } from '../payouts/payout.ts'
+import { countPayouts } from '../payouts/payout-job.ts'
+import { type PayoutDeps, type PayoutTurn, payOutMerchants } from './pay-out-merchants.ts'
+
+/**
+ * Pays out all merchants, or one, and counts what became of each.
+ * @throws Error after the last merchant when some could not be paid out, or at once when the database is away
+ */
+export async function payOutAll(
+  deps: PayoutDeps & Pick<ProcessDeps, 'logger' | 'meter'>,
+  { only }: { readonly only?: string | undefined } = {},
+): Promise<void> {
+  const count = countPayouts(deps.meter)
+  let failed = 0
+  for await (const turn of payOutMerchants(deps, { only })) {
+    if ('failure' in turn) {
+      const { merchantId, failure } = turn
+      deps.logger.warn({ merchant_id: merchantId, failure }, 'a merchant could not be paid out')
+      failed += 1
+    }
+    count(outcomeOf(turn))
+  }
+  if (failed > 0) throw new Error(`${failed} merchants could not be paid out`)
+}
+
+function outcomeOf(turn: PayoutTurn): 'paid' | 'failed' | PayoutSkip {
+  if ('failure' in turn) return 'failed'
+  return 'skipped' in turn ? turn.skipped : 'paid'
+}

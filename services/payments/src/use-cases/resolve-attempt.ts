@@ -1,0 +1,59 @@
+import { refuseMissing } from '../access/require-access.ts'
+import { bookReversal } from '../acquirers/book-answers.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { attemptSettled, reversalRefused } from '../operator-errors.ts'
+import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
+import { type AttemptKey, findUnknownAttempt, updateUnknownAttempt } from '../transactions/attempt-repository.ts'
+import { viewAttempt } from '../transactions/attempt-view.ts'
+import { findOperatedAttempt } from '../transactions/operator-attempt-repository.ts'
+import { findAttemptOwner } from '../transactions/transaction-repository.ts'
+
+/** The outcome of an authorization that nobody knew. */
+export interface ResolveAttemptInput {
+  readonly change: OperatorChange
+  readonly attemptId: string
+  readonly outcome: 'approved' | 'declined'
+}
+
+type ResolveDeps = Pick<PaymentsDeps, 'acquirers' | 'lanes' | 'operatorDb'>
+
+/**
+ * Decides an authorization without a known outcome, for an operator (reference: Attempts). What the acquirer has approved is
+ * reversed, because the customer was told that the payment had failed.
+ *
+ * The acquirer is asked before the change begins: its answer may take long, and no transaction waits for it. It takes a reversal
+ * once under the id of the attempt, so a repeat does no harm, and neither does a change that fails afterwards.
+ * @throws notFound, attemptSettled when its outcome is known, reversalRefused when the acquirer does not take the reversal, and what
+ * `runOperatorChange` throws
+ */
+export async function resolveAttempt(
+  deps: ResolveDeps,
+  { change, attemptId: id, outcome }: ResolveAttemptInput,
+): Promise<OperatorAnswer> {
+  const { merchantId } = (await findAttemptOwner(deps.lanes, id)) ?? refuseMissing()
+  const key = { merchantId, id }
+  if (outcome === 'approved') await reverse(deps, key)
+  return runOperatorChange(deps.operatorDb, change, async (trx) => {
+    // A cluster refuses to read rows that a function with the rights of the owner has written in the same transaction.
+    const attempt = (await findOperatedAttempt(deps.lanes, key)) ?? refuseMissing()
+    const state = outcome === 'approved' ? 'reversed' : 'declined'
+    if (!(await updateUnknownAttempt(trx, key, state))) throw attemptSettled()
+    return {
+      status: 201,
+      answer: { attempt: viewAttempt({ ...attempt, state }) },
+      object: { kind: 'attempt', id },
+      merchantId,
+      changes: { outcome },
+    }
+  })
+}
+
+/** Does nothing for an attempt whose outcome is known: the change refuses it, or is a repeat and answers as before. */
+async function reverse({ acquirers, operatorDb }: ResolveDeps, key: AttemptKey): Promise<void> {
+  const attempt = await findUnknownAttempt(operatorDb, key)
+  if (!attempt) return
+  const answer = await acquirers.find(attempt.acquirer)?.reverse(attempt.id)
+  if (answer?.verdict === 'accepted') return
+  if (answer) await bookReversal(operatorDb, attempt, answer)
+  throw reversalRefused()
+}

@@ -1,0 +1,34 @@
+import { refuseMissing } from '../access/require-access.ts'
+import { viewException } from '../acquirers/exception-view.ts'
+import { updateExceptionOfOperator } from '../acquirers/operator-exception-repository.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
+
+/** An exception that was dealt with, for example by an adjustment. */
+export interface ResolveExceptionInput {
+  readonly change: OperatorChange
+  readonly merchantId: string
+  readonly id: string
+  /** What was done. The audit log keeps it. */
+  readonly note: string | undefined
+}
+
+/**
+ * Marks an exception as resolved, for an operator (console reference: Routes of payments). One that is resolved stays as it is.
+ * @throws notFound, and what `runOperatorChange` throws
+ */
+export function resolveException(
+  { operatorDb }: Pick<PaymentsDeps, 'operatorDb'>,
+  { change, merchantId, id, note }: ResolveExceptionInput,
+): Promise<OperatorAnswer> {
+  return runOperatorChange(operatorDb, change, async (trx) => {
+    const exception = (await updateExceptionOfOperator(trx, { merchantId, id })) ?? refuseMissing()
+    return {
+      status: 201,
+      answer: { exception: viewException(exception) },
+      object: { kind: 'exception', id },
+      merchantId,
+      changes: { note },
+    }
+  })
+}

@@ -1,0 +1,39 @@
+import { refuseMissing } from '../access/require-access.ts'
+import type { PaymentsDeps, ProcessDeps } from '../deps.ts'
+import { findOperatedMerchant } from '../merchants/operator-merchant-repository.ts'
+import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
+import { payoutRunTask } from '../payouts/payout-job.ts'
+import { payOutAll } from './pay-out-all.ts'
+import type { PayoutDeps } from './pay-out-merchants.ts'
+
+/** Whom an operator pays out. */
+export interface RunPayoutsInput {
+  readonly change: OperatorChange
+  /** Undefined: all merchants with a balance above 0. */
+  readonly merchantId: string | undefined
+}
+
+/**
+ * Has a job pay merchants out, for an operator: all of them may take longer than a request (reference: Making payouts). The job is
+ * sent in the transaction of the change.
+ * @throws notFound for an unknown merchant, and what `runOperatorChange` throws
+ */
+export async function runPayouts(
+  { operatorDb, lanes, jobs }: Pick<PaymentsDeps, 'operatorDb' | 'lanes' | 'jobs'>,
+  { change, merchantId }: RunPayoutsInput,
+): Promise<OperatorAnswer> {
+  if (merchantId !== undefined && !(await findOperatedMerchant(lanes, merchantId))) refuseMissing()
+  return runOperatorChange(operatorDb, change, async (trx) => {
+    const only = merchantId === undefined ? {} : { merchantId }
+    const job = await jobs.send(trx, payoutRunTask, only)
+    return { status: 202, answer: { job }, object: { kind: 'job', id: job }, ...only, changes: only }
+  })
+}
+
+/** Takes the jobs by which operators pay out. */
+export function startPayoutRuns(deps: PayoutDeps & Pick<ProcessDeps, 'jobs' | 'logger' | 'meter'>): Promise<void> {
+  return deps.jobs.work(payoutRunTask, async ({ merchantId }) => {
+    await payOutAll(deps, { only: merchantId })
+    return 'done'
+  })
+}

@@ -1,0 +1,30 @@
+import type { Operator } from '@trestle/service/operators/operator.ts'
+import type { z } from 'zod'
+import { refuseMissing } from '../access/require-access.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { batchChanged } from '../operator-errors.ts'
+import { insertOperatorRead } from '../operators/operator-change-repository.ts'
+import { toBankFiles } from '../payouts/bank-files.ts'
+import { type BankFilesView, viewBankFiles } from '../payouts/batch-view.ts'
+import { readBatch } from '../payouts/payout-batch-repository.ts'
+
+/**
+ * The files of a batch once more, byte by byte the same, for an operator. The audit log records this, because the bank may get the
+ * files twice.
+ * @throws notFound, batchChanged when the bank has answered about a payout, or the batch or one of its payouts was changed
+ */
+export async function showBankFiles(
+  { operatorDb }: Pick<PaymentsDeps, 'operatorDb'>,
+  { operator, batchId: id }: { readonly operator: Operator; readonly batchId: string },
+): Promise<z.infer<typeof BankFilesView>> {
+  const found = await readBatch(operatorDb, id)
+  switch (found.verdict) {
+    case 'unknown':
+      return refuseMissing()
+    case 'changed':
+      throw batchChanged({ cause: new Error(found.reason) })
+    case 'as-exported':
+      await insertOperatorRead(operatorDb, { operator, action: 'payouts.export', object: { kind: 'batch', id } })
+      return viewBankFiles(toBankFiles(found.message))
+  }
+}
