@@ -14,7 +14,7 @@ export function listPageSources(root: string): string {
   const files = globSync(
     [
       'services/payments/src/{pages,payment-links}/**/*.{ts,css,js,json}',
-      'packages/common/src/documents/page-style.ts',
+      'packages/common/src/documents/{html,page-style}.ts',
     ],
     { cwd: root },
   )

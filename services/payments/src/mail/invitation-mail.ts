@@ -1,6 +1,6 @@
+import { html } from '@trestle/common/documents/html.ts'
 import { defineSealedTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import { z } from 'zod'
-import { html } from '../pages/html.ts'
 
 const InvitationMailJob = z.object({ token: z.string().describe('The secret part of the link') })
 

@@ -1,6 +1,6 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
 import type { ChallengeState } from '../checkout/frame-state.ts'
 import type { OpenChallenge } from '../checkout/session-repository.ts'
-import { type Html, html } from './html.ts'
 import { formatLocalMoney } from './local-money.ts'
 import type { PageLocale } from './locale.ts'
 import { factList, type Page, renderPage, sumOf } from './page.ts'

@@ -1,4 +1,4 @@
-import { type Html, html } from './html.ts'
+import { type Html, html } from '@trestle/common/documents/html.ts'
 import type { TextName, Translate } from './texts.ts'
 
 /** A page of HTML that the service shows to people. */

@@ -1,5 +1,5 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
 import { currencyExponent } from '../money/currencies.ts'
-import { type Html, html } from '../pages/html.ts'
 import { formatLocalMoney } from '../pages/local-money.ts'
 import type { PageLocale } from '../pages/locale.ts'
 import { factList, type Page, renderPage, sumOf } from '../pages/page.ts'

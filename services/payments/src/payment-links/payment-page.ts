@@ -1,4 +1,4 @@
-import { type Html, html } from '../pages/html.ts'
+import { type Html, html } from '@trestle/common/documents/html.ts'
 import { formatLocalMoney } from '../pages/local-money.ts'
 import type { PageLocale } from '../pages/locale.ts'
 import { type TextName, type Translate, translatorOf } from '../pages/texts.ts'

@@ -1,4 +1,4 @@
-import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
+import { escapeHtml } from './escape-html.ts'
 
 /** Text that is HTML. Templates escape everything else. */
 export interface Html {
