@@ -4,6 +4,7 @@ import { createOutbound } from './outbound.ts'
 
 const peer = await startStubProvider(({ url }) => {
   if (url === '/big') return { body: 'x'.repeat(2_000) }
+  if (url === '/list') return { status: 200, headers: { link: '</list?cursor=2>; rel="next"' }, body: [] }
   if (url === '/moved') return { status: 302, headers: { location: '/big' }, body: '' }
   return url === '/silent' ? undefined : { status: 201, body: { ok: true } }
 })
@@ -26,6 +27,12 @@ describe('send', () => {
     expect(answer).toEqual({ status: 201, body: '{"ok":true}', contentType: 'application/json' })
     const { method, url, body } = peer.requests.at(-1) ?? {}
     expect({ method, url, body }).toEqual({ method: 'POST', url: '/x?y=1', body: 'a=1' })
+  })
+
+  it('returns where a list goes on', async () => {
+    const next = { status: 200, body: '[]', contentType: 'application/json', link: '</list?cursor=2>; rel="next"' }
+    expect(await get('/list', { method: 'DELETE' })).toEqual(next)
+    expect(peer.requests.at(-1)?.method).toBe('DELETE')
   })
 
   // ASVS 15.3.2

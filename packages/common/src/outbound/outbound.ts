@@ -5,7 +5,7 @@ import { createAddressRules, type OwnHost } from './address-rules.ts'
 
 /** A call to another server. Times are in milliseconds, `bytesMax` counts the body of the answer. */
 export interface OutboundRequest {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
@@ -23,6 +23,8 @@ export interface OutboundAnswer {
   readonly body: string
   /** The header. Empty when it is missing. */
   readonly contentType: string
+  /** The header, which names the next page of a list (RFC 8288). Undefined when it is missing. */
+  readonly link?: string | undefined
 }
 
 /** Calls to other servers, which never reach the internal network. */
@@ -143,10 +145,11 @@ async function exchange(dispatcher: Dispatcher, request: OutboundRequest): Promi
     if (beyondMax === 'refuse') throw new Error(`${origin} answered more than ${bytesMax} bytes`)
     break
   }
-  const { 'content-type': contentType = '' } = answer.headers
+  const { 'content-type': contentType = '', link } = answer.headers
   return {
     status: answer.statusCode,
     body: Buffer.concat(chunks).subarray(0, bytesMax).toString('utf8'),
     contentType: String(contentType),
+    link: link?.toString(),
   }
 }
