@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 
 const TYPES = ['feat', 'fix', 'refactor', 'perf', 'test', 'docs', 'build', 'ci', 'chore']
-const PRODUCTS = ['auth', 'payments', 'inventory', 'endpoints']
+const PRODUCTS = ['auth', 'payments', 'inventory', 'console', 'endpoints']
 const PARTS = ['common', 'database', 'jobs', 'service', 'stack', 'testing', 'packages', 'migrations', 'bench', 'repo']
 const SUBJECT = new RegExp(`^(?:${TYPES.join('|')})(?:\\((?:${[...PRODUCTS, ...PARTS].join('|')})\\))?: [a-z]`)
 const SUBJECT_LENGTH_MAX = 72

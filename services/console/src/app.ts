@@ -1,0 +1,84 @@
+import formBody from '@fastify/formbody'
+import type { DocumentPages } from '@trestle/common/documents/document-pages.ts'
+import { createServer, type Server } from '@trestle/common/server/create-server.ts'
+import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
+import type { ConsoleDeps } from './deps.ts'
+import { errorVocabulary } from './error-body.ts'
+import { browserSession } from './plugins/browser-session.ts'
+import { operatorPages } from './plugins/operator.ts'
+import { sendErrorPage } from './plugins/pages.ts'
+import { assetsRoutes } from './routes/assets.ts'
+import { healthRoutes } from './routes/health.ts'
+import { homeRoutes } from './routes/home.ts'
+import { readyRoutes } from './routes/ready.ts'
+import { factorRoutes } from './routes/sign-in/factor.ts'
+import { factorsRoutes } from './routes/sign-in/factors.ts'
+import { linkRoutes } from './routes/sign-in/link.ts'
+import { signInRoutes } from './routes/sign-in.ts'
+import { signOutRoutes } from './routes/sign-out.ts'
+
+const BODY_BYTES_MAX = 131_072
+/** Longer than a call to a service may take, several times over. */
+const HANDLER_TIMEOUT_MS = 30_000
+/** No cache keeps a page: what it shows is of one operator and one moment. */
+const ANSWER_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
+
+/** The HTTP server of the console with all pages, not listening yet. */
+export async function buildApp(deps: ConsoleDeps): Promise<Server> {
+  const app = createServer({
+    logger: deps.logger,
+    vocabulary: errorVocabulary,
+    now: deps.now,
+    meter: deps.meter,
+    requestIdHeader: 'x-request-id',
+    requestIdPattern: /^[A-Za-z0-9._-]{1,64}$/,
+    bodyLimit: BODY_BYTES_MAX,
+    handlerTimeoutMs: HANDLER_TIMEOUT_MS,
+    trustedProxies: deps.config.trustedProxies,
+    ignoreTrailingSlash: true,
+    notFound: false,
+    brokenRequestHeaders: () => ANSWER_HEADERS,
+  })
+  app.decorate('deps', deps)
+  // Pages have no API document.
+  app.decorate<DocumentPages | undefined>('documentPages', undefined)
+  await deps.tracing.instrument(app)
+  await app.register(httpTelemetry, { meter: deps.meter })
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.headers(ANSWER_HEADERS)
+    done()
+  })
+  // Pages send forms only. A body of another type could come from another site without a question of the browser.
+  app.removeAllContentTypeParsers()
+  await app.register(formBody, { bodyLimit: BODY_BYTES_MAX })
+  await app.register(healthRoutes)
+  await app.register(readyRoutes)
+  await app.register(assetsRoutes)
+  await app.register(browserSession)
+  app.setNotFoundHandler((request, reply) => sendErrorPage(errorVocabulary.notFound(), request, reply))
+  await app.register(pageRoutes)
+  return app
+}
+
+/** Everything that people see. */
+async function pageRoutes(app: Server): Promise<void> {
+  app.setErrorHandler(sendErrorPage)
+  await app.register(signInRoutes)
+  await app.register(factorRoutes)
+  await app.register(factorsRoutes)
+  await app.register(linkRoutes)
+  await app.register(signOutRoutes)
+  await app.register(operatorRoutes)
+}
+
+/** The pages of operators. */
+async function operatorRoutes(app: Server): Promise<void> {
+  await app.register(operatorPages)
+  await app.register(homeRoutes)
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    readonly deps: ConsoleDeps
+  }
+}

@@ -1,0 +1,45 @@
+import { runServer } from '@trestle/common/lifecycle/run-server.ts'
+import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import { openTelemetry } from '@trestle/common/telemetry/open-telemetry.ts'
+import { observeReadiness } from '@trestle/service/observe-readiness.ts'
+import { buildApp } from '../app.ts'
+import type { ConsoleConfig } from '../config.ts'
+import { createDeps } from '../deps.ts'
+import { VERSION } from '../version.ts'
+
+/**
+ * Serves until a signal stops the process.
+ * @throws what the start throws, once it is logged
+ */
+export async function serve(config: ConsoleConfig, process: NodeJS.Process): Promise<void> {
+  const log = createLogger({ level: config.telemetry.logLevel })
+  try {
+    for (const warning of config.warnings) log.logger.warn(warning)
+    await start(config, log, process)
+  } catch (error) {
+    log.logger.fatal({ err: error }, 'start failed')
+    await log.flush()
+    throw error
+  }
+}
+
+async function start(config: ConsoleConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
+  const resource = { 'service.name': 'console', 'service.version': VERSION }
+  const deps = createDeps(config, log, await openTelemetry(config.telemetry, { resource }))
+  observeReadiness(deps.meter, deps.readiness)
+  await runServer({
+    app: await buildApp(deps),
+    host: config.host,
+    port: config.port,
+    log,
+    readiness: deps.readiness,
+    start: async (answered) => {
+      await answered
+      const port = await deps.metrics.listen()
+      if (port !== undefined) log.logger.info({ port }, 'metrics listening')
+    },
+    stop: deps.close,
+    shutdownDelayMs: config.shutdownDelayMs,
+    process,
+  })
+}

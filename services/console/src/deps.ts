@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto'
+import { createReadiness, type Readiness } from '@trestle/common/lifecycle/readiness.ts'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
+import type { Telemetry } from '@trestle/common/telemetry/open-telemetry.ts'
+import type { Tracing } from '@trestle/common/telemetry/tracing.ts'
+import type { ConsoleConfig } from './config.ts'
+import type { OperatorKeys } from './service-calls/operator-calls.ts'
+import { createSendCall } from './service-calls/send-call.ts'
+import type { SendCall } from './service-calls/service-call.ts'
+import { type AccessTokens, createAccessTokens } from './sessions/access-tokens.ts'
+import { type AuthSessions, createAuthSessions } from './sessions/auth-session.ts'
+import { createSessionSeal, type SessionSeal } from './sessions/session-seal.ts'
+
+export interface ConsoleDeps {
+  readonly config: ConsoleConfig
+  readonly logger: ServiceLogger['logger']
+  readonly meter: Metrics['meter']
+  readonly tracing: Tracing
+  readonly readiness: Readiness
+  readonly seal: SessionSeal
+  readonly accessTokens: AccessTokens
+  readonly auth: AuthSessions
+  readonly send: SendCall
+  /** What the console calls services with. */
+  readonly operatorKeys: OperatorKeys
+  readonly now: () => Date
+  /** Makes an Idempotency-Key for the forms of a page. */
+  readonly newKey: () => string
+}
+
+/** The dependencies of a serving process, and what ends them. */
+export interface ProcessDeps extends ConsoleDeps {
+  readonly metrics: Metrics
+  close(): Promise<void>
+}
+
+/** Makes what a serving process needs. Nothing is called before the first request. */
+export function createDeps(
+  config: ConsoleConfig,
+  { logger }: Pick<ServiceLogger, 'logger'>,
+  { metrics, tracing }: Telemetry,
+  now: () => Date = () => new Date(),
+): ProcessDeps {
+  const { auth, payments, inventory } = config.services
+  const send = createSendCall({
+    auth: auth.url,
+    ...(payments ? { payments: payments.url } : {}),
+    ...(inventory ? { inventory: inventory.url } : {}),
+  })
+  const authSessions = createAuthSessions(send, auth.keys)
+  return {
+    config,
+    logger,
+    meter: metrics.meter,
+    metrics,
+    tracing,
+    // A service that is away takes its own pages away, and not the console.
+    readiness: createReadiness({}),
+    seal: createSessionSeal(config.secrets),
+    accessTokens: createAccessTokens(authSessions, now),
+    auth: authSessions,
+    send,
+    operatorKeys: {
+      auth: auth.keys,
+      ...(payments ? { payments: payments.keys } : {}),
+      ...(inventory ? { inventory: inventory.keys } : {}),
+    },
+    now,
+    newKey: randomUUID,
+    close: async () => {
+      await Promise.all([metrics.close(), tracing.close()])
+    },
+  }
+}

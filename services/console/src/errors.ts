@@ -1,0 +1,59 @@
+import { defineError, type ErrorTemplate } from '@trestle/common/errors/define-error.ts'
+import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
+
+// The catalogue of all errors that the console shows, as pages or as JSON. The messages of services are shown as they are.
+
+/** Seconds after which a client may send the request again. */
+const RETRY = { 'retry-after': '1' }
+
+export const pageNotFound = defineError(404, 'page_not_found', 'There is no such page')
+/** A service does not know the object of the address. */
+export const objectNotFound = defineError(404, 'object_not_found', 'There is no such object, or it is gone')
+export const formRefused = defineError(
+  403,
+  'form_refused',
+  'This form did not come from the console. Open the page again, at the address of the console',
+)
+/** No session, or one that has ended. Pages answer it with a redirect to the sign-in. */
+export const notSignedIn = defineError(401, 'not_signed_in', 'Your session has ended. Sign in again')
+export const roleForbidden = defineError(403, 'role_forbidden', 'Your role may not do this')
+/** The message is that of the service. */
+export const serviceRefused: ErrorTemplate<{ readonly message: string }> = defineError(
+  422,
+  'service_refused',
+  ({ message }) => message,
+)
+export const tooManyRequests = defineError(429, 'too_many_requests', 'Too many requests. Wait a minute', {
+  'retry-after': '60',
+})
+export const serviceSilent: ErrorTemplate<{ readonly service: string }> = defineError(
+  503,
+  'service_silent',
+  ({ service }) => `${capitalize(service)} does not answer. Its pages work again as soon as it does`,
+  RETRY,
+)
+export const requestMalformed = defineError(400, 'request_malformed', 'The request cannot be read')
+export const valuesInvalid = defineError(400, 'values_invalid', 'A value of the form or the address is not valid')
+export const bodyTooLarge = defineError(413, 'body_too_large', 'The form is too large')
+export const mediaTypeUnsupported = defineError(415, 'media_type_unsupported', 'The console takes forms only')
+export const consoleBusy = defineError(503, 'console_busy', 'The console has too much to do. Try again', RETRY)
+export const consoleFailed = defineError(500, 'console_failed', 'Something went wrong in the console')
+
+const startingUp = defineError(503, 'starting', 'The process is starting', RETRY)
+const draining = defineError(503, 'draining', 'The process is stopping', RETRY)
+const checkFailed: ErrorTemplate<{ readonly check: string }> = defineError(
+  503,
+  'not_ready',
+  ({ check }) => `The check ${check} fails`,
+  RETRY,
+)
+
+/** Why the process should get no requests. */
+export function notReady(missing: Missing): ReturnType<typeof startingUp> {
+  if ('check' in missing) return checkFailed(missing)
+  return missing.state === 'starting' ? startingUp() : draining()
+}
+
+function capitalize(word: string): string {
+  return word.charAt(0).toUpperCase() + word.slice(1)
+}

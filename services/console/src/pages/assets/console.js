@@ -1,0 +1,134 @@
+// What the pages of the console do beside links and forms: times of the reader, copied ids, questions in dialogs, toasts and keys.
+// Every page works without this script.
+const TOAST_MS = 6_000
+const COPIED_MS = 1_500
+const WAY_MS = 1_200
+
+const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' })
+
+/** Shows times in the zone of the reader. The time in UTC stands in the title. */
+function showTimes(root) {
+  for (const time of root.querySelectorAll('time[datetime]:not([data-local])')) {
+    const date = new Date(time.dateTime)
+    if (Number.isNaN(date.getTime())) continue
+    time.dataset.local = ''
+    time.title = `${time.textContent} · ${exact.format(date)}`
+    time.textContent = moment.format(date)
+  }
+}
+
+/** Buttons that only work with this script are hidden without it. */
+function showButtons(root) {
+  for (const button of root.querySelectorAll('button[data-copy][hidden]')) button.hidden = false
+}
+
+function prepare(root) {
+  showTimes(root)
+  showButtons(root)
+}
+
+async function copy(button) {
+  await navigator.clipboard.writeText(button.dataset.copy)
+  toast(`Copied ${button.dataset.copy}`, COPIED_MS)
+}
+
+/** Tells something for a moment. The text is never HTML. */
+function toast(text, ms = TOAST_MS) {
+  const line = document.createElement('div')
+  line.className = 'toast'
+  line.textContent = text
+  document.querySelector('.toasts')?.append(line)
+  setTimeout(() => line.remove(), ms)
+}
+
+/** Opens the page of a question in the dialog. Where it cannot be fetched, the link leads to the page. */
+async function ask(link) {
+  const dialog = document.querySelector('#dialog')
+  try {
+    const answer = await fetch(link.href, { headers: { accept: 'text/html' } })
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
+    const question = page.querySelector('.question')
+    if (answer.redirected || question === null) throw new Error('no question')
+    dialog.replaceChildren(document.adoptNode(question))
+  } catch {
+    location.assign(link.href)
+    return
+  }
+  prepare(dialog)
+  dialog.showModal()
+  const first = dialog.querySelector('[autofocus], input:not([type="hidden"]), select, textarea, a[data-close]')
+  first?.focus()
+}
+
+document.addEventListener('click', (event) => {
+  const target = event.target instanceof Element ? event.target : undefined
+  const button = target?.closest('button[data-copy]')
+  if (button) copy(button)
+  const plain = !(event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) && event.button === 0
+  const question = target?.closest('a[data-ask]')
+  if (question && plain) {
+    event.preventDefault()
+    ask(question)
+  }
+  const close = target?.closest('dialog a[data-close]')
+  if (close && plain) {
+    event.preventDefault()
+    close.closest('dialog').close()
+  }
+  if (target instanceof HTMLDialogElement) target.close()
+})
+
+/** A change that was sent once is not sent again. The Idempotency-Key of the form would refuse it anyway. */
+document.addEventListener('submit', ({ target, submitter }) => {
+  if (target.method !== 'post') return
+  target.setAttribute('aria-busy', 'true')
+  setTimeout(() => submitter?.setAttribute('disabled', ''))
+})
+
+/** The rows of the list of the page, by their links. */
+const rowLinks = () => [...document.querySelectorAll('main tr[data-row] a.main-link')]
+
+function moveRow(step) {
+  const links = rowLinks()
+  const at = links.findIndex((link) => link.closest('tr').contains(document.activeElement))
+  const next = links[at < 0 ? (step > 0 ? 0 : links.length - 1) : Math.min(Math.max(at + step, 0), links.length - 1)]
+  next?.focus()
+}
+
+const follow = (selector) => document.querySelector(selector)?.click()
+
+const KEYS = {
+  '/': () => document.querySelector('[data-search]')?.focus(),
+  '?': () => document.querySelector('#keys')?.showModal(),
+  j: () => moveRow(1),
+  k: () => moveRow(-1),
+  n: () => follow('a[data-next]'),
+  b: () => follow('a[data-previous]'),
+  c: () => follow('main button[data-copy]'),
+}
+
+/** The first key of a way, `g`, and when it was pressed. */
+let way = 0
+
+document.addEventListener('keydown', (event) => {
+  const field = event.target instanceof Element && event.target.closest('input, select, textarea, [contenteditable]')
+  if (event.key === 'Escape' && field && 'search' in field.dataset) field.blur()
+  if (field || event.metaKey || event.ctrlKey || event.altKey || document.querySelector('dialog[open]')) return
+  if (way > 0 && event.timeStamp - way < WAY_MS && /^[a-z]$/.test(event.key)) {
+    way = 0
+    follow(`.side a[data-go="${event.key}"]`)
+    return
+  }
+  way = event.key === 'g' ? event.timeStamp : 0
+  const act = Object.hasOwn(KEYS, event.key) ? KEYS[event.key] : undefined
+  if (!act) return
+  event.preventDefault()
+  act()
+})
+
+// A page that the browser restores from its memory still has its buttons disabled.
+addEventListener('pageshow', ({ persisted }) => persisted && location.reload())
+document.addEventListener('htmx:load', ({ target }) => prepare(target))
+prepare(document)
+for (const line of document.querySelectorAll('.toasts .toast')) setTimeout(() => line.remove(), TOAST_MS)

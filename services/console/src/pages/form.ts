@@ -1,0 +1,79 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
+
+/** What each form of a session carries: the proof that it is the console's, and a key so that a double click does once. */
+export interface FormProof {
+  readonly csrf: string
+  /** A new Idempotency-Key for each page. */
+  readonly key: string
+}
+
+/** A form that makes a change. */
+export interface ChangeForm {
+  readonly action: string
+  readonly proof: FormProof
+  /** What tells this form of a page from its others. */
+  readonly purpose?: string
+  readonly fields?: Html | undefined
+  /** The text of its button. */
+  readonly submit: string
+  /** Whether the change cannot be undone. */
+  readonly isDangerous?: boolean
+  /** Where `Cancel` leads. Undefined: there is none. */
+  readonly cancel?: string | undefined
+}
+
+/** Writes a form. Its button names what it does. */
+export function changeForm({ action, proof, purpose = '', fields, submit, isDangerous, cancel }: ChangeForm): Html {
+  const kind = isDangerous === true ? 'button danger' : 'button primary'
+  return html`<form method="post" action="${action}" class="form">
+${proofFields(proof, purpose)}
+${fields}
+<div class="form-actions">
+<button class="${kind}" type="submit">${submit}</button>
+${cancel === undefined ? undefined : html`<a class="button" href="${cancel}" data-close>Cancel</a>`}
+</div>
+</form>`
+}
+
+/** The hidden fields of a form. */
+export function proofFields({ csrf, key }: FormProof, purpose = ''): Html {
+  const own = purpose === '' ? key : `${key}.${purpose}`
+  return html`<input type="hidden" name="_csrf" value="${csrf}"><input type="hidden" name="_key" value="${own}">`
+}
+
+/** A field of a form. */
+export interface Field {
+  readonly name: string
+  readonly label: string
+  readonly value?: string | undefined
+  readonly type?: 'text' | 'email' | 'password' | 'number' | 'search' | 'tel'
+  readonly hint?: string | undefined
+  readonly isRequired?: boolean
+  readonly autocomplete?: string
+  /** What keyboards of phones show. */
+  readonly inputMode?: 'numeric' | 'decimal' | 'text'
+  readonly pattern?: string
+  readonly maxLength?: number
+  readonly isFocused?: boolean
+}
+
+/** Writes a field with its label and its hint. */
+export function textField(field: Field): Html {
+  const { name, label, value, type = 'text', hint, autocomplete = 'off', inputMode = 'text', pattern } = field
+  const hintId = `${name}-hint`
+  return html`<div class="field">
+<label for="${name}">${label}</label>
+<input id="${name}" name="${name}" type="${type}" value="${value ?? ''}" autocomplete="${autocomplete}" inputmode="${inputMode}"${flag('required', field.isRequired)}${flag('autofocus', field.isFocused)}${attribute('pattern', pattern)}${attribute('maxlength', field.maxLength)}${attribute('aria-describedby', hint && hintId)}>
+${hint === undefined ? undefined : html`<p class="hint" id="${hintId}">${hint}</p>`}
+</div>`
+}
+
+/** An attribute with a value. Nothing when the value is missing. */
+export function attribute(name: string, value: string | number | undefined): Html | undefined {
+  return value === undefined || value === '' ? undefined : html` ${{ html: name }}="${value}"`
+}
+
+/** An attribute without a value. */
+function flag(name: string, isSet: boolean | undefined): Html | undefined {
+  return isSet === true ? { html: ` ${name}` } : undefined
+}

@@ -1,0 +1,177 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
+import { PAGE_ICON } from '@trestle/common/documents/page-style.ts'
+import type { OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import type { ServiceName } from '../service-calls/service-call.ts'
+import { attribute, type FormProof, proofFields } from './form.ts'
+import { type IconName, icon } from './icons.ts'
+import { PATHS } from './paths.ts'
+
+/** What surrounds a page of an operator. */
+export interface Frame {
+  readonly email: string
+  readonly role: OperatorRole
+  /** The services that are set up. */
+  readonly services: readonly ServiceName[]
+  readonly form: FormProof
+  /** What the last change did. */
+  readonly toast: string | undefined
+  /** What was searched for. */
+  readonly search: string
+}
+
+/** A page of an operator. */
+export interface ConsolePage {
+  readonly title: string
+  /** The part of the navigation that it belongs to. */
+  readonly section?: string
+  readonly main: Html
+}
+
+/** The headers of each page. It loads from its own origin only, and no other site shows it in a frame. */
+export const PAGE_HEADERS = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  'content-type': 'text/html; charset=utf-8',
+  // Browsers name the origin of a form only where they may name the page.
+  'referrer-policy': 'same-origin',
+  'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=()',
+  'cross-origin-opener-policy': 'same-origin',
+} as const
+
+/** htmx evaluates no text, writes no style, and keeps no page after a sign-out. */
+const HTMX_CONFIG = JSON.stringify({
+  allowEval: false,
+  allowScriptTags: false,
+  includeIndicatorStyles: false,
+  historyCacheSize: 0,
+  selfRequestsOnly: true,
+})
+
+interface Section {
+  readonly name: string
+  readonly label: string
+  readonly path: string
+  readonly icon: IconName
+  /** The second key of the way there by keyboard. */
+  readonly key?: string
+}
+
+interface SectionGroup {
+  readonly title: string
+  /** The service that has these pages. Undefined: the console itself. */
+  readonly service?: ServiceName
+  readonly sections: readonly Section[]
+}
+
+/** The navigation. A group is shown where its service is set up. */
+const NAVIGATION: readonly SectionGroup[] = [
+  {
+    title: 'Console',
+    sections: [{ name: 'overview', label: 'Overview', path: PATHS.home, icon: 'overview', key: 'o' }],
+  },
+]
+
+/** Writes a page of an operator: navigation, search, toasts, and the page itself. */
+export function renderConsolePage({ title, section, main }: ConsolePage, frame: Frame): string {
+  return renderDocument(
+    title,
+    html`<body>
+<a class="skip" href="#main">Skip to the content</a>
+<header class="top">
+<a class="brand" href="${PATHS.home}">${brandMark()}<span>Trestle</span></a>
+${searchForm(frame)}
+${accountMenu(frame)}
+<details class="menu"><summary aria-label="Menu">${icon('menu')}</summary>${navigation(frame, section, 'Menu')}</details>
+</header>
+<div class="columns">
+<div class="side">${navigation(frame, section, 'Pages')}</div>
+<main id="main" tabindex="-1">${main}</main>
+</div>
+<div class="toasts" role="status" aria-live="polite">${frame.toast === undefined ? undefined : toastOf(frame.toast)}</div>
+<dialog id="dialog" aria-label="Question"></dialog>
+${keysDialog(frame)}
+</body>`,
+  )
+}
+
+/** Writes a page that shows one thing, such as the sign-in. */
+export function renderSinglePage(title: string, main: Html): string {
+  return renderDocument(
+    title,
+    html`<body class="single"><main id="main"><div class="single-brand">${brandMark()}<span>Trestle console</span></div>${main}</main></body>`,
+  )
+}
+
+function renderDocument(title: string, body: Html): string {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<meta name="color-scheme" content="light dark">
+<meta name="htmx-config" content="${HTMX_CONFIG}">
+<title>${title} · Trestle console</title>
+<link rel="icon" href="${PAGE_ICON}">
+<link rel="stylesheet" href="/assets/console.css">
+<script src="/assets/htmx.js" defer></script>
+<script src="/assets/console.js" defer></script>
+</head>
+${body}
+</html>
+`.html
+}
+
+function brandMark(): Html {
+  return html`<svg class="mark" viewBox="0 0 16 16" aria-hidden="true"><path d="M1 3h14v3h-2l1 8h-3l-1-8H6l-1 8H2l1-8H1z"/></svg>`
+}
+
+function searchForm({ search }: Frame): Html {
+  return html`<form class="search" role="search" method="get" action="${PATHS.search}">
+<label class="unseen" for="search">Search everything</label>
+${icon('search')}<input id="search" name="q" type="search" value="${search}" maxlength="255" placeholder="Search: email, id, last 4, SKU, amount" autocomplete="off" spellcheck="false" data-search>
+<kbd aria-hidden="true">/</kbd>
+</form>`
+}
+
+function accountMenu({ email, role, form }: Frame): Html {
+  return html`<div class="account"><span class="account-name" title="${email}">${email}</span><span class="badge">${role}</span>
+<form method="post" action="${PATHS.signOut}">${proofFields(form)}<button class="button quiet" type="submit" aria-label="Sign out">${icon('leave')}<span class="wide-only">Sign out</span></button></form></div>`
+}
+
+function navigation({ services }: Frame, current: string | undefined, label: string): Html {
+  const groups = NAVIGATION.filter(({ service }) => service === undefined || services.includes(service))
+  return html`<nav aria-label="${label}">${groups.map(
+    ({ title, sections }) =>
+      html`<div class="nav-group"><p class="nav-title">${title}</p><ul>${sections.map(
+        (section) =>
+          html`<li><a href="${section.path}"${attribute('aria-current', section.name === current ? 'page' : undefined)}${attribute('data-go', section.key)}>${icon(section.icon)}<span>${section.label}</span></a></li>`,
+      )}</ul></div>`,
+  )}</nav>`
+}
+
+function toastOf(text: string): Html {
+  return html`<div class="toast">${icon('check')}<span>${text}</span></div>`
+}
+
+const KEYS: readonly (readonly [readonly string[], string])[] = [
+  [['/'], 'Search'],
+  [['?'], 'Show this table'],
+  [['j'], 'Next row'],
+  [['k'], 'Previous row'],
+  [['Enter'], 'Open the row'],
+  [['n'], 'Next page'],
+  [['b'], 'Previous page'],
+  [['c'], 'Copy the id of the object'],
+  [['Esc'], 'Close a dialog, leave the search'],
+]
+
+/** The table of keys (console reference: Keys of the keyboard). */
+function keysDialog({ services }: Frame): Html {
+  const groups = NAVIGATION.filter(({ service }) => service === undefined || services.includes(service))
+  const ways = groups.flatMap(({ sections }) => sections).filter(({ key }) => key !== undefined)
+  const rows = [...KEYS, ...ways.map(({ key = '', label }) => [['g', key], `Go to ${label.toLowerCase()}`] as const)]
+  return html`<dialog id="keys" aria-labelledby="keys-title"><h2 id="keys-title">Keys</h2><dl class="keys">${rows.map(
+    ([keys, text]) => html`<div><dt>${keys.map((key) => html`<kbd>${key}</kbd> `)}</dt><dd>${text}</dd></div>`,
+  )}</dl><form method="dialog"><button class="button">Close</button></form></dialog>`
+}

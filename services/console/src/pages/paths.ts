@@ -1,0 +1,15 @@
+/** Paths of pages that several files lead to. */
+export const PATHS = {
+  home: '/',
+  search: '/search',
+  signIn: '/sign-in',
+  signInFactor: '/sign-in/factor',
+  signInFactors: '/sign-in/factors',
+  signInLink: '/sign-in/link',
+  signOut: '/sign-out',
+} as const
+
+/** The path that a query names, if it is one of the console: no other site, and nothing that a browser reads as one. */
+export function ownPath(text: string | undefined): string {
+  return text !== undefined && /^\/(?![/\\])[\x21-\x7e]*$/.test(text) ? text : PATHS.home
+}

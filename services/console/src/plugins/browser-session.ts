@@ -1,0 +1,93 @@
+import cookie from '@fastify/cookie'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import { z } from 'zod'
+import { formRefused } from '../errors.ts'
+import type { Tokens } from '../sessions/access-tokens.ts'
+import type { AuthTokens } from '../sessions/auth-session.ts'
+import { isOver, type Session } from '../sessions/session-seal.ts'
+
+/** The fields that every form of a session carries. */
+export const FormBody = z.object({ _csrf: z.string(), _key: z.string().min(1).max(255) })
+
+/** Reads and writes the cookie of a session, and takes forms from pages of the console only. */
+export const browserSession = fp(
+  async (app) => {
+    await app.register(cookie)
+    app.addHook('onRequest', async (request) => {
+      if (request.method !== 'GET' && request.method !== 'HEAD' && !request.is404) requireOwnOrigin(request)
+    })
+  },
+  { name: 'browser-session' },
+)
+
+/**
+ * A browser names the page whose form it sends. Neither another site nor another host of this one may send forms.
+ * @throws formRefused
+ */
+function requireOwnOrigin({ headers, server }: FastifyRequest): void {
+  const named = headers.origin ?? URL.parse(String(headers.referer ?? ''))?.origin
+  requireOwn(named === server.deps.config.origin)
+}
+
+/**
+ * Checks that a form comes from a page of the session.
+ * @throws formRefused
+ */
+export function requireForm({ body, server }: Pick<FastifyRequest, 'body' | 'server'>, sessionId: string): void {
+  const { data } = FormBody.safeParse(body)
+  requireOwn(data !== undefined && server.deps.seal.isFormToken(sessionId, data._csrf))
+}
+
+function requireOwn(isOwn: boolean): void {
+  if (!isOwn) throw formRefused()
+}
+
+/** The session of a browser. Undefined without one, and for one that is over by the clock of the console. */
+export async function readSession({ cookies, server }: FastifyRequest): Promise<Session | undefined> {
+  const { seal, now } = server.deps
+  const text = cookies[cookieName(server.deps.config.origin)]
+  const session = text === undefined ? undefined : await seal.open(text)
+  return session === undefined || isOver(session, now()) ? undefined : session
+}
+
+/** Gives the browser the cookie of its session. */
+export async function writeSession(reply: FastifyReply, session: Session): Promise<void> {
+  const { seal, config } = reply.server.deps
+  reply.setCookie(cookieName(config.origin), await seal.seal(session), cookieOptions(config.origin))
+}
+
+/** Takes the cookie away, and forgets the access token. */
+export function endSession(reply: FastifyReply, sessionId: string | undefined): void {
+  const { config, accessTokens } = reply.server.deps
+  if (sessionId !== undefined) accessTokens.forget(sessionId)
+  reply.clearCookie(cookieName(config.origin), cookieOptions(config.origin))
+}
+
+/** Begins the session of a browser with the tokens of a sign-in, and keeps its access token. */
+export async function beginSession(
+  reply: FastifyReply,
+  signedIn: AuthTokens,
+  earlier?: Pick<Session, 'signedInAt' | 'generation'>,
+): Promise<void> {
+  const { accessTokens, now } = reply.server.deps
+  const usedAt = now().getTime()
+  // A second factor of the same session brings newer tokens.
+  const tokens: Tokens = { ...signedIn, generation: (earlier?.generation ?? -1) + 1 }
+  accessTokens.keep(tokens)
+  const { sessionId: id, refreshToken, generation } = tokens
+  await writeSession(reply, { id, refreshToken, generation, signedInAt: earlier?.signedInAt ?? usedAt, usedAt })
+}
+
+/** A browser takes a cookie with the prefix over TLS alone, and from this host alone (RFC 6265bis). */
+function cookieName(origin: string): string {
+  return isSecure(origin) ? '__Host-trestle_console' : 'trestle_console'
+}
+
+function cookieOptions(origin: string) {
+  return { httpOnly: true, secure: isSecure(origin), sameSite: 'lax', path: '/' } as const
+}
+
+function isSecure(origin: string): boolean {
+  return origin.startsWith('https:')
+}

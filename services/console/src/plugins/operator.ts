@@ -1,0 +1,103 @@
+import { OPERATOR_ROLES, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import { z } from 'zod'
+import type { FormProof } from '../pages/form.ts'
+import { PATHS } from '../pages/paths.ts'
+import {
+  createOperatorCalls,
+  type OperatorCalls,
+  requireRole,
+  requireSession,
+} from '../service-calls/operator-calls.ts'
+import type { AuthTokens } from '../sessions/auth-session.ts'
+import type { Session } from '../sessions/session-seal.ts'
+import { readSession, requireForm, writeSession } from './browser-session.ts'
+
+/** Who asks for a page, and what they may call. */
+export interface Visit {
+  readonly session: Session
+  readonly email: string
+  /** What this operator may do here. */
+  readonly role: OperatorRole
+  readonly userId: string
+  readonly calls: OperatorCalls
+  /** What each form of the page carries. */
+  readonly form: FormProof
+  readonly accessToken: string
+}
+
+const Me = z.object({
+  operator: z.object({
+    role: z.enum(OPERATOR_ROLES),
+    actor: z.object({ id: z.string(), email: z.string(), role: z.enum(OPERATOR_ROLES) }),
+  }),
+})
+
+/**
+ * Lets operators in, and nobody else. Asks auth before each page and each change who the operator is, so that a role, a ban and an
+ * ended session count at once (console reference: Sessions of the console).
+ */
+export const operatorPages = fp(
+  async (app: FastifyInstance) => {
+    app.decorateRequest('visit')
+    app.addHook('onRequest', async (request, reply) => {
+      const { session, tokens } = await requireTokens(request)
+      if (app.deps.config.mfaRequired && !tokens.hasSecondFactor) return reply.redirect(PATHS.signInFactor, 303)
+      request.visit = await identify(request, session, tokens)
+      await keepAlive(request, reply, session)
+    })
+    app.addHook('preValidation', async (request) => {
+      if (request.method === 'GET' || request.method === 'HEAD') return
+      requireForm(request, visitOf(request).session.id)
+    })
+  },
+  { name: 'operator-pages', dependencies: ['browser-session'] },
+)
+
+/** The visit of a page of operators. @throws what `requireSession` throws */
+export function visitOf({ visit }: FastifyRequest): Visit {
+  return requireSession(visit)
+}
+
+/** The session of a browser with its tokens. @throws what `requireSession` throws */
+export async function requireTokens(request: FastifyRequest): Promise<{
+  readonly session: Session
+  readonly tokens: AuthTokens
+}> {
+  const session = requireSession(await readSession(request))
+  const tokens = requireSession(await request.server.deps.accessTokens.find(session, request.ip))
+  const { refreshToken, generation } = tokens
+  return { session: { ...session, refreshToken, generation }, tokens }
+}
+
+/** Asks auth who the operator is. @throws what `requireSession` throws, and `requireRole` for a user who is no operator */
+async function identify(request: FastifyRequest, session: Session, tokens: AuthTokens): Promise<Visit> {
+  const { send, operatorKeys, seal, newKey } = request.server.deps
+  const credentials = { role: requireRole(tokens.role), accessToken: tokens.accessToken, address: request.ip }
+  const calls = createOperatorCalls(send, operatorKeys, credentials)
+  const { operator } = (await calls.read('auth', '/operator/me', Me)).value
+  return {
+    session,
+    email: operator.actor.email,
+    userId: operator.actor.id,
+    role: operator.role,
+    calls,
+    form: { csrf: seal.formToken(session.id), key: newKey() },
+    accessToken: tokens.accessToken,
+  }
+}
+
+/** Notes that the session is used. What a page asks by itself is no use; it brings at most a newer refresh token. */
+async function keepAlive(request: FastifyRequest, reply: FastifyReply, session: Session): Promise<void> {
+  const isPoll = request.headers['x-trestle-poll'] === '1'
+  const { toast: _shown, ...others } = session
+  const usedAt = isPoll ? session.usedAt : request.server.deps.now().getTime()
+  await writeSession(reply, isPoll ? { ...session, usedAt } : { ...others, usedAt })
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    visit: Visit | undefined
+  }
+}

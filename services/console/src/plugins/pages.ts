@@ -1,0 +1,65 @@
+import { html } from '@trestle/common/documents/html.ts'
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import { sendError, toHttpError } from '@trestle/common/errors/error-handler.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { errorVocabulary } from '../error-body.ts'
+import { type ConsolePage, type Frame, PAGE_HEADERS, renderConsolePage, renderSinglePage } from '../pages/layout.ts'
+import { PATHS } from '../pages/paths.ts'
+import { SERVICE_NAMES } from '../service-calls/service-call.ts'
+import { endSession } from './browser-session.ts'
+import { type Visit, visitOf } from './operator.ts'
+
+/** Answers an error with a page, and a request without a session with the way to the sign-in. */
+export function sendErrorPage(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const error = toHttpError(errorVocabulary, thrown, request)
+  if (error.code === 'not_signed_in') return leadToSignIn(request, reply)
+  reply.headers(PAGE_HEADERS)
+  const frame = request.visit && frameOf(request.visit, request)
+  const envelope = () => errorPage(error, frame)
+  return sendError({ ...errorVocabulary, envelope }, error, reply)
+}
+
+/** A page leads back to itself after the sign-in. A form does not: it would have to be filled in again anyway. */
+function leadToSignIn(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const wasSignedIn = Object.keys(request.cookies).some((name) => name.endsWith('trestle_console'))
+  endSession(reply, undefined)
+  const query = new URLSearchParams()
+  if (request.method === 'GET' && request.url !== '/') query.set('next', request.url)
+  if (wasSignedIn) query.set('ended', '1')
+  const target = query.size === 0 ? PATHS.signIn : `${PATHS.signIn}?${query}`
+  // A part of a page cannot show the sign-in: the script leaves the page.
+  if (request.headers['hx-request'] !== undefined) return reply.code(204).header('hx-redirect', target).send()
+  return reply.redirect(target, 303)
+}
+
+/** Shows a page of an operator. @throws what `visitOf` throws */
+export function sendPage(request: FastifyRequest, reply: FastifyReply, page: ConsolePage, status = 200): FastifyReply {
+  return reply
+    .code(status)
+    .headers(PAGE_HEADERS)
+    .send(renderConsolePage(page, frameOf(visitOf(request), request)))
+}
+
+/** What surrounds each page of an operator. */
+function frameOf(visit: Visit, { query }: FastifyRequest): Frame {
+  const { email, role, calls, form, session } = visit
+  const search = typeof query === 'object' && query !== null && 'q' in query ? String(query.q) : ''
+  const services = SERVICE_NAMES.filter((name) => calls.has(name))
+  return { email, role, services, form, toast: session.toast, search }
+}
+
+const TITLES: Readonly<Record<number, string>> = {
+  400: 'This address is not right',
+  403: 'Not allowed',
+  404: 'Not found',
+  429: 'Too many requests',
+  503: 'No answer',
+}
+
+/** A page that says what is wrong, and where to go on. @param frame undefined where nobody is signed in */
+function errorPage({ status, message }: Pick<HttpError, 'status' | 'message'>, frame: Frame | undefined): string {
+  const title = TITLES[status] ?? 'Something went wrong'
+  const main = html`<div class="empty" role="alert"><p class="empty-code">${status}</p><h1>${title}</h1><p>${message}.</p>
+<p class="actions"><a class="button primary" href="${PATHS.home}">Go to the overview</a></p></div>`
+  return frame === undefined ? renderSinglePage(title, main) : renderConsolePage({ title, main }, frame)
+}

@@ -1,0 +1,87 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { PAGE_HEADERS } from '../pages/layout.ts'
+import { ownPath, PATHS } from '../pages/paths.ts'
+import type { AuthTokens, SignIn } from '../sessions/auth-session.ts'
+import { codePage, signInPage } from '../sessions/sign-in-pages.ts'
+import { beginSession, requireForm } from './browser-session.ts'
+import { requireTokens } from './operator.ts'
+
+/** Sends a page of the sign-in. */
+export function sendSignInPage(reply: FastifyReply, page: string, status = 200): FastifyReply {
+  return reply.code(status).headers(PAGE_HEADERS).send(page)
+}
+
+/** What the page of a refused sign-in says, and where a good one leads. */
+interface SignInTry {
+  readonly email?: string
+  readonly next?: string | undefined
+}
+
+/** Goes on after email and password, or a link: to the second factor, or to the page that was asked for. */
+export async function answerSignIn(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  signIn: SignIn,
+  { email, next: asked }: SignInTry,
+): Promise<FastifyReply> {
+  const next = ownPath(asked)
+  if (signIn.kind === 'refused') {
+    return sendSignInPage(reply, signInPage({ next, ...(email ? { email } : {}), problem: signIn.message }), 401)
+  }
+  const { tokens } = signIn
+  if (tokens.role === undefined) return refuseOutsider(request, reply, tokens)
+  await beginSession(reply, tokens)
+  const needsFactor = !tokens.hasSecondFactor && (await asksForFactor(request, tokens))
+  return reply.redirect(needsFactor ? factorPath(next) : next, 303)
+}
+
+/** Whoever has set up a second factor shows it, also where the console does not ask everybody for one. */
+async function asksForFactor({ server, ip }: FastifyRequest, { accessToken }: AuthTokens): Promise<boolean> {
+  const { config, auth } = server.deps
+  return config.mfaRequired || (await auth.findFactor(accessToken, ip)) !== undefined
+}
+
+/** A user of the application may have a password too, and is no operator for that. */
+async function refuseOutsider(
+  { server, ip }: FastifyRequest,
+  reply: FastifyReply,
+  { accessToken }: AuthTokens,
+): Promise<FastifyReply> {
+  await server.deps.auth.signOut(accessToken, ip)
+  const problem = 'This account may not use the console. Ask an operator with the role admin for a console role'
+  return sendSignInPage(reply, signInPage({ next: PATHS.home, problem }), 403)
+}
+
+function factorPath(next: string): string {
+  return next === PATHS.home ? PATHS.signInFactor : `${PATHS.signInFactor}?${new URLSearchParams({ next })}`
+}
+
+/** A code of an authenticator app, and the app that is being set up. */
+export interface GivenCode {
+  readonly code: string
+  readonly next?: string | undefined
+  readonly factor_id?: string | undefined
+}
+
+/** Raises the session by a code. A wrong code shows the form again. @throws what `requireTokens` and `requireForm` throw */
+export async function answerFactor(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { code, next: asked, factor_id: newFactorId }: GivenCode,
+): Promise<FastifyReply> {
+  const { auth, seal, newKey } = request.server.deps
+  const { session, tokens } = await requireTokens(request)
+  requireForm(request, session.id)
+  const caller = { accessToken: tokens.accessToken, address: request.ip }
+  const next = ownPath(asked)
+  const factorId = newFactorId ?? (await auth.findFactor(caller.accessToken, caller.address))
+  if (factorId === undefined) return reply.redirect(request.url, 303)
+  const proven = await auth.proveFactor(factorId, code.replaceAll(' ', ''), caller)
+  if (proven.kind === 'signed-in') {
+    await beginSession(reply, proven.tokens, session)
+    return reply.redirect(next, 303)
+  }
+  const proof = { csrf: seal.formToken(session.id), key: newKey() }
+  const newFactor = newFactorId === undefined ? {} : { newFactor: { id: newFactorId } }
+  return sendSignInPage(reply, codePage({ proof, next, problem: proven.message, ...newFactor }), 401)
+}

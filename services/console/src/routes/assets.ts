@@ -1,0 +1,38 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pack, sharedAsset } from '@trestle/common/documents/shared-asset.ts'
+import type { FastifyPluginAsync } from 'fastify'
+import { errorVocabulary } from '../error-body.ts'
+
+const FOLDER = join(import.meta.dirname, '../pages/assets')
+const HTMX = new URL(import.meta.resolve('htmx.org/dist/htmx.min.js'))
+
+/** Every file that pages load, by its name. The style is made of several files, in their order. */
+const FILES = {
+  'console.css': { type: 'text/css; charset=utf-8', paths: stylePaths() },
+  'console.js': { type: 'text/javascript; charset=utf-8', paths: [join(FOLDER, 'console.js')] },
+  'htmx.js': { type: 'text/javascript; charset=utf-8', paths: [HTMX] },
+} as const
+
+/** Styles and scripts of pages. A browser asks each time whether they have changed, and gets 304. */
+export const assetsRoutes: FastifyPluginAsync = async (app) => {
+  const assets = new Map(
+    Object.entries(FILES).map(([name, { type, paths }]) => {
+      const load = async (encoding: Parameters<typeof pack>[1]) =>
+        pack(Buffer.concat(paths.map((path) => readFileSync(path))), encoding)
+      return [name, sharedAsset({ type, cacheControl: 'no-cache', load })] as const
+    }),
+  )
+  app.get<{ Params: { name: string } }>('/assets/:name', async (request, reply) => {
+    const serve = assets.get(request.params.name)
+    if (serve === undefined) throw errorVocabulary.notFound()
+    return serve(request, reply)
+  })
+}
+
+function stylePaths(): readonly string[] {
+  const folder = join(FOLDER, 'styles')
+  return readdirSync(folder)
+    .sort()
+    .map((name) => join(folder, name))
+}

@@ -1,0 +1,127 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { signIn } from '../../test/browser.ts'
+import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
+import { createUser, PASSWORD, type RunningService, startService } from '../../test/services.ts'
+import { IDLE_MS, LIFE_MS } from '../sessions/session-seal.ts'
+
+let auth: RunningService
+let test: TestConsole
+beforeAll(async () => {
+  auth = await startService('auth')
+  test = await openTestConsole([auth])
+  await createUser(auth, 'ada@example.com', 'admin')
+  await createUser(auth, 'customer@example.com')
+})
+afterAll(async () => {
+  await test.close()
+  await auth.stop()
+})
+
+const FORM = 'Trestle console Sign in Email Password Sign in'
+
+describe('GET /sign-in', () => {
+  it('200: shows the form, with a policy that forbids scripts and frames of others', async () => {
+    const page = await test.browser().open('/sign-in')
+    expect([page.status, page.text]).toEqual([200, FORM])
+    expect(page.headers).toMatchObject({
+      'content-security-policy':
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'same-origin',
+    })
+  })
+
+  it.each([
+    ['https://evil.example/', '/'],
+    ['//evil.example', '/'],
+    ['/\\evil.example', '/'],
+    ['javascript:alert(1)', '/'],
+    ['/users?search=a', '/users?search=a'],
+  ])('200: the sign-in of next=%s leads to %s', async (next, leads) => {
+    const { html } = await test.browser().open(`/sign-in?${new URLSearchParams({ next })}`)
+    expect(html).toContain(`<input type="hidden" name="next" value="${leads}">`)
+  })
+})
+
+describe('POST /sign-in', () => {
+  it('303: opens a session whose cookie no script reads, and leads to the page that was asked for', async () => {
+    const browser = test.browser()
+    expect((await browser.open('/?q=a%26b')).path).toBe('/sign-in?next=%2F%3Fq%3Da%2526b')
+    const page = await browser.submit('/sign-in', { email: 'ada@example.com', password: PASSWORD })
+    expect([page.status, page.path]).toEqual([200, '/?q=a%26b'])
+    const answer = await test.app.inject({
+      method: 'POST',
+      url: '/sign-in',
+      headers: { origin: test.origin, 'content-type': 'application/x-www-form-urlencoded' },
+      payload: new URLSearchParams({ email: 'ada@example.com', password: PASSWORD }).toString(),
+    })
+    const { value: _sealed, ...cookie } = answer.cookies[0] ?? { value: '' }
+    expect(cookie).toEqual({ name: 'trestle_console', path: '/', httpOnly: true, sameSite: 'Lax' })
+    expect(answer.body).toBe('')
+  })
+
+  it('401: says what auth says of a wrong password, and keeps the address that was typed', async () => {
+    const page = await signIn(test.browser(), 'ada@example.com', 'wrong')
+    expect([page.status, page.text]).toEqual([
+      401,
+      'Trestle console Sign in Invalid login credentials Email Password Sign in',
+    ])
+    expect(page.html).toContain('value="ada@example.com"')
+  })
+
+  it('403: lets no user in who has no console role', async () => {
+    const browser = test.browser()
+    const page = await signIn(browser, 'customer@example.com')
+    expect([page.status, page.text, browser.cookies.size]).toEqual([
+      403,
+      'Trestle console Sign in This account may not use the console. Ask an operator with the role admin for a console role Email Password Sign in',
+      0,
+    ])
+  })
+
+  it.each([['https://evil.example'], ['null'], ['http://localhost:8084']])(
+    '403: refuses a form from the origin %s',
+    async (origin) => {
+      const page = await test.browser().post('/sign-in', { email: 'ada@example.com', password: PASSWORD }, origin)
+      expect([page.status, page.text]).toEqual([
+        403,
+        'Trestle console 403 Not allowed This form did not come from the console. Open the page again, at the address of the console. Go to the overview',
+      ])
+    },
+  )
+})
+
+describe('a session', () => {
+  it('ends after half an hour without use, which a poll is not', async () => {
+    const browser = await test.signedIn('viewer')
+    test.advance(IDLE_MS - 1_000)
+    expect((await browser.open('/')).path).toBe('/')
+    test.advance(IDLE_MS - 1_000)
+    expect((await browser.open('/', { 'x-trestle-poll': '1' })).path).toBe('/')
+    test.advance(1_000)
+    expect(await browser.open('/')).toMatchObject({
+      path: '/sign-in?ended=1',
+      text: 'Trestle console Sign in Your session has ended. Sign in again. Email Password Sign in',
+    })
+  })
+
+  it('ends twelve hours after its sign-in, however often it is used', async () => {
+    const browser = await test.signedIn('viewer')
+    for (let spent = IDLE_MS / 2; spent < LIFE_MS; spent += IDLE_MS / 2) {
+      test.advance(IDLE_MS / 2)
+      expect((await browser.open('/')).path).toBe('/')
+    }
+    test.advance(IDLE_MS / 2)
+    expect((await browser.open('/')).path).toBe('/sign-in?ended=1')
+  })
+
+  it('ends at once when the role is taken', async () => {
+    const browser = test.browser()
+    await createUser(auth, 'leaver@example.com', 'support')
+    await signIn(browser, 'leaver@example.com')
+    expect((await browser.open('/')).path).toBe('/')
+    await auth.command('users', 'assign-role', 'leaver@example.com', 'none')
+    expect((await browser.open('/')).path).toBe('/sign-in?ended=1')
+  })
+})

@@ -1,0 +1,80 @@
+import { Secret, TOTP } from 'otpauth'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { signIn, type TestBrowser } from '../../../test/browser.ts'
+import { openTestConsole, type TestConsole } from '../../../test/console-app.ts'
+import { createUser, type RunningService, startService } from '../../../test/services.ts'
+
+let auth: RunningService
+let test: TestConsole
+beforeAll(async () => {
+  auth = await startService('auth', { AUTH_OPERATOR_REQUIRE_MFA: 'true' })
+  test = await openTestConsole([auth], { CONSOLE_REQUIRE_MFA: 'yes' })
+})
+afterAll(async () => {
+  await test.close()
+  await auth.stop()
+})
+
+const STEP_MS = 30_000
+
+/** Sets up an authenticator app. @returns the codes of the app, each step of 30 s another */
+async function setUp(browser: TestBrowser): Promise<(steps: number) => string> {
+  const page = await browser.submit('/sign-in/factors')
+  const [, secret = ''] = /<code class="secret">([A-Z2-7]+)<\/code>/.exec(page.html) ?? []
+  const app = new TOTP({ secret: Secret.fromBase32(secret) })
+  return (steps) => app.generate({ timestamp: Date.now() + steps * STEP_MS })
+}
+
+async function newOperator(): Promise<TestBrowser> {
+  const browser = test.browser()
+  const { email } = await createUser(auth, `${crypto.randomUUID()}@example.com`, 'support')
+  await signIn(browser, email)
+  return browser
+}
+
+describe('GET /sign-in/factor', () => {
+  it('200: leads an operator without an authenticator app to set one up, and shows no other page before', async () => {
+    const browser = await newOperator()
+    expect(browser.page()).toMatchObject({
+      path: '/sign-in/factor',
+      text: 'Trestle console Set up your authenticator app The console asks for a second factor at each sign-in. You need an app such as Aegis, 1Password or Google Authenticator. Show the QR code',
+    })
+    expect((await browser.open('/')).path).toBe('/sign-in/factor')
+  })
+
+  it('303: leads to the sign-in without a session', async () => {
+    expect((await test.browser().open('/sign-in/factor')).path).toBe('/sign-in?next=%2Fsign-in%2Ffactor')
+  })
+})
+
+describe('POST /sign-in/factor', () => {
+  it('303: opens the console by a code, at the first sign-in and at each later one', async () => {
+    const browser = test.browser()
+    const { email } = await createUser(auth, 'ada@example.com', 'admin')
+    await signIn(browser, email)
+    const codeOf = await setUp(browser)
+    expect(await browser.submit('/sign-in/factor', { code: codeOf(0) })).toMatchObject({ status: 200, path: '/' })
+    const later = test.browser()
+    expect(await signIn(later, email)).toMatchObject({
+      path: '/sign-in/factor',
+      text: 'Trestle console Enter your code Your authenticator app shows a code of six digits. Code Confirm',
+    })
+    expect(await later.submit('/sign-in/factor', { code: codeOf(1) })).toMatchObject({ status: 200, path: '/' })
+  })
+
+  it('401: shows the form again for a wrong code, and opens nothing', async () => {
+    const browser = await newOperator()
+    await setUp(browser)
+    const page = await browser.submit('/sign-in/factor', { code: '000000' })
+    expect([page.status, page.text]).toEqual([
+      401,
+      'Trestle console Set up your authenticator app Invalid TOTP code entered Enter the code that the app shows now, or start again . Code Confirm',
+    ])
+    expect((await browser.open('/')).path).toBe('/sign-in/factor')
+  })
+
+  it('403: takes no form without the token of the session', async () => {
+    const browser = await newOperator()
+    expect((await browser.post('/sign-in/factor', { _csrf: 'x', _key: 'k', code: '000000' })).status).toBe(403)
+  })
+})

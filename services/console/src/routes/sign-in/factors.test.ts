@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { signIn } from '../../../test/browser.ts'
+import { openTestConsole, type TestConsole } from '../../../test/console-app.ts'
+import { createUser, type RunningService, startService } from '../../../test/services.ts'
+
+let auth: RunningService
+let test: TestConsole
+beforeAll(async () => {
+  auth = await startService('auth', { AUTH_OPERATOR_REQUIRE_MFA: 'true' })
+  test = await openTestConsole([auth], { CONSOLE_REQUIRE_MFA: 'yes' })
+})
+afterAll(async () => {
+  await test.close()
+  await auth.stop()
+})
+
+describe('POST /sign-in/factors', () => {
+  it('200: shows the secret of a new authenticator app as a QR code and as a text', async () => {
+    const browser = test.browser()
+    await createUser(auth, 'ada@example.com', 'viewer')
+    await signIn(browser, 'ada@example.com')
+    const page = await browser.submit('/sign-in/factors')
+    expect(page.status).toBe(200)
+    expect(page.text).toMatch(
+      /^Trestle console Set up your authenticator app Scan the picture with an authenticator app, then enter the code that the app shows\. Or type this secret into the app: [A-Z2-7]{32} Code Confirm$/,
+    )
+    const [, picture = ''] =
+      /<img src="data:image\/svg\+xml;base64,([^"]+)" alt="The secret below as a QR code"/.exec(page.html) ?? []
+    expect(Buffer.from(picture, 'base64').toString()).toMatch(/^<svg .*<\/svg>$/s)
+  })
+
+  it('403: takes no form without the token of the session', async () => {
+    const browser = test.browser()
+    await signIn(browser, 'ada@example.com')
+    expect((await browser.post('/sign-in/factors', { _csrf: 'x', _key: 'k' })).status).toBe(403)
+  })
+
+  it('303: leads to the sign-in without a session', async () => {
+    expect((await test.browser().post('/sign-in/factors', { _csrf: 'x', _key: 'k' })).path).toBe('/sign-in')
+  })
+})

@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { openTestConsole, type TestConsole } from '../../../test/console-app.ts'
+import { createUser, type RunningService, startService } from '../../../test/services.ts'
+
+const Link = z.looseObject({ hashed_token: z.string() })
+
+let auth: RunningService
+let test: TestConsole
+beforeAll(async () => {
+  auth = await startService('auth')
+  test = await openTestConsole([auth])
+  await createUser(auth, 'ada@example.com', 'admin')
+})
+afterAll(async () => {
+  await test.close()
+  await auth.stop()
+})
+
+async function linkOf(email: string): Promise<string> {
+  const { hashed_token } = Link.parse(JSON.parse(await auth.command('users', 'link', email, '--json')))
+  return `/sign-in?${new URLSearchParams({ token_hash: hashed_token })}`
+}
+
+describe('POST /sign-in/link', () => {
+  it('303: signs in by the button of the link, which opening the link does not use up', async () => {
+    const link = await linkOf('ada@example.com')
+    const browser = test.browser()
+    for (const _scanner of [1, 2, 3]) await test.browser().open(link)
+    expect((await browser.open(link)).text).toBe(
+      'Trestle console Sign in The link works once. Press the button to use it in this browser. Sign in',
+    )
+    const page = await browser.submit('/sign-in/link')
+    expect([page.status, page.path]).toEqual([200, '/'])
+  })
+
+  it('401: refuses a link that was used, and one that nobody has made', async () => {
+    const link = await linkOf('ada@example.com')
+    const [first, second] = [test.browser(), test.browser()]
+    await first.open(link)
+    await second.open(link)
+    expect((await first.submit('/sign-in/link')).path).toBe('/')
+    expect((await second.submit('/sign-in/link')).status).toBe(401)
+    expect((await test.browser().post('/sign-in/link', { token_hash: 'none' })).text).toBe(
+      'Trestle console Sign in Email link is invalid or has expired Email Password Sign in',
+    )
+  })
+
+  it('403: is not taken from another site', async () => {
+    const page = await test.browser().post('/sign-in/link', { token_hash: 'none' }, 'https://evil.example')
+    expect(page.status).toBe(403)
+  })
+})

@@ -1,0 +1,38 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
+import { type RunningService, startService } from '../../test/services.ts'
+
+let auth: RunningService
+let test: TestConsole
+beforeAll(async () => {
+  auth = await startService('auth')
+  test = await openTestConsole([auth])
+})
+afterAll(async () => {
+  await test.close()
+  await auth.stop()
+})
+
+describe('POST /sign-out', () => {
+  it('303: ends the session at auth too, so a copy of the cookie is worth nothing', async () => {
+    const browser = await test.signedIn('viewer')
+    const [[name = '', value = ''] = []] = browser.cookies
+    expect((await browser.submit('/sign-out')).path).toBe('/sign-in')
+    expect(browser.cookies.size).toBe(0)
+    browser.cookies.set(name, value)
+    expect((await browser.open('/')).path).toBe('/sign-in?ended=1')
+  })
+
+  it('403: takes no form without the token of the session, nor with that of another', async () => {
+    const [browser, other] = [await test.signedIn('viewer'), await test.signedIn('viewer')]
+    const foreign = /name="_csrf" value="([^"]+)"/.exec(other.page().html)?.[1] ?? ''
+    for (const fields of [{}, { _csrf: '', _key: 'k' }, { _csrf: foreign, _key: 'k' }]) {
+      expect((await browser.post('/sign-out', { ...fields })).status).toBe(403)
+    }
+    expect((await browser.open('/')).path).toBe('/')
+  })
+
+  it('303: leads to the sign-in without a session', async () => {
+    expect((await test.browser().post('/sign-out', {})).path).toBe('/sign-in')
+  })
+})

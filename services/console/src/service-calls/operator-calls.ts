@@ -1,0 +1,117 @@
+import type { OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import type { z } from 'zod'
+import * as errors from '../errors.ts'
+import {
+  type Query,
+  type Refusal,
+  readRefusal,
+  type SendCall,
+  type ServiceAnswer,
+  type ServiceName,
+} from './service-call.ts'
+
+/** Who asks: the key of the console, the operator's own access token, and the address of their browser. */
+export interface Credentials {
+  readonly role: OperatorRole
+  readonly accessToken: string
+  readonly address: string
+}
+
+/** What the console holds to call with: a key of each service for each role. */
+export type OperatorKeys = Readonly<Partial<Record<ServiceName, ReadonlyMap<OperatorRole, string>>>>
+
+/** A change that an operator asks for. */
+export interface Change {
+  readonly service: ServiceName
+  readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly path: string
+  readonly body?: Readonly<Record<string, unknown>> | undefined
+  /** The Idempotency-Key of the form. */
+  readonly key: string
+}
+
+/** What became of a change: it is done, or the rules of the service refuse it, which left nothing. */
+export type Outcome =
+  | { readonly kind: 'done'; readonly body: unknown }
+  | ({ readonly kind: 'refused'; readonly status: number } & Refusal)
+
+/** One page of a list. */
+export interface Listed<T> {
+  readonly value: T
+  readonly next: string | undefined
+}
+
+/** The calls of one operator. */
+export interface OperatorCalls {
+  /** Whether a service is set up. */
+  has(service: ServiceName): boolean
+  /** Reads an object or a list. @throws what `refuse` throws, and serviceSilent */
+  read<T>(service: ServiceName, path: string, schema: z.ZodType<T>, query?: Query): Promise<Listed<T>>
+  /** Reads the rows of a list as CSV. @throws what `refuse` throws, and serviceSilent */
+  readCsv(service: ServiceName, path: string, query: Query): Promise<string>
+  /** Makes a change. @throws what `refuse` throws for 401, 404 and 429, and serviceSilent */
+  change(change: Change): Promise<Outcome>
+}
+
+/** Makes the calls of an operator: each carries the key of their role and their own access token. */
+export function createOperatorCalls(
+  send: SendCall,
+  keys: OperatorKeys,
+  { role, accessToken, address }: Credentials,
+): OperatorCalls {
+  const keyOf = (service: ServiceName): string => {
+    // A service that is not set up has no pages.
+    const known = keys[service] ?? refuse({ status: 404, body: undefined })
+    return requireRole(known.get(role))
+  }
+  const headersFor = (service: ServiceName) => ({
+    'x-trestle-operator-key': keyOf(service),
+    authorization: `Bearer ${accessToken}`,
+    'x-trestle-operator-address': address,
+    'x-supabase-api-version': '2024-01-01',
+  })
+  const read = async (service: ServiceName, path: string, query: Query | undefined, accept: string) => {
+    const answer = await send({ service, method: 'GET', path, query, headers: { ...headersFor(service), accept } })
+    if (answer.status >= 300) refuse(answer)
+    return answer
+  }
+  return {
+    has: (service) => keys[service] !== undefined,
+    read: async (service, path, schema, query) => {
+      const { body, next } = await read(service, path, query, 'application/json')
+      return { value: schema.parse(body), next }
+    },
+    readCsv: async (service, path, query) => String((await read(service, path, query, 'text/csv')).body),
+    change: async ({ service, method, path, body, key }) => {
+      const headers = { ...headersFor(service), accept: 'application/json', 'idempotency-key': key }
+      const answer = await send({ service, method, path, body, headers })
+      if (answer.status < 300) return { kind: 'done', body: answer.body }
+      if ([401, 404, 429].includes(answer.status)) refuse(answer)
+      return { kind: 'refused', status: answer.status, ...readRefusal(answer.body) }
+    },
+  }
+}
+
+/** The session, or what follows from one. @throws notSignedIn without it: the page leads to the sign-in */
+export function requireSession<T>(found: T | undefined): T {
+  if (found === undefined) throw errors.notSignedIn()
+  return found
+}
+
+/** The role of an operator, or the key of a role. @throws roleForbidden without it */
+export function requireRole<T>(found: T | undefined): T {
+  if (found === undefined) throw errors.roleForbidden()
+  return found
+}
+
+/**
+ * Throws the error of the console for a refusal of a service.
+ * @throws what `requireSession` and `requireRole` throw, objectNotFound, tooManyRequests, serviceRefused
+ */
+export function refuse({ status, body }: Pick<ServiceAnswer, 'status' | 'body'>): never {
+  if (status === 401) requireSession(undefined)
+  if (status === 403) requireRole(undefined)
+  if (status === 404) throw errors.objectNotFound()
+  if (status === 429) throw errors.tooManyRequests()
+  throw errors.serviceRefused(readRefusal(body))
+}

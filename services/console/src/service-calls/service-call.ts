@@ -1,0 +1,89 @@
+import type { OutboundAnswer, OutboundRequest } from '@trestle/common/outbound/outbound.ts'
+import { z } from 'zod'
+
+/** The services whose pages the console has, in the order in which they are listed. */
+export const SERVICE_NAMES = ['auth', 'payments', 'inventory'] as const
+/** The name of a service. */
+export type ServiceName = (typeof SERVICE_NAMES)[number]
+
+/** Values of a query. An undefined one is left out. */
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>
+
+/** What a service is asked. */
+export interface ServiceCall {
+  readonly service: ServiceName
+  readonly method: OutboundRequest['method']
+  /** Begins with a slash. Parts that come from outside are encoded. */
+  readonly path: string
+  readonly query?: Query | undefined
+  /** Sent as JSON. */
+  readonly body?: Readonly<Record<string, unknown>> | undefined
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** What a service answers. */
+export interface ServiceAnswer {
+  readonly status: number
+  /** What stands in the JSON of the answer, or its text where it is no JSON. */
+  readonly body: unknown
+  /** The cursor of the next page of a list. Undefined: there is none. */
+  readonly next: string | undefined
+}
+
+/** Asks a service. Rejects with `service_silent` when it does not answer, or answers that it cannot now. */
+export type SendCall = (call: ServiceCall) => Promise<ServiceAnswer>
+
+/** The URL of a call, with its query. */
+export function urlOf(base: string, { path, query = {} }: Pick<ServiceCall, 'path' | 'query'>): string {
+  const given = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined && value !== '') given.set(name, String(value))
+  }
+  const text = given.toString()
+  return `${base}${path}${text === '' ? '' : `?${text}`}`
+}
+
+/** Reads an answer: its JSON, and the cursor of its header Link. */
+export function readAnswer({ status, body, contentType, link }: OutboundAnswer): ServiceAnswer {
+  return { status, body: /\bjson\b/i.test(contentType) ? parse(body) : body, next: readNextCursor(link) }
+}
+
+function parse(body: string): unknown {
+  try {
+    return JSON.parse(body)
+  } catch {
+    return body
+  }
+}
+
+/** The cursor of `<https://…?cursor=C>; rel="next"`. */
+function readNextCursor(link: string | undefined): string | undefined {
+  for (const [, target = '', rest = ''] of link?.matchAll(/<([^>]*)>([^,]*)/g) ?? []) {
+    if (!/;\s*rel="?next"?/i.test(rest)) continue
+    return new URL(target, 'http://localhost').searchParams.get('cursor') ?? undefined
+  }
+  return undefined
+}
+
+const FieldErrors = z.array(z.looseObject({ field: z.string(), message: z.string() })).min(1)
+const PlainError = z.looseObject({ message: z.string(), code: z.string() })
+const EnvelopeError = z.looseObject({ error: z.looseObject({ type: z.string(), description: z.string() }) })
+
+/** What a service says of a request that it refuses. */
+export interface Refusal {
+  readonly code: string
+  readonly message: string
+}
+
+/** Reads the error of any service (console reference: Errors of operators). */
+export function readRefusal(body: unknown): Refusal {
+  const fields = FieldErrors.safeParse(body)
+  if (fields.success) {
+    const message = fields.data.map(({ field, message: text }) => `${field}: ${text}`).join('. ')
+    return { code: 'FIELDS', message }
+  }
+  const envelope = EnvelopeError.safeParse(body)
+  if (envelope.success) return { code: envelope.data.error.type, message: envelope.data.error.description }
+  const plain = PlainError.safeParse(body)
+  return plain.success ? plain.data : { code: 'UNKNOWN', message: 'The service refuses this, and does not say why' }
+}

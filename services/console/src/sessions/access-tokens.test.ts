@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest'
+import { createAccessTokens } from './access-tokens.ts'
+import type { AuthTokens } from './auth-session.ts'
+
+const HOUR_MS = 3_600_000
+const start = Date.parse('2026-11-26T10:00:00Z')
+const session = { id: 's1', refreshToken: 'r0', generation: 0, signedInAt: start, usedAt: start }
+
+/** Auth as the console sees it: each refresh token is good once, and the next one has the next number. */
+function open(answer: (refreshToken: string) => Promise<string | undefined>) {
+  const clock = { now: start }
+  const asked: string[] = []
+  const tokens = createAccessTokens(
+    {
+      refresh: async (refreshToken): Promise<AuthTokens | undefined> => {
+        asked.push(refreshToken)
+        const next = await answer(refreshToken)
+        return next === undefined ? undefined : made(next, clock.now)
+      },
+    },
+    () => new Date(clock.now),
+  )
+  return { tokens, asked, clock }
+}
+
+const made = (refreshToken: string, now: number): AuthTokens => ({
+  sessionId: 's1',
+  accessToken: `access of ${refreshToken}`,
+  refreshToken,
+  expiresAt: now + HOUR_MS,
+  hasSecondFactor: true,
+  role: 'viewer',
+})
+const following = async (refreshToken: string) => `r${Number(refreshToken.slice(1)) + 1}`
+
+describe('the access token of a session', () => {
+  it('is refreshed once for all requests that come at the same time', async () => {
+    const { tokens, asked } = open(following)
+    const found = await Promise.all(Array.from({ length: 20 }, () => tokens.find(session, '127.0.0.1')))
+    expect(asked).toEqual(['r0'])
+    expect(new Set(found.map((each) => each?.accessToken))).toEqual(new Set(['access of r1']))
+  })
+
+  it('is kept until it is about to expire, and then refreshed by the newest refresh token', async () => {
+    const { tokens, asked, clock } = open(following)
+    await tokens.find(session, '127.0.0.1')
+    clock.now += HOUR_MS - 21_000
+    // This browser still has the cookie of before the refresh.
+    await tokens.find(session, '127.0.0.1')
+    expect(asked).toEqual(['r0'])
+    clock.now += 2_000
+    expect(await tokens.find(session, '127.0.0.1')).toEqual({ ...made('r2', clock.now), generation: 2 })
+    expect(asked).toEqual(['r0', 'r1'])
+  })
+
+  it('is refreshed by the token of the cookie where another process has made a newer one', async () => {
+    const { tokens, asked, clock } = open(following)
+    tokens.keep({ ...made('r1', start), generation: 1 })
+    const newer = { ...session, refreshToken: 'r5', generation: 5 }
+    expect(await tokens.find(newer, '127.0.0.1')).toMatchObject({ refreshToken: 'r5', generation: 5 })
+    clock.now += HOUR_MS
+    await tokens.find(newer, '127.0.0.1')
+    expect(asked).toEqual(['r5'])
+  })
+
+  it('is gone when auth has ended the session, and when it was forgotten', async () => {
+    const { tokens, asked } = open(async (refreshToken) => (refreshToken === 'r0' ? undefined : 'r9'))
+    expect(await tokens.find(session, '127.0.0.1')).toBeUndefined()
+    tokens.keep({ ...made('r1', start), generation: 1 })
+    tokens.forget('s1')
+    expect(await tokens.find(session, '127.0.0.1')).toBeUndefined()
+    expect(asked).toEqual(['r0', 'r0'])
+  })
+
+  it('is asked for again after auth did not answer', async () => {
+    let isAway = true
+    const { tokens } = open(async (refreshToken) => {
+      if (isAway) throw new Error('away')
+      return following(refreshToken)
+    })
+    await expect(tokens.find(session, '127.0.0.1')).rejects.toThrow('away')
+    isAway = false
+    expect(await tokens.find(session, '127.0.0.1')).toMatchObject({ refreshToken: 'r1' })
+  })
+})

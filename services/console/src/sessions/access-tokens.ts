@@ -1,0 +1,67 @@
+import { LRUCache } from 'lru-cache'
+import type { AuthSessions, AuthTokens } from './auth-session.ts'
+import type { Session } from './session-seal.ts'
+
+/** The access token of a session, and the newest refresh token that this process knows. */
+export interface Tokens extends AuthTokens {
+  readonly generation: number
+}
+
+/** The access tokens of all sessions, in memory. */
+export interface AccessTokens {
+  /**
+   * The tokens of a session. Refreshes an access token that is about to expire, once for all requests of the session.
+   * Undefined: auth has ended the session. Rejects with `service_silent` while auth does not answer.
+   */
+  find(session: Session, address: string): Promise<Tokens | undefined>
+  /** Keeps the tokens of a sign-in. */
+  keep(tokens: Tokens): void
+  forget(sessionId: string): void
+}
+
+/** A token that lives no longer than this, in milliseconds, is refreshed: it could expire on its way. */
+const MARGIN_MS = 20_000
+/** A session beyond this many loses its access token, and refreshes at its next request. */
+const SESSIONS_MAX = 10_000
+
+/** Makes the memory of access tokens. */
+export function createAccessTokens(auth: Pick<AuthSessions, 'refresh'>, now: () => Date): AccessTokens {
+  const kept = new LRUCache<string, Tokens>({ max: SESSIONS_MAX })
+  const refreshing = new Map<string, Promise<Tokens | undefined>>()
+  const refresh = async ({ id, refreshToken, generation }: Session, address: string) => {
+    const made = await auth.refresh(refreshToken, address)
+    if (made === undefined) {
+      kept.delete(id)
+      return undefined
+    }
+    const tokens = { ...made, generation: generation + 1 }
+    kept.set(id, tokens)
+    return tokens
+  }
+  return {
+    find: async (session, address) => {
+      const newest = newerOf(session, kept.get(session.id))
+      if (newest.tokens !== undefined && newest.tokens.expiresAt - now().getTime() > MARGIN_MS) return newest.tokens
+      const running = refreshing.get(session.id)
+      if (running !== undefined) return running
+      const started = refresh(newest.session, address).finally(() => refreshing.delete(session.id))
+      refreshing.set(session.id, started)
+      return started
+    },
+    keep: (tokens) => void kept.set(tokens.sessionId, tokens),
+    forget: (sessionId) => void kept.delete(sessionId),
+  }
+}
+
+/**
+ * The session with the newest refresh token. Another process of the console may have replaced the one that this process knows: auth
+ * would take the older one for stolen.
+ */
+function newerOf(session: Session, tokens: Tokens | undefined) {
+  if (tokens === undefined) return { session, tokens }
+  if (tokens.generation < session.generation) {
+    const { refreshToken, generation } = session
+    return { session, tokens: { ...tokens, refreshToken, generation } }
+  }
+  return { session: { ...session, refreshToken: tokens.refreshToken, generation: tokens.generation }, tokens }
+}

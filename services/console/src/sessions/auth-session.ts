@@ -1,0 +1,156 @@
+import { OPERATOR_ROLES, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import { decodeJwt } from 'jose'
+import { z } from 'zod'
+import { refuse } from '../service-calls/operator-calls.ts'
+import { type Refusal, readRefusal, type SendCall } from '../service-calls/service-call.ts'
+
+/** What auth answers when it makes or refreshes a session. */
+const AuthSession = z.looseObject({
+  access_token: z.string(),
+  refresh_token: z.string(),
+  expires_at: z.number(),
+})
+
+const Claims = z.looseObject({
+  session_id: z.string(),
+  aal: z.string().default('aal1'),
+  app_metadata: z.looseObject({ console_role: z.enum(OPERATOR_ROLES).nullish() }).default({}),
+})
+
+/** The tokens of a session of auth, and what the access token says. Auth has told them on a connection of the console's own. */
+export interface AuthTokens {
+  readonly sessionId: string
+  readonly accessToken: string
+  readonly refreshToken: string
+  /** When the access token expires, in milliseconds since 1970. */
+  readonly expiresAt: number
+  /** Whether a second factor was shown. */
+  readonly hasSecondFactor: boolean
+  /** Undefined: the user is no operator. */
+  readonly role: OperatorRole | undefined
+}
+
+/** What a browser signs in with. */
+export type Proof =
+  | { readonly kind: 'password'; readonly email: string; readonly password: string }
+  | { readonly kind: 'link'; readonly tokenHash: string }
+
+/** A sign-in that auth has taken, or why not. */
+export type SignIn =
+  | { readonly kind: 'signed-in'; readonly tokens: AuthTokens }
+  | ({ readonly kind: 'refused' } & Refusal)
+
+/** An authenticator app that a user has just begun to set up. */
+export interface NewFactor {
+  readonly id: string
+  /** An SVG. */
+  readonly qrCode: string
+  readonly secret: string
+}
+
+/** What the console asks auth for the sign-in of its operators. `address` is that of the browser. */
+export interface AuthSessions {
+  signIn(proof: Proof, address: string): Promise<SignIn>
+  /** Undefined: auth has ended the session. */
+  refresh(refreshToken: string, address: string): Promise<AuthTokens | undefined>
+  /** The id of the authenticator app that a user has set up. Undefined: none. */
+  findFactor(accessToken: string, address: string): Promise<string | undefined>
+  enrolFactor(accessToken: string, address: string): Promise<NewFactor>
+  proveFactor(factorId: string, code: string, caller: FactorCaller): Promise<SignIn>
+  signOut(accessToken: string, address: string): Promise<void>
+}
+
+interface FactorCaller {
+  readonly accessToken: string
+  readonly address: string
+}
+
+/** The code of a refusal for too many attempts. */
+const TOO_MANY = 'too_many'
+
+const User = z.looseObject({
+  factors: z.array(z.looseObject({ id: z.string(), factor_type: z.string(), status: z.string() })).default([]),
+})
+const Enrolled = z.looseObject({ id: z.string(), totp: z.looseObject({ qr_code: z.string(), secret: z.string() }) })
+const Challenge = z.looseObject({ id: z.string() })
+
+/**
+ * Makes the calls of sign-ins to auth. They carry an operator key of any role, so that auth counts by the address of the browser.
+ * Each rejects with what `refuse` throws for what auth refuses beyond a wrong proof, and as `send` does.
+ */
+export function createAuthSessions(send: SendCall, keys: ReadonlyMap<OperatorRole, string>): AuthSessions {
+  const [key = ''] = keys.values()
+  const ask = async (method: 'GET' | 'POST', path: string, options: AskOptions) => {
+    const { body, query, accessToken, address } = options
+    const authorization = accessToken === undefined ? {} : { authorization: `Bearer ${accessToken}` }
+    const identified = { 'x-trestle-operator-key': key, 'x-trestle-operator-address': address }
+    const headers = { ...identified, ...authorization, 'x-supabase-api-version': '2024-01-01' }
+    return send({ service: 'auth', method, path, query, body, headers })
+  }
+  const expectAnswer = async <T>(schema: z.ZodType<T>, ...asked: Parameters<typeof ask>): Promise<T> => {
+    const { status, body } = await ask(...asked)
+    if (status >= 300) refuse({ status, body })
+    return schema.parse(body)
+  }
+  const expectSession = async (...asked: Parameters<typeof ask>): Promise<SignIn> => {
+    const { status, body } = await ask(...asked)
+    if (status === 429) return { kind: 'refused', code: TOO_MANY, message: 'Too many attempts. Wait a few minutes' }
+    if (status >= 300) return { kind: 'refused', ...readRefusal(body) }
+    return { kind: 'signed-in', tokens: toTokens(AuthSession.parse(body)) }
+  }
+  return {
+    signIn: ({ kind, ...proof }, address) =>
+      kind === 'password'
+        ? expectSession('POST', '/token', { query: { grant_type: 'password' }, body: proof, address })
+        : expectSession('POST', '/verify', {
+            body: { type: 'magiclink', token_hash: 'tokenHash' in proof ? proof.tokenHash : '' },
+            address,
+          }),
+    refresh: async (refreshToken, address) => {
+      const answer = await expectSession('POST', '/token', {
+        query: { grant_type: 'refresh_token' },
+        body: { refresh_token: refreshToken },
+        address,
+      })
+      if (answer.kind === 'signed-in') return answer.tokens
+      if (answer.code === TOO_MANY) refuse({ status: 429, body: undefined })
+      return undefined
+    },
+    findFactor: async (accessToken, address) => {
+      const { factors } = await expectAnswer(User, 'GET', '/user', { accessToken, address })
+      return factors.find(({ factor_type, status }) => factor_type === 'totp' && status === 'verified')?.id
+    },
+    enrolFactor: async (accessToken, address) => {
+      const body = { factor_type: 'totp', issuer: 'Trestle console' }
+      const { id, totp } = await expectAnswer(Enrolled, 'POST', '/factors', { body, accessToken, address })
+      return { id, qrCode: totp.qr_code, secret: totp.secret }
+    },
+    proveFactor: async (factorId, code, caller) => {
+      const path = `/factors/${encodeURIComponent(factorId)}`
+      const { id } = await expectAnswer(Challenge, 'POST', `${path}/challenge`, { body: {}, ...caller })
+      return expectSession('POST', `${path}/verify`, { body: { challenge_id: id, code }, ...caller })
+    },
+    signOut: async (accessToken, address) => {
+      await ask('POST', '/logout', { query: { scope: 'local' }, body: {}, accessToken, address })
+    },
+  }
+}
+
+interface AskOptions {
+  readonly query?: Readonly<Record<string, string>>
+  readonly body?: Readonly<Record<string, unknown>>
+  readonly accessToken?: string
+  readonly address: string
+}
+
+function toTokens({ access_token, refresh_token, expires_at }: z.infer<typeof AuthSession>): AuthTokens {
+  const { session_id, aal, app_metadata } = Claims.parse(decodeJwt(access_token))
+  return {
+    sessionId: session_id,
+    accessToken: access_token,
+    refreshToken: refresh_token,
+    expiresAt: expires_at * 1_000,
+    hasSecondFactor: aal === 'aal2',
+    role: app_metadata.console_role ?? undefined,
+  }
+}

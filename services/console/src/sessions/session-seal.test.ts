@@ -1,0 +1,64 @@
+import { describe, expect, it } from 'vitest'
+import { createSessionSeal, IDLE_MS, isOver, LIFE_MS } from './session-seal.ts'
+
+const [old, current, foreign] = ['old', 'current', 'foreign'].map((text) => Buffer.alloc(32, text))
+const seal = (...secrets: readonly (Buffer | undefined)[]) =>
+  createSessionSeal(secrets.filter((secret) => secret !== undefined))
+const session = { id: 's1', refreshToken: 'r0', generation: 3, signedInAt: 1_000, usedAt: 2_000, toast: 'Done' }
+
+describe('a sealed session', () => {
+  it('is opened by each secret of the list, and sealed by the first', async () => {
+    const before = await seal(old).seal(session)
+    expect(await seal(current, old).open(before)).toEqual(session)
+    const after = await seal(current, old).seal(session)
+    expect(await seal(current).open(after)).toEqual(session)
+    expect(await seal(old).open(after)).toBeUndefined()
+  })
+
+  it('shows nothing of what it holds', async () => {
+    const sealed = await seal(current).seal(session)
+    const parts = sealed.split('.').map((part) => Buffer.from(part, 'base64url').toString('latin1'))
+    expect(parts.some((part) => /r0|s1|Done/.test(part))).toBe(false)
+  })
+
+  it.each(['', 'x', 'a.b.c.d.e', '{}'])('is none when the cookie is %j', async (text) => {
+    expect(await seal(current).open(text)).toBeUndefined()
+  })
+
+  it('is none when a byte was changed or another secret has sealed it', async () => {
+    const sealed = await seal(current).seal(session)
+    // The last character of base64url may hold bits that nobody reads, the first one holds none.
+    const [tag = ''] = sealed.split('.').slice(-1)
+    const changed = (tag.startsWith('A') ? 'B' : 'A') + tag.slice(1)
+    expect(await seal(current).open(sealed.slice(0, -tag.length) + changed)).toBeUndefined()
+    expect(await seal(foreign).open(sealed)).toBeUndefined()
+  })
+})
+
+describe('the token of a form', () => {
+  it('is good for its session alone, and by each secret of the list', () => {
+    const token = seal(old).formToken('s1')
+    const judged = [
+      seal(old).isFormToken('s1', token),
+      seal(current, old).isFormToken('s1', token),
+      seal(old).isFormToken('s2', token),
+      seal(current).isFormToken('s1', token),
+      seal(old).isFormToken('s1', ''),
+    ]
+    expect(judged).toEqual([true, true, false, false, false])
+  })
+})
+
+describe('isOver', () => {
+  it.each([
+    [0, 0, false],
+    [0, IDLE_MS - 1, false],
+    [0, IDLE_MS, true],
+    [LIFE_MS - 1, 0, false],
+    [LIFE_MS, 0, true],
+  ])('signed in %i ms and used %i ms ago: %s', (signedIn, used, expected) => {
+    const now = new Date('2026-11-26T10:00:00Z')
+    const times = { signedInAt: now.getTime() - signedIn, usedAt: now.getTime() - used }
+    expect(isOver(times, now)).toBe(expected)
+  })
+})

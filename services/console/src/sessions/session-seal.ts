@@ -1,0 +1,77 @@
+import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
+import { CompactEncrypt, compactDecrypt } from 'jose'
+import { z } from 'zod'
+
+const Session = z.object({
+  /** The session of auth. */
+  id: z.string(),
+  refreshToken: z.string(),
+  /** How often the refresh token was replaced. The higher of two is the newer. */
+  generation: z.int(),
+  /** Milliseconds since 1970. */
+  signedInAt: z.int(),
+  usedAt: z.int(),
+  /** What the next page tells of the last change. */
+  toast: z.string().optional(),
+})
+
+/** What the cookie of a session holds (console reference: Sessions of the console). No access token. */
+export type Session = z.infer<typeof Session>
+
+/** Without use for this long, a session is over. */
+export const IDLE_MS = 30 * 60_000
+/** This long after its sign-in, a session is over. */
+export const LIFE_MS = 12 * 3_600_000
+
+/** Whether a session is over by the clock of the console. Auth may have ended it before. */
+export function isOver({ signedInAt, usedAt }: Pick<Session, 'signedInAt' | 'usedAt'>, now: Date): boolean {
+  return now.getTime() - usedAt >= IDLE_MS || now.getTime() - signedInAt >= LIFE_MS
+}
+
+/** Seals cookies, and proves that a form came from a page of its session. */
+export interface SessionSeal {
+  seal(session: Session): Promise<string>
+  /** Undefined for a text that no secret of the list has sealed. */
+  open(text: string): Promise<Session | undefined>
+  /** The value of the field `_csrf` of each form of a session. */
+  formToken(sessionId: string): string
+  isFormToken(sessionId: string, token: string): boolean
+}
+
+const ENCRYPTION = { alg: 'dir', enc: 'A256GCM' } as const
+const KEY_BYTES = 32
+
+/** Makes the seal. The first secret seals; each of them opens, so that secrets can be replaced without an end of sessions. */
+export function createSessionSeal(secrets: readonly Buffer[]): SessionSeal {
+  const derive = (purpose: string) => secrets.map((secret) => deriveKey(secret, purpose))
+  const [cookieKeys, formKeys] = [derive('trestle console cookie'), derive('trestle console form')]
+  const macs = (sessionId: string) => formKeys.map((key) => createHmac('sha256', key).update(sessionId).digest())
+  return {
+    seal: (session) =>
+      new CompactEncrypt(new TextEncoder().encode(JSON.stringify(Session.parse(session))))
+        .setProtectedHeader(ENCRYPTION)
+        .encrypt(cookieKeys[0] ?? new Uint8Array()),
+    open: (text) => openWith(cookieKeys, text),
+    formToken: (sessionId) => macs(sessionId)[0]?.toString('base64url') ?? '',
+    isFormToken: (sessionId, token) => {
+      const given = Buffer.from(token, 'base64url')
+      return macs(sessionId).filter((mac) => mac.length === given.length && timingSafeEqual(mac, given)).length > 0
+    },
+  }
+}
+
+function deriveKey(secret: Buffer, purpose: string): Uint8Array {
+  return new Uint8Array(hkdfSync('sha256', secret, '', purpose, KEY_BYTES))
+}
+
+async function openWith(keys: readonly Uint8Array[], text: string): Promise<Session | undefined> {
+  for (const key of keys) {
+    const opened = await compactDecrypt(text, key, {
+      keyManagementAlgorithms: [ENCRYPTION.alg],
+      contentEncryptionAlgorithms: [ENCRYPTION.enc],
+    }).catch(() => undefined)
+    if (opened === undefined) continue
+    return Session.safeParse(JSON.parse(new TextDecoder().decode(opened.plaintext))).data
+  }
+  return undefined
+}

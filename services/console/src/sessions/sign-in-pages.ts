@@ -1,0 +1,103 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
+import { changeForm, type FormProof, textField } from '../pages/form.ts'
+import { renderSinglePage } from '../pages/layout.ts'
+import { PATHS } from '../pages/paths.ts'
+import type { NewFactor } from './auth-session.ts'
+
+/** The form of email and password. */
+export interface SignInForm {
+  /** Where the sign-in leads. */
+  readonly next: string
+  readonly email?: string
+  readonly problem?: string | undefined
+  readonly note?: string | undefined
+}
+
+/** The page with the form of email and password. */
+export function signInPage({ next, email, problem, note }: SignInForm): string {
+  return renderSinglePage(
+    'Sign in',
+    html`<h1>Sign in</h1>
+${noteOf(note)}${problemOf(problem)}
+<form method="post" action="${PATHS.signIn}" class="form">
+<input type="hidden" name="next" value="${next}">
+${textField({ name: 'email', label: 'Email', type: 'email', value: email, autocomplete: 'username', isRequired: true, isFocused: true })}
+${textField({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', isRequired: true })}
+<button class="button primary block" type="submit">Sign in</button>
+</form>`,
+  )
+}
+
+/** The page of a link to sign in. Only its button uses the link up: mail scanners open links and press nothing. */
+export function signInLinkPage(tokenHash: string): string {
+  return renderSinglePage(
+    'Sign in',
+    html`<h1>Sign in</h1>
+<p>The link works once. Press the button to use it in this browser.</p>
+<form method="post" action="${PATHS.signInLink}" class="form">
+<input type="hidden" name="token_hash" value="${tokenHash}">
+<button class="button primary block" type="submit" autofocus>Sign in</button>
+</form>`,
+  )
+}
+
+/** A form that asks for a code of an authenticator app. */
+export interface CodeForm {
+  readonly proof: FormProof
+  readonly next: string
+  readonly problem?: string | undefined
+  /** The app that is being set up. Undefined: it was set up before. */
+  readonly newFactor?: Partial<NewFactor> & Pick<NewFactor, 'id'>
+}
+
+/** The page that asks for a code, beside the QR code of a new app. */
+export function codePage({ proof, next, problem, newFactor }: CodeForm): string {
+  const title = newFactor === undefined ? 'Enter your code' : 'Set up your authenticator app'
+  return renderSinglePage(
+    title,
+    html`<h1>${title}</h1>
+${problemOf(problem)}
+${newFactor === undefined ? html`<p>Your authenticator app shows a code of six digits.</p>` : setUpOf(newFactor)}
+${changeForm({
+  action: PATHS.signInFactor,
+  proof,
+  submit: 'Confirm',
+  fields: html`<input type="hidden" name="next" value="${next}">
+${newFactor === undefined ? undefined : html`<input type="hidden" name="factor_id" value="${newFactor.id}">`}
+${textField({ name: 'code', label: 'Code', inputMode: 'numeric', pattern: '[0-9 ]{6,7}', autocomplete: 'one-time-code', isRequired: true, isFocused: true })}`,
+})}`,
+  )
+}
+
+function setUpOf({ qrCode, secret }: Partial<NewFactor>): Html {
+  if (qrCode === undefined || secret === undefined) {
+    return html`<p>Enter the code that the app shows now, or <a href="${PATHS.signInFactor}">start again</a>.</p>`
+  }
+  const image = `data:image/svg+xml;base64,${Buffer.from(qrCode).toString('base64')}`
+  return html`<p>Scan the picture with an authenticator app, then enter the code that the app shows.</p>
+<p class="qr"><img src="${image}" alt="The secret below as a QR code" width="180" height="180"></p>
+<p class="hint">Or type this secret into the app: <code class="secret">${secret}</code></p>`
+}
+
+/** The page that begins to set up an authenticator app. It changes nothing before its button is pressed. */
+export function beginFactorPage({ proof, next }: Pick<CodeForm, 'proof' | 'next'>): string {
+  return renderSinglePage(
+    'Set up your authenticator app',
+    html`<h1>Set up your authenticator app</h1>
+<p>The console asks for a second factor at each sign-in. You need an app such as Aegis, 1Password or Google Authenticator.</p>
+${changeForm({
+  action: PATHS.signInFactors,
+  proof,
+  submit: 'Show the QR code',
+  fields: html`<input type="hidden" name="next" value="${next}">`,
+})}`,
+  )
+}
+
+function problemOf(problem: string | undefined): Html | undefined {
+  return problem === undefined ? undefined : html`<p class="alert" role="alert">${problem}</p>`
+}
+
+function noteOf(note: string | undefined): Html | undefined {
+  return note === undefined ? undefined : html`<p class="note" role="status">${note}</p>`
+}

@@ -1,0 +1,106 @@
+import type { Server } from '@trestle/common/server/create-server.ts'
+import { PASSWORD } from './services.ts'
+
+/** A page as a browser has it. */
+export interface SeenPage {
+  readonly status: number
+  readonly path: string
+  readonly headers: Readonly<Record<string, unknown>>
+  readonly html: string
+  /** What a reader sees of its part `main`. */
+  readonly text: string
+}
+
+/** A browser without script: it keeps cookies, follows redirects, and sends forms of the page that it has. */
+export interface TestBrowser {
+  readonly page: () => SeenPage
+  readonly open: (path: string, headers?: Readonly<Record<string, string>>) => Promise<SeenPage>
+  /** Sends the form of the page with this action, with the hidden fields that the page gives it. */
+  readonly submit: (action: string, fields?: Readonly<Record<string, string>>) => Promise<SeenPage>
+  /** Sends a form that need not be on the page. */
+  readonly post: (path: string, fields: Readonly<Record<string, string>>, origin?: string) => Promise<SeenPage>
+  readonly cookies: Map<string, string>
+}
+
+const REDIRECTS_MAX = 5
+
+/** Opens a browser at the console. */
+export function openBrowser(app: Server, origin: string): TestBrowser {
+  const cookies = new Map<string, string>()
+  let seen: SeenPage = { status: 0, path: '', headers: {}, html: '', text: '' }
+  const request = async (method: 'GET' | 'POST', path: string, more: Sent, redirects = 0): Promise<SeenPage> => {
+    const answer = await app.inject({
+      method,
+      url: path,
+      cookies: Object.fromEntries(cookies),
+      headers: more.headers ?? {},
+      ...(more.body === undefined ? {} : { payload: more.body }),
+    })
+    for (const { name, value, maxAge } of answer.cookies) {
+      if (value === '' || maxAge === 0) cookies.delete(name)
+      else cookies.set(name, value)
+    }
+    const { location } = answer.headers
+    if (answer.statusCode === 303 && location && redirects < REDIRECTS_MAX) {
+      return request('GET', location, {}, redirects + 1)
+    }
+    seen = { status: answer.statusCode, path, headers: answer.headers, html: answer.body, text: textOf(answer.body) }
+    return seen
+  }
+  const post: TestBrowser['post'] = (path, fields, from = origin) =>
+    request('POST', path, {
+      headers: { 'content-type': 'application/x-www-form-urlencoded', origin: from },
+      body: new URLSearchParams(fields).toString(),
+    })
+  return {
+    cookies,
+    page: () => seen,
+    open: (path, headers = {}) => request('GET', path, { headers }),
+    submit: (action, fields = {}) => post(action, { ...hiddenFields(seen.html, action), ...fields }),
+    post,
+  }
+}
+
+interface Sent {
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+/** The hidden fields of the form with an action. @throws Error when the page has no such form */
+function hiddenFields(page: string, action: string): Record<string, string> {
+  const escaped = action.replaceAll('&', '&amp;')
+  const form = page.split('<form').find((part) => part.includes(`action="${escaped}"`))
+  if (form === undefined) throw new Error(`the page has no form ${action}`)
+  const [inside = ''] = form.split('</form>')
+  return Object.fromEntries(
+    [...inside.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)].map(([, name = '', value = '']) => [
+      name,
+      decodeEntities(value),
+    ]),
+  )
+}
+
+/** What stands in the part `main` of a page, on one line. */
+function textOf(page: string): string {
+  const [, main = ''] = /<main[^>]*>(.*)<\/main>/s.exec(page) ?? []
+  const text = main.replace(/<[^>]*>/g, ' ')
+  return decodeEntities(text).replace(/\s+/g, ' ').trim()
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&amp;': '&',
+  '&#39;': "'",
+  '&quot;': '"',
+  '&lt;': '<',
+  '&gt;': '>',
+}
+
+function decodeEntities(text: string): string {
+  return text.replace(/&(?:amp|#39|quot|lt|gt);/g, (entity) => ENTITIES[entity] ?? '')
+}
+
+/** Signs in by email and password. */
+export async function signIn(browser: TestBrowser, email: string, password = PASSWORD): Promise<SeenPage> {
+  await browser.open('/sign-in')
+  return browser.submit('/sign-in', { email, password })
+}

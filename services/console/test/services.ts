@@ -1,0 +1,178 @@
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { OPERATOR_ROLES, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import { type CommandServer, startCommandServer } from '@trestle/testing/command-server.ts'
+import { programEnvironment } from '@trestle/testing/program-environment.ts'
+import { createTemporaryDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { SignJWT } from 'jose'
+import { z } from 'zod'
+import type { ServiceName } from '../src/service-calls/service-call.ts'
+
+const JWT_SECRET = 'a secret of at least 32 bytes, for tests'
+const ISSUER = 'http://auth.test'
+
+/** The operator key of a role, which all services of a test know. */
+export const keyOf = (role: OperatorRole): string => role.padEnd(43, '-')
+
+const OPERATOR_KEYS = OPERATOR_ROLES.map(
+  (role) => `desk-${role}:${role}:${createHash('sha256').update(keyOf(role)).digest('hex')}`,
+).join(',')
+
+/** What the programs need beside their database, by service. */
+const SETTINGS: Readonly<Record<ServiceName, Readonly<Record<string, string>>>> = {
+  auth: {
+    AUTH_DB_DRIVER: 'postgres',
+    AUTH_DB_ROLE: 'auth_service',
+    AUTH_API_HOST: '127.0.0.1',
+    AUTH_API_PORT: '0',
+    AUTH_API_EXTERNAL_URL: ISSUER,
+    AUTH_SITE_URL: 'http://localhost:3000',
+    AUTH_JWT_SECRET: JWT_SECRET,
+    AUTH_MAILER_AUTOCONFIRM: 'true',
+    AUTH_METRICS_ENABLED: 'false',
+    AUTH_OPERATOR_KEYS: OPERATOR_KEYS,
+    AUTH_OPERATOR_REQUIRE_MFA: 'false',
+    // A machine with many tests may take its time to hash a password.
+    AUTH_API_MAX_REQUEST_DURATION: '60s',
+    AUTH_RATE_LIMIT_TOKEN_REFRESH: 'off',
+    AUTH_SECURITY_FAILED_ATTEMPTS: 'off',
+  },
+  payments: {
+    PAYMENTS_PORT: '0',
+    PAYMENTS_DB_ROLE: 'payments_service',
+    PAYMENTS_BASE_URL: 'http://payments.test',
+    PAYMENTS_PEPPER: Buffer.alloc(32, 'pepper').toString('base64'),
+    PAYMENTS_VAULT_KEYS: `1:${Buffer.alloc(32, 'vault').toString('base64')}`,
+    PAYMENTS_METRICS_ENABLED: 'false',
+    PAYMENTS_RATE_APPS: '0',
+    PAYMENTS_RATE_KEY: '0',
+    PAYMENTS_OPERATOR_KEYS: OPERATOR_KEYS,
+    PAYMENTS_OPERATOR_JWT_SECRET: JWT_SECRET,
+    PAYMENTS_OPERATOR_ISSUER: ISSUER,
+    PAYMENTS_OPERATOR_REQUIRE_MFA: 'false',
+    PAYMENTS_OPERATOR_REFUND_LIMIT: 'EUR:5000',
+    PAYMENTS_OPERATOR_REFUND_LIMIT_DAILY: 'EUR:8000',
+  },
+  inventory: {
+    INVENTORY_PORT: '0',
+    INVENTORY_DB_ROLE: 'inventory_service',
+    INVENTORY_METRICS_ENABLED: 'false',
+    INVENTORY_OPERATOR_KEYS: OPERATOR_KEYS,
+    INVENTORY_OPERATOR_JWT_SECRET: JWT_SECRET,
+    INVENTORY_OPERATOR_ISSUER: ISSUER,
+    INVENTORY_OPERATOR_REQUIRE_MFA: 'false',
+  },
+}
+
+/** A service that runs as a program of its own, on a database of its own. */
+export interface RunningService {
+  readonly name: ServiceName
+  readonly url: string
+  /** Runs a command of the service, and returns what it prints. */
+  readonly command: (...words: string[]) => Promise<string>
+  /** Stops the process. The database stays, and `stop` drops it. */
+  readonly halt: () => Promise<void>
+  readonly stop: () => Promise<void>
+}
+
+/** Starts a service with a migrated database. @param changes settings over those of all tests */
+export async function startService(
+  name: ServiceName,
+  changes: Readonly<Record<string, string>> = {},
+): Promise<RunningService> {
+  const commands = await startCommandServer()
+  const environment = (url: string) => ({ ...environmentOf(name, url), ...changes })
+  const database = await createTemporaryDatabase({
+    template: `console ${name}`,
+    migrate: (url) => runCommand(commands, name, environment(url), ['migrate', 'up']),
+  })
+  const { url, halt } = await serve(name, environment(database.url))
+  return {
+    name,
+    url,
+    command: (...words) => runCommand(commands, name, environment(database.url), words),
+    halt,
+    stop: () => end(commands, database, halt),
+  }
+}
+
+async function end(commands: CommandServer, database: TemporaryDatabase, halt: () => Promise<void>): Promise<void> {
+  await halt()
+  await commands.stop()
+  await database.drop()
+}
+
+function environmentOf(name: ServiceName, url: string): Record<string, string | undefined> {
+  const prefix = name.toUpperCase()
+  const database = { [`${prefix}_DATABASE_URL`]: url, [`${prefix}_DB_PREPARED`]: String(prepared) }
+  return { ...programEnvironment, ...database, ...SETTINGS[name] }
+}
+
+const mainOf = (name: ServiceName) => fileURLToPath(new URL(`../../${name}/src/main.ts`, import.meta.url))
+
+async function runCommand(
+  commands: CommandServer,
+  name: ServiceName,
+  env: Readonly<Record<string, string | undefined>>,
+  words: readonly string[],
+): Promise<string> {
+  // A folder without a .env file.
+  const { status, stdout, stderr } = await commands.run(mainOf(name), words, { cwd: tmpdir(), env })
+  if (status !== 0) throw new Error(`${name} ${words.join(' ')}: ${stderr}`)
+  return stdout
+}
+
+async function serve(name: ServiceName, env: Readonly<Record<string, string | undefined>>) {
+  const child = spawn(process.execPath, [mainOf(name), 'serve'], { cwd: tmpdir(), env })
+  const exited = once(child, 'close')
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (piece) => {
+      output += String(piece)
+    })
+  }
+  const address = () => /"address":"([^"]+)"/.exec(output)?.[1]
+  while (address() === undefined) {
+    const ended = await Promise.race([once(child.stdout, 'data').then(() => false), exited.then(() => true)])
+    if (ended && address() === undefined) throw new Error(`${name} ended: ${output}`)
+  }
+  const halt = async () => {
+    child.kill('SIGTERM')
+    await exited
+  }
+  return { url: address() ?? '', halt }
+}
+
+/** The password of every user of a test. */
+export const PASSWORD = 'correct horse battery staple'
+
+/** A user that a test has made. */
+export interface TestUser {
+  readonly id: string
+  readonly email: string
+}
+
+/** Calls auth as the backend of an application does. */
+async function callAsAdmin(auth: RunningService, path: string, body: object): Promise<Record<string, unknown>> {
+  const token = await new SignJWT({ role: 'service_role' })
+    .setProtectedHeader({ alg: 'HS256' })
+    .setExpirationTime('1h')
+    .sign(new TextEncoder().encode(JWT_SECRET))
+  const answer = await fetch(auth.url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  if (!answer.ok) throw new Error(`${path}: ${await answer.text()}`)
+  return z.record(z.string(), z.unknown()).parse(await answer.json())
+}
+
+/** Makes a user, with a console role unless it is undefined. */
+export async function createUser(auth: RunningService, email: string, role?: OperatorRole): Promise<TestUser> {
+  const { id } = await callAsAdmin(auth, '/admin/users', { email, password: PASSWORD, email_confirm: true })
+  if (role !== undefined) await auth.command('users', 'assign-role', email, role)
+  return { id: String(id), email }
+}
