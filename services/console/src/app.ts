@@ -10,6 +10,8 @@ import { sendErrorPage } from './plugins/pages.ts'
 import { assetsRoutes } from './routes/assets.ts'
 import { healthRoutes } from './routes/health.ts'
 import { homeRoutes } from './routes/home.ts'
+import { appKeysRoutes } from './routes/merchants/apps/keys.ts'
+import { merchantsRoutes } from './routes/merchants.ts'
 import { readyRoutes } from './routes/ready.ts'
 import { factorRoutes } from './routes/sign-in/factor.ts'
 import { factorsRoutes } from './routes/sign-in/factors.ts'
@@ -75,6 +77,8 @@ async function pageRoutes(app: Server): Promise<void> {
 async function operatorRoutes(app: Server): Promise<void> {
   await app.register(operatorPages)
   await app.register(homeRoutes)
+  await app.register(merchantsRoutes)
+  await app.register(appKeysRoutes)
 }
 
 declare module 'fastify' {

@@ -15,8 +15,6 @@ export interface Frame {
   readonly form: FormProof
   /** What the last change did. */
   readonly toast: string | undefined
-  /** What was searched for. */
-  readonly search: string
 }
 
 /** A page of an operator. */
@@ -69,6 +67,11 @@ const NAVIGATION: readonly SectionGroup[] = [
     title: 'Console',
     sections: [{ name: 'overview', label: 'Overview', path: PATHS.home, icon: 'overview', key: 'o' }],
   },
+  {
+    title: 'Payments',
+    service: 'payments',
+    sections: [{ name: 'merchants', label: 'Merchants', path: '/merchants', icon: 'merchants', key: 'm' }],
+  },
 ]
 
 /** Writes a page of an operator: navigation, search, toasts, and the page itself. */
@@ -78,8 +81,7 @@ export function renderConsolePage({ title, section, main }: ConsolePage, frame: 
     html`<body>
 <a class="skip" href="#main">Skip to the content</a>
 <header class="top">
-<a class="brand" href="${PATHS.home}">${brandMark()}<span>Trestle</span></a>
-${searchForm(frame)}
+<a class="brand" href="${PATHS.home}" aria-label="Trestle: overview">${brandMark()}<span>Trestle</span></a>
 ${accountMenu(frame)}
 <details class="menu"><summary aria-label="Menu">${icon('menu')}</summary>${navigation(frame, section, 'Menu')}</details>
 </header>
@@ -124,14 +126,6 @@ ${body}
 
 function brandMark(): Html {
   return html`<svg class="mark" viewBox="0 0 16 16" aria-hidden="true"><path d="M1 3h14v3h-2l1 8h-3l-1-8H6l-1 8H2l1-8H1z"/></svg>`
-}
-
-function searchForm({ search }: Frame): Html {
-  return html`<form class="search" role="search" method="get" action="${PATHS.search}">
-<label class="unseen" for="search">Search everything</label>
-${icon('search')}<input id="search" name="q" type="search" value="${search}" maxlength="255" placeholder="Search: email, id, last 4, SKU, amount" autocomplete="off" spellcheck="false" data-search>
-<kbd aria-hidden="true">/</kbd>
-</form>`
 }
 
 function accountMenu({ email, role, form }: Frame): Html {

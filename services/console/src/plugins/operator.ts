@@ -96,6 +96,23 @@ async function keepAlive(request: FastifyRequest, reply: FastifyReply, session: 
   await writeSession(reply, isPoll ? { ...session, usedAt } : { ...others, usedAt })
 }
 
+/** Leads to a page that tells what was done. */
+export async function answerDone(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  done: DoneChange,
+): Promise<FastifyReply> {
+  const { session } = visitOf(request)
+  await writeSession(reply, { ...session, usedAt: request.server.deps.now().getTime(), toast: done.toast })
+  return reply.redirect(done.path, 303)
+}
+
+interface DoneChange {
+  readonly path: string
+  /** A sentence that says what was done. */
+  readonly toast: string
+}
+
 declare module 'fastify' {
   interface FastifyRequest {
     visit: Visit | undefined

@@ -14,7 +14,7 @@ export function sendErrorPage(thrown: unknown, request: FastifyRequest, reply: F
   const error = toHttpError(errorVocabulary, thrown, request)
   if (error.code === 'not_signed_in') return leadToSignIn(request, reply)
   reply.headers(PAGE_HEADERS)
-  const frame = request.visit && frameOf(request.visit, request)
+  const frame = request.visit && frameOf(request.visit)
   const envelope = () => errorPage(error, frame)
   return sendError({ ...errorVocabulary, envelope }, error, reply)
 }
@@ -37,15 +37,14 @@ export function sendPage(request: FastifyRequest, reply: FastifyReply, page: Con
   return reply
     .code(status)
     .headers(PAGE_HEADERS)
-    .send(renderConsolePage(page, frameOf(visitOf(request), request)))
+    .send(renderConsolePage(page, frameOf(visitOf(request))))
 }
 
 /** What surrounds each page of an operator. */
-function frameOf(visit: Visit, { query }: FastifyRequest): Frame {
+function frameOf(visit: Visit): Frame {
   const { email, role, calls, form, session } = visit
-  const search = typeof query === 'object' && query !== null && 'q' in query ? String(query.q) : ''
   const services = SERVICE_NAMES.filter((name) => calls.has(name))
-  return { email, role, services, form, toast: session.toast, search }
+  return { email, role, services, form, toast: session.toast }
 }
 
 const TITLES: Readonly<Record<number, string>> = {

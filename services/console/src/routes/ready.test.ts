@@ -13,7 +13,7 @@ const ask = async () => {
 }
 
 describe('GET /ready', () => {
-  it('503, 200, 503: follows the start and the end of the process', async () => {
+  it('200: is answered between the start and the end of the process alone', async () => {
     const { readiness } = test.app.deps
     expect(await ask()).toEqual([503, { code: 'starting', message: 'The process is starting' }])
     readiness.markReady()

@@ -1,0 +1,68 @@
+import { html } from '@trestle/common/documents/html.ts'
+import type { z } from 'zod'
+import type { ConsolePage } from '../pages/layout.ts'
+import { type Column, filterForm, type ListQuery, listCard } from '../pages/list.ts'
+import { badge, emptyState, money, pageHead, time } from '../pages/parts.ts'
+import type { Listed } from '../service-calls/operator-calls.ts'
+import { type Merchant, type MerchantsView, merchantPath } from './merchant-view.ts'
+
+/** What the address of the list of merchants says. */
+export interface MerchantsQuery extends z.infer<typeof ListQuery> {
+  readonly test?: string | undefined
+}
+
+const COLUMNS: readonly Column<Merchant>[] = [
+  {
+    label: 'Merchant',
+    cell: ({ id, name, test }) =>
+      html`<a class="main-link" href="${merchantPath(id)}">${name ?? id}</a> ${test ? badge('Test') : undefined}`,
+  },
+  { label: 'Balance', kind: 'number', cell: ({ balance, currency }) => money(balance, currency) },
+  { label: 'Email', kind: 'gone', cell: ({ email }) => email },
+  { label: 'Website', kind: 'gone', cell: ({ website }) => website },
+  { label: 'Id', kind: 'gone', cell: ({ id }) => html`<code>${id}</code>` },
+  { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
+]
+
+/** The list of merchants. */
+export function merchantsPage(
+  query: MerchantsQuery,
+  { value, next }: Listed<z.infer<typeof MerchantsView>>,
+): ConsolePage {
+  const path = '/merchants'
+  const isFiltered = [query.search, query.test].some(Boolean)
+  return {
+    title: 'Merchants',
+    section: 'merchants',
+    main: html`${pageHead({ title: 'Merchants' })}
+${filterForm({
+  path,
+  search: query.search,
+  placeholder: 'Id, public key, name, email or website',
+  choices: [
+    {
+      name: 'test',
+      label: 'Mode',
+      value: query.test,
+      options: [
+        ['', 'Live and test'],
+        ['false', 'Live'],
+        ['true', 'Test'],
+      ],
+    },
+  ],
+})}
+${listCard({
+  label: 'Merchants',
+  path,
+  columns: COLUMNS,
+  rows: value.merchants,
+  next,
+  query: { ...query },
+  empty: emptyState(
+    'merchants',
+    isFiltered ? 'No merchant is like that.' : 'There is no merchant yet. An app makes one by the API.',
+  ),
+})}`,
+  }
+}

@@ -1,0 +1,48 @@
+import { z } from 'zod'
+
+const Money = z.object({ currency: z.string(), amount: z.int() })
+
+/** A merchant as payments shows it (payments reference: Merchant object). */
+const Merchant = z.looseObject({
+  id: z.string(),
+  key: z.string(),
+  name: z.string().optional(),
+  currency: z.string(),
+  test: z.boolean(),
+  email: z.string(),
+  website: z.string(),
+  descriptor: z.string(),
+  company: z.looseObject({ country: z.string(), number: z.string().optional() }),
+  bank: z.looseObject({ iban: z.string().optional() }).optional(),
+  created: z.string(),
+  balance: z.int(),
+  claim: z.record(z.string(), z.boolean()),
+  pricing: z.looseObject({ rate: z.int(), flat: Money, dispute: Money }),
+  tds: z.looseObject({ mode: z.string() }),
+})
+/** A merchant of payments. */
+export type Merchant = z.infer<typeof Merchant>
+
+const App = z.looseObject({ id: z.string(), name: z.string().optional(), added: z.string().optional() })
+const Member = z.looseObject({ email: z.string().optional(), id: z.string().optional() })
+const Webhook = z.looseObject({ id: z.string(), url: z.string() })
+
+/** A page of merchants. */
+export const MerchantsView = z.object({ merchants: z.array(Merchant) })
+
+/** A merchant with its balance, apps, users and webhooks (console reference: Routes of payments). */
+export const ShownMerchant = z.object({
+  merchant: Merchant,
+  available: z.int(),
+  reserve: z.int(),
+  acquirer: z.string().optional(),
+  apps: z.array(App),
+  users: z.array(Member),
+  webhooks: z.array(Webhook),
+})
+export type ShownMerchant = z.infer<typeof ShownMerchant>
+
+/** Where a merchant is shown. */
+export function merchantPath(id: string): string {
+  return `/merchants/${encodeURIComponent(id)}`
+}

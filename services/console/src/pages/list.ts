@@ -1,0 +1,124 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
+import { z } from 'zod'
+import type { Query } from '../service-calls/service-call.ts'
+import { attribute } from './form.ts'
+import { icon } from './icons.ts'
+
+/** What each list takes from its address. */
+export const ListQuery = z.object({
+  search: z.string().trim().max(255).optional(),
+  order: z.enum(['asc', 'desc']).optional(),
+  cursor: z.string().max(1_024).optional(),
+  /** The cursors of the pages before, so that there is a way back. */
+  before: z.string().max(6_000).optional(),
+  format: z.enum(['csv']).optional(),
+})
+type ListQuery = z.infer<typeof ListQuery>
+
+/** Rows of a page. */
+const PAGE_ROWS = 25
+const PAGES_BACK_MAX = 20
+
+/** A column of a list. */
+export interface Column<Row> {
+  readonly label: string
+  readonly cell: (row: Row) => Html | string
+  /** `number`: at the end of its column. `gone`: left out on phones. `created`: by which the list is sorted. */
+  readonly kind?: 'number' | 'gone' | 'created'
+}
+
+/** A list with its columns and its place among the pages. */
+export interface List<Row> {
+  /** Names the list for screen readers. */
+  readonly label: string
+  readonly path: string
+  readonly columns: readonly Column<Row>[]
+  readonly rows: readonly Row[]
+  readonly next: string | undefined
+  readonly query: ListQuery & Query
+  /** What stands in the place of rows when there are none. */
+  readonly empty: Html
+  readonly hasCsv?: boolean
+}
+
+/** Writes a list as a table with its pages. The first column leads to the object of the row. */
+export function listCard<Row>(list: List<Row>): Html {
+  const { label, columns, rows, empty } = list
+  if (rows.length === 0) return html`<div class="card" id="list">${empty}${pager(list)}</div>`
+  return html`<div class="card" id="list"><div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
+<thead><tr>${columns.map((column) => heading(column, list))}</tr></thead>
+<tbody>${rows.map((row) => html`<tr data-row>${columns.map((column) => html`<td${attribute('class', classOf(column))}>${column.cell(row)}</td>`)}</tr>`)}</tbody>
+</table></div>${pager(list)}</div>`
+}
+
+function heading<Row>(column: Column<Row>, { path, query }: List<Row>): Html {
+  if (column.kind !== 'created') return html`<th scope="col"${attribute('class', classOf(column))}>${column.label}</th>`
+  const isAscending = query.order === 'asc'
+  const { cursor: _cursor, before: _before, ...others } = query
+  const turned = addressOf(path, { ...others, order: isAscending ? undefined : 'asc' })
+  return html`<th scope="col" aria-sort="${isAscending ? 'ascending' : 'descending'}"><a href="${turned}" title="Turn the order round">${column.label} ${isAscending ? '↑' : '↓'}</a></th>`
+}
+
+function classOf<Row>({ kind }: Column<Row>): string | undefined {
+  if (kind === 'number') return 'number'
+  return kind === 'gone' ? 'narrow-gone' : undefined
+}
+
+function pager<Row>({ path, query, rows, next, hasCsv }: List<Row>): Html | undefined {
+  const { cursor, before = '', ...others } = query
+  if (cursor === undefined && next === undefined && (hasCsv !== true || rows.length === 0)) return undefined
+  const earlier = before === '' ? [] : before.split(',')
+  const passed = cursor === undefined ? [] : [...earlier, cursor].slice(-PAGES_BACK_MAX)
+  const later = next && addressOf(path, { ...others, cursor: next, before: passed.join(',') })
+  const back = addressOf(path, { ...others, cursor: earlier.at(-1), before: earlier.slice(0, -1).join(',') })
+  return html`<div class="pager"><div class="pager-links">
+${cursor === undefined ? undefined : html`<a class="button" href="${back}" rel="prev" data-previous>Previous</a>`}
+${later === undefined ? undefined : html`<a class="button" href="${later}" rel="next" data-next>Next</a>`}</div>
+${hasCsv === true ? html`<a class="button quiet" href="${addressOf(path, { ...others, format: 'csv' })}" download>${icon('download')}CSV</a>` : undefined}</div>`
+}
+
+/** The address of a list with a query. Undefined and empty values are left out. */
+function addressOf(path: string, query: Query): string {
+  const given = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined && value !== '') given.set(name, String(value))
+  }
+  return given.size === 0 ? path : `${path}?${given}`
+}
+
+/** What a list asks its service for. */
+export function pageQuery({ search, order, cursor }: ListQuery): Query {
+  return { search, order, cursor, limit: PAGE_ROWS }
+}
+
+/** The filters above a list: a search field, and choices. With script the list follows what is typed. */
+export interface Filters {
+  readonly path: string
+  readonly search: string | undefined
+  readonly placeholder: string
+  readonly choices?: readonly FilterChoice[]
+}
+
+interface FilterChoice {
+  readonly name: string
+  readonly label: string
+  readonly value: string | undefined
+  /** Values with their labels. The first is that of no filter. */
+  readonly options: readonly (readonly [string, string])[]
+}
+
+/** Writes the filters of a list. */
+export function filterForm({ path, search, placeholder, choices = [] }: Filters): Html {
+  return html`<form class="filters" method="get" action="${path}" hx-get="${path}" hx-target="#list" hx-select="#list" hx-swap="outerHTML" hx-push-url="true" hx-trigger="input changed delay:300ms from:#filter, change, submit">
+<div class="grow"><label class="unseen" for="filter">${placeholder}</label>
+<input id="filter" type="search" name="search" value="${search ?? ''}" placeholder="${placeholder}" maxlength="255" autocomplete="off" spellcheck="false" data-search></div>
+${choices.map(
+  ({ name, label, value, options }) =>
+    html`<div><label class="unseen" for="filter-${name}">${label}</label><select id="filter-${name}" name="${name}">${options.map(
+      ([option, text]) =>
+        html`<option value="${option}"${attribute('selected', option === (value ?? '') ? 'selected' : undefined)}>${text}</option>`,
+    )}</select></div>`,
+)}
+<button class="button" type="submit">Filter</button>
+</form>`
+}

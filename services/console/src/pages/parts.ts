@@ -1,0 +1,92 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
+import { type IconName, icon } from './icons.ts'
+
+/** How a state looks: good news, something to look at, something wrong, or nothing of these. */
+export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'plain'
+
+/** A state in a word or two. The word says all; the colour only repeats it. */
+export function badge(text: string, tone: Tone = 'plain'): Html {
+  return html`<span class="badge${tone === 'plain' ? '' : ` ${tone}`}">${text}</span>`
+}
+
+/** An id with a button that copies it. Without script there is no button. */
+export function copyableId(id: string): Html {
+  return html`<span class="id"><code>${id}</code><button type="button" class="copy" data-copy="${id}" aria-label="Copy ${id}" hidden>${icon('copy')}</button></span>`
+}
+
+/** A time. It is written in UTC; a script shows it in the zone of the reader, with UTC in the title. */
+export function time(iso: string | null | undefined): Html {
+  if (iso === null || iso === undefined || Number.isNaN(Date.parse(iso))) return html`<span class="soft">–</span>`
+  const utc = new Date(iso).toISOString()
+  return html`<time datetime="${utc}">${utc.slice(0, 10)} ${utc.slice(11, 16)} UTC</time>`
+}
+
+/** An amount with its currency, as `EUR 1,234.50`. @param minor in minor units */
+export function money(minor: number, currency: string): string {
+  const digits = digitsOf(currency)
+  const amount = (minor / 10 ** digits).toLocaleString('en', {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  })
+  return `${currency} ${amount}`
+}
+
+/** How many digits the minor units of a currency have (ISO 4217). */
+function digitsOf(currency: string): number {
+  return new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2
+}
+
+/** A list of names and values. Undefined values are left out. */
+export function factList(facts: readonly (readonly [string, Html | string | undefined])[]): Html {
+  const known = facts.flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, value] as const]))
+  return html`<dl class="facts">${known.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
+}
+
+/** A part of a page with a heading. */
+export function card(title: string, body: Html, more: Html | undefined = undefined): Html {
+  return html`<section class="card"><div class="card-head"><h2>${title}</h2>${more}</div>${body}</section>`
+}
+
+/** What a part shows that has nothing to show, and why. */
+export function emptyState(name: IconName, text: string): Html {
+  return html`<div class="empty">${icon(name)}<p>${text}</p></div>`
+}
+
+/** The head of a page: where it belongs, what it shows, what can be done. */
+export interface PageHead {
+  readonly title: string
+  /** The list that it belongs to. */
+  readonly above?: { readonly label: string; readonly path: string }
+  readonly badges?: readonly Html[]
+  readonly facts?: readonly Html[]
+  readonly actions?: readonly Html[]
+}
+
+/** Writes the head of a page. */
+export function pageHead({ title, above, badges = [], facts = [], actions = [] }: PageHead): Html {
+  return html`${above && html`<p class="crumbs"><a href="${above.path}">${above.label}</a></p>`}
+<div class="head"><div class="head-title"><h1>${title}</h1>${badges}${facts.length === 0 ? undefined : html`<div class="head-facts">${facts}</div>`}</div>
+${actions.length === 0 ? undefined : html`<div class="actions">${actions}</div>`}</div>`
+}
+
+/** A link to the question before a change. With script, the question opens in a dialog. */
+export function askLink(path: string, label: string, tone: 'plain' | 'danger' = 'plain'): Html {
+  return html`<a class="button${tone === 'danger' ? ' danger-quiet' : ''}" href="${path}" data-ask>${label}</a>`
+}
+
+/** A question before a change: it names what will happen. */
+export interface Question {
+  readonly title: string
+  /** What will happen, a sentence each. */
+  readonly consequences: readonly string[]
+  readonly problem?: string | undefined
+  readonly form: Html
+}
+
+/** Writes a question, for a page of its own or for the dialog. */
+export function questionOf({ title, consequences, problem, form }: Question): Html {
+  return html`<div class="question"><h1>${title}</h1>
+${problem === undefined ? undefined : html`<p class="alert" role="alert">${problem}</p>`}
+<ul class="consequences">${consequences.map((each) => html`<li>${each}</li>`)}</ul>
+${form}</div>`
+}

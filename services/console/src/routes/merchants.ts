@@ -1,0 +1,30 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { merchantsPage } from '../merchants/merchant-list.ts'
+import { merchantPage } from '../merchants/merchant-pages.ts'
+import { MerchantsView, ShownMerchant } from '../merchants/merchant-view.ts'
+import { ListQuery, pageQuery } from '../pages/list.ts'
+import { visitOf } from '../plugins/operator.ts'
+import { sendPage } from '../plugins/pages.ts'
+
+const MerchantsQuery = ListQuery.extend({ test: z.enum(['', 'true', 'false']).optional() })
+
+/** The list of merchants, and a merchant with its balance, apps, users and webhooks. */
+export const merchantsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get('/merchants', { schema: { querystring: MerchantsQuery } }, async (request, reply) => {
+    const { query } = request
+    const asked = { ...pageQuery(query), test: query.test }
+    const listed = await visitOf(request).calls.read('payments', '/operator/merchants', MerchantsView, asked)
+    return sendPage(request, reply, merchantsPage(query, listed))
+  })
+
+  app.get(
+    '/merchants/:merchantId',
+    { schema: { params: z.object({ merchantId: z.string() }) } },
+    async (request, reply) => {
+      const { calls, role } = visitOf(request)
+      const path = `/operator/merchants/${encodeURIComponent(request.params.merchantId)}`
+      return sendPage(request, reply, merchantPage((await calls.read('payments', path, ShownMerchant)).value, role))
+    },
+  )
+}

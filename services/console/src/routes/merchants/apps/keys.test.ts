@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestConsole, type TestConsole } from '../../../../test/console-app.ts'
+import { type Created, createMerchant } from '../../../../test/merchants.ts'
+import { type RunningService, startService } from '../../../../test/services.ts'
+
+let services: readonly [RunningService, RunningService]
+let test: TestConsole
+let shop: Created
+beforeAll(async () => {
+  services = await Promise.all([startService('auth'), startService('payments')])
+  test = await openTestConsole(services)
+  shop = await createMerchant(services[1], 'Nordhavn Coffee')
+})
+afterAll(async () => {
+  await test.close()
+  for (const service of services) await service.stop()
+})
+
+const isKeyGood = async () => {
+  const authorization = `Basic ${Buffer.from(`:${shop.appKey}`).toString('base64')}`
+  return (await fetch(`${services[1].url}/me`, { headers: { authorization } })).ok
+}
+
+describe('POST /merchants/:merchantId/apps/:appId/keys', () => {
+  it('303: revokes after a question that names what will happen, and tells so', async () => {
+    const browser = await test.signedIn('admin')
+    const path = `/merchants/${shop.merchantId}/apps/${shop.appId}/keys`
+    expect((await browser.open(`/merchants/${shop.merchantId}`)).html).toContain(`href="${path}" data-ask`)
+    expect((await browser.open(path)).text).toBe(
+      'Revoke all keys of Nordhavn Coffee Every API key of Nordhavn Coffee stops working at once, for all merchants that the app serves. Payments of Nordhavn Coffee through this app fail until it has a new key. This cannot be undone. Revoke keys Cancel',
+    )
+    expect(await isKeyGood()).toBe(true)
+    const page = await browser.submit(path)
+    expect([page.status, page.path]).toEqual([200, `/merchants/${shop.merchantId}`])
+    expect(page.html).toContain('<span>The keys of the app are revoked</span>')
+    expect(await isKeyGood()).toBe(false)
+    expect((await browser.open(`/merchants/${shop.merchantId}`)).html).not.toContain('The keys of the app are revoked')
+  })
+
+  it('422: shows the refusal of payments to a role that may not', async () => {
+    const browser = await test.signedIn('support')
+    const path = `/merchants/${shop.merchantId}/apps/${shop.appId}/keys`
+    await browser.open(path)
+    const page = await browser.submit(path)
+    expect([page.status, page.text]).toEqual([422, expect.stringContaining('The role of the operator may not do this')])
+  })
+
+  it('403: takes no form without the token of the session', async () => {
+    const browser = await test.signedIn('admin')
+    const path = `/merchants/${shop.merchantId}/apps/${shop.appId}/keys`
+    expect((await browser.post(path, { _csrf: 'x', _key: 'k' })).status).toBe(403)
+  })
+})
