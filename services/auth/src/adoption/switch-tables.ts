@@ -42,8 +42,11 @@ export interface Switch {
 const STAYING = ['mfa_factors', 'sessions', 'mfa_amr_claims', 'identities', 'users'] as const
 const FIRST_WRITTEN = 'audit_log_entries'
 const REFRESH_TOKENS = '0008-create-refresh-tokens'
-/** The tables of these migrations are filled before the switch, or wait for changes that the old service would notice. */
-const LATE_IN_PLACE = ['0006-create-identities']
+/**
+ * The tables of these migrations are filled before the switch, or wait for changes that the old service would notice. It refuses every
+ * refresh once `sessions` has a column that it does not know.
+ */
+const LATE_IN_PLACE = ['0006-create-identities', '0007-create-sessions']
 
 /**
  * The migrations as they run where supabase/auth has made some of the tables.

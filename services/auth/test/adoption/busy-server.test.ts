@@ -57,6 +57,20 @@ it('continues a session by the token that the old server gave it after adopt --p
   expect(refreshed.statusCode).toBe(200)
 })
 
+it('adopt --prepare leaves the columns as they are of each table whose rows supabase/auth reads whole', async () => {
+  const restored = await restore('v2.196.0')
+  const columns = () =>
+    runSql(
+      restored.database.superuserUrl,
+      `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'auth'
+         AND table_name IN ('sessions', 'refresh_tokens', 'flow_state', 'oauth_authorizations', 'webauthn_challenges')
+       ORDER BY 1, ordinal_position`,
+    )
+  const before = await columns()
+  await prepare(restored)
+  expect(await columns()).toEqual(before)
+})
+
 it('keeps an unconfirmed user who signs up at the old server between the columns and the switch', {
   timeout: 120_000,
 }, async () => {
