@@ -38,13 +38,16 @@ export async function prepareStaging(db: Kysely<unknown>, { places }: StagingDep
     await lockTables(trx, tables, { mode: 'SHARE ROW EXCLUSIVE', attempt })
     await createRefreshTokens({ ...names, id }).up(trx)
     await sql`
-      SELECT setval(${`"${staging}".refresh_tokens_id_seq`}, coalesce(max(id), 0) + ${sql.lit(ID_GAP)})
+      CREATE TABLE ${sql.id(staging, 'progress')} AS
+      SELECT ${NIL_UUID}::uuid AS after, coalesce(max(id), 0) + ${sql.lit(ID_GAP)} AS first_derived
       FROM ${names.id('refresh_tokens')}`.execute(trx)
+    await sql`
+      SELECT setval(${`"${staging}".refresh_tokens_id_seq`}, first_derived, false)
+      FROM ${sql.id(staging, 'progress')}`.execute(trx)
     await sql`
       CREATE TABLE ${sql.id(staging, 'changes')} (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, session_id uuid)`.execute(
       trx,
     )
-    await sql`CREATE TABLE ${sql.id(staging, 'progress')} (after uuid NOT NULL)`.execute(trx)
     await createTriggers(trx, places)
   })
 }
@@ -73,7 +76,10 @@ export async function dropTriggers(trx: Kysely<unknown>, { names }: AdoptionPlac
     await sql`DROP TRIGGER IF EXISTS trestle_note_change ON ${names.id(table)}`.execute(trx)
 }
 
-/** Copies the refresh tokens of all sessions, some sessions at a time. A later run goes on where this one ended. */
+/**
+ * Copies the refresh tokens of all sessions, some sessions at a time. A later run goes on where this one ended, and corrects the
+ * copies of before.
+ */
 export async function stageRefreshTokens(db: Kysely<unknown>, deps: StagingDeps): Promise<void> {
   while (
     await db.transaction().execute(async (trx) => {
@@ -82,19 +88,17 @@ export async function stageRefreshTokens(db: Kysely<unknown>, deps: StagingDeps)
       return ids.length > 0
     })
   );
+  await db.transaction().execute((trx) => correctCopies(trx, deps))
 }
 
 async function lockNextSessions(trx: Kysely<unknown>, { names, staging }: AdoptionPlaces): Promise<readonly string[]> {
   const progress = sql.id(staging, 'progress')
   const { rows } = await sql<{ id: string }>`
     SELECT id FROM ${names.id('sessions')}
-    WHERE id > coalesce((SELECT after FROM ${progress}), ${NIL_UUID})
+    WHERE id > (SELECT after FROM ${progress})
     ORDER BY id LIMIT ${sql.lit(BATCH_SESSIONS)} FOR KEY SHARE`.execute(trx)
   const last = rows.at(-1)
-  if (last !== undefined) {
-    await sql`DELETE FROM ${progress}`.execute(trx)
-    await sql`INSERT INTO ${progress} VALUES (${last.id})`.execute(trx)
-  }
+  if (last !== undefined) await sql`UPDATE ${progress} SET after = ${last.id}`.execute(trx)
   return rows.map(({ id }) => id)
 }
 
@@ -110,18 +114,48 @@ export async function replayChanges(trx: Kysely<unknown>, deps: StagingDeps): Pr
     WITH noted AS (DELETE FROM ${sql.id(deps.places.staging, 'changes')} RETURNING session_id)
     SELECT DISTINCT n.session_id AS id FROM noted n
     WHERE EXISTS (SELECT FROM ${deps.places.names.id('sessions')} s WHERE s.id = n.session_id)`.execute(trx)
-  for (let start = 0; start < rows.length; start += BATCH_SESSIONS) {
-    const ids = rows.slice(start, start + BATCH_SESSIONS).map(({ id }) => id)
-    // A session that ends meanwhile takes its copy with it.
-    const held = await sql<{ id: string }>`
-      SELECT id FROM ${deps.places.names.id('sessions')} WHERE id = ANY (${ids}::uuid[]) FOR KEY SHARE`.execute(trx)
-    await copyTokens(
-      trx,
-      copyOf(deps),
-      held.rows.map(({ id }) => id),
-    )
-  }
+  await copySessions(
+    trx,
+    deps,
+    rows.map(({ id }) => id),
+  )
   return rows.length
+}
+
+/**
+ * Copies the sessions anew whose copies are not what the old service has. No trigger for rows notes TRUNCATE, nor what a session with
+ * `session_replication_role = replica` writes: a token that ended in such a way must not work again. A run that lacked a key has
+ * copied nothing of the sessions whose key it seals. Tokens that follow from the key of their session have the numbers from
+ * `first_derived` on, those before have the numbers of the old service.
+ */
+export async function correctCopies(trx: Kysely<unknown>, deps: StagingDeps): Promise<void> {
+  const { names, staging } = deps.places
+  const [own, old, sessions] = [sql.id(staging, 'refresh_tokens'), names.id('refresh_tokens'), names.id('sessions')]
+  const firstDerived = sql`(SELECT first_derived FROM ${sql.id(staging, 'progress')})`
+  const { rows } = await sql<{ id: string }>`
+    SELECT t.session_id AS id FROM ${own} t
+      WHERE t.id < ${firstDerived} AND NOT EXISTS (
+        SELECT FROM ${old} o WHERE o.id = t.id AND o.session_id = t.session_id AND coalesce(o.revoked, false) = t.revoked)
+    UNION SELECT o.session_id FROM ${old} o JOIN ${sessions} s ON s.id = o.session_id
+      WHERE o.token <> '' AND NOT EXISTS (SELECT FROM ${own} t WHERE t.id = o.id)
+    UNION SELECT s.id FROM ${sessions} s
+      WHERE s.refresh_token_hmac_key IS NOT NULL AND s.refresh_token_counter IS NOT NULL
+        AND NOT EXISTS (SELECT FROM ${own} t WHERE t.session_id = s.id AND t.id >= ${firstDerived})`.execute(trx)
+  await copySessions(
+    trx,
+    deps,
+    rows.map(({ id }) => id),
+  )
+}
+
+async function copySessions(trx: Kysely<unknown>, deps: StagingDeps, sessions: readonly string[]): Promise<void> {
+  for (let start = 0; start < sessions.length; start += BATCH_SESSIONS) {
+    const ids = sessions.slice(start, start + BATCH_SESSIONS)
+    // A session that ends meanwhile takes its copy with it.
+    await sql`
+      SELECT FROM ${deps.places.names.id('sessions')} WHERE id = ANY (${ids}::uuid[]) FOR KEY SHARE`.execute(trx)
+    await copyTokens(trx, copyOf(deps), ids)
+  }
 }
 
 /** The old service goes on numbering its tokens, and the copies have the same numbers. */

@@ -10,7 +10,7 @@ import { copyCustomProviders, copyFlows, type SealedCopyContext } from './copy-s
 import { dropStaging } from './drop-adoption.ts'
 import { hideOwnTables } from './hidden-tables.ts'
 import { refuseOldServer } from './refuse-old-server.ts'
-import { dropTriggers, replayChanges, type StagingDeps } from './stage-refresh-tokens.ts'
+import { correctCopies, dropTriggers, replayChanges, type StagingDeps } from './stage-refresh-tokens.ts'
 import { makeUpstreamChanges } from './upstream-changes.ts'
 
 /** What a switch works with. */
@@ -106,6 +106,7 @@ export function switchHooks(deps: SwitchDeps): Switch {
     await lockTables(trx, tables, { mode: 'ACCESS EXCLUSIVE', attempt })
     const lockedAtMs = performance.now()
     await replayChanges(trx, deps)
+    await correctCopies(trx, deps)
     await dropTriggers(trx, places)
     for (const table of moving) await moveTable(trx, [names.schema, kept], table)
     await makeUpstreamChanges(trx, places, 'all')

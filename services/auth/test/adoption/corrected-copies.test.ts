@@ -1,0 +1,36 @@
+import { expect, it } from 'vitest'
+import { errorBody, statusAndBody } from '../bodies.ts'
+import { adopt, openAdopted, prepare, restore } from './adopted-app.ts'
+import { runSql } from './restored-database.ts'
+
+const NOT_FOUND = errorBody(400, 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found')
+const ALREADY_USED = errorBody(400, 'refresh_token_already_used', 'Invalid Refresh Token: Already Used')
+const ofSession = (id: string) => `WHERE session_id = '${id}'`
+
+it.each([
+  ['TRUNCATE', () => 'TRUNCATE auth.refresh_tokens', NOT_FOUND],
+  [
+    'a delete of a replica',
+    (id: string) => `SET session_replication_role = replica; DELETE FROM auth.refresh_tokens ${ofSession(id)}`,
+    NOT_FOUND,
+  ],
+  [
+    'a revocation of a replica',
+    (id: string) =>
+      `SET session_replication_role = replica; UPDATE auth.refresh_tokens SET revoked = true ${ofSession(id)}`,
+    ALREADY_USED,
+  ],
+])(
+  'a token that ends by %s after adopt --prepare continues no session after adopt',
+  async (_way, statementFor, answer) => {
+    const restored = await restore('v2.196.0')
+    await prepare(restored)
+    const { superuserUrl, manifest } = restored.database
+    const session = manifest.users.find(({ name }) => name === 'plain')?.sessions.at(-1)
+    await runSql(superuserUrl, statementFor(session?.session_id ?? ''))
+    await adopt(restored)
+    const { post } = await openAdopted(restored)
+    const refreshed = await post('/token?grant_type=refresh_token', { refresh_token: session?.refresh_token })
+    expect(statusAndBody(refreshed)).toEqual([400, answer])
+  },
+)
