@@ -4,11 +4,14 @@ import { type Kysely, sql } from 'kysely'
 import type { AuthTables } from '../database.ts'
 import { hasRelation } from './catalog.ts'
 
-/** The tables that supabase/auth has too keep what it has given them, and a view has no rows of its own. */
+/** The tables that supabase/auth has too keep what it has given them, and the view has the rights of whoever reads it. */
 type Shared = 'users' | 'identities' | 'sessions' | 'mfa_factors' | 'mfa_amr_claims' | 'user_factors'
 
+/** The counters of rate limits, which a library of its own reads and writes. */
+type Unqueried = 'rate_limits'
+
 /** The tables that are this service's own, each of them. */
-const OWN_TABLES: Readonly<Record<Exclude<keyof AuthTables, Shared>, true>> = {
+const OWN_TABLES: Readonly<Record<Exclude<keyof AuthTables, Shared> | Unqueried, true>> = {
   user_directory: true,
   one_time_tokens: true,
   audit_log_entries: true,
@@ -27,6 +30,7 @@ const OWN_TABLES: Readonly<Record<Exclude<keyof AuthTables, Shared>, true>> = {
   custom_oauth_providers: true,
   outbox: true,
   operator_changes: true,
+  rate_limits: true,
 }
 
 /**
