@@ -60,7 +60,8 @@ export async function beginAdoption(
   const { names } = places
   const { version, switchedAt } = await underLock({ url, names }, async (db) => {
     const found = await findRecord(db, places)
-    if (found !== undefined) return found
+    if (found !== undefined && found.switchedAt !== null) return found
+    // The old service may have migrated the database since an earlier run, or somebody has taken a right away.
     const version = await requireAdoptable(db, { names, force, role })
     await beginRecord(db, places, version)
     return { version, switchedAt: null }

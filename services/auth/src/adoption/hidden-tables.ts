@@ -33,6 +33,9 @@ const OWN_TABLES: Readonly<Record<Exclude<keyof AuthTables, Shared> | Unqueried,
   rate_limits: true,
 }
 
+/** The names of the tables that are this service's own, and of those of the migrator. */
+export const ownTables: readonly string[] = [...Object.keys(OWN_TABLES), ...migratorTables]
+
 /**
  * Hides the rows of this service's own tables from everybody but their owner in an adopted database, by row level security without
  * policies, as supabase/auth hides its own: default privileges of the schema may have granted a new table to the roles of PostgREST.
@@ -42,7 +45,7 @@ const OWN_TABLES: Readonly<Record<Exclude<keyof AuthTables, Shared> | Unqueried,
 export async function hideOwnTables(db: Kysely<unknown>, names: Names, except: readonly string[] = []): Promise<void> {
   const isAdopted = names.prefix === '' && (await hasRelation(db, names.schema, 'schema_migrations'))
   if (!isAdopted) return
-  const own = [...Object.keys(OWN_TABLES), ...migratorTables].filter((table) => !except.includes(table))
+  const own = ownTables.filter((table) => !except.includes(table))
   const { rows } = await sql<{ name: string }>`
     SELECT relname AS name FROM pg_class
     WHERE relnamespace = to_regnamespace(format('%I', ${names.schema}::text)) AND relkind IN ('r', 'p') AND NOT relrowsecurity

@@ -4,6 +4,7 @@ import { parseStoredHash } from '../passwords/stored-hash.ts'
 import { type EncryptionKeys, readUpstreamSecret } from '../secrets/sealed-secret.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { columnsOf, hasRelation } from './catalog.ts'
+import { ownTables } from './hidden-tables.ts'
 
 /** Something of a database that does not carry over, and how many it concerns. */
 export interface Loss {
@@ -41,14 +42,22 @@ export async function countRows(
   return counts
 }
 
-/** The tables, views and functions in the schema that are neither those of supabase/auth nor of an extension. They are left alone. */
+/** What a run makes before the switch, beside its tables. */
+const OWN_VIEWS = ['user_factors'] as const
+const OWN_FUNCTIONS = ['uuid_v7', 'claim_user', 'text_grams', 'list_user'] as const
+const OWN_TRIGGER = 'trestle_note_change'
+
+/**
+ * The tables, views and functions in the schema that are neither those of supabase/auth, nor of this service, nor of an extension.
+ * They are left alone.
+ */
 export async function listInhabitants(db: Kysely<unknown>, { names }: UpstreamPlace): Promise<readonly string[]> {
   const { rows } = await sql<{ name: string }>`
     SELECT c.relname::text AS name FROM pg_class c
       WHERE c.relnamespace = to_regnamespace(${names.schema}) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
-        AND c.relname <> ALL (${[...SERVED, ...UNSERVED]}::text[])
+        AND c.relname <> ALL (${[...SERVED, ...UNSERVED, ...ownTables, ...OWN_VIEWS]}::text[])
     UNION ALL SELECT p.proname || '()' FROM pg_proc p
-      WHERE p.pronamespace = to_regnamespace(${names.schema}) AND p.proname NOT IN ('uid', 'role', 'email', 'jwt')
+      WHERE p.pronamespace = to_regnamespace(${names.schema}) AND p.proname <> ALL (${['uid', 'role', 'email', 'jwt', ...OWN_FUNCTIONS]}::text[])
     ORDER BY name`.execute(db)
   return rows.map(({ name }) => name)
 }
@@ -73,7 +82,7 @@ export async function listDependents(
       FROM moving m JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = m.oid AND d.classid = 'pg_policy'::regclass
       JOIN pg_policy p ON p.oid = d.objid
     UNION SELECT format('trigger %I', t.tgname), m.name
-      FROM moving m JOIN pg_trigger t ON t.tgrelid = m.oid WHERE NOT t.tgisinternal
+      FROM moving m JOIN pg_trigger t ON t.tgrelid = m.oid WHERE NOT t.tgisinternal AND t.tgname <> ${OWN_TRIGGER}
     UNION SELECT format('foreign key %I of %s', k.conname, k.conrelid::regclass), m.name
       FROM moving m JOIN pg_constraint k ON k.confrelid = m.oid AND k.contype = 'f'
       JOIN pg_class o ON o.oid = k.conrelid AND o.relnamespace <> to_regnamespace(${names.schema})

@@ -31,7 +31,7 @@ export interface AdoptionWish {
 /**
  * Finds out why a database cannot be adopted.
  * @returns its version, and each reason in a line, with what to do about it; the reasons are empty where it can be adopted, or where
- * an earlier run has begun to
+ * an earlier run has switched
  * @throws Error where `users` is no table, or the search path is not that of `adoptOptions`
  */
 export async function findObstacles(db: Kysely<unknown>, { names, force, role }: AdoptionWish): Promise<Adoptability> {
@@ -42,16 +42,17 @@ export async function findObstacles(db: Kysely<unknown>, { names, force, role }:
   if (outsider !== undefined) return refuse(describeOutsider(outsider))
   const squatted = await listForeignSchemas(db, schemasOf(placesOf(names)))
   if (squatted.length > 0) return { version: 'none', earlierRun: 'none', obstacles: squatted }
-  if (await hasRelation(db, schema, 'trestle_migrations')) {
-    const record = await findRecord(db, placesOf(names))
-    if (record === undefined) return refuse(`the schema ${schema} has the tables of this service already`)
-    return { version: record.version, earlierRun: record.switchedAt === null ? 'begun' : 'switched', obstacles: [] }
-  }
+  const record = await findRecord(db, placesOf(names))
+  if (record === undefined && (await hasRelation(db, schema, 'trestle_migrations')))
+    return refuse(`the schema ${schema} has the tables of this service already`)
+  if (record !== undefined && record.switchedAt !== null)
+    return { version: record.version, earlierRun: 'switched', obstacles: [] }
   if (!(await hasRelation(db, schema, 'schema_migrations')) || !(await hasRelation(db, schema, 'users')))
     return refuse(`the schema ${schema} has no tables of supabase/auth`)
   const version = await findVersion(db, names)
   const obstacles = [describeVersion(version, { force }), ...(await listMissingRights(db, names, role))]
-  return { version, earlierRun: 'none', obstacles: obstacles.filter((obstacle) => obstacle !== undefined) }
+  const earlierRun = record === undefined ? 'none' : 'begun'
+  return { version, earlierRun, obstacles: obstacles.filter((obstacle) => obstacle !== undefined) }
 }
 
 function refuse(obstacle: string): Adoptability {

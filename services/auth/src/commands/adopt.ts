@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline/promises'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { Command, Option } from 'commander'
+import type { Loss } from '../adoption/inspect-database.ts'
 import { describeAdmins } from '../adoption/list-admins.ts'
 import type { AuthConfig } from '../config.ts'
 import type { ProcessDeps } from '../deps.ts'
@@ -91,12 +92,12 @@ async function run(
     return print((await undoAdoption(deps, confirm)) ? 'the old service has its database back' : 'nothing changed')
   }
   const options = { force: force === true, report: print }
-  if (prepare)
-    return print(
-      (await prepareAdoption(deps, options))
-        ? 'prepared: stop the old service, run auth adopt, and start this service'
-        : 'the database is adopted already: start the service',
-    )
+  if (prepare) {
+    if (!(await prepareAdoption(deps, options))) return print('the database is adopted already: start the service')
+    const { losses } = await checkAdoption(deps, { force: force === true })
+    printLosses(losses, print)
+    return print('prepared: stop the old service, run auth adopt, and start this service')
+  }
   for (const line of describeAdoption(await adoptDatabase(deps, options))) print(line)
 }
 
@@ -127,17 +128,13 @@ function describeAdoption({ version, switchMs, leftProviders, losses }: Adoption
 function report(check: AdoptionCheck, print: Print): void {
   const { version, earlierRun, obstacles, rows, notYetServed, losses, sharedEmails, admins, dependents } = check
   if (version !== 'none') print(`migration  ${version}`)
-  if (earlierRun !== 'none') {
-    const next =
-      earlierRun === 'switched'
-        ? 'the database is adopted already: start the service'
-        : 'an adoption has begun: run auth adopt again, which continues it'
-    print(`ok         ${next}`)
+  if (earlierRun === 'switched') {
+    print('ok         the database is adopted already: start the service')
     return
   }
   for (const [table, count] of rows) print(`rows       ${table}: ${count}`)
   for (const [table, count] of notYetServed) print(`not served ${table}: ${count} rows stay as they are`)
-  for (const { what, count } of losses) print(`lost       ${count} ${what}`)
+  printLosses(losses, print)
   for (const email of sharedEmails) print(`shared     ${email}: the oldest confirmed user keeps it`)
   for (const group of admins) print(describeAdmins(group))
   for (const { object, table } of dependents)
@@ -145,5 +142,13 @@ function report(check: AdoptionCheck, print: Print): void {
   for (const name of check.inhabitants) print(`left alone ${name}`)
   if (version !== 'none') print(`time       about ${check.seconds} s, in which the old service serves`)
   if (obstacles.length > 0) throw new Error(obstacles.join('\n'))
-  print('ok         auth adopt can run')
+  print(
+    earlierRun === 'begun'
+      ? 'ok         an adoption has begun: run auth adopt again, which continues it'
+      : 'ok         auth adopt can run',
+  )
+}
+
+function printLosses(losses: readonly Loss[], print: Print): void {
+  for (const { what, count } of losses) print(`lost       ${count} ${what}`)
 }

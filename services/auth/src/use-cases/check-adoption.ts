@@ -24,7 +24,7 @@ import { adoptOptions } from '../migrations.ts'
 export interface AdoptionCheck {
   /** The newest migration of supabase/auth; `none` where the database is not one of it. Nothing else is said where there are obstacles. */
   readonly version: string
-  /** What an earlier run has done. Nothing else but the version is said after one. */
+  /** What an earlier run has done. Nothing else but the version is said after one that has switched. */
   readonly earlierRun: EarlierRun
   /** Why the database cannot be adopted, with what to do about it; empty where it can. */
   readonly obstacles: readonly string[]
@@ -59,7 +59,7 @@ export async function checkAdoption(
   return withDatabase({ url }, async (db) => {
     const found = await findObstacles(db, { names, force, role: config.database.role })
     const { version, earlierRun, obstacles } = found
-    if (earlierRun !== 'none' || obstacles.length > 0) return { ...NOTHING, ...found }
+    if (earlierRun === 'switched' || obstacles.length > 0) return { ...NOTHING, ...found }
     const served = await countRows(db, places, SERVED)
     const unserved = await countRows(db, places, UNSERVED)
     const unfit = await listUnfitProviders(db, places, { encryptionKeys })

@@ -8,7 +8,7 @@ import { migrateToLatest } from '../../src/migrations.ts'
 import { adoptDatabase } from '../../src/use-cases/adopt-database.ts'
 import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
 import { importDatabase } from '../../src/use-cases/import-database.ts'
-import { adopt, openAdopted, restore, restoreAdopted } from './adopted-app.ts'
+import { adopt, openAdopted, prepare, restore, restoreAdopted } from './adopted-app.ts'
 import { runSql, settingsFor, VERSIONS } from './restored-database.ts'
 
 /** Tables that a version has beside those which the check counts as served. */
@@ -35,6 +35,13 @@ describe.each(VERSIONS)('adopt --check on %s', (version) => {
       seconds: 6,
     })
   })
+})
+
+it('says the same after adopt --prepare, which makes nothing that it takes for something of others', async () => {
+  const restored = await restore('v2.196.0')
+  const before = await checkAdoption(restored.deps, { force: false })
+  await prepare(restored)
+  expect(await checkAdoption(restored.deps, { force: false })).toEqual({ ...before, earlierRun: 'begun' })
 })
 
 it('asks a database that allows nothing but reading, and says the same', async () => {
@@ -152,6 +159,17 @@ describe('a database that cannot be adopted', () => {
     await expect(importDatabase(deps, { url, schema: 'auth' }, { force: false })).rejects.toThrow(
       `at the source, ${reason}`,
     )
+  })
+
+  it('is refused by the run that switches too, though it could be adopted when it was prepared', async () => {
+    const restored = await restore('v2.196.0')
+    await prepare(restored)
+    await runSql(restored.database.superuserUrl, "INSERT INTO auth.schema_migrations VALUES ('20990101000000')")
+    const reason =
+      'migration 20990101000000 is newer than supabase/auth 2.196, which this release knows: --force takes it all the same'
+    expect((await checkAdoption(restored.deps, { force: false })).obstacles).toEqual([reason])
+    await expect(adopt(restored)).rejects.toThrow(new Error(reason))
+    expect((await adoptDatabase(restored.deps, { force: true, report: () => {} })).losses).toEqual([])
   })
 
   it('is one that was adopted before, which stays as it is', async () => {

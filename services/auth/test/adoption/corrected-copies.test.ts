@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest'
+import { adoptCommand } from '../../src/commands/adopt.ts'
+import { loadAuthConfig } from '../../src/config.ts'
 import { errorBody, statusAndBody } from '../bodies.ts'
 import { adopt, openAdopted, prepare, restore } from './adopted-app.ts'
-import { runSql } from './restored-database.ts'
+import { runSql, settingsFor } from './restored-database.ts'
 
 const NOT_FOUND = errorBody(400, 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found')
 const ALREADY_USED = errorBody(400, 'refresh_token_already_used', 'Invalid Refresh Token: Already Used')
@@ -34,3 +36,20 @@ it.each([
     expect(statusAndBody(refreshed)).toEqual([400, answer])
   },
 )
+
+it('adopt keeps sessions whose key --prepare could not open, and --prepare names them', async () => {
+  const restored = await restore('v2.196.0-encrypted')
+  const { AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: _key, ...settings } = settingsFor(restored.database)
+  const config = loadAuthConfig({ ...settings, AUTH_DB_PREPARED: 'true' })
+  const lines: string[] = []
+  const command = adoptCommand(() => config, { print: (line) => lines.push(line), ask: async () => undefined })
+  await command.parseAsync(['--prepare'], { from: 'user' })
+  expect(lines).toContainEqual(
+    expect.stringMatching(/^lost {7}\d+ sessions whose key is sealed by the key key-1, which no setting has$/),
+  )
+  await adopt(restored)
+  const { post, user } = await openAdopted(restored)
+  const session = user('plain')?.sessions.at(-1)
+  const refreshed = await post('/token?grant_type=refresh_token', { refresh_token: session?.refresh_token })
+  expect([refreshed.statusCode, refreshed.json().user?.id]).toEqual([200, user('plain')?.id])
+})
