@@ -3,7 +3,7 @@ import { type Cursor, formatCursor, parseCursor, refuseCursor } from '../paginat
 import { parseCount } from '../pagination/page-query.ts'
 
 /** The lists of operators. A cursor names its list, so that a page of one list never begins by a row of another. */
-export type OperatorList = 'users' | 'sessions' | 'messages' | 'audit'
+export type OperatorList = 'users' | 'sessions' | 'audit'
 
 const ROWS_DEFAULT = 25
 const ROWS_MAX = 100

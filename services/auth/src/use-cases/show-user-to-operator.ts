@@ -32,7 +32,9 @@ export const UserOfOperatorView = z.object({
   passkeys: z.array(PasskeyView),
   sessions: z.array(ListedSessionView),
   audit: z.array(AuditEntryView),
-  why_not: z.array(ReasonView).meta({ description: 'Why the user cannot sign in' }),
+  why_not: z
+    .array(ReasonView)
+    .meta({ description: 'Why the user cannot sign in, and at last the second factor that a sign-in needs' }),
 })
 
 /** How many entries each list shows. */

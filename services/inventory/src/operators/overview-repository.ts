@@ -29,7 +29,7 @@ const EXACT_MAX = 100_000
 /**
  * Counts what there is.
  * @param below a level with less available than this is low
- * @throws Error never, while PostgreSQL answers its one row
+ * @throws Error when PostgreSQL answers no row
  */
 export async function countInventory(db: Db, names: Names, below: number): Promise<InventoryCounts> {
   const [products, locations, levels, reservations] = ['products', 'locations', 'stock_levels', 'reservations'].map(
