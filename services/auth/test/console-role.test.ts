@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { workAlone } from '../src/audit/audit-log.ts'
+import { runWorkAlone } from '../src/audit/audit-log.ts'
 import { assignConsoleRole } from '../src/use-cases/assign-console-role.ts'
 import { claimsOf } from './authenticator-app.ts'
 import { errorBody, statusAndBody } from './bodies.ts'
@@ -42,7 +42,7 @@ const assign = (userId: string, role: 'viewer' | 'support' | 'admin' | null) =>
   assignConsoleRole(
     test.deps,
     { admin: { ...SERVICE, requireMayManage: () => undefined }, userId, audience: undefined, role, ip: '' },
-    workAlone,
+    runWorkAlone,
   )
 
 describe('the console role of a user', () => {

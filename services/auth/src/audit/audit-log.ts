@@ -111,13 +111,13 @@ function toPayload({ action, actor, traits }: AuditEvent): Record<string, unknow
 }
 
 /**
- * What the caller of an act does in its transaction, before and after the work. The answer is what the caller gets, in place of the
- * result of the work.
+ * Runs the work of an act in the transaction of the act, and makes the answer that the caller of the act gets. The caller may add
+ * what belongs to its answer, such as an entry in the audit log, before and after the work.
  */
-export type Around<Result, Answer> = (trx: Trx, deps: AuditDeps, work: () => Promise<Result>) => Promise<Answer>
+export type RunWork<Result, Answer> = (trx: Trx, deps: AuditDeps, work: () => Promise<Result>) => Promise<Answer>
 
-/** Nothing: the answer is the result of the work. */
-export function workAlone<Result>(_trx: Trx, _deps: AuditDeps, work: () => Promise<Result>): Promise<Result> {
+/** Runs the work, and adds nothing: the answer is its result. @throws what the work throws */
+export function runWorkAlone<Result>(_trx: Trx, _deps: AuditDeps, work: () => Promise<Result>): Promise<Result> {
   return work()
 }
 

@@ -2,7 +2,7 @@ import { numberOption } from '@trestle/common/commands/number-option.ts'
 import type { CommandInput, OperatorCommand } from '@trestle/common/commands/operator-command.ts'
 import { OPERATOR_ROLES } from '@trestle/service/operators/operator-roles.ts'
 import { InvalidArgumentError, Option } from 'commander'
-import { workAlone } from '../audit/audit-log.ts'
+import { runWorkAlone } from '../audit/audit-log.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { type GeneratedLink, viewGeneratedLink } from '../one-time-tokens/generated-link.ts'
 import { LINK_TYPES, type LinkType } from '../one-time-tokens/link-type.ts'
@@ -152,21 +152,21 @@ async function create(deps: OperatorDeps, { options, format }: CommandInput): Pr
   } satisfies AdminUserFields)
   await deps.jobs.open()
   const asked = { admin: OPERATOR, id: text(options.id), wanted, context: operatorContext(deps.config) }
-  const created = await createUser(deps, asked, workAlone)
+  const created = await createUser(deps, asked, runWorkAlone)
   return format === 'json' ? viewUser(created) : describeUser(created, deps.now())
 }
 
 async function remove(deps: OperatorDeps, input: CommandInput): Promise<object> {
   const userId = await requireUserId(deps, input)
   const manner = input.options.soft === true ? 'soft' : 'hard'
-  await deleteUserAsAdmin(deps, { ...BY_COMMAND, userId, manner }, workAlone)
+  await deleteUserAsAdmin(deps, { ...BY_COMMAND, userId, manner }, runWorkAlone)
   return { id: userId, deleted: manner }
 }
 
 async function ban(deps: OperatorDeps, input: CommandInput, duration: string | undefined): Promise<object> {
   const userId = await requireUserId(deps, input)
   const wanted = parseAdminUser(deps.config, { ban_duration: duration })
-  const changed = await changeUserAsAdmin(deps, { ...BY_COMMAND, userId, wanted }, workAlone)
+  const changed = await changeUserAsAdmin(deps, { ...BY_COMMAND, userId, wanted }, runWorkAlone)
   return input.format === 'json' ? viewUser(changed) : describeUserBriefly(changed, deps.now())
 }
 
@@ -178,7 +178,7 @@ async function assignRole(deps: OperatorDeps, input: CommandInput): Promise<obje
     throw new InvalidArgumentError(`there is no role ${word}: take ${OPERATOR_ROLES.join(', ')} or none`)
   }
   const userId = await requireUserId(deps, input)
-  const changed = await assignConsoleRole(deps, { ...BY_COMMAND, userId, role }, workAlone)
+  const changed = await assignConsoleRole(deps, { ...BY_COMMAND, userId, role }, runWorkAlone)
   return input.format === 'json' ? viewUser(changed) : describeUser(changed, deps.now())
 }
 
@@ -186,7 +186,7 @@ async function invite(deps: OperatorDeps, { words: [email = ''], options, format
   const context = operatorContext(deps.config, text(options.redirectTo))
   const data = requireMetadata(deps.config, object(options.userMetadata))
   await deps.jobs.open()
-  const invited = await inviteUser(deps, { admin: OPERATOR, email: requireEmail(email), data, context }, workAlone)
+  const invited = await inviteUser(deps, { admin: OPERATOR, email: requireEmail(email), data, context }, runWorkAlone)
   return format === 'json' ? viewUser(invited) : describeUserBriefly(invited, deps.now())
 }
 

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { type Around, recordAudit } from '../audit/audit-log.ts'
+import { type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { Db, Trx } from '../database.ts'
 import { operatorKeyReused } from '../operator-errors.ts'
 import type { Profile } from '../users/profile-repository.ts'
@@ -7,42 +7,49 @@ import { viewUser } from '../users/user-view.ts'
 import type { OperatorAnswer, OperatorChange, OperatorEffect } from './operator-change.ts'
 
 /**
- * Makes the work of an act the change of an operator, in one transaction: its effect, its answer under the Idempotency-Key, and its
- * entry in the audit log (console reference: Changes). A repeat gets the first answer and does nothing. What the work throws takes
+ * Runs the work of an act once per Idempotency-Key, and records it in the same transaction: its answer under the key, and its entry
+ * in the audit log (console reference: Changes). A repeat gets the first answer and does nothing. What the work throws takes
  * everything back, so the key may be used again.
  *
  * Lock order: the key, then the locks of the work. A second request with the key waits for the first at the primary key.
  * @param toEffect what the result of the work means to the operator. What it throws refuses the change
  * @throws operatorKeyReused, and what the work throws
  */
-export function asChange<Result>(
+export function recordOperatorChange<Result>(
   change: OperatorChange,
   toEffect: (result: Result) => OperatorEffect,
-): Around<Result, OperatorAnswer> {
+): RunWork<Result, OperatorAnswer> {
   return async (trx, deps, work) => {
     const claimed = await claimChange(trx, change, deps.now())
     // The row of another request is committed, so its answer is there.
     if (!claimed) return getAnswer(trx, change)
-    const { status, answer, ...done } = toEffect(await work())
+    const { status, answer, object, changes } = toEffect(await work())
     const body = JSON.stringify(answer)
-    await ofChange(trx, change).set({ status, body }).execute()
+    await updateAnswer(trx, change, { status, body })
     const { operator, action, key: idempotencyKey } = change
     const { actor, key, role, address } = operator
     const { id, email } = actor
     await recordAudit(trx, deps, {
       action: `operator.${action}`,
       actor: { id, email, phone: null, userMetadata: {}, isSsoUser: false },
-      target: { id: done.object.kind === 'user' ? done.object.id : id },
+      target: { id: object.kind === 'user' ? object.id : id },
       ip: address,
-      traits: { action, actor: { id, email }, key, role, address, idempotencyKey, ...done },
+      traits: { action, actor: { id, email }, key, role, address, idempotencyKey, object, changes },
     })
     return { status, body, replayed: false }
   }
 }
 
-/** Makes the work of an act the change of an operator, as `asChange`: the answer is the user as they are now. @throws what `asChange` throws */
-export function asUserChange(change: OperatorChange, changes: object, status = 200): Around<Profile, OperatorAnswer> {
-  return asChange(change, (changed) => {
+/**
+ * Runs and records the work of an act as `recordOperatorChange` does, where the answer is the user as they are now.
+ * @throws what `recordOperatorChange` throws
+ */
+export function recordUserChange(
+  change: OperatorChange,
+  changes: object,
+  status = 200,
+): RunWork<Profile, OperatorAnswer> {
+  return recordOperatorChange(change, (changed) => {
     const { id } = changed.user
     return { status, answer: { user: viewUser(changed) }, object: { kind: 'user', id }, changes }
   })
@@ -89,6 +96,15 @@ async function claimChange(trx: Trx, { operator, key, fingerprint }: OperatorCha
   return numInsertedOrUpdatedRows > 0n
 }
 
-function ofChange(trx: Trx, { operator, key }: OperatorChange) {
-  return trx.updateTable('operator_changes').where('actor_id', '=', operator.actor.id).where('key', '=', key)
+async function updateAnswer(
+  trx: Trx,
+  { operator, key }: OperatorChange,
+  answer: Pick<OperatorAnswer, 'status' | 'body'>,
+): Promise<void> {
+  await trx
+    .updateTable('operator_changes')
+    .set(answer)
+    .where('actor_id', '=', operator.actor.id)
+    .where('key', '=', key)
+    .execute()
 }

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { workAlone } from '../audit/audit-log.ts'
+import { runWorkAlone } from '../audit/audit-log.ts'
 import { errorAnswers } from '../error-body.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { plainJson } from '../plugins/plain-json.ts'
@@ -39,7 +39,7 @@ export const inviteRoutes: FastifyPluginAsyncZod = async (app) => {
       const email = requireEmail(body.email ?? '')
       const data = requireMetadata(deps.config, body.data)
       const context = await readContext(deps, request, reply)
-      return viewUser(await inviteUser(deps, { admin, email, data, context }, workAlone), deps.config.behaviours)
+      return viewUser(await inviteUser(deps, { admin, email, data, context }, runWorkAlone), deps.config.behaviours)
     },
   )
 }

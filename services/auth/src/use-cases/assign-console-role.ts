@@ -1,5 +1,5 @@
 import type { OperatorRole } from '@trestle/service/operators/operator-roles.ts'
-import { type Around, adminTraits, recordAudit } from '../audit/audit-log.ts'
+import { adminTraits, type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
 import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
@@ -24,16 +24,16 @@ export interface AssignConsoleRoleInput extends ManagedUser {
 /**
  * Gives a user a console role, changes it, or takes it away (console reference: Console roles in auth). All sessions of the user
  * end, because their access tokens have the former role. The same role again changes nothing.
- * @param around what the caller does in the same transaction
+ * @param runWork runs the work in the transaction, and makes the answer of its result
  * @throws userNotFound, consoleUserProtected
  */
 export async function assignConsoleRole<Answer>(
   deps: AssignConsoleRoleDeps,
   { admin, role, ip, ...managed }: AssignConsoleRoleInput,
-  around: Around<Profile, Answer>,
+  runWork: RunWork<Profile, Answer>,
 ): Promise<Answer> {
   return deps.db.transaction().execute((trx) =>
-    around(trx, deps, async () => {
+    runWork(trx, deps, async () => {
       const named = await lockManagedUser(trx, managed, admin)
       const user = requireUser(named.deletedAt === null ? named : undefined)
       if (user.consoleRole === role) return getProfile(trx, user.id)

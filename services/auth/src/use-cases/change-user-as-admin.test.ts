@@ -2,7 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { CONTEXT, SERVICE } from '../../test/request-context.ts'
 import { createSignedIn, type SignedIn } from '../../test/signed-in.ts'
-import { workAlone } from '../audit/audit-log.ts'
+import { runWorkAlone } from '../audit/audit-log.ts'
 import { WEAKNESS_SENTENCES, weakPassword } from '../errors.ts'
 import { passwordHashAtUpdate } from '../request-errors.ts'
 import { type AdminUserFields, parseAdminUser } from '../users/admin-user-request.ts'
@@ -19,7 +19,7 @@ const update = ({ user }: SignedIn, fields: AdminUserFields) =>
       ...{ userId: user.id, audience: undefined, admin: SERVICE, ip: CONTEXT.ip },
       wanted: parseAdminUser(test.deps.config, fields),
     },
-    workAlone,
+    runWorkAlone,
   )
 const countSessions = async ({ user }: SignedIn) =>
   (await deps.db.selectFrom('sessions').select('id').where('user_id', '=', user.id).execute()).length

@@ -1,4 +1,4 @@
-import { type Around, adminTraits, recordAudit } from '../audit/audit-log.ts'
+import { adminTraits, type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
@@ -32,20 +32,20 @@ export interface ChangeUserAsAdminInput extends ManagedUser {
 
 /**
  * Changes a user. Addresses change at once and without a mail (reference: Users made and changed by admins).
- * @param around what the caller does in the same transaction
+ * @param runWork runs the work in the transaction, and makes the answer of its result
  * @throws userNotFound, consoleUserProtected, consoleRoleReserved, passwordHashAtUpdate, emailExists, phoneExistsForAdmin,
  * metadataTooLarge, and what `hashNewPassword` throws
  */
 export async function changeUserAsAdmin<Answer>(
   deps: ChangeUserAsAdminDeps,
   input: ChangeUserAsAdminInput,
-  around: Around<Profile, Answer>,
+  runWork: RunWork<Profile, Answer>,
 ): Promise<Answer> {
   const { wanted } = input
   if (wanted.passwordHash !== undefined) throw passwordHashAtUpdate()
   const passwordHash = wanted.password === undefined ? undefined : await hashNewPassword(deps, wanted.password)
   return withUniqueIdentifiers(deps, refuseTakenForAdmin, (trx) =>
-    around(trx, deps, async () => {
+    runWork(trx, deps, async () => {
       const named = await lockManagedUser(trx, input, input.admin)
       const user = requireUser(named.deletedAt === null ? named : undefined)
       await storeChanges(trx, deps, { user, wanted, passwordHash })

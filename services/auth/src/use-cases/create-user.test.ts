@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { CONTEXT, SERVICE } from '../../test/request-context.ts'
-import { workAlone } from '../audit/audit-log.ts'
+import { runWorkAlone } from '../audit/audit-log.ts'
 import { WEAKNESS_SENTENCES } from '../errors.ts'
 import { passwordTooLong, passwordWithHash } from '../request-errors.ts'
 import { type AdminUserFields, parseAdminUser } from '../users/admin-user-request.ts'
@@ -17,7 +17,7 @@ const nextEmail = () => `made${++count}@example.com`
 /** Creates a user, and answers the row. */
 async function create(fields: AdminUserFields, own = deps) {
   const wanted = parseAdminUser(deps.config, { email: nextEmail(), email_confirm: true, ...fields })
-  const { user } = await createUser(own, { admin: SERVICE, id: undefined, wanted, context: CONTEXT }, workAlone)
+  const { user } = await createUser(own, { admin: SERVICE, id: undefined, wanted, context: CONTEXT }, runWorkAlone)
   const row = deps.db.selectFrom('users').selectAll().where('id', '=', user.id)
   return row.executeTakeFirstOrThrow()
 }

@@ -1,5 +1,5 @@
 import { violates } from '@trestle/database/violations.ts'
-import { type Around, adminTraits, recordAudit } from '../audit/audit-log.ts'
+import { adminTraits, type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { userIdTaken } from '../errors.ts'
@@ -50,14 +50,14 @@ export interface CreateUserInput {
 /**
  * Creates a user for an admin. Switches of providers and DISABLE_SIGNUP do not apply
  * (reference: Users made and changed by admins).
- * @param around what the caller does in the same transaction
+ * @param runWork runs the work in the transaction, and makes the answer of its result
  * @throws addressMissingForUser, passwordWithHash, userIdTaken, emailExists, phoneExistsForAdmin, metadataTooLarge,
  * consoleRoleReserved, serverBusy, and what `requireAcceptedHash`, `hashNewPassword` and `requireShortPassword` throw
  */
 export async function createUser<Answer>(
   deps: CreateUserDeps,
   input: CreateUserInput,
-  around: Around<Profile, Answer>,
+  runWork: RunWork<Profile, Answer>,
 ): Promise<Answer> {
   const { wanted } = input
   if (!wanted.email && !wanted.phone) throw addressMissingForUser()
@@ -65,7 +65,8 @@ export async function createUser<Answer>(
   try {
     return await runHooked(
       deps,
-      (trx, repeatable) => around(trx, repeatable, () => insertWantedUser(trx, repeatable, { ...input, passwordHash })),
+      (trx, repeatable) =>
+        runWork(trx, repeatable, () => insertWantedUser(trx, repeatable, { ...input, passwordHash })),
       (work) => withUniqueIdentifiers(deps, refuseTakenForAdmin, work),
     )
   } catch (error) {

@@ -4,7 +4,7 @@ import { openTestApp } from '../../test/auth-app.ts'
 import { SERVICE } from '../../test/request-context.ts'
 import { createSignedIn } from '../../test/signed-in.ts'
 import { createSignedUp, type SignedUp } from '../../test/signed-up.ts'
-import { workAlone } from '../audit/audit-log.ts'
+import { runWorkAlone } from '../audit/audit-log.ts'
 import { userNotFound } from '../errors.ts'
 import { type DeleteUserInput, deleteUserAsAdmin } from './delete-user-as-admin.ts'
 
@@ -13,7 +13,7 @@ const { deps, close } = test
 afterAll(close)
 
 const remove = ({ user }: Pick<SignedUp, 'user'>, manner: DeleteUserInput['manner'], audience = user.audience) =>
-  deleteUserAsAdmin(deps, { userId: user.id, audience, admin: SERVICE, manner, ip: '192.0.2.1' }, workAlone)
+  deleteUserAsAdmin(deps, { userId: user.id, audience, admin: SERVICE, manner, ip: '192.0.2.1' }, runWorkAlone)
 
 const rowOf = ({ user }: Pick<SignedUp, 'user'>) =>
   deps.db.selectFrom('users').selectAll().where('id', '=', user.id).executeTakeFirst()

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type Around, adminTraits, recordAudit } from '../audit/audit-log.ts'
+import { adminTraits, type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { listIdentities, updateDeletedIdentity } from '../identities/identity-repository.ts'
@@ -21,16 +21,16 @@ export interface DeleteUserInput extends ManagedUser {
 
 /**
  * Deletes a user (reference: Deletion).
- * @param around what the caller does in the same transaction
+ * @param runWork runs the work in the transaction, and makes the answer of its result
  * @throws userNotFound, consoleUserProtected
  */
 export async function deleteUserAsAdmin<Answer>(
   deps: DeleteUserDeps,
   { admin, manner, ip, ...managed }: DeleteUserInput,
-  around: Around<void, Answer>,
+  runWork: RunWork<void, Answer>,
 ): Promise<Answer> {
   return deps.db.transaction().execute((trx) =>
-    around(trx, deps, async () => {
+    runWork(trx, deps, async () => {
       const user = await lockManagedUser(trx, managed, admin)
       if (manner === 'hard') await deleteUser(trx, user.id)
       else if (user.deletedAt !== null) return

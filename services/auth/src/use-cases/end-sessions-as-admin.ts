@@ -1,4 +1,4 @@
-import type { Around } from '../audit/audit-log.ts'
+import type { RunWork } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
@@ -19,16 +19,16 @@ export interface EndSessionsInput extends ManagedUser {
  * Ends one session of a user, or all. The result is how many there were. Their access tokens stay valid until they expire. With all
  * sessions, auth codes and changes of address that wait end too, as at a sign-out: exchanging a code opens a session, and a thief
  * may have asked for the change.
- * @param around what the caller does in the same transaction
+ * @param runWork runs the work in the transaction, and makes the answer of its result
  * @throws userNotFound, listedSessionNotFound, and what `requireMayManage` of the admin throws
  */
 export function endSessionsAsAdmin<Answer>(
   deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>,
   { admin, sessionId, ...managed }: EndSessionsInput,
-  around: Around<number, Answer>,
+  runWork: RunWork<number, Answer>,
 ): Promise<Answer> {
   return deps.db.transaction().execute((trx) =>
-    around(trx, deps, async () => {
+    runWork(trx, deps, async () => {
       const user = await lockManagedUser(trx, managed, admin)
       const ended = await deleteListedSessions(trx, user.id, sessionId)
       if (sessionId === undefined) await endFlows(trx, user.id)

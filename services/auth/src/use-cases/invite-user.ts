@@ -1,4 +1,4 @@
-import { type Around, adminTraits, recordAudit } from '../audit/audit-log.ts'
+import { adminTraits, type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
@@ -20,20 +20,20 @@ export interface InviteUserInput extends InvitedUser {
 
 /**
  * Mails an invitation, also where sign-ups are disabled (reference: POST /invite). Invites an unconfirmed user again.
- * @param around what the caller does in the same transaction
+ * @param runWork runs the work in the transaction, and makes the answer of its result
  * @throws emailExists for a confirmed user, consoleUserProtected, overEmailRateLimit, metadataTooLarge, and what `askBeforeOwnUser` throws
  */
 export async function inviteUser<Answer>(
   deps: InviteUserDeps,
   input: InviteUserInput,
-  around: Around<Profile, Answer>,
+  runWork: RunWork<Profile, Answer>,
 ): Promise<Answer> {
   await askBeforeOwnUser(deps, { ...input, identifier: { kind: 'email', value: input.email } })
   // No share of the limit for each client: an admin may be a server that sends all invitations.
   const allowance = await deps.rateLimits.email.take(undefined)
   try {
     const answer = await runHooked(deps, (trx, repeatable) =>
-      around(trx, repeatable, () => storeInvitation(trx, repeatable, input)),
+      runWork(trx, repeatable, () => storeInvitation(trx, repeatable, input)),
     )
     const { email, context } = input
     await startInterval(deps, { kind: 'confirmation', identifier: email, audience: context.audience })

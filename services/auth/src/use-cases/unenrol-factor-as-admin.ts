@@ -1,4 +1,4 @@
-import { type Around, recordAudit } from '../audit/audit-log.ts'
+import { type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { type Factor, requireFactor } from '../factors/factor.ts'
 import { lockFactor } from '../factors/factor-repository.ts'
@@ -10,16 +10,16 @@ type UnenrolFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
 /**
  * Unenrols a factor of a user. The result is the factor as it was.
- * @param around what the caller does in the same transaction
+ * @param runWork runs the work in the transaction, and makes the answer of its result
  * @throws userNotFound, consoleUserProtected, factorNotFound
  */
 export async function unenrolFactorAsAdmin<Answer>(
   deps: UnenrolFactorDeps,
   { admin, factorId, ip, ...managed }: ManagedFactor,
-  around: Around<Factor, Answer>,
+  runWork: RunWork<Factor, Answer>,
 ): Promise<Answer> {
   return deps.db.transaction().execute((trx) =>
-    around(trx, deps, async () => {
+    runWork(trx, deps, async () => {
       const user = await lockManagedUser(trx, managed, admin)
       const factor = requireFactor(await lockFactor(trx, user.id, factorId))
       await unenrolLockedFactor(trx, deps, { userId: user.id, factor })

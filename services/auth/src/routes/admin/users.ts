@@ -3,7 +3,7 @@ import { pathOf } from '@trestle/common/telemetry/path-of.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { workAlone } from '../../audit/audit-log.ts'
+import { runWorkAlone } from '../../audit/audit-log.ts'
 import type { AuthConfig } from '../../config.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { formatCursor } from '../../pagination/cursor.ts'
@@ -122,7 +122,7 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
     const id = readNewUserId(undefined, body.id)
     const context = await readContext(deps, request, reply)
     const wanted = parseAdminUser(deps.config, body)
-    return view(await createUser(deps, { admin, id, wanted, context }, workAlone))
+    return view(await createUser(deps, { admin, id, wanted, context }, runWorkAlone))
   })
 
   const withId = { schema: createWithIdSchema, serializerCompiler: plainJson }
@@ -131,7 +131,7 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
     const id = readNewUserId(params.userId, body.id)
     const context = await readContext(deps, request, reply)
     const wanted = parseAdminUser(deps.config, body)
-    return view(await createUser(deps, { admin, id, wanted, context }, workAlone))
+    return view(await createUser(deps, { admin, id, wanted, context }, runWorkAlone))
   })
 
   app.get('/admin/users/:userId', { schema: readSchema, serializerCompiler: plainJson }, async (request) =>
@@ -142,14 +142,14 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
     const { admin, body, params, clientAddress } = request
     const managed = readManagedUser(request, params)
     const wanted = parseAdminChange(deps.config, body)
-    return view(await changeUserAsAdmin(deps, { ...managed, admin, wanted, ip: clientAddress.ip }, workAlone))
+    return view(await changeUserAsAdmin(deps, { ...managed, admin, wanted, ip: clientAddress.ip }, runWorkAlone))
   })
 
   app.delete('/admin/users/:userId', { schema: deleteSchema }, async (request) => {
     const { admin, body, params, clientAddress } = request
     const managed = readManagedUser(request, params)
     const manner = body?.should_soft_delete ? 'soft' : 'hard'
-    await deleteUserAsAdmin(deps, { ...managed, admin, manner, ip: clientAddress.ip }, workAlone)
+    await deleteUserAsAdmin(deps, { ...managed, admin, manner, ip: clientAddress.ip }, runWorkAlone)
     return {}
   })
 }

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
 import { requireAnother } from '../../operators/operator-change.ts'
-import { asChange, asUserChange } from '../../operators/operator-change-repository.ts'
+import { recordOperatorChange, recordUserChange } from '../../operators/operator-change-repository.ts'
 import { operatorListFields, readOperatorPage } from '../../operators/operator-list.ts'
 import { answerChange } from '../../plugins/authenticate-operator.ts'
 import { sendOperatorPage } from '../../plugins/operator-page.ts'
@@ -98,7 +98,7 @@ export const operatorUsersRoutes: FastifyPluginAsyncZod = async (app) => {
       const context = await readContext(deps, request, reply)
       const wanted = parseAdminUser(deps.config, body)
       const id = readNewUserId(undefined, body.id)
-      return createUser(deps, { admin, id, wanted, context }, asUserChange(change, addressesOf(body), 201))
+      return createUser(deps, { admin, id, wanted, context }, recordUserChange(change, addressesOf(body), 201))
     }),
   )
 
@@ -112,7 +112,7 @@ export const operatorUsersRoutes: FastifyPluginAsyncZod = async (app) => {
       const userId = requireId('user_id', request.params.userId)
       const wanted = parseAdminUser(deps.config, request.body)
       const changes = { ...addressesOf(request.body), password: request.body.password ? 'changed' : undefined }
-      return changeUserAsAdmin(deps, { ...by, userId, wanted }, asUserChange(change, changes))
+      return changeUserAsAdmin(deps, { ...by, userId, wanted }, recordUserChange(change, changes))
     }),
   )
 
@@ -124,9 +124,9 @@ export const operatorUsersRoutes: FastifyPluginAsyncZod = async (app) => {
         const userId = requireId('user_id', request.params.userId)
         requireAnother(change, userId)
         const manner = request.query.soft === 'true' ? 'soft' : 'hard'
-        const object = { kind: 'user', id: userId }
-        const around = asChange<void>(change, () => ({ status: 200, answer: {}, object, changes: { manner } }))
-        return deleteUserAsAdmin(deps, { ...by, userId, manner }, around)
+        const effect = { status: 200, answer: {}, object: { kind: 'user', id: userId }, changes: { manner } }
+        const runWork = recordOperatorChange<void>(change, () => effect)
+        return deleteUserAsAdmin(deps, { ...by, userId, manner }, runWork)
       }),
   )
 }

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { workAlone } from '../../../audit/audit-log.ts'
+import { runWorkAlone } from '../../../audit/audit-log.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { friendlyNameField, requireFriendlyName } from '../../../factors/require-friendly-name.ts'
 import { readWantedAudience } from '../../../plugins/session-origin.ts'
@@ -72,7 +72,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request) =>
-      viewFactor(await unenrolFactorAsAdmin(deps, readManagedFactor(request, request.params), workAlone)),
+      viewFactor(await unenrolFactorAsAdmin(deps, readManagedFactor(request, request.params), runWorkAlone)),
   )
 }
 

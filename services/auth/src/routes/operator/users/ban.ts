@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { asUserChange } from '../../../operators/operator-change-repository.ts'
+import { recordUserChange } from '../../../operators/operator-change-repository.ts'
 import { answerChange } from '../../../plugins/authenticate-operator.ts'
 import { requireId } from '../../../records/ids.ts'
 import { idField } from '../../../requests/documented-fields.ts'
@@ -37,7 +37,7 @@ export const operatorBanRoutes: FastifyPluginAsyncZod = async (app) => {
         const { duration } = request.body
         const userId = requireId('user_id', request.params.userId)
         const wanted = parseAdminUser(deps.config, { ban_duration: duration })
-        return changeUserAsAdmin(deps, { ...by, userId, wanted }, asUserChange(change, { duration }))
+        return changeUserAsAdmin(deps, { ...by, userId, wanted }, recordUserChange(change, { duration }))
       }),
   )
 
@@ -48,7 +48,7 @@ export const operatorBanRoutes: FastifyPluginAsyncZod = async (app) => {
       answerChange(request, reply, async (change, by) => {
         const userId = requireId('user_id', request.params.userId)
         const wanted = parseAdminUser(deps.config, { ban_duration: 'none' })
-        return changeUserAsAdmin(deps, { ...by, userId, wanted }, asUserChange(change, { duration: 'none' }))
+        return changeUserAsAdmin(deps, { ...by, userId, wanted }, recordUserChange(change, { duration: 'none' }))
       }),
   )
 }

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { asUserChange } from '../../../operators/operator-change-repository.ts'
+import { recordUserChange } from '../../../operators/operator-change-repository.ts'
 import { answerChange } from '../../../plugins/authenticate-operator.ts'
 import { requireId } from '../../../records/ids.ts'
 import { idField } from '../../../requests/documented-fields.ts'
@@ -28,9 +28,9 @@ export const operatorConfirmationRoutes: FastifyPluginAsyncZod = async (app) => 
       const { kind } = request.body
       const userId = requireId('user_id', request.params.userId)
       const wanted = parseAdminUser(deps.config, { [`${kind}_confirm`]: true })
-      const around = asUserChange(change, { kind })
+      const runWork = recordUserChange(change, { kind })
       return changeUserAsAdmin(deps, { ...by, userId, wanted }, (trx, own, work) =>
-        around(trx, own, async () => requireAddress(await work(), kind)),
+        runWork(trx, own, async () => requireAddress(await work(), kind)),
       )
     }),
   )

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
 import type { Factor } from '../../../factors/factor.ts'
-import { asChange } from '../../../operators/operator-change-repository.ts'
+import { recordOperatorChange } from '../../../operators/operator-change-repository.ts'
 import { answerChange } from '../../../plugins/authenticate-operator.ts'
 import { requireId } from '../../../records/ids.ts'
 import { idField } from '../../../requests/documented-fields.ts'
@@ -25,11 +25,11 @@ export const operatorFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
     answerChange(request, reply, async (change, by) => {
       const userId = requireId('user_id', request.params.userId)
       const factorId = requireId('factor_id', request.params.factorId)
-      const around = asChange<Factor>(change, (factor) => {
+      const runWork = recordOperatorChange<Factor>(change, (factor) => {
         const changes = { factor: { id: factorId, type: factor.factorType } }
         return { status: 200, answer: { factor: viewFactor(factor) }, object: { kind: 'user', id: userId }, changes }
       })
-      return unenrolFactorAsAdmin(deps, { ...by, userId, factorId }, around)
+      return unenrolFactorAsAdmin(deps, { ...by, userId, factorId }, runWork)
     }),
   )
 }

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { asUserChange } from '../../../operators/operator-change-repository.ts'
+import { recordUserChange } from '../../../operators/operator-change-repository.ts'
 import { answerChange } from '../../../plugins/authenticate-operator.ts'
 import { readContext } from '../../../plugins/request-context.ts'
 import { neededEmailField, needs } from '../../../requests/documented-fields.ts'
@@ -30,7 +30,7 @@ export const operatorInvitationsRoutes: FastifyPluginAsyncZod = async (app) => {
       const email = requireEmail(written)
       const data = requireMetadata(deps.config, metadata)
       const context = await readContext(deps, request, reply, redirectTo)
-      return inviteUser(deps, { admin, email, data, context }, asUserChange(change, { email }, 201))
+      return inviteUser(deps, { admin, email, data, context }, recordUserChange(change, { email }, 201))
     }),
   )
 }

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import type { Around } from '../../../audit/audit-log.ts'
+import type { RunWork } from '../../../audit/audit-log.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import type { OperatorAnswer, OperatorChange } from '../../../operators/operator-change.ts'
-import { asChange } from '../../../operators/operator-change-repository.ts'
+import { recordOperatorChange } from '../../../operators/operator-change-repository.ts'
 import { operatorListFields, readOperatorPage } from '../../../operators/operator-list.ts'
 import { answerChange } from '../../../plugins/authenticate-operator.ts'
 import { sendOperatorPage } from '../../../plugins/operator-page.ts'
@@ -67,7 +67,7 @@ export const operatorSessionsRoutes: FastifyPluginAsyncZod = async (app) => {
     (request, reply) =>
       answerChange(request, reply, async (change, by) => {
         const userId = requireId('user_id', request.params.userId)
-        return endSessionsAsAdmin(deps, { ...by, userId, sessionId: undefined }, endingOf(change, userId))
+        return endSessionsAsAdmin(deps, { ...by, userId, sessionId: undefined }, recordEnding(change, userId))
       }),
   )
 
@@ -78,13 +78,13 @@ export const operatorSessionsRoutes: FastifyPluginAsyncZod = async (app) => {
       answerChange(request, reply, async (change, by) => {
         const userId = requireId('user_id', request.params.userId)
         const sessionId = requireId('session_id', request.params.sessionId)
-        return endSessionsAsAdmin(deps, { ...by, userId, sessionId }, endingOf(change, userId, sessionId))
+        return endSessionsAsAdmin(deps, { ...by, userId, sessionId }, recordEnding(change, userId, sessionId))
       }),
   )
 }
 
-function endingOf(change: OperatorChange, id: string, session?: string): Around<number, OperatorAnswer> {
-  return asChange(change, (ended) => {
+function recordEnding(change: OperatorChange, id: string, session?: string): RunWork<number, OperatorAnswer> {
+  return recordOperatorChange(change, (ended) => {
     return { status: 200, answer: { ended }, object: { kind: 'user', id }, changes: { ended, session } }
   })
 }
