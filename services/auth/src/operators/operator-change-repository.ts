@@ -58,7 +58,7 @@ export function recordUserChange(
 /**
  * Finds the answer to a change that was made before; undefined for a new one. It saves a repeat what the act does before its
  * transaction, such as to call a hook.
- * @throws operatorKeyReused
+ * @throws operatorKeyReused, and Error for a row that was committed without its answer
  */
 export async function findOperatorAnswer(db: Db, change: OperatorChange): Promise<OperatorAnswer | undefined> {
   const row = await db
@@ -69,7 +69,10 @@ export async function findOperatorAnswer(db: Db, change: OperatorChange): Promis
     .executeTakeFirst()
   if (row === undefined) return undefined
   if (!row.fingerprint.equals(change.fingerprint)) throw operatorKeyReused()
-  return { status: row.status ?? 200, body: row.body ?? '', replayed: true }
+  const { status, body } = row
+  // The transaction that inserts a row also updates it with the answer.
+  if (status === null || body === null) throw new Error('the change of an operator has no answer')
+  return { status, body, replayed: true }
 }
 
 async function getAnswer(trx: Trx, change: OperatorChange): Promise<OperatorAnswer> {
