@@ -43,7 +43,7 @@ export interface OperatorAnswer {
  *
  * Lock order: the key, then the locks of the effect. A second request with the key waits for the first at the primary key.
  * @param db the database as the role of operators
- * @throws operatorKeyReused, and what `effect` throws
+ * @throws operatorKeyReused, Error for a key that was committed without its answer, and what `effect` throws
  */
 export async function runOperatorChange(
   db: Db,
@@ -54,8 +54,7 @@ export async function runOperatorChange(
   return db.transaction().execute(async (trx) => {
     const claimed = await callClaimOperatorChange(trx, change)
     if (claimed.verdict === 'key-mismatch') refuseReusedKey()
-    if (claimed.verdict === 'replayed')
-      return { status: claimed.status ?? 200, body: claimed.body ?? '', replayed: true }
+    if (claimed.verdict === 'replayed') return requireAnswer(claimed)
     const { status, answer, merchantId = null, ...done } = await effect(trx)
     const body = JSON.stringify(answer)
     const payload = { ...toPayload(change, done.object), idempotencyKey: repeat.key, changes: done.changes }
@@ -78,6 +77,12 @@ export interface OperatorRead extends Pick<OperatorChange, 'operator' | 'action'
 export async function insertOperatorRead(db: Db, read: OperatorRead): Promise<void> {
   const payload = toPayload(read, read.object)
   await sql`SELECT ${sql.table('add_operator_read')}(${read.action}, ${payload})`.execute(db)
+}
+
+/** The answer of a change that was made before. The transaction that claims a key also stores the answer. */
+function requireAnswer({ status, body }: ClaimedRow): OperatorAnswer {
+  if (status === null || body === null) throw new Error('the change of an operator has no answer')
+  return { status, body, replayed: true }
 }
 
 /** Refuses a change whose Idempotency-Key was used for another request. @throws operatorKeyReused */
