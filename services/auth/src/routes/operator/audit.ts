@@ -2,8 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { AuditEntryView, listAuditEntriesByCursor, viewAuditEntry } from '../../audit/audit-repository.ts'
 import { errorAnswers } from '../../error-body.ts'
-import { operatorListFields, readOperatorPage } from '../../operators/operator-list.ts'
-import { sendOperatorPage } from '../../plugins/operator-page.ts'
+import { operatorListFields, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
 
 const schema = {
@@ -27,6 +26,6 @@ export const operatorAuditRoutes: FastifyPluginAsyncZod = async (app) => {
     const page = readOperatorPage('audit', query)
     const { user, action } = query
     const rows = await listAuditEntriesByCursor(deps.db, { ...page, user, action })
-    return { entries: sendOperatorPage(reply, page, { rows, placeOf: (entry) => entry }).map(viewAuditEntry) }
+    return { entries: showOperatorPage(reply, page, { rows, placeOf: (entry) => entry }).map(viewAuditEntry) }
   })
 }

@@ -3,9 +3,8 @@ import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
 import { requireAnother } from '../../operators/operator-change.ts'
 import { recordOperatorChange, recordUserChange } from '../../operators/operator-change-repository.ts'
-import { operatorListFields, readOperatorPage } from '../../operators/operator-list.ts'
 import { answerChange } from '../../plugins/authenticate-operator.ts'
-import { sendOperatorPage } from '../../plugins/operator-page.ts'
+import { operatorListFields, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
 import { readContext } from '../../plugins/request-context.ts'
 import { requireId } from '../../records/ids.ts'
@@ -87,7 +86,7 @@ export const operatorUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/operator/users', { ...read, schema: listSchema }, async ({ query }, reply) => {
     const page = readOperatorPage('users', query)
     const rows = await searchUsers(deps, { ...page, search: query.search })
-    const shown = sendOperatorPage(reply, page, { rows, placeOf: ({ user }) => user })
+    const shown = showOperatorPage(reply, page, { rows, placeOf: ({ user }) => user })
     return { users: shown.map((profile) => viewUser(profile)) }
   })
 

@@ -4,9 +4,8 @@ import type { RunWork } from '../../../audit/audit-log.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import type { OperatorAnswer, OperatorChange } from '../../../operators/operator-change.ts'
 import { recordOperatorChange } from '../../../operators/operator-change-repository.ts'
-import { operatorListFields, readOperatorPage } from '../../../operators/operator-list.ts'
 import { answerChange } from '../../../plugins/authenticate-operator.ts'
-import { sendOperatorPage } from '../../../plugins/operator-page.ts'
+import { operatorListFields, readOperatorPage, showOperatorPage } from '../../../plugins/operator-list.ts'
 import { requireId } from '../../../records/ids.ts'
 import { idField } from '../../../requests/documented-fields.ts'
 import {
@@ -57,7 +56,7 @@ export const operatorSessionsRoutes: FastifyPluginAsyncZod = async (app) => {
       await getManagedProfile(deps.lanes, { userId, audience: undefined })
       const rows = await listSessionsOfUser(deps.db, { ...page, userId })
       const placeOf = ({ id, startedAt }: (typeof rows)[number]) => ({ id, createdAt: startedAt })
-      return { sessions: sendOperatorPage(reply, page, { rows, placeOf }).map(viewListedSession) }
+      return { sessions: showOperatorPage(reply, page, { rows, placeOf }).map(viewListedSession) }
     },
   )
 

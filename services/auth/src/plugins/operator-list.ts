@@ -1,5 +1,8 @@
+import { pathOf } from '@trestle/common/telemetry/path-of.ts'
+import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { type Cursor, formatCursor, parseCursor, refuseCursor } from '../pagination/cursor.ts'
+import { cursorLink } from '../pagination/page-links.ts'
 import { parseCount } from '../pagination/page-query.ts'
 
 /** The lists of operators. A cursor names its list, so that a page of one list never begins by a row of another. */
@@ -50,13 +53,20 @@ function readCursor(list: OperatorList, text: string): Cursor {
   return name === list ? parseCursor(cursor) : refuseCursor()
 }
 
-/** The rows that a page shows, and the cursor of the next page; undefined where there is none. */
+const Query = z.record(z.string(), z.string())
+
+/** The rows that a page shows. Names the next page in the header `Link` (RFC 8288) where there is one. */
 export function showOperatorPage<Row>(
+  reply: FastifyReply,
   { list, limit }: OperatorPage,
-  rows: readonly Row[],
-  placeOf: (row: Row) => Cursor,
-): { readonly shown: readonly Row[]; readonly next: string | undefined } {
+  { rows, placeOf }: { readonly rows: readonly Row[]; readonly placeOf: (row: Row) => Cursor },
+): readonly Row[] {
   const shown = rows.slice(0, limit - 1)
   const last = rows.length === limit ? shown.at(-1) : undefined
-  return { shown, next: last && `${list}.${formatCursor(placeOf(last))}` }
+  if (last !== undefined) {
+    const { url, query } = reply.request
+    const cursor = `${list}.${formatCursor(placeOf(last))}`
+    reply.header('link', cursorLink(pathOf(url), { ...Query.parse(query), cursor }))
+  }
+  return shown
 }
