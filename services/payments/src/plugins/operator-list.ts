@@ -50,7 +50,7 @@ export function operatorListQuery(list: OperatorList): z.ZodObject<{
 }
 
 /** The page of a query, with one row more than it shows: the row says that there is a next page. */
-export function operatorPage(list: OperatorList, { limit, cursor, order }: OperatorListQuery): PageBounds {
+export function readOperatorPage(list: OperatorList, { limit, cursor, order }: OperatorListQuery): PageBounds {
   const id = cursor === undefined ? undefined : parseCursor(list, cursor)
   const page = { limit: limit + 1, above: LOWEST, below: HIGHEST }
   return order === 'desc'

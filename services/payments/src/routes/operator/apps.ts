@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { AppKeyView } from '../../apps/app-view.ts'
 import { listOperatedApps, type OperatedApp } from '../../apps/operator-app-repository.ts'
 import { operatorAnswers } from '../../error-body.ts'
-import { operatorListQuery, operatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
+import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/request-input.ts'
 import { text } from '../../requests/fields.ts'
 
@@ -38,7 +38,7 @@ export const operatorAppsRoutes: Routes = async (app) => {
     },
     async ({ query }, reply) => {
       const { search, ...place } = requireValues(query)
-      const rows = await listOperatedApps(app.deps.lanes, { ...operatorPage('apps', place), search })
+      const rows = await listOperatedApps(app.deps.lanes, { ...readOperatorPage('apps', place), search })
       return { apps: showOperatorPage(reply, 'apps', { limit: place.limit, rows }).map(viewOperatedApp) }
     },
   )

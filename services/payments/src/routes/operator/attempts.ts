@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { operatorAnswers } from '../../error-body.ts'
-import { operatorListQuery, operatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
+import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/request-input.ts'
 import { AttemptView, viewAttempt } from '../../transactions/attempt-view.ts'
 import { listUnknownAttempts } from '../../transactions/operator-attempt-repository.ts'
@@ -21,7 +21,7 @@ export const operatorAttemptsRoutes: Routes = async (app) => {
     },
     async ({ query }, reply) => {
       const at = requireValues(query)
-      const rows = await listUnknownAttempts(app.deps.lanes, operatorPage('attempts', at))
+      const rows = await listUnknownAttempts(app.deps.lanes, readOperatorPage('attempts', at))
       return { attempts: showOperatorPage(reply, 'attempts', { limit: at.limit, rows }).map(viewAttempt) }
     },
   )

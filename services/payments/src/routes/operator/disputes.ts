@@ -7,7 +7,7 @@ import {
   answerAsCsv,
   listOrCsv,
   operatorListQuery,
-  operatorPage,
+  readOperatorPage,
   showOperatorPage,
 } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/request-input.ts'
@@ -40,7 +40,7 @@ export const operatorDisputesRoutes: Routes = async (app) => {
     },
     async (request, reply) => {
       const { limit, status, merchant, transaction, ...place } = requireValues(request.query)
-      const page = operatorPage('disputes', { limit, ...place })
+      const page = readOperatorPage('disputes', { limit, ...place })
       const filters = { status, merchant_id: merchant, transaction_id: transaction }
       const read = (bounds: PageBounds) => listAllDisputes(app.deps.lanes, { ...bounds, filters })
       const csv = { page, read, view: viewDispute, columns: CSV_COLUMNS }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ExceptionView, viewException } from '../../acquirers/exception-view.ts'
 import { listOperatedExceptions } from '../../acquirers/operator-exception-repository.ts'
 import { operatorAnswers } from '../../error-body.ts'
-import { operatorListQuery, operatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
+import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/request-input.ts'
 import { id } from '../../requests/fields.ts'
 
@@ -28,7 +28,7 @@ export const operatorExceptionsRoutes: Routes = async (app) => {
     async ({ query }, reply) => {
       const { merchant: merchantId, open, ...at } = requireValues(query)
       const found = await listOperatedExceptions(app.deps.lanes, {
-        ...operatorPage('exceptions', at),
+        ...readOperatorPage('exceptions', at),
         merchantId,
         open,
       })

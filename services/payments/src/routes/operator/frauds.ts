@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { listAllFrauds } from '../../disputes/fraud-repository.ts'
 import { FraudView, viewFraud } from '../../disputes/fraud-view.ts'
 import { operatorAnswers } from '../../error-body.ts'
-import { operatorListQuery, operatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
+import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/request-input.ts'
 import { id } from '../../requests/fields.ts'
 
@@ -28,7 +28,7 @@ export const operatorFraudsRoutes: Routes = async (app) => {
     async ({ query }, reply) => {
       const { merchant, transaction, ...place } = requireValues(query)
       const filters = { merchant_id: merchant, transaction_id: transaction }
-      const rows = await listAllFrauds(app.deps.lanes, { ...operatorPage('frauds', place), filters })
+      const rows = await listAllFrauds(app.deps.lanes, { ...readOperatorPage('frauds', place), filters })
       return { frauds: showOperatorPage(reply, 'frauds', { limit: place.limit, rows }).map(viewFraud) }
     },
   )

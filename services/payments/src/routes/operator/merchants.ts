@@ -3,7 +3,7 @@ import { operatorAnswers } from '../../error-body.ts'
 import { AppMemberView, UserMemberView, viewAppMember, viewUserMember } from '../../members/member-view.ts'
 import { MerchantView, viewMerchant } from '../../merchants/merchant-view.ts'
 import { listOperatedMerchants } from '../../merchants/operator-merchant-repository.ts'
-import { operatorListQuery, operatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
+import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/request-input.ts'
 import { pathId, text } from '../../requests/fields.ts'
 import { type ShownMerchant, showMerchant } from '../../use-cases/show-merchant.ts'
@@ -45,7 +45,7 @@ export const operatorMerchantsRoutes: Routes = async (app) => {
     },
     async ({ query }, reply) => {
       const { limit, cursor, order, test, search } = requireValues(query)
-      const page = operatorPage('merchants', { limit, cursor, order })
+      const page = readOperatorPage('merchants', { limit, cursor, order })
       const merchants = await listOperatedMerchants(app.deps.lanes, { ...page, test, search })
       const rows = merchants.map(({ merchant }) => merchant)
       return { merchants: showOperatorPage(reply, 'merchants', { limit, rows }).map(viewMerchant) }

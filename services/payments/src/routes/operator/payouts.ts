@@ -7,7 +7,7 @@ import {
   answerAsCsv,
   listOrCsv,
   operatorListQuery,
-  operatorPage,
+  readOperatorPage,
   showOperatorPage,
 } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/request-input.ts'
@@ -36,7 +36,7 @@ export const operatorPayoutsRoutes: Routes = async (app) => {
     },
     async (request, reply) => {
       const { status, merchant, ...place } = requireValues(request.query)
-      const page = operatorPage('payouts', place)
+      const page = readOperatorPage('payouts', place)
       const filters = { status, merchant_id: merchant }
       const read = (bounds: PageBounds) => listPayoutsOfAll(app.deps.lanes, { ...bounds, filters })
       if (await answerAsCsv(request, reply, { page, read, view: viewPayout, columns: CSV_COLUMNS })) return reply

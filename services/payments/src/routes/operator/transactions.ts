@@ -7,7 +7,7 @@ import {
   answerAsCsv,
   listOrCsv,
   operatorListQuery,
-  operatorPage,
+  readOperatorPage,
   showOperatorPage,
 } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/request-input.ts'
@@ -86,7 +86,7 @@ export const operatorTransactionsRoutes: Routes = async (app) => {
     },
     async (request, reply) => {
       const { merchant: merchantId, search, successful, test, ...place } = requireValues(request.query)
-      const page = operatorPage('transactions', place)
+      const page = readOperatorPage('transactions', place)
       const find = (bounds: PageBounds) =>
         findTransactionsOfAll(app.deps.lanes, { ...bounds, merchantId, search, flags: { successful, test } })
       const read = async (bounds: PageBounds) => listFoundFigures(app.deps.lanes, await find(bounds))

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { refuseMissing } from '../../../access/require-access.ts'
 import { operatorAnswers } from '../../../error-body.ts'
 import { findOperatedMerchant } from '../../../merchants/operator-merchant-repository.ts'
-import { operatorListQuery, operatorPage, showOperatorPage } from '../../../plugins/operator-list.ts'
+import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../../plugins/request-input.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { EVENT_TYPES } from '../../../webhooks/event.ts'
@@ -31,7 +31,7 @@ export const operatorEventsRoutes: Routes = async (app) => {
     async ({ params: { merchantId: id }, query }, reply) => {
       const { type, ...place } = requireValues(query)
       const { merchant } = (await findOperatedMerchant(app.deps.lanes, id)) ?? refuseMissing()
-      const input = { ...operatorPage('events', place), merchantId: merchant.id, type }
+      const input = { ...readOperatorPage('events', place), merchantId: merchant.id, type }
       const { rows, isCut } = await listOperatedEvents(app.deps.lanes, input)
       return { events: showOperatorPage(reply, 'events', { limit: place.limit, rows, isCut }).map(viewEvent) }
     },

@@ -9,7 +9,7 @@ import {
   answerAsCsv,
   listOrCsv,
   operatorListQuery,
-  operatorPage,
+  readOperatorPage,
   showOperatorPage,
 } from '../../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../../plugins/request-input.ts'
@@ -51,7 +51,7 @@ export const operatorLinesRoutes: Routes = async (app) => {
       const place = requireValues(request.query)
       const { merchantId } = request.params
       const { merchant } = (await findOperatedMerchant(app.deps.lanes, merchantId)) ?? refuseMissing()
-      const page = operatorPage('lines', place)
+      const page = readOperatorPage('lines', place)
       const read = (bounds: PageBounds) => listOperatedLines(app.deps.lanes, { ...bounds, merchantId: merchant.id })
       if (await answerAsCsv(request, reply, { page, read, view: viewLine, columns: CSV_COLUMNS })) return reply
       const rows = await read(page)

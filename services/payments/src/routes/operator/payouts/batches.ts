@@ -3,7 +3,7 @@ import { operatorAnswers } from '../../../error-body.ts'
 import { BankFilesView, BatchView } from '../../../payouts/batch-view.ts'
 import { listOperatedBatches } from '../../../payouts/payout-batch-repository.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
-import { operatorListQuery, operatorPage, showOperatorPage } from '../../../plugins/operator-list.ts'
+import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../../plugins/request-input.ts'
 import { name, text } from '../../../requests/fields.ts'
 import { checkedIban } from '../../../requests/merchant-body.ts'
@@ -34,7 +34,7 @@ export const operatorBatchesRoutes: Routes = async (app) => {
     },
     async ({ query }, reply) => {
       const place = requireValues(query)
-      const rows = await listOperatedBatches(app.deps.lanes, operatorPage('batches', place))
+      const rows = await listOperatedBatches(app.deps.lanes, readOperatorPage('batches', place))
       const batches = showOperatorPage(reply, 'batches', { limit: place.limit, rows })
       return { batches: batches.map(({ created, ...batch }) => ({ ...batch, created: created.toISOString() })) }
     },
