@@ -2,7 +2,6 @@ import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import type { Db } from '../database.ts'
 import { countAll, countFound } from '../pagination/count-rows.ts'
-import type { Cursor } from '../pagination/cursor.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { AuditFilter } from './audit-query.ts'
 
@@ -24,38 +23,6 @@ export async function listAuditEntries(db: Db, { filter, limit, offset }: AuditL
 /** Counts entries: exactly while there are few. */
 export function countAuditEntries(db: Db, filter: AuditFilter | undefined): Promise<number> {
   return filter === undefined ? countAll(db, fromMatchingEntries(filter)) : countFound(db, fromMatchingEntries(filter))
-}
-
-/** Which entries operators list, in the order of creation. An undefined filter filters nothing. */
-export interface OperatorAuditList {
-  /** Who did it, or to whom it was done. Leaves refreshes out. */
-  readonly user: string | undefined
-  /** The action of an entry; of a change of operators also without `operator.`. */
-  readonly action: string | undefined
-  readonly direction: 'asc' | 'desc'
-  readonly limit: number
-  readonly after: Cursor | undefined
-}
-
-/** Lists entries for operators, by a cursor. */
-export async function listAuditEntriesByCursor(db: Db, list: OperatorAuditList): Promise<readonly AuditEntry[]> {
-  const { user, action, direction, limit, after } = list
-  const [order, beyond] = direction === 'asc' ? [sql.raw('ASC'), sql.raw('>')] : [sql.raw('DESC'), sql.raw('<')]
-  const isAfter = after && sql`(created_at, id) ${beyond} (${after.createdAt}::timestamptz, ${after.id}::uuid)`
-  const isNamed = action === undefined ? undefined : sql`action = ANY (${[action, `operator.${action}`]}::text[])`
-  const page = (where: RawBuilder<unknown> | undefined) => {
-    const all = [where, isAfter, isNamed].filter((condition) => condition !== undefined)
-    return sql`(SELECT id, payload, created_at, ip_address FROM ${sql.table('audit_log_entries')}
-      WHERE ${all.length === 0 ? sql`true` : sql.join(all, sql` AND `)} ORDER BY created_at ${order}, id ${order} LIMIT ${limit})`
-  }
-  const ofUser = sql`target_user_id = ${user}::uuid AND log_type <> 'token'`
-  const byUser = sql`actor_id = ${user}::uuid AND actor_id <> target_user_id`
-  // Each branch reads an index of its own.
-  const found = user === undefined ? page(undefined) : sql`${page(ofUser)} UNION ALL ${page(byUser)}`
-  const { rows } = await sql<AuditEntry>`
-    SELECT id, payload, created_at AS "createdAt", ip_address AS "ipAddress" FROM (${found}) AS found
-    ORDER BY created_at ${order}, id ${order} LIMIT ${limit}`.execute(db)
-  return rows
 }
 
 const SEARCHED: Readonly<Record<AuditFilter['scope'], RawBuilder<string>>> = {

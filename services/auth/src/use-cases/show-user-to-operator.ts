@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import { AuditEntryView, listAuditEntriesByCursor, viewAuditEntry } from '../audit/audit-repository.ts'
+import { AuditEntryView, viewAuditEntry } from '../audit/audit-repository.ts'
 import type { AuthDeps } from '../deps.ts'
+import { listOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { isProtected } from '../operators/operator-change.ts'
 import { listPasskeys } from '../passkeys/passkey-repository.ts'
 import { PasskeyView, viewPasskey } from '../passkeys/passkey-view.ts'
@@ -49,7 +50,7 @@ export async function showUserToOperator(
   const passkeys = await listPasskeys(db, userId)
   const hasSecret = passkeys.length > 0 || (await hasPassword(db, userId))
   const sessions = await listSessionsOfUser(db, { ...NEWEST, userId })
-  const audit = await listAuditEntriesByCursor(db, { ...NEWEST, user: userId, action: undefined })
+  const audit = await listOperatorAudit(db, { ...NEWEST, user: userId, action: undefined })
   const user = viewUser(profile)
   const { limit } = NEWEST
   return {

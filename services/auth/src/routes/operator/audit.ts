@@ -1,7 +1,8 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { AuditEntryView, listAuditEntriesByCursor, viewAuditEntry } from '../../audit/audit-repository.ts'
+import { AuditEntryView, viewAuditEntry } from '../../audit/audit-repository.ts'
 import { errorAnswers } from '../../error-body.ts'
+import { listOperatorAudit } from '../../operators/operator-audit-repository.ts'
 import { operatorListFields, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
 
@@ -25,7 +26,7 @@ export const operatorAuditRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/operator/audit', options, async ({ query }, reply) => {
     const page = readOperatorPage('audit', query)
     const { user, action } = query
-    const rows = await listAuditEntriesByCursor(deps.db, { ...page, user, action })
+    const rows = await listOperatorAudit(deps.db, { ...page, user, action })
     return { entries: showOperatorPage(reply, page, { rows, placeOf: (entry) => entry }).map(viewAuditEntry) }
   })
 }
