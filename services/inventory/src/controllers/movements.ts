@@ -13,7 +13,7 @@ import {
   MovementView,
   movementJson,
 } from '../movements/movement-view.ts'
-import type { AuditedChange } from '../operators/audited-change.ts'
+import type { AuditedChange } from '../operators/operator-change.ts'
 import { cutPage } from '../pagination/cut-page.ts'
 import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
 import { guardsFor, requireAction } from '../plugins/authorize.ts'

@@ -3,7 +3,7 @@ import type { OperatorAction } from '@trestle/service/operators/operator-roles.t
 import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { isJsonText, type JsonText } from '../json/json-object.ts'
-import type { AuditedChange } from '../operators/audited-change.ts'
+import type { AuditedChange } from '../operators/operator-change.ts'
 import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { IncludeKeywords, ProductListKeywords } from '../products/product-query.ts'

@@ -1,7 +1,7 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { actorOf } from '../access/actor.ts'
-import type { AuditedChange } from '../operators/audited-change.ts'
+import type { AuditedChange } from '../operators/operator-change.ts'
 import { cutPage } from '../pagination/cut-page.ts'
 import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
 import { guardsFor } from '../plugins/authorize.ts'

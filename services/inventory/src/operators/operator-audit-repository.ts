@@ -1,75 +1,29 @@
-import { againWhenLost } from '@trestle/database/again-when-lost.ts'
-import { type Lanes, transactionLanes } from '@trestle/database/lanes.ts'
+import { OPERATOR_ROLES } from '@trestle/service/operators/operator-roles.ts'
 import { sql } from 'kysely'
-import type { Db, Trx } from '../database.ts'
-import type { AuditEntry } from './audit-entry.ts'
-import type { AuditedChange, ChangingOperator } from './audited-change.ts'
+import { z } from 'zod'
+import type { Db } from '../database.ts'
 
-/** The database in a transaction. */
-export interface TransactionDeps {
-  readonly db: Db
-  readonly lanes: Lanes
-}
-
-/**
- * Makes a change of an operator in one transaction with its row in the audit log (console reference: Changes). A change that is refused or
- * that repeats an earlier request adds no row. One that loses a conflict is made again.
- * @param make makes the change with the transaction. What it throws takes everything back
- * @param describe what the audit log says of what was made; undefined when nothing was
- * @throws what `make` throws
- */
-export function runAudited<Made>(
-  db: Db,
-  by: ChangingOperator,
-  make: (deps: TransactionDeps) => Promise<Made>,
-  describe: (made: Made) => AuditedChange | undefined,
-): Promise<Made> {
-  const run = () =>
-    db.transaction().execute(async (trx) => {
-      const made = await make({ db: trx, lanes: transactionLanes(trx) })
-      const change = describe(made)
-      if (change !== undefined) await insertOperatorAudit(trx, by, change)
-      return made
-    })
-  return againWhenLost(run)
-}
-
-/** Adds the row of a change to the audit log, in the transaction of the change. */
-async function insertOperatorAudit(
-  trx: Trx,
-  { operator, key }: ChangingOperator,
-  { action, object, productIds, changes }: AuditedChange,
-): Promise<void> {
-  const { actor, key: keyName, role, address } = operator
-  await trx
-    .insertInto('operator_audit')
-    .values({
-      action,
-      actor_id: actor.id,
-      actor_email: actor.email,
-      key_name: keyName,
-      role,
-      address,
-      object_kind: object.kind,
-      object_id: BigInt(object.id),
-      product_ids: productIds.map(BigInt),
-      idempotency_key: key ?? null,
-      changes: JSON.stringify(changes),
-    })
-    .execute()
-}
-
-/** Which entries a list has. `order`: by time. */
-export interface AuditSelection {
+/** Which entries a list has, and in which order. */
+interface AuditSelection {
+  /** Only changes of this product and of its stock. */
   readonly productId?: number | undefined
+  /** By time; `desc`: the newest first. */
   readonly order: 'asc' | 'desc'
 }
 
-/** Entries of the audit log in order, at most `limit`. With `after`, those that come after the entry with that id; 0 for all. */
+/** A part of a list. */
+interface AuditBounds {
+  /** The id of the entry that comes before; 0 for the first part. */
+  readonly after: number
+  /** How many entries at most. */
+  readonly limit: number
+}
+
+/** Lists entries of the audit log of operators (console reference: Audit of operators). */
 export async function listOperatorAudit(
   db: Db,
   { productId, order }: AuditSelection,
-  { after, limit }: { readonly after: number; readonly limit: number },
+  { after, limit }: AuditBounds,
 ): Promise<readonly AuditEntry[]> {
   const isLater = order === 'asc' ? sql`id > ${after}` : sql`id < ${after}`
   const conditions = [
@@ -85,4 +39,25 @@ export async function listOperatorAudit(
     WHERE ${conditions.length > 0 ? sql.join(conditions, sql` AND `) : sql`true`}
     ORDER BY id ${order === 'asc' ? sql`ASC` : sql`DESC`} LIMIT ${limit}`.execute(db)
   return rows
+}
+
+/** A change of an operator, as the audit log shows it (console reference: Audit of operators). */
+export const AuditEntryView = z
+  .object({
+    id: z.int(),
+    created: z.iso.datetime({ precision: 3 }).meta({ description: 'When the change was made' }),
+    action: z.string().meta({ description: 'What was done, such as products.change' }),
+    actor: z.object({ id: z.guid(), email: z.string() }).meta({ description: 'The operator' }),
+    key: z.string().meta({ description: 'The name of the operator key' }),
+    role: z.enum(OPERATOR_ROLES).meta({ description: 'The role that counted' }),
+    address: z.string().meta({ description: 'The address of the operator’s browser' }),
+    object: z.object({ kind: z.string(), id: z.int() }).meta({ description: 'What was changed' }),
+    idempotencyKey: z.string().nullable().meta({ description: 'The Idempotency-Key of the change, where it had one' }),
+    changes: z.looseObject({}).meta({ description: 'How the object was changed' }),
+  })
+  .meta({ id: 'AuditEntry' })
+
+/** A row of the audit log. */
+interface AuditEntry extends Omit<z.output<typeof AuditEntryView>, 'created'> {
+  readonly created: Date
 }

@@ -1,12 +1,4 @@
-import type { Operator } from '@trestle/service/operators/operator.ts'
 import type { OperatorAction } from '@trestle/service/operators/operator-roles.ts'
-
-/** Who makes a change as an operator, and by what right. */
-export interface ChangingOperator {
-  readonly operator: Operator
-  /** The Idempotency-Key; undefined for a change that `If-Match` guards. */
-  readonly key: string | undefined
-}
 
 /** What the audit log says of a change, beside who made it (console reference: Audit of operators). */
 export interface AuditedChange {

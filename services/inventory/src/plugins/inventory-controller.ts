@@ -9,8 +9,8 @@ import { actorOf, findOperator, operatorOf } from '../access/actor.ts'
 import type { InventoryDeps } from '../deps.ts'
 import { errorVocabulary } from '../error-body.ts'
 import { preconditionRequired } from '../errors.ts'
-import type { AuditedChange } from '../operators/audited-change.ts'
-import { runAudited } from '../operators/operator-audit-repository.ts'
+import type { AuditedChange } from '../operators/operator-change.ts'
+import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import { matchedVersions, namesTag } from '../requests/entity-tag.ts'
 import { recordBody } from '../requests/envelope.ts'
 import { fastifyReplyOf, fastifyRequestOf, noteOn } from './fastify-request.ts'
@@ -89,7 +89,7 @@ export abstract class InventoryController extends ClientController {
     const change = () =>
       operator === undefined
         ? make(context)
-        : runAudited(context.db, { operator, key }, (own) => make({ ...context, ...own }), describe)
+        : runOperatorChange(context.db, { operator, key }, (own) => make({ ...context, ...own }), describe)
     return context[gate].run(change, { client: this.client })
   }
 

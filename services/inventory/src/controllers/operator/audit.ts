@@ -1,6 +1,6 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
-import { AuditEntryView } from '../../operators/audit-entry.ts'
-import { listOperatorAudit } from '../../operators/operator-audit-repository.ts'
+
+import { AuditEntryView, listOperatorAudit } from '../../operators/operator-audit-repository.ts'
 import { cutPage } from '../../pagination/cut-page.ts'
 import { listingById, PageKeywords, positionById, readPage } from '../../pagination/page-query.ts'
 import { operatorGuardsFor } from '../../plugins/authorize.ts'
