@@ -25,9 +25,11 @@ export function localName(prefix: string, name: string): string {
 
 /**
  * Where the rows of a table are when the database is distributed over several servers. `owned`: on the node of their owner, whose
- * column every key contains. `reference`: a copy on every node. `local`: on the coordinator alone.
+ * column every key contains. `reference`: a copy on every node. `local`: on the coordinator alone. `claim`: on the coordinator
+ * alone too, and known to Citus, so that a transaction that writes the table commits in two phases on every node that it has
+ * written to: what was claimed and what was done under the claim are kept together or not at all.
  */
-export type TableClass = 'owned' | 'reference' | 'local'
+export type TableClass = 'owned' | 'reference' | 'local' | 'claim'
 
 /** What a migration does, and the class of each table that it creates, if the service's database may be distributed. */
 export interface ServiceMigration extends Migration {

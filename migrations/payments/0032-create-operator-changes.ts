@@ -5,7 +5,7 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
 export const createOperatorChanges: MigrationSource = (names) => ({
-  tables: { operator_changes: 'local' },
+  tables: { operator_changes: 'claim' },
   async up(db: Kysely<unknown>) {
     await sql`
       CREATE TABLE ${names.id('operator_changes')} (

@@ -45,7 +45,7 @@ describe('the statements that distribute payments', () => {
       lockTimeoutMs: 5_000,
     })
     all = steps.flatMap(({ statements }) => statements)
-    printed = all.filter((text) => /create_(reference|distributed)_table/.test(text))
+    printed = all.filter((text) => /create_(reference|distributed)_table|citus_add_local_table/.test(text))
     const found = await client.query<ForeignKey>(`
       SELECT conrelid::regclass::text AS from, confrelid::regclass::text AS to, confdeltype::text AS "onDelete",
         array(SELECT attname::text FROM unnest(conkey) WITH ORDINALITY k (number, place)
@@ -63,10 +63,12 @@ describe('the statements that distribute payments', () => {
   it('name every table of its class', () => {
     const tables = Object.entries(tableClasses)
     const reference = tables.filter(([, kind]) => kind === 'reference').map(([name]) => name)
+    const claim = tables.filter(([, kind]) => kind === 'claim').map(([name]) => name)
     const owned = tables.filter(([, kind]) => kind === 'owned').map(([name]) => name)
     expect(printed.toSorted()).toEqual(
       [
         ...reference.map((name) => `SELECT create_reference_table('"payments"."${name}"')`),
+        ...claim.map((name) => `SELECT citus_add_local_table_to_metadata('"payments"."${name}"')`),
         ...owned.map((name) => {
           const group = name === 'merchant_balances' ? 'none' : '"payments"."merchant_balances"'
           return `SELECT create_distributed_table('"payments"."${name}"', 'merchant_id', colocate_with => '${group}')`

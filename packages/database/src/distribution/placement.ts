@@ -8,7 +8,10 @@ import type { DistributionTarget } from './target.ts'
 /** A table as Citus knows it. */
 export interface PlacedTable {
   readonly name: string
-  /** `h`: divided by the hash of a column. `n`: a copy on every server. Undefined: Citus does not know the table. */
+  /**
+   * `h`: divided by the hash of a column. `n`: a copy on every server. `s`: on the coordinator alone. Undefined: Citus does not
+   * know the table.
+   */
   readonly method: string | undefined
   /** The column that divides it. */
   readonly column: string | undefined
@@ -38,7 +41,9 @@ export async function listPlacedTables(
   const known =
     (await findCitus(db)) === undefined
       ? sql`SELECT NULL::oid AS id, NULL::text AS method, NULL::text AS "column", NULL::int AS colocation`
-      : sql`SELECT logicalrelid::oid AS id, partmethod::text AS method,
+      : sql`SELECT logicalrelid::oid AS id,
+          -- Both have the method n. Those on one server are not replicated by a commit on all servers (t).
+          CASE WHEN partmethod = 'n' AND repmodel <> 't' THEN 's' ELSE partmethod::text END AS method,
           column_to_column_name(logicalrelid, partkey) AS "column", colocationid AS colocation
         FROM pg_dist_partition WHERE NOT autoconverted`
   const { rows } = await sql<{ [Key in keyof PlacedTable]: Exclude<PlacedTable[Key], undefined> | null }>`
@@ -70,6 +75,7 @@ export function isPlaced(
   const table = placed.get(name)
   const kind = tables.get(name)
   if (kind === 'reference') return table?.method === 'n'
+  if (kind === 'claim') return table?.method === 's'
   if (kind === 'owned') {
     const isDivided = table?.method === 'h' && table.column === column
     return isDivided && table.colocation === placed.get(anchor)?.colocation
@@ -80,7 +86,9 @@ export function isPlaced(
 /** The statement that places a table. Foreign keys of the table must not exist then. */
 export function placeStatement(names: Names, { tables, column, anchor }: DistributionTarget, name: string): string {
   const table = literal(qualified(names, name))
-  if (tables.get(name) === 'reference') return `SELECT create_reference_table(${table})`
+  const kind = tables.get(name)
+  if (kind === 'reference') return `SELECT create_reference_table(${table})`
+  if (kind === 'claim') return `SELECT citus_add_local_table_to_metadata(${table})`
   const group = name === anchor ? 'none' : qualified(names, anchor)
   return `SELECT create_distributed_table(${table}, ${literal(column)}, colocate_with => ${literal(group)})`
 }

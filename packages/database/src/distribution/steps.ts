@@ -43,7 +43,7 @@ export async function listSteps(
 ): Promise<readonly DistributionStep[]> {
   const { names, target, login } = distribution
   const placed = await listPlacedTables(db, names)
-  const tables = [...tablesOf(target.tables, 'reference'), ...tablesOf(target.tables, 'owned')]
+  const tables = (['reference', 'owned', 'claim'] as const).flatMap((kind) => tablesOf(target.tables, kind))
   const unplaced = tables.filter((name) => !isPlaced(placed, target, name))
   const keys = unplaced.length > 0 ? await listForeignKeys(db, names) : []
   const triggers = await listTriggers(db, names)

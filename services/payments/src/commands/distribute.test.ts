@@ -54,7 +54,7 @@ describe('payments distribute, without the extension', () => {
   it('prints the statements of a run, each step under its title', async () => {
     const lines = await run('--dry-run')
     expect(lines.slice(0, 1)).toEqual(['-- note the begin'])
-    expect(lines.filter((line) => line.startsWith('-- distribute '))).toHaveLength(34)
+    expect(lines.filter((line) => line.startsWith('-- distribute '))).toHaveLength(35)
     expect(lines).toContain(`SELECT create_reference_table('"payments"."apps"');`)
     expect(lines.at(-1)).toContain("VALUES ('state', 'distributed')")
   })

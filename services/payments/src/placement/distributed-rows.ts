@@ -12,7 +12,7 @@ import { deleteOldRows, type OldRows } from './delete-old-rows.ts'
 
 /**
  * The class of each table, as its migration declares it. `reference`: small and rarely written. `owned`: below a merchant; each of its keys and indexes
- * contains `merchant_id`. `local`: neither (reference: Classes of tables).
+ * contains `merchant_id`. `local`: neither. `claim`: as `local`, and committed together with the rows of merchants (reference: Classes of tables).
  */
 export const tableClasses: Readonly<Record<keyof PaymentsTables, TableClass>> = {
   apps: 'reference',
@@ -51,7 +51,7 @@ export const tableClasses: Readonly<Record<keyof PaymentsTables, TableClass>> = 
   merchant_creations: 'local',
   payout_batches: 'local',
   token_merchants: 'local',
-  operator_changes: 'local',
+  operator_changes: 'claim',
   operator_allowances: 'local',
   allowance_uses: 'local',
   rate_limits: 'local',
@@ -73,6 +73,7 @@ export async function deleteOldDistributedRows(
   const isOld = sql`${sql.ref(old.column)} < now() - ${sql.lit(old.age)}::interval`
   switch (tableClasses[table]) {
     case 'local':
+    case 'claim':
       return deleteOldRows(db, table, old)
     case 'reference': {
       const { numAffectedRows = 0n } = await sql`DELETE FROM ${sql.table(table)} WHERE ${isOld}`.execute(db)

@@ -1,0 +1,134 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { connect, createServer, type Socket } from 'node:net'
+import { freePort } from '@trestle/testing/free-port.ts'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { customerPayment } from './customer-payment.ts'
+import { operatorHeaders, testOperators } from './operators.ts'
+import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
+
+// A worker that is lost at the end of a transaction: it does what it was told, and the coordinator never hears so.
+
+let payments: TestPayments
+let app: TestApp
+let merchantId: string
+let worker: { readonly id: number; readonly port: number }
+let wire: LossyWire
+beforeAll(async () => {
+  payments = await startPayments({ operators: testOperators })
+  app = await createTestApp(payments)
+  merchantId = (await createTestMerchant(payments, app, { test: true, currency: 'EUR' })).id
+  const { rows } = await sql<typeof worker>`
+    SELECT n.nodeid AS id, n.nodeport AS port FROM pg_dist_placement p JOIN pg_dist_node n USING (groupid)
+    WHERE p.shardid = get_shard_id_for_distribution_column('payments.merchant_balances', ${merchantId}::text)`.execute(
+    payments.owner.db,
+  )
+  worker = rows[0] ?? { id: 0, port: 0 }
+  wire = await openLossyWire(worker.port)
+  await moveWorker(wire.port)
+})
+afterAll(async () => {
+  await moveWorker(worker.port)
+  await payments.close()
+  await wire.close()
+})
+
+const moveWorker = (port: number) =>
+  sql`SELECT citus_update_node(${worker.id}::int, '127.0.0.1', ${port}::int)`.execute(payments.owner.db)
+
+/** A way to a server on which the answers to some statements are lost, with their connections. */
+interface LossyWire {
+  readonly port: number
+  /** Loses the answers to statements that begin with a word, from now on. Undefined: to none. */
+  readonly lose: (word: string | undefined) => void
+  /** How many answers were lost. */
+  readonly lost: () => number
+  readonly close: () => Promise<void>
+}
+
+/** The type and the length of a message come before its text. */
+const TEXT_OFFSET = 5
+
+async function openLossyWire(serverPort: number): Promise<LossyWire> {
+  const port = await freePort()
+  const sockets = new Set<Socket>()
+  let word: string | undefined
+  let lost = 0
+  const listener = createServer((client) => {
+    const server = connect(serverPort, '127.0.0.1')
+    let isLosing = false
+    client.on('data', (data) => {
+      isLosing ||= word !== undefined && data.toString('latin1', TEXT_OFFSET).startsWith(word)
+      server.write(data)
+    })
+    server.on('data', (data) => {
+      if (!isLosing) return client.write(data)
+      // The server has done what it was told.
+      lost += 1
+      client.destroy()
+    })
+    for (const [socket, other] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        sockets.delete(socket)
+        other.destroySoon()
+      })
+    }
+  })
+  listener.listen(port, '127.0.0.1')
+  await once(listener, 'listening')
+  return {
+    port,
+    lose: (next) => {
+      word = next
+    },
+    lost: () => lost,
+    close: async () => {
+      for (const socket of sockets) socket.destroy()
+      listener.close()
+      await once(listener, 'close')
+    },
+  }
+}
+
+/** Sends a change of an operator twice with one key. The worker is lost in the first. */
+async function sendTwice(word: string, url: string) {
+  const headers = { ...operatorHeaders('admin'), 'idempotency-key': randomUUID() }
+  const send = () => payments.app.inject({ method: 'POST', url, headers, payload: { amount: 7 } })
+  const before = wire.lost()
+  wire.lose(word)
+  const first = await send()
+  wire.lose(undefined)
+  expect(wire.lost() - before).toBeGreaterThan(0)
+  // As Citus does once a minute.
+  await sql`SELECT recover_prepared_transactions()`.execute(payments.owner.db)
+  return [first, await send()] as const
+}
+
+async function countAudits(id: string): Promise<number> {
+  const rows = payments.owner.db.selectFrom('audit').select('payload').where('merchant_id', '=', merchantId)
+  const found = await rows.where('action', 'like', 'operator.%').execute()
+  return found.filter(({ payload }) => JSON.stringify(payload).includes(id)).length
+}
+
+const OPERATIONS = [
+  ['captures', 'capturedAmount'],
+  ['voids', 'voidedAmount'],
+] as const
+
+it.each(
+  OPERATIONS.flatMap(([path, amount]) =>
+    ['COMMIT', 'PREPARE TRANSACTION'].map((word) => [path, word, amount] as const),
+  ),
+)('makes %s of an operator once when the worker is lost at its %s', async (path, word, amount) => {
+  const id = await customerPayment(payments, merchantId)
+  const [, second] = await sendTwice(word, `/operator/transactions/${id}/${path}`)
+  expect([second.statusCode, second.json().transaction[amount]]).toEqual([201, 7])
+  const read = await payments.app.inject({ url: `/transactions/${id}`, headers: app.headers })
+  expect([read.json().transaction[amount], await countAudits(id)]).toEqual([7, 1])
+})
