@@ -176,6 +176,24 @@ describe('lanes', () => {
     expect(await lost.catch(isRefusedStatement)).toBe(false)
   })
 
+  it.each(['read', 'write'] as const)(
+    'repeats a %s for whose rows Citus knows no part any more, five times',
+    async (lane) => {
+      await sql`CREATE SEQUENCE example.tries`.execute(database.db)
+      await sql`CREATE FUNCTION example.lose(times int) RETURNS int LANGUAGE plpgsql AS $$
+      DECLARE tries int := nextval('example.tries');
+      BEGIN
+        IF tries > times THEN PERFORM setval('example.tries', 1, false); RETURN tries; END IF;
+        RAISE EXCEPTION 'could not find valid entry for shard 102044' USING ERRCODE = 'internal_error';
+      END $$`.execute(database.db)
+      expect(await database.lanes[lane].one(loseOnce, { times: 5 })).toEqual({ tries: 6 })
+      const lost = database.lanes[lane].one(loseOnce, { times: 9 })
+      await expect(lost).rejects.toThrow('could not find valid entry for shard 102044')
+      expect(await lost.catch(isDatabaseUnavailable)).toBe(true)
+      expect(await lost.catch(isRefusedStatement)).toBe(false)
+    },
+  )
+
   it('refuses writes while rows move, reads with new connections, and writes with new ones afterwards', async () => {
     const { lanes } = database
     const pids = () => Promise.all([lanes.read.one(backendPid, {}), lanes.write.one(backendPid, {})])

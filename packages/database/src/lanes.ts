@@ -99,7 +99,7 @@ export function createLanes<Tables>({
       ).catch(refuseWhileMoving) as Promise<Row[]>,
   }
   const read: Lane = lane((statement, { readers }) => {
-    const answer = readers.query(statement)
+    const answer = againWhenLost(() => readers.query(statement))
     return mode().isMoving ? answer.catch(refuseWhileMoving) : answer
   }, again)
   return {

@@ -27,10 +27,15 @@ const CONNECTION_TEXTS =
 // Class 08 (connection), 53 (resources), 57 (shutdown, and 57014: a statement timeout), 40 (all repeats are used up).
 const SERVER_CLASSES = /^(08|53|57)|^(40001|40P01|25006)$/
 
+/** Citus gives no code of its own (XX000) to what it says of its tables, and of other servers. */
+const CITUS_CODE = 'XX000'
+// A part of a table has gone since a statement was planned: Citus has split or moved it. Nothing was written.
+const STALE_PART = /^could not find valid entry for (shard|citus table) /i
+
 /** Whether the database is away, overloaded or restarting, so that the same request may succeed later. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (error instanceof NoConnectionError || error instanceof MovingRowsError) return true
-  if (error instanceof DatabaseError) return SERVER_CLASSES.test(error.code ?? '')
+  if (error instanceof DatabaseError) return SERVER_CLASSES.test(error.code ?? '') || isStalePart(error)
   if (error instanceof AggregateError) return error.errors.some(isDatabaseUnavailable)
   if (!(error instanceof Error)) return false
   if ('code' in error && typeof error.code === 'string' && NETWORK_CODES.has(error.code)) return 'syscall' in error
@@ -57,9 +62,16 @@ export function isRefusedStatement(error: unknown): boolean {
   return error instanceof DatabaseError && !isDatabaseUnavailable(error)
 }
 
-/** Whether a statement lost a conflict (serialization failure, deadlock) and may succeed when it is repeated. */
+/**
+ * Whether a statement lost a conflict (serialization failure, deadlock, a part of a table that Citus has moved meanwhile), wrote
+ * nothing, and may succeed when it is repeated.
+ */
 export function isLostConflict(error: unknown): boolean {
-  return error instanceof DatabaseError && (error.code === '40001' || error.code === '40P01')
+  return error instanceof DatabaseError && (error.code === '40001' || error.code === '40P01' || isStalePart(error))
+}
+
+function isStalePart({ code, message }: DatabaseError): boolean {
+  return code === CITUS_CODE && STALE_PART.test(message)
 }
 
 /** Whether the server ended a statement, for any reason. Nothing follows from this for statements about other rows. */
