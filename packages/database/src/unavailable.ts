@@ -31,11 +31,15 @@ const SERVER_CLASSES = /^(08|53|57)|^(40001|40P01|25006)$/
 const CITUS_CODE = 'XX000'
 // A part of a table has gone since a statement was planned: Citus has split or moved it. Nothing was written.
 const STALE_PART = /^could not find valid entry for (shard|citus table) /i
+// What libpq says on the coordinator of a server that went away in a statement. Whether a commit was done there is unknown.
+const LOST_SERVER =
+  /server closed the connection unexpectedly|connection not open|invalid socket|no connection to the server|could not (receive|send) data (from|to) server|failure on connection marked as essential/i
 
 /** Whether the database is away, overloaded or restarting, so that the same request may succeed later. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (error instanceof NoConnectionError || error instanceof MovingRowsError) return true
-  if (error instanceof DatabaseError) return SERVER_CLASSES.test(error.code ?? '') || isStalePart(error)
+  if (error instanceof DatabaseError)
+    return SERVER_CLASSES.test(error.code ?? '') || isStalePart(error) || isLostServer(error)
   if (error instanceof AggregateError) return error.errors.some(isDatabaseUnavailable)
   if (!(error instanceof Error)) return false
   if ('code' in error && typeof error.code === 'string' && NETWORK_CODES.has(error.code)) return 'syscall' in error
@@ -72,6 +76,10 @@ export function isLostConflict(error: unknown): boolean {
 
 function isStalePart({ code, message }: DatabaseError): boolean {
   return code === CITUS_CODE && STALE_PART.test(message)
+}
+
+function isLostServer({ code, message }: DatabaseError): boolean {
+  return code === CITUS_CODE && LOST_SERVER.test(message)
 }
 
 /** Whether the server ended a statement, for any reason. Nothing follows from this for statements about other rows. */

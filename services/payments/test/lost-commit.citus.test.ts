@@ -123,12 +123,22 @@ const OPERATIONS = [
 
 it.each(
   OPERATIONS.flatMap(([path, amount]) =>
-    ['COMMIT', 'PREPARE TRANSACTION'].map((word) => [path, word, amount] as const),
+    // Prepared, the change is made whatever becomes of the worker.
+    (
+      [
+        [201, 'COMMIT'],
+        [503, 'PREPARE TRANSACTION'],
+      ] as const
+    ).map((ending) => [...ending, path, amount] as const),
   ),
-)('makes %s of an operator once when the worker is lost at its %s', async (path, word, amount) => {
-  const id = await customerPayment(payments, merchantId)
-  const [, second] = await sendTwice(word, `/operator/transactions/${id}/${path}`)
-  expect([second.statusCode, second.json().transaction[amount]]).toEqual([201, 7])
-  const read = await payments.app.inject({ url: `/transactions/${id}`, headers: app.headers })
-  expect([read.json().transaction[amount], await countAudits(id)]).toEqual([7, 1])
-})
+)(
+  '%i: a worker that is lost at its %s has %s of an operator once after a repeat',
+  async (status, word, path, amount) => {
+    const id = await customerPayment(payments, merchantId)
+    const [first, second] = await sendTwice(word, `/operator/transactions/${id}/${path}`)
+    expect([first.statusCode, first.headers['retry-after']]).toEqual([status, status === 503 ? '1' : undefined])
+    expect([second.statusCode, second.json().transaction[amount]]).toEqual([201, 7])
+    const read = await payments.app.inject({ url: `/transactions/${id}`, headers: app.headers })
+    expect([read.json().transaction[amount], await countAudits(id)]).toEqual([7, 1])
+  },
+)
