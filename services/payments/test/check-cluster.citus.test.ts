@@ -1,10 +1,12 @@
 import { checkCluster } from '@trestle/database/distribution/check-cluster.ts'
 import { type DistributeOptions, distributionOf } from '@trestle/database/distribution/distribute.ts'
 import { closeInternals } from '@trestle/database/distribution/internal-functions.ts'
+import { type DistributionState, stateStatements } from '@trestle/database/distribution/notes.ts'
 import { listLacks, roleStatements } from '@trestle/database/distribution/servers.ts'
 import { runStep } from '@trestle/database/distribution/steps.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import type { TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
 import { migrateOptions } from '../src/migrations.ts'
@@ -50,6 +52,20 @@ const INTERNALS = 'internal functions of Citus'
 const LOGINS = 'logins of the role'
 
 describe('payments distribute --check, on a cluster', () => {
+  it.each([
+    ['distributed', 'ok distributed'],
+    ['distributing', 'ok distributing, until distribute has ended'],
+    ['undoing', 'wrong the distribution is being undone: run distribute --undo again'],
+  ] as const)('of a database that is %s finds: %s', async (state, line) => {
+    const note = (noted: DistributionState) =>
+      withDatabase(options, async (db) => {
+        for (const statement of stateStatements(options.names, noted)) await sql.raw(statement).execute(db)
+      })
+    await note(state)
+    onTestFinished(() => note('distributed'))
+    expect(await linesOf('state')).toEqual([line])
+  })
+
   it('names every server on which everybody may call the internal functions of Citus, and the statement that ends it', async () => {
     const [{ name } = { name: '' }] = (await runOn(nodes[0], 'SELECT current_user AS name')) as readonly [
       { readonly name: string },

@@ -4,6 +4,7 @@ import { findOwner, listWrongKeys } from './check-schema.ts'
 import { findCitus, listNodes } from './citus.ts'
 import { closeInternals, listOpenInternals } from './internal-functions.ts'
 import { listLazyCommits } from './moves.ts'
+import { beingUndone, readState } from './notes.ts'
 import { listLacks, loginTrial, type NodeLogin } from './servers.ts'
 import type { DistributionTarget } from './target.ts'
 
@@ -87,6 +88,14 @@ const needed: readonly ClusterCheck[] = [
 ]
 
 const checks: readonly ClusterCheck[] = [
+  [
+    'state',
+    async (db, { names }) => {
+      const state = await readState(db, names)
+      if (state === 'undoing') return new Problems([beingUndone().message])
+      return state === 'distributing' ? 'distributing, until distribute has ended' : state
+    },
+  ],
   ['citus.local_hostname', (db) => expectEverywhere(db, OWN_ADDRESS, (text) => text === 'reached')],
   ['logins of the role', (db, subject) => tryLogins(db, subject)],
   ['version of the extension', (db) => expectEverywhere(db, VERSION, (text, own) => text === own)],

@@ -1,4 +1,6 @@
 import { createNoopMeter } from '@opentelemetry/api'
+import { stateStatements } from '@trestle/database/distribution/notes.ts'
+import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { startMailSink } from '@trestle/testing/mail-sink.ts'
 import {
   createEmptyDatabase,
@@ -6,10 +8,12 @@ import {
   prepared,
   type TemporaryDatabase,
 } from '@trestle/testing/temporary-database.ts'
+import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { createMigratedDatabase } from '../../test/payments-app.ts'
 import { loadPaymentsConfig } from '../config.ts'
+import { migrateOptions } from '../migrations.ts'
 import { createPanVault } from '../vault/pan-vault.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 import { doctor } from './doctor.ts'
@@ -76,6 +80,25 @@ describe('payments doctor', () => {
       'ok    dead jobs: none',
     ])
     expect(after.isHealthy).toBe(true)
+  })
+
+  it.each([
+    ['distributing', 'payments distribute'],
+    ['undoing', 'payments distribute --undo'],
+  ] as const)('names the run to continue and no migration while a database is %s', async (state, command) => {
+    const options = migrateOptions(load())
+    await withDatabase(options, async (db) => {
+      for (const statement of stateStatements(options.names, state)) await sql.raw(statement).execute(db)
+      // As an undo leaves functions until its end.
+      await sql`DROP FUNCTION payments.finish_operator_change`.execute(db)
+    })
+    const { isHealthy, lines } = await examine()
+    expect([isHealthy, lines.filter((line) => line.startsWith('wrong'))]).toEqual([
+      false,
+      [
+        `wrong distribution: the database is ${state}, and takes no writes until that has ended, so not checked: migrations; unless it still runs, run again: ${command}`,
+      ],
+    ])
   })
 
   it('asks every server by which requests enter', async () => {

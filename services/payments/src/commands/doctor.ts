@@ -1,14 +1,11 @@
 import { createNoopMeter } from '@opentelemetry/api'
 import { isDistributed } from '@trestle/database/distribution/citus.ts'
-import { listOpenInternals } from '@trestle/database/distribution/internal-functions.ts'
-import { listOpenFunctions } from '@trestle/database/distribution/placement.ts'
-import { explainAway, type Lack, listAway, listDoubtful, listLacks } from '@trestle/database/distribution/servers.ts'
+import { isMoving, readState } from '@trestle/database/distribution/notes.ts'
 import { urlsOfHosts } from '@trestle/database/driver/hosts.ts'
-import { loginOf } from '@trestle/database/rights/roles.ts'
 import { connectOnce } from '@trestle/database/wait-for-database.ts'
 import { listDeadJobs } from '@trestle/jobs/list-jobs.ts'
 import { commonChecks } from '@trestle/service/common-checks.ts'
-import { Away, type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
+import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
 import { sql } from 'kysely'
 import type { PaymentsConfig } from '../config.ts'
 import { createMailer } from '../mail/mailer.ts'
@@ -20,6 +17,7 @@ import { createPanVault } from '../vault/pan-vault.ts'
 import { findSealSamples } from '../vault/rotation-repository.ts'
 import { OpenError } from '../vault/seal.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
+import { beforeMigrations, clusterChecks, distributionCheck, SERVERS } from './cluster-checks.ts'
 
 /** What the checks read. */
 interface Subject {
@@ -29,8 +27,6 @@ interface Subject {
 }
 
 const CLOCK_DRIFT_MS_MAX = 5_000
-/** The check that finds servers of a cluster away. Checks that read the rows of every merchant need it. */
-const SERVERS = 'servers of the cluster'
 
 const checks: readonly Check<Subject>[] = [
   {
@@ -138,55 +134,6 @@ const entryCheck: Check<Subject> = {
   },
 }
 
-const clusterChecks: readonly Check<Subject>[] = [
-  {
-    name: SERVERS,
-    advice: 'start the servers, or let them take the login that they refuse, then run: payments distribute --rebalance',
-    run: async ({ config, database: { db, names } }) => {
-      const away = await listAway(db.withoutPlugins())
-      if (away.length > 0) {
-        const reason = await explainAway(db.withoutPlugins(), { ...names, name: 'merchant_balances' })
-        throw new Away(`no answer from ${away.join(', ')}${reason === undefined ? '' : `: ${reason}`}`)
-      }
-      const { role, url } = config.database
-      const user = loginOf(urlsOfHosts(url)[0] ?? url)
-      return describeLacks(await listLacks(db.withoutPlugins(), names, { role, user }))
-    },
-  },
-  {
-    name: 'functions on the servers',
-    advice: 'run: payments distribute --rebalance',
-    needs: [SERVERS],
-    run: async ({ database: { db, names } }) => {
-      const open = await listOpenFunctions(db.withoutPlugins(), names)
-      if (open.length === 0) return 'none is open to everybody'
-      const each = open.map(({ node, signatures }) => `${signatures.length} on ${node}, such as ${signatures[0]}`)
-      throw new Error(`open to everybody: ${each.join('; ')}`)
-    },
-  },
-  {
-    name: 'internal functions of Citus',
-    advice: 'leave them to the owner: payments distribute --check prints the statement',
-    needs: [SERVERS],
-    run: async ({ database: { db } }) => {
-      const open = await listOpenInternals(db.withoutPlugins())
-      if (open.length === 0) return 'not open to everybody'
-      throw new Error(open.join('; '))
-    },
-  },
-  {
-    name: 'prepared transactions',
-    advice: 'on the coordinator, as a superuser, run: SELECT recover_prepared_transactions()',
-    run: async ({ database: { db } }) => describeLacks(await listDoubtful(db)),
-  },
-]
-
-/** @throws Error when a server lacks something */
-function describeLacks(lacks: readonly Lack[]): string {
-  if (lacks.length === 0) return 'none lacks anything'
-  throw new Error(lacks.map(({ node, missing }) => `${node} lacks ${missing}`).join(', '))
-}
-
 function failsToOpen(open: () => string): boolean {
   try {
     open()
@@ -225,9 +172,10 @@ export async function doctor(
   const database = openPaymentsDatabase(config, () => {})
   // When the database does not answer, an earlier check says so.
   const isOnCluster = await isDistributed(database.db, database.names).catch(() => false)
+  const state = await readState(database.db.withoutPlugins(), database.names).catch(() => 'plain' as const)
   const isHealthy = await runChecks(
     [
-      ...common,
+      ...(isOnCluster || isMoving(state) ? beforeMigrations(common, distributionCheck(state)) : common),
       ...(coordinatorUrl === undefined ? [] : [entryCheck]),
       ...(isOnCluster ? clusterChecks : []),
       // Where requests enter by other servers than the coordinator, those may answer while it does not.

@@ -1,0 +1,91 @@
+import { listOpenInternals } from '@trestle/database/distribution/internal-functions.ts'
+import { type DistributionState, isMoving } from '@trestle/database/distribution/notes.ts'
+import { listOpenFunctions } from '@trestle/database/distribution/placement.ts'
+import { explainAway, type Lack, listAway, listDoubtful, listLacks } from '@trestle/database/distribution/servers.ts'
+import { urlsOfHosts } from '@trestle/database/driver/hosts.ts'
+import { loginOf } from '@trestle/database/rights/roles.ts'
+import { Away, type Check } from '@trestle/service/run-checks.ts'
+import type { PaymentsConfig } from '../config.ts'
+import type { openPaymentsDatabase } from '../open-database.ts'
+
+/** What the checks read. */
+interface Subject {
+  readonly config: PaymentsConfig
+  readonly database: ReturnType<typeof openPaymentsDatabase>
+}
+
+/** The check that finds servers of a cluster away. Checks that read the rows of every merchant need it. */
+export const SERVERS = 'servers of the cluster'
+
+/** The checks of the servers of a cluster, for `doctor`. */
+export const clusterChecks: readonly Check<Subject>[] = [
+  {
+    name: SERVERS,
+    advice: 'start the servers, or let them take the login that they refuse, then run: payments distribute --rebalance',
+    run: async ({ config, database: { db, names } }) => {
+      const away = await listAway(db.withoutPlugins())
+      if (away.length > 0) {
+        const reason = await explainAway(db.withoutPlugins(), { ...names, name: 'merchant_balances' })
+        throw new Away(`no answer from ${away.join(', ')}${reason === undefined ? '' : `: ${reason}`}`)
+      }
+      const { role, url } = config.database
+      const user = loginOf(urlsOfHosts(url)[0] ?? url)
+      return describeLacks(await listLacks(db.withoutPlugins(), names, { role, user }))
+    },
+  },
+  {
+    name: 'functions on the servers',
+    advice: 'run: payments distribute --rebalance',
+    needs: [SERVERS],
+    run: async ({ database: { db, names } }) => {
+      const open = await listOpenFunctions(db.withoutPlugins(), names)
+      if (open.length === 0) return 'none is open to everybody'
+      const each = open.map(({ node, signatures }) => `${signatures.length} on ${node}, such as ${signatures[0]}`)
+      throw new Error(`open to everybody: ${each.join('; ')}`)
+    },
+  },
+  {
+    name: 'internal functions of Citus',
+    advice: 'leave them to the owner: payments distribute --check prints the statement',
+    needs: [SERVERS],
+    run: async ({ database: { db } }) => {
+      const open = await listOpenInternals(db.withoutPlugins())
+      if (open.length === 0) return 'not open to everybody'
+      throw new Error(open.join('; '))
+    },
+  },
+  {
+    name: 'prepared transactions',
+    advice: 'on the coordinator, as a superuser, run: SELECT recover_prepared_transactions()',
+    run: async ({ database: { db } }) => describeLacks(await listDoubtful(db)),
+  },
+]
+
+const DISTRIBUTION = 'distribution'
+
+/** The check of a database on a cluster, or on its way to or from one. Migrations and functions are as they are meanwhile. */
+export function distributionCheck(state: DistributionState): Check<Subject> {
+  const command = state === 'undoing' ? 'payments distribute --undo' : 'payments distribute'
+  return {
+    name: DISTRIBUTION,
+    advice: `unless it still runs, run again: ${command}`,
+    needs: ['database'],
+    run: async () => {
+      if (isMoving(state)) throw new Away(`the database is ${state}, and takes no writes until that has ended`)
+      return 'complete'
+    },
+  }
+}
+
+/** Puts the check of the distribution before that of the migrations, which would send the operator to `migrate`. */
+export function beforeMigrations(common: readonly Check<unknown>[], own: Check<Subject>): readonly Check<Subject>[] {
+  return common.flatMap((check) =>
+    check.name === 'migrations' ? [own, { ...check, needs: [...(check.needs ?? []), own.name] }] : [check],
+  )
+}
+
+/** @throws Error when a server lacks something */
+function describeLacks(lacks: readonly Lack[]): string {
+  if (lacks.length === 0) return 'none lacks anything'
+  throw new Error(lacks.map(({ node, missing }) => `${node} lacks ${missing}`).join(', '))
+}
