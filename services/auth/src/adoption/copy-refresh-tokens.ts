@@ -12,8 +12,10 @@ export interface TokenCopy {
   readonly old: RawBuilder<unknown>
   /** `refresh_tokens` of this service. */
   readonly own: RawBuilder<unknown>
-  /** The sessions of both, with their keys of the second form. */
+  /** The sessions of both. */
   readonly sessions: RawBuilder<unknown>
+  /** Whether the sessions have keys, from which tokens of the second form follow. Versions before 2.181 know none. */
+  readonly hasKeys: boolean
   /** What is added to the numbers of the old tokens. */
   readonly idOffset: bigint
   readonly encryptionKeys: EncryptionKeys
@@ -22,7 +24,7 @@ export interface TokenCopy {
 /** Replaces the refresh tokens of sessions by those of the old service, in both of their forms. The caller has locked the sessions. */
 export async function copyTokens(trx: Kysely<unknown>, copy: TokenCopy, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
-  const { old, own, sessions, idOffset } = copy
+  const { old, own, sessions, hasKeys, idOffset } = copy
   const offset = sql.lit(idOffset)
   await sql`DELETE FROM ${own} WHERE session_id = ANY (${ids}::uuid[])`.execute(trx)
   await sql`
@@ -33,7 +35,7 @@ export async function copyTokens(trx: Kysely<unknown>, copy: TokenCopy, ids: rea
       FROM ${old} t JOIN ${sessions} s ON s.id = t.session_id
       LEFT JOIN ${old} p ON p.token = t.parent AND p.session_id = t.session_id
       WHERE t.session_id = ANY (${ids}::uuid[]) AND t.token <> ''`.execute(trx)
-  await insertDerived(trx, copy, await listKeyedSessions(trx, { sessions, ids }))
+  if (hasKeys) await insertDerived(trx, copy, await listKeyedSessions(trx, { sessions, ids }))
 }
 
 interface KeyedSession {

@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely'
 import { NIL_UUID } from '../records/ids.ts'
 import type { EncryptionKeys } from '../secrets/sealed-secret.ts'
 import { type AdoptionPlaces, lockTables } from './adoption-record.ts'
-import { hasRelation } from './catalog.ts'
+import { columnsOf, hasRelation } from './catalog.ts'
 import { copyTokens, ID_GAP, type TokenCopy } from './copy-refresh-tokens.ts'
 
 const BATCH_SESSIONS = 5_000
@@ -84,7 +84,7 @@ export async function stageRefreshTokens(db: Kysely<unknown>, deps: StagingDeps)
   while (
     await db.transaction().execute(async (trx) => {
       const ids = await lockNextSessions(trx, deps.places)
-      await copyTokens(trx, copyOf(deps), ids)
+      await copyTokens(trx, await copyOf(trx, deps), ids)
       return ids.length > 0
     })
   );
@@ -132,15 +132,18 @@ export async function correctCopies(trx: Kysely<unknown>, deps: StagingDeps): Pr
   const { names, staging } = deps.places
   const [own, old, sessions] = [sql.id(staging, 'refresh_tokens'), names.id('refresh_tokens'), names.id('sessions')]
   const firstDerived = sql`(SELECT first_derived FROM ${sql.id(staging, 'progress')})`
+  const keyless = (await haveKeys(trx, deps.places))
+    ? sql`UNION SELECT s.id FROM ${sessions} s
+      WHERE s.refresh_token_hmac_key IS NOT NULL AND s.refresh_token_counter IS NOT NULL
+        AND NOT EXISTS (SELECT FROM ${own} t WHERE t.session_id = s.id AND t.id >= ${firstDerived})`
+    : sql``
   const { rows } = await sql<{ id: string }>`
     SELECT t.session_id AS id FROM ${own} t
       WHERE t.id < ${firstDerived} AND NOT EXISTS (
         SELECT FROM ${old} o WHERE o.id = t.id AND o.session_id = t.session_id AND coalesce(o.revoked, false) = t.revoked)
     UNION SELECT o.session_id FROM ${old} o JOIN ${sessions} s ON s.id = o.session_id
       WHERE o.token <> '' AND NOT EXISTS (SELECT FROM ${own} t WHERE t.id = o.id)
-    UNION SELECT s.id FROM ${sessions} s
-      WHERE s.refresh_token_hmac_key IS NOT NULL AND s.refresh_token_counter IS NOT NULL
-        AND NOT EXISTS (SELECT FROM ${own} t WHERE t.session_id = s.id AND t.id >= ${firstDerived})`.execute(trx)
+    ${keyless}`.execute(trx)
   await copySessions(
     trx,
     deps,
@@ -154,16 +157,23 @@ async function copySessions(trx: Kysely<unknown>, deps: StagingDeps, sessions: r
     // A session that ends meanwhile takes its copy with it.
     await sql`
       SELECT FROM ${deps.places.names.id('sessions')} WHERE id = ANY (${ids}::uuid[]) FOR KEY SHARE`.execute(trx)
-    await copyTokens(trx, copyOf(deps), ids)
+    await copyTokens(trx, await copyOf(trx, deps), ids)
   }
 }
 
+/** Whether sessions have the columns from which tokens of the second form follow. An older version lacks them until the switch. */
+async function haveKeys(trx: Kysely<unknown>, { names }: AdoptionPlaces): Promise<boolean> {
+  return (await columnsOf(trx, names.schema, 'sessions')).has('refresh_token_hmac_key')
+}
+
 /** The old service goes on numbering its tokens, and the copies have the same numbers. */
-function copyOf({ places: { names, staging }, encryptionKeys }: StagingDeps): TokenCopy {
+async function copyOf(trx: Kysely<unknown>, { places, encryptionKeys }: StagingDeps): Promise<TokenCopy> {
+  const { names, staging } = places
   return {
     old: names.id('refresh_tokens'),
     own: sql.id(staging, 'refresh_tokens'),
     sessions: names.id('sessions'),
+    hasKeys: await haveKeys(trx, places),
     idOffset: 0n,
     encryptionKeys,
   }

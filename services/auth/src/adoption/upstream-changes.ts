@@ -12,7 +12,10 @@ interface UpstreamChange {
   readonly down: readonly RawBuilder<unknown>[]
 }
 
-/** The columns that later versions have added, by table. */
+/**
+ * The columns that later versions have added, by table. supabase/auth reads whole rows of `sessions` alone, and refuses every refresh
+ * once it meets a column that it does not know (`SELECT *` in `internal/models/sessions.go`, from 2.40 to 2.196).
+ */
 const COLUMNS = {
   users: ['is_anonymous boolean NOT NULL DEFAULT false'],
   sessions: [
@@ -34,6 +37,9 @@ const COLUMNS = {
   ],
 } as const
 
+/** The tables of which the old service reads whole rows. Their columns wait for the switch. */
+const READ_WHOLE: ReadonlySet<string> = new Set(['sessions'])
+
 /** The indexes that later versions have added. */
 const INDEXES = {
   users_is_anonymous_idx: 'INDEX ON users (is_anonymous)',
@@ -42,6 +48,9 @@ const INDEXES = {
   mfa_factors_user_id_idx: 'INDEX ON mfa_factors (user_id)',
   unique_phone_factor_per_user: 'UNIQUE INDEX ON mfa_factors (user_id, phone)',
 } as const
+
+/** The indexes of columns that wait for the switch. */
+const LATE_INDEXES: ReadonlySet<string> = new Set(['sessions_oauth_client_id_idx'])
 
 /**
  * Brings the tables that stay to the form that the newest supabase/auth gives them, as its own migrations do, and notes what was
@@ -87,7 +96,7 @@ function columnChanges(schema: string): readonly UpstreamChange[] {
       const place = sql.id(schema, table)
       return {
         name: `${table}.${column}`,
-        isHarmless: true,
+        isHarmless: !READ_WHOLE.has(table),
         isMade: hasColumn(schema, table, column),
         up: [sql`ALTER TABLE ${place} ADD COLUMN ${sql.raw(definition)}`],
         down: [sql`ALTER TABLE ${place} DROP COLUMN ${sql.id(column)}`],
@@ -96,13 +105,13 @@ function columnChanges(schema: string): readonly UpstreamChange[] {
   )
 }
 
-/** The index of a column that was added goes with the column. */
+/** The index of a column that was added comes with the column, and goes with it. */
 function indexChanges(schema: string): readonly UpstreamChange[] {
   return Object.entries(INDEXES).map(([name, definition]) => {
     const [kind = '', rest = ''] = definition.split(' ON ')
     return {
       name,
-      isHarmless: true,
+      isHarmless: !LATE_INDEXES.has(name),
       isMade: sql<boolean>`to_regclass(format('%I.%I', ${schema}::text, ${name}::text)) IS NOT NULL`,
       up: [sql`CREATE ${sql.raw(kind)} ${sql.id(name)} ON ${sql.id(schema)}.${sql.raw(rest)}`],
       down: [sql`DROP INDEX ${sql.id(schema, name)}`],

@@ -173,6 +173,7 @@ async function copyStagedTokens(
     old: sql.id(kept, 'refresh_tokens'),
     own: names.id('refresh_tokens'),
     sessions: names.id('sessions'),
+    hasKeys: true,
     idOffset: tokenOffset,
     encryptionKeys,
   }

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { deleteExpired } from '../../src/retention/clean-up-repository.ts'
 import { listCleanUps } from '../../src/retention/list-clean-ups.ts'
 import { adopt, openAdopted, prepare, type Restored, restore } from './adopted-app.ts'
-import { runSql } from './restored-database.ts'
+import { runSql, VERSIONS } from './restored-database.ts'
 
 const NIL = '00000000-0000-0000-0000-000000000000'
 const PATIENCE = { timeout: 60_000, interval: 10 } as const
@@ -57,19 +57,22 @@ it('continues a session by the token that the old server gave it after adopt --p
   expect(refreshed.statusCode).toBe(200)
 })
 
-it('adopt --prepare leaves the columns as they are of each table whose rows supabase/auth reads whole', async () => {
-  const restored = await restore('v2.196.0')
-  const columns = () =>
-    runSql(
-      restored.database.superuserUrl,
-      `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'auth'
+it.each(VERSIONS)(
+  'adopt --prepare leaves the columns of each table as they are whose rows supabase/auth reads whole: %s',
+  async (version) => {
+    const restored = await restore(version)
+    const columns = () =>
+      runSql(
+        restored.database.superuserUrl,
+        `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'auth'
          AND table_name IN ('sessions', 'refresh_tokens', 'flow_state', 'oauth_authorizations', 'webauthn_challenges')
        ORDER BY 1, ordinal_position`,
-    )
-  const before = await columns()
-  await prepare(restored)
-  expect(await columns()).toEqual(before)
-})
+      )
+    const before = await columns()
+    await prepare(restored)
+    expect(await columns()).toEqual(before)
+  },
+)
 
 it('keeps an unconfirmed user who signs up at the old server between the columns and the switch', {
   timeout: 120_000,
