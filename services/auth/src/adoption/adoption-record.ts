@@ -14,7 +14,7 @@ export interface AdoptionPlaces {
 
 /** What an adoption has noted of itself, for the runs after one that was killed, and for undo. */
 export interface AdoptionRecord {
-  /** The newest migration of supabase/auth. */
+  /** The newest migration of supabase/auth: until the switch, as the last run has found it. */
   readonly version: string
   /** The later changes of supabase/auth that its tables have got, by name, in the order in which they were made. */
   readonly changes: readonly string[]
@@ -81,6 +81,15 @@ export async function findRecord(
 /** Whether this service has taken over. Another run may have switched between two transactions of this one. */
 export async function hasSwitched(db: Kysely<unknown>, places: AdoptionPlaces): Promise<boolean> {
   return (await findRecord(db, places))?.switchedAt !== null
+}
+
+/** Notes that the old service has migrated the database since. @param changes those of before that stay the adoption's own */
+export async function noteVersion(
+  db: Kysely<unknown>,
+  places: AdoptionPlaces,
+  { version, changes }: Pick<AdoptionRecord, 'version' | 'changes'>,
+): Promise<void> {
+  await sql`UPDATE ${table(places)} SET version = ${version}, changes = ${[...changes]}::text[]`.execute(db)
 }
 
 /** Notes later changes of supabase/auth that were made. */

@@ -3,12 +3,12 @@ import { againWhenLocked, compareMigrations, runPending } from '@trestle/databas
 import { type Kysely, sql } from 'kysely'
 import type { AuthConfig } from '../config.ts'
 import type { EncryptionKeys, RandomBytes } from '../secrets/sealed-secret.ts'
-import { type AdoptionPlaces, beginRecord, findRecord, lockTables } from './adoption-record.ts'
+import { type AdoptionPlaces, beginRecord, findRecord, lockTables, noteVersion } from './adoption-record.ts'
 import { hideOwnTables } from './hidden-tables.ts'
 import { createEmailIndex, fillDirectory } from './prepare-users.ts'
 import { prepareStaging, stageRefreshTokens } from './stage-refresh-tokens.ts'
 import { earlyMigrations, listReplaced, type SwitchDeps, stayingTables } from './switch-tables.ts'
-import { makeUpstreamChanges } from './upstream-changes.ts'
+import { makeUpstreamChanges, ownChanges } from './upstream-changes.ts'
 import { requireAdoptable } from './upstream-database.ts'
 
 /** How a run goes. */
@@ -64,6 +64,10 @@ export async function beginAdoption(
     // The old service may have migrated the database since an earlier run, or somebody has taken a right away.
     const version = await requireAdoptable(db, { names, force, role })
     await beginRecord(db, places, version)
+    if (found !== undefined && found.version !== version) {
+      const changes = ownChanges(found.changes, places, { since: found.version, version })
+      await noteVersion(db, places, { version, changes })
+    }
     return { version, switchedAt: null }
   })
   // PostgreSQL makes an index without a lock once every open transaction has ended, that of the lock too.

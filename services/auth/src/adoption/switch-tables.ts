@@ -3,7 +3,7 @@ import { authMigrations } from '@trestle/migrations/auth.ts'
 import type { MigrationSources, Names, ServiceMigration } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Sealing } from '../secrets/sealed-secret.ts'
-import { type AdoptionPlaces, lockTables, noteSwitch } from './adoption-record.ts'
+import { type AdoptionPlaces, findRecord, lockTables, noteSwitch } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
 import { copyLiveRows, type Lifetimes, noteCopies } from './copy-live-rows.ts'
 import { copyCustomProviders, copyFlows, type SealedCopyContext } from './copy-sealed-rows.ts'
@@ -12,6 +12,7 @@ import { hideOwnTables } from './hidden-tables.ts'
 import { refuseOldServer } from './refuse-old-server.ts'
 import { correctCopies, dropTriggers, replayChanges, type StagingDeps } from './stage-refresh-tokens.ts'
 import { makeUpstreamChanges } from './upstream-changes.ts'
+import { findVersion } from './upstream-database.ts'
 
 /** What a switch works with. */
 export interface SwitchDeps extends StagingDeps {
@@ -41,6 +42,8 @@ export interface Switch {
  */
 const STAYING = ['mfa_factors', 'sessions', 'mfa_amr_claims', 'identities', 'users'] as const
 const FIRST_WRITTEN = 'audit_log_entries'
+/** Where supabase/auth notes its migrations. A newer image that is started after the switch would change the tables of this service. */
+const VERSIONS = 'schema_migrations'
 const REFRESH_TOKENS = '0008-create-refresh-tokens'
 /**
  * The tables of these migrations are filled before the switch, or wait for changes that the old service would notice. It refuses every
@@ -105,6 +108,7 @@ export function switchHooks(deps: SwitchDeps): Switch {
     // The changes below would need this mode. To ask for it later would wait for those who read and wait for us.
     await lockTables(trx, tables, { mode: 'ACCESS EXCLUSIVE', attempt })
     const lockedAtMs = performance.now()
+    await requireSameVersion(trx, places)
     await replayChanges(trx, deps)
     await correctCopies(trx, deps)
     await dropTriggers(trx, places)
@@ -121,11 +125,20 @@ export function switchHooks(deps: SwitchDeps): Switch {
       await noteSwitch(later, places)
       await hideOwnTables(later, names)
       for (const table of moving) await copyGrants(later, places, table)
-      await refuseOldServer(later, places, [...STAYING, ...(await listReplaced(names))])
+      await refuseOldServer(later, places, [...STAYING, VERSIONS, ...(await listReplaced(names))])
       await dropStaging(later, places)
     }
   }
   return { beforeFirst, outcome: () => outcome }
+}
+
+/** A newer image of the old service may have migrated the database since the run has begun. @throws Error where it has */
+async function requireSameVersion(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+  const [record, version] = [await findRecord(trx, places), await findVersion(trx, places.names)]
+  if (record !== undefined && record.version !== version)
+    throw new Error(
+      `the old service has migrated the database from ${record.version} to ${version} meanwhile: stop it, and run auth adopt again`,
+    )
 }
 
 /** Brings the tables of supabase/auth back to their schema. */

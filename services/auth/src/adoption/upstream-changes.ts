@@ -4,6 +4,8 @@ import { type AdoptionPlaces, noteChanges } from './adoption-record.ts'
 /** A change that later versions of supabase/auth have made to one of the tables that stay. */
 interface UpstreamChange {
   readonly name: string
+  /** The migration of supabase/auth that makes it. */
+  readonly migration: string
   /** Whether the old service works on a changed table. Other changes wait for the switch. */
   readonly isHarmless: boolean
   readonly isMade: RawBuilder<boolean>
@@ -13,40 +15,40 @@ interface UpstreamChange {
 }
 
 /**
- * The columns that later versions have added, by table. supabase/auth reads whole rows of `sessions` alone, and refuses every refresh
+ * The columns that later versions have added, by table, each with its migration. supabase/auth reads whole rows of `sessions` alone, and refuses every refresh
  * once it meets a column that it does not know (`SELECT *` in `internal/models/sessions.go`, from 2.40 to 2.196).
  */
 const COLUMNS = {
-  users: ['is_anonymous boolean NOT NULL DEFAULT false'],
+  users: [['is_anonymous boolean NOT NULL DEFAULT false', '20240214120130']],
   sessions: [
-    'refreshed_at timestamp',
-    'user_agent text',
-    'ip inet',
-    'tag text',
-    'oauth_client_id uuid',
-    'refresh_token_hmac_key text',
-    'refresh_token_counter bigint',
-    'scopes text CONSTRAINT sessions_scopes_length CHECK (char_length(scopes) <= 4096)',
+    ['refreshed_at timestamp', '20231027141322'],
+    ['user_agent text', '20231027141322'],
+    ['ip inet', '20231027141322'],
+    ['tag text', '20231114161723'],
+    ['oauth_client_id uuid', '20250904133000'],
+    ['refresh_token_hmac_key text', '20251007112900'],
+    ['refresh_token_counter bigint', '20251007112900'],
+    ['scopes text CONSTRAINT sessions_scopes_length CHECK (char_length(scopes) <= 4096)', '20251111201300'],
   ],
   mfa_factors: [
-    'phone text',
-    'last_challenged_at timestamptz CONSTRAINT mfa_factors_last_challenged_at_key UNIQUE',
-    'web_authn_credential jsonb',
-    'web_authn_aaguid uuid',
-    'last_webauthn_challenge_data jsonb',
+    ['phone text', '20240729123726'],
+    ['last_challenged_at timestamptz CONSTRAINT mfa_factors_last_challenged_at_key UNIQUE', '20240802193726'],
+    ['web_authn_credential jsonb', '20241009103726'],
+    ['web_authn_aaguid uuid', '20241009103726'],
+    ['last_webauthn_challenge_data jsonb', '20250925093508'],
   ],
 } as const
 
 /** The tables of which the old service reads whole rows. Their columns wait for the switch. */
 const READ_WHOLE: ReadonlySet<string> = new Set(['sessions'])
 
-/** The indexes that later versions have added. */
+/** The indexes that later versions have added, each with its migration. */
 const INDEXES = {
-  users_is_anonymous_idx: 'INDEX ON users (is_anonymous)',
-  sessions_not_after_idx: 'INDEX ON sessions (not_after DESC)',
-  sessions_oauth_client_id_idx: 'INDEX ON sessions (oauth_client_id)',
-  mfa_factors_user_id_idx: 'INDEX ON mfa_factors (user_id)',
-  unique_phone_factor_per_user: 'UNIQUE INDEX ON mfa_factors (user_id, phone)',
+  users_is_anonymous_idx: ['INDEX ON users (is_anonymous)', '20240214120130'],
+  sessions_not_after_idx: ['INDEX ON sessions (not_after DESC)', '20230508135423'],
+  sessions_oauth_client_id_idx: ['INDEX ON sessions (oauth_client_id)', '20250904133000'],
+  mfa_factors_user_id_idx: ['INDEX ON mfa_factors (user_id)', '20230914180801'],
+  unique_phone_factor_per_user: ['UNIQUE INDEX ON mfa_factors (user_id, phone)', '20240806073726'],
 } as const
 
 /** The indexes of columns that wait for the switch. */
@@ -73,6 +75,21 @@ export async function makeUpstreamChanges(
   await noteChanges(trx, places, made)
 }
 
+/**
+ * The changes among those of `makeUpstreamChanges` that an undo takes back. The others are also made by migrations that the old service
+ * has had since: it counts on them, and does not make them again.
+ * @param since the newest migration at the time of the changes
+ * @param version the newest migration now
+ */
+export function ownChanges(
+  made: readonly string[],
+  { names }: AdoptionPlaces,
+  { since, version }: { readonly since: string; readonly version: string },
+): readonly string[] {
+  const later = changesOf(names.schema).filter(({ migration }) => since < migration && migration <= version)
+  return made.filter((name) => !later.some((change) => change.name === name))
+}
+
 /** Takes back what `makeUpstreamChanges` has noted, the last change first. */
 export async function revertUpstreamChanges(
   trx: Kysely<unknown>,
@@ -91,11 +108,12 @@ function changesOf(schema: string): readonly UpstreamChange[] {
 
 function columnChanges(schema: string): readonly UpstreamChange[] {
   return Object.entries(COLUMNS).flatMap(([table, columns]) =>
-    columns.map((definition) => {
+    columns.map(([definition, migration]) => {
       const column = definition.split(' ')[0] ?? ''
       const place = sql.id(schema, table)
       return {
         name: `${table}.${column}`,
+        migration,
         isHarmless: !READ_WHOLE.has(table),
         isMade: hasColumn(schema, table, column),
         up: [sql`ALTER TABLE ${place} ADD COLUMN ${sql.raw(definition)}`],
@@ -107,10 +125,11 @@ function columnChanges(schema: string): readonly UpstreamChange[] {
 
 /** The index of a column that was added comes with the column, and goes with it. */
 function indexChanges(schema: string): readonly UpstreamChange[] {
-  return Object.entries(INDEXES).map(([name, definition]) => {
+  return Object.entries(INDEXES).map(([name, [definition, migration]]) => {
     const [kind = '', rest = ''] = definition.split(' ON ')
     return {
       name,
+      migration,
       isHarmless: !LATE_INDEXES.has(name),
       isMade: sql<boolean>`to_regclass(format('%I.%I', ${schema}::text, ${name}::text)) IS NOT NULL`,
       up: [sql`CREATE ${sql.raw(kind)} ${sql.id(name)} ON ${sql.id(schema)}.${sql.raw(rest)}`],
@@ -124,6 +143,7 @@ function typeChange(schema: string): UpstreamChange {
   const type = sql.id(schema, 'factor_type')
   return {
     name: 'factor_type.phone',
+    migration: '20240729123726',
     isHarmless: true,
     isMade: sql<boolean>`EXISTS (
       SELECT FROM pg_enum WHERE enumtypid = to_regtype(format('%I.factor_type', ${schema}::text)) AND enumlabel = 'phone')`,
@@ -142,6 +162,7 @@ function identityChange(schema: string): UpstreamChange {
   const identities = sql.id(schema, 'identities')
   return {
     name: 'identities.provider_id',
+    migration: '20231117164230',
     isHarmless: false,
     isMade: hasColumn(schema, 'identities', 'provider_id'),
     up: [

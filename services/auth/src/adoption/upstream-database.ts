@@ -1,5 +1,5 @@
 import type { Names } from '@trestle/migrations/migration.ts'
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { findRecord, placesOf, schemasOf } from './adoption-record.ts'
 import { hasRelation, listForeignSchemas, requireFixedPath } from './catalog.ts'
 import { SERVED, UNSERVED } from './inspect-database.ts'
@@ -126,7 +126,8 @@ function describeOutsider({ user, owner }: Outsider): string {
   return `${user} does not own the tables: connect as ${owner}`
 }
 
-async function findVersion(db: Kysely<unknown>, { id }: Names): Promise<string> {
+/** The newest migration of supabase/auth that a database has; `none` where there is none. */
+export async function findVersion(db: QueryExecutorProvider, { id }: Names): Promise<string> {
   const { rows } = await sql<{ version: string | null }>`
     SELECT max(version) AS version FROM ${id('schema_migrations')}`.execute(db)
   return rows[0]?.version ?? 'none'

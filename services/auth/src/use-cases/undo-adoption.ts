@@ -19,7 +19,8 @@ import { listUnfitForUpstream, listUnopened } from '../adoption/give-back-sealed
 import { allowOldServer } from '../adoption/refuse-old-server.ts'
 import { dropTriggers } from '../adoption/stage-refresh-tokens.ts'
 import { migrationsInPlace, moveBack } from '../adoption/switch-tables.ts'
-import { revertUpstreamChanges } from '../adoption/upstream-changes.ts'
+import { ownChanges, revertUpstreamChanges } from '../adoption/upstream-changes.ts'
+import { findVersion } from '../adoption/upstream-database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { adoptOptions } from '../migrations.ts'
 import { JOBS_APPLICATION } from '../open-database.ts'
@@ -56,6 +57,7 @@ export async function undoAdoption(
       throw new Error(`the schema ${places.kept} is not there: nothing was adopted, or adopt --forget has dropped it`)
     const { switchedAt } = record
     await requireStopped(db)
+    await requireSameVersion(db, places, record)
     await requireNoDependents(() => rehearse(db, places, record))
     await requireKeys(db, { places, switchedAt, encryptionKeys })
     if (!(await confirm(await findCosts(db, places, switchedAt)))) return false
@@ -87,6 +89,22 @@ async function requireStopped(db: Kysely<unknown>): Promise<void> {
   if (count > 0)
     throw new Error(
       `auth still serves from ${count} ${count === 1 ? 'connection' : 'connections'} named ${JOBS_APPLICATION}: stop it first`,
+    )
+}
+
+/**
+ * Until the switch, later migrations of the old service keep what they have made. After it, they have met tables of this service in
+ * place of its own, so the database would count them and lack what they make.
+ */
+async function requireSameVersion(
+  db: Kysely<unknown>,
+  { names }: AdoptionPlaces,
+  { version, switchedAt }: AdoptionRecord,
+): Promise<void> {
+  const present = await findVersion(db, names)
+  if (switchedAt !== null && present !== version)
+    throw new Error(
+      `nothing changed: the newest migration of supabase/auth was ${version} at the switch, and is ${present} now. Delete the later rows of ${names.schema}.schema_migrations, and run this again: supabase/auth runs these migrations when it starts`,
     )
 }
 
@@ -164,12 +182,13 @@ async function findCosts(db: Kysely<unknown>, places: AdoptionPlaces, switchedAt
 async function restore(
   trx: Kysely<unknown>,
   places: AdoptionPlaces,
-  { changes, hadPgcrypto }: AdoptionRecord,
+  { version: since, changes, hadPgcrypto }: AdoptionRecord,
 ): Promise<void> {
   const { names } = places
   await sql`DROP INDEX IF EXISTS ${names.id('users_email_lower_key')}`.execute(trx)
   await moveBack(trx, places)
-  await revertUpstreamChanges(trx, places, changes)
+  const version = await findVersion(trx, names)
+  await revertUpstreamChanges(trx, places, ownChanges(changes, places, { since, version }))
   await dropJobs(trx, names.jobSchema)
   if (!hadPgcrypto) await dropPgcrypto(trx)
   await dropKept(trx, places, [])

@@ -100,6 +100,10 @@ function unloggedFor(user: string, session: string): Readonly<Record<string, Tra
       'delete from "flow_state" where id in (select id from "flow_state" limit 100 for update skip locked)',
     ],
     'a deletion of a user': [`DELETE FROM "users" AS users WHERE users.id = '${user}'`],
+    'a migration of a newer version': [
+      'ALTER TABLE auth.users ADD COLUMN IF NOT EXISTS nickname text',
+      "insert into schema_migrations (version) values ('20990101000000')",
+    ],
   }
 }
 
