@@ -43,6 +43,7 @@ import { operatorAppKeysRoutes } from './routes/operator/apps/keys.ts'
 import { operatorAppsRoutes } from './routes/operator/apps.ts'
 import { operatorAttemptOutcomeRoutes } from './routes/operator/attempts/outcome.ts'
 import { operatorAttemptsRoutes } from './routes/operator/attempts.ts'
+import { operatorAuditRoutes } from './routes/operator/audit.ts'
 import { operatorDisputeOutcomeRoutes } from './routes/operator/disputes/outcome.ts'
 import { operatorDisputesRoutes } from './routes/operator/disputes.ts'
 import { operatorResolutionRoutes } from './routes/operator/exceptions/resolution.ts'
@@ -183,6 +184,7 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(operatorAppKeysRoutes)
   await app.register(operatorAttemptsRoutes)
   await app.register(operatorAttemptOutcomeRoutes)
+  await app.register(operatorAuditRoutes)
   await app.register(operatorExceptionsRoutes)
   await app.register(operatorResolutionRoutes)
   await app.register(operatorDisputesRoutes)

@@ -5,6 +5,7 @@ import { sql } from 'kysely'
 import type { Repeat } from '../access/caller.ts'
 import type { Db, Trx } from '../database.ts'
 import { operatorKeyReused } from '../operator-errors.ts'
+import { toPayload } from './operator-audit-repository.ts'
 import type { OperatorChangesTable } from './operator-tables.ts'
 
 /** A change that an operator asks for. */
@@ -57,26 +58,17 @@ export async function runOperatorChange(
     if (claimed.verdict === 'replayed') return requireAnswer(claimed)
     const { status, answer, merchantId = null, ...done } = await effect(trx)
     const body = JSON.stringify(answer)
-    const payload = { ...toPayload(change, done.object), idempotencyKey: repeat.key, changes: done.changes }
+    const payload = {
+      ...toPayload({ ...change, object: done.object }),
+      idempotencyKey: repeat.key,
+      changes: done.changes,
+    }
     await sql`
       SELECT ${sql.table('finish_operator_change')}(
         ${operator.actor.id}, ${repeat.key}, ${status}::int, ${body}, ${merchantId}, ${change.action}, ${payload}
       )`.execute(trx)
     return { status, body, replayed: false }
   })
-}
-
-/** What an operator has read, where the audit log must say so. */
-export interface OperatorRead extends Pick<OperatorChange, 'operator' | 'action'>, Pick<OperatorEffect, 'object'> {}
-
-/**
- * Adds a row to the audit log for something that an operator has read and that concerns no single merchant (console reference:
- * Audit of operators). Most reads have none.
- * @param db the database as the role of operators
- */
-export async function insertOperatorRead(db: Db, read: OperatorRead): Promise<void> {
-  const payload = toPayload(read, read.object)
-  await sql`SELECT ${sql.table('add_operator_read')}(${read.action}, ${payload})`.execute(db)
 }
 
 /** The answer of a change that was made before. The transaction that claims a key also stores the answer. */
@@ -104,13 +96,4 @@ async function callClaimOperatorChange(
   const [row] = rows
   if (!row) throw new Error('claim_operator_change answered no row')
   return row
-}
-
-/** What the audit log says of every act (console reference: Audit of operators). */
-function toPayload(
-  { operator, action }: Pick<OperatorChange, 'operator' | 'action'>,
-  object: OperatorEffect['object'],
-): object {
-  const { key, role, address, actor } = operator
-  return { action, actor: { id: actor.id, email: actor.email }, key, role, address, object }
 }

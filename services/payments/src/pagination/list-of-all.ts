@@ -3,8 +3,17 @@ import { type PreparedQuery, prepareOnCoordinator } from '@trestle/database/prep
 import { type RawBuilder, sql } from 'kysely'
 import type { PageBounds } from './page-query.ts'
 
-/** A column that an operator may filter a list by. Rows must equal it. */
-type FilterColumn = 'merchant_id' | 'transaction_id' | 'status' | 'id' | 'last4' | 'amount' | 'reference'
+/** What an operator may filter a list by. The column of rows must equal it, or the expression of the list. */
+type FilterColumn =
+  | 'merchant_id'
+  | 'transaction_id'
+  | 'status'
+  | 'id'
+  | 'last4'
+  | 'amount'
+  | 'reference'
+  | 'actor'
+  | 'action'
 
 /** Which rows of all merchants a page has. An undefined filter filters nothing. */
 export interface ListOfAllInput extends PageBounds {
@@ -26,6 +35,8 @@ interface ListOfAllSource {
   readonly join?: RawBuilder<unknown>
   /** The columns that the list may be filtered by. Each but `merchant_id` needs an index with the place. */
   readonly filters: readonly FilterColumn[]
+  /** What a filter compares with, where that is no column. The index is on the same expression. */
+  readonly expressions?: Readonly<Partial<Record<FilterColumn, RawBuilder<unknown>>>>
   /** Conditions on `r`, by name. They are literal, so that a partial index serves them. */
   readonly flags?: Readonly<Record<string, RawBuilder<unknown>>>
   /** Where a row stands in the list, as 24 hexadecimal digits in the order of creation. Default: the id. */
@@ -39,9 +50,12 @@ interface ListOfAllSource {
  */
 export function listOfAll<Columns>(
   name: string,
-  { table, columns, join = sql``, filters, flags = {}, place = sql`r.id` }: ListOfAllSource,
+  { table, columns, join = sql``, filters, expressions = {}, flags = {}, place = sql`r.id` }: ListOfAllSource,
 ): ListOfAll<Columns> {
-  const conditions = [...filters.map(equal), ...Object.entries(flags).map(([flag, holds]) => either(flag, holds))]
+  const conditions = [
+    ...filters.map((column) => equal(column, expressions[column] ?? sql`r.${sql.id(column)}`)),
+    ...Object.entries(flags).map(([flag, holds]) => either(flag, holds)),
+  ]
   const queries = new Map<string, PreparedQuery<ListColumns, Columns>>()
   for (const given of combinations(conditions)) {
     for (const order of ['newest-first', 'oldest-first'] as const) {
@@ -81,8 +95,8 @@ interface Condition {
   readonly holds: (p: ListColumns) => RawBuilder<unknown>
 }
 
-function equal(column: FilterColumn): readonly Condition[] {
-  return [{ name: column, holds: (p) => sql`r.${sql.id(column)} = ${p[column]}` }]
+function equal(column: FilterColumn, value: RawBuilder<unknown>): readonly Condition[] {
+  return [{ name: column, holds: (p) => sql`${value} = ${p[column]}` }]
 }
 
 function either(flag: string, condition: RawBuilder<unknown>): readonly Condition[] {

@@ -275,6 +275,7 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
     bad: emptyBody('outcome'),
     action: 'attempts.resolve',
   },
+  ofOperatorList('audit', 'audit.read'),
   ofOperatorList('exceptions', 'exceptions.read'),
   {
     name: 'POST /operator/exceptions/{merchantId}/{exceptionId}/resolution',

@@ -1,0 +1,73 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Operator } from '@trestle/service/operators/operator.ts'
+import { OPERATOR_ACTIONS, type OperatorAction } from '@trestle/service/operators/operator-roles.ts'
+import { sql } from 'kysely'
+import type { Db } from '../database.ts'
+import { listOfAll } from '../pagination/list-of-all.ts'
+import type { PageBounds } from '../pagination/page-query.ts'
+
+/** What an operator has done to an object, or has read of it where the audit log must say so. */
+export interface OperatorAct {
+  readonly operator: Operator
+  readonly action: OperatorAction
+  readonly object: { readonly kind: string; readonly id: string }
+}
+
+/** What the audit log says of every act (console reference: Audit of operators). */
+export function toPayload({ operator: { key, role, address, actor }, action, object }: OperatorAct): object {
+  return { action, actor: { id: actor.id, email: actor.email }, key, role, address, object }
+}
+
+/**
+ * Adds a row to the audit log for something that an operator has read and that concerns no single merchant (console reference:
+ * Audit of operators). Most reads have none.
+ * @param db the database as the role of operators
+ */
+export async function insertOperatorRead(db: Db, read: OperatorAct): Promise<void> {
+  await sql`SELECT ${sql.table('add_operator_read')}(${read.action}, ${toPayload(read)})`.execute(db)
+}
+
+/** An entry of the audit log. */
+export interface AuditEntry {
+  readonly id: string
+  readonly created: Date
+  /** Null when no merchant is concerned. */
+  readonly merchantId: string | null
+  /** The app or user who acted. Null: an operator. */
+  readonly identityId: string | null
+  readonly action: string
+  /** What was done. Never a secret. */
+  readonly payload: unknown
+}
+
+/** Which entries of the audit log a page has. An undefined field filters nothing. */
+export interface AuditSearch extends PageBounds {
+  readonly merchantId: string | undefined
+  /** The id of an operator, an app or a user. */
+  readonly actor: string | undefined
+  /** An action, that of an operator also without `operator.`, such as `transactions.refund`. */
+  readonly action: string | undefined
+}
+
+const entries = listOfAll<AuditEntry>('all_audit', {
+  table: 'audit',
+  columns: sql`r.id, r.created, nullif(r.merchant_id, repeat('0', 24)) AS "merchantId", r.identity_id AS "identityId",
+    r.action, r.payload`,
+  filters: ['merchant_id', 'actor', 'action'],
+  expressions: { actor: sql`(coalesce(r.identity_id, r.payload #>> '{actor,id}') COLLATE "C")` },
+})
+
+/** A page of the audit log, of all merchants and of what concerns none, for an operator (console reference: Audit of operators). */
+export function listAudit(
+  lanes: Lanes,
+  { merchantId, actor, action, ...page }: AuditSearch,
+): Promise<readonly AuditEntry[]> {
+  // Ids are stored in lower case, in auth too.
+  const filters = { merchant_id: merchantId, actor: actor?.toLowerCase(), action: toStoredAction(action) }
+  return entries(lanes, { ...page, filters })
+}
+
+/** No member of a merchant does anything whose name is that of an action of operators. */
+function toStoredAction(action: string | undefined): string | undefined {
+  return action !== undefined && Object.hasOwn(OPERATOR_ACTIONS, action) ? `operator.${action}` : action
+}
