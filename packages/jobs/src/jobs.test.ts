@@ -270,6 +270,19 @@ describe('jobs', () => {
     })
   })
 
+  it('takes back a retry of dead jobs with its transaction', async () => {
+    const list = () => listDeadJobs({ db: database.db, schema: names.jobSchema, tasks })
+    await jobs.send(database.db, fail, { to: 'Alan' })
+    const dead = [{ task: 'fail', reason: 'never', count: 1, lastAt: expect.any(Date) }]
+    await expect.poll(list).toEqual(dead)
+    const rolledBack = database.db.transaction().execute(async (trx) => {
+      expect(await jobs.retryDead(fail, trx)).toBe(1)
+      throw new Error('rolled back')
+    })
+    await expect(rolledBack).rejects.toThrow('rolled back')
+    expect(await list()).toEqual(dead)
+  })
+
   it('measures waiting, due and dead jobs by task', async () => {
     const seen = new Map<string, number>()
     let observe: (() => void | Promise<void>) | undefined

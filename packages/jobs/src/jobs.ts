@@ -44,8 +44,12 @@ export interface Jobs {
   work<Payload extends object>(task: Task<Payload>, handler: Handler<Payload>): Promise<void>
   /** Adds a job of a task at each time of a cron expression (UTC), once for all processes. */
   schedule(task: Task<Record<string, never>>, cron: string): Promise<void>
-  /** Puts the jobs of a task that have failed for good back into its queue, with all their attempts. @returns their number */
-  retryDead(task: AnyTask): Promise<number>
+  /**
+   * Puts the jobs of a task that have failed for good back into its queue, with all their attempts.
+   * @param trx default: statements of the queue's own connection
+   * @returns their number
+   */
+  retryDead(task: AnyTask, trx?: JobTransaction): Promise<number>
   /** @throws Error unless the queue is open, and the worker of each task fetches jobs or is busy with one */
   check(): Promise<void>
   /** Waits for running jobs, then disconnects. Jobs that take longer than `withinMs` are tried again later. */
@@ -111,7 +115,7 @@ export function createJobs(config: JobsConfig): Jobs {
       await boss.work(task.name, WORK_OPTIONS, (jobs: Parameters<typeof runJob>[0][]) => Promise.all(jobs.map(runJob)))
     },
     schedule: async (task, cron) => (await queue()).boss.schedule(task.name, cron, {}, { tz: 'UTC' }),
-    retryDead: async (task) => retryDead((await queue()).boss, task),
+    retryDead: async (task, trx) => retryDead(await queue(), task, trx),
     check: async () => {
       if (!running) throw new Error('the job worker does not run')
       const { boss } = await queue()

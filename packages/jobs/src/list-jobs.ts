@@ -49,3 +49,66 @@ export async function listWaitingJobs({ db, schema, tasks }: Queues): Promise<re
     GROUP BY 1, 2 ORDER BY 1, 2`.execute(db)
   return rows.map((row) => ({ ...row, oldest: new Date(row.oldest) }))
 }
+
+/** How many jobs of a task wait for their time or a worker, run, or have failed for good. */
+export interface TaskCounts {
+  readonly name: string
+  readonly waiting: number
+  readonly running: number
+  readonly failed: number
+}
+
+/** Counts the jobs of each task that are not done, in the order of `tasks`. */
+export async function countJobs({ db, schema, tasks }: Queues): Promise<readonly TaskCounts[]> {
+  const queues = tasks.flatMap((task) => [task.name, deadQueue(task)])
+  // An index of the queue has these states, and no job that is done.
+  const { rows } = await sql<{ queue: string; waiting: number; running: number }>`
+    SELECT name AS queue, (count(*) FILTER (WHERE state <> 'active'))::int AS waiting,
+      (count(*) FILTER (WHERE state = 'active'))::int AS running
+    FROM ${sql.id(schema, 'job')}
+    WHERE name IN (${sql.join(queues)}) AND state IN ('created', 'retry', 'active') GROUP BY 1`.execute(db)
+  const byQueue = new Map(rows.map((row) => [row.queue, row]))
+  return tasks.map((task) => ({
+    name: task.name,
+    waiting: byQueue.get(task.name)?.waiting ?? 0,
+    running: byQueue.get(task.name)?.running ?? 0,
+    failed: byQueue.get(deadQueue(task))?.waiting ?? 0,
+  }))
+}
+
+/** A job that is not done, without its payload: some payloads are secret. */
+export interface ListedJob {
+  /** That which `send` has answered, also of a job that has failed for good. */
+  readonly id: string
+  readonly task: string
+  /** When it was sent, or put back after it had failed for good. */
+  readonly created: Date
+  readonly attempts: number
+  /** Why the last attempt failed. Null: none has failed. */
+  readonly error: string | null
+}
+
+const JOBS_MAX = 100
+
+/** Lists the newest jobs of all tasks in one state, at most 100. `failed`: for good. */
+export async function listJobs(
+  { db, schema, tasks }: Queues,
+  state: 'waiting' | 'running' | 'failed',
+): Promise<readonly ListedJob[]> {
+  const columns = {
+    waiting: OF_TASK,
+    running: OF_TASK,
+    failed: sql`coalesce(source_name, name) AS task, coalesce(source_created_on, created_on) AS created,
+      coalesce(source_retry_count, 0) + 1 AS attempts, source_output ->> 'message' AS error`,
+  }
+  const states = { waiting: sql`('created', 'retry')`, running: sql`('active')`, failed: sql`('created')` }
+  const queues = tasks.map((task) => (state === 'failed' ? deadQueue(task) : task.name))
+  const { rows } = await sql<ListedJob>`
+    SELECT coalesce(source_root_id, id)::text AS id, ${columns[state]}
+    FROM ${sql.id(schema, 'job')} WHERE name IN (${sql.join(queues)}) AND state IN ${states[state]}
+    ORDER BY created_on DESC, id LIMIT ${sql.lit(JOBS_MAX)}`.execute(db)
+  return rows.map((row) => ({ ...row, created: new Date(row.created) }))
+}
+
+const OF_TASK = sql`name AS task, created_on AS created,
+  CASE WHEN started_on IS NULL THEN 0 ELSE retry_count + 1 END AS attempts, output ->> 'message' AS error`

@@ -66,11 +66,12 @@ export async function openQueue(config: QueueConfig): Promise<Queue> {
   return { boss, fromKysely }
 }
 
-/** Puts the jobs of a task that have failed for good back into its queue. @returns their number */
-export async function retryDead(boss: PgBoss, task: AnyTask): Promise<number> {
+/** Puts the jobs of a task that have failed for good back into its queue, in the transaction if there is one. @returns their number */
+export async function retryDead({ boss, fromKysely }: Queue, task: AnyTask, trx?: JobTransaction): Promise<number> {
+  const options = { limit: REDRIVE_BATCH_JOBS, ...(trx && { db: fromKysely(trx) }) }
   let total = 0
   for (;;) {
-    const moved = await boss.redrive(deadQueue(task), { limit: REDRIVE_BATCH_JOBS })
+    const moved = await boss.redrive(deadQueue(task), options)
     total += moved
     if (moved < REDRIVE_BATCH_JOBS) return total
   }

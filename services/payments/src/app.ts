@@ -62,6 +62,8 @@ import { operatorPayoutOutcomeRoutes } from './routes/operator/payouts/outcome.t
 import { operatorPayoutRunRoutes } from './routes/operator/payouts/run.ts'
 import { operatorPayoutsRoutes } from './routes/operator/payouts.ts'
 import { operatorSearchRoutes } from './routes/operator/search.ts'
+import { operatorTaskRetryRoutes } from './routes/operator/tasks/retry.ts'
+import { operatorTasksRoutes } from './routes/operator/tasks.ts'
 import { operatorCapturesRoutes } from './routes/operator/transactions/captures.ts'
 import { operatorTransactionDisputesRoutes } from './routes/operator/transactions/disputes.ts'
 import { operatorRefundsRoutes } from './routes/operator/transactions/refunds.ts'
@@ -203,6 +205,8 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(operatorBatchesRoutes)
   await app.register(operatorBankFilesRoutes)
   await app.register(operatorSearchRoutes)
+  await app.register(operatorTasksRoutes)
+  await app.register(operatorTaskRetryRoutes)
   await app.register(operatorTransactionsRoutes)
   await app.register(operatorCapturesRoutes)
   await app.register(operatorTransactionDisputesRoutes)

@@ -37,6 +37,7 @@ export function documentNotes(): DocumentNotes {
     parameters: {
       name: 'The name of a file of the pages',
       token: 'The token of the invitation, from its mail',
+      task: 'The name of the task',
       step: 'What the challenge asks for, from its path',
       way: 'How it is taken, from its path',
       state: 'What the simulated bank was given, sealed',
@@ -61,8 +62,7 @@ function requestHeaders(operation: DocumentedOperation): Record<string, HeaderNo
     }),
     ...(isRepeatable(operation) && {
       'Idempotency-Key': {
-        description:
-          'Makes a repeat safe: for 24 hours the same request with the same key gets the first answer again.',
+        description: 'Makes a repeat safe: for 24 hours the same request and key get the first answer again.',
         schema: { type: 'string', pattern: '^[!-~]{1,255}$' },
         ...(operation.tags.includes('Operators') && { required: true }),
         // Each operation has its own: a key that another request used is refused.

@@ -337,6 +337,21 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
     bad: { request: () => ({ url: '/operator/search' }), fields: required('q') },
     action: 'merchants.read',
   },
+  {
+    name: 'GET /operator/tasks',
+    path: () => '/operator/tasks',
+    bad: {
+      request: () => ({ url: '/operator/tasks?state=x' }),
+      fields: [['state', 'is not valid', 'FORMAT']],
+    },
+    action: 'tasks.read',
+  },
+  {
+    name: 'POST /operator/tasks/{task}/retry',
+    path: () => '/operator/tasks/payout/retry',
+    unknown: () => '/operator/tasks/none/retry',
+    action: 'tasks.retry',
+  },
   ofOperatorList('disputes', 'disputes.read'),
   ofOperatorList('merchants', 'merchants.read'),
   {

@@ -1,0 +1,26 @@
+import { refuseMissing } from '../access/require-access.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { tasks } from '../migrations.ts'
+import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
+
+/** A task, and the change of the operator who retries its jobs. */
+export interface RetryTaskInput {
+  readonly change: OperatorChange
+  readonly name: string
+}
+
+/**
+ * Puts the jobs of a task that have failed for good back into its queue, for an operator, in the transaction of the change (console
+ * reference: Routes of payments). Jobs that another transaction retries are left to it.
+ * @throws notFound for an unknown task, and what `runOperatorChange` throws
+ */
+export async function retryTask(
+  { operatorDb, jobs }: Pick<PaymentsDeps, 'operatorDb' | 'jobs'>,
+  { change, name }: RetryTaskInput,
+): Promise<OperatorAnswer> {
+  const task = tasks.find((known) => known.name === name) ?? refuseMissing()
+  return runOperatorChange(operatorDb, change, async (trx) => {
+    const retried = await jobs.retryDead(task, trx)
+    return { status: 201, answer: { retried }, object: { kind: 'task', id: name }, changes: { retried } }
+  })
+}
