@@ -37,6 +37,8 @@ import { magiclinkRoutes } from './routes/magiclink.ts'
 import { oauthRoutes } from './routes/oauth.ts'
 import { openapiRoutes } from './routes/openapi.json.ts'
 import { operatorAuditRoutes } from './routes/operator/audit.ts'
+import { operatorKeyPromotionRoutes } from './routes/operator/keys/promotion.ts'
+import { operatorKeysRoutes } from './routes/operator/keys.ts'
 import { operatorMeRoutes } from './routes/operator/me.ts'
 import { operatorBanRoutes } from './routes/operator/users/ban.ts'
 import { operatorConfirmationRoutes } from './routes/operator/users/confirmation.ts'
@@ -166,6 +168,8 @@ async function operatorRoutes(operators: FastifyInstance): Promise<void> {
   await operators.register(noStore)
   await operators.register(authenticateOperator)
   await operators.register(operatorAuditRoutes)
+  await operators.register(operatorKeysRoutes)
+  await operators.register(operatorKeyPromotionRoutes)
   await operators.register(operatorMeRoutes)
   await operators.register(operatorUsersRoutes)
   await operators.register(operatorBanRoutes)

@@ -50,6 +50,7 @@ export const documentNotes: DocumentNotes = {
   parameters: {
     identifier: 'The identifier of the provider, such as custom:acme',
     state: 'The state that the provider got from auth',
+    kid: 'The id of a signing key',
     code: 'The code with which auth asks the provider who has signed in',
   },
   requestHeaders,

@@ -74,6 +74,7 @@ describe('buildOpenApi', () => {
       'Passkey',
       'Reason',
       'Session',
+      'SigningKey',
       'User',
     ])
     const forms: readonly { required: readonly string[] }[] = components.schemas.AuthError.anyOf

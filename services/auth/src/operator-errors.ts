@@ -39,3 +39,21 @@ export const operatorChangeRunning = defineError(409, 'conflict', 'Another reque
 })
 export const operatorForbidden = defineError(403, 'operator_forbidden', 'The role of the operator may not do this')
 export const listedSessionNotFound = defineError(404, 'session_not_found', 'Session not found')
+export const signingKeyNotFound = defineError(404, 'signing_key_not_found', 'Signing key not found')
+export const signingKeyTaken = defineError(409, 'conflict', 'A signing key with this kid exists or has existed')
+export const signingKeyOver = defineError(409, 'conflict', 'The signing key is over, please add another one')
+export const signingKeyTooYoung = defineError(
+  409,
+  'conflict',
+  'Others may not have read the signing key yet, please retry',
+)
+export const signingAlgorithmOff = defineError(
+  409,
+  'conflict',
+  'AUTH_JWT_VALID_METHODS lacks the algorithm of the signing key',
+)
+export const signingKeyInUse = defineError(
+  409,
+  'conflict',
+  'The signing key signs, or has signed tokens that may be good',
+)

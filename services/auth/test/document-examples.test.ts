@@ -391,6 +391,8 @@ async function operate(call: Call): Promise<void> {
   await as({ is: 'assignConsoleRole', request: `PUT ${at}/console-role`, body: { role: 'viewer' } })
   const invited = { email: 'donald@example.com', user_metadata: { name: 'Donald' } }
   await as({ is: 'inviteUserAsOperator', request: `POST ${users}/invitations`, body: invited })
+  const key = { algorithm: 'EdDSA', kid: 'spring' }
+  await as({ is: 'addSigningKey', request: 'POST /operator/keys', body: key })
 }
 
 /** 32 bytes as base64url, which is how an authenticator names a key. */

@@ -26,4 +26,8 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
   { name: 'post /operator/users/invitations', action: 'users.invite', body: { email: 'asked@example.com' } },
   { name: 'get /operator/audit', action: 'audit.read' },
   { name: 'get /operator/users/{userId}', action: 'users.read' },
+  { name: 'get /operator/keys', action: 'settings.read' },
+  { name: 'post /operator/keys', action: 'signing-keys.manage', body: { algorithm: 'EdDSA' } },
+  { name: 'post /operator/keys/{kid}/promotion', action: 'signing-keys.manage' },
+  { name: 'delete /operator/keys/{kid}', action: 'signing-keys.manage' },
 ]

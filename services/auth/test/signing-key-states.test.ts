@@ -4,9 +4,10 @@ import { expect, it } from 'vitest'
 import { diagramsOf } from '../../../scripts/layout/state-diagrams.ts'
 import { createKeyRing } from '../src/access-tokens/key-ring.ts'
 import { generateSigningKey } from '../src/access-tokens/signing-key.ts'
+import { runWorkAlone } from '../src/audit/audit-log.ts'
 import { addSigningKey } from '../src/use-cases/add-signing-key.ts'
 import { promoteSigningKey } from '../src/use-cases/promote-signing-key.ts'
-import { retireSigningKey } from '../src/use-cases/retire-signing-key.ts'
+import { retireSigningKey, type TokensOfRetired } from '../src/use-cases/retire-signing-key.ts'
 import { openTestApp } from './auth-app.ts'
 
 const TABLE = 'auth.signing_keys'
@@ -27,18 +28,21 @@ it('a signing key goes through the arrows of its diagram, and through no others'
     const seedKeys = key === undefined ? [] : [{ ...key, key_ops: signs ? ['sign'] : ['verify'] }]
     return createKeyRing({ ...deps, jwt: { ...deps.config.jwt, seedKeys } }).load()
   }
+  const promote = (kid: string, ageSecondsMin: number) => promoteSigningKey(deps, { kid, ageSecondsMin }, runWorkAlone)
+  const retire = (tokens: TokensOfRetired) => retireSigningKey(deps, { kid: 'own', tokens }, runWorkAlone)
   const events = {
     'named by the setting': () => startWith(own, false),
     'named as the signer': () => startWith(own, true),
-    added: () => addSigningKey(deps, { alg: 'EdDSA', kid: 'own' }),
-    promoted: () => promoteSigningKey(deps, 'own', 0),
-    'promoted too early': () => promoteSigningKey(deps, 'own', 600),
+    added: () => addSigningKey(deps, { alg: 'EdDSA', kid: 'own' }, runWorkAlone),
+    promoted: () => promote('own', 0),
+    'promoted too early': () => promote('own', 600),
     'another is promoted': async () => {
       await startWith(other, false)
-      await promoteSigningKey(deps, 'other', 0)
+      await promote('other', 0)
     },
-    retired: () => retireSigningKey(deps, 'own', 'hold'),
-    'retired at once': () => retireSigningKey(deps, 'own', 'refused'),
+    retired: () => retire('hold'),
+    'retired at once': () => retire('refused'),
+    'retired where it has no tokens': () => retire('none'),
     'two hours pass': () => watched.change(TABLE, `SET retire_at = retire_at - interval '2 hours'`),
   }
   const begun = ['named by the setting', 'promoted']

@@ -105,7 +105,8 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
 /** Adds the keys of JWT_KEYS that the table lacks. The signing key of the setting signs at once only where no key does. */
 async function insertSeedKeys({ db, jwt, ...sealing }: KeyRingOptions): Promise<void> {
   if (jwt.seedKeys.length === 0) return
-  await lockSigningKeys(db, async (trx) => {
+  await db.transaction().execute(async (trx) => {
+    await lockSigningKeys(trx)
     const isSigned = (await findActiveKid(trx)) !== undefined
     for (const jwk of jwt.seedKeys) {
       await insertSigningKey(trx, sealSigningKey(sealing, jwk), isSigner(jwk) && !isSigned ? 'active' : 'next')

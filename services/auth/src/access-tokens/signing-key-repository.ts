@@ -45,6 +45,8 @@ export interface SigningKeyStatus {
   readonly retireAt: string | null
   /** False for a retired key whose time is over. */
   readonly verifies: boolean
+  /** Null for a symmetric key. */
+  readonly publicJwk: Record<string, unknown> | null
 }
 
 /** Lists every key that has ever existed, newest first. */
@@ -62,12 +64,17 @@ export async function findSigningKeyStatus(db: Db, kid: string): Promise<Signing
   return row && toStatus(row)
 }
 
-/** Runs a change of the keys. All processes make such changes one after the other. Readers do not wait. */
-export async function lockSigningKeys<Result>(db: Db, change: (trx: Trx) => Promise<Result>): Promise<Result> {
-  return db.transaction().execute(async (trx) => {
-    await sql`LOCK TABLE ${sql.table('signing_keys')} IN SHARE ROW EXCLUSIVE MODE`.execute(trx)
-    return change(trx)
-  })
+/**
+ * Finds a key that a change has just found or made, as it is now.
+ * @throws Error when there is none, or its row has a state that this release does not know
+ */
+export async function getSigningKeyStatus(trx: Trx, kid: string): Promise<SigningKeyStatus> {
+  return toStatus(await selectStatus(trx).where('kid', '=', kid).executeTakeFirstOrThrow())
+}
+
+/** Locks the keys for a change. All processes change them one after the other. Readers do not wait. */
+export async function lockSigningKeys(trx: Trx): Promise<void> {
+  await sql`LOCK TABLE ${sql.table('signing_keys')} IN SHARE ROW EXCLUSIVE MODE`.execute(trx)
 }
 
 /** A key that is about to be inserted. `publicJwk` is null for a symmetric key, which the key set must not show. */
@@ -129,7 +136,7 @@ function selectStatus(db: Db) {
   const ageSeconds = sql<number>`extract(epoch FROM clock_timestamp() - created_at)::float8`
   return db
     .selectFrom('signing_keys')
-    .select(['kid', 'alg', 'state', 'created_at as createdAt', 'retire_at as retireAt'])
+    .select(['kid', 'alg', 'state', 'created_at as createdAt', 'retire_at as retireAt', 'public_jwk as publicJwk'])
     .select([stillVerifies.as('verifies'), ageSeconds.as('ageSeconds')])
 }
 

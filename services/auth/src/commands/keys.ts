@@ -9,17 +9,18 @@ import type { Answer } from '@trestle/common/commands/print-answer.ts'
 import { type Command, Option } from 'commander'
 import { POLL_MS } from '../access-tokens/key-ring.ts'
 import { JWKS_MAX_AGE_SECONDS } from '../access-tokens/key-set.ts'
-import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../access-tokens/signing-key.ts'
+import { KID, SIGNING_ALGORITHMS, type SigningAlgorithm } from '../access-tokens/signing-key.ts'
 import {
   findSigningKeyStatus,
   listSigningKeyStatus,
   type SigningKeyStatus,
 } from '../access-tokens/signing-key-repository.ts'
+import { runWorkAlone } from '../audit/audit-log.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { addSigningKey } from '../use-cases/add-signing-key.ts'
 import { type Promotion, promoteSigningKey } from '../use-cases/promote-signing-key.ts'
 import { resealSecrets } from '../use-cases/reseal-secrets.ts'
-import { retireSigningKey, type TokensOfRetired } from '../use-cases/retire-signing-key.ts'
+import { type Retirement, retireSigningKey, type TokensOfRetired } from '../use-cases/retire-signing-key.ts'
 
 /** Two polls, after which every process of the service knows a new key. */
 const KNOWN_AFTER_SECONDS = (2 * POLL_MS) / 1_000
@@ -126,28 +127,33 @@ function keyForPrograms({ kid, alg, state, createdAt, retireAt, verifies }: Sign
 }
 
 async function add(
-  deps: Pick<OperatorDeps, 'config' | 'db' | 'randomBytes' | 'encryptionKeys'>,
+  deps: OperatorDeps,
   { alg, kid }: { readonly alg: SigningAlgorithm; readonly kid: string },
 ): Promise<readonly string[]> {
-  if (!/^[\w.:-]{1,128}$/.test(kid)) throw new Error('--kid takes 1 to 128 letters, digits, dots, colons, _ and -')
-  if (!(await addSigningKey(deps, { alg, kid }))) throw new Error(`the key id ${kid} is taken, and never given again`)
+  if (!KID.test(kid)) throw new Error('--kid takes 1 to 128 letters, digits, dots, colons, _ and -')
+  if (!(await addSigningKey(deps, { alg, kid }, runWorkAlone)))
+    throw new Error(`the key id ${kid} is taken, and never given again`)
   return [`added ${kid} (${alg}); in ${JWKS_MAX_AGE_SECONDS / 60} minutes: auth keys promote ${kid}`]
 }
 
-async function promote(deps: Pick<OperatorDeps, 'config' | 'db'>, kid: string): Promise<readonly string[]> {
-  return describePromotion(kid, await promoteSigningKey(deps, kid, JWKS_MAX_AGE_SECONDS))
+async function promote(deps: OperatorDeps, kid: string): Promise<readonly string[]> {
+  return describePromotion(
+    kid,
+    await promoteSigningKey(deps, { kid, ageSecondsMin: JWKS_MAX_AGE_SECONDS }, runWorkAlone),
+  )
 }
 
 async function promoteNow(
-  deps: Pick<OperatorDeps, 'config' | 'db'>,
+  deps: OperatorDeps,
   kid: string,
   { print, pause }: { readonly print: Print; readonly pause: (ms: number) => Promise<unknown> },
 ): Promise<readonly string[]> {
-  let result = await promoteSigningKey(deps, kid, KNOWN_AFTER_SECONDS)
+  const input = { kid, ageSecondsMin: KNOWN_AFTER_SECONDS }
+  let result = await promoteSigningKey(deps, input, runWorkAlone<Promotion>)
   if (result.verdict === 'too-young') {
     print(`waiting ${result.waitSeconds} s, until every process knows ${kid}`)
     await pause(result.waitSeconds * 1_000)
-    result = await promoteSigningKey(deps, kid, KNOWN_AFTER_SECONDS)
+    result = await promoteSigningKey(deps, input, runWorkAlone<Promotion>)
   }
   return describePromotion(kid, result)
 }
@@ -174,13 +180,10 @@ function describePromotion(kid: string, result: Promotion): readonly string[] {
   }
 }
 
-async function retire(
-  deps: Pick<OperatorDeps, 'config' | 'db'>,
-  kid: string,
-  tokens: TokensOfRetired,
-): Promise<readonly string[]> {
-  const result = await retireSigningKey(deps, kid, tokens)
+async function retire(deps: OperatorDeps, kid: string, tokens: TokensOfRetired): Promise<readonly string[]> {
+  const result = await retireSigningKey(deps, { kid, tokens }, runWorkAlone<Retirement>)
   if (result.verdict === 'unknown') throw unknownKey(kid)
+  if (result.verdict === 'in-use') throw new Error(`tokens of ${kid} may be valid`)
   if (result.verdict === 'retired-already') return [`${kid} is retired already`]
   return [
     result.until === undefined ? `${kid} is over` : `${kid} verifies until ${result.until}`,

@@ -1,7 +1,13 @@
 import { sealSigningKey } from '../access-tokens/sealed-signing-key.ts'
 import { generateSigningKey, type SigningAlgorithm } from '../access-tokens/signing-key.ts'
-import { insertSigningKey, lockSigningKeys } from '../access-tokens/signing-key-repository.ts'
-import type { OperatorDeps } from '../deps.ts'
+import {
+  getSigningKeyStatus,
+  insertSigningKey,
+  lockSigningKeys,
+  type SigningKeyStatus,
+} from '../access-tokens/signing-key-repository.ts'
+import type { RunWork } from '../audit/audit-log.ts'
+import type { AuthDeps } from '../deps.ts'
 
 /** A signing key that does not exist yet. `kid` is its id, unique for ever. */
 export interface AddSigningKeyInput {
@@ -9,13 +15,24 @@ export interface AddSigningKeyInput {
   readonly kid: string
 }
 
-/** Adds a key, which is published and signs once it is promoted. False when the kid has been used before. */
-export async function addSigningKey(
-  deps: Pick<OperatorDeps, 'config' | 'db' | 'randomBytes' | 'encryptionKeys'>,
+type AddSigningKeyDeps = Pick<AuthDeps, 'config' | 'db' | 'encryptionKeys' | 'logger' | 'now' | 'randomBytes'>
+
+/**
+ * Adds a key, which is published and signs once it is promoted. The result is the key; undefined when the kid has been used before.
+ * @param around what the caller does in the same transaction
+ */
+export async function addSigningKey<Answer>(
+  deps: AddSigningKeyDeps,
   { alg, kid }: AddSigningKeyInput,
-): Promise<boolean> {
-  // A token that JWT_SECRET has signed under this kid would be verified with the new key.
-  if (kid === deps.config.jwt.secretKeyId) return false
+  around: RunWork<SigningKeyStatus | undefined, Answer>,
+): Promise<Answer> {
   const key = sealSigningKey(deps, await generateSigningKey(alg, kid))
-  return lockSigningKeys(deps.db, (trx) => insertSigningKey(trx, key, 'next'))
+  return deps.db.transaction().execute((trx) =>
+    around(trx, deps, async () => {
+      await lockSigningKeys(trx)
+      // A token that JWT_SECRET has signed under this kid would be verified with the new key.
+      if (kid === deps.config.jwt.secretKeyId) return undefined
+      return (await insertSigningKey(trx, key, 'next')) ? getSigningKeyStatus(trx, kid) : undefined
+    }),
+  )
 }

@@ -1,44 +1,70 @@
 import {
   findActiveKid,
   findSigningKeyStatus,
+  getSigningKeyStatus,
   lockSigningKeys,
   retiredVerifySeconds,
+  type SigningKeyStatus,
   updateKeyToActive,
   updateKeyToRetired,
 } from '../access-tokens/signing-key-repository.ts'
-import type { OperatorDeps } from '../deps.ts'
+import type { RunWork } from '../audit/audit-log.ts'
+import type { Trx } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
 
 /** The outcome of a promotion. Only `promoted` changes a key. */
 export type Promotion =
   /** `retired` is the key that signed before; undefined when JWT_SECRET did. */
-  | { readonly verdict: 'promoted'; readonly retired: { readonly kid: string; readonly until: string } | undefined }
-  | { readonly verdict: 'active-already' | 'unknown' | 'over' }
+  | {
+      readonly verdict: 'promoted'
+      readonly key: SigningKeyStatus
+      readonly retired: { readonly kid: string; readonly until: string } | undefined
+    }
+  | { readonly verdict: 'active-already'; readonly key: SigningKeyStatus }
+  | { readonly verdict: 'unknown' | 'over' }
   /** JWT_VALID_METHODS lacks the algorithm of the key, so the service would refuse its own tokens. */
   | { readonly verdict: 'refused'; readonly alg: string }
   | { readonly verdict: 'too-young'; readonly waitSeconds: number }
 
+/** Which key is to sign. */
+export interface PromoteSigningKeyInput {
+  readonly kid: string
+  /** How long the key must have been published, so that others know it before they see its signatures. */
+  readonly ageSecondsMin: number
+}
+
+type PromoteSigningKeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
+
 /**
  * Makes a key the one that signs. The key that signed before verifies until its last token has expired. A retired key can be
  * promoted again while it still verifies.
- * @param ageSecondsMin how long the key must have been published, so that others know it before they see its signatures
+ * @param around what the caller does in the same transaction
  * @throws Error when its row has a state that this release does not know
  */
-export async function promoteSigningKey(
-  { db, config }: Pick<OperatorDeps, 'config' | 'db'>,
-  kid: string,
-  ageSecondsMin: number,
+export async function promoteSigningKey<Answer>(
+  deps: PromoteSigningKeyDeps,
+  input: PromoteSigningKeyInput,
+  around: RunWork<Promotion, Answer>,
+): Promise<Answer> {
+  return deps.db.transaction().execute((trx) => around(trx, deps, () => promoteLockedKey(trx, deps.config.jwt, input)))
+}
+
+async function promoteLockedKey(
+  trx: Trx,
+  jwt: AuthDeps['config']['jwt'],
+  { kid, ageSecondsMin }: PromoteSigningKeyInput,
 ): Promise<Promotion> {
-  return lockSigningKeys(db, async (trx): Promise<Promotion> => {
-    const key = await findSigningKeyStatus(trx, kid)
-    if (key === undefined) return { verdict: 'unknown' }
-    if (key.state === 'active') return { verdict: 'active-already' }
-    if (!key.verifies) return { verdict: 'over' }
-    if (config.jwt.validMethods?.includes(key.alg) === false) return { verdict: 'refused', alg: key.alg }
-    const waitSeconds = Math.ceil(ageSecondsMin - key.ageSeconds)
-    if (waitSeconds > 0) return { verdict: 'too-young', waitSeconds }
-    const old = await findActiveKid(trx)
-    const until = old === undefined ? '' : await updateKeyToRetired(trx, old, retiredVerifySeconds(config.jwt))
-    await updateKeyToActive(trx, kid)
-    return { verdict: 'promoted', retired: old === undefined ? undefined : { kid: old, until } }
-  })
+  await lockSigningKeys(trx)
+  const key = await findSigningKeyStatus(trx, kid)
+  if (key === undefined) return { verdict: 'unknown' }
+  if (key.state === 'active') return { verdict: 'active-already', key }
+  if (!key.verifies) return { verdict: 'over' }
+  if (jwt.validMethods?.includes(key.alg) === false) return { verdict: 'refused', alg: key.alg }
+  const waitSeconds = Math.ceil(ageSecondsMin - key.ageSeconds)
+  if (waitSeconds > 0) return { verdict: 'too-young', waitSeconds }
+  const old = await findActiveKid(trx)
+  const until = old === undefined ? '' : await updateKeyToRetired(trx, old, retiredVerifySeconds(jwt))
+  await updateKeyToActive(trx, kid)
+  const retired = old === undefined ? undefined : { kid: old, until }
+  return { verdict: 'promoted', key: await getSigningKeyStatus(trx, kid), retired }
 }

@@ -1,41 +1,71 @@
 import {
   findSigningKeyStatus,
+  getSigningKeyStatus,
   lockSigningKeys,
   retiredVerifySeconds,
+  type SigningKeyStatus,
   updateKeyToRetired,
 } from '../access-tokens/signing-key-repository.ts'
-import type { OperatorDeps } from '../deps.ts'
+import type { RunWork } from '../audit/audit-log.ts'
+import type { Trx } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
 
 /**
  * What happens to the tokens that a key has signed. `hold`: they stay valid until they expire. `refused`, for a key that has
- * leaked: this service refuses them within seconds, and other services do so when they read the key set again.
+ * leaked: this service refuses them within seconds, and other services do so when they read the key set again. `none`: a key that
+ * signs, or whose tokens may be valid, is not retired.
  */
-export type TokensOfRetired = 'hold' | 'refused'
+export type TokensOfRetired = 'hold' | 'none' | 'refused'
 
 /** How a retirement went. Only `retired` has changed anything. */
 export type Retirement =
   /** `until`: when the key stops verifying; undefined when it has stopped. `wasActive`: JWT_SECRET signs instead. */
-  | { readonly verdict: 'retired'; readonly until: string | undefined; readonly wasActive: boolean }
-  | { readonly verdict: 'retired-already' }
+  | {
+      readonly verdict: 'retired'
+      readonly key: SigningKeyStatus
+      readonly until: string | undefined
+      readonly wasActive: boolean
+    }
+  | { readonly verdict: 'retired-already'; readonly key: SigningKeyStatus }
+  /** `in-use`: it signs, or its tokens may be valid. */
+  | { readonly verdict: 'in-use' }
   | { readonly verdict: 'unknown' }
+
+/** Which key is to sign no more. */
+export interface RetireSigningKeyInput {
+  readonly kid: string
+  readonly tokens: TokensOfRetired
+}
+
+type RetireSigningKeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
 /**
  * Retires a key. It signs no more, unless it is promoted again while it still verifies.
+ * @param around what the caller does in the same transaction
  * @throws Error when its row has a state that this release does not know
  */
-export async function retireSigningKey(
-  { db, config }: Pick<OperatorDeps, 'config' | 'db'>,
-  kid: string,
-  tokens: TokensOfRetired,
+export async function retireSigningKey<Answer>(
+  deps: RetireSigningKeyDeps,
+  input: RetireSigningKeyInput,
+  around: RunWork<Retirement, Answer>,
+): Promise<Answer> {
+  return deps.db.transaction().execute((trx) => around(trx, deps, () => retireLockedKey(trx, deps.config.jwt, input)))
+}
+
+async function retireLockedKey(
+  trx: Trx,
+  jwt: AuthDeps['config']['jwt'],
+  { kid, tokens }: RetireSigningKeyInput,
 ): Promise<Retirement> {
-  return lockSigningKeys(db, async (trx): Promise<Retirement> => {
-    const key = await findSigningKeyStatus(trx, kid)
-    if (key === undefined) return { verdict: 'unknown' }
-    const isOver = tokens === 'hold' || !key.verifies
-    if (key.state === 'retired' && isOver) return { verdict: 'retired-already' }
-    // A key that has never signed has no tokens to wait for.
-    const hasTokens = tokens === 'hold' && key.state === 'active'
-    const until = await updateKeyToRetired(trx, kid, hasTokens ? retiredVerifySeconds(config.jwt) : 0)
-    return { verdict: 'retired', until: hasTokens ? until : undefined, wasActive: key.state === 'active' }
-  })
+  await lockSigningKeys(trx)
+  const key = await findSigningKeyStatus(trx, kid)
+  if (key === undefined) return { verdict: 'unknown' }
+  const isOver = !key.verifies
+  if (tokens === 'none' && !isOver && key.state !== 'next') return { verdict: 'in-use' }
+  if (key.state === 'retired' && (isOver || tokens === 'hold')) return { verdict: 'retired-already', key }
+  // A key that has never signed has no tokens to wait for.
+  const hasTokens = tokens === 'hold' && key.state === 'active'
+  const until = await updateKeyToRetired(trx, kid, hasTokens ? retiredVerifySeconds(jwt) : 0)
+  const retired = { key: await getSigningKeyStatus(trx, kid), wasActive: key.state === 'active' }
+  return { verdict: 'retired', ...retired, until: hasTokens ? until : undefined }
 }

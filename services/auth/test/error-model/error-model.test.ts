@@ -92,6 +92,9 @@ afterAll(async () => {
   await (await host)?.close()
 })
 
+/** Conflicts that pass by waiting. */
+const WAITING: ReadonlySet<string> = new Set(['operatorChangeRunning', 'signingKeyTooYoung'])
+
 /** The pairs of operation and status that the cases have raised. */
 const raised = new Set<string>()
 const patterns = operations.map(({ name, method, path }) => {
@@ -187,7 +190,7 @@ describe.each(errors)('the error %s', (name, make) => {
       expect(Object.keys(newer.json())).toEqual(Object.keys(expectedNewer))
       expect(plain.headers['x-supabase-api-version']).toBeUndefined()
       expect(newer.headers['x-supabase-api-version']).toBe('2024-01-01')
-      const waits = status === 429 || status === 503 || name === 'operatorChangeRunning'
+      const waits = status === 429 || status === 503 || WAITING.has(name)
       const retryAfter = waits ? expect.stringMatching(/^[1-9]\d*$/) : undefined
       for (const { headers } of [plain, newer]) {
         expect(headers['content-type']).toBe('application/json; charset=utf-8')

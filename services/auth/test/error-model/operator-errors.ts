@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { mayDo, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
 import type { InjectOptions } from 'fastify'
+import { sql } from 'kysely'
+import { runWorkAlone } from '../../src/audit/audit-log.ts'
+import { addSigningKey } from '../../src/use-cases/add-signing-key.ts'
 import type { MailApp } from '../mail-app.ts'
 import { type OperatorEndpoint, operatorEndpoints } from '../operator-endpoints.ts'
 import { createOperator, OPERATOR_SETTINGS, type SignedInOperator } from '../operators.ts'
@@ -72,6 +75,32 @@ const usedKey: OperatorCase['ask'] = async (asked, service, { user }) => {
   return { ...asked, headers: { ...asked.headers, 'idempotency-key': key } }
 }
 
+const ofPromotion = named('post /operator/keys/{kid}/promotion')
+const keyChanges = [...ofPromotion, ...named('delete /operator/keys/{kid}')]
+
+/** Adds a signing key of a state, which stops verifying after so many hours. @returns its kid */
+async function addKey({ deps }: MailApp, state = 'next', hours?: number): Promise<string> {
+  const kid = randomUUID()
+  await addSigningKey(deps, { alg: 'EdDSA', kid }, runWorkAlone)
+  const end = hours === undefined ? null : sql<string>`clock_timestamp() + make_interval(hours => ${hours}::int)`
+  await deps.db.updateTable('signing_keys').set({ state, retire_at: end }).where('kid', '=', kid).execute()
+  return kid
+}
+
+/** A request about a signing key of a state. */
+function ofKey(
+  endpoint: Endpoint,
+  { state, hours, ...rest }: OperatorCase & { readonly state?: string; readonly hours?: number },
+): ErrorCase {
+  return about(endpoint, {
+    ...rest,
+    ask: async (asked, service) => {
+      const kid = await addKey(service, state, hours)
+      return { ...asked, url: endpoint.operation.path.replace('{kid}', kid) }
+    },
+  })
+}
+
 /** Errors of operators. */
 export const operatorErrors: ErrorCases = {
   notFound: endpoints.map(({ operation }) => ({
@@ -141,6 +170,20 @@ export const operatorErrors: ErrorCases = {
         return { ...asked, url: `/operator/users/${user.id}/ban` }
       },
     }),
+  ),
+  signingKeyNotFound: keyChanges.map((endpoint) => about(endpoint)),
+  signingKeyTaken: named('post /operator/keys').map((endpoint) =>
+    about(endpoint, {
+      ask: async (asked, service) => ({ ...asked, payload: { algorithm: 'EdDSA', kid: await addKey(service) } }),
+    }),
+  ),
+  signingKeyInUse: named('delete /operator/keys/{kid}').map((endpoint) =>
+    ofKey(endpoint, { state: 'retired', hours: 1 }),
+  ),
+  signingKeyOver: ofPromotion.map((endpoint) => ofKey(endpoint, { state: 'retired', hours: -1 })),
+  signingKeyTooYoung: ofPromotion.map((endpoint) => ofKey(endpoint, {})),
+  signingAlgorithmOff: ofPromotion.map((endpoint) =>
+    ofKey(endpoint, { settings: { AUTH_JWT_VALID_METHODS: 'HS256' } }),
   ),
   requestTooLarge: changes.map((endpoint) =>
     about(endpoint, {

@@ -1,0 +1,50 @@
+import { sql } from 'kysely'
+import { expect } from 'vitest'
+import type { TestApp } from './auth-app.ts'
+import { anyTime, errorBody } from './bodies.ts'
+import { changesOf, operate, type SignedInOperator } from './operators.ts'
+
+/** What operators do to signing keys of a test. */
+interface OperatedKeys {
+  /** Each returns status and body, and is done by the admin unless by another operator. */
+  readonly add: (body: object, by?: SignedInOperator) => ReturnType<typeof operate>
+  readonly promote: (kid: string, by?: SignedInOperator) => ReturnType<typeof operate>
+  readonly retire: (kid: string, by?: SignedInOperator) => ReturnType<typeof operate>
+  /** Moves the times of all keys into the past. */
+  readonly age: (interval: string) => Promise<unknown>
+  /** What the newest entry of the audit log says of a change by the admin. */
+  readonly lastChange: () => Promise<unknown>
+}
+
+/** The requests of an admin about signing keys. */
+export function operateKeys(test: TestApp, admin: SignedInOperator): OperatedKeys {
+  return {
+    add: (body, by = admin) => operate(test, by, 'POST /keys', body),
+    promote: (kid, by = admin) => operate(test, by, `POST /keys/${kid}/promotion`),
+    retire: (kid, by = admin) => operate(test, by, `DELETE /keys/${kid}`),
+    age: (interval) =>
+      test.deps.db
+        .updateTable('signing_keys')
+        .set({
+          created_at: sql`created_at - ${interval}::interval`,
+          retire_at: sql`retire_at - ${interval}::interval`,
+        })
+        .execute(),
+    lastChange: async () => (await changesOf(test, admin.user.id)).at(-1)?.traits,
+  }
+}
+
+/** The body of a key of EdDSA, without its private half. */
+export function keyBody(kid: string, state: string): object {
+  const x = expect.stringMatching(/^[\w-]{43}$/)
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x, kid, alg: 'EdDSA', use: 'sig', key_ops: ['verify'] }
+  return { kid, algorithm: 'EdDSA', state, created_at: anyTime, public: jwk }
+}
+
+/** The refusal of a change that the state of a key does not allow, with its status. */
+export const keyConflict = (text: string): readonly [number, object] => [409, errorBody(409, 'conflict', text)]
+/** The refusal of a kid that no key ever had, with its status. */
+export const unknownKey: readonly [number, object] = [
+  404,
+  errorBody(404, 'signing_key_not_found', 'Signing key not found'),
+]
