@@ -40,6 +40,7 @@ import { operatorAuditRoutes } from './routes/operator/audit.ts'
 import { operatorKeyPromotionRoutes } from './routes/operator/keys/promotion.ts'
 import { operatorKeysRoutes } from './routes/operator/keys.ts'
 import { operatorMeRoutes } from './routes/operator/me.ts'
+import { operatorSettingsRoutes } from './routes/operator/settings.ts'
 import { operatorBanRoutes } from './routes/operator/users/ban.ts'
 import { operatorConfirmationRoutes } from './routes/operator/users/confirmation.ts'
 import { operatorConsoleRoleRoutes } from './routes/operator/users/console-role.ts'
@@ -171,6 +172,7 @@ async function operatorRoutes(operators: FastifyInstance): Promise<void> {
   await operators.register(operatorKeysRoutes)
   await operators.register(operatorKeyPromotionRoutes)
   await operators.register(operatorMeRoutes)
+  await operators.register(operatorSettingsRoutes)
   await operators.register(operatorUsersRoutes)
   await operators.register(operatorBanRoutes)
   await operators.register(operatorConfirmationRoutes)

@@ -5,7 +5,7 @@ import type { SettingPrefixes } from '@trestle/common/config/setting-names.ts'
 import { findContradictions, findUnknownSettings, listUnreadNames } from '@trestle/common/config/unknown-settings.ts'
 import { adviceForMissing } from '@trestle/service/advice-for-missing.ts'
 import { largePoolWarnings } from '@trestle/service/pool-size.ts'
-import { type Behaviours, behavioursOf } from './config/behaviours.ts'
+import { type Behaviours, behavioursOf, type Profile } from './config/behaviours.ts'
 import { dangerousSettings } from './config/dangers.ts'
 import { type AuthDatabaseSettings, toDatabaseConfig } from './config/database.ts'
 import { type ExternalConfig, externalRules, externalWarnings, toExternalConfig } from './config/external.ts'
@@ -35,6 +35,8 @@ import { toWebauthnConfig, type WebauthnConfig, webauthnRules, webauthnWarnings 
 
 /** The settings of the service, checked and grouped by subject. Durations end in their unit: `Ms` or `Seconds`. */
 export interface AuthConfig {
+  /** For people to read. The code asks `behaviours`. */
+  readonly profile: Profile
   readonly behaviours: Behaviours
   readonly server: ServerConfig
   readonly database: AuthDatabaseSettings
@@ -83,6 +85,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: EnvFile): AuthConf
   })
   const behaviours = behavioursOf(values.PROFILE)
   return {
+    profile: values.PROFILE,
     behaviours,
     server: toServerConfig(values, behaviours),
     database: toDatabaseConfig(values),
@@ -115,12 +118,15 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: EnvFile): AuthConf
       ...dangerousSettings(values),
     ],
     notes: [
-      ...(choice.selectedBy === undefined
-        ? []
-        : [`AUTH_PROFILE is unset and ${choice.selectedBy} is set: the profile is supabase`]),
+      ...noteProfile(choice.selectedBy),
       ...(values.TRUSTED_PROXIES === undefined && behaviours.trustedPeer === 'private peer' ? [TRUSTS_PEER] : []),
     ],
   }
+}
+
+/** @param selectedBy the setting that has selected the profile, unless AUTH_PROFILE did */
+function noteProfile(selectedBy: string | undefined): readonly string[] {
+  return selectedBy === undefined ? [] : [`AUTH_PROFILE is unset and ${selectedBy} is set: the profile is supabase`]
 }
 
 /**

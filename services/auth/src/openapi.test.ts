@@ -69,6 +69,7 @@ describe('buildOpenApi', () => {
       'AuthError',
       'Factor',
       'Identity',
+      'Limit',
       'ListedSession',
       'Operator',
       'Passkey',

@@ -26,6 +26,7 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
   { name: 'post /operator/users/invitations', action: 'users.invite', body: { email: 'asked@example.com' } },
   { name: 'get /operator/audit', action: 'audit.read' },
   { name: 'get /operator/users/{userId}', action: 'users.read' },
+  { name: 'get /operator/settings', action: 'settings.read' },
   { name: 'get /operator/keys', action: 'settings.read' },
   { name: 'post /operator/keys', action: 'signing-keys.manage', body: { algorithm: 'EdDSA' } },
   { name: 'post /operator/keys/{kid}/promotion', action: 'signing-keys.manage' },

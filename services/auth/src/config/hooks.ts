@@ -17,8 +17,8 @@ const HOOKS = {
 /** The name of a hook, as in AUTH_HOOK_<name>_URI (reference: Hooks). */
 export type HookName = keyof typeof HOOKS
 
-// TypeScript types the keys of an object as strings.
-const HOOK_NAMES = Object.keys(HOOKS) as HookName[]
+/** The names of all hooks. TypeScript types the keys of an object as strings. */
+export const HOOK_NAMES: readonly HookName[] = Object.keys(HOOKS) as HookName[]
 
 /** The URL of a hook, and the keys that sign its messages: the newest first, then keys that the hook may still know. */
 export interface HookConfig {

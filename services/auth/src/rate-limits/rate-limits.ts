@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Limiter, LimiterStore } from '@trestle/service/limiter-store.ts'
+import { z } from 'zod'
 import type { Rate } from '../config/rules.ts'
 import type { RateLimitConfig } from '../config/security.ts'
 import { overEmailRateLimit, overRequestRateLimit, overSmsRateLimit } from '../errors.ts'
@@ -70,6 +71,34 @@ export interface RateLimits {
 export interface FailedCheckLimit {
   isBlocked(key: string): Promise<boolean>
   record(key: string): Promise<void>
+}
+
+/** A limit of the settings, as operators see it (console reference: Settings of auth). */
+export const LimitView = z
+  .object({
+    name: z.string(),
+    value: z.number().nullable().meta({ description: 'How many in the time; null: any number' }),
+    per_seconds: z.number(),
+  })
+  .meta({ id: 'Limit' })
+
+/** The form in which operators see the limits of the settings: those of clients first, then those of all messages. */
+export function viewLimits(config: RateLimitConfig): readonly z.output<typeof LimitView>[] {
+  const periods = new Map(Object.values(BUCKETS).map(({ setting, periodSeconds }) => [setting, periodSeconds]))
+  const view = (name: string, value: number | 'off', seconds: number) => ({
+    name: name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    value: value === 'off' ? null : value,
+    per_seconds: seconds,
+  })
+  const messages = (['email', 'sms'] as const).map((name) => {
+    const rate = config[name]
+    return rate === 'off' ? view(name, rate, HOUR_SECONDS) : view(name, rate.points, rate.windowMs / 1_000)
+  })
+  return [
+    ...[...periods].map(([setting, seconds]) => view(setting, config[setting], seconds)),
+    view('failedChecks', config.failedChecks, FAILED_CHECKS_SECONDS),
+    ...messages,
+  ]
 }
 
 const HOUR_SECONDS = 3_600
