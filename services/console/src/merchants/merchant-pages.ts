@@ -1,23 +1,12 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
-import { mayDo, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
-import { changeForm, type FormProof } from '../pages/form.ts'
+import { changeLinks, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import {
-  askLink,
-  badge,
-  card,
-  copyableId,
-  emptyState,
-  factList,
-  money,
-  pageHead,
-  questionOf,
-  time,
-} from '../pages/parts.ts'
-import { merchantPath, type ShownMerchant } from './merchant-view.ts'
+import { badge, card, copyableId, emptyState, factList, money, pageHead, smallTable, time } from '../pages/parts.ts'
+import { appChanges } from './app-changes.ts'
+import type { ShownMerchant } from './merchant-view.ts'
 
 /** The page of a merchant. */
-export function merchantPage(shown: ShownMerchant, role: OperatorRole): ConsolePage {
+export function merchantPage(shown: ShownMerchant, viewer: Viewer): ConsolePage {
   const { merchant } = shown
   const { id, name, test, created, website } = merchant
   return {
@@ -31,7 +20,7 @@ export function merchantPage(shown: ShownMerchant, role: OperatorRole): ConsoleP
     })}
 <div class="grid split"><div class="stack">
 ${balanceCard(shown)}
-${appsCard(shown, role)}
+${appsCard(shown, viewer)}
 ${membersCard(shown)}
 </div><div class="stack">
 ${detailsCard(shown)}
@@ -76,23 +65,20 @@ function wordsOf(name: string): string {
   return { chargecard: 'charge cards', savecard: 'keep cards', transfertocard: 'pay out to cards' }[name] ?? name
 }
 
-function appsCard({ merchant, apps }: ShownMerchant, role: OperatorRole): Html {
+function appsCard({ merchant, apps }: ShownMerchant, viewer: Viewer): Html {
   if (apps.length === 0) return card('Apps', emptyState('settings', 'No app has access.'))
-  const mayRevoke = mayDo(role, 'apps.revoke-keys')
-  const rows = apps.map(
-    ({ id, name }) =>
-      html`<tr><th scope="row">${name ?? 'without a name'}</th><td class="narrow-gone">${copyableId(id)}</td><td class="fit">${mayRevoke ? askLink(revokePath(merchant.id, id), 'Revoke keys…', 'danger') : undefined}</td></tr>`,
-  )
-  return card('Apps', tableOf('Apps', ['Name', 'Id', ''], rows))
+  const rows = apps.map((app) => [
+    html`<strong>${app.name ?? 'without a name'}</strong>`,
+    copyableId(app.id),
+    html`${changeLinks(appChanges, { merchant, app }, viewer)}`,
+  ])
+  return card('Apps', smallTable('Apps', ['Name', { label: 'Id', kind: 'gone' }, ''], rows))
 }
 
 function membersCard({ users }: ShownMerchant): Html {
   if (users.length === 0) return card('Users', emptyState('users', 'No user has access.'))
-  const rows = users.map(
-    ({ email, id }) =>
-      html`<tr><td>${email ?? '–'}</td><td class="narrow-gone">${id === undefined ? '–' : html`<code>${id}</code>`}</td></tr>`,
-  )
-  return card('Users', tableOf('Users', ['Email', 'Id'], rows))
+  const rows = users.map(({ email, id }) => [email ?? '–', id === undefined ? '–' : html`<code>${id}</code>`])
+  return card('Users', smallTable('Users', ['Email', { label: 'Id', kind: 'gone' }], rows))
 }
 
 function webhooksCard({ webhooks }: ShownMerchant): Html {
@@ -101,45 +87,4 @@ function webhooksCard({ webhooks }: ShownMerchant): Html {
     'Webhooks',
     html`<ul class="card-body stack">${webhooks.map(({ id, url }) => html`<li><div>${url}</div>${copyableId(id)}</li>`)}</ul>`,
   )
-}
-
-function tableOf(label: string, columns: readonly string[], rows: readonly Html[]): Html {
-  const heads = columns.map(
-    (column) =>
-      html`<th scope="col"${column === 'Id' ? html` class="narrow-gone"` : undefined}>${column === '' ? html`<span class="unseen">Actions</span>` : column}</th>`,
-  )
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table><thead><tr>${heads}</tr></thead><tbody>${rows}</tbody></table></div>`
-}
-
-function revokePath(merchantId: string, appId: string): string {
-  return `${merchantPath(merchantId)}/apps/${encodeURIComponent(appId)}/keys`
-}
-
-/** The question before all keys of an app are revoked. */
-export function revokeKeysPage(
-  { merchant, apps }: ShownMerchant,
-  { appId, proof, problem }: { readonly appId: string; readonly proof: FormProof; readonly problem?: string },
-): ConsolePage {
-  const name = apps.find(({ id }) => id === appId)?.name ?? appId
-  const title = `Revoke all keys of ${name}`
-  return {
-    title,
-    section: 'merchants',
-    main: questionOf({
-      title,
-      problem,
-      consequences: [
-        `Every API key of ${name} stops working at once, for all merchants that the app serves.`,
-        `Payments of ${merchant.name ?? merchant.id} through this app fail until it has a new key.`,
-        'This cannot be undone.',
-      ],
-      form: changeForm({
-        action: revokePath(merchant.id, appId),
-        proof,
-        submit: 'Revoke keys',
-        isDangerous: true,
-        cancel: merchantPath(merchant.id),
-      }),
-    }),
-  }
 }

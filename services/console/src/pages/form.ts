@@ -68,6 +68,11 @@ ${hint === undefined ? undefined : html`<p class="hint" id="${hintId}">${hint}</
 </div>`
 }
 
+/** A value that a form carries and nobody sees. */
+export function hiddenField(name: string, value: string): Html {
+  return html`<input type="hidden" name="${name}" value="${value}">`
+}
+
 /** An attribute with a value. Nothing when the value is missing. */
 export function attribute(name: string, value: string | number | undefined): Html | undefined {
   return value === undefined || value === '' ? undefined : html` ${{ html: name }}="${value}"`

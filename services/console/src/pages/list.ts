@@ -1,7 +1,7 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { z } from 'zod'
 import type { Query } from '../service-calls/service-call.ts'
-import { attribute } from './form.ts'
+import { attribute, hiddenField } from './form.ts'
 import { icon } from './icons.ts'
 
 /** What each list takes from its address. */
@@ -96,6 +96,12 @@ export interface Filters {
   readonly path: string
   readonly search: string | undefined
   readonly placeholder: string
+  /** What the field searches by, where that is not `search`. */
+  readonly searchName?: string
+  /** What the field takes, where that is not any text. */
+  readonly pattern?: string
+  /** What the list is narrowed to by the link that led here, each with its label. A link beside it takes it away. */
+  readonly kept?: readonly { readonly name: string; readonly label: string; readonly value: string | undefined }[]
   readonly choices?: readonly FilterChoice[]
 }
 
@@ -108,10 +114,11 @@ interface FilterChoice {
 }
 
 /** Writes the filters of a list. */
-export function filterForm({ path, search, placeholder, choices = [] }: Filters): Html {
+export function filterForm(filters: Filters): Html {
+  const { path, search, placeholder, searchName = 'search', pattern, choices = [] } = filters
   return html`<form class="filters" method="get" action="${path}" hx-get="${path}" hx-target="#list" hx-select="#list" hx-swap="outerHTML" hx-push-url="true" hx-trigger="input changed delay:300ms from:#filter, change, submit">
 <div class="grow"><label class="unseen" for="filter">${placeholder}</label>
-<input id="filter" type="search" name="search" value="${search ?? ''}" placeholder="${placeholder}" maxlength="255" autocomplete="off" spellcheck="false" data-search></div>
+<input id="filter" type="search" name="${searchName}" value="${search ?? ''}" placeholder="${placeholder}" maxlength="255"${attribute('pattern', pattern)} autocomplete="off" spellcheck="false" data-search></div>
 ${choices.map(
   ({ name, label, value, options }) =>
     html`<div><label class="unseen" for="filter-${name}">${label}</label><select id="filter-${name}" name="${name}">${options.map(
@@ -119,6 +126,18 @@ ${choices.map(
         html`<option value="${option}"${attribute('selected', option === (value ?? '') ? 'selected' : undefined)}>${text}</option>`,
     )}</select></div>`,
 )}
+${keptFilters(filters)}
 <button class="button" type="submit">Filter</button>
 </form>`
+}
+
+function keptFilters({ path, search, searchName = 'search', choices = [], kept = [] }: Filters): readonly Html[] {
+  const others = Object.fromEntries([[searchName, search], ...choices.map(({ name, value }) => [name, value])])
+  return kept.flatMap(({ name, label, value }) =>
+    value === undefined || value === ''
+      ? []
+      : [
+          html`<span class="kept">${hiddenField(name, value)}${label} <a href="${addressOf(path, others)}" aria-label="Take the filter away: ${label}">${icon('close')}</a></span>`,
+        ],
+  )
 }

@@ -42,6 +42,26 @@ export function factList(facts: readonly (readonly [string, Html | string | unde
   return html`<dl class="facts">${known.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
 }
 
+/** The head of a column: its label, and whether it holds numbers or is left out on phones. An empty label is that of buttons. */
+export type Head = string | { readonly label: string; readonly kind: 'number' | 'gone' }
+
+/** Writes a short table inside a card. @param rows as many cells as heads; the cells of a head share its kind */
+export function smallTable(label: string, heads: readonly Head[], rows: readonly (readonly (Html | string)[])[]): Html {
+  const classes = heads.map((head) => {
+    if (head === '') return html` class="fit"`
+    if (typeof head === 'string') return undefined
+    return html` class="${head.kind === 'gone' ? 'narrow-gone' : 'number'}"`
+  })
+  const labels = heads.map((head) => (typeof head === 'string' ? head : head.label))
+  const headings = labels.map(
+    (text, at) =>
+      html`<th scope="col"${classes[at]}>${text === '' ? html`<span class="unseen">Actions</span>` : text}</th>`,
+  )
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table><thead><tr>${headings}</tr></thead><tbody>${rows.map(
+    (cells) => html`<tr>${cells.map((cell, at) => html`<td${classes[at]}>${cell}</td>`)}</tr>`,
+  )}</tbody></table></div>`
+}
+
 /** A part of a page with a heading. */
 export function card(title: string, body: Html, more: Html | undefined = undefined): Html {
   return html`<section class="card"><div class="card-head"><h2>${title}</h2>${more}</div>${body}</section>`

@@ -2,6 +2,7 @@ import { OPERATOR_ROLES, type OperatorRole } from '@trestle/service/operators/op
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
+import type { Viewer } from '../pages/asked-change.ts'
 import type { FormProof } from '../pages/form.ts'
 import { PATHS } from '../pages/paths.ts'
 import {
@@ -58,6 +59,12 @@ export const operatorPages = fp(
 /** The visit of a page of operators. @throws what `requireSession` throws */
 export function visitOf({ visit }: FastifyRequest): Visit {
   return requireSession(visit)
+}
+
+/** Who looks at a page of operators, and when. @throws what `requireSession` throws */
+export function viewerOf(request: FastifyRequest): Viewer {
+  const { role, userId } = visitOf(request)
+  return { role, userId, now: request.server.deps.now() }
 }
 
 /** The session of a browser with its tokens. @throws what `requireSession` throws */

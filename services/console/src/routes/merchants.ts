@@ -4,7 +4,7 @@ import { merchantsPage } from '../merchants/merchant-list.ts'
 import { merchantPage } from '../merchants/merchant-pages.ts'
 import { MerchantsView, ShownMerchant } from '../merchants/merchant-view.ts'
 import { ListQuery, pageQuery } from '../pages/list.ts'
-import { visitOf } from '../plugins/operator.ts'
+import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
 
 const MerchantsQuery = ListQuery.extend({ test: z.enum(['', 'true', 'false']).optional() })
@@ -22,9 +22,9 @@ export const merchantsRoutes: FastifyPluginAsyncZod = async (app) => {
     '/merchants/:merchantId',
     { schema: { params: z.object({ merchantId: z.string() }) } },
     async (request, reply) => {
-      const { calls, role } = visitOf(request)
       const path = `/operator/merchants/${encodeURIComponent(request.params.merchantId)}`
-      return sendPage(request, reply, merchantPage((await calls.read('payments', path, ShownMerchant)).value, role))
+      const { value } = await visitOf(request).calls.read('payments', path, ShownMerchant)
+      return sendPage(request, reply, merchantPage(value, viewerOf(request)))
     },
   )
 }

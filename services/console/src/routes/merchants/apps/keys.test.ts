@@ -37,12 +37,21 @@ describe('POST /merchants/:merchantId/apps/:appId/keys', () => {
     expect((await browser.open(`/merchants/${shop.merchantId}`)).html).not.toContain('The keys of the app are revoked')
   })
 
-  it('422: shows the refusal of payments to a role that may not', async () => {
+  it('403: asks nothing of a role that may not', async () => {
     const browser = await test.signedIn('support')
-    const path = `/merchants/${shop.merchantId}/apps/${shop.appId}/keys`
-    await browser.open(path)
-    const page = await browser.submit(path)
-    expect([page.status, page.text]).toEqual([422, expect.stringContaining('The role of the operator may not do this')])
+    const page = await browser.open(`/merchants/${shop.merchantId}/apps/${shop.appId}/keys`)
+    expect([page.status, page.text]).toEqual([403, '403 Not allowed Your role may not do this. Go to the overview'])
+  })
+
+  it('422: shows the refusal of payments to a role that may not and sends the form itself', async () => {
+    const browser = await test.signedIn('support')
+    const [, csrf = ''] = /name="_csrf" value="([^"]+)"/.exec((await browser.open('/')).html) ?? []
+    const fields = { _csrf: csrf, _key: crypto.randomUUID() }
+    const page = await browser.post(`/merchants/${shop.merchantId}/apps/${shop.appId}/keys`, fields)
+    expect([page.status, page.text]).toEqual([
+      422,
+      'Revoke all keys of Nordhavn Coffee The role of the operator may not do this Every API key of Nordhavn Coffee stops working at once, for all merchants that the app serves. Payments of Nordhavn Coffee through this app fail until it has a new key. This cannot be undone. Revoke keys Cancel',
+    ])
   })
 
   it('403: takes no form without the token of the session', async () => {

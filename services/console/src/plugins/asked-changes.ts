@@ -1,0 +1,86 @@
+import { HttpError } from '@trestle/common/errors/define-error.ts'
+import { mayDo } from '@trestle/service/operators/operator-roles.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { errorVocabulary } from '../error-body.ts'
+import { type AskedChange, type Changeable, GivenFields, questionPage } from '../pages/asked-change.ts'
+import { type Outcome, requireRole } from '../service-calls/operator-calls.ts'
+import { FormBody } from './browser-session.ts'
+import { answerDone, visitOf } from './operator.ts'
+import { sendPage } from './pages.ts'
+
+/** A change that the address names, and what it would change. */
+export interface NamedChange<Shown> {
+  readonly name: string
+  readonly shown: Shown
+}
+
+/** Asks before a change. @throws what `requireChange` and `requireRole` throw */
+export function askChange<Shown>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  changeable: Changeable<Shown>,
+  { name, shown }: NamedChange<Shown>,
+): FastifyReply {
+  const { role, form } = visitOf(request)
+  const change = requireChange(changeable, name)
+  requireRole(mayDo(role, change.action) ? role : undefined)
+  const given = GivenFields.parse(request.query)
+  return sendPage(request, reply, questionPage(changeable, { change, shown, given, proof: form }))
+}
+
+/**
+ * Makes the change that an operator has confirmed. What the service refuses stands above the question, with what was typed.
+ * @throws what `requireChange` throws, and `OperatorCalls.change`
+ */
+export async function answerChange<Shown>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  changeable: Changeable<Shown>,
+  { name, shown }: NamedChange<Shown>,
+): Promise<FastifyReply> {
+  const change = requireChange(changeable, name)
+  const { _key: key, _csrf: csrf } = FormBody.parse(request.body)
+  const given = GivenFields.parse(request.body)
+  const outcome = await makeChange(request, changeable, { change, shown, given, key })
+  if (outcome.kind === 'done') {
+    const path = change.leadsTo?.(shown, given) ?? (changeable.shownAt ?? changeable.pathOf)(shown)
+    const toast = typeof change.done === 'string' ? change.done : change.done(shown, given)
+    return answerDone(request, reply, { path, toast })
+  }
+  // Only a repeat with the same key is sure to do once what may have been done already.
+  const isUnknown = outcome.kind === 'unknown'
+  const proof = isUnknown ? { csrf, key } : visitOf(request).form
+  const page = questionPage(changeable, { change, shown, given, proof, problem: outcome.message })
+  return sendPage(request, reply, page, isUnknown ? 503 : 422)
+}
+
+/** What became of a change, also where the service has not answered. */
+type Made = Outcome | { readonly kind: 'unknown'; readonly message: string }
+
+async function makeChange<Shown>(
+  request: FastifyRequest,
+  { service }: Changeable<Shown>,
+  asked: {
+    readonly change: AskedChange<Shown>
+    readonly shown: Shown
+    readonly given: GivenFields
+    readonly key: string
+  },
+): Promise<Made> {
+  const call = asked.change.call(asked.shown, asked.given)
+  if ('problem' in call) return { kind: 'refused', status: 422, code: 'FIELDS', message: call.problem }
+  try {
+    return await visitOf(request).calls.change({ service, ...call, key: asked.key })
+  } catch (error) {
+    if (!(error instanceof HttpError) || error.code !== 'service_silent') throw error
+    const message = `The service has not answered, so nobody knows whether it was done. Press the button again: it is done at most once.`
+    return { kind: 'unknown', message }
+  }
+}
+
+/** The change with this name. @throws what `errorVocabulary.notFound` makes */
+function requireChange<Shown>({ changes }: Changeable<Shown>, name: string): AskedChange<Shown> {
+  const found = changes.find((change) => change.name === name)
+  if (found === undefined) throw errorVocabulary.notFound()
+  return found
+}
