@@ -295,42 +295,46 @@ export function describeShop(stack: ExampleStack): void {
       expect(await read(bent, 'Huila')).toBe('Cancelled, and nothing was charged')
     })
 
-    it.runIf(canTestWith('chromium'))('sells in Chromium, by keyboard, on a narrow screen', async () => {
-      const browser = await startChromium()
-      const page = await browser.newPage({ viewport: { width: 320, height: 640 }, colorScheme: 'dark' })
-      // Half the limit of the test, so that a failure names the step that waits.
-      page.setDefaultTimeout(15_000)
-      const problems: string[] = []
-      page.on('pageerror', ({ message }) => problems.push(message))
-      page.on('console', (line) => line.type() === 'error' && problems.push(line.text()))
-      const press = (name: string) => page.getByRole('button', { name }).first().press('Enter')
-      await page.goto(url)
-      await press('Buy Huila')
-      await page.locator('[name=email]:focus').waitFor()
-      await page.keyboard.type(anna.email)
-      await page.keyboard.press('Tab')
-      await page.keyboard.type(PASSWORD)
-      await page.keyboard.press('Enter')
-      await page.getByRole('button', { name: 'Sign out' }).waitFor()
-      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320)
-      await press('Buy Huila')
-      await page.locator('#number:focus').waitFor()
-      for (const text of [ASKED, '08/66', '111']) {
-        await page.keyboard.type(text)
-        await page.keyboard.press(text === '111' ? 'Enter' : 'Tab')
-      }
-      const bank = page.frameLocator('#approval-frame iframe:not([hidden])')
-      await bank.getByRole('button', { name: 'Approve' }).press('Enter')
-      await page.locator('#leave').press('Enter')
-      // Anna may have won the last lamp, so her page may tell of two payments.
-      const huila = page.locator('#orders article').filter({ hasText: 'Huila' }).first()
-      await huila.getByText('Paid, and on its way').waitFor()
-      await press('Return Huila')
-      await huila.getByText('Returned, and refunded').waitFor()
-      await press('Sign out')
-      await page.getByRole('button', { name: 'Sign in' }).first().waitFor()
-      expect(problems).toEqual([])
-      await browser.close()
-    })
+    it.runIf(canTestWith('chromium'))(
+      'sells in Chromium, by keyboard, on a narrow screen',
+      { timeout: 90_000 },
+      async () => {
+        const browser = await startChromium()
+        const page = await browser.newPage({ viewport: { width: 320, height: 640 }, colorScheme: 'dark' })
+        // Half the limit of the test, so that a failure names the step that waits.
+        page.setDefaultTimeout(15_000)
+        const problems: string[] = []
+        page.on('pageerror', ({ message }) => problems.push(message))
+        page.on('console', (line) => line.type() === 'error' && problems.push(line.text()))
+        const press = (name: string) => page.getByRole('button', { name }).first().press('Enter')
+        await page.goto(url)
+        await press('Buy Huila')
+        await page.locator('[name=email]:focus').waitFor()
+        await page.keyboard.type(anna.email)
+        await page.keyboard.press('Tab')
+        await page.keyboard.type(PASSWORD)
+        await page.keyboard.press('Enter')
+        await page.getByRole('button', { name: 'Sign out' }).waitFor()
+        expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320)
+        await press('Buy Huila')
+        await page.locator('#number:focus').waitFor()
+        for (const text of [ASKED, '08/66', '111']) {
+          await page.keyboard.type(text)
+          await page.keyboard.press(text === '111' ? 'Enter' : 'Tab')
+        }
+        const bank = page.frameLocator('#approval-frame iframe:not([hidden])')
+        await bank.getByRole('button', { name: 'Approve' }).press('Enter')
+        await page.locator('#leave').press('Enter')
+        // Anna may have won the last lamp, so her page may tell of two payments.
+        const huila = page.locator('#orders article').filter({ hasText: 'Huila' }).first()
+        await huila.getByText('Paid, and on its way').waitFor()
+        await press('Return Huila')
+        await huila.getByText('Returned, and refunded').waitFor()
+        await press('Sign out')
+        await page.getByRole('button', { name: 'Sign in' }).first().waitFor()
+        expect(problems).toEqual([])
+        await browser.close()
+      },
+    )
   })
 }
