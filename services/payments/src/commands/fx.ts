@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import type { Command } from 'commander'
+import { insertOperatorAudit } from '../access/audit-repository.ts'
 import { isCurrency } from '../money/currencies.ts'
 import { readEcbRates } from '../money/ecb-rates.ts'
 import { listRatesOfDay, upsertEcbRates } from '../money/rate-repository.ts'
@@ -21,7 +22,12 @@ const commands: readonly OperatorCommand[] = [
       const rates = readEcbRates(await readFile(file, 'utf8'))
       const listed = rates.filter(({ currency }) => isCurrency(currency))
       if (listed.length === 0) throw new Error('none of the currencies is listed')
-      await upsertEcbRates(database.db, listed)
+      const days = listed.map(({ date }) => date).sort()
+      const payload = { rates: listed.length, from: days[0], to: days.at(-1) }
+      await database.db.transaction().execute(async (trx) => {
+        await upsertEcbRates(trx, listed)
+        await insertOperatorAudit(trx, { action: 'fx.imported', payload })
+      })
       return { imported: listed.length, skipped: rates.length - listed.length }
     },
   },

@@ -38,10 +38,11 @@ it('payments_fx_rate_age_days tells the age of the newest rate of each currency'
 it('notes each rate that is replaced, when two imports run at once', async () => {
   const { db } = opened.database
   const rate = (value: string) => [{ currency: 'SEK', date: '2026-03-02', rate: value }]
-  await upsertEcbRates(db, rate('11'))
+  const store = (value: string) => db.transaction().execute((trx) => upsertEcbRates(trx, rate(value)))
+  await store('11')
   const second = await db.transaction().execute(async (trx) => {
     await sql`SELECT ${sql.table('import_rates')}(${JSON.stringify(rate('12'))}::jsonb)`.execute(trx)
-    const waiting = upsertEcbRates(db, rate('13'))
+    const waiting = store('13')
     const countWaiting = async () => {
       const { rows } = await sql`
         SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`.execute(db)

@@ -1,22 +1,16 @@
 import type { Meter } from '@opentelemetry/api'
 import { sql } from 'kysely'
-import { insertOperatorAudit } from '../access/audit-repository.ts'
-import type { Db } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
 import type { Rate } from './ecb-rates.ts'
 
 const BATCH_ROWS = 10_000
 
-/** Stores imported rates, all or none. Replaces rates of the same date and currency. */
-export async function upsertEcbRates(db: Db, rates: readonly Omit<Rate, 'source'>[]): Promise<void> {
-  const days = rates.map(({ date }) => date).sort()
-  await db.transaction().execute(async (trx) => {
-    for (let at = 0; at < rates.length; at += BATCH_ROWS) {
-      const batch = rates.slice(at, at + BATCH_ROWS)
-      await sql`SELECT ${sql.table('import_rates')}(${JSON.stringify(batch)}::jsonb)`.execute(trx)
-    }
-    const payload = { rates: rates.length, from: days[0], to: days.at(-1) }
-    await insertOperatorAudit(trx, { action: 'fx.imported', payload })
-  })
+/** Stores rates that are imported. Replaces those of the same date and currency. The transaction of the caller stores all or none. */
+export async function upsertEcbRates(trx: Trx, rates: readonly Omit<Rate, 'source'>[]): Promise<void> {
+  for (let at = 0; at < rates.length; at += BATCH_ROWS) {
+    const batch = rates.slice(at, at + BATCH_ROWS)
+    await sql`SELECT ${sql.table('import_rates')}(${JSON.stringify(batch)}::jsonb)`.execute(trx)
+  }
 }
 
 /** The rates that apply on a day (`2026-03-01`; undefined: today by the database's clock), by currency. */
