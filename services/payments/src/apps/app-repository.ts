@@ -2,11 +2,11 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { prepareForCaller } from '../access/access-query.ts'
-import { insertOperatorAudit } from '../access/audit-repository.ts'
 import type { Credentials } from '../access/caller.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
 import type { Db, Trx } from '../database.ts'
 import { hashToken } from '../members/invitation.ts'
+import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import type { Identity, StoredKey } from './app.ts'
 
 /** A new app, with the MAC of its first key. */

@@ -1,8 +1,8 @@
 import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import type { Command } from 'commander'
-import { insertOperatorAudit } from '../access/audit-repository.ts'
 import { bookReversal } from '../acquirers/book-answers.ts'
 import type { OperatorDeps } from '../deps.ts'
+import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import {
   findUnknownAttemptById,
   listUnsettledAttempts,

@@ -1,11 +1,11 @@
 import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import type { Command } from 'commander'
-import { insertOperatorAudit } from '../access/audit-repository.ts'
 import { OPERATOR } from '../access/caller.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { DEFAULT_REASON, type Dispute, reasonTitle } from '../disputes/dispute.ts'
 import { callCloseDispute, callOpenDispute } from '../disputes/dispute-repository.ts'
 import { formatMoney } from '../money/minor-units.ts'
+import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
 /** `payments disputes …`: disputes that reach the operator on paper. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
-import { insertOperatorAudit } from '../access/audit-repository.ts'
 import { listOpenExceptions, updateExceptionResolved } from '../acquirers/exception-repository.ts'
+import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
 /** `payments exceptions …`: answers of acquirers that contradict the books. */

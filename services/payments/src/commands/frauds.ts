@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { insertOperatorAudit } from '../access/audit-repository.ts'
 import { OPERATOR } from '../access/caller.ts'
 import { callAddFraud } from '../disputes/fraud-repository.ts'
+import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
 /** `payments frauds …`: fraud alerts that reach the operator on paper. */

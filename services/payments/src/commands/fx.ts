@@ -1,9 +1,9 @@
 import { readFile, stat } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { insertOperatorAudit } from '../access/audit-repository.ts'
 import { isCurrency } from '../money/currencies.ts'
 import { readEcbRates } from '../money/ecb-rates.ts'
 import { listRatesOfDay, upsertEcbRates } from '../money/rate-repository.ts'
+import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
 const BYTES_MAX = 5 * 1_024 * 1_024

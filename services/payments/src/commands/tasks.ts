@@ -1,7 +1,7 @@
 import { listDeadJobs, listWaitingJobs } from '@trestle/jobs/list-jobs.ts'
 import type { Command } from 'commander'
-import { insertOperatorAudit } from '../access/audit-repository.ts'
 import { tasks } from '../migrations.ts'
+import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { cleanUp } from '../use-cases/clean-up.ts'
 import { commandGroup, type Operator, type OperatorCommand, toCommand } from './operator-command.ts'
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { insertOperatorAudit } from '../access/audit-repository.ts'
+import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { rotateVault } from '../use-cases/rotate-vault.ts'
 import { countSeals } from '../vault/rotation-repository.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'

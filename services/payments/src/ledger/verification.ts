@@ -1,7 +1,7 @@
 import type { Meter } from '@opentelemetry/api'
 import { sql } from 'kysely'
-import { insertOperatorAudit } from '../access/audit-repository.ts'
 import type { Db } from '../database.ts'
+import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 
 /** How many links `ledger verify` has checked over all merchants, and how many violations it has found. */
 export interface Verification {

@@ -27,6 +27,24 @@ export async function insertOperatorRead(db: Db, read: OperatorAct): Promise<voi
   await sql`SELECT ${sql.table('add_operator_read')}(${read.action}, ${toPayload(read)})`.execute(db)
 }
 
+/** What an operator did by a command. The operator has no identity. */
+export interface CommandAct {
+  /** For example `app.hidden`. */
+  readonly action: string
+  /** Absent when the act concerns no merchant. */
+  readonly merchantId?: string
+  /** Never a secret. */
+  readonly payload: object
+}
+
+/**
+ * Adds what an operator did by a command to the audit log. Takes the transaction of the effect where there is one; where a SQL
+ * function made the effect, the row follows it.
+ */
+export async function insertOperatorAudit(db: Db, { action, merchantId, payload }: CommandAct): Promise<void> {
+  await sql`SELECT ${sql.table('add_audit')}(${merchantId ?? null}, NULL, ${action}, ${payload})`.execute(db)
+}
+
 /** An entry of the audit log. */
 export interface AuditEntry {
   readonly id: string

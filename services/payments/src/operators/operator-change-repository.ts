@@ -1,41 +1,10 @@
 import { createHash } from 'node:crypto'
-import type { Operator } from '@trestle/service/operators/operator.ts'
-import type { OperatorAction } from '@trestle/service/operators/operator-roles.ts'
 import { sql } from 'kysely'
-import type { Repeat } from '../access/caller.ts'
 import type { Db, Trx } from '../database.ts'
 import { operatorKeyReused } from '../operator-errors.ts'
 import { toPayload } from './operator-audit-repository.ts'
+import type { OperatorAnswer, OperatorChange, OperatorEffect } from './operator-change.ts'
 import type { OperatorChangesTable } from './operator-tables.ts'
-
-/** A change that an operator asks for. */
-export interface OperatorChange {
-  readonly operator: Operator
-  readonly action: OperatorAction
-  readonly repeat: Repeat
-}
-
-/** What a change has done. */
-export interface OperatorEffect {
-  /** Below 300. */
-  readonly status: number
-  /** The body of the answer. */
-  readonly answer: object
-  /** What was changed, for the audit log. */
-  readonly object: { readonly kind: string; readonly id: string }
-  /** Absent for an object that belongs to no merchant. */
-  readonly merchantId?: string
-  /** How it was changed, for the audit log. Never a secret. */
-  readonly changes: object
-}
-
-/** The answer to a change, now or when it was first made. */
-export interface OperatorAnswer {
-  readonly status: number
-  /** The body as JSON text. */
-  readonly body: string
-  readonly replayed: boolean
-}
 
 /**
  * Makes a change of an operator in one transaction: its effect, its answer under the Idempotency-Key, and its row in the audit log
@@ -56,13 +25,9 @@ export async function runOperatorChange(
     const claimed = await callClaimOperatorChange(trx, change)
     if (claimed.verdict === 'key-mismatch') refuseReusedKey()
     if (claimed.verdict === 'replayed') return requireAnswer(claimed)
-    const { status, answer, merchantId = null, ...done } = await effect(trx)
+    const { status, answer, merchantId = null, object, changes } = await effect(trx)
     const body = JSON.stringify(answer)
-    const payload = {
-      ...toPayload({ ...change, object: done.object }),
-      idempotencyKey: repeat.key,
-      changes: done.changes,
-    }
+    const payload = { ...toPayload({ ...change, object }), idempotencyKey: repeat.key, changes }
     await sql`
       SELECT ${sql.table('finish_operator_change')}(
         ${operator.actor.id}, ${repeat.key}, ${status}::int, ${body}, ${merchantId}, ${change.action}, ${payload}

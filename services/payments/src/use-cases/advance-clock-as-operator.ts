@@ -2,7 +2,8 @@ import { transactionLanes } from '@trestle/database/lanes.ts'
 import { NOBODY } from '../access/caller.ts'
 import { valid } from '../access/request-input.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
+import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
+import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import { advanceClock } from './advance-clock.ts'
 
 /** How far an operator moves the clock of a test merchant. */

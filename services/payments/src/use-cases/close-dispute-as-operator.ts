@@ -5,7 +5,8 @@ import { refuseMissing } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { findDisputeOfAll } from '../disputes/dispute-repository.ts'
 import { viewDispute } from '../disputes/dispute-view.ts'
-import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
+import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
+import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import { closeDispute } from './close-dispute.ts'
 
 /** The outcome of a dispute of any merchant. */

@@ -1,9 +1,9 @@
-import { insertOperatorAudit } from '../access/audit-repository.ts'
 import { valid } from '../access/request-input.ts'
 import { findAppKey } from '../apps/app-key-repository.ts'
 import type { PaymentsConfig } from '../config.ts'
 import type { OperatorDeps } from '../deps.ts'
 import type { Merchant, NewMerchant } from '../merchants/merchant.ts'
+import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { createApp } from './create-app.ts'
 import { createMerchant } from './create-merchant.ts'
 

@@ -1,5 +1,6 @@
 import type { PaymentsDeps } from '../deps.ts'
-import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
+import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
+import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import { toBankFiles } from '../payouts/bank-files.ts'
 import { viewBankFiles, viewBatch } from '../payouts/batch-view.ts'
 import type { Debtor } from '../payouts/pain-001.ts'

@@ -4,7 +4,8 @@ import type { Pricing } from '../merchants/merchant.ts'
 import { viewMerchant } from '../merchants/merchant-view.ts'
 import { findMerchant, updateOperatorSettings } from '../merchants/operator-merchant-repository.ts'
 import type { Money } from '../money/minor-units.ts'
-import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
+import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
+import { runOperatorChange } from '../operators/operator-change-repository.ts'
 
 /** The fees of a merchant that an operator changes. */
 export interface PriceMerchantInput {

@@ -2,7 +2,8 @@ import { refuseMissing } from '../access/require-access.ts'
 import { viewException } from '../acquirers/exception-view.ts'
 import { updateExceptionOfOperator } from '../acquirers/operator-exception-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
+import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
+import { runOperatorChange } from '../operators/operator-change-repository.ts'
 
 /** An exception that was dealt with, for example by an adjustment. */
 export interface ResolveExceptionInput {

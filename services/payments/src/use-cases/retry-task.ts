@@ -1,7 +1,8 @@
 import { refuseMissing } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { tasks } from '../migrations.ts'
-import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
+import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
+import { runOperatorChange } from '../operators/operator-change-repository.ts'
 
 /** A task, and the change of the operator who retries its jobs. */
 export interface RetryTaskInput {

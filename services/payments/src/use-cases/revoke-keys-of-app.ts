@@ -1,7 +1,8 @@
 import { refuseMissing } from '../access/require-access.ts'
 import { updateKeysRevoked } from '../apps/app-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
+import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
+import { runOperatorChange } from '../operators/operator-change-repository.ts'
 
 /** An app, and the change of the operator who revokes its keys. */
 export interface RevokeKeysOfAppInput {

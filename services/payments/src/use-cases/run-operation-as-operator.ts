@@ -5,13 +5,8 @@ import type { Trx } from '../database.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { refundLimitExceeded, refundNotAllowed } from '../operator-errors.ts'
 import { type AllowanceOutcome, runWithinAllowance } from '../operators/allowance-repository.ts'
-import {
-  type OperatorAnswer,
-  type OperatorChange,
-  type OperatorEffect,
-  refuseReusedKey,
-  runOperatorChange,
-} from '../operators/operator-change-repository.ts'
+import type { OperatorAnswer, OperatorChange, OperatorEffect } from '../operators/operator-change.ts'
+import { refuseReusedKey, runOperatorChange } from '../operators/operator-change-repository.ts'
 import type { OperatorOperation } from '../transactions/operation-group.ts'
 import { refuseEntry } from '../transactions/refuse-entry.ts'
 import type { Transaction } from '../transactions/transaction.ts'

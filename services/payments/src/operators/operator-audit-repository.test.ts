@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openTestDatabase } from '../../test/payments-app.ts'
-import { insertOperatorAudit } from './audit-repository.ts'
+import { insertOperatorAudit } from './operator-audit-repository.ts'
 
 let database: Awaited<ReturnType<typeof openTestDatabase>>
 beforeAll(async () => {

@@ -1,0 +1,32 @@
+import type { Operator } from '@trestle/service/operators/operator.ts'
+import type { OperatorAction } from '@trestle/service/operators/operator-roles.ts'
+import type { Repeat } from '../access/caller.ts'
+
+/** A change that an operator asks for. */
+export interface OperatorChange {
+  readonly operator: Operator
+  readonly action: OperatorAction
+  readonly repeat: Repeat
+}
+
+/** What a change has done. */
+export interface OperatorEffect {
+  /** Below 300. */
+  readonly status: number
+  /** The body of the answer. */
+  readonly answer: object
+  /** What was changed, for the audit log. */
+  readonly object: { readonly kind: string; readonly id: string }
+  /** Absent for an object that belongs to no merchant. */
+  readonly merchantId?: string
+  /** How it was changed, for the audit log. Never a secret. */
+  readonly changes: object
+}
+
+/** The answer to a change, now or when it was first made. */
+export interface OperatorAnswer {
+  readonly status: number
+  /** The body as JSON text. */
+  readonly body: string
+  readonly replayed: boolean
+}
