@@ -13,6 +13,7 @@ describe('docstrings of exports', () => {
     ['export interface Price {}', refused(1, 'Price')],
     ['export type Price = bigint', refused(1, 'Price')],
     ['export class Price {}', refused(1, 'Price')],
+    ['export type SellDeps = Pick<Deps, "now">', refused(1, 'SellDeps')],
     ['// A comment is not a docstring.\nexport type Price = bigint', refused(2, 'Price')],
     ['/** About the file. */\n\nconst one = 1\nexport type Price = bigint', refused(4, 'Price')],
   ])('refuses %j', async (text, problem) => {
@@ -23,7 +24,6 @@ describe('docstrings of exports', () => {
     '/** In minor units. */\nexport type Price = bigint',
     '/** In minor units. */\nexport function price(a: 1): 1\nexport function price(a: 2): 2\nexport function price(a) {\n  return a\n}',
     'type Price = bigint',
-    'export type SellDeps = Pick<Deps, "now">',
   ])('allows %j', async (text) => {
     expect(await problemsOf(docstrings, { [path]: `${text}\n` })).toEqual([])
   })

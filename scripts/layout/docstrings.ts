@@ -7,9 +7,6 @@ import { commentsOf, lineAt, programOf } from './syntax.ts'
  */
 const EXEMPT = /(^|[/-])errors\.ts$|^migrations\/[^/]+\/\d{4}-[^/]+\.ts$|\.test\.ts$/
 
-/** What a function works with: the name of the type says whose it is, and its members say what. */
-const SELF_EXPLAINED = /Deps$/
-
 /**
  * Every export has a docstring, and no docstring begins with "Of", which makes the reader guess what is meant. The later signatures
  * of an overloaded function share the docstring of the first.
@@ -39,7 +36,7 @@ function undocumentedExports(file: SourceFile): readonly Problem[] {
     const names = namesOf(node.declaration)
     if (docstringAbove(file, node.start) !== undefined) for (const name of names) documented.add(name)
     return names
-      .filter((name) => !documented.has(name) && !SELF_EXPLAINED.test(name))
+      .filter((name) => !documented.has(name))
       .map((name) => ({
         path: file.path,
         line: lineAt(file.text, node.start),

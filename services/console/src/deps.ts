@@ -12,6 +12,7 @@ import { type AccessTokens, createAccessTokens } from './sessions/access-tokens.
 import { type AuthSessions, createAuthSessions } from './sessions/auth-session.ts'
 import { createSessionSeal, type SessionSeal } from './sessions/session-seal.ts'
 
+/** The dependencies of the console. `serve` builds them once. A test builds its own, and may replace members. */
 export interface ConsoleDeps {
   readonly config: ConsoleConfig
   readonly logger: ServiceLogger['logger']

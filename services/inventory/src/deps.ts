@@ -25,6 +25,7 @@ import { createStockMetrics, type StockMetrics } from './reservations/stock-metr
 /** The database for imports and exports, with the turns of imports. */
 export type TransferDatabase = Pick<Database<InventoryTables>, 'db' | 'until'> & ImportTurns
 
+/** The dependencies of the service. `serve` builds them once. A test builds its own, and may replace members. */
 export interface InventoryDeps extends Turns {
   readonly config: InventoryConfig
   /** For queries that are put together for one request. */

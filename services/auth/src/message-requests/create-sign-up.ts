@@ -25,6 +25,7 @@ import { findProfileById } from '../users/profile-repository.ts'
 import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
 import { type ConfirmationDeps, insertUnconfirmed } from './sign-up-confirmation.ts'
 
+/** What a sign-up needs: it hashes the password, takes a share of the message limits, and wakes the outbox once the message is stored. */
 export interface CreateSignUpDeps extends ConfirmationDeps, SmsAllowanceDeps, UserCreatedDeps {
   readonly config: AuthConfig
   readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>

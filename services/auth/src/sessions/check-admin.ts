@@ -5,7 +5,7 @@ import { type FreshSessionDeps, requireFreshSession } from './active-caller.ts'
 import { type Admin, refuseAdminWithoutFactor, requireAdminRole, toAdmin } from './admin.ts'
 import { type LiveSessionDeps, requireLiveSession } from './live-session.ts'
 
-export interface CheckAdminDeps extends LiveSessionDeps {
+interface CheckAdminDeps extends LiveSessionDeps {
   readonly config: LiveSessionDeps['config'] & { readonly jwt: { readonly adminRoles: readonly string[] } }
   readonly hooks: Pick<Hooks, 'isOn'>
 }

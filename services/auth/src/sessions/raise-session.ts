@@ -19,7 +19,7 @@ export interface ShownFactor extends SessionOrigin {
   readonly credentialSince: Timestamp | Date
 }
 
-export interface RaiseSessionDeps {
+interface RaiseSessionDeps {
   readonly randomBytes: RandomBytes
   readonly config: { readonly behaviours: Pick<Behaviours, 'acceptSpentParentUntilChildIsUsed'> }
 }

@@ -12,7 +12,7 @@ import { type ActiveCaller, type FreshSessionDeps, requireFreshSession } from '.
 import { requireSession } from './session.ts'
 import type { Session } from './session-repository.ts'
 
-export interface IdentityOwnerDeps extends FreshSessionDeps {
+interface IdentityOwnerDeps extends FreshSessionDeps {
   readonly config: Pick<AuthConfig, 'security' | 'sessions'>
 }
 

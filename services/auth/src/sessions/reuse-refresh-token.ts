@@ -8,7 +8,7 @@ import { deriveChildToken, hashRefreshToken } from './refresh-token.ts'
 import type { SessionOrigin } from './session.ts'
 import { type SessionRow, sessionColumns, toStoredSession, toVerdict } from './session-repository.ts'
 
-export interface ReuseDeps {
+interface ReuseDeps {
   readonly config: RefreshConfig
   readonly lanes: Lanes
   readonly refreshTokenKey: KeyObject

@@ -18,7 +18,7 @@ export interface InvitedUser {
   readonly context: RequestContext
 }
 
-export interface InvitationMailDeps extends MailTokenDeps {
+interface InvitationMailDeps extends MailTokenDeps {
   readonly jobs: Jobs
 }
 

@@ -41,6 +41,7 @@ import {
   type VerificationPasswordDeps,
 } from './verification-password.ts'
 
+/** What redeems the code or the link token of a message: what its purpose changes, and what checks a password that comes with it. */
 export interface RedeemDeps extends ApplyDeps, VerificationPasswordDeps {
   readonly config: ApplyDeps['config'] & Pick<AuthConfig, 'passwords' | 'signup'>
   readonly db: Db

@@ -14,6 +14,7 @@ import { hasClaimedEmail, lockIdentifierOwner } from '../users/user-repository.t
 import { insertOwnUser, type OwnUserDeps } from './insert-own-user.ts'
 import { insertSignUpContent, replaceIdentityData, upsertSignUpContent } from './sign-up-content-repository.ts'
 
+/** What makes a user who has asked for a code and is not confirmed: the defaults of new users, and random bytes for a hash of no password. */
 export interface StageDeps extends OwnUserDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'jwt' | 'mail' | 'mfa' | 'passwords' | 'sms'>
   readonly randomBytes: RandomBytes

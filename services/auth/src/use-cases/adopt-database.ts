@@ -17,6 +17,7 @@ import { migrationsInPlace, type SwitchDeps, switchHooks } from '../adoption/swi
 import type { AuthDeps } from '../deps.ts'
 import { adoptOptions } from '../migrations.ts'
 
+/** What an adoption needs. It opens connections of its own to the database that it adopts. */
 export type AdoptDatabaseDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'now' | 'randomBytes'>
 
 /** What an adoption has done. */

@@ -33,6 +33,7 @@ export interface RefreshedSession {
   readonly isNewToken: boolean
 }
 
+/** What a refresh needs: the lanes of its one statement, the key of refresh tokens, and the keys that sign access tokens. */
 export type GrantRefreshTokenDeps = Pick<
   AuthDeps,
   | 'config'

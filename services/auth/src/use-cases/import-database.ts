@@ -40,7 +40,7 @@ import { writeStagedUsers } from '../adoption/write-staged-users.ts'
 import type { AuthDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
 
-export type ImportDatabaseDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'now' | 'randomBytes'>
+type ImportDatabaseDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'now' | 'randomBytes'>
 
 /** What an import has done. */
 export interface DatabaseImport {

@@ -13,7 +13,7 @@ import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
 import { requireMetadata } from '../users/metadata.ts'
 import { createAnonymousUser } from '../users/unconfirmed-user.ts'
 
-export type SignInAnonymouslyDeps = Pick<
+type SignInAnonymouslyDeps = Pick<
   AuthDeps,
   'config' | 'db' | 'lanes' | 'logger' | 'now' | 'randomBytes' | 'rateLimits' | 'jobs' | 'hooks' | 'signingKeys'
 >

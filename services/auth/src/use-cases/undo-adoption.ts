@@ -25,7 +25,7 @@ import type { AuthDeps } from '../deps.ts'
 import { adoptOptions } from '../migrations.ts'
 import { JOBS_APPLICATION } from '../open-database.ts'
 
-export type UndoAdoptionDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'randomBytes'>
+type UndoAdoptionDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'randomBytes'>
 
 /** What an undo costs the users, before it is done. */
 export interface UndoCosts {
