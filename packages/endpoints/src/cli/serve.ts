@@ -57,7 +57,8 @@ function formatPattern({ pattern, required, rest }: ListedRoute): string {
   let place = 0
   return pattern.replaceAll('}', () => {
     place += 1
-    return rest && place === places ? '*}' : place > required ? '?}' : '}'
+    if (rest && place === places) return '*}'
+    return place > required ? '?}' : '}'
   })
 }
 

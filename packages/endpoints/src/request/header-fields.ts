@@ -30,8 +30,13 @@ function parseAccept(header: string): readonly AcceptRange[] {
     parameters.delete('q')
     return q >= 0 && q <= 1 ? [{ type: media.type, parameters, q }] : []
   })
-  const specificity = ({ type }: AcceptRange): number => (type === '*/*' ? 0 : type.endsWith('/*') ? 1 : 2)
   return ranges.sort((a, b) => b.q - a.q || specificity(b) - specificity(a) || b.parameters.size - a.parameters.size)
+}
+
+/** How many of type and subtype a range names. */
+function specificity({ type }: AcceptRange): number {
+  if (type === '*/*') return 0
+  return type.endsWith('/*') ? 1 : 2
 }
 
 function matchesRange(one: string, other: string): boolean {

@@ -34,7 +34,7 @@ export function showLastLines(
       ({ isError }) => isError || !onlyErrors,
     )
   })
-  const sorted = shown.toSorted((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0))
+  const sorted = shown.toSorted((a, b) => Number(a.time > b.time) - Number(a.time < b.time))
   for (const { text } of count === 0 ? [] : sorted.slice(-count)) say(text)
   return sizes
 }
