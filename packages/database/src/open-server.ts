@@ -20,7 +20,7 @@ export interface DatabaseConfig {
   /** The address of the coordinator of a cluster. Undefined: `url` leads to it, or there is no cluster. */
   readonly coordinatorUrl?: string | undefined
   readonly names: Names
-  /** Shown in pg_stat_activity. */
+  /** Tells whose a connection is, in `pg_stat_activity`. */
   readonly applicationName: string
   /** Connections of the write pool. */
   readonly poolSize: number

@@ -39,7 +39,7 @@ const assetAnswer: unknown = {
   content: { 'text/css': { schema: z.string() }, 'text/javascript': { schema: z.string() } },
 }
 
-/** Styles and scripts of pages. */
+/** `GET /assets/:name`: styles and scripts are files, because the policy of the pages allows none inside a page. */
 export const assetsRoutes: Routes = async (app) => {
   app.get(
     '/assets/:name',
