@@ -87,7 +87,7 @@ function placesIn(folder: string, database: DatabaseServer, options: Options): (
 /** Users by what became of their sessions at auth. */
 interface Moved {
   readonly known: readonly Known[]
-  /** Those who have refreshed, with the token of before. */
+  /** Those who have refreshed, with the token of the old server. */
   readonly refreshed: readonly Known[]
   readonly quiet: readonly Known[]
 }

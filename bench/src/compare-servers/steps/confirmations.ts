@@ -34,7 +34,7 @@ export const confirmations: Subject = {
     mailTo('ada@example.com', 'm2'),
     resend('signup', 'ada@example.com'),
     mailTo('ada@example.com', 'm3'),
-    verify('the code of before', { type: 'signup', email: 'ada@example.com', token: '{m1.Token}' }, 'x'),
+    verify('the earlier code', { type: 'signup', email: 'ada@example.com', token: '{m1.Token}' }, 'x'),
     verify('a wrong code', { type: 'signup', email: 'ada@example.com', token: '000000' }, 'x'),
     verify('the code', { type: 'signup', email: 'ada@example.com', token: '{m3.Token}' }, 'ada'),
     verify('the code again', { type: 'signup', email: 'ada@example.com', token: '{m3.Token}' }, 'x'),

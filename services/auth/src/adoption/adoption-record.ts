@@ -132,7 +132,7 @@ export async function lockTables(
   }
 }
 
-/** Asks for a lock. A request that is not granted keeps the locks of before, unless it is the last one, which throws. */
+/** Asks for a lock. A request that is not granted keeps the locks it has, unless it is the last one, which throws. */
 async function isGranted(trx: Kysely<unknown>, lock: RawBuilder<unknown>, isLast: boolean): Promise<boolean> {
   await sql`SAVEPOINT asking`.execute(trx)
   try {

@@ -78,7 +78,7 @@ export async function dropTriggers(trx: Kysely<unknown>, { names }: AdoptionPlac
 
 /**
  * Copies the refresh tokens of all sessions, some sessions at a time. A later run goes on where this one ended, and corrects the
- * copies of before.
+ * copies of the run before.
  */
 export async function stageRefreshTokens(db: Kysely<unknown>, deps: StagingDeps): Promise<void> {
   while (

@@ -24,7 +24,7 @@ const ReasonView = z
   .meta({ id: 'Reason' })
 
 /** A user with what belongs to them, as operators see it (console reference: User of operators). */
-export const UserOfOperatorView = z.object({
+export const UserForOperatorView = z.object({
   user: UserView,
   console_role: z.enum(['viewer', 'support', 'admin']).nullable(),
   is_protected: z.boolean().meta({ description: 'Whether only operators with the role admin act on the user' }),
@@ -45,7 +45,7 @@ const NEWEST = { direction: 'desc', limit: 10, after: undefined } as const
 export async function showUserToOperator(
   { config, db, lanes, now }: Pick<AuthDeps, 'config' | 'db' | 'lanes' | 'now'>,
   userId: string,
-): Promise<z.output<typeof UserOfOperatorView>> {
+): Promise<z.output<typeof UserForOperatorView>> {
   const profile = await getManagedProfile(lanes, { userId, audience: undefined })
   const passkeys = await listPasskeys(db, userId)
   const hasSecret = passkeys.length > 0 || (await hasPassword(db, userId))

@@ -68,13 +68,13 @@ export const BanDuration = z
   .meta({ pattern: `^[+]?(${DURATION_PART})+$`, example: '24h' })
 
 /** The body with which an operator makes a user: roles are given by other means. */
-export const NewUserOfOperatorBody = NewUserBody.omit({ role: true, app_metadata: true }).meta({
+export const NewUserByOperatorBody = NewUserBody.omit({ role: true, app_metadata: true }).meta({
   anyOf: [withTexts(['email']), withTexts(['phone'])],
   not: withTexts(['password', 'password_hash']),
 })
 
 /** The body with which an operator changes a user. Empty texts count as absent. */
-export const ChangedUserOfOperatorBody = z
+export const ChangedUserByOperatorBody = z
   .object({ email: emailField, phone: phoneField, password: passwordField })
   .refine(({ email, phone, password }) => Boolean(email || phone || password), { error: FIELD_TEXTS.nothingChanged })
   .meta({ anyOf: [withTexts(['email']), withTexts(['phone']), withTexts(['password'])] })

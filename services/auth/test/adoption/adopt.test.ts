@@ -62,7 +62,7 @@ describe.each(CASES)('an $way database of $version', ({ open, version }) => {
     app = await open(version)
   })
 
-  it('signs everybody in by the password of before, and refuses whom the old server refuses', async () => {
+  it('signs everybody in by the password they had, and refuses whom the old server refuses', async () => {
     for (const user of users.filter(({ password }) => password !== undefined)) {
       const code = Object.entries(REFUSED).find(([name]) => name === user.name)?.[1]
       const expected =
@@ -124,7 +124,7 @@ describe.each(CASES)('an $way database of $version', ({ open, version }) => {
     }
   })
 
-  it('signs in with the second factors of before', async () => {
+  it('signs in with the second factors that users had', async () => {
     const [totp, webauthn] = [named('totp'), named('webauthn')]
     const verify = async (user: OldUser, factorId: string, answer: (question: { challenge: string }) => object) => {
       const headers = bearer(await signInToken(user))

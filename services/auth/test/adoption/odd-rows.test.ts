@@ -48,7 +48,7 @@ it('a secret that begins as a sealed one does and is none ends no check, import 
   )
 })
 
-it('an undo seals for supabase/auth by the key of before, though one row is not what supabase/auth seals', async () => {
+it('an undo seals for supabase/auth by the key that it had, though one row is not what supabase/auth seals', async () => {
   const restored = await restore('v2.196.0-encrypted')
   const { superuserUrl } = restored.database
   await runSql(

@@ -175,7 +175,7 @@ describe.each(VERSIONS)('an adopted database of %s', (version) => {
     await dropDatabase()
   })
 
-  it('signs the user of each of the eighteen providers in, by the identity of before', async () => {
+  it('signs the user of each of the eighteen providers in, by the identity that the user had', async () => {
     const outcomes: (readonly [string, string])[] = []
     for (const stub of STUBS) outcomes.push([stub.name, await signIn(stub)])
     outcomes.push(['twitter', await signInAtTwitter()])
@@ -219,7 +219,7 @@ describe.each(VERSIONS)('an adopted database of %s', (version) => {
     return
   }
 
-  it('signs users in at a provider that an admin had added, with the secret of before', async () => {
+  it('signs users in at a provider that an admin had added, with the secret that the old server had', async () => {
     const secrets: unknown[] = []
     service.answer((call, { headers }) => {
       if (call !== 'POST https://203.0.113.9/token') return { body: { sub: 'person-1', email: 'p@custom.example' } }

@@ -131,7 +131,7 @@ it.each([
   expect(await tryAllWays(await openAdopted(restored), restored)).toEqual(expected)
 })
 
-it('a code of an authenticator app works once after the switch, and no challenge of before counts', async () => {
+it('a code of an authenticator app works once after the switch, and no older challenge counts', async () => {
   const restored = await restore('v2.196.0')
   const user = named(restored, 'totp')
   const { factor_id: factorId = '', secret = '' } = user.totp ?? {}

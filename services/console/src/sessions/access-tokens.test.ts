@@ -45,7 +45,7 @@ describe('the access token of a session', () => {
     const { tokens, asked, clock } = open(following)
     await tokens.find(session, '127.0.0.1')
     clock.now += HOUR_MS - 21_000
-    // This browser still has the cookie of before the refresh.
+    // This browser still has the cookie from before the refresh.
     await tokens.find(session, '127.0.0.1')
     expect(asked).toEqual(['r0'])
     clock.now += 2_000

@@ -13,10 +13,10 @@ import { changeUserAsAdmin } from '../../use-cases/change-user-as-admin.ts'
 import { createUser } from '../../use-cases/create-user.ts'
 import { deleteUserAsAdmin } from '../../use-cases/delete-user-as-admin.ts'
 import { searchUsers } from '../../use-cases/search-users.ts'
-import { showUserToOperator, UserOfOperatorView } from '../../use-cases/show-user-to-operator.ts'
+import { showUserToOperator, UserForOperatorView } from '../../use-cases/show-user-to-operator.ts'
 import {
-  ChangedUserOfOperatorBody,
-  NewUserOfOperatorBody,
+  ChangedUserByOperatorBody,
+  NewUserByOperatorBody,
   parseAdminUser,
   readNewUserId,
 } from '../../users/admin-user-request.ts'
@@ -52,13 +52,13 @@ const readSchema = {
   tags: ['Operators'],
   summary: 'Read a user, and why they cannot sign in',
   params: UserPath,
-  response: { 200: UserOfOperatorView, ...errorAnswers(401, 404) },
+  response: { 200: UserForOperatorView, ...errorAnswers(401, 404) },
 }
 const createSchema = {
   operationId: 'createUserAsOperator',
   tags: ['Operators'],
   summary: 'Create a user',
-  body: NewUserOfOperatorBody,
+  body: NewUserByOperatorBody,
   response: { 201: UserAnswer, ...errorAnswers(400, 401, 403, 404, 409, 413, 422) },
 }
 const changeSchema = {
@@ -66,7 +66,7 @@ const changeSchema = {
   tags: ['Operators'],
   summary: 'Change the email, the phone or the password of a user',
   params: UserPath,
-  body: ChangedUserOfOperatorBody,
+  body: ChangedUserByOperatorBody,
   response: { 200: UserAnswer, ...errorAnswers(400, 401, 403, 404, 409, 413, 422) },
 }
 const deleteSchema = {
