@@ -127,13 +127,18 @@ export function inTurn<T>(
   { schema, prefix }: Names,
   use: (trx: Transaction<unknown>) => Promise<T>,
 ): Promise<T> {
-  return db.transaction().execute(async (trx) => {
+  return inLatest(db).execute(async (trx) => {
     await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`trestle/migration/${schema}/${prefix}`}, 0))`.execute(
       trx,
     )
     await inSequence(trx)
     return use(trx)
   })
+}
+
+/** A transaction that sees what others commit while it waits for a lock, whatever `default_transaction_isolation` is. */
+export function inLatest(db: Kysely<unknown>): ReturnType<Kysely<unknown>['transaction']> {
+  return db.transaction().setIsolationLevel('read committed')
 }
 
 /** The dialect of a migrator inside a transaction of `inTurn`. The lock of Kysely would outlive the transaction. */

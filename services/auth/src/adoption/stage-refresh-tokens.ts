@@ -1,3 +1,4 @@
+import { inLatest } from '@trestle/database/migrations/migrator.ts'
 import { createRefreshTokens } from '@trestle/migrations/auth/0008-create-refresh-tokens.ts'
 import { type Kysely, sql } from 'kysely'
 import { NIL_UUID } from '../records/ids.ts'
@@ -33,7 +34,7 @@ export async function prepareStaging(db: Kysely<unknown>, { places }: StagingDep
   const { names, staging } = places
   if (await hasRelation(db, staging, 'refresh_tokens')) return
   const id = (name: string) => (name.startsWith('refresh_tokens') ? sql.id(staging, name) : names.id(name))
-  await db.transaction().execute(async (trx) => {
+  await inLatest(db).execute(async (trx) => {
     const tables = WATCHED.map(({ table }) => names.id(table))
     await lockTables(trx, tables, { mode: 'SHARE ROW EXCLUSIVE', attempt })
     await createRefreshTokens({ ...names, id }).up(trx)
@@ -82,13 +83,13 @@ export async function dropTriggers(trx: Kysely<unknown>, { names }: AdoptionPlac
  */
 export async function stageRefreshTokens(db: Kysely<unknown>, deps: StagingDeps): Promise<void> {
   while (
-    await db.transaction().execute(async (trx) => {
+    await inLatest(db).execute(async (trx) => {
       const ids = await lockNextSessions(trx, deps.places)
       await copyTokens(trx, await copyOf(trx, deps), ids)
       return ids.length > 0
     })
   );
-  await db.transaction().execute((trx) => correctCopies(trx, deps))
+  await inLatest(db).execute((trx) => correctCopies(trx, deps))
 }
 
 async function lockNextSessions(trx: Kysely<unknown>, { names, staging }: AdoptionPlaces): Promise<readonly string[]> {

@@ -1,6 +1,6 @@
 import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
-import { againWhenLocked, runTogether } from '@trestle/database/migrations/migrator.ts'
+import { againWhenLocked, inLatest, runTogether } from '@trestle/database/migrations/migrator.ts'
 import type { Kysely } from 'kysely'
 import { type AdoptionPlaces, findRecord, hasSwitched, noteEnd, placesOf } from '../adoption/adoption-record.ts'
 import {
@@ -70,7 +70,7 @@ async function switchOver(
   deps: SwitchDeps,
 ): Promise<Pick<Adoption, 'switchMs' | 'leftProviders'>> {
   for (let round = 0; round < ROUNDS_MAX && (await countChanges(db, deps.places)) > PENDING_WANTED; round += 1)
-    await againWhenLocked(() => db.transaction().execute((trx) => replayChanges(trx, deps)))
+    await againWhenLocked(() => inLatest(db).execute((trx) => replayChanges(trx, deps)))
   const pending = await countChanges(db, deps.places)
   if (pending > PENDING_MAX)
     throw new Error(

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { deleteExpired } from '../../src/retention/clean-up-repository.ts'
 import { listCleanUps } from '../../src/retention/list-clean-ups.ts'
 import { adopt, openAdopted, prepare, type Restored, restore } from './adopted-app.ts'
@@ -54,6 +54,31 @@ it('continues a session by the token that the old server gave it after adopt --p
   expect(await prepare(restored)).toBe(false)
   const { post } = await openAdopted(restored)
   const refreshed = await post('/token?grant_type=refresh_token', { refresh_token: 'since-prepare' })
+  expect(refreshed.statusCode).toBe(200)
+})
+
+it('continues a session by a token that the old server commits while the switch waits, whatever the isolation by default', {
+  timeout: 120_000,
+}, async () => {
+  const restored = await restore('v2.196.0')
+  const { superuserUrl, url, manifest } = restored.database
+  await prepare(restored)
+  const old = await connectOld(restored)
+  const name = new URL(url).pathname.slice(1)
+  await runSql(superuserUrl, `ALTER DATABASE ${name} SET default_transaction_isolation = 'repeatable read'`)
+  const plain = manifest.users.find((user) => user.name === 'plain')
+  await old.query('BEGIN')
+  await old.query(
+    `INSERT INTO refresh_tokens (created_at, instance_id, revoked, session_id, token, updated_at, user_id)
+     VALUES (now(), $1, false, $2, 'while-waiting', now(), $3)`,
+    [NIL, plain?.sessions.at(-1)?.session_id, plain?.id],
+  )
+  const adopted = adopt(restored)
+  await vi.waitUntil(async () => (await listAwaited(restored)).includes('auth.refresh_tokens'), PATIENCE)
+  await old.query('COMMIT')
+  await adopted
+  const { post } = await openAdopted(restored)
+  const refreshed = await post('/token?grant_type=refresh_token', { refresh_token: 'while-waiting' })
   expect(refreshed.statusCode).toBe(200)
 })
 
