@@ -45,7 +45,6 @@ export async function countRows(
 /** What a run makes before the switch, beside its tables. */
 const OWN_VIEWS = ['user_factors'] as const
 const OWN_FUNCTIONS = ['uuid_v7', 'claim_user', 'text_grams', 'list_user'] as const
-const OWN_TRIGGER = 'trestle_note_change'
 
 /**
  * The tables, views and functions in the schema that are neither those of supabase/auth, nor of this service, nor of an extension.
@@ -60,37 +59,6 @@ export async function listInhabitants(db: Kysely<unknown>, { names }: UpstreamPl
       WHERE p.pronamespace = to_regnamespace(${names.schema}) AND p.proname <> ALL (${['uid', 'role', 'email', 'jwt', ...OWN_FUNCTIONS]}::text[])
     ORDER BY name`.execute(db)
   return rows.map(({ name }) => name)
-}
-
-/**
- * What names a table that moves: it would go on reading the table of the old service.
- * @returns each as a kind and a name, such as `view public.tokens`, with the table
- */
-export async function listDependents(
-  db: Kysely<unknown>,
-  { names }: UpstreamPlace,
-  moving: readonly string[],
-): Promise<readonly { readonly object: string; readonly table: string }[]> {
-  const { rows } = await sql<{ object: string; table: string }>`
-    WITH moving AS (
-      SELECT c.oid, c.relname::text AS name FROM pg_class c
-      WHERE c.relnamespace = to_regnamespace(${names.schema}) AND c.relname = ANY (${moving}::text[]) AND c.relkind = 'r')
-    SELECT format('%s %s', CASE v.relkind WHEN 'm' THEN 'materialized view' ELSE 'view' END, v.oid::regclass) AS object, m.name AS "table"
-      FROM moving m JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = m.oid AND d.classid = 'pg_rewrite'::regclass
-      JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.oid <> m.oid
-    UNION SELECT format('policy %I on %s', p.polname, p.polrelid::regclass), m.name
-      FROM moving m JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = m.oid AND d.classid = 'pg_policy'::regclass
-      JOIN pg_policy p ON p.oid = d.objid
-    UNION SELECT format('trigger %I', t.tgname), m.name
-      FROM moving m JOIN pg_trigger t ON t.tgrelid = m.oid WHERE NOT t.tgisinternal AND t.tgname <> ${OWN_TRIGGER}
-    UNION SELECT format('foreign key %I of %s', k.conname, k.conrelid::regclass), m.name
-      FROM moving m JOIN pg_constraint k ON k.confrelid = m.oid AND k.contype = 'f'
-      JOIN pg_class o ON o.oid = k.conrelid AND o.relnamespace <> to_regnamespace(${names.schema})
-    UNION SELECT format('function %s', f.oid::regprocedure), m.name
-      FROM moving m JOIN pg_proc f ON f.prosrc ~* format('\\m%s[.]"?%s\\M', ${names.schema}::text, m.name)
-        AND f.pronamespace <> 'pg_catalog'::regnamespace
-    ORDER BY object, "table"`.execute(db)
-  return rows
 }
 
 /** The columns that supabase/auth may have sealed. */

@@ -7,13 +7,13 @@ import {
   type Loss,
   listBrokenValues,
   listClosedSecrets,
-  listDependents,
   listInhabitants,
   listLostSignIns,
   SERVED,
   UNSERVED,
 } from '../adoption/inspect-database.ts'
 import { type AdminGroup, listAdmins } from '../adoption/list-admins.ts'
+import { type Dependent, listDependents } from '../adoption/list-dependents.ts'
 import { listSharedEmails } from '../adoption/prepare-users.ts'
 import { listReplaced } from '../adoption/switch-tables.ts'
 import { type EarlierRun, findObstacles } from '../adoption/upstream-database.ts'
@@ -39,7 +39,7 @@ export interface AdoptionCheck {
   /** Users who are admins here, as they are at supabase/auth. */
   readonly admins: readonly AdminGroup[]
   /** What names a table that moves. */
-  readonly dependents: readonly { readonly object: string; readonly table: string }[]
+  readonly dependents: readonly Dependent[]
   /** What else is in the schema. */
   readonly inhabitants: readonly string[]
   /** How long a run takes, about. */

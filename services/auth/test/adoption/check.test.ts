@@ -98,6 +98,69 @@ it('names what depends on a table that moves, emails that several users share, a
   })
 })
 
+it.each([
+  [
+    'a function with quoted names',
+    `CREATE FUNCTION public.quoted() RETURNS void LANGUAGE plpgsql AS 'BEGIN DELETE FROM "auth" . "refresh_tokens"; END'`,
+    { object: 'function public.quoted()', table: 'refresh_tokens' },
+  ],
+  [
+    'a function with the schema in a search path of its own',
+    `CREATE FUNCTION public.pathed() RETURNS bigint LANGUAGE sql SET search_path = public, auth AS 'SELECT count(*) FROM flow_state'`,
+    { object: 'function public.pathed()', table: 'flow_state' },
+  ],
+  [
+    'a function that is parsed when it is made',
+    `CREATE FUNCTION public.parsed() RETURNS bigint LANGUAGE sql
+       BEGIN ATOMIC SELECT count(*) FROM auth.audit_log_entries; END`,
+    { object: 'function public.parsed()', table: 'audit_log_entries' },
+  ],
+  [
+    'a function that returns rows',
+    `CREATE FUNCTION public.returned() RETURNS SETOF auth.one_time_tokens LANGUAGE sql AS 'SELECT NULL::auth.one_time_tokens'`,
+    { object: 'function public.returned()', table: 'one_time_tokens' },
+  ],
+  [
+    'a column of the type of its rows',
+    'CREATE TABLE public.kept (entry auth.refresh_tokens)',
+    { object: 'column entry of table public.kept', table: 'refresh_tokens' },
+  ],
+  [
+    'a column of several of its rows',
+    'CREATE TABLE public.listed (entries auth.refresh_tokens[])',
+    { object: 'column entries of table public.listed', table: 'refresh_tokens' },
+  ],
+  [
+    'a table that inherits',
+    'CREATE TABLE public.child () INHERITS (auth.audit_log_entries)',
+    { object: 'table public.child', table: 'audit_log_entries' },
+  ],
+  [
+    'a publication',
+    'CREATE PUBLICATION tokens FOR TABLE auth.refresh_tokens',
+    { object: 'publication tokens', table: 'refresh_tokens' },
+  ],
+  [
+    'a rule of the table',
+    'CREATE RULE quiet AS ON INSERT TO auth.audit_log_entries DO INSTEAD NOTHING',
+    { object: 'rule quiet on auth.audit_log_entries', table: 'audit_log_entries' },
+  ],
+  [
+    'a foreign key of a table in the schema',
+    'CREATE TABLE auth.own (id uuid REFERENCES auth.flow_state)',
+    { object: 'foreign key own_id_fkey of auth.own', table: 'flow_state' },
+  ],
+  [
+    'a default that takes its numbers',
+    "CREATE TABLE public.numbered (id bigint DEFAULT nextval('auth.refresh_tokens_id_seq'))",
+    { object: 'default value for column id of table public.numbered', table: 'refresh_tokens' },
+  ],
+])('names what depends on a table that moves: %s', async (_what, statement, dependent) => {
+  const { database, deps } = await restore('v2.196.0')
+  await runSql(database.superuserUrl, statement)
+  expect((await checkAdoption(deps, { force: false })).dependents).toEqual([dependent])
+})
+
 it('says which secrets no key opens', async () => {
   const { database } = await restore('v2.196.0-encrypted')
   const { AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: _key, ...settings } = settingsFor(database)
