@@ -1,6 +1,11 @@
+import { readCatalogue } from '@trestle/database/rehearsal/catalogue.ts'
+import { rehearseExecuted } from '@trestle/database/rehearsal/drift.ts'
+import { authMigrations } from '@trestle/migrations/auth.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
+import { ownTables } from './hidden-tables.ts'
 import { SERVED, UNSERVED } from './inspect-database.ts'
+import { REFUSING_TRIGGER } from './refuse-old-server.ts'
 
 /** What names a table that moves. */
 export interface Dependent {
@@ -82,4 +87,51 @@ export async function listDependents(
   const { rows } = await sql<Dependent>`
     WITH ${tablesOf(schema, moving)}, ${recorded} UNION ${named(schema)} ORDER BY object, "table"`.execute(db)
   return rows
+}
+
+/** What of others goes with a table. */
+const ON_TABLE = /^(trigger|policy|rule|column|constraint) ([^.]+)\.(.+)$/
+/** An index has its table in its definition alone: `CREATE INDEX seen ON auth.outbox USING btree (id)`. */
+const INDEX = /^index (.+)$/
+const INDEX_TABLE = / ON (?:ONLY )?\w+\.(\w+) USING /
+
+/**
+ * What others have added since the switch to the tables of this service, which `adopt --undo` drops: triggers, policies, rules,
+ * indexes, columns, constraints and rights. They would go with the tables in silence. The tables that stay keep theirs.
+ * @returns each in a line, such as `policy mine of table refresh_tokens`
+ */
+export async function listAdditions(db: Kysely<unknown>, places: AdoptionPlaces): Promise<readonly string[]> {
+  const { names } = places
+  const made = await rehearseExecuted(db, { names, sources: authMigrations })
+  const found = await db.transaction().execute((trx) => readCatalogue(trx, names))
+  const added = [...found].flatMap(([object, definition]) => {
+    const [, kind, table = '', name] = ON_TABLE.exec(object) ?? indexOf(object, definition)
+    const isOthers = kind !== undefined && ownTables.includes(table) && !made.has(object) && name !== REFUSING_TRIGGER
+    return isOthers ? [`${kind} ${name} of table ${table}`] : []
+  })
+  return [...added, ...(await listRights(db, places))].sort()
+}
+
+function indexOf(object: string, definition: string): readonly (string | undefined)[] {
+  const index = INDEX.exec(object)?.[1]
+  return index === undefined ? [] : [object, 'index', INDEX_TABLE.exec(definition)?.[1], index]
+}
+
+/** Rights on these tables that neither the table of supabase/auth with the same name has, nor default privileges have given. */
+async function listRights(db: Kysely<unknown>, { names, kept }: AdoptionPlaces): Promise<readonly string[]> {
+  const { rows } = await sql<{ right: string }>`
+    SELECT DISTINCT format('right %s of %s on table %s', a.privilege_type,
+        CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_get_userbyid(a.grantee)::text END, c.relname) AS "right"
+      FROM pg_class c CROSS JOIN aclexplode(c.relacl) a
+      WHERE c.relnamespace = to_regnamespace(format('%I', ${names.schema}::text)) AND c.relkind IN ('r', 'p')
+        AND c.relname = ANY (${[...ownTables]}::text[]) AND a.grantee <> c.relowner
+        AND NOT EXISTS (
+          SELECT FROM pg_class o CROSS JOIN aclexplode(o.relacl) b
+          WHERE o.relnamespace = to_regnamespace(format('%I', ${kept}::text)) AND o.relname = c.relname
+            AND b.grantee = a.grantee AND b.privilege_type = a.privilege_type)
+        AND NOT EXISTS (
+          SELECT FROM pg_default_acl p CROSS JOIN aclexplode(p.defaclacl) b
+          WHERE p.defaclrole = c.relowner AND p.defaclobjtype = 'r' AND p.defaclnamespace IN (0, c.relnamespace)
+            AND b.grantee = a.grantee AND b.privilege_type = a.privilege_type)`.execute(db)
+  return rows.map(({ right }) => right)
 }

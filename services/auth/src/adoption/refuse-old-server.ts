@@ -2,7 +2,8 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
 
-const TRIGGER = sql.id('trestle_refuse_old_server')
+/** The trigger on each table that an old server writes to. */
+export const REFUSING_TRIGGER = 'trestle_refuse_old_server'
 
 /**
  * Refuses every write of an old server that is started again after the switch (reference: Adopting a database). Most of its
@@ -31,7 +32,7 @@ export async function refuseOldServer(
   for (const table of tables) {
     if (!(await hasRelation(trx, places.names.schema, table))) continue
     await sql`
-      CREATE TRIGGER ${TRIGGER} BEFORE INSERT OR UPDATE OR DELETE ON ${places.names.id(table)}
+      CREATE TRIGGER ${sql.id(REFUSING_TRIGGER)} BEFORE INSERT OR UPDATE OR DELETE ON ${places.names.id(table)}
       FOR EACH STATEMENT EXECUTE FUNCTION ${functionOf(places)}()`.execute(trx)
   }
 }

@@ -16,6 +16,7 @@ import { requireOwnSchemas } from '../adoption/catalog.ts'
 import { dropKept, dropStaging } from '../adoption/drop-adoption.ts'
 import { countForeignHashes, countRefreshedSessions, giveBackRows } from '../adoption/give-back-rows.ts'
 import { listUnfitForUpstream, listUnopened } from '../adoption/give-back-sealed-rows.ts'
+import { listAdditions } from '../adoption/list-dependents.ts'
 import { allowOldServer } from '../adoption/refuse-old-server.ts'
 import { dropTriggers } from '../adoption/stage-refresh-tokens.ts'
 import { migrationsInPlace, moveBack } from '../adoption/switch-tables.ts'
@@ -58,6 +59,7 @@ export async function undoAdoption(
     const { switchedAt } = record
     await requireStopped(db)
     await requireSameVersion(db, places, record)
+    if (switchedAt !== null) await requireNoAdditions(db, places)
     await requireNoDependents(() => rehearse(db, places, record))
     await requireKeys(db, { places, switchedAt, encryptionKeys })
     if (!(await confirm(await findCosts(db, places, switchedAt)))) return false
@@ -150,6 +152,15 @@ async function requireNoDependents(work: () => Promise<unknown>): Promise<void> 
       `nothing changed: change or drop first what depends on the tables of this service\n${dependents.join('\n')}`,
     )
   }
+}
+
+/** @throws Error that names what others have added to the tables of this service */
+async function requireNoAdditions(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+  const additions = await listAdditions(db, places)
+  if (additions.length > 0)
+    throw new Error(
+      `nothing changed: drop or revoke first what was added to the tables of this service, and would be lost with them\n${additions.join('\n')}`,
+    )
 }
 
 /** The other service would have factors without a secret. @throws Error that names what no key opens */

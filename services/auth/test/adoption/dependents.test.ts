@@ -76,6 +76,47 @@ describe('adopt --forget', () => {
 })
 
 describe('adopt --undo', () => {
+  it('drops nothing that others have added to tables that go, and names it', async () => {
+    const restored = await restoreAdopted('v2.196.0')
+    const { superuserUrl } = restored.database
+    await runSql(
+      superuserUrl,
+      `CREATE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+       CREATE TRIGGER noted AFTER INSERT ON auth.refresh_tokens FOR EACH ROW EXECUTE FUNCTION public.note();
+       CREATE TRIGGER stays AFTER INSERT ON auth.users FOR EACH ROW EXECUTE FUNCTION public.note();
+       CREATE POLICY own ON auth.audit_log_entries FOR SELECT USING (true);
+       CREATE RULE quiet AS ON DELETE TO auth.outbox DO ALSO NOTHING;
+       CREATE INDEX seen ON auth.flow_state (created_at);
+       ALTER TABLE auth.one_time_tokens ADD COLUMN extra text;
+       ALTER TABLE auth.send_throttle ADD CONSTRAINT always CHECK (true);
+       GRANT SELECT ON auth.refresh_tokens TO anon`,
+    )
+    await expect(undoAdoption(restored.deps, () => expect.fail('asked'))).rejects.toThrow(
+      new Error(
+        [
+          'nothing changed: drop or revoke first what was added to the tables of this service, and would be lost with them',
+          'column extra of table one_time_tokens',
+          'constraint always of table send_throttle',
+          'index auth.seen of table flow_state',
+          'policy own of table audit_log_entries',
+          'right SELECT of anon on table refresh_tokens',
+          'rule quiet of table outbox',
+          'trigger noted of table refresh_tokens',
+        ].join('\n'),
+      ),
+    )
+    await runSql(
+      superuserUrl,
+      `DROP TRIGGER noted ON auth.refresh_tokens; DROP POLICY own ON auth.audit_log_entries; DROP RULE quiet ON auth.outbox;
+       DROP INDEX auth.seen; ALTER TABLE auth.one_time_tokens DROP COLUMN extra;
+       ALTER TABLE auth.send_throttle DROP CONSTRAINT always; REVOKE SELECT ON auth.refresh_tokens FROM anon`,
+    )
+    expect(await undoAdoption(restored.deps, async () => true)).toBe(true)
+    expect(await runSql(superuserUrl, "SELECT tgname FROM pg_trigger WHERE tgname = 'stays'")).toEqual([
+      { tgname: 'stays' },
+    ])
+  })
+
   it.each([
     [
       'CREATE VIEW public.tokens AS SELECT id FROM auth.refresh_tokens',
