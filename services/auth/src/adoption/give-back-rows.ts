@@ -170,13 +170,14 @@ function toUpstreamCredential({ id, publicKey, counter, transports }: StoredCred
   }
 }
 
+/** A rule may keep the old service from writing its audit log. PostgreSQL allows no ON CONFLICT where there is one. */
 async function giveBackAuditLog({ trx, places, switchedAt }: GiveBackContext): Promise<void> {
+  const old = sql.id(places.kept, 'audit_log_entries')
   await sql`
-    INSERT INTO ${sql.id(places.kept, 'audit_log_entries')} (instance_id, id, payload, created_at, ip_address)
-      SELECT ${NIL_UUID}::uuid, id, payload::json, created_at, left(ip_address, 64)
-      FROM ${places.names.id('audit_log_entries')} WHERE created_at > ${switchedAt} ON CONFLICT (id) DO NOTHING`.execute(
-    trx,
-  )
+    INSERT INTO ${old} (instance_id, id, payload, created_at, ip_address)
+      SELECT ${NIL_UUID}::uuid, e.id, e.payload::json, e.created_at, left(e.ip_address, 64)
+      FROM ${places.names.id('audit_log_entries')} e
+      WHERE e.created_at > ${switchedAt} AND NOT EXISTS (SELECT FROM ${old} o WHERE o.id = e.id)`.execute(trx)
 }
 
 /** Who cannot sign in by password any more after undo: the form of their hash is unknown to supabase/auth. */

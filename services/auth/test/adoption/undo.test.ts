@@ -106,6 +106,20 @@ describe.each(VERSIONS)('adopt --undo on %s', (version) => {
   })
 })
 
+it('adopt --undo gives the audit log back without new entries where a rule kept the old service from writing any', async () => {
+  const restored = await restore('v2.196.0')
+  const url = restored.database.superuserUrl
+  await runSql(url, 'CREATE RULE quiet AS ON INSERT TO auth.audit_log_entries DO INSTEAD NOTHING')
+  const entries = () => runSql(url, 'SELECT id FROM auth.audit_log_entries ORDER BY id')
+  const before = await entries()
+  await adopt(restored)
+  const { post, user } = await openAdopted(restored)
+  const { email, password } = user('plain') ?? {}
+  expect((await post('/token?grant_type=password', { email, password })).statusCode).toBe(200)
+  expect(await undo(restored)).toBe(true)
+  expect(await entries()).toEqual(before)
+})
+
 /** The columns that the models of supabase/auth 2.196 (`internal/models`) read into a `string`, an `int` or a `time.Time`. */
 const NEVER_NULL = {
   users: [
