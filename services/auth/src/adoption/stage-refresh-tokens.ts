@@ -78,8 +78,8 @@ export async function dropTriggers(trx: Kysely<unknown>, { names }: AdoptionPlac
 }
 
 /**
- * Copies the refresh tokens of all sessions, some sessions at a time. A later run goes on where this one ended, and corrects the
- * copies of the run before.
+ * Copies the refresh tokens of all sessions, some sessions at a time. A later run goes on where this one ended, replays what
+ * was noted since, and corrects the copies of the run before.
  */
 export async function stageRefreshTokens(db: Kysely<unknown>, deps: StagingDeps): Promise<void> {
   while (
@@ -89,6 +89,7 @@ export async function stageRefreshTokens(db: Kysely<unknown>, deps: StagingDeps)
       return ids.length > 0
     })
   );
+  await inLatest(db).execute((trx) => replayChanges(trx, deps))
   await inLatest(db).execute((trx) => correctCopies(trx, deps))
 }
 

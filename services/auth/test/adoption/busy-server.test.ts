@@ -57,6 +57,15 @@ it('continues a session by the token that the old server gave it after adopt --p
   expect(refreshed.statusCode).toBe(200)
 })
 
+it('adopt --prepare takes the notes away that have gathered since an earlier one', async () => {
+  const restored = await restore('v2.196.0')
+  await prepare(restored)
+  const { superuserUrl } = restored.database
+  await runSql(superuserUrl, 'UPDATE auth.sessions SET updated_at = now()')
+  await prepare(restored)
+  expect(await runSql(superuserUrl, 'SELECT session_id FROM auth_adopting.changes')).toEqual([])
+})
+
 it('continues a session by a token that the old server commits while the switch waits, whatever the isolation by default', {
   timeout: 120_000,
 }, async () => {
