@@ -1,6 +1,6 @@
 import { type MigrationTarget, underLock, withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { againWhenLocked, compareMigrations, runPending } from '@trestle/database/migrations/migrator.ts'
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AuthConfig } from '../config.ts'
 import type { EncryptionKeys, RandomBytes } from '../secrets/sealed-secret.ts'
 import { type AdoptionPlaces, beginRecord, findRecord, lockTables, noteVersion } from './adoption-record.ts'
@@ -39,13 +39,28 @@ export function withoutOtherRuns<T>({ url, names }: MigrationTarget, use: () => 
       const { rows } = await sql<{ isMine: boolean }>`SELECT pg_try_advisory_lock(${key}) AS "isMine"`.execute(
         connection,
       )
-      if (rows[0]?.isMine !== true) throw new Error('another run of auth adopt is at work: wait until it has ended')
+      if (rows[0]?.isMine !== true)
+        throw new Error(
+          `another run of auth adopt is at work: wait until it has ended${await describeLockOwner(connection, key)}`,
+        )
       // A server ends a connection some time after the client has closed it. The lock would keep the next run away until then. With
       // a connection that is lost, the lock is gone.
       const unlock = () => sql`SELECT pg_advisory_unlock(${key})`.execute(connection).catch(() => {})
       return use().finally(unlock)
     }),
   )
+}
+
+/** Anybody who may connect can take the lock, so the operator has to see who it is. Empty where the lock is free by now. */
+async function describeLockOwner(db: Kysely<unknown>, key: RawBuilder<unknown>): Promise<string> {
+  const { rows } = await sql<{ pid: number; user: string }>`
+    SELECT a.pid, a.usename AS "user" FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+    WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND a.datname = current_database()
+      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND l.classid = ((${key}::bigint >> 32) & 4294967295)::oid AND l.objid = (${key}::bigint & 4294967295)::oid`.execute(
+    db,
+  )
+  return rows.map(({ pid, user }) => `. Process ${pid} of PostgreSQL, of the user ${user}, holds its lock`).join('')
 }
 
 /**

@@ -12,6 +12,7 @@ import {
   placesOf,
   schemasOf,
 } from '../adoption/adoption-record.ts'
+import { withoutOtherRuns } from '../adoption/begin-adoption.ts'
 import { requireOwnSchemas } from '../adoption/catalog.ts'
 import { dropKept, dropStaging } from '../adoption/drop-adoption.ts'
 import { countForeignHashes, countRefreshedSessions, giveBackRows } from '../adoption/give-back-rows.ts'
@@ -42,16 +43,18 @@ export interface UndoCosts {
  * Gives the old service its database back (reference: Adopting a database). Users keep their present passwords, emails and factors.
  * @param confirm asked before anything changes; false changes nothing
  * @returns whether it was done
- * @throws Error where no adoption has begun, its undo was forgotten, this service still serves, something of others depends on its
+ * @throws Error where no adoption has begun, its undo was forgotten, a run of `adopt` is at work, this service still serves, something of others depends on its
  * tables, or a key is missing
  */
 export async function undoAdoption(
   { config, encryptionKeys, randomBytes }: UndoAdoptionDeps,
   confirm: (costs: UndoCosts) => Promise<boolean>,
 ): Promise<boolean> {
-  const { url, names } = adoptOptions(config)
+  const target = adoptOptions(config)
+  const { names } = target
   const places = placesOf(names)
-  return underLock({ url, names }, async (db) => {
+  // A run that waits for its index holds no other lock. It would go on in a database that is the old service's again.
+  const work = async (db: Kysely<unknown>) => {
     await requireOwnSchemas(db, schemasOf(places))
     const record = await findRecord(db, places)
     if (record === undefined)
@@ -75,7 +78,8 @@ export async function undoAdoption(
     })
     await requireNoDependents(() => takeBack)
     return true
-  })
+  }
+  return withoutOtherRuns(target, () => underLock(target, work))
 }
 
 /**

@@ -1,6 +1,7 @@
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { sql } from 'kysely'
 import { expect, it } from 'vitest'
+import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
 import { totpCode } from '../authenticator-app.ts'
 import { errorBody, statusAndBody } from '../bodies.ts'
 import { forge, hmac } from '../forged-token.ts'
@@ -156,13 +157,20 @@ it('a code of an authenticator app works once after the switch, and no older cha
   ])
 })
 
-it('auth adopt and auth adopt --prepare refuse to run while another run is at work, and change nothing', async () => {
+it('auth adopt in all its forms refuses to run while another run is at work, names its process, and changes nothing', async () => {
   const restored = await restore('v2.196.0')
   const { superuserUrl } = restored.database
   await withDatabase({ url: superuserUrl }, (db) =>
     db.connection().execute(async (other) => {
-      await sql`SELECT pg_advisory_lock(hashtext('auth adopt auth'))`.execute(other)
-      const reason = new Error('another run of auth adopt is at work: wait until it has ended')
+      const { rows } = await sql<{ pid: number; user: string }>`
+        SELECT pg_backend_pid() AS pid, current_user AS "user", pg_advisory_lock(hashtext('auth adopt auth'))`.execute(
+        other,
+      )
+      const [owner] = rows
+      const reason = new Error(
+        `another run of auth adopt is at work: wait until it has ended. Process ${owner?.pid} of PostgreSQL, of the user ${owner?.user}, holds its lock`,
+      )
+      await expect(undoAdoption(restored.deps, () => expect.fail('asked'))).rejects.toThrow(reason)
       await expect(prepare(restored)).rejects.toThrow(reason)
       await expect(adopt(restored)).rejects.toThrow(reason)
     }),
