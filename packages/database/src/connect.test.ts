@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Database, openDatabase } from './connect.ts'
+import { withDatabase } from './migrations/migration-connection.ts'
 import { createNames } from './names.ts'
 import { prepare } from './prepare.ts'
 
@@ -103,4 +104,14 @@ it('checks the database while requests use every other connection and wait for m
   expect((await holder.query(waiting)).rows).toEqual([{ count: 3 }])
   await holder.query('SELECT pg_advisory_unlock(1)')
   await Promise.all(requests)
+})
+
+it('looks for names without a schema in pg_catalog alone, on every connection', async () => {
+  const own = [{ path: 'pg_catalog' }]
+  const show = sql<{ path: string }>`SELECT current_setting('search_path') AS path`
+  const readPath = prepare<object, { path: string }>('read_path', () => show)
+  for (const db of [database.db, database.checks]) expect((await show.execute(db)).rows).toEqual(own)
+  expect(await database.readLong(async (db) => (await show.execute(db)).rows)).toEqual(own)
+  for (const lane of [database.lanes.read, database.lanes.write]) expect(await lane.all(readPath, {})).toEqual(own)
+  expect((await withDatabase(temporary, (db) => show.execute(db))).rows).toEqual(own)
 })

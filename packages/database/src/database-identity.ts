@@ -2,7 +2,7 @@ import pg from 'pg'
 
 /** Identifies a database whatever address leads to it: the identifier of the cluster, and the oid of the database. */
 const IDENTITY_QUERY = `
-  SELECT format('%s/%s', system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database())) AS identity
+  SELECT pg_catalog.format('%s/%s', system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database())) AS identity
   FROM pg_control_system()`
 
 /** Errors where the administrator of PostgreSQL hides the identifier: databases cannot be compared then. */

@@ -5,7 +5,7 @@ import { type CancellablePool, createCancellablePool } from './driver/cancellabl
 import { overHosts, urlsOfHosts } from './driver/hosts.ts'
 import { type PipelinedClients, startPipelinedClients } from './driver/pipelined-clients.ts'
 import { keepConnections, openPool, replaceConnections } from './driver/pool.ts'
-import { type SettingsOptions, underSettings } from './driver/session-settings.ts'
+import { OWN_PATH, type SettingsOptions, underSettings } from './driver/session-settings.ts'
 import { type DatabaseMode, movingRows } from './lanes.ts'
 import type { QuerySpans } from './query-spans.ts'
 import type { ReadAgain } from './read-again.ts'
@@ -26,6 +26,8 @@ export interface DatabaseConfig {
   readonly poolSize: number
   /** The role that the service takes on connecting (`SET ROLE`). Undefined: the user of the URL. */
   readonly role?: string | undefined
+  /** Where names without a schema are looked for, after `pg_catalog`: a schema. By default nowhere else. */
+  readonly searchPath?: string | undefined
   /** Longest time of a statement on any lane. 0: no limit. */
   readonly statementTimeoutMs: number
   /** Longest time of a statement on the write pool, which may wait for locks. By default `statementTimeoutMs`. */
@@ -163,17 +165,18 @@ function connectionOptions(
   config: DatabaseConfig,
   more: Readonly<Record<string, string>> = {},
 ): pg.ClientConfig & SettingsOptions {
+  const { searchPath = OWN_PATH.search_path } = config
   const settings = {
+    search_path: searchPath,
     statement_timeout: config.statementTimeoutMs,
     lock_timeout: config.lockTimeoutMs,
     TimeZone: 'UTC',
     ...more,
     ...(config.role === undefined ? {} : { role: config.role }),
   }
-  const under = underSettings(settings, { hasSession: config.prepared })
+  const { connectionString, Client } = underSettings(settings, { url: config.url, hasSession: config.prepared })
   return {
-    ...under,
-    ...overHosts(config.url, under.Client),
+    ...overHosts(connectionString, Client),
     application_name: config.applicationName,
     keepAlive: true,
     types: { getTypeParser: typeParsers(config.timestamps) },

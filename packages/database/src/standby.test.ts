@@ -13,7 +13,7 @@ interface Tables {
 }
 
 const NAMES = createNames('public')
-const readOwner = prepare('read_owner', () => sql<{ name: string }>`SELECT name FROM ${sql.table('owner')}`)
+const readOwner = prepare('read_owner', () => sql<{ name: string }>`SELECT name FROM ${sql.table('public.owner')}`)
 const PRIMARY = { name: 'primary' }
 const STANDBY = { name: 'standby' }
 
@@ -24,7 +24,7 @@ let standby: TemporaryDatabase
 async function withOwner(name: string): Promise<TemporaryDatabase> {
   const temporary = await createEmptyDatabase()
   const database = openDatabase<Tables>(configOf(temporary.url))
-  await sql`CREATE TABLE owner AS SELECT ${sql.lit(name)} AS name`.execute(database.db)
+  await sql`CREATE TABLE public.owner AS SELECT ${sql.lit(name)} AS name`.execute(database.db)
   await database.close()
   return temporary
 }
@@ -112,9 +112,9 @@ describe('reads that may lag behind', () => {
     const { byLane, readLagging } = open(configOf(primary.url, { url: standby.url }))
     await expect.poll(byLane).toEqual(STANDBY)
     const admin = openDatabase<Tables>(configOf(primary.url))
-    await sql`CREATE TABLE added AS SELECT 1 AS one`.execute(admin.db)
+    await sql`CREATE TABLE public.added AS SELECT 1 AS one`.execute(admin.db)
     await admin.close()
-    expect((await readLagging((db) => sql`SELECT one FROM added`.execute(db))).rows).toEqual([{ one: 1 }])
+    expect((await readLagging((db) => sql`SELECT one FROM public.added`.execute(db))).rows).toEqual([{ one: 1 }])
   })
 })
 

@@ -61,8 +61,8 @@ const PROBE_MS = 86_399_999
  * @throws Error when the database does not answer
  */
 export async function keepsSettings(url: string): Promise<boolean> {
-  const settings = underSettings({ lock_timeout: PROBE_MS }, { hasSession: true })
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000, ...settings })
+  const under = underSettings({ lock_timeout: PROBE_MS }, { url, hasSession: true })
+  const client = new pg.Client({ ...under, connectionTimeoutMillis: 5_000 })
   client.on('error', () => {})
   try {
     await client.connect()

@@ -1,3 +1,5 @@
+import { OWN_PATH, underSettings } from '@trestle/database/driver/session-settings.ts'
+import { keepsSettings } from '@trestle/database/wait-for-database.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { PgBoss } from 'pg-boss'
 import pgBoss from 'pg-boss/package.json' with { type: 'json' }
@@ -24,7 +26,8 @@ export async function installJobs(db: Kysely<unknown>, { url, schema, tasks }: I
   // Loaded here, so that a start without an install does not load it.
   const { PgBoss } = await import('pg-boss')
   const boss = new PgBoss({
-    connectionString: url,
+    // An update may build indexes outside of transactions, which a session of its own allows.
+    ...underSettings(OWN_PATH, { url, hasSession: await keepsSettings(url) }),
     schema,
     max: 1,
     supervise: false,

@@ -11,6 +11,7 @@ import { installJobs } from './install.ts'
 import { createJobs, type Jobs, type JobsConfig } from './jobs.ts'
 import { listDeadJobs, listWaitingJobs } from './list-jobs.ts'
 import { observeJobs } from './observe-jobs.ts'
+import { openQueue } from './queue.ts'
 import { sealPayload } from './seal.ts'
 import { type AnyTask, defineSealedTask, defineTask } from './task.ts'
 
@@ -332,6 +333,12 @@ describe('jobs', () => {
     await expect.poll(check, { timeout: 10_000 }).toBeUndefined()
     await stuck.close()
     await expect(stuck.check()).rejects.toThrow('the job worker does not run')
+  })
+
+  it('looks for names without a schema in pg_catalog alone', async () => {
+    const { boss } = await openQueue(config)
+    onTestFinished(() => boss.stop({ graceful: false }))
+    expect((await boss.getDb().executeSql('SHOW search_path')).rows).toEqual([{ search_path: 'pg_catalog' }])
   })
 
   it('changes nothing when it installs again', async () => {

@@ -1,4 +1,4 @@
-import { underSettings } from '@trestle/database/driver/session-settings.ts'
+import { OWN_PATH, underSettings } from '@trestle/database/driver/session-settings.ts'
 import type { Kysely, QueryExecutorProvider } from 'kysely'
 import type { PgBoss } from 'pg-boss'
 import { type AnyTask, deadQueue } from './task.ts'
@@ -41,7 +41,6 @@ export interface Queue {
 export async function openQueue(config: QueueConfig): Promise<Queue> {
   const [{ PgBoss, fromKysely }] = await loadLibraries()
   const boss = new PgBoss({
-    connectionString: config.url,
     schema: config.schema,
     application_name: config.applicationName,
     max: 3,
@@ -57,8 +56,8 @@ export async function openQueue(config: QueueConfig): Promise<Queue> {
     // pg-boss hands unknown options on to its connections.
     ...{ query_timeout: ANSWER_MS },
     ...underSettings(
-      { ...(config.role === undefined ? {} : { role: config.role }), statement_timeout: STATEMENT_MS },
-      { hasSession: config.prepared },
+      { ...OWN_PATH, ...(config.role === undefined ? {} : { role: config.role }), statement_timeout: STATEMENT_MS },
+      { url: config.url, hasSession: config.prepared },
     ),
   })
   boss.on('error', config.onError)

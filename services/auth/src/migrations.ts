@@ -100,18 +100,11 @@ async function makeJobSchema(db: Kysely<unknown>, names: Names): Promise<void> {
 }
 
 /**
- * As `migrateOptions`, for connections that look for names without a schema in `pg_catalog` alone. An adopted database has schemas
- * in which others may create functions and operators, and the search path of its owner may lead there: one of theirs that fits the
- * types better than that of PostgreSQL would run as the owner. The path belongs to the start of a connection, so that a pooler either
- * refuses it or gives it to nobody else.
+ * As `migrateOptions`, for connections to PostgreSQL itself: an index that is made without a lock, and a lock of a session, need a
+ * session of their own. A pooler either refuses the search path of such a connection or drops it, which `requireFixedPath` finds.
  */
 export function adoptOptions(config: DatabaseConfig): MigrateOptions {
-  const { migrationUrl: url } = config.database
-  const own = new URLSearchParams(url.split('?').slice(1).join('?')).get('options') ?? ''
-  const options = encodeURIComponent(`${own} -c search_path=pg_catalog`.trim())
-  // Of two members of a name, the last one counts.
-  const migrationUrl = `${url}${url.includes('?') ? '&' : '?'}options=${options}`
-  return migrateOptions({ ...config, database: { ...config.database, migrationUrl } })
+  return { ...migrateOptions(config), hasSession: true }
 }
 
 /**

@@ -22,6 +22,8 @@ export function openAuthDatabase(
   return openDatabase<AuthTables>({
     ...config.database,
     names: authNames(config),
+    // Triggers of applications on our tables run under this path, as Supabase gives it to the owner of these tables.
+    searchPath: config.database.schema,
     applicationName: 'auth',
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     lockTimeoutMs: LOCK_TIMEOUT_MS,

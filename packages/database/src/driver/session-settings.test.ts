@@ -11,8 +11,8 @@ const temporary = await createEmptyDatabase()
 afterAll(() => temporary.drop())
 
 async function connect(hasSession: boolean, settings: Readonly<Record<string, string | number>> = SETTINGS) {
-  const { Client = pg.Client, ...options } = underSettings(settings, { hasSession })
-  const client = new Client({ connectionString: temporary.url, ...options })
+  const { Client = pg.Client, ...address } = underSettings(settings, { url: temporary.url, hasSession })
+  const client = new Client(address)
   await client.connect()
   return client
 }
@@ -24,11 +24,22 @@ function withoutSettings(client: pg.Client): Promise<pg.QueryResult> {
 }
 
 it('sends settings with the connection when it has a session to itself', () => {
-  expect(underSettings({ role: 'a', lock_timeout: 5 }, { hasSession: true })).toEqual({
-    options: '-c role=a -c lock_timeout=5',
+  const url = 'postgres://host/name'
+  expect(underSettings({ role: 'a', lock_timeout: 5 }, { url, hasSession: true })).toEqual({
+    connectionString: `${url}?options=-c%20role%3Da%20-c%20lock_timeout%3D5`,
   })
-  expect(underSettings({}, { hasSession: true })).toEqual({})
-  expect(underSettings({}, { hasSession: false })).toEqual({})
+  expect(underSettings({}, { url, hasSession: true })).toEqual({ connectionString: url })
+  expect(underSettings({}, { url, hasSession: false })).toEqual({ connectionString: url })
+})
+
+it('sends settings after those that the URL has, which give way', async () => {
+  const url = new URL(temporary.directUrl)
+  url.searchParams.set('options', '-c lock_timeout=1 -c work_mem=1MB')
+  const client = new pg.Client(underSettings(SETTINGS, { url: url.href, hasSession: true }))
+  await client.connect()
+  const { rows } = await client.query(`${SHOW}, current_setting('work_mem') AS memory`)
+  await client.end()
+  expect(rows).toEqual([{ ...UNDER, memory: '1MB' }])
 })
 
 describe('behind a pooler that lends sessions', () => {

@@ -6,32 +6,44 @@ type Settings = Readonly<Record<string, string | number>>
 
 /** Options of a connection or a pool that make everything it runs run under settings. */
 export interface SettingsOptions {
-  readonly options?: string
+  readonly connectionString: string
   readonly Client?: typeof pg.Client
 }
 
-/** Where a connection gets its session. */
+/** Where a connection leads to, and where it gets its session. */
 interface SessionOptions {
+  readonly url: string
   /** False behind a pooler in transaction mode. */
   readonly hasSession: boolean
 }
 
 /**
- * Brings a connection under settings. A connection that has a session to itself gets them as the defaults of the session. A
- * pooler in transaction mode lends a session for each transaction and passes no defaults on. Behind such a pooler the settings
- * are sent ahead of each transaction, in the same message, and end with the transaction.
+ * The search path of a connection whose statements run nothing of others. Whoever may create functions or operators in a schema
+ * of the path could make one that fits the types of a call better than that of PostgreSQL does, and it would run with the rights
+ * of the connection (decision 41).
  */
-export function underSettings(settings: Settings, { hasSession }: SessionOptions): SettingsOptions {
+export const OWN_PATH = { search_path: 'pg_catalog' } as const
+
+/**
+ * Brings a connection under settings. A connection that has a session to itself gets them as the defaults of the session, after
+ * those that its URL has. A pooler in transaction mode lends a session for each transaction and passes no defaults on. Behind such
+ * a pooler the settings are sent ahead of each transaction, in the same message, and end with the transaction.
+ */
+export function underSettings(settings: Settings, { url, hasSession }: SessionOptions): SettingsOptions {
   const entries = Object.entries(settings)
-  if (entries.length === 0) return {}
-  if (hasSession) return { options: entries.map(([name, value]) => `-c ${name}=${value}`).join(' ') }
-  return { Client: clientUnder(entries) }
+  if (entries.length === 0) return { connectionString: url }
+  if (!hasSession) return { connectionString: url, Client: clientUnder(entries) }
+  const own = new URLSearchParams(url.split('?').slice(1).join('?')).get('options') ?? ''
+  const options = [own, ...entries.map(([name, value]) => `-c ${name}=${value}`)].join(' ').trim()
+  // Options of a URL replace those of the connection. Of two members of a name, the last one counts.
+  return { connectionString: `${url}${url.includes('?') ? '&' : '?'}options=${encodeURIComponent(options)}` }
 }
 
 function clientUnder(settings: readonly (readonly [string, string | number])[]): typeof pg.Client {
   const preamble: Preamble = {
     // A query with values may hold only one statement, so one SELECT makes all settings.
-    select: `SELECT ${settings.map(([name, value]) => `set_config('${name}', ${literal(value)}, true)`).join(', ')}`,
+    // In full: the path is that of the session until this has run.
+    select: `SELECT ${settings.map(([name, value]) => `pg_catalog.set_config('${name}', ${literal(value)}, true)`).join(', ')}`,
     // Not a SELECT: it would take the snapshot of the transaction before the client can set the isolation level.
     set: settings.map(([name, value]) => `SET LOCAL ${name} = ${literal(value)}; `).join(''),
     setCount: settings.length,

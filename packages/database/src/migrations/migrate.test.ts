@@ -25,7 +25,7 @@ const sources: MigrationSources = {
 
 const broken: MigrationSource = () => ({
   up: async (db) => {
-    await sql`CREATE TABLE half_done ()`.execute(db)
+    await sql`CREATE TABLE public.half_done ()`.execute(db)
     await sql`SELECT no_such_column`.execute(db)
   },
 })
@@ -104,6 +104,6 @@ it('names the migration that failed, and rolls it back', async () => {
   const failing: MigrationSources = { ...sources, '0003-broken': broken }
   await expect(migrateUp({ ...options, sources: failing })).rejects.toThrow(/0003-broken failed: .*no_such_column/)
   expect(await migrationStatus({ ...options, sources: failing })).toHaveLength(3)
-  const { rows } = await withDatabase(empty, (db) => sql`SELECT to_regclass('half_done') AS half`.execute(db))
+  const { rows } = await withDatabase(empty, (db) => sql`SELECT to_regclass('public.half_done') AS half`.execute(db))
   expect(rows).toEqual([{ half: null }])
 })

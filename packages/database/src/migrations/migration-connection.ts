@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { Kysely } from 'kysely'
 import pg from 'pg'
+import { OWN_PATH, type SettingsOptions, underSettings } from '../driver/session-settings.ts'
 import { migrationDialect } from './migrator.ts'
 
 /** The database that migrations run in, and the user who runs them. */
@@ -9,14 +10,16 @@ export interface MigrationTarget {
   /** A connection that may create schemas, tables, functions and roles. */
   readonly url: string
   readonly names: Names
+  /** True: the work needs sessions of its own, which no pooler in transaction mode gives. By default it runs behind one too. */
+  readonly hasSession?: true
 }
 
+/** The address of a database, and how to connect to it. */
+type Address = Pick<MigrationTarget, 'url' | 'hasSession'>
+
 /** Opens a database for one piece of work, and closes it however the work ends. It sets no statement timeout. */
-export async function withDatabase<T>(
-  { url }: Pick<MigrationTarget, 'url'>,
-  use: (db: Kysely<unknown>) => Promise<T>,
-): Promise<T> {
-  const pool = new pg.Pool({ connectionString: url, max: 2, connectionTimeoutMillis: 5_000 })
+export async function withDatabase<T>(address: Address, use: (db: Kysely<unknown>) => Promise<T>): Promise<T> {
+  const pool = new pg.Pool({ ...underOwnPath(address), max: 2, connectionTimeoutMillis: 5_000 })
   pool.on('error', () => {})
   // If a connection is lost during a migration, its statement fails. The error event must not end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
@@ -35,7 +38,8 @@ export async function withDatabase<T>(
  */
 export function underLock<T>(target: MigrationTarget, use: (db: Kysely<unknown>) => Promise<T>): Promise<T> {
   return withDatabase(target, async (db) => {
-    const client = new pg.Client({ connectionString: target.url, connectionTimeoutMillis: 5_000 })
+    const { Client = pg.Client, ...options } = underOwnPath(target)
+    const client = new Client({ ...options, connectionTimeoutMillis: 5_000 })
     client.on('error', () => {})
     await client.connect()
     try {
@@ -47,6 +51,10 @@ export function underLock<T>(target: MigrationTarget, use: (db: Kysely<unknown>)
       await client.end()
     }
   })
+}
+
+function underOwnPath({ url, hasSession }: Address): SettingsOptions {
+  return underSettings(OWN_PATH, { url, hasSession: hasSession === true })
 }
 
 function lockKey({ schema, prefix }: Names): string {

@@ -83,8 +83,9 @@ describe('the restricted role', () => {
     const grants = { role: 'example_service', serviceUrl: url.href, appendOnly: [] }
     await migrateUp({ ...options, grants })
     await migrateUp({ ...options, grants })
-    const { Client = pg.Client, ...settings } = underSettings({ role: 'example_service' }, { hasSession: prepared })
-    const client = new Client({ connectionString: url.href, ...settings })
+    const under = { url: url.href, hasSession: prepared }
+    const { Client = pg.Client, ...address } = underSettings({ role: 'example_service' }, under)
+    const client = new Client(address)
     await client.connect()
     const { rows } = await client.query('SELECT current_user AS name')
     expect(rows).toEqual([{ name: 'example_service' }])

@@ -3,7 +3,7 @@ import { againWhenLocked, compareMigrations, runPending } from '@trestle/databas
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AuthConfig } from '../config.ts'
 import type { EncryptionKeys, RandomBytes } from '../secrets/sealed-secret.ts'
-import { type AdoptionPlaces, beginRecord, findRecord, lockTables, noteVersion } from './adoption-record.ts'
+import { type AdoptionPlaces, beginRecord, findRecord, lockTables, noteVersion, placesOf } from './adoption-record.ts'
 import { hideOwnTables } from './hidden-tables.ts'
 import { createEmailIndex, fillDirectory } from './prepare-users.ts'
 import { prepareStaging, stageRefreshTokens } from './stage-refresh-tokens.ts'
@@ -32,10 +32,10 @@ interface AdoptionDeps {
  * transaction, and one of them would hold the lock.
  * @throws Error while another run is at work
  */
-export function withoutOtherRuns<T>({ url, names }: MigrationTarget, use: () => Promise<T>): Promise<T> {
-  return withDatabase({ url }, (db) =>
+export function withoutOtherRuns<T>(target: MigrationTarget, use: () => Promise<T>): Promise<T> {
+  return withDatabase(target, (db) =>
     db.connection().execute(async (connection) => {
-      const key = sql`hashtext(${`auth adopt ${names.schema}`})`
+      const key = sql`hashtext(${`auth adopt ${target.names.schema}`})`
       const { rows } = await sql<{ isMine: boolean }>`SELECT pg_try_advisory_lock(${key}) AS "isMine"`.execute(
         connection,
       )
@@ -69,11 +69,13 @@ async function describeLockOwner(db: Kysely<unknown>, key: RawBuilder<unknown>):
  * @throws Error where the database cannot be adopted
  */
 export async function beginAdoption(
-  { url, places, role }: { readonly url: string; readonly places: AdoptionPlaces; readonly role: string | undefined },
+  target: MigrationTarget,
+  role: string | undefined,
   { force }: Pick<AdoptionRun, 'force'>,
 ): Promise<string> {
-  const { names } = places
-  const { version, switchedAt } = await underLock({ url, names }, async (db) => {
+  const { names } = target
+  const places = placesOf(names)
+  const { version, switchedAt } = await underLock(target, async (db) => {
     const found = await findRecord(db, places)
     if (found !== undefined && found.switchedAt !== null) return found
     // The old service may have migrated the database since an earlier run, or somebody has taken a right away.
@@ -86,7 +88,7 @@ export async function beginAdoption(
     return { version, switchedAt: null }
   })
   // PostgreSQL makes an index without a lock once every open transaction has ended, that of the lock too.
-  if (switchedAt === null) await withDatabase({ url }, (db) => createEmailIndex(db, names))
+  if (switchedAt === null) await withDatabase(target, (db) => createEmailIndex(db, names))
   return version
 }
 

@@ -29,8 +29,6 @@ export async function withSource<T>({ url, schema }: SourceAddress, use: (source
       .setIsolationLevel('repeatable read')
       .setAccessMode('read only')
       .execute(async (trx) => {
-        // A function or an operator of somebody else must not stand before those of PostgreSQL. No function can stand for SET.
-        await sql`SET LOCAL search_path = pg_catalog`.execute(trx)
         await setFormats(trx)
         return use({ db: trx, names: createNames(schema) })
       })

@@ -51,17 +51,16 @@ export function adoptDatabase(deps: AdoptDatabaseDeps, run: AdoptionRun): Promis
 
 async function adopt(deps: AdoptDatabaseDeps, run: AdoptionRun): Promise<Adoption> {
   const options = adoptOptions(deps.config)
-  const { url, names } = options
-  const places = placesOf(names)
+  const places = placesOf(options.names)
   const switchDeps = switchDepsOf(deps, places)
-  const version = await beginAdoption({ url, places, role: deps.config.database.role }, run)
-  const outcome = await underLock({ url, names }, async (db) => {
+  const version = await beginAdoption(options, deps.config.database.role, run)
+  const outcome = await underLock(options, async (db) => {
     if (await hasSwitched(db, places)) return { switchMs: undefined, leftProviders: [] }
     await prepareSwitch(db, switchDeps, run)
     return switchOver(db, switchDeps)
   })
   await migrateUp(options)
-  const losses = await underLock({ url, names }, (db) => finish(db, places))
+  const losses = await underLock(options, (db) => finish(db, places))
   return { version, ...outcome, losses }
 }
 

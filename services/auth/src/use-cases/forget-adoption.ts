@@ -14,9 +14,9 @@ import { adoptOptions } from '../migrations.ts'
  * @throws Error where nothing was adopted, the adoption is not finished, or something of others depends on these tables
  */
 export async function forgetAdoption({ config }: Pick<AuthDeps, 'config'>): Promise<void> {
-  const { url, names } = adoptOptions(config)
-  const places = placesOf(names)
-  await underLock({ url, names }, async (db) => {
+  const target = adoptOptions(config)
+  const places = placesOf(target.names)
+  await underLock(target, async (db) => {
     const record = await findRecord(db, places)
     if (record === undefined) throw new Error(`the schema ${places.kept} is not there: there is nothing to forget`)
     if (record.finishedAt === null)

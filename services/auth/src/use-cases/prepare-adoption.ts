@@ -18,10 +18,9 @@ import type { AdoptDatabaseDeps } from './adopt-database.ts'
  */
 export function prepareAdoption(deps: AdoptDatabaseDeps, run: AdoptionRun): Promise<boolean> {
   const target = adoptOptions(deps.config)
-  const { url, names } = target
-  const places = placesOf(names)
+  const places = placesOf(target.names)
   return withoutOtherRuns(target, async () => {
-    await beginAdoption({ url, places, role: deps.config.database.role }, run)
+    await beginAdoption(target, deps.config.database.role, run)
     return underLock(target, async (db) => {
       if (await hasSwitched(db, places)) return false
       await prepareSwitch(db, switchDepsOf(deps, places), run)

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { migrateUp } from '@trestle/database/migrations/migrate.ts'
-import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { findObstacles } from '../../src/adoption/upstream-database.ts'
 import { doctor } from '../../src/commands/doctor.ts'
 import type { AuthConfig } from '../../src/config.ts'
 import { migrateOptions } from '../../src/migrations.ts'
@@ -143,54 +141,4 @@ it('a view in a schema of our own stops a run before it is read', async () => {
     'auth_before_trestle.adoption is no table of supabase_auth_admin, so nothing in this schema is read: drop it as a superuser'
   expect((await checkAdoption(restored.deps, { force: false })).obstacles).toEqual([reason])
   await expect(adopt(restored)).rejects.toThrow(new Error(reason))
-})
-
-describe('functions of strangers in a schema of the search path of the owner', () => {
-  it('are not called by --check, --prepare, adopt, doctor, --undo or --forget, whatever types they take', async () => {
-    const restored = await restore('v2.196.0')
-    const { superuserUrl, url } = restored.database
-    const role = await addSquatter(superuserUrl)
-    const name = new URL(superuserUrl).pathname.slice(1)
-    const run = (head: string, value: string) =>
-      `CREATE FUNCTION public.${head} IMMUTABLE LANGUAGE plpgsql AS $$
-         BEGIN PERFORM public.note_reader(); RETURN ${value}; END $$;`
-    await runSql(
-      superuserUrl,
-      `GRANT CREATE ON SCHEMA public TO ${role};
-       ALTER ROLE supabase_auth_admin IN DATABASE ${name} SET search_path = "$user", public;
-       SET ROLE ${role};
-       CREATE TABLE public.readers (name text);
-       GRANT ALL ON public.readers TO PUBLIC;
-       CREATE FUNCTION public.note_reader() RETURNS void LANGUAGE plpgsql AS $$
-         BEGIN INSERT INTO public.readers VALUES (current_user); END $$;
-       ${run('lower(text_of varchar) RETURNS text', 'pg_catalog.lower(text_of::text)')}
-       ${run('format(form text, one text, other text) RETURNS text', 'pg_catalog.format(form, VARIADIC ARRAY[one, other])')}
-       ${run('format(form text, one text) RETURNS text', 'pg_catalog.format(form, VARIADIC ARRAY[one])')}`,
-    )
-    const readers = () => runSql(superuserUrl, 'SELECT DISTINCT name FROM public.readers')
-    // They are in the way of a connection that does not fix its path.
-    await runSql(url, 'SELECT lower(email) FROM auth.users LIMIT 1')
-    expect(await readers()).toEqual([{ name: 'supabase_auth_admin' }])
-    await runSql(superuserUrl, 'TRUNCATE public.readers')
-
-    expect((await checkAdoption(restored.deps, { force: false })).obstacles).toEqual([])
-    await prepare(restored)
-    expect(await readers()).toEqual([])
-    await adopt(restored)
-    expect(await lineOf(restored.deps.config, 'adoption')).toBe('ok    adoption: 0 days ago')
-    expect(await undoAdoption(restored.deps, async () => true)).toBe(true)
-    await adopt(restored)
-    await forgetAdoption(restored.deps)
-    expect(await readers()).toEqual([])
-  })
-
-  it('adopt refuses a connection on which a pooler has changed the search path', async () => {
-    const { deps } = await restore('v2.196.0')
-    const { url, names } = migrateOptions(deps.config)
-    await expect(
-      withDatabase({ url }, (db) => findObstacles(db, { names, force: false, role: undefined })),
-    ).rejects.toThrow(
-      new Error('the search path is auth, not pg_catalog: connect to PostgreSQL itself, not through a pooler'),
-    )
-  })
 })

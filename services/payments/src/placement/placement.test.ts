@@ -164,7 +164,11 @@ describe('findPlacement', () => {
 
     it.skipIf(distributed)('is entered by a worker only where the settings name the coordinator', async () => {
       const { database } = configWith({})
-      await sql`CREATE TABLE public.pg_dist_local_group AS SELECT 2 AS groupid`.execute(payments.owner.db)
+      // Where Citus has it.
+      await payments.owner.db.transaction().execute(async (trx) => {
+        await sql`SET LOCAL allow_system_table_mods = on`.execute(trx)
+        await sql`CREATE TABLE pg_catalog.pg_dist_local_group AS SELECT 2 AS groupid`.execute(trx)
+      })
       expect([
         await findWrongEntry(database),
         await findWrongEntry({ ...database, coordinatorUrl: payments.url }),
@@ -177,7 +181,7 @@ describe('findPlacement', () => {
       await expect(expectWhole(payments.owner.db.withoutPlugins(), payments.service.names)).rejects.toThrow(
         'this server is a worker of a Citus cluster: use the address of its coordinator',
       )
-      await sql`UPDATE public.pg_dist_local_group SET groupid = 0`.execute(payments.owner.db)
+      await sql`UPDATE pg_dist_local_group SET groupid = 0`.execute(payments.owner.db)
       expect(await findWrongEntry(database)).toBeUndefined()
     })
 
