@@ -1,12 +1,13 @@
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import { isMigrated } from '@trestle/database/migrations/migrate.ts'
+import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import type { DatabaseConfig } from '@trestle/database/open-server.ts'
 import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
 import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
-import { hasRelation } from './adoption/catalog.ts'
+import { hasRelation, requireNoStrangers } from './adoption/catalog.ts'
 import type { AuthConfig } from './config.ts'
 import type { AuthTables } from './database.ts'
-import { authNames } from './migrations.ts'
+import { authNames, migrateOptions } from './migrations.ts'
 
 const STATEMENT_TIMEOUT_MS = 10_000
 const LOCK_TIMEOUT_MS = 5_000
@@ -58,6 +59,15 @@ export async function fitToDatabase(config: AuthConfig, { db, names }: Database<
   const isAdopted = names.prefix === '' && (await hasRelation(db, names.schema, 'schema_migrations'))
   if (!isAdopted) return config
   return { ...config, behaviours: { ...config.behaviours, createUserOnCodeRequest: true, showErrorsOfTriggers: true } }
+}
+
+/**
+ * Looks who may put functions into the schema in which the service looks for names.
+ * @throws Error where somebody may whom nothing else lets run code with the rights of the service, with what to do about it
+ */
+export async function expectOwnSchema(config: AuthConfig): Promise<void> {
+  const target = migrateOptions(config)
+  await withDatabase(target, (db) => requireNoStrangers(db, target.names))
 }
 
 /** Resolves when the tables are those of this release. @throws Error when migrations are pending */

@@ -74,3 +74,69 @@ export async function requireOwnJobSchema(db: QueryExecutorProvider, names: Name
   const reasons = await listForeignSchemas(db, [names.jobSchema], rows[0]?.owner)
   if (reasons.length > 0) throw new Error(reasons.join('\n'))
 }
+
+/**
+ * Whoever may create functions in the schema of our tables could make one that stands before that of PostgreSQL, because the service
+ * looks for names there (`openAuthDatabase`). Whoever may make triggers on `users`, or own the schema, runs code with the rights of
+ * the service by these too.
+ * @returns what others may do or own there, each in a line with what to do about it
+ */
+export async function listStrangers(db: QueryExecutorProvider, { schema, prefix }: Names): Promise<readonly string[]> {
+  const { rows } = await sql<{ role: string | null; object: string | null; owner: string }>`
+    SELECT DISTINCT r.rolname AS role, w.object, pg_get_userbyid(u.relowner) AS owner
+    FROM pg_namespace n JOIN pg_class u ON u.relnamespace = n.oid AND u.relname = ${`${prefix}users`}
+    CROSS JOIN LATERAL (
+      SELECT grantee AS role, NULL AS object FROM aclexplode(n.nspacl) WHERE privilege_type = 'CREATE'
+      UNION ALL SELECT proowner, format('FUNCTION %s', oid::regprocedure) FROM pg_proc WHERE pronamespace = n.oid
+      UNION ALL SELECT oprowner, format('OPERATOR %s', oid::regoperator) FROM pg_operator WHERE oprnamespace = n.oid) w
+    LEFT JOIN pg_roles r ON r.oid = w.role
+    WHERE n.nspname = ${schema} AND (r.oid IS NULL OR NOT (has_table_privilege(r.oid, u.oid, 'TRIGGER')
+      OR pg_has_role(r.oid, u.relowner, 'MEMBER') OR pg_has_role(r.oid, n.nspowner, 'MEMBER')))
+    ORDER BY role, object`.execute(db)
+  return rows.map(({ role, object, owner }) =>
+    object === null
+      ? `${role ?? 'everybody'} may create functions in the schema ${schema}, which would run as ${owner}: as a superuser, run REVOKE CREATE ON SCHEMA "${schema}" FROM ${role === null ? 'PUBLIC' : `"${role}"`}`
+      : `a ${object.split(' ', 1)[0]?.toLowerCase()} in the schema ${schema} belongs to ${role}, and could run as ${owner}: as a superuser, run DROP ${object}`,
+  )
+}
+
+/** @throws Error where others could put functions into the schema of our tables, with what to do about it */
+export async function requireNoStrangers(db: QueryExecutorProvider, names: Names): Promise<void> {
+  const reasons = await listStrangers(db, names)
+  if (reasons.length > 0) throw new Error(reasons.join('\n'))
+}
+
+/** The functions of triggers that look for names in the search path of the statement, and that of the old service. */
+export interface OpenTriggers {
+  readonly path: string
+  readonly functions: readonly string[]
+}
+
+/**
+ * The functions of triggers on the tables of a schema that have no search path of their own. The service gives them its own path
+ * (`openAuthDatabase`), which is the one that Supabase sets for the owner of the tables.
+ * @returns none where the owner's path leads to no other schema
+ */
+export async function listOpenTriggers(db: QueryExecutorProvider, { schema }: Names): Promise<OpenTriggers> {
+  const { rows: paths } = await sql<{ path: string }>`
+    SELECT coalesce(
+      (SELECT substr(setting, ${'search_path='.length + 1}::int) FROM pg_db_role_setting s CROSS JOIN unnest(s.setconfig) AS setting
+        WHERE setting LIKE 'search_path=%' AND s.setrole IN (0, u.relowner)
+          AND s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+        ORDER BY s.setrole <> 0 AND s.setdatabase <> 0 DESC, s.setrole <> 0 DESC, s.setdatabase <> 0 DESC LIMIT 1),
+      (SELECT boot_val FROM pg_settings WHERE name = 'search_path')) AS path
+    FROM pg_class u JOIN pg_namespace n ON n.oid = u.relnamespace WHERE n.nspname = ${schema} AND u.relname = 'users'`.execute(
+    db,
+  )
+  const [{ path } = { path: '' }] = paths
+  const others = path.split(',').map((each) => each.trim().replace(/^"(.*)"$/, '$1'))
+  if (others.every((each) => ['', '$user', 'pg_catalog', schema].includes(each))) return { path, functions: [] }
+  const { rows } = await sql<{ name: string }>`
+    SELECT DISTINCT format('%s', p.oid::regprocedure) AS name
+    FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+    JOIN pg_proc p ON p.oid = t.tgfoid JOIN pg_language l ON l.oid = p.prolang
+    WHERE n.nspname = ${schema} AND NOT t.tgisinternal AND l.lanname NOT IN ('c', 'internal')
+      AND NOT EXISTS (SELECT FROM unnest(p.proconfig) AS setting WHERE setting LIKE 'search_path=%')
+    ORDER BY name`.execute(db)
+  return { path, functions: rows.map(({ name }) => name) }
+}

@@ -1,7 +1,7 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { findRecord, placesOf, schemasOf } from './adoption-record.ts'
-import { hasRelation, listForeignSchemas, requireFixedPath } from './catalog.ts'
+import { hasRelation, listForeignSchemas, listStrangers, requireFixedPath } from './catalog.ts'
 import { SERVED, UNSERVED } from './inspect-database.ts'
 
 /** The newest migrations of supabase/auth 2.40 and of 2.196. */
@@ -50,7 +50,8 @@ export async function findObstacles(db: Kysely<unknown>, { names, force, role }:
   if (!(await hasRelation(db, schema, 'schema_migrations')) || !(await hasRelation(db, schema, 'users')))
     return refuse(`the schema ${schema} has no tables of supabase/auth`)
   const version = await findVersion(db, names)
-  const obstacles = [describeVersion(version, { force }), ...(await listMissingRights(db, names, role))]
+  const rights = await listMissingRights(db, names, role)
+  const obstacles = [describeVersion(version, { force }), ...rights, ...(await listStrangers(db, names))]
   const earlierRun = record === undefined ? 'none' : 'begun'
   return { version, earlierRun, obstacles: obstacles.filter((obstacle) => obstacle !== undefined) }
 }

@@ -139,6 +139,9 @@ function report(check: AdoptionCheck, print: Print): void {
   for (const group of admins) print(describeAdmins(group))
   for (const { object, table } of dependents)
     print(`depends    ${object} on ${table}: it would read the rows of the old service; change or drop it`)
+  const { path, functions } = check.openTriggers
+  for (const name of functions)
+    print(`path       ${name} has no search_path of its own: it would not run under ${path}`)
   for (const name of check.inhabitants) print(`left alone ${name}`)
   if (version !== 'none') print(`time       about ${check.seconds} s, in which the old service serves`)
   if (obstacles.length > 0) throw new Error(obstacles.join('\n'))

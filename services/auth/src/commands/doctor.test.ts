@@ -86,6 +86,7 @@ describe('auth migrate and auth doctor', () => {
         'ok    SMS: none',
         'ok    mail templates: built in',
         'ok    rate limits: counted in memory',
+        'ok    schema: nobody else may create functions in auth',
         'ok    adoption: nothing to undo',
         'ok    dead jobs: none',
       ],
@@ -125,7 +126,7 @@ describe('auth migrate and auth doctor', () => {
         'ok    settings',
         'ok    log file: none, lines go to standard output',
         'wrong database: connect ECONNREFUSED 127.0.0.1:1, so not checked: migration database, migrations, clock, ' +
-          'signing keys, adoption, dead jobs; start PostgreSQL, or correct AUTH_DB_DATABASE_URL',
+          'signing keys, schema, adoption, dead jobs; start PostgreSQL, or correct AUTH_DB_DATABASE_URL',
         'ok    SMTP: answers',
         'ok    URLs: http://localhost:8081',
         'ok    SMS: none',

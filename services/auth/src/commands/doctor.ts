@@ -12,6 +12,7 @@ import type { ProcessDeps } from '../deps.ts'
 import { belongsToUpstream } from '../existing-schema.ts'
 import { checkTemplates } from '../messages/template-loader.ts'
 import { adoptOptions, migrateOptions, tasks } from '../migrations.ts'
+import { expectOwnSchema } from '../open-database.ts'
 import { createQuietDeps } from './operator-deps.ts'
 
 const CLOCK_DRIFT_MS_MAX = 5_000
@@ -90,6 +91,16 @@ const checks: readonly Check<ProcessDeps>[] = [
     },
   },
   {
+    name: 'schema',
+    advice:
+      'a function that somebody else puts there would run with the rights of the service; a start refuses such a schema',
+    needs: ['database'],
+    run: async ({ config, names }) => {
+      await expectOwnSchema(config)
+      return `nobody else may create functions in ${names.schema}`
+    },
+  },
+  {
     name: 'adoption',
     advice: 'run auth adopt again, or adopt --undo; set the keys of supabase/auth that sealed these secrets',
     needs: ['database'],
@@ -110,9 +121,9 @@ const checks: readonly Check<ProcessDeps>[] = [
 
 /** Reads as adopt does: the database may have functions and schemas of strangers. */
 async function checkFinishedAdoption({ config, encryptionKeys, now }: ProcessDeps): Promise<string> {
-  const { url, names } = adoptOptions(config)
-  const places = placesOf(names)
-  return withDatabase({ url }, async (db) => {
+  const target = adoptOptions(config)
+  const places = placesOf(target.names)
+  return withDatabase(target, async (db) => {
     const record = await findRecord(db, places)
     // adopt --forget leaves no record, so that it cannot be told from a database that was never adopted.
     if (record === undefined) return 'nothing to undo'

@@ -1,7 +1,7 @@
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { AuthConfig } from '../config.ts'
 import { createDeps, type OperatorDeps, type ProcessDeps } from '../deps.ts'
-import { expectMigrations } from '../open-database.ts'
+import { expectMigrations, expectOwnSchema } from '../open-database.ts'
 import { openAuthTelemetry } from '../open-telemetry.ts'
 
 /** The dependencies of a process that serves nothing: it has neither metrics nor traces. */
@@ -20,6 +20,7 @@ export async function openOperatorDeps(config: AuthConfig): Promise<OperatorDeps
     await log.flush()
   }
   try {
+    await expectOwnSchema(config)
     await expectMigrations(deps.database)
   } catch (error) {
     await close()

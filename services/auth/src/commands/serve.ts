@@ -7,7 +7,7 @@ import type { AuthConfig } from '../config.ts'
 import { type AuthDeps, createDeps } from '../deps.ts'
 import type { MessageRequestDeps } from '../message-requests/request-message.ts'
 import { migrateOptions } from '../migrations.ts'
-import { fitToDatabase } from '../open-database.ts'
+import { expectOwnSchema, fitToDatabase } from '../open-database.ts'
 import { createAuthLog, observeProcess, openAuthTelemetry } from '../open-telemetry.ts'
 import { runHashTasks } from '../passwords/hash-threads.ts'
 import { startMessageRequests } from '../use-cases/answer-message-request.ts'
@@ -51,6 +51,7 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
       process,
     }),
   ])
+  await expectOwnSchema(config)
   const opened = await createDeps(config, log, telemetry)
   const deps = { ...opened, config: await fitToDatabase(config, opened.database) }
   observeReadiness(deps.meter, deps.readiness)

@@ -1,5 +1,6 @@
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { placesOf } from '../adoption/adoption-record.ts'
+import { listOpenTriggers, type OpenTriggers } from '../adoption/catalog.ts'
 import { countRefusedPayloads, describeRewritten } from '../adoption/copy-audit-log.ts'
 import { listUnfitProviders } from '../adoption/copy-sealed-rows.ts'
 import {
@@ -40,6 +41,8 @@ export interface AdoptionCheck {
   readonly admins: readonly AdminGroup[]
   /** What names a table that moves. */
   readonly dependents: readonly Dependent[]
+  /** Functions of triggers that will run under another search path, and the one that they run under now. */
+  readonly openTriggers: OpenTriggers
   /** What else is in the schema. */
   readonly inhabitants: readonly string[]
   /** How long a run takes, about. */
@@ -54,9 +57,10 @@ export async function checkAdoption(
   { config, encryptionKeys }: Pick<AuthDeps, 'config' | 'encryptionKeys'>,
   { force }: { readonly force: boolean },
 ): Promise<AdoptionCheck> {
-  const { url, names } = adoptOptions(config)
+  const target = adoptOptions(config)
+  const { names } = target
   const places = placesOf(names)
-  return withDatabase({ url }, async (db) => {
+  return withDatabase(target, async (db) => {
     const found = await findObstacles(db, { names, force, role: config.database.role })
     const { version, earlierRun, obstacles } = found
     if (earlierRun === 'switched' || obstacles.length > 0) return { ...NOTHING, ...found }
@@ -79,6 +83,7 @@ export async function checkAdoption(
       sharedEmails: await listSharedEmails(db, names),
       admins: await listAdmins(db, places, config.jwt.adminRoles),
       dependents: await listDependents(db, places, await listReplaced(names)),
+      openTriggers: await listOpenTriggers(db, names),
       inhabitants: await listInhabitants(db, places),
       seconds: estimate(served),
     }
@@ -92,6 +97,7 @@ const NOTHING = {
   sharedEmails: [],
   admins: [],
   dependents: [],
+  openTriggers: { path: '', functions: [] },
   inhabitants: [],
   seconds: 0,
 } as const
