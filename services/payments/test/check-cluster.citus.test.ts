@@ -9,22 +9,15 @@ import type { TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
-import { migrateOptions } from '../src/migrations.ts'
-import { createMigratedDatabase } from './payments-app.ts'
+import { createMigratedDatabase, distributionOptions } from './payments-app.ts'
 
 let database: TemporaryDatabase
 let options: DistributeOptions
 beforeAll(async () => {
   database = await createMigratedDatabase()
-  options = optionsOf('payments_service')
+  options = distributionOptions(database.url)
 })
 afterAll(() => database.drop())
-
-function optionsOf(role: string): DistributeOptions {
-  const nodePassword = new URL(database.url).password || undefined
-  const owned = { database: { migrationUrl: database.url, namespace: '', role } }
-  return { ...migrateOptions(owned), nodePassword, column: 'merchant_id', lockTimeoutMs: 2_000 }
-}
 
 /** The addresses of all servers, in the order of the cluster. */
 const nodes = [inject('postgresUrl'), ...inject('workerUrls').toReversed()].map((url) => new URL(url).host)
@@ -111,7 +104,7 @@ describe('payments distribute --check, on a cluster', () => {
     // Without a password, such a role cannot log in.
     await onAll(`CREATE ROLE ${role} LOGIN; ALTER ROLE ${role} SET lock_timeout = '2s'`)
     onTestFinished(() => onAll(`DROP ROLE ${role}`))
-    const refused = await linesOf(LOGINS, optionsOf(role))
+    const refused = await linesOf(LOGINS, distributionOptions(database.url, role))
     expect(refused.toSorted()).toEqual(
       nodes
         .map(

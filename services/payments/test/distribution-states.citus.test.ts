@@ -8,8 +8,7 @@ import type { TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { diagramsOf } from '../../../scripts/layout/state-diagrams.ts'
-import { migrateOptions } from '../src/migrations.ts'
-import { createMigratedDatabase } from './payments-app.ts'
+import { createMigratedDatabase, distributionOptions } from './payments-app.ts'
 
 const README = new URL('../../../packages/database/README.md', import.meta.url)
 
@@ -17,14 +16,10 @@ let database: TemporaryDatabase
 let options: DistributeOptions
 beforeAll(async () => {
   database = await createMigratedDatabase()
-  const nodePassword = new URL(database.url).password || undefined
-  const owned = { database: { migrationUrl: database.url, namespace: '', role: 'payments_service' } }
-  options = { ...migrateOptions(owned), nodePassword, column: 'merchant_id', lockTimeoutMs: LOCK_TIMEOUT_MS }
+  options = distributionOptions(database.url)
 })
 afterAll(() => database.drop())
 
-/** That of the databases of tests on a cluster. */
-const LOCK_TIMEOUT_MS = 2_000
 const KILLED = new Error('killed')
 /** Ends a run at the step behind the one that notes the begin. @returns what a run calls before each step */
 function killer(): OnStep {

@@ -5,10 +5,16 @@ import { undoDistribution } from '@trestle/database/distribution/undo.ts'
 import { openWire } from '@trestle/testing/cut-wire.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { migrateOptions } from '../src/migrations.ts'
 import { verifyLedger } from '../src/use-cases/verify-ledger.ts'
 import { customerPayment } from './customer-payment.ts'
-import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  distributionOptions,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from './payments-app.ts'
 
 // Copying all tables of a part takes seconds, and much longer on a busy machine.
 const PATIENCE = { timeout: 120_000, interval: 100 }
@@ -20,19 +26,13 @@ let watcher: pg.Client
 beforeAll(async () => {
   payments = await startPayments({ lockTimeoutMs: 30_000 })
   app = await createTestApp(payments)
-  options = optionsOf(payments.url)
+  options = distributionOptions(payments.url)
   watcher = await openClient()
 })
 afterAll(async () => {
   await watcher.end()
   await payments.close()
 })
-
-function optionsOf(url: string): DistributeOptions {
-  const nodePassword = new URL(url).password || undefined
-  const owned = { database: { migrationUrl: url, namespace: '', role: 'payments_service' } }
-  return { ...migrateOptions(owned), nodePassword, column: 'merchant_id', lockTimeoutMs: 2_000 }
-}
 
 async function openClient(): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: payments.url })
@@ -154,7 +154,7 @@ describe('payments distribute --isolate', () => {
     const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
     const [before, node, holder] = [await partOf(merchantId), await otherNode(merchantId), await holdWrites(merchantId)]
     const wire = await openWire(payments.url)
-    const killed = isolateOwner(optionsOf(wire.url), { owner: merchantId, node })
+    const killed = isolateOwner(distributionOptions(wire.url), { owner: merchantId, node })
     const ended = expect(killed).rejects.toThrow()
     await expect.poll(countWaiting, PATIENCE).toBe(1)
     await wire.close()
@@ -215,7 +215,7 @@ it('no run begins at a worker, and the error leads to the coordinator', async ()
         "SELECT nodename || ':' || nodeport AS node FROM pg_dist_node WHERE groupid > 0 LIMIT 1",
       )
     ).rows[0]?.node ?? ''
-  const atWorker = optionsOf(worker.href)
+  const atWorker = distributionOptions(worker.href)
   const owner = 'a'.repeat(24)
   for (const run of [
     () => undoDistribution(atWorker),

@@ -3,7 +3,7 @@ import { createNoopMeter } from '@opentelemetry/api'
 import { createReadiness } from '@trestle/common/lifecycle/readiness.ts'
 import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
-import { distributeDatabase } from '@trestle/database/distribution/distribute.ts'
+import { type DistributeOptions, distributeDatabase } from '@trestle/database/distribution/distribute.ts'
 import { createNames } from '@trestle/database/names.ts'
 import type { StandbyConfig } from '@trestle/database/standby.ts'
 import { createJobs } from '@trestle/jobs/jobs.ts'
@@ -118,23 +118,28 @@ export interface TestPayments {
   close(): Promise<void>
 }
 
-const owned = (url: string) => ({
-  database: { migrationUrl: url, namespace: '', role: ROLE, operatorRole: OPERATOR_ROLE },
+const owned = (url: string, role = ROLE) => ({
+  database: { migrationUrl: url, namespace: '', role, operatorRole: OPERATOR_ROLE },
 })
+
+/**
+ * What distributes the database of a test, and brings it back. The servers of a cluster have one password for every user.
+ * @param role that of the service
+ */
+export function distributionOptions(url: string, role = ROLE): DistributeOptions {
+  const nodePassword = new URL(url).password || undefined
+  return {
+    ...migrateOptions(owned(url, role)),
+    ...{ nodePassword, column: 'merchant_id', lockTimeoutMs: LOCK_TIMEOUT_MS },
+  }
+}
 
 /** Makes a migrated database. */
 export function createMigratedDatabase(): Promise<TemporaryDatabase> {
   return createTemporaryDatabase({
     template: 'payments',
     migrate: (url) => migrateToLatest(owned(url)),
-    // The servers of a cluster have one password for every user.
-    distribute: (url) => {
-      const nodePassword = new URL(url).password || undefined
-      return distributeDatabase({
-        ...migrateOptions(owned(url)),
-        ...{ nodePassword, column: 'merchant_id', lockTimeoutMs: LOCK_TIMEOUT_MS },
-      })
-    },
+    distribute: (url) => distributeDatabase(distributionOptions(url)),
   })
 }
 
