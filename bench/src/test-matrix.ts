@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startEmbeddedPostgres } from '@trestle/testing/postgres-server.ts'
 import { describeRun, judgeAdopted, OTHERWISE_ON_ADOPTED, type Outcomes, readOutcomes } from './adopted-databases.ts'
-import { startCitusCluster } from './high-availability/citus-cluster.ts'
+import { OPERATOR_PASSWORD, startCitusCluster } from './high-availability/citus-cluster.ts'
 import {
   DEBIAN_POSTGRES,
   PGBOUNCER,
@@ -56,7 +56,11 @@ async function startEmbedded(workplace: Workplace): Promise<Environment> {
 
 async function startCitus(workplace: Workplace): Promise<Environment> {
   const [coordinator = '', ...workers] = (await startCitusCluster(workplace, CITUS_WORKERS)).superuserUrls()
-  return { TEST_DATABASE_URL: coordinator, TEST_WORKER_URLS: workers.join(' ') }
+  return {
+    TEST_DATABASE_URL: coordinator,
+    TEST_WORKER_URLS: workers.join(' '),
+    TEST_OPERATOR_PASSWORD: OPERATOR_PASSWORD,
+  }
 }
 
 /** Test files of payments that have nothing to say about a distributed database, and why. */

@@ -9,8 +9,10 @@ import { POSTGRES_BIN, type Workplace } from './workplace.ts'
 
 /** The user who owns the databases of a cluster, with no rights but to make roles. */
 const OWNER = 'trestle'
-/** The password of every user: the servers prove it to each other. */
+/** The password of every user but the role of operators: the servers prove it to each other. */
 export const PASSWORD = 'drill'
+/** The password of the role of operators. */
+export const OPERATOR_PASSWORD = 'drill of operators'
 
 /** A Citus cluster on loopback. Number 0 is the coordinator. */
 export interface CitusCluster {
@@ -168,7 +170,7 @@ const CITUS = {
 /** Every server finds the passwords in the home of its user, as operators keep them. */
 function writePasswordFile({ folder, account }: Workplace): void {
   const file = join(folder, 'home', '.pgpass')
-  writeFileSync(file, `*:*:*:*:${PASSWORD}\n`)
+  writeFileSync(file, `*:*:*:payments_operators:${OPERATOR_PASSWORD}\n*:*:*:*:${PASSWORD}\n`)
   chmodSync(file, 0o600)
   if (account) chownSync(file, account.uid, account.gid)
 }

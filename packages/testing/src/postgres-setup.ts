@@ -16,6 +16,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   project.provide('postgresUrl', url)
   project.provide('poolerUrl', process.env.TEST_POOLER_URL)
   project.provide('workerUrls', process.env.TEST_WORKER_URLS?.split(' ') ?? [])
+  project.provide('operatorPassword', process.env.TEST_OPERATOR_PASSWORD)
   project.provide('entersByWorkers', process.env.TEST_ENTER_BY === 'workers')
   project.provide('adopted', process.env.TEST_DATABASES === 'adopted')
   process.stdout.write(` PostgreSQL ${await prepare(url)}: ${host}\n`)

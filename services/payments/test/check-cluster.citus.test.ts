@@ -2,8 +2,8 @@ import { checkCluster } from '@trestle/database/distribution/check-cluster.ts'
 import { type DistributeOptions, distributionOf } from '@trestle/database/distribution/distribute.ts'
 import { closeInternals } from '@trestle/database/distribution/internal-functions.ts'
 import { type DistributionState, stateStatements } from '@trestle/database/distribution/notes.ts'
-import { listLacks, roleStatements } from '@trestle/database/distribution/servers.ts'
-import { runStep } from '@trestle/database/distribution/steps.ts'
+import { listLacks } from '@trestle/database/distribution/servers.ts'
+import { listRoleSteps, runStep } from '@trestle/database/distribution/steps.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import type { TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
@@ -21,6 +21,8 @@ afterAll(() => database.drop())
 
 /** The addresses of all servers, in the order of the cluster. */
 const nodes = [inject('postgresUrl'), ...inject('workerUrls').toReversed()].map((url) => new URL(url).host)
+
+const databaseName = () => new URL(database.url).pathname.slice(1)
 
 /** Runs a statement on a server in the database of the test. */
 async function runOn(node: string | undefined, statement: string): Promise<readonly unknown[]> {
@@ -42,7 +44,7 @@ async function linesOf(check: string, checked = options): Promise<readonly strin
 }
 
 const INTERNALS = 'internal functions of Citus'
-const LOGINS = 'logins of the role'
+const LOGINS = 'logins between the servers'
 
 describe('payments distribute --check, on a cluster', () => {
   it.each([
@@ -80,7 +82,7 @@ describe('payments distribute --check, on a cluster', () => {
 
   it('names every server that acknowledges commits before they are in its log, whether for all or for a role', async () => {
     expect(await linesOf('synchronous_commit')).toEqual(['ok every commit waits for the log'])
-    const name = new URL(database.url).pathname.slice(1)
+    const name = databaseName()
     const set = (number: number, setting: string) =>
       runOn(nodes[number], `SET citus.enable_ddl_propagation = off; ALTER ${setting}`)
     const [ofDatabase, ofRole] = [`DATABASE "${name}"`, `ROLE payments_service IN DATABASE "${name}"`]
@@ -95,8 +97,10 @@ describe('payments distribute --check, on a cluster', () => {
     expect(await linesOf('synchronous_commit')).toEqual(['ok every commit waits for the log'])
   })
 
-  it('tries the login of the role from every server at every server', async () => {
-    expect(await linesOf(LOGINS)).toEqual(['ok every server lets payments_service of every other in'])
+  it('tries the logins of both roles from every server at every server', async () => {
+    expect(await linesOf(LOGINS)).toEqual([
+      'ok every server lets payments_service and payments_operators of every other in',
+    ])
     const role = 'check_cluster_test_role'
     const onAll = async (statement: string) => {
       for (const node of nodes) await runOn(node, `SET citus.enable_ddl_propagation = off; ${statement}`)
@@ -104,26 +108,30 @@ describe('payments distribute --check, on a cluster', () => {
     // Without a password, such a role cannot log in.
     await onAll(`CREATE ROLE ${role} LOGIN; ALTER ROLE ${role} SET lock_timeout = '2s'`)
     onTestFinished(() => onAll(`DROP ROLE ${role}`))
-    const refused = await linesOf(LOGINS, distributionOptions(database.url, role))
+    const refused = await linesOf(LOGINS, distributionOptions(database.url, { operatorRole: role }))
     expect(refused.toSorted()).toEqual(
       nodes
         .map(
           (to) =>
-            `wrong ${to} refuses the login of ${role} from the coordinator; the password file there needs a line with the password of this user`,
+            `wrong ${to} refuses the login of ${role} from the coordinator; the password file there needs the line ${to}:${databaseName()}:${role}:<that of operators>`,
         )
         .toSorted(),
     )
   })
 
-  it('a role that may not connect to a server gets the right with the next run', async () => {
-    const { names, login } = await distributionOf(options)
-    const listLacking = () => withDatabase(options, (db) => listLacks(db, names, login))
+  it('roles that may not connect to a server get the right with the next run', async () => {
+    const { names, logins } = await distributionOf(options)
+    const listLacking = () => withDatabase(options, (db) => listLacks(db, names, logins))
     expect(await listLacking()).toEqual([])
-    await runOn(nodes[1], `REVOKE CONNECT ON DATABASE ${new URL(database.url).pathname.slice(1)} FROM PUBLIC`)
-    expect(await listLacking()).toEqual([{ node: nodes[1], missing: 'role payments_service' }])
-    await withDatabase(options, async (db) =>
-      runStep(db, { title: 'let the role log in', statements: await roleStatements(db, names, login) }),
+    await runOn(nodes[1], `REVOKE CONNECT ON DATABASE ${databaseName()} FROM PUBLIC`)
+    const missing = ['role payments_service', 'role payments_operators']
+    expect(await listLacking()).toEqual(missing.map((role) => ({ node: nodes[1], missing: role })))
+    expect(await linesOf(LOGINS)).toEqual(
+      missing.map((role) => `wrong ${nodes[1]} lacks ${role}: run distribute --rebalance`),
     )
+    await withDatabase(options, async (db) => {
+      for (const step of await listRoleSteps(db, logins)) await runStep(db, step)
+    })
     expect(await listLacking()).toEqual([])
   })
 

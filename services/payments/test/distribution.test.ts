@@ -6,9 +6,8 @@ import { placeOf } from '@trestle/migrations/functions.ts'
 import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payments.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { migrateOptions } from '../src/migrations.ts'
 import { tableClasses } from '../src/placement/distributed-rows.ts'
-import { openTestDatabase } from './payments-app.ts'
+import { distributionOptions, openTestDatabase } from './payments-app.ts'
 
 // What the migrations and functions say of a distributed database, as far as plain PostgreSQL can check it.
 
@@ -35,15 +34,9 @@ describe('the statements that distribute payments', () => {
     database = await openTestDatabase()
     client = new pg.Client({ connectionString: database.url })
     await client.connect()
-    const options = migrateOptions({
-      database: { migrationUrl: database.url, namespace: '', role: 'payments_service' },
-    })
-    const steps = await planDistribution({
-      ...options,
-      nodePassword: 'correct horse',
-      column: 'merchant_id',
-      lockTimeoutMs: 5_000,
-    })
+    const options = distributionOptions(database.url, { operatorPassword: 'correct horse' })
+    const service = { value: 'battery staple', place: 'that of the service' }
+    const steps = await planDistribution({ ...options, passwords: { ...options.passwords, service } })
     all = steps.flatMap(({ statements }) => statements)
     printed = all.filter((text) => /create_(reference|distributed)_table|citus_add_local_table/.test(text))
     const found = await client.query<ForeignKey>(`
@@ -117,8 +110,13 @@ describe('the statements that distribute payments', () => {
     expect(all.filter((text) => /payments\.operation_result/.test(text) && /^CREATE FUNCTION/.test(text))).toHaveLength(
       1,
     )
-    expect(all.join('\n')).toContain('SCRAM-SHA-256$4096:')
-    expect(all.join('\n')).not.toContain('correct horse')
+    expect(all.join('\n').match(/ALTER ROLE "\w+" LOGIN PASSWORD '+SCRAM-SHA-256\$4096:/g)).toEqual(
+      ['payments_service', 'payments_operators'].flatMap((role) => [
+        `ALTER ROLE "${role}" LOGIN PASSWORD ''SCRAM-SHA-256$4096:`,
+        `ALTER ROLE "${role}" LOGIN PASSWORD 'SCRAM-SHA-256$4096:`,
+      ]),
+    )
+    expect(all.join('\n')).not.toMatch(/correct horse|battery staple/)
   })
 
   it('have foreign keys that stay on a node', () => {

@@ -207,6 +207,35 @@ it('no run moves rows while a server acknowledges commits that its log may lack'
   expect(await partOf(merchantId)).toEqual(before)
 }, 300_000)
 
+it('no run moves rows before every server lets the role of operators in, which has a password of its own', async () => {
+  const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
+  const before = await partOf(merchantId)
+  const [operatorRole, operatorPassword] = ['grow_test_operators', 'not in the password files']
+  const { rows } = await watcher.query<{ node: string }>("SELECT nodename || ':' || nodeport AS node FROM pg_dist_node")
+  const nodes = rows.map(({ node }) => node)
+  onTestFinished(async () => {
+    for (const node of nodes) {
+      await runOn(
+        node,
+        `SET citus.enable_ddl_propagation = off; DROP OWNED BY ${operatorRole}; DROP ROLE ${operatorRole}`,
+      )
+    }
+  })
+  const refused = rebalance(distributionOptions(payments.url, { operatorRole, operatorPassword }), () => {})
+  await expect(refused).rejects.toThrow(
+    /^try the logins between the servers: \S+ refuses: the login of grow_test_operators from the coordinator; the password file there needs the line \S+:grow_test_operators:<that of operators>$/,
+  )
+  expect(await partOf(merchantId)).toEqual(before)
+  for (const node of nodes) {
+    const url = new URL(payments.url)
+    Object.assign(url, { host: node, username: operatorRole, password: operatorPassword })
+    const client = new pg.Client({ connectionString: url.href })
+    await client.connect()
+    expect((await client.query('SHOW lock_timeout')).rows).toEqual([{ lock_timeout: '2s' }])
+    await client.end()
+  }
+}, 300_000)
+
 it('no run begins at a worker, and the error leads to the coordinator', async () => {
   const worker = new URL(payments.url)
   worker.host =

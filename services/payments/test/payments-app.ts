@@ -5,6 +5,7 @@ import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import { type DistributeOptions, distributeDatabase } from '@trestle/database/distribution/distribute.ts'
 import { createNames } from '@trestle/database/names.ts'
+import { passwordOf } from '@trestle/database/rights/roles.ts'
 import type { StandbyConfig } from '@trestle/database/standby.ts'
 import { createJobs } from '@trestle/jobs/jobs.ts'
 import { createOutbox } from '@trestle/jobs/outbox.ts'
@@ -19,7 +20,7 @@ import {
 } from '@trestle/testing/temporary-database.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { pino } from 'pino'
-import { expect } from 'vitest'
+import { expect, inject } from 'vitest'
 import type { Acquirer } from '../src/acquirers/acquirer.ts'
 import { createAcquirers } from '../src/acquirers/acquirers.ts'
 import { createSimulator } from '../src/acquirers/simulator.ts'
@@ -118,20 +119,31 @@ export interface TestPayments {
   close(): Promise<void>
 }
 
-const owned = (url: string, role = ROLE) => ({
-  database: { migrationUrl: url, namespace: '', role, operatorRole: OPERATOR_ROLE },
+const owned = (url: string, { role = ROLE, operatorRole = OPERATOR_ROLE }: TestRoles = {}) => ({
+  database: { migrationUrl: url, namespace: '', role, operatorRole },
 })
 
 /**
- * What distributes the database of a test, and brings it back. The servers of a cluster have one password for every user.
- * @param role that of the service
+ * What distributes the database of a test, and brings it back. The servers of a cluster have one password for every user but the
+ * role of operators.
+ * @param roles of the service and of operators
  */
-export function distributionOptions(url: string, role = ROLE): DistributeOptions {
-  const nodePassword = new URL(url).password || undefined
+export function distributionOptions(url: string, roles: TestRoles = {}): DistributeOptions {
   return {
-    ...migrateOptions(owned(url, role)),
-    ...{ nodePassword, column: 'merchant_id', lockTimeoutMs: LOCK_TIMEOUT_MS },
+    ...migrateOptions(owned(url, roles)),
+    passwords: {
+      service: { value: passwordOf(url), place: 'that of the service' },
+      operators: { value: roles.operatorPassword ?? inject('operatorPassword'), place: 'that of operators' },
+    },
+    ...{ column: 'merchant_id', lockTimeoutMs: LOCK_TIMEOUT_MS },
   }
+}
+
+/** Roles in place of those that every database of a cluster shares. */
+interface TestRoles {
+  readonly role?: string
+  readonly operatorRole?: string
+  readonly operatorPassword?: string
 }
 
 /** Makes a migrated database. */

@@ -3,9 +3,9 @@ import { type Kysely, sql } from 'kysely'
 import { findOwner, listWrongKeys } from './check-schema.ts'
 import { findCitus, listNodes } from './citus.ts'
 import { closeInternals, listOpenInternals } from './internal-functions.ts'
+import { listLoginLacks, listRefusedLogins, type NodeLogin } from './logins.ts'
 import { listLazyCommits } from './moves.ts'
 import { beingUndone, readState } from './notes.ts'
-import { listLacks, loginTrial, type NodeLogin } from './servers.ts'
 import type { DistributionTarget } from './target.ts'
 
 /** A finding about the cluster: what is wrong with it, or what was seen. */
@@ -18,7 +18,7 @@ export interface ClusterFinding {
 interface Subject {
   readonly names: Names
   readonly target: DistributionTarget
-  readonly login: NodeLogin
+  readonly logins: readonly NodeLogin[]
 }
 
 type ClusterCheck = readonly [name: string, run: (db: Kysely<unknown>, subject: Subject) => Promise<string | Problems>]
@@ -97,7 +97,7 @@ const checks: readonly ClusterCheck[] = [
     },
   ],
   ['citus.local_hostname', (db) => expectEverywhere(db, OWN_ADDRESS, (text) => text === 'reached')],
-  ['logins of the role', (db, subject) => tryLogins(db, subject)],
+  ['logins between the servers', (db, subject) => tryLogins(db, subject)],
   ['version of the extension', (db) => expectEverywhere(db, VERSION, (text, own) => text === own)],
   ['wal_level', (db) => expectEverywhere(db, "SELECT current_setting('wal_level')", (text) => text === 'logical')],
   [
@@ -172,22 +172,28 @@ const OWN_ADDRESS = `SELECT CASE WHEN citus_check_connection_to_node(current_set
   current_setting('port')::int) THEN 'reached' ELSE format('%s, where it does not reach itself by port %s',
   current_setting('citus.local_hostname'), current_setting('port')) END`
 
-/** Logs in as the role of the service, once it has a login on every server. The first run of `distribute` makes it. */
-async function tryLogins(db: Kysely<unknown>, { names, login }: Subject): Promise<string | Problems> {
-  if (login.role === undefined) return 'the service works as its own user'
-  if ((await listLacks(db, names, login)).some(({ missing }) => missing === `role ${login.role}`)) {
-    return `distribute makes that of ${login.role}, and tries it before rows move`
+/** Logs in as each role that has a login on every server. The first run of `distribute` makes the logins. */
+async function tryLogins(db: Kysely<unknown>, { names, logins }: Subject): Promise<string | Problems> {
+  if (logins.length === 0) return 'the service works as its own user'
+  const state = await readState(db, names)
+  const [made, unmade, problems]: [NodeLogin[], NodeLogin[], string[]] = [[], [], []]
+  for (const login of logins) {
+    const lacks = await listLoginLacks(db, login)
+    if (lacks.length === 0) {
+      made.push(login)
+      problems.push(...(await listRefusedLogins(db, login)))
+    } else if (state !== 'distributed') unmade.push(login)
+    else problems.push(...lacks.map(({ node, missing }) => `${node} lacks ${missing}: run distribute --rebalance`))
   }
-  const refused = await db.transaction().execute(async (trx) => {
-    const answers = []
-    for (const statement of loginTrial(login)) {
-      answers.push(
-        ...(await sql<{ node: string; success: boolean; result: string }>`${sql.raw(statement)}`.execute(trx)).rows,
-      )
-    }
-    return answers.filter(({ success }) => !success).map(({ node, result }) => `${node} refuses ${result}`)
-  })
-  return refused.length > 0 ? new Problems(refused) : `every server lets ${login.role} of every other in`
+  if (problems.length > 0) return new Problems(problems)
+  return [
+    ...(made.length > 0 ? [`every server lets ${rolesOf(made)} of every other in`] : []),
+    ...(unmade.length > 0 ? [`distribute makes that of ${rolesOf(unmade)}, and tries it before rows move`] : []),
+  ].join('; ')
+}
+
+function rolesOf(logins: readonly NodeLogin[]): string {
+  return logins.map(({ role }) => role).join(' and ')
 }
 
 const VERSION = "SELECT extversion FROM pg_extension WHERE extname = 'citus'"

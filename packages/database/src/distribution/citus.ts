@@ -65,6 +65,29 @@ export async function runOnWorkers(db: QueryExecutorProvider, statement: string)
   return rows.map(({ node, text }) => ({ node, text }))
 }
 
+/** Something that a server lacks. */
+export interface Lack {
+  /** `10.0.0.2:5432`, or `the coordinator`. */
+  readonly node: string
+  /** `role payments_service` */
+  readonly missing: string
+}
+
+/** What servers other than the coordinator lack: those on which a query does not answer `t`. */
+export async function listLacking(db: QueryExecutorProvider, missing: string, query: string): Promise<readonly Lack[]> {
+  const answers = await runOnWorkers(db, query)
+  return answers.filter(({ text }) => text !== 't').map(({ node }) => ({ node, missing }))
+}
+
+/** What follows in the transaction is done on this server alone. */
+export const HERE = 'SET LOCAL citus.enable_ddl_propagation = off'
+
+/** The statement that runs a text on every server but the coordinator, which alone would otherwise change the cluster. */
+export function onWorkers(text: string): string {
+  const command = literal(`${HERE}; ${text}`)
+  return `SELECT nodename || ':' || nodeport AS node, success, result FROM run_command_on_workers(${command})`
+}
+
 /**
  * Many statements of DDL in one transaction need this. They wait for locks as long as it takes, on every server. Plain PostgreSQL
  * knows none of the settings of Citus, and ignores them.
@@ -78,7 +101,7 @@ export async function inSequence(trx: Kysely<unknown>): Promise<void> {
 
 /** Keeps what follows in the transaction on the coordinator: other servers do not hear of it. Plain PostgreSQL ignores it. */
 export function onlyHere(trx: Kysely<unknown>): Promise<unknown> {
-  return sql`SET LOCAL citus.enable_ddl_propagation = off`.execute(trx)
+  return sql.raw(HERE).execute(trx)
 }
 
 /** A text as a literal of SQL, for a statement that another server runs: `'a''b'`. */

@@ -3,14 +3,24 @@ import type { MigrateOptions } from '../migrations/migrate.ts'
 import { underLock, withDatabase } from '../migrations/migration-connection.ts'
 import { compareMigrations } from '../migrations/migrator.ts'
 import { loginOf } from '../rights/roles.ts'
+import type { NodeLogin } from './logins.ts'
 import { expectNoMoves } from './moves.ts'
 import { beingUndone, readState } from './notes.ts'
 import { type Distribution, type DistributionStep, listSteps, runSteps } from './steps.ts'
 import { readTarget } from './target.ts'
 
-/** What a run needs: the database, what its tables and functions say, and the login between the servers. */
+/** A password, and where an operator finds it. */
+export interface NodePassword {
+  /** Undefined: the servers trust each other. */
+  readonly value: string | undefined
+  /** `PAYMENTS_NODE_PASSWORD` */
+  readonly place: string
+}
+
+/** What a run needs: the database, what its tables and functions say, and the logins between the servers. */
 export interface DistributeOptions extends MigrateOptions {
-  readonly nodePassword: string | undefined
+  /** What the role of the service and that of operators log in with between the servers. */
+  readonly passwords: { readonly service: NodePassword; readonly operators: NodePassword }
   /** The column by which rows are divided over the servers: that of their owner, which is never changed. */
   readonly column: string
   /** Longest wait of the service for a lock, on every server. */
@@ -52,24 +62,31 @@ export function distributeDatabase(options: DistributeOptions, onStep: OnStep = 
 }
 
 /** What the database is to become, as its migrations and functions say. */
-export async function distributionOf({
-  names,
-  sources,
-  functions,
-  grants,
-  nodePassword,
-  column,
-  lockTimeoutMs,
-}: DistributeOptions): Promise<Distribution> {
+export async function distributionOf(options: DistributeOptions): Promise<Distribution> {
+  const { names, sources, functions, column, lockTimeoutMs } = options
   const files = functions?.files ?? (async () => [])
   return {
     names,
     target: await readTarget(names, { sources, files, column }),
-    login: {
-      role: grants?.role,
-      user: grants?.serviceUrl && loginOf(grants.serviceUrl),
-      password: nodePassword,
-      lockTimeoutMs,
-    },
+    logins: loginsOf(options),
+    lockTimeoutMs,
   }
+}
+
+/** The logins between the servers: that of the service's role, and that of the role of operators. None without such roles. */
+export function loginsOf({
+  grants,
+  passwords,
+  lockTimeoutMs,
+}: Pick<DistributeOptions, 'grants' | 'passwords' | 'lockTimeoutMs'>): readonly NodeLogin[] {
+  const { role, serviceUrl, operators } = grants ?? {}
+  if (role === undefined) return []
+  const loginAs = (as: string, url: string | undefined, { value, place }: NodePassword): NodeLogin => ({
+    role: as,
+    user: url && loginOf(url),
+    ...{ password: value, passwordPlace: place, lockTimeoutMs },
+  })
+  const service = loginAs(role, serviceUrl, passwords.service)
+  if (operators?.role === undefined || operators.role === role) return [service]
+  return [service, loginAs(operators.role, operators.url, passwords.operators)]
 }

@@ -6,8 +6,8 @@ import { type DistributeOptions, distributionOf } from './distribute.ts'
 import { expectNoLoss, expectNoMoves } from './moves.ts'
 import { expectCoordinator, readState } from './notes.ts'
 import { listCloseStatements } from './placement.ts'
-import { ownerStatements, roleStatements, sequenceStatements } from './servers.ts'
-import { runStep } from './steps.ts'
+import { ownerStatements, sequenceStatements } from './servers.ts'
+import { listRoleSteps, runStep, trialStep } from './steps.ts'
 
 const POLL_MS = 1_000
 
@@ -31,16 +31,20 @@ export async function rebalance(options: DistributeOptions, say: (line: string) 
   })
 }
 
-/** Makes on new servers what Citus does not make. */
+/**
+ * Makes on new servers what Citus does not make, and tries the logins there: a server that refuses one must get no rows.
+ * @throws Error when a server refuses its part, or a login
+ */
 async function prepareServers(db: Kysely<unknown>, options: DistributeOptions): Promise<void> {
-  const { names, login } = await distributionOf(options)
+  const { names, logins, lockTimeoutMs } = await distributionOf(options)
+  await runStep(db, { title: 'close functions on the servers', statements: await listCloseStatements(db, names) })
+  for (const step of await listRoleSteps(db, logins)) await runStep(db, step)
   const statements = [
-    ...(await listCloseStatements(db, names)),
-    ...(await roleStatements(db, names, login)),
-    ...(await ownerStatements(db, login)),
-    ...(await sequenceStatements(db, names, login.role)),
+    ...(await ownerStatements(db, lockTimeoutMs)),
+    ...(await sequenceStatements(db, names, logins[0]?.role)),
   ]
   await runStep(db, { title: 'prepare the servers', statements })
+  await runStep(db, trialStep(logins))
 }
 
 interface JobRow {

@@ -4,6 +4,7 @@ import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { isOwn } from '../migrations/namespace.ts'
 import { inSequence, literal, qualified } from './citus.ts'
 import { NOTICE_MS } from './follow-state.ts'
+import { loginTrial, type NodeLogin, roleStatements } from './logins.ts'
 import { forgetStatement, listNotes, noteStatement, readState, stateStatements } from './notes.ts'
 import {
   isPlaced,
@@ -16,7 +17,7 @@ import {
   listTypeStatements,
   placeStatement,
 } from './placement.ts'
-import { loginTrial, type NodeLogin, ownerStatements, roleStatements, sequenceStatements } from './servers.ts'
+import { ownerStatements, sequenceStatements } from './servers.ts'
 import { type DistributionTarget, tablesOf } from './target.ts'
 
 /** Statements that run in one transaction. */
@@ -30,7 +31,10 @@ export interface DistributionStep {
 export interface Distribution {
   readonly names: Names
   readonly target: DistributionTarget
-  readonly login: NodeLogin
+  /** Those of the roles that requests work as. None: requests work as users of their own, which the operator makes. */
+  readonly logins: readonly NodeLogin[]
+  /** Longest wait of the owner for a lock, on every server. */
+  readonly lockTimeoutMs: number
 }
 
 /**
@@ -41,19 +45,16 @@ export async function listSteps(
   db: QueryExecutorProvider,
   distribution: Distribution,
 ): Promise<readonly DistributionStep[]> {
-  const { names, target, login } = distribution
+  const { names, target, logins, lockTimeoutMs } = distribution
   const placed = await listPlacedTables(db, names)
   const tables = (['reference', 'owned', 'claim'] as const).flatMap((kind) => tablesOf(target.tables, kind))
   const unplaced = tables.filter((name) => !isPlaced(placed, target, name))
   const keys = unplaced.length > 0 ? await listForeignKeys(db, names) : []
   const triggers = await listTriggers(db, names)
   const missing = [...keys, ...(await listMissingKeys(db, names))]
-  const logins = withoutEmpty([
-    { title: 'let the role of the service log in', statements: await roleStatements(db, names, login) },
-    { title: TRIAL, statements: loginTrial(login) },
-  ])
+  const loginSteps = withoutEmpty([...(await listRoleSteps(db, logins)), trialStep(logins)])
   const work = withoutEmpty([
-    { title: 'limit the waits for locks on the servers', statements: await ownerStatements(db, login) },
+    { title: 'limit the waits for locks on the servers', statements: await ownerStatements(db, lockTimeoutMs) },
     { title: 'drop the foreign keys', statements: keys.flatMap((key) => [noteStatement(names, key), key.drop]) },
     { title: 'plan functions with their values', statements: await listPlanStatements(db, names) },
     ...anchorFirst(target, unplaced).map((name) => {
@@ -71,7 +72,7 @@ export async function listSteps(
     ...tables
       .filter((name) => placed.get(name)?.hasOwnRows)
       .map((name) => ({ title: `remove the old rows of ${name}`, statements: truncateStatements(names, name) })),
-    { title: 'make the sequences on the servers', statements: await sequenceStatements(db, names, login.role) },
+    { title: 'make the sequences on the servers', statements: await sequenceStatements(db, names, logins[0]?.role) },
     { title: 'make the types on the servers', statements: await listTypeStatements(db, names) },
     { title: 'distribute the functions', statements: await listFunctionStatements(db, names, target) },
     { title: 'close functions on the servers', statements: await listCloseStatements(db, names) },
@@ -79,18 +80,35 @@ export async function listSteps(
   ])
   const state = await readState(db, names)
   const notes = await listNotes(db, names, 'foreign key')
-  const isLeft = work.length > 0 || logins.some(({ title }) => title !== TRIAL)
+  const isLeft = work.length > 0 || loginSteps.some(({ title }) => title !== TRIAL)
   if (!isLeft && state === 'distributed' && notes.length === 0) return []
   return [
     // While rows move, nobody can write. So logins are tried before that begins.
-    ...logins,
+    ...loginSteps,
     ...(state === 'distributing' ? [] : [{ title: NOTE_BEGIN, statements: stateStatements(names, 'distributing') }]),
     ...work,
     { title: 'note the end', statements: [forgetStatement(names), ...stateStatements(names, 'distributed')] },
   ]
 }
 
-const TRIAL = 'try the logins of the role between the servers'
+const TRIAL = 'try the logins between the servers'
+
+/** The steps that make the roles on every server, and let them log in there. */
+export async function listRoleSteps(
+  db: QueryExecutorProvider,
+  logins: readonly NodeLogin[],
+): Promise<readonly DistributionStep[]> {
+  const steps = []
+  for (const login of logins) {
+    steps.push({ title: `let ${login.role} log in`, statements: await roleStatements(db, login) })
+  }
+  return steps
+}
+
+/** The step that logs in as each role from every server at every server. It fails when one is refused. */
+export function trialStep(logins: readonly NodeLogin[]): DistributionStep {
+  return { title: TRIAL, statements: logins.flatMap(loginTrial) }
+}
 
 /** A trigger of a table. */
 interface TableTrigger {

@@ -172,6 +172,11 @@ export function loginOf(url: string): string {
   return decodeURIComponent(new URL(url).username)
 }
 
+/** The password of a connection URL, percent-decoded. Undefined: it has none. */
+export function passwordOf(url: string): string | undefined {
+  return decodeURIComponent(new URL(url).password) || undefined
+}
+
 /**
  * Lets a user take the role, unless it may already: an administrator who made the role need not let the owner pass it on. Since
  * PostgreSQL 16, a user that makes a role is a member of it but may not take it.

@@ -1,12 +1,15 @@
+import type { Lack } from '@trestle/database/distribution/citus.ts'
+import { loginsOf } from '@trestle/database/distribution/distribute.ts'
 import { listOpenInternals } from '@trestle/database/distribution/internal-functions.ts'
+import { listLoginLacks, listRefusedLogins } from '@trestle/database/distribution/logins.ts'
 import { type DistributionState, isMoving } from '@trestle/database/distribution/notes.ts'
 import { listOpenFunctions } from '@trestle/database/distribution/placement.ts'
-import { explainAway, type Lack, listAway, listDoubtful, listLacks } from '@trestle/database/distribution/servers.ts'
-import { urlsOfHosts } from '@trestle/database/driver/hosts.ts'
-import { loginOf } from '@trestle/database/rights/roles.ts'
+import { explainAway, listAway, listDoubtful, listLacks } from '@trestle/database/distribution/servers.ts'
+import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { Away, type Check } from '@trestle/service/run-checks.ts'
 import type { PaymentsConfig } from '../config.ts'
 import type { openPaymentsDatabase } from '../open-database.ts'
+import { distributeOptions } from './distribute.ts'
 
 /** What the checks read. */
 interface Subject {
@@ -28,9 +31,24 @@ export const clusterChecks: readonly Check<Subject>[] = [
         const reason = await explainAway(db.withoutPlugins(), { ...names, name: 'merchant_balances' })
         throw new Away(`no answer from ${away.join(', ')}${reason === undefined ? '' : `: ${reason}`}`)
       }
-      const { role, url } = config.database
-      const user = loginOf(urlsOfHosts(url)[0] ?? url)
-      return describeLacks(await listLacks(db.withoutPlugins(), names, { role, user }))
+      return describeLacks(await listLacks(db.withoutPlugins(), names, loginsOf(distributeOptions(config))))
+    },
+  },
+  {
+    name: 'logins between the servers',
+    advice: 'mend the password files of the servers, and let each role have the password that they say',
+    needs: [SERVERS],
+    run: async ({ config }) => {
+      const options = distributeOptions(config)
+      const refused: string[] = []
+      await withDatabase(options, async (db) => {
+        for (const login of loginsOf(options)) {
+          // The check before has named a role that a server lacks.
+          if ((await listLoginLacks(db, login)).length === 0) refused.push(...(await listRefusedLogins(db, login)))
+        }
+      })
+      if (refused.length > 0) throw new Error(refused.join('; '))
+      return 'no server refuses one'
     },
   },
   {

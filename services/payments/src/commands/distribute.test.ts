@@ -59,14 +59,46 @@ describe('payments distribute, without the extension', () => {
     expect(lines.at(-1)).toContain("VALUES ('state', 'distributed')")
   })
 
-  it('tries the logins of the role before it notes the begin, because nobody can write from then on', async () => {
-    const options = { ...distributeOptions(config), grants: { role: 'payments_service', appendOnly: [] } }
+  it('tries the logins of both roles before it notes the begin, because nobody can write from then on', async () => {
+    const operators = { functions: [], role: 'payments_operators' }
+    const grants = { role: 'payments_service', appendOnly: [], operators }
+    const options = { ...distributeOptions(config), grants }
     const titles = (await planDistribution(options)).map(({ title }) => title)
-    expect(titles.slice(0, 3)).toEqual([
-      'let the role of the service log in',
-      'try the logins of the role between the servers',
+    expect(titles.slice(0, 4)).toEqual([
+      'let payments_service log in',
+      'let payments_operators log in',
+      'try the logins between the servers',
       'note the begin',
     ])
+  })
+
+  it.each([
+    [{}, undefined, 'the password of the connection of migrate'],
+    [
+      { PAYMENTS_MIGRATION_DATABASE_URL: 'postgres://trestle:of%20owner@10.0.0.1/trestle' },
+      'of owner',
+      'the password of the connection of migrate',
+    ],
+    [
+      {
+        PAYMENTS_MIGRATION_DATABASE_URL: 'postgres://trestle:of%20owner@10.0.0.1/trestle',
+        PAYMENTS_OPERATOR_DATABASE_URL: 'postgres://desk:of%20desk@10.0.0.1/trestle',
+      },
+      'of desk',
+      'the password of PAYMENTS_OPERATOR_DATABASE_URL',
+    ],
+  ])('gives the role of operators the password of the connection of their changes: %o', (settings, value, place) => {
+    const { passwords } = distributeOptions(
+      loadPaymentsConfig({
+        ...{ PAYMENTS_DATABASE_URL: 'postgres://shop@10.0.0.1/trestle', PAYMENTS_NODE_PASSWORD: 'of service' },
+        ...{ PAYMENTS_BASE_URL: 'http://localhost', PAYMENTS_DEV: 'true' },
+        ...settings,
+      }),
+    )
+    expect(passwords).toEqual({
+      service: { value: 'of service', place: 'PAYMENTS_NODE_PASSWORD' },
+      operators: { value, place },
+    })
   })
 
   it('has nothing to undo, and says so', async () => {

@@ -10,6 +10,7 @@ import { isolateOwner, rebalance } from '@trestle/database/distribution/grow.ts'
 import type { DistributionStep } from '@trestle/database/distribution/steps.ts'
 import { planUndo, undoDistribution } from '@trestle/database/distribution/undo.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
+import { passwordOf } from '@trestle/database/rights/roles.ts'
 import { Command } from 'commander'
 import type { PaymentsConfig } from '../config.ts'
 import { migrateOptions } from '../migrations.ts'
@@ -102,11 +103,19 @@ function hideVerifier(statement: string): string {
   return statement.replaceAll(/SCRAM-SHA-256\$[^']+/g, '…')
 }
 
-/** What the commands that distribute a database need to know. */
+/**
+ * What the commands that distribute a database need to know. Between the servers, the role of operators has the password of the
+ * connection that their changes use: who knows the password of the service is no operator.
+ */
 export function distributeOptions(config: PaymentsConfig): DistributeOptions {
+  const { nodePassword, operatorUrl, migrationUrl } = config.database
+  const ofOperators = operatorUrl === undefined ? 'the connection of migrate' : 'PAYMENTS_OPERATOR_DATABASE_URL'
   return {
     ...migrateOptions(config),
-    nodePassword: config.database.nodePassword,
+    passwords: {
+      service: { value: nodePassword, place: 'PAYMENTS_NODE_PASSWORD' },
+      operators: { value: passwordOf(operatorUrl ?? migrationUrl), place: `the password of ${ofOperators}` },
+    },
     column: 'merchant_id',
     lockTimeoutMs: LOCK_TIMEOUT_MS,
   }

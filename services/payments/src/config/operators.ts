@@ -15,7 +15,7 @@ export const operatorSettings = group('Operators', {
   OPERATOR_DATABASE_URL: databaseUrl()
     .optional()
     .describe(
-      'Connection to the coordinator that changes of operators use. Default: that of `PAYMENTS_MIGRATION_DATABASE_URL`.',
+      'Connection to the coordinator that changes of operators use. Default: that of `PAYMENTS_MIGRATION_DATABASE_URL`. On a Citus cluster, `payments distribute` gives its password to `PAYMENTS_OPERATOR_DB_ROLE` on every server, which logs in with it between the servers.',
     ),
   OPERATOR_DB_ROLE: databaseSettings.DB_ROLE.describe(
     'Role that changes of operators work as. `migrate` makes it where `PAYMENTS_DB_ROLE` is set, with the rights of that role and those of operators.',

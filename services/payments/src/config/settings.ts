@@ -70,7 +70,7 @@ const storageSettings = group('Database', {
   NODE_PASSWORD: secret(text())
     .optional()
     .describe(
-      'Password that `payments distribute` gives the role of the service on every server of a Citus cluster. The servers log in to each other with it, so it also stands in the password file of each. Not needed where they trust each other.',
+      'Password that `payments distribute` gives the role of the service, `PAYMENTS_DB_ROLE`, on every server of a Citus cluster. The servers log in to each other with it, so it also stands in the password file of each. Not needed where they trust each other.',
     ),
   ...standbySettings,
   DB_POOL_SIZE: integer(0, 1_000)

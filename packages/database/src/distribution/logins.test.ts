@@ -2,8 +2,7 @@ import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { withDatabase } from '../migrations/migration-connection.ts'
-import { createNames } from '../names.ts'
-import { roleStatements, verifierOf } from './servers.ts'
+import { roleStatements, verifierOf } from './logins.ts'
 
 let client: pg.Client
 let database: Awaited<ReturnType<typeof createEmptyDatabase>>
@@ -20,8 +19,8 @@ afterAll(async () => {
 describe('roleStatements', () => {
   it('let the owner and the user of the service take the role, on a server that has none of it', async () => {
     const [role, user, owner] = ['servers_test_role', 'servers_test_user', 'servers_test_owner']
-    const login = { role, user, password: undefined, lockTimeoutMs: 5_000 }
-    const statements = await withDatabase(database, (db) => roleStatements(db, createNames('example'), login))
+    const login = { role, user, password: undefined, passwordPlace: '', lockTimeoutMs: 5_000 }
+    const statements = await withDatabase(database, (db) => roleStatements(db, login))
     await client.query('BEGIN')
     await client.query(`CREATE ROLE ${owner} CREATEROLE; CREATE ROLE ${user} LOGIN; SET SESSION AUTHORIZATION ${owner}`)
     await client.query(statements.at(-1) ?? '')

@@ -1,0 +1,119 @@
+import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto'
+import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
+import { findCitus, HERE, type Lack, listLacking, literal, onWorkers } from './citus.ts'
+
+/**
+ * A role that statements run as, and what it proves itself with between the servers: whichever server a statement enters by sends
+ * its parts to the others under the role of the statement.
+ */
+export interface NodeLogin {
+  readonly role: string
+  /** The user by which the statements come. Undefined: the owner. Each server has it, because each is an entry. */
+  readonly user?: string | undefined
+  /** Undefined: the servers trust each other. */
+  readonly password: string | undefined
+  /** Where an operator finds the password: `PAYMENTS_NODE_PASSWORD`. */
+  readonly passwordPlace: string
+  /** Longest wait for a lock. The limit of a session does not reach other servers, so the role has one of its own. */
+  readonly lockTimeoutMs: number
+}
+
+const ROLE = 'role'
+
+/** The servers that lack a role, its login or its limit, or on which those who enter there may not take it. */
+export async function listLoginLacks(
+  db: QueryExecutorProvider,
+  { role, user }: Pick<NodeLogin, 'role' | 'user'>,
+): Promise<readonly Lack[]> {
+  const missing = `${ROLE} ${role}`
+  const canLogIn = `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = ${literal(role)} AND rolcanlogin
+      AND EXISTS (SELECT FROM unnest(rolconfig) setting WHERE setting LIKE 'lock_timeout=%'))
+      AND NOT EXISTS (${outsiders(role, user)}) AND NOT EXISTS (${lockedOut(role, user)}) AS "exists"`
+  const { rows } = await sql<{ exists: boolean }>`${sql.raw(canLogIn)}`.execute(db)
+  const here = rows[0]?.exists === true ? [] : [{ node: 'the coordinator', missing }]
+  return [...here, ...(await listLacking(db, missing, canLogIn))]
+}
+
+/**
+ * The statements that make a role on every server, if one lacks it, and let those take it, and connect, who enter there. The
+ * coordinator sends the statements of a request under this role, so it logs in. They carry a verifier of the password, because
+ * a server may log them.
+ */
+export async function roleStatements(
+  db: QueryExecutorProvider,
+  { role, user, password, lockTimeoutMs }: NodeLogin,
+): Promise<readonly string[]> {
+  if ((await findCitus(db)) !== undefined && (await listLoginLacks(db, { role, user })).length === 0) return []
+  const secret = password === undefined ? '' : ` PASSWORD ${literal(verifierOf(password, randomBytes(16)))}`
+  const make = `DO $role$ DECLARE outsider text; BEGIN
+  IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = ${literal(role)}) THEN CREATE ROLE "${role}"; END IF;
+  ALTER ROLE "${role}" LOGIN${secret};
+  ALTER ROLE "${role}" SET lock_timeout = '${lockTimeoutMs}ms';
+  FOR outsider IN ${outsiders(role, user)} LOOP EXECUTE format('GRANT "${role}" TO %I', outsider); END LOOP;
+  FOR outsider IN ${lockedOut(role, user)} LOOP
+    EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), outsider);
+  END LOOP;
+END $role$`
+  // Workers first: while the coordinator lacks the role, another run makes all of them again.
+  return [onWorkers(make), HERE, make]
+}
+
+/** The query for those of the owner and the user who may not take the role. A worker is an entry, so they must. */
+function outsiders(role: string, user: string | undefined): string {
+  return `SELECT m.rolname FROM pg_roles r, pg_roles m
+    WHERE r.rolname = ${literal(role)} AND m.rolname IN (CURRENT_USER${user === undefined ? '' : `, ${literal(user)}`})
+      AND NOT pg_has_role(m.oid, r.oid, CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'SET' END)`
+}
+
+/** The query for those of the role and the user who may not connect, because PUBLIC may not. */
+function lockedOut(role: string, user: string | undefined): string {
+  return `SELECT rolname FROM pg_roles WHERE rolname IN (${literal(role)}${user === undefined ? '' : `, ${literal(user)}`})
+      AND NOT has_database_privilege(oid, current_database(), 'CONNECT')`
+}
+
+/**
+ * The statements that log in as a role from every server at every server, as requests will. Each login is a row; one that is
+ * refused has `success` false. They change nothing. Citus asks each server through the coordinator, and knows no result of a server
+ * that refuses the coordinator.
+ */
+export function loginTrial({ role, passwordPlace }: Pick<NodeLogin, 'role' | 'passwordPlace'>): readonly string[] {
+  const line = `%s:%s:%s:${role}:<${passwordPlace}>`
+  return [
+    `SET LOCAL ROLE "${role}"`,
+    `SELECT format('%s:%s', to_nodename, to_nodeport) AS node, coalesce(result, false) AS success,
+  format(${literal(`the login of ${role} from %s; the password file there needs the line ${line}`)},
+    CASE WHEN result IS NULL THEN 'the coordinator' ELSE from_nodename || ':' || from_nodeport END,
+    to_nodename, to_nodeport, current_database()) AS result
+FROM citus_check_cluster_node_health() WHERE result IS NOT NULL OR (from_nodename, from_nodeport) = (to_nodename, to_nodeport)`,
+    'RESET ROLE',
+  ]
+}
+
+/**
+ * Tries the login of a role that every server has. Each line names a server that refuses it, and what the password file of another
+ * needs.
+ */
+export function listRefusedLogins(
+  db: Kysely<unknown>,
+  login: Pick<NodeLogin, 'role' | 'passwordPlace'>,
+): Promise<readonly string[]> {
+  return db.transaction().execute(async (trx) => {
+    const answers = []
+    for (const statement of loginTrial(login)) {
+      answers.push(
+        ...(await sql<{ node: string; success: boolean; result: string }>`${sql.raw(statement)}`.execute(trx)).rows,
+      )
+    }
+    return answers.filter(({ success }) => !success).map(({ node, result }) => `${node} refuses ${result}`)
+  })
+}
+
+const ITERATIONS = 4_096
+
+/** What PostgreSQL stores of a password. @see https://www.rfc-editor.org/rfc/rfc5803 */
+export function verifierOf(password: string, salt: Buffer): string {
+  const salted = pbkdf2Sync(password.normalize('NFKC'), salt, ITERATIONS, 32, 'sha256')
+  const mac = (text: string) => createHmac('sha256', salted).update(text).digest()
+  const storedKey = createHash('sha256').update(mac('Client Key')).digest('base64')
+  return `SCRAM-SHA-256$${ITERATIONS}:${salt.toString('base64')}$${storedKey}:${mac('Server Key').toString('base64')}`
+}
