@@ -2,7 +2,7 @@ import { checkCluster } from '@trestle/database/distribution/check-cluster.ts'
 import { type DistributeOptions, distributionOf } from '@trestle/database/distribution/distribute.ts'
 import { closeInternals } from '@trestle/database/distribution/internal-functions.ts'
 import { type DistributionState, stateStatements } from '@trestle/database/distribution/notes.ts'
-import { listLacks } from '@trestle/database/distribution/servers.ts'
+import { listLacks, sequenceStatements } from '@trestle/database/distribution/servers.ts'
 import { listRoleSteps, runStep } from '@trestle/database/distribution/steps.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import type { TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
@@ -132,6 +132,20 @@ describe('payments distribute --check, on a cluster', () => {
     await withDatabase(options, async (db) => {
       for (const step of await listRoleSteps(db, logins)) await runStep(db, step)
     })
+    expect(await listLacking()).toEqual([])
+  })
+
+  it('roles that may not use a sequence on a server get the right with the next run', async () => {
+    const { names, logins } = await distributionOf(options)
+    const listLacking = () => withDatabase(options, (db) => listLacks(db, names, logins))
+    const roles = ['payments_service', 'payments_operators']
+    await runOn(nodes[2], `REVOKE ALL ON SEQUENCE payments.id_counter FROM ${roles.join(', ')}`)
+    expect(await listLacking()).toEqual(
+      roles.map((role) => ({ node: nodes[2], missing: `sequence payments.id_counter for ${role}` })),
+    )
+    await withDatabase(options, async (db) =>
+      runStep(db, { title: 'make the sequences', statements: await sequenceStatements(db, names, roles) }),
+    )
     expect(await listLacking()).toEqual([])
   })
 

@@ -6,6 +6,7 @@ import { closeInternals, listOpenInternals } from './internal-functions.ts'
 import { listLoginLacks, listRefusedLogins, type NodeLogin } from './logins.ts'
 import { listLazyCommits } from './moves.ts'
 import { beingUndone, readState } from './notes.ts'
+import { rolesOf } from './steps.ts'
 import type { DistributionTarget } from './target.ts'
 
 /** A finding about the cluster: what is wrong with it, or what was seen. */
@@ -187,13 +188,11 @@ async function tryLogins(db: Kysely<unknown>, { names, logins }: Subject): Promi
   }
   if (problems.length > 0) return new Problems(problems)
   return [
-    ...(made.length > 0 ? [`every server lets ${rolesOf(made)} of every other in`] : []),
-    ...(unmade.length > 0 ? [`distribute makes that of ${rolesOf(unmade)}, and tries it before rows move`] : []),
+    ...(made.length > 0 ? [`every server lets ${rolesOf(made).join(' and ')} of every other in`] : []),
+    ...(unmade.length > 0
+      ? [`distribute makes that of ${rolesOf(unmade).join(' and ')}, and tries it before rows move`]
+      : []),
   ].join('; ')
-}
-
-function rolesOf(logins: readonly NodeLogin[]): string {
-  return logins.map(({ role }) => role).join(' and ')
 }
 
 const VERSION = "SELECT extversion FROM pg_extension WHERE extname = 'citus'"

@@ -7,7 +7,7 @@ import { expectNoLoss, expectNoMoves } from './moves.ts'
 import { expectCoordinator, readState } from './notes.ts'
 import { listCloseStatements } from './placement.ts'
 import { ownerStatements, sequenceStatements } from './servers.ts'
-import { listRoleSteps, runStep, trialStep } from './steps.ts'
+import { listRoleSteps, rolesOf, runStep, trialStep } from './steps.ts'
 
 const POLL_MS = 1_000
 
@@ -41,7 +41,7 @@ async function prepareServers(db: Kysely<unknown>, options: DistributeOptions): 
   for (const step of await listRoleSteps(db, logins)) await runStep(db, step)
   const statements = [
     ...(await ownerStatements(db, lockTimeoutMs)),
-    ...(await sequenceStatements(db, names, logins[0]?.role)),
+    ...(await sequenceStatements(db, names, rolesOf(logins))),
   ]
   await runStep(db, { title: 'prepare the servers', statements })
   await runStep(db, trialStep(logins))

@@ -4,8 +4,6 @@ import { isOwn } from '../migrations/namespace.ts'
 import { findCitus, type Lack, listLacking, literal, onWorkers, qualified } from './citus.ts'
 import { listLoginLacks, type NodeLogin } from './logins.ts'
 
-const SEQUENCE = 'sequence'
-
 /**
  * What the servers lack before a request can run on them. A server that was added to the cluster lacks all of it until it is
  * prepared.
@@ -15,11 +13,27 @@ export async function listLacks(
   names: Names,
   logins: readonly Pick<NodeLogin, 'role' | 'user'>[],
 ): Promise<readonly Lack[]> {
+  const roles = logins.map(({ role }) => role)
+  const lacks = [...(await listSequenceLacks(db, names, roles))]
+  for (const login of logins) lacks.push(...(await listLoginLacks(db, login)))
+  return lacks
+}
+
+/** The sequences that a server lacks, or that a role may not use there. */
+async function listSequenceLacks(
+  db: QueryExecutorProvider,
+  names: Names,
+  roles: readonly string[],
+): Promise<readonly Lack[]> {
   const lacks: Lack[] = []
   for (const { name } of await listSequences(db, names)) {
-    lacks.push(...(await listLacking(db, `${SEQUENCE} ${name}`, `SELECT to_regclass(${literal(name)}) IS NOT NULL`)))
+    lacks.push(...(await listLacking(db, `sequence ${name}`, `SELECT to_regclass(${literal(name)}) IS NOT NULL`)))
+    for (const role of roles) {
+      const mayUse = `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = ${literal(role)}
+        AND has_sequence_privilege(oid, to_regclass(${literal(name)}), 'USAGE'))`
+      lacks.push(...(await listLacking(db, `sequence ${name} for ${role}`, mayUse)))
+    }
   }
-  for (const login of logins) lacks.push(...(await listLoginLacks(db, login)))
   return lacks
 }
 
@@ -69,22 +83,23 @@ export async function ownerStatements(db: QueryExecutorProvider, lockTimeoutMs: 
 }
 
 /**
- * The statements that make the sequences on the servers that lack one. Citus makes only those that a column takes its default
- * from, and ours are called by functions.
+ * The statements that make the sequences on the servers that lack one, and let roles use them. Citus makes only those that a column
+ * takes its default from, and ours are called by functions.
+ * @param roles those that use them. A server that lacks one is mended when it gets the role
  */
 export async function sequenceStatements(
   db: QueryExecutorProvider,
   names: Names,
-  role: string | undefined,
+  roles: readonly string[],
 ): Promise<readonly string[]> {
-  if ((await findCitus(db)) !== undefined) {
-    const lacks = await listLacks(db, names, [])
-    if (lacks.length === 0) return []
-  }
+  if ((await findCitus(db)) !== undefined && (await listSequenceLacks(db, names, roles)).length === 0) return []
   const schema = `CREATE SCHEMA IF NOT EXISTS "${names.schema}"`
   return (await listSequences(db, names)).map(({ name, definition }) => {
-    const grant = role === undefined ? '' : `; GRANT USAGE, SELECT ON SEQUENCE ${name} TO "${role}"`
-    return onWorkers(`${schema}; CREATE SEQUENCE IF NOT EXISTS ${name} ${definition}${grant}`)
+    const grants = roles.map(
+      (role) => `; DO $grant$ BEGIN IF EXISTS (SELECT FROM pg_roles WHERE rolname = ${literal(role)}) THEN
+  GRANT USAGE, SELECT ON SEQUENCE ${name} TO "${role}"; END IF; END $grant$`,
+    )
+    return onWorkers(`${schema}; CREATE SEQUENCE IF NOT EXISTS ${name} ${definition}${grants.join('')}`)
   })
 }
 

@@ -72,7 +72,7 @@ export async function listSteps(
     ...tables
       .filter((name) => placed.get(name)?.hasOwnRows)
       .map((name) => ({ title: `remove the old rows of ${name}`, statements: truncateStatements(names, name) })),
-    { title: 'make the sequences on the servers', statements: await sequenceStatements(db, names, logins[0]?.role) },
+    { title: 'make the sequences on the servers', statements: await sequenceStatements(db, names, rolesOf(logins)) },
     { title: 'make the types on the servers', statements: await listTypeStatements(db, names) },
     { title: 'distribute the functions', statements: await listFunctionStatements(db, names, target) },
     { title: 'close functions on the servers', statements: await listCloseStatements(db, names) },
@@ -103,6 +103,11 @@ export async function listRoleSteps(
     steps.push({ title: `let ${login.role} log in`, statements: await roleStatements(db, login) })
   }
   return steps
+}
+
+/** The names of the roles. */
+export function rolesOf(logins: readonly NodeLogin[]): readonly string[] {
+  return logins.map(({ role }) => role)
 }
 
 /** The step that logs in as each role from every server at every server. It fails when one is refused. */

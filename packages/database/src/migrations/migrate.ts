@@ -128,7 +128,11 @@ function bringUp(options: MigrateOptions, replaceable: Replaceable): Promise<Mig
 /** Makes new sequences on every server of a distributed database. */
 async function makeSequences(db: Kysely<unknown>, { names, grants }: MigrateOptions): Promise<void> {
   if (!(await isDistributed(db, names))) return
-  const statements = await sequenceStatements(db, names, grants?.role)
+  const statements = await sequenceStatements(
+    db,
+    names,
+    [grants?.role, grants?.operators?.role].filter((role) => role !== undefined),
+  )
   await runStep(db, { title: 'make the sequences on the servers', statements })
 }
 
