@@ -49,6 +49,7 @@ const OPERATOR_ROLE = 'payments_operators'
 /** On a cluster, requests that write tables which every server has wait for each other. */
 const LOCK_TIMEOUT_MS = distributed ? 2_000 : 300
 const POOL_CONNECTIONS = 8
+const STATEMENT_TIMEOUT_MS = 5_000
 /** No limit at all. */
 export const UNLIMITED: RateLimitConfig = {
   requestsPerSecond: 0,
@@ -158,9 +159,11 @@ export function createMigratedDatabase(): Promise<TemporaryDatabase> {
 /** Makes a migrated database, and connects to it as the service and as its owner. */
 export async function openTestDatabase({ lockTimeoutMs = LOCK_TIMEOUT_MS }: Pick<TestOptions, 'lockTimeoutMs'> = {}) {
   const temporary = await createMigratedDatabase()
-  const service = openAs(ROLE, { url: temporary.entryUrl, coordinatorUrl: temporary.url, lockTimeoutMs })
-  const owner = openAs(undefined, { url: temporary.url, lockTimeoutMs })
-  const operators = openAs(OPERATOR_ROLE, { url: temporary.url, lockTimeoutMs })
+  // A statement that may wait for a lock for so long must not be ended before.
+  const waits = { lockTimeoutMs, statementTimeoutMs: Math.max(STATEMENT_TIMEOUT_MS, lockTimeoutMs) }
+  const service = openAs(ROLE, { url: temporary.entryUrl, coordinatorUrl: temporary.url, ...waits })
+  const owner = openAs(undefined, { url: temporary.url, ...waits })
+  const operators = openAs(OPERATOR_ROLE, { url: temporary.url, ...waits })
   if (distributed && lockTimeoutMs !== LOCK_TIMEOUT_MS) await limitWaits(owner.db, lockTimeoutMs)
   return {
     service,
@@ -208,7 +211,7 @@ function readConnectionsOf(role: string | undefined): number {
  */
 export function openAs(
   role: string | undefined,
-  { url, coordinatorUrl, lockTimeoutMs, statementTimeoutMs = 5_000, standby }: OpenOptions,
+  { url, coordinatorUrl, lockTimeoutMs, statementTimeoutMs = STATEMENT_TIMEOUT_MS, standby }: OpenOptions,
 ): Database<PaymentsTables> {
   return openDatabase<PaymentsTables>({
     url,
