@@ -1,14 +1,24 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
+import type { OperatorRole } from '@trestle/service/operators/operator-roles.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { buildApp } from '../src/app.ts'
 import { customerPayment } from './customer-payment.ts'
+import { capture } from './operations.ts'
 import { operatorHeaders, testOperators } from './operators.ts'
-import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  openAs,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from './payments-app.ts'
 
-// A worker that is lost at the end of a transaction: it does what it was told, and the coordinator never hears so.
+// A server that is lost at the end of a transaction: it does what it was told, and who told it never hears so.
 
 let payments: TestPayments
 let app: TestApp
@@ -16,7 +26,10 @@ let merchantId: string
 let worker: { readonly id: number; readonly port: number }
 let wire: LossyWire
 beforeAll(async () => {
-  payments = await startPayments({ operators: testOperators })
+  payments = await startPayments({
+    operators: testOperators,
+    refundLimits: { once: new Map([['EUR', 100]]), daily: new Map([['EUR', 250]]) },
+  })
   app = await createTestApp(payments)
   merchantId = (await createTestMerchant(payments, app, { test: true, currency: 'EUR' })).id
   const { rows } = await sql<typeof worker>`
@@ -96,17 +109,31 @@ async function openLossyWire(serverPort: number): Promise<LossyWire> {
   }
 }
 
-/** Sends a change of an operator twice with one key. The worker is lost in the first. */
-async function sendTwice(word: string, url: string) {
-  const headers = { ...operatorHeaders('admin'), 'idempotency-key': randomUUID() }
-  const send = () => payments.app.inject({ method: 'POST', url, headers, payload: { amount: 7 } })
-  const before = wire.lost()
-  wire.lose(word)
+interface Sent {
+  readonly role?: OperatorRole
+  readonly at?: Pick<TestPayments, 'app'>
+  /** Where the answer to the first is lost. Default: on the way to the worker. */
+  readonly on?: LossyWire
+  /** Called between the two. */
+  readonly between?: () => Promise<void>
+}
+
+/** Sends a change of an operator twice with one key. A server is lost in the first. */
+async function sendTwice(
+  word: string,
+  url: string,
+  { role = 'admin', at = payments, on = wire, between = async () => {} }: Sent = {},
+) {
+  const headers = { ...operatorHeaders(role), 'idempotency-key': randomUUID() }
+  const send = () => at.app.inject({ method: 'POST', url, headers, payload: { amount: 7 } })
+  const before = on.lost()
+  on.lose(word)
   const first = await send()
-  wire.lose(undefined)
-  expect(wire.lost() - before).toBeGreaterThan(0)
+  on.lose(undefined)
+  expect(on.lost() - before).toBeGreaterThan(0)
   // As Citus does once a minute.
   await sql`SELECT recover_prepared_transactions()`.execute(payments.owner.db)
+  await between()
   return [first, await send()] as const
 }
 
@@ -121,17 +148,13 @@ const OPERATIONS = [
   ['voids', 'voidedAmount'],
 ] as const
 
-it.each(
-  OPERATIONS.flatMap(([path, amount]) =>
-    // Prepared, the change is made whatever becomes of the worker.
-    (
-      [
-        [201, 'COMMIT'],
-        [503, 'PREPARE TRANSACTION'],
-      ] as const
-    ).map((ending) => [...ending, path, amount] as const),
-  ),
-)(
+// Prepared, the change is made whatever becomes of the worker.
+const ENDINGS = [
+  [201, 'COMMIT'],
+  [503, 'PREPARE TRANSACTION'],
+] as const
+
+it.each(OPERATIONS.flatMap(([path, amount]) => ENDINGS.map((ending) => [...ending, path, amount] as const)))(
   '%i: a worker that is lost at its %s has %s of an operator once after a repeat',
   async (status, word, path, amount) => {
     const id = await customerPayment(payments, merchantId)
@@ -142,3 +165,57 @@ it.each(
     expect([read.json().transaction[amount], await countAudits(id)]).toEqual([7, 1])
   },
 )
+
+/** A payment of which everything is captured. */
+async function capturedPayment(): Promise<string> {
+  const id = await customerPayment(payments, merchantId, { amount: 20, currency: 'EUR' })
+  await capture(payments, app, id, 20)
+  return id
+}
+
+/** What support has taken of its allowance. */
+async function sumTaken(): Promise<number> {
+  const { rows } = await sql<{ taken: number }>`
+    SELECT coalesce(sum(taken), 0)::int AS taken FROM payments.operator_allowances`.execute(payments.owner.db)
+  return rows[0]?.taken ?? 0
+}
+
+async function refundedOf(id: string): Promise<number> {
+  const read = await payments.app.inject({ url: `/transactions/${id}`, headers: app.headers })
+  return read.json().transaction.refundedAmount
+}
+
+it.each(ENDINGS)(
+  '%i: a worker that is lost at its %s has a refund of support once after a repeat',
+  async (status, word) => {
+    const id = await capturedPayment()
+    const before = await sumTaken()
+    const [first, second] = await sendTwice(word, `/operator/transactions/${id}/refunds`, {
+      role: 'support',
+      // What was not made counts for nothing until it is repeated.
+      between: async () => expect(await sumTaken()).toBe(status === 201 ? before + 7 : before),
+    })
+    expect([first.statusCode, first.headers['retry-after']]).toEqual([status, status === 503 ? '1' : undefined])
+    expect([second.statusCode, second.json().transaction.refundedAmount]).toEqual([201, 7])
+    expect([await refundedOf(id), await sumTaken(), await countAudits(id)]).toEqual([7, before + 7, 1])
+  },
+)
+
+it('503: a refund whose outcome the service has not heard is made, counts once, and is replayed to a repeat', async () => {
+  const url = new URL(payments.url)
+  const on = await openLossyWire(Number(url.port))
+  url.port = String(on.port)
+  const operators = openAs('payments_operators', { url: url.href, lockTimeoutMs: 2_000 })
+  const at = { app: await buildApp({ ...payments.deps, operatorDb: operators.db }) }
+  onTestFinished(async () => {
+    await at.app.close()
+    await operators.close()
+    await on.close()
+  })
+  const id = await capturedPayment()
+  const before = await sumTaken()
+  const [first, second] = await sendTwice('commit', `/operator/transactions/${id}/refunds`, { role: 'support', at, on })
+  expect([first.statusCode, first.headers['retry-after']]).toEqual([503, '1'])
+  expect([second.statusCode, second.headers['idempotent-replayed']]).toEqual([201, 'true'])
+  expect([await refundedOf(id), await sumTaken(), await countAudits(id)]).toEqual([7, before + 7, 1])
+})
