@@ -36,6 +36,7 @@ export const paymentsMigrations: MigrationSources = {
   '0031-create-movements': inFile(() => import('./payments/0031-create-movements.ts')),
   '0032-create-operator-changes': inFile(() => import('./payments/0032-create-operator-changes.ts')),
   '0033-create-allowances': inFile(() => import('./payments/0033-create-allowances.ts')),
+  '0034-create-registration': inFile(() => import('./payments/0034-create-registration.ts')),
 }
 
 /** The SQL functions of the payments service, as their files have them. */

@@ -61,6 +61,7 @@ import { operatorBatchesRoutes } from './routes/operator/payouts/batches.ts'
 import { operatorPayoutOutcomeRoutes } from './routes/operator/payouts/outcome.ts'
 import { operatorPayoutRunRoutes } from './routes/operator/payouts/run.ts'
 import { operatorPayoutsRoutes } from './routes/operator/payouts.ts'
+import { operatorRegistrationRoutes } from './routes/operator/registration.ts'
 import { operatorSearchRoutes } from './routes/operator/search.ts'
 import { operatorTaskRetryRoutes } from './routes/operator/tasks/retry.ts'
 import { operatorTasksRoutes } from './routes/operator/tasks.ts'
@@ -204,6 +205,7 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(operatorPayoutOutcomeRoutes)
   await app.register(operatorBatchesRoutes)
   await app.register(operatorBankFilesRoutes)
+  await app.register(operatorRegistrationRoutes)
   await app.register(operatorSearchRoutes)
   await app.register(operatorTasksRoutes)
   await app.register(operatorTaskRetryRoutes)

@@ -218,6 +218,7 @@ export interface PaymentsTables {
   operator_changes: operators.OperatorChangesTable
   operator_allowances: operators.OperatorAllowancesTable
   allowance_uses: operators.AllowanceUsesTable
+  registration: operators.RegistrationTable
   payout_batches: PayoutBatchesTable
   rate_limits: RateLimitsTable
 }

@@ -129,6 +129,7 @@ export const readOnlyTables: readonly (keyof PaymentsTables)[] = [
   'operator_changes',
   'operator_allowances',
   'allowance_uses',
+  'registration',
 ]
 
 /** Columns that the service may write in tables that it may otherwise only read or add to: rotating the keys of the vault seals card numbers anew. */
@@ -139,7 +140,7 @@ const writableColumns = { instruments: ['pan_sealed', 'key_id', 'pan_mac'] } as 
  * `SECURITY DEFINER SET search_path = pg_catalog, pg_temp` in their files. PostgreSQL refuses a call of any other function with
  * "permission denied".
  *
- * The functions of operators' commands are refused to the service too: adjust, import_rates, seed_merchant, seed_transaction and
+ * The functions of operators' commands are refused to the service too: create_app, adjust, import_rates, seed_merchant, seed_transaction and
  * add_audit. The commands connect with the login of the owner.
  */
 export const invokerFunctions = ['new_id', 'random_tag', 'merchant_now']
@@ -160,4 +161,5 @@ export const operatorFunctions = [
   'export_payouts',
   'insert_payout_batch',
   'add_operator_read',
+  'change_registration',
 ]

@@ -187,6 +187,7 @@ async function operateOn(merchantId: string, transactionId: string) {
   const [exception] = exceptions.json().exceptions
   const resolution = `/exceptions/${merchantId}/${exception.id}/resolution`
   await show('resolveException', 'adjusted', send(resolution, { note: 'Adjusted by hand' }))
+  await show('changeRegistration', 'open', send('/registration', { isClosed: false }, 'PUT'), 200)
 }
 
 /** An attempt without an outcome, and an answer of an acquirer that contradicts the books. */

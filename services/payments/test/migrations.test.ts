@@ -15,8 +15,7 @@ const MIGRATOR_TABLES = ['trestle_migrations', 'trestle_migrations_lock', 'trest
 
 /** The functions that run with the rights of their owner. Each of them extends what the login of the service can do. */
 const DEFINERS = [
-  'create_app',
-  'create_invited_app',
+  'register_app',
   'create_key',
   'revoke_key',
   'user_of_email',

@@ -11,13 +11,8 @@ import {
 } from '../../test/payments-app.ts'
 import { hashToken } from '../members/invitation.ts'
 import { keyMac } from './app.ts'
-import {
-  callCreateInvitedApp,
-  deleteUnusedApps,
-  insertAppInvitation,
-  readIdentity,
-  updateAllKeysRevoked,
-} from './app-repository.ts'
+import { deleteUnusedApps, insertAppInvitation, readIdentity, updateAllKeysRevoked } from './app-repository.ts'
+import { callRegisterApp } from './registration-repository.ts'
 
 const DAY_MS = 86_400_000
 const DAYS = 30
@@ -29,11 +24,12 @@ beforeAll(async () => {
 afterAll(() => payments.close())
 
 const read = (key: string) => readIdentity(payments.deps.lanes, credentialsOf({ key }))
+const NOT_INVITED = { verdict: 'not-invited', id: null }
 const unauthorized = { verdict: 'unauthorized', identityId: null, identity: undefined }
 
 describe('an invitation to register an app', () => {
   const register = (code: string, key: string) =>
-    callCreateInvitedApp(payments.deps.lanes, {
+    callRegisterApp(payments.deps.lanes, {
       keyMac: keyMac(testPepper, key),
       hint: key.slice(-4),
       name: 'Shop',
@@ -43,13 +39,13 @@ describe('an invitation to register an app', () => {
   it('registers one app within 14 days', async () => {
     const { code, expires } = await insertAppInvitation(payments.owner.db, { code: 'code-1', note: null })
     expect(Math.abs(expires.getTime() - Date.now() - 14 * DAY_MS)).toBeLessThan(60_000)
-    const id = await register(code, 'key-1')
+    const { id } = await register(code, 'key-1')
     expect(await read('key-1')).toEqual({
       verdict: 'done',
       identityId: id,
       identity: { id, name: 'Shop', email: null, created: expect.any(Date) },
     })
-    expect([await register(code, 'key-2'), await read('key-2')]).toEqual([undefined, unauthorized])
+    expect([await register(code, 'key-2'), await read('key-2')]).toEqual([NOT_INVITED, unauthorized])
   })
 
   it('registers none when it is unknown or has expired', async () => {
@@ -59,7 +55,7 @@ describe('an invitation to register an app', () => {
       .set({ expires: sql`now() - interval '1 second'` })
       .where('code_hash', '=', hashToken(code))
       .execute()
-    expect([await register(code, 'key-3'), await register('none', 'key-3')]).toEqual([undefined, undefined])
+    expect([await register(code, 'key-3'), await register('none', 'key-3')]).toEqual([NOT_INVITED, NOT_INVITED])
   })
 })
 

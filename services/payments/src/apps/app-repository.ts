@@ -20,26 +20,9 @@ const createQuery = prepareOnCoordinator(
     SELECT ${sql.table('create_app')}(${p.keyMac}, ${p.hint}, ${p.name}) AS id`,
 )
 
-/** Makes an app with its first key. Resolves to the id of the app. */
+/** Makes an app with its first key, for a command: the login of the service may not. Resolves to the id of the app. */
 export async function callCreateApp(lanes: Lanes, app: NewApp): Promise<string> {
   return (await lanes.write.one(createQuery, app)).id
-}
-
-const createInvitedQuery = prepareOnCoordinator(
-  'create_invited_app',
-  (p: NewApp & { codeHash: Buffer }) => sql<{ id: string | null }>`
-    SELECT ${sql.table('create_invited_app')}(${p.codeHash}, ${p.keyMac}, ${p.hint}, ${p.name}) AS id`,
-)
-
-/**
- * Makes an app with the code of an invitation, and uses the code up. Resolves to its id, or to undefined when the code is not good and no
- * app is made.
- */
-export async function callCreateInvitedApp(
-  lanes: Lanes,
-  app: NewApp & { readonly codeHash: Buffer },
-): Promise<string | undefined> {
-  return (await lanes.write.one(createInvitedQuery, app)).id ?? undefined
 }
 
 interface IdentityRow {

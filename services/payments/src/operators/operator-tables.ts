@@ -35,3 +35,9 @@ export interface AllowanceUsesTable {
   used: Generated<boolean>
   created: Date
 }
+
+/** The one row that says whether operators have closed the registration of apps. */
+export interface RegistrationTable {
+  only_row: Generated<boolean>
+  is_closed: Generated<boolean>
+}

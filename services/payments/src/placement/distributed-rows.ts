@@ -54,6 +54,7 @@ export const tableClasses: Readonly<Record<keyof PaymentsTables, TableClass>> = 
   operator_changes: 'claim',
   operator_allowances: 'local',
   allowance_uses: 'local',
+  registration: 'local',
   rate_limits: 'local',
 }
 

@@ -331,6 +331,14 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
     bad: { request: () => ({ url: '/operator/overview?test=x' }), fields: [['test', 'must be a boolean', 'TYPE']] },
     action: 'overview.read',
   },
+  { name: 'GET /operator/registration', path: () => '/operator/registration', action: 'settings.read' },
+  {
+    name: 'PUT /operator/registration',
+    path: () => '/operator/registration',
+    body: () => ({ isClosed: false }),
+    bad: emptyBody('isClosed'),
+    action: 'registration.change',
+  },
   {
     name: 'GET /operator/search',
     path: () => '/operator/search?q=1',

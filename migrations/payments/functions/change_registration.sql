@@ -1,0 +1,11 @@
+-- distribute: coordinator
+-- Closes the registration of apps, or opens what the settings of the service open. (console reference: Routes of payments)
+--
+-- Locks the one row, and so waits for the registrations that have found it open.
+CREATE OR REPLACE FUNCTION {{change_registration}}(p_is_closed boolean)
+RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+  UPDATE {{registration}} SET is_closed = p_is_closed;
+$$;

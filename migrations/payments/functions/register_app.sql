@@ -1,0 +1,40 @@
+-- distribute: coordinator
+-- Makes an app for a client. p_code_hash: the digest of the code of an invitation; NULL where nobody needs one. The others as for
+-- create_app. (reference: Registration)
+--
+-- Verdict: closed while an operator has closed registration; not-invited unless the code is good; done, with the id of the app.
+-- A second request with the code waits for the first, and finds the code used.
+--
+-- Lock order: the registration, the invitation. Whoever closes registration waits for the requests that have found it open.
+CREATE OR REPLACE FUNCTION {{register_app}}(p_code_hash bytea, p_key_mac bytea, p_hint text, p_name text)
+RETURNS TABLE (verdict text, id text)
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+  moment timestamptz := date_trunc('milliseconds', clock_timestamp());
+BEGIN
+  PERFORM FROM {{registration}} r WHERE NOT r.is_closed FOR SHARE;
+  IF NOT FOUND THEN
+    verdict := 'closed';
+    RETURN NEXT; RETURN;
+  END IF;
+  IF p_code_hash IS NOT NULL THEN
+    UPDATE {{app_invitations}} i SET used = moment
+      WHERE i.code_hash = p_code_hash AND i.used IS NULL AND i.expires > moment;
+    IF NOT FOUND THEN
+      verdict := 'not-invited';
+      RETURN NEXT; RETURN;
+    END IF;
+  END IF;
+  id := {{create_app}}(p_key_mac, p_hint, p_name);
+  IF p_code_hash IS NOT NULL THEN
+    UPDATE {{app_invitations}} i SET app_id = id WHERE i.code_hash = p_code_hash;
+  END IF;
+  verdict := 'done';
+  RETURN NEXT;
+END
+$$;

@@ -1,0 +1,30 @@
+import { callChangeRegistration } from '../apps/registration-repository.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
+import { runOperatorChange } from '../operators/operator-change-repository.ts'
+
+/** Whether registration is to be closed, and the change of the operator who says so. */
+export interface ChangeRegistrationInput {
+  readonly change: OperatorChange
+  readonly isClosed: boolean
+}
+
+/**
+ * Closes the registration of apps for an operator, or ends that (console reference: Routes of payments). No app is registered after
+ * the answer: the next request at any process reads it in the database, and the requests that have begun are waited for.
+ * @throws what `runOperatorChange` throws
+ */
+export function changeRegistration(
+  { operatorDb, config }: Pick<PaymentsDeps, 'operatorDb' | 'config'>,
+  { change, isClosed }: ChangeRegistrationInput,
+): Promise<OperatorAnswer> {
+  return runOperatorChange(operatorDb, change, async (trx) => {
+    await callChangeRegistration(trx, isClosed)
+    return {
+      status: 200,
+      answer: { registration: { mode: config.registration, isClosed } },
+      object: { kind: 'registration', id: 'apps' },
+      changes: { isClosed },
+    }
+  })
+}
