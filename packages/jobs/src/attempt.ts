@@ -12,11 +12,20 @@ export const OUTCOMES = ['done', 'dropped', 'retry', 'dead'] as const
 /** The outcome of an attempt; the queue keeps it. `dropped`: the work makes no sense any more, such as a mail to a deleted user. */
 export type Outcome = 'done' | 'dropped'
 
+/** A job at one of its attempts. */
+export interface JobAttempt {
+  readonly id: string
+  /** 1 for the first. */
+  readonly attempt: number
+  /**
+   * Has the queue keep a note of this attempt: JSON without secrets. It is written by the statement that writes the outcome, beside the
+   * notes of the attempts before. An attempt whose process dies leaves none, and those before it are lost with it.
+   */
+  readonly note: (note: object) => void
+}
+
 /** Does one job. @throws Hopeless when the job has failed for good. After any other error it is tried again */
-export type Handler<Payload> = (
-  payload: Payload,
-  job: { readonly id: string; readonly attempt: number },
-) => Promise<Outcome>
+export type Handler<Payload> = (payload: Payload, job: JobAttempt) => Promise<Outcome>
 
 /** The rules of a service for all attempts. */
 export interface AttemptConfig {
@@ -46,19 +55,22 @@ export function jobRunner<Payload extends object>(
   { schema, sealKeys, mayWork = () => true }: AttemptConfig,
   { boss, outcomes, task, handler }: WorkingTask<Payload>,
 ): (job: JobWithMetadata<Stored<Payload>>) => Promise<JobResult> {
-  const attempt = async (job: JobWithMetadata<Stored<Payload>>): Promise<Outcome> => {
+  const attempt = async (job: JobWithMetadata<Stored<Payload>>, note: JobAttempt['note']): Promise<Outcome> => {
     // A batch that ends at once would be followed by the next one.
     if (!mayWork()) await pause(HELD_BACK_MS)
     if (!mayWork()) throw new Error('nothing may be written now')
-    return handler(await payloadOf(task, job.data, sealKeys), { id: job.id, attempt: job.retryCount + 1 })
+    return handler(await payloadOf(task, job.data, sealKeys), { id: job.id, attempt: job.retryCount + 1, note })
   }
   return async (job: JobWithMetadata<Stored<Payload>>): Promise<JobResult> => {
+    const notes = [...notesOf(job.output)]
+    // Read at the end of the attempt, so that what is noted after its time limit is left out.
+    const noted = () => (notes.length === 0 ? {} : { notes: [...notes] })
     try {
-      const outcome = await withinTime(task, () => attempt(job))
+      const outcome = await withinTime(task, () => attempt(job, (note) => notes.push(note)))
       outcomes.add(1, { task: task.name, outcome })
-      return { id: job.id, status: 'completed', output: { outcome } }
+      return { id: job.id, status: 'completed', output: { outcome, ...noted() } }
     } catch (error) {
-      const output = { message: error instanceof Error ? error.message : String(error) }
+      const output = { message: error instanceof Error ? error.message : String(error), ...noted() }
       const isHopeless = error instanceof Hopeless
       if (!isHopeless && !mayWork()) {
         await putBack(boss, schema, job)
@@ -69,6 +81,11 @@ export function jobRunner<Payload extends object>(
       return { id: job.id, status: isDead ? 'deadletter' : 'failed', output }
     }
   }
+}
+
+/** The notes of the attempts before. */
+function notesOf(output: object | null | undefined): readonly unknown[] {
+  return output && 'notes' in output && Array.isArray(output.notes) ? output.notes : []
 }
 
 /**

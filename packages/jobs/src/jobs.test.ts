@@ -31,9 +31,10 @@ const once = defineTask<Greeting>('greet_once', { ...options, retryLimit: 0 })
 const fail = defineTask<Greeting>('fail', { ...options, retryLimit: 0 })
 const hang = defineTask<Greeting>('hang', { ...options, timeoutSeconds: 1 })
 const slow = defineTask<Greeting>('slow', { ...options })
+const noting = defineTask<Greeting>('noting', { ...options })
 /** A task that no worker takes. */
 const nobody = defineTask<Greeting>('nobody', { ...options })
-const tasks: readonly AnyTask[] = [greet, once, fail, hang, slow, nobody]
+const tasks: readonly AnyTask[] = [greet, once, fail, hang, slow, noting, nobody]
 const names = createNames('example')
 
 const temporary = await createTemporaryDatabase({
@@ -259,6 +260,23 @@ describe('jobs', () => {
     expect(await jobs.retryDead(fail)).toBe(1)
     expect(await jobs.retryDead(fail)).toBe(0)
     await expect.poll(list).toEqual([{ task: 'fail', reason: 'never', count: 1, lastAt: expect.any(Date) }])
+  })
+
+  it('keeps the notes of all attempts of a job, each beside its outcome', async () => {
+    const outputs = async () => {
+      const { rows } = await sql<{ output: unknown }>`
+        SELECT output FROM example_jobs.job WHERE name = ${noting.name} AND output IS NOT NULL`.execute(database.db)
+      return rows.map(({ output }) => output)
+    }
+    await jobs.work(noting, async ({ to }, { attempt, note }) => {
+      note({ to, attempt })
+      if (attempt === 1) throw new Error('not yet')
+      return 'done'
+    })
+    await jobs.send(database.db, noting, { to: 'Ada' })
+    await expect.poll(outputs).toEqual([{ message: 'not yet', notes: [{ to: 'Ada', attempt: 1 }] }])
+    const notes = [1, 2].map((attempt) => ({ to: 'Ada', attempt }))
+    await expect.poll(outputs, { timeout: 10_000 }).toEqual([{ outcome: 'done', notes }])
   })
 
   it('counts waiting jobs by task and state', async () => {

@@ -44,6 +44,8 @@ import { operatorAppsRoutes } from './routes/operator/apps.ts'
 import { operatorAttemptOutcomeRoutes } from './routes/operator/attempts/outcome.ts'
 import { operatorAttemptsRoutes } from './routes/operator/attempts.ts'
 import { operatorAuditRoutes } from './routes/operator/audit.ts'
+import { operatorReplayRoutes } from './routes/operator/deliveries/replay.ts'
+import { operatorDeliveriesRoutes } from './routes/operator/deliveries.ts'
 import { operatorDisputeOutcomeRoutes } from './routes/operator/disputes/outcome.ts'
 import { operatorDisputesRoutes } from './routes/operator/disputes.ts'
 import { operatorResolutionRoutes } from './routes/operator/exceptions/resolution.ts'
@@ -188,6 +190,8 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(operatorAttemptsRoutes)
   await app.register(operatorAttemptOutcomeRoutes)
   await app.register(operatorAuditRoutes)
+  await app.register(operatorDeliveriesRoutes)
+  await app.register(operatorReplayRoutes)
   await app.register(operatorExceptionsRoutes)
   await app.register(operatorResolutionRoutes)
   await app.register(operatorDisputesRoutes)

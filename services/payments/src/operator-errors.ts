@@ -30,5 +30,11 @@ export const attemptSettled = declare(409, 'CONFLICT', 'The outcome of the attem
 export const reversalRefused = declare(409, 'CONFLICT', 'The acquirer did not take the reversal')
 /** `CONFLICT` without Retry-After: what the bank made of a payout is final. */
 export const payoutClosed = declare(409, 'CONFLICT', 'The payout has the other outcome')
+/** `CONFLICT` without Retry-After: what is deleted does not come back. */
+export const deliveryObsolete = declare(
+  409,
+  'CONFLICT',
+  'The webhook of the delivery is deleted, or its event is too old',
+)
 /** The files of a batch could do harm now. The `cause` says why. */
 export const batchChanged = declare(409, 'CONFLICT', 'The bank has answered about the batch, or it was changed')

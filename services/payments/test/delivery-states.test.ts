@@ -2,6 +2,7 @@ import { type StubAnswer, type StubProvider, startStubProvider } from '@trestle/
 import { watchRows } from '@trestle/testing/watched-rows.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { ONE_ROW } from '../src/pagination/page-query.ts'
 import { deliveryTask } from '../src/webhooks/delivery.ts'
 import { listDeliveries } from '../src/webhooks/delivery-repository.ts'
 import { drawnFor } from './drawn-arrows.ts'
@@ -68,7 +69,9 @@ async function deliver(path: string) {
       expect
         .poll(async () => {
           const { db, names } = payments.owner
-          return (await listDeliveries(db, names.jobSchema, { webhookId, limit: 2 })).map((each) => each.status)
+          return (await listDeliveries(db, names.jobSchema, { ...ONE_ROW, webhookId, limit: 2 })).map(
+            (each) => each.status,
+          )
         })
         .toEqual([status]),
     /** Makes the next attempt due. @param retries the number of attempts after the first that the queue counts */

@@ -180,6 +180,7 @@ describe('the schema', () => {
     const commanded = [
       'acquirers/exception-repository.ts: acquirer_exceptions',
       'acquirers/operator-exception-repository.ts: acquirer_exceptions',
+      'webhooks/delivery-repository.ts: webhooks',
     ]
     // Runs again soon. What a statement did not find then is deleted by the next one.
     const repeated = [

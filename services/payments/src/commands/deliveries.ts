@@ -1,7 +1,9 @@
 import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import { type Command, Option } from 'commander'
 import type { OperatorDeps } from '../deps.ts'
-import { listDeliveries } from '../webhooks/delivery-repository.ts'
+import { ONE_ROW } from '../pagination/page-query.ts'
+import { DELIVERY_STATUSES } from '../webhooks/delivery-attempt.ts'
+import { findDeliveryJob, type ListedDelivery, listDeliveries } from '../webhooks/delivery-repository.ts'
 import { findEvent } from '../webhooks/event-repository.ts'
 import { viewEvent } from '../webhooks/event-view.ts'
 import { callReplayWebhook } from '../webhooks/webhook-repository.ts'
@@ -13,8 +15,6 @@ export function deliveriesCommand(operator: Operator): Command {
   return commandGroup(operator, 'deliveries', 'list, show and replay deliveries of events to webhooks', commands)
 }
 
-const STATUSES = ['waiting', 'sending', 'retrying', 'delivered', 'dropped', 'failed'] as const
-
 const commands: readonly OperatorCommand[] = [
   {
     usage: 'list',
@@ -22,7 +22,7 @@ const commands: readonly OperatorCommand[] = [
     options: [
       ['--merchant <id>', 'of this merchant alone'],
       ['--webhook <id>', 'to this webhook alone'],
-      new Option('--status <status>', 'only those').choices(STATUSES),
+      new Option('--status <status>', 'only those').choices(DELIVERY_STATUSES),
       LIMIT_OPTION,
     ],
     run: list,
@@ -43,24 +43,38 @@ const commands: readonly OperatorCommand[] = [
 async function list({ database }: OperatorDeps, { options, format }: CommandInput): Promise<object> {
   const { merchant, webhook, status, limit } = options
   const deliveries = await listDeliveries(database.db, database.names.jobSchema, {
+    ...ONE_ROW,
     limit: Number(limit),
     merchantId: merchant === undefined ? undefined : readId('--merchant', merchant),
     webhookId: webhook === undefined ? undefined : readId('--webhook', webhook),
-    status: STATUSES.find((known) => known === status),
+    status: DELIVERY_STATUSES.find((known) => known === status),
   })
-  if (format === 'json') return deliveries
+  if (format === 'json') return deliveries.map(toPrinted)
   // Columns that fit 80 characters. A terminal narrows the last one first; `show` has the rest.
   return deliveries.map(({ id, status: state, failure, type }) => ({ id, status: state, failure, type }))
 }
 
 async function show({ database }: OperatorDeps, { words: [id = ''], format }: CommandInput): Promise<object> {
-  const [delivery] = await listDeliveries(database.db, database.names.jobSchema, { id: id.toLowerCase(), limit: 1 })
-  if (!delivery)
+  const found = UUID.test(id) ? await findDeliveryJob(database.db, database.names.jobSchema, id) : undefined
+  if (found === undefined)
     throw new Error(`there is no delivery ${id}; the queue forgets one an hour after it was delivered or dropped`)
+  const delivery = toPrinted(found)
   const event = await findEvent(database.db, delivery.merchantId, delivery.eventId)
   if (event === undefined || format === 'json') return { ...delivery, event: event && viewEvent(event) }
   const { data, ...envelope } = viewEvent(event)
   return { ...delivery, event: [envelope], data: Object.entries(data).flatMap(describeObject) }
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** What of a delivery is printed. Its attempts are shown in the console alone. */
+function toPrinted({
+  created: _created,
+  place: _place,
+  notes: _notes,
+  ...delivery
+}: ListedDelivery): object & Pick<ListedDelivery, 'merchantId' | 'eventId'> {
+  return delivery
 }
 
 /** A row for each member of an object of an event. */

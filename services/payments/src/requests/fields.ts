@@ -110,6 +110,18 @@ export function pathId(): PathField<z.ZodPipe<z.ZodString, z.ZodTransform<string
     .brand<'path'>()
 }
 
+const UUID = '^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$'
+const IS_UUID = new RegExp(UUID)
+
+/** A UUID in the path, in lower case. Any other text becomes the empty text, which names no object: 404, never 400. */
+export function pathUuid(): PathField<z.ZodPipe<z.ZodString, z.ZodTransform<string, string>>> {
+  return z
+    .string()
+    .meta({ pattern: UUID })
+    .transform((value) => (IS_UUID.test(value) ? value.toLowerCase() : ''))
+    .brand<'path'>()
+}
+
 /** A text in the path that is no id. Its handler refuses one that names nothing. */
 export function pathText(): PathField<z.ZodString> {
   return z.string().brand<'path'>()

@@ -275,7 +275,8 @@ describe.concurrent('deliveries', () => {
           SELECT state::text AS state, output FROM ${JOB} WHERE name = 'webhook_delivery'`.execute(strict.database.db)
       ).rows
     const message = 'AddressRefused: the address of localhost is not one that this service may call'
-    await expect.poll(states).toEqual([{ state: 'retry', output: { message } }])
+    const notes = [{ at: anyTime, error: message }]
+    await expect.poll(states).toEqual([{ state: 'retry', output: { message, notes } }])
     expect(at('/inside')).toEqual([])
     await strict.close()
   })

@@ -1,5 +1,5 @@
 import type { Counter } from '@opentelemetry/api'
-import type { Outcome } from '@trestle/jobs/attempt.ts'
+import type { JobAttempt, Outcome } from '@trestle/jobs/attempt.ts'
 import type { PaymentsDeps, QueueDeps } from '../deps.ts'
 import {
   createSilentWebhooks,
@@ -9,6 +9,7 @@ import {
   noteSilence,
   type SilentWebhooks,
 } from '../webhooks/delivery.ts'
+import { type DeliveryAttempt, toShownAnswer } from '../webhooks/delivery-attempt.ts'
 import { toDelivery } from '../webhooks/webhook.ts'
 import { callDisableWebhook, type Delivery, findDelivery } from '../webhooks/webhook-repository.ts'
 
@@ -31,14 +32,21 @@ const RESTING = 'not tried: there was no answer several times'
  * webhook knows it by the id of the event (reference: Deliveries).
  * @throws Error when the webhook has not taken the event, so that the job runs again
  */
-async function deliverEvent(deps: AttemptDeps, job: DeliveryJob, attempt: number): Promise<Outcome> {
+async function deliverEvent(
+  deps: AttemptDeps,
+  job: DeliveryJob,
+  { attempt, note }: Pick<JobAttempt, 'attempt' | 'note'>,
+): Promise<Outcome> {
   const { deliveries } = deps
   const delivery = await findDelivery(deps.lanes, job)
   if (!delivery) {
     deliveries.add(1, { outcome: 'dropped' })
     return 'dropped'
   }
-  const failure = await sendUnlessSilent(deps, job.webhookId, delivery)
+  const at = deps.now().toISOString()
+  const sent = await sendUnlessSilent(deps, job.webhookId, delivery)
+  note({ at, ...sent } satisfies DeliveryAttempt)
+  const { error: failure } = sent
   deliveries.add(1, { outcome: failure === undefined ? 'delivered' : 'failed' })
   if (failure === undefined) return 'done'
   deps.logger.info(
@@ -52,17 +60,20 @@ async function deliverEvent(deps: AttemptDeps, job: DeliveryJob, attempt: number
   throw new Error(failure)
 }
 
-/** Sends the event, unless its webhook rests. Resolves to what went wrong; undefined when the webhook has taken the event. */
-async function sendUnlessSilent(deps: AttemptDeps, webhookId: string, delivery: Delivery): Promise<string | undefined> {
+/** What came of an attempt. Without `error` the webhook has taken the event. */
+type Sent = Omit<DeliveryAttempt, 'at'>
+
+/** Sends the event, unless its webhook rests. */
+async function sendUnlessSilent(deps: AttemptDeps, webhookId: string, delivery: Delivery): Promise<Sent> {
   const { silentWebhooks, now } = deps
-  if (isResting(silentWebhooks, webhookId, now())) return RESTING
-  const failure = await send(deps, delivery)
-  if (failure === NO_ANSWER) noteSilence(silentWebhooks, webhookId, now())
+  if (isResting(silentWebhooks, webhookId, now())) return { error: RESTING }
+  const sent = await send(deps, delivery)
+  if (sent.error === NO_ANSWER) noteSilence(silentWebhooks, webhookId, now())
   else silentWebhooks.delete(webhookId)
-  return failure
+  return sent
 }
 
-async function send({ webhooks, now }: DeliverDeps, { event, url, secrets }: Delivery): Promise<string | undefined> {
+async function send({ webhooks, now }: DeliverDeps, { event, url, secrets }: Delivery): Promise<Sent> {
   const time = now()
   const sealed = [
     secrets.current,
@@ -70,7 +81,7 @@ async function send({ webhooks, now }: DeliverDeps, { event, url, secrets }: Del
   ]
   const keys = sealed.map((each) => webhooks.secrets.open(each, event.merchantId))
   try {
-    const { status } = await webhooks.outbound.send({
+    const { status, body } = await webhooks.outbound.send({
       method: 'POST',
       url,
       ...toDelivery(event, keys, time),
@@ -79,10 +90,12 @@ async function send({ webhooks, now }: DeliverDeps, { event, url, secrets }: Del
       beyondMax: 'cut',
       origin: 'data',
     })
-    return status >= 200 && status < 300 ? undefined : `answered ${status}`
+    const answered = { status, answer: toShownAnswer(body) }
+    const failure = status >= 200 && status < 300 ? undefined : `answered ${status}`
+    return failure === undefined ? answered : { ...answered, error: failure }
   } catch (error) {
-    if (error instanceof Error && error.name === 'TimeoutError') return NO_ANSWER
-    return error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    if (error instanceof Error && error.name === 'TimeoutError') return { error: NO_ANSWER }
+    return { error: error instanceof Error && 'code' in error ? String(error.code) : String(error) }
   }
 }
 
@@ -97,7 +110,7 @@ export async function startDeliveries(deps: DeliverDeps): Promise<void> {
   })
   const silentWebhooks = createSilentWebhooks()
   for (let worker = 0; worker < WORKERS; worker += 1) {
-    await deps.jobs.work(deliveryTask, (job, { attempt }) =>
+    await deps.jobs.work(deliveryTask, (job, attempt) =>
       deliverEvent({ ...deps, deliveries, silentWebhooks }, job, attempt),
     )
   }

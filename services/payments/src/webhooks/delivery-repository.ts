@@ -1,25 +1,34 @@
 import { deadQueue } from '@trestle/jobs/task.ts'
 import { type RawBuilder, sql } from 'kysely'
-import type { Db } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
+import { HIGHEST, LOWEST, ONE_ROW, type PageBounds } from '../pagination/page-query.ts'
 import { deliveryTask } from './delivery.ts'
+import type { DeliveryStatus } from './delivery-attempt.ts'
+import type { EventType } from './event.ts'
 
 /** An event on its way to a webhook, as the job queue has it. */
 export interface ListedDelivery {
+  /** The same before and after the delivery has failed for good. */
   readonly id: string
-  /** `dropped`: the webhook was gone or disabled, or the event too old. `failed`: after the last attempt. */
-  readonly status: 'waiting' | 'sending' | 'retrying' | 'delivered' | 'dropped' | 'failed'
+  readonly status: DeliveryStatus
   /** The type of the event. Null when the event is too old to be kept. */
-  readonly type: string | null
+  readonly type: EventType | null
   readonly eventId: string
   readonly webhookId: string
   readonly merchantId: string
   /** Null when the webhook is deleted. */
   readonly url: string | null
   readonly attempts: number
+  /** When it was sent to the queue, or put back after it had failed for good. */
+  readonly created: Date
   readonly lastAttempt: Date | null
   readonly nextAttempt: Date | null
   /** Why the last attempt failed. */
   readonly failure: string | null
+  /** What the queue has kept of the attempts. Null: nothing. */
+  readonly notes: unknown
+  /** Where it stands in the list, as 24 hexadecimal digits. */
+  readonly place: string
 }
 
 /** Which deliveries to list. An undefined field filters nothing. */
@@ -27,29 +36,34 @@ export interface DeliveryFilter {
   readonly id?: string | undefined
   readonly merchantId?: string | undefined
   readonly webhookId?: string | undefined
-  readonly status?: ListedDelivery['status'] | undefined
-  readonly limit: number
+  readonly status?: DeliveryStatus | undefined
 }
 
 /**
- * The newest deliveries. The queue keeps those that were delivered or dropped for an hour, and those that have failed for good for
- * 90 days, in another queue; the copy that failed is left out.
+ * A page of the deliveries of all merchants. The queue keeps those that were delivered or dropped for an hour, and those that have
+ * failed for good for 90 days, in another queue; the copy that failed is left out.
  * @param schema the schema of the job queue
  */
 export async function listDeliveries(
   db: Db,
   schema: string,
-  { id, merchantId, webhookId, status, limit }: DeliveryFilter,
+  { order, limit, above, below, ...filter }: DeliveryFilter & PageBounds,
 ): Promise<readonly ListedDelivery[]> {
+  const direction = order === 'newest-first' ? sql`DESC` : sql`ASC`
+  const isOnPage = (created: RawBuilder<unknown>) => sql`
+    ${created} >= ${timeOf(above, -1) ?? '-infinity'}::timestamptz AND ${created} <= ${timeOf(below, 1) ?? 'infinity'}::timestamptz
+    AND ${placeOf(created)} > ${above} AND ${placeOf(created)} < ${below}`
+  const page = ({ name, columns, created, holds }: Source) => sql`(
+    SELECT ${ROOT} AS id, ${created} AS created, ${placeOf(created)} AS place, j.data ->> 'eventId' AS "eventId",
+      j.data ->> 'webhookId' AS "webhookId", j.data ->> 'merchantId' AS "merchantId", ${columns}
+    FROM ${sql.id(schema, 'job')} j WHERE j.name = ${name} AND ${holds} AND ${isOnPage(created)} AND ${isWanted(filter)}
+    ORDER BY ${created} ${direction}, ${ROOT} ${direction} LIMIT ${limit}
+  )`
   // The page is chosen first, so that webhooks and events are read for the page alone, on each node of a distributed database too.
   const { rows } = await sql<ListedDelivery>`
     WITH d AS (
-      SELECT * FROM (${jobsAsDeliveries(schema)}) j
-      WHERE (${id ?? null}::text IS NULL OR j.id::text = ${id ?? null})
-        AND (${merchantId ?? null}::text IS NULL OR j."merchantId" = ${merchantId ?? null})
-        AND (${webhookId ?? null}::text IS NULL OR j."webhookId" = ${webhookId ?? null})
-        AND (${status ?? null}::text IS NULL OR j.status = ${status ?? null})
-      ORDER BY j.created_on DESC, j.id LIMIT ${limit}
+      SELECT * FROM (${sql.join(sourcesOf(filter.status).map(page), sql` UNION ALL `)}) q
+      ORDER BY q.place ${direction} LIMIT ${limit}
     ), w AS (
       SELECT r.merchant_id, r.id, r.url FROM ${sql.table('webhooks')} r
       WHERE (r.merchant_id, r.id) IN (SELECT d."merchantId", d."webhookId" FROM d)
@@ -57,30 +71,101 @@ export async function listDeliveries(
       SELECT r.merchant_id, r.id, r.type FROM ${sql.table('events')} r
       WHERE (r.merchant_id, r.id) IN (SELECT d."merchantId", d."eventId" FROM d)
     )
-    SELECT d.id::text AS id, d.status, e.type, d."eventId", d."webhookId", d."merchantId", w.url, d.attempts,
-      d."lastAttempt", d."nextAttempt", d.failure
+    SELECT d.*, d.id::text AS id, e.type, w.url
     FROM d
     LEFT JOIN w ON w.merchant_id = d."merchantId" AND w.id = d."webhookId"
     LEFT JOIN e ON e.merchant_id = d."merchantId" AND e.id = d."eventId"
-    ORDER BY d.created_on DESC, d.id`.execute(db)
+    ORDER BY d.place ${direction}`.execute(db)
   return rows
 }
 
-/** Selects the jobs of deliveries as operators see them. */
-function jobsAsDeliveries(schema: string): RawBuilder<unknown> {
-  return sql`
-    SELECT j.id, j.created_on, j.data ->> 'eventId' AS "eventId", j.data ->> 'webhookId' AS "webhookId",
-      j.data ->> 'merchantId' AS "merchantId",
-      CASE WHEN j.name <> ${deliveryTask.name} THEN 'failed' ELSE CASE j.state::text WHEN 'created' THEN 'waiting'
-        WHEN 'active' THEN 'sending' WHEN 'retry' THEN 'retrying'
-        ELSE CASE WHEN j.output ->> 'outcome' = 'dropped' THEN 'dropped' ELSE 'delivered' END END END AS status,
-      CASE WHEN j.name <> ${deliveryTask.name} THEN j.source_retry_count + 1
-        WHEN j.started_on IS NULL THEN 0 ELSE j.retry_count + 1 END AS attempts,
-      CASE WHEN j.name <> ${deliveryTask.name} THEN j.created_on ELSE j.started_on END AS "lastAttempt",
-      CASE WHEN j.name = ${deliveryTask.name} AND j.state::text IN ('created', 'retry') THEN j.start_after END
-        AS "nextAttempt",
-      CASE WHEN j.name = ${deliveryTask.name} THEN j.output ELSE j.source_output END ->> 'message' AS failure
-    FROM ${sql.id(schema, 'job')} j
-    WHERE j.name = ${deliveryTask.name} AND j.state::text IN ('created', 'retry', 'active', 'completed')
-      OR j.name = ${deadQueue(deliveryTask)}`
+/** A delivery of any merchant. Undefined when the queue has none of this id, or no more. */
+export async function findDeliveryJob(db: Db, schema: string, id: string): Promise<ListedDelivery | undefined> {
+  return (await listDeliveries(db, schema, { ...ONE_ROW, id }))[0]
+}
+
+/** The id of the first job, which those that follow a failure for good carry on. */
+const ROOT = sql`coalesce(j.source_root_id, j.id)`
+
+/** Jobs of a batch have the same instant, so the place has a part of the id too. */
+function placeOf(created: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`(lpad(to_hex((extract(epoch FROM ${created}) * 1000000)::bigint), 14, '0')
+    || left(replace(${ROOT}::text, '-', ''), 10)) COLLATE "C"`
+}
+
+/** The instant of a place, some milliseconds later: an index of the queue has instants. Undefined for the end of the list. */
+function timeOf(place: string, laterMs: number): Date | undefined {
+  return place === LOWEST || place === HIGHEST
+    ? undefined
+    : new Date(Math.floor(Number.parseInt(place.slice(0, 14), 16) / 1_000) + laterMs)
+}
+
+/** Jobs of one queue, as deliveries. */
+interface Source {
+  readonly name: string
+  readonly columns: RawBuilder<unknown>
+  /** An index of the queue has the name, and the instant of those that are not dead. */
+  readonly created: RawBuilder<unknown>
+  readonly holds: RawBuilder<unknown>
+}
+
+const DEAD: Source = {
+  name: deadQueue(deliveryTask),
+  columns: sql`'failed' AS status, j.source_retry_count + 1 AS attempts, j.created_on AS "lastAttempt",
+    NULL::timestamptz AS "nextAttempt", j.source_output ->> 'message' AS failure, j.source_output -> 'notes' AS notes`,
+  created: sql`coalesce(j.source_created_on, j.created_on)`,
+  holds: sql`j.state = 'created'`,
+}
+
+/** The jobs that are not dead, in some states. */
+function livingIn(holds: RawBuilder<unknown>): Source {
+  return {
+    name: deliveryTask.name,
+    columns: sql`CASE j.state WHEN 'created' THEN 'waiting' WHEN 'active' THEN 'sending' WHEN 'retry' THEN 'retrying'
+        ELSE CASE WHEN j.output ->> 'outcome' = 'dropped' THEN 'dropped' ELSE 'delivered' END END AS status,
+      CASE WHEN j.started_on IS NULL THEN 0 ELSE j.retry_count + 1 END AS attempts, j.started_on AS "lastAttempt",
+      CASE WHEN j.state IN ('created', 'retry') THEN j.start_after END AS "nextAttempt",
+      j.output ->> 'message' AS failure, j.output -> 'notes' AS notes`,
+    created: sql`j.created_on`,
+    holds,
+  }
+}
+
+const IN_STATE: Readonly<Record<DeliveryStatus, Source>> = {
+  waiting: livingIn(sql`j.state = 'created'`),
+  sending: livingIn(sql`j.state = 'active'`),
+  retrying: livingIn(sql`j.state = 'retry'`),
+  delivered: livingIn(sql`j.state = 'completed' AND j.output ->> 'outcome' IS DISTINCT FROM 'dropped'`),
+  dropped: livingIn(sql`j.state = 'completed' AND j.output ->> 'outcome' = 'dropped'`),
+  failed: DEAD,
+}
+
+function sourcesOf(status: DeliveryStatus | undefined): readonly Source[] {
+  if (status !== undefined) return [IN_STATE[status]]
+  return [livingIn(sql`j.state IN ('created', 'retry', 'active', 'completed')`), DEAD]
+}
+
+function isWanted({ id, merchantId, webhookId }: DeliveryFilter): RawBuilder<unknown> {
+  const conditions = [
+    ...(id === undefined
+      ? []
+      : [sql`(j.id = ${id}::uuid AND j.source_root_id IS NULL OR j.source_root_id = ${id}::uuid)`]),
+    ...(merchantId === undefined ? [] : [sql`j.data ->> 'merchantId' = ${merchantId}`]),
+    ...(webhookId === undefined ? [] : [sql`j.data ->> 'webhookId' = ${webhookId}`]),
+  ]
+  return conditions.length === 0 ? sql`true` : sql.join(conditions, sql` AND `)
+}
+
+/**
+ * Has the events of a webhook sent again from now on, for an operator, as `replay_webhook` does. It stays locked until the commit, so
+ * nobody deletes it meanwhile. False when there is no such webhook.
+ */
+export async function updateWebhookEnabled(
+  trx: Trx,
+  { merchantId, webhookId }: Pick<ListedDelivery, 'merchantId' | 'webhookId'>,
+): Promise<boolean> {
+  const { numAffectedRows = 0n } = await sql`
+    UPDATE ${sql.table('webhooks')} w SET disabled = NULL
+    WHERE w.merchant_id = ${merchantId} AND w.id = ${webhookId}`.execute(trx)
+  return numAffectedRows > 0n
 }

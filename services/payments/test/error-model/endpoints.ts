@@ -259,6 +259,9 @@ function ofOperatorList(noun: string, act: OperatorAction): OperatorEndpoint {
   return noun.includes('{') ? { ...endpoint, unknown: () => path(NO_ID) } : endpoint
 }
 
+/** An id that no delivery has. */
+const NO_UUID = '00000000-0000-0000-0000-000000000000'
+
 /** Endpoints of operators. */
 export const operatorEndpoints: readonly OperatorEndpoint[] = [
   { name: 'GET /operator/me', path: () => '/operator/me' },
@@ -276,6 +279,19 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
     action: 'attempts.resolve',
   },
   ofOperatorList('audit', 'audit.read'),
+  ofOperatorList('deliveries', 'deliveries.read'),
+  {
+    name: 'GET /operator/deliveries/{deliveryId}',
+    path: () => `/operator/deliveries/${NO_UUID}`,
+    unknown: () => `/operator/deliveries/${NO_UUID}`,
+    action: 'deliveries.read',
+  },
+  {
+    name: 'POST /operator/deliveries/{deliveryId}/replay',
+    path: () => `/operator/deliveries/${NO_UUID}/replay`,
+    unknown: () => `/operator/deliveries/${NO_UUID}/replay`,
+    action: 'deliveries.replay',
+  },
   ofOperatorList('exceptions', 'exceptions.read'),
   {
     name: 'POST /operator/exceptions/{merchantId}/{exceptionId}/resolution',

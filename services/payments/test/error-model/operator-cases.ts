@@ -1,8 +1,9 @@
+import { sql } from 'kysely'
 import { insertAttempt } from '../attempts.ts'
 import { actorOf, operatorHeaders } from '../operators.ts'
 import { createTestApp } from '../payments-app.ts'
 import { type Answer, callAs, type RuleCase } from './rule-cases.ts'
-import { buildBroken, changedBatch, type World } from './world.ts'
+import { buildBroken, changedBatch, NO_ID, type World } from './world.ts'
 
 /** Asks for a refund of EUR 0.02 as an operator with the role support, where one refund and a day may have this much. */
 async function refundAsSupport(world: World, limit: ReadonlyMap<string, number>): Promise<Answer> {
@@ -29,6 +30,16 @@ async function resolveAttemptOf(world: World, status: 'unknown' | 'declined'): P
   return changeAsAdmin(world, `/attempts/${id}/outcome`, { outcome: 'approved' })
 }
 
+/** Adds a delivery whose webhook and event are gone. Returns its id. */
+async function insertStrayDelivery({ payments, merchant }: World): Promise<string> {
+  const { rows } = await sql<{ id: string }>`
+    INSERT INTO ${sql.id(payments.deps.jobSchema, 'job')} (name, data)
+    VALUES ('webhook_delivery', ${{ merchantId: merchant.id, webhookId: NO_ID, eventId: NO_ID }}) RETURNING id`.execute(
+    payments.database.db,
+  )
+  return rows[0]?.id ?? ''
+}
+
 /** The ways to each error of operators, by its name in `operator-errors.ts`. */
 export const operatorRuleCases: Readonly<Record<string, readonly RuleCase[]>> = {
   payoutClosed: [
@@ -44,6 +55,13 @@ export const operatorRuleCases: Readonly<Record<string, readonly RuleCase[]>> = 
       body: { code: 'CONFLICT', message: 'The bank has answered about the batch, or it was changed' },
       raise: async (world) =>
         callAs(world, operatorHeaders('admin'), { method: 'GET', url: await changedBatch(world) }),
+    },
+  ],
+  deliveryObsolete: [
+    {
+      status: 409,
+      body: { code: 'CONFLICT', message: 'The webhook of the delivery is deleted, or its event is too old' },
+      raise: async (world) => changeAsAdmin(world, `/deliveries/${await insertStrayDelivery(world)}/replay`, {}),
     },
   ],
   attemptSettled: [

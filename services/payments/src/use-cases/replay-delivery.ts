@@ -1,0 +1,44 @@
+import { refuseMissing } from '../access/require-access.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { deliveryObsolete } from '../operator-errors.ts'
+import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
+import { runOperatorChange } from '../operators/operator-change-repository.ts'
+import { deliveryTask } from '../webhooks/delivery.ts'
+import { findDeliveryJob, updateWebhookEnabled } from '../webhooks/delivery-repository.ts'
+import { viewDelivery } from '../webhooks/delivery-view.ts'
+
+/** A delivery, and the change of the operator who sends its event again. */
+export interface ReplayDeliveryInput {
+  readonly change: OperatorChange
+  /** Empty: no delivery has the id of the request. */
+  readonly id: string
+}
+
+/**
+ * Sends the event of a delivery to its webhook again, for an operator, by a delivery of its own. A disabled webhook takes events from
+ * then on (console reference: Routes of payments). The webhook knows the event by its id.
+ *
+ * Lock order: the webhook.
+ * @throws notFound, deliveryObsolete when the webhook is deleted or the event too old, and what `runOperatorChange` throws
+ */
+export async function replayDelivery(
+  { operatorDb, jobSchema, jobs }: Pick<PaymentsDeps, 'operatorDb' | 'jobSchema' | 'jobs'>,
+  { change, id }: ReplayDeliveryInput,
+): Promise<OperatorAnswer> {
+  if (id === '') refuseMissing()
+  return runOperatorChange(operatorDb, change, async (trx) => {
+    const replayed = (await findDeliveryJob(trx, jobSchema, id)) ?? refuseMissing()
+    const { merchantId, eventId, webhookId, type } = replayed
+    if (type === null || !(await updateWebhookEnabled(trx, replayed))) throw deliveryObsolete()
+    const job = await jobs.send(trx, deliveryTask, { merchantId, eventId, webhookId })
+    const delivery = await findDeliveryJob(trx, jobSchema, job)
+    if (delivery === undefined) throw new Error(`the queue has no job ${job}`)
+    return {
+      status: 201,
+      answer: { delivery: viewDelivery(delivery) },
+      object: { kind: 'delivery', id },
+      merchantId,
+      changes: { webhookId, eventId, delivery: job },
+    }
+  })
+}

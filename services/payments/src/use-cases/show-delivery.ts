@@ -1,0 +1,37 @@
+import { refuseMissing } from '../access/require-access.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { type DeliveryAttempt, parseAttempts } from '../webhooks/delivery-attempt.ts'
+import { findDeliveryJob, type ListedDelivery } from '../webhooks/delivery-repository.ts'
+import type { MerchantEvent } from '../webhooks/event.ts'
+import { findEvent } from '../webhooks/event-repository.ts'
+import type { Webhook } from '../webhooks/webhook.ts'
+import { listShownWebhooks } from '../webhooks/webhook-repository.ts'
+
+/** A delivery with what was sent, where to, and what came of it. */
+export interface ShownDelivery {
+  readonly delivery: ListedDelivery
+  /** Undefined when it is deleted. */
+  readonly webhook: Webhook | undefined
+  /** Undefined when it is too old to be kept. */
+  readonly event: MerchantEvent | undefined
+  /** The oldest first. */
+  readonly attempts: readonly DeliveryAttempt[]
+}
+
+/**
+ * A delivery of any merchant, for an operator (console reference: Routes of payments).
+ * @throws notFound when the queue has no such delivery, or no more
+ */
+export async function showDelivery(
+  { operatorDb, jobSchema, lanes }: Pick<PaymentsDeps, 'operatorDb' | 'jobSchema' | 'lanes'>,
+  id: string,
+): Promise<ShownDelivery> {
+  const delivery = (id === '' ? undefined : await findDeliveryJob(operatorDb, jobSchema, id)) ?? refuseMissing()
+  const { merchantId, eventId, webhookId, notes } = delivery
+  const [webhooks, event] = await Promise.all([
+    listShownWebhooks(lanes, merchantId),
+    findEvent(operatorDb, merchantId, eventId),
+  ])
+  const webhook = webhooks.find((each) => each.id === webhookId)
+  return { delivery, webhook, event, attempts: parseAttempts(notes) }
+}

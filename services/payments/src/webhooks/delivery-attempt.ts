@@ -1,0 +1,36 @@
+import { z } from 'zod'
+import { scrub } from '../cards/scrub.ts'
+
+/** What becomes of a delivery. `dropped`: its webhook was gone or disabled, or its event too old. `failed`: after the last attempt. */
+export const DELIVERY_STATUSES = ['waiting', 'sending', 'retrying', 'delivered', 'dropped', 'failed'] as const
+/** The state of a delivery. */
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]
+
+/** One attempt to deliver an event, as the queue keeps it and as operators see it (console reference: Routes of payments). */
+export const DeliveryAttempt = z.object({
+  at: z.iso.datetime(),
+  status: z.int().optional().describe('That of the answer. Absent: there was none'),
+  error: z.string().optional().describe('Why the attempt failed'),
+  answer: z.string().optional().describe('The first 4 KiB of the body. It is the text of a stranger'),
+})
+/** `error`: absent when the webhook has taken the event. */
+export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>
+
+const SHOWN_BYTES = 4_096
+
+/**
+ * What is kept of an answer: its first 4 KiB, without card numbers, accounts and addresses, because a receiver may answer what it
+ * knows. PostgreSQL stores no U+0000.
+ */
+export function toShownAnswer(body: string): string {
+  const text = scrub(body.slice(0, 2 * SHOWN_BYTES)).replaceAll('\0', '\ufffd')
+  // As a stream, the decoder leaves out a character that is cut.
+  return new TextDecoder().decode(Buffer.from(text).subarray(0, SHOWN_BYTES), { stream: true })
+}
+
+const Noted = z.array(DeliveryAttempt)
+
+/** The attempts that the queue has kept of a delivery, the oldest first. @param notes null where it has kept none */
+export function parseAttempts(notes: unknown): readonly DeliveryAttempt[] {
+  return notes === null ? [] : Noted.parse(notes)
+}
