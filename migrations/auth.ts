@@ -26,6 +26,7 @@ export const authMigrations: MigrationSources = {
   '0021-create-rate-limits': inFile(() => import('./auth/0021-create-rate-limits.ts')),
   '0022-create-outbox': inFile(() => import('./auth/0022-create-outbox.ts')),
   '0023-create-operator-changes': inFile(() => import('./auth/0023-create-operator-changes.ts')),
+  '0024-create-messages': inFile(() => import('./auth/0024-create-messages.ts')),
 }
 
 /** The functions of the auth service that no table needs: calls of the service, and what these calls share. */

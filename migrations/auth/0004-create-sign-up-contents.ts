@@ -35,7 +35,7 @@ export const createSignUpContents: MigrationSource = (names) => ({
  * `sign_up_message`, whose members are all null where `confirmed`: the row of send_throttle that notes its interval, and until
  * when the last message must have gone out for a new one to be due. Then the secrets of the message, the challenge of a PKCE
  * flow or null, and the job {task, data} that sends the message: to a new user, and to a user who has not confirmed. A null job
- * sends nothing.
+ * sends nothing. The job for a new user has a third member, `message`: what operators see of it.
  */
 async function createSignUpTypes(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`

@@ -32,6 +32,12 @@ BEGIN
     UPDATE {{one_time_tokens}} t SET sent_at = p_item.created_at WHERE t.user_id = p_owner.id;
   END IF;
   IF job IS NOT NULL THEN
+    -- Only a job that sends the message itself has one to show to operators.
+    WITH shown AS (
+      INSERT INTO {{messages}} (id, kind, purpose, channel, user_id, recipient)
+        SELECT m.id, m.kind, m.purpose, m.channel, p_owner.id, m.recipient
+        FROM jsonb_to_record(job -> 'message') AS m (id uuid, kind text, purpose text, channel text, recipient text)
+        WHERE m.id IS NOT NULL)
     INSERT INTO {{outbox}} (task, data) VALUES (job ->> 'task', job -> 'data');
   END IF;
 END

@@ -40,6 +40,8 @@ import { operatorAuditRoutes } from './routes/operator/audit.ts'
 import { operatorKeyPromotionRoutes } from './routes/operator/keys/promotion.ts'
 import { operatorKeysRoutes } from './routes/operator/keys.ts'
 import { operatorMeRoutes } from './routes/operator/me.ts'
+import { operatorResendRoutes } from './routes/operator/messages/resend.ts'
+import { operatorMessagesRoutes } from './routes/operator/messages.ts'
 import { operatorSettingsRoutes } from './routes/operator/settings.ts'
 import { operatorBanRoutes } from './routes/operator/users/ban.ts'
 import { operatorConfirmationRoutes } from './routes/operator/users/confirmation.ts'
@@ -172,6 +174,8 @@ async function operatorRoutes(operators: FastifyInstance): Promise<void> {
   await operators.register(operatorKeysRoutes)
   await operators.register(operatorKeyPromotionRoutes)
   await operators.register(operatorMeRoutes)
+  await operators.register(operatorMessagesRoutes)
+  await operators.register(operatorResendRoutes)
   await operators.register(operatorSettingsRoutes)
   await operators.register(operatorUsersRoutes)
   await operators.register(operatorBanRoutes)

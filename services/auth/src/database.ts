@@ -1,6 +1,7 @@
 import type { ColumnType, Generated, Kysely, Transaction } from 'kysely'
 import type * as factors from './factors/factor-tables.ts'
 import type { ExternalAccount } from './identities/external-account.ts'
+import type { MessagesTable } from './messages/message-record.ts'
 import type { TokenKind } from './one-time-tokens/one-time-token.ts'
 import type { WebauthnChallengesTable, WebauthnCredentialsTable } from './passkeys/credential.ts'
 import type {
@@ -199,9 +200,7 @@ export interface OutboxTable {
 }
 
 /** A change that an operator has made, with its answer. A row without an answer is seen by its own transaction alone. */
-export interface OperatorChangesTable {
-  actor_id: string
-  key: string
+export interface OperatorChangesTable extends Record<'actor_id' | 'key', string> {
   fingerprint: Buffer
   status: number | null
   body: string | null
@@ -234,6 +233,7 @@ export interface AuthTables {
   custom_oauth_providers: CustomProvidersTable
   outbox: OutboxTable
   operator_changes: OperatorChangesTable
+  messages: MessagesTable
 }
 
 /** A connection to the tables, or an open transaction on them. */

@@ -35,7 +35,7 @@ const DOCUMENTS: ReadonlySet<string> = new Set(['getApiDocument', 'showDocs'])
 const LISTS: ReadonlySet<string> = new Set(['listUsers', 'listAuditLog'])
 /** Lists of operators have no total. */
 const OPERATOR_LISTS: ReadonlySet<string> = new Set([
-  ...['listUsersAsOperator', 'listSessionsAsOperator', 'listAuditLogAsOperator'],
+  ...['listUsersAsOperator', 'listSessionsAsOperator', 'listAuditLogAsOperator', 'listMessages'],
 ])
 const WITH_REDIRECT: ReadonlySet<string> = new Set([
   ...['signUp', 'sendOneTimeCode', 'sendMagicLink', 'recoverAccount', 'resendMessage', 'inviteUser', 'generateLink'],

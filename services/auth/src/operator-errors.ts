@@ -39,6 +39,12 @@ export const operatorChangeRunning = defineError(409, 'conflict', 'Another reque
 })
 export const operatorForbidden = defineError(403, 'operator_forbidden', 'The role of the operator may not do this')
 export const listedSessionNotFound = defineError(404, 'session_not_found', 'Session not found')
+export const messageNotFound = defineError(404, 'message_not_found', 'Message not found')
+export const messageOver = defineError(
+  409,
+  'conflict',
+  'The message cannot be sent again: its cause is over, or another one was just sent',
+)
 export const signingKeyNotFound = defineError(404, 'signing_key_not_found', 'Signing key not found')
 export const signingKeyTaken = defineError(409, 'conflict', 'A signing key with this kid exists or has existed')
 export const signingKeyOver = defineError(409, 'conflict', 'The signing key is over, please add another one')

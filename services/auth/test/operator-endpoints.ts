@@ -26,6 +26,8 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
   { name: 'post /operator/users/invitations', action: 'users.invite', body: { email: 'asked@example.com' } },
   { name: 'get /operator/audit', action: 'audit.read' },
   { name: 'get /operator/users/{userId}', action: 'users.read' },
+  { name: 'get /operator/messages', action: 'messages.read' },
+  { name: 'post /operator/messages/{messageId}/resend', action: 'messages.resend' },
   { name: 'get /operator/settings', action: 'settings.read' },
   { name: 'get /operator/keys', action: 'settings.read' },
   { name: 'post /operator/keys', action: 'signing-keys.manage', body: { algorithm: 'EdDSA' } },

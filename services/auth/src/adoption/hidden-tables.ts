@@ -30,6 +30,7 @@ const OWN_TABLES: Readonly<Record<Exclude<keyof AuthTables, Shared> | Unqueried,
   custom_oauth_providers: true,
   outbox: true,
   operator_changes: true,
+  messages: true,
   rate_limits: true,
 }
 

@@ -14,7 +14,7 @@ import { startMessageRequests } from '../use-cases/answer-message-request.ts'
 import { startUserCreatedHookCalls } from '../use-cases/call-user-created-hook.ts'
 import { startCleanUp } from '../use-cases/clean-up.ts'
 import { startMails } from '../use-cases/send-mail.ts'
-import { startSms } from '../use-cases/send-sms.ts'
+import { startSms } from '../use-cases/start-sms.ts'
 
 /** The time in milliseconds that telemetry and the database have to close, after the jobs. */
 const CLOSE_MS = 3_000

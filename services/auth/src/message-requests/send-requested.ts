@@ -106,7 +106,11 @@ async function resendConfirmation(trx: Trx, deps: SendDeps, request: MessageRequ
   return true
 }
 
-async function resendCode(
+/**
+ * Sends a code by SMS again: to sign in, or to confirm a phone.
+ * @returns false for a test phone, to which nothing is sent
+ */
+export async function resendCode(
   trx: Trx,
   deps: SendDeps,
   user: User,

@@ -4,6 +4,7 @@ import type { SmsChannel } from '../messages/gateway-protocol.ts'
 import { isSentInRequest, runHooked } from '../messages/hooked-transaction.ts'
 import { type MailJob, mailTask, queueMail } from '../messages/mail-job.ts'
 import { prepareMailToken } from '../messages/mail-token.ts'
+import { describeMail, describeSms } from '../messages/message-record.ts'
 import { messageRequestTask } from '../messages/message-request.ts'
 import { prepareSmsCode } from '../messages/sms-code.ts'
 import { queueSms, type SmsJob, smsTask } from '../messages/sms-job.ts'
@@ -57,7 +58,9 @@ export async function insertUnconfirmed(
     messageAgain: undefined,
   } as const
   if (!isSentInRequest(deps, identifier.kind === 'email' ? 'email' : 'sms')) {
-    const message = mail ? await deps.jobs.prepare(mailTask, mail) : sms && (await deps.jobs.prepare(smsTask, sms))
+    const message = mail
+      ? { ...(await deps.jobs.prepare(mailTask, mail)), message: describeMail(mail) }
+      : sms && { ...(await deps.jobs.prepare(smsTask, sms)), message: describeSms(sms) }
     const messageAgain = await deps.jobs.prepare(messageRequestTask, again)
     return deps.insertSignUp({ ...signUp, confirmation: { ...confirmation, message, messageAgain } })
   }

@@ -5,10 +5,10 @@ import { Hopeless } from '@trestle/jobs/hopeless.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { smsSendFailed } from '../errors.ts'
 import { isIdentifierTaken } from '../users/user-repository.ts'
+import { attemptDelivery, type DeliveryAttempt, type DropReason } from './attempt-delivery.ts'
 import { type MessageHookDeps, sendSmsByHook } from './message-hooks.ts'
 import { type SmsGateway, SmsRefused } from './sms-gateway.ts'
 import { type HeldSms, type SmsJob, smsTask } from './sms-job.ts'
-import { logUndelivered } from './undelivered.ts'
 
 /** How long a request waits for the gateway. */
 const PATIENCE_MS = 2_000
@@ -22,25 +22,36 @@ export interface DeliverSmsDeps extends MessageHookDeps {
 }
 
 /**
- * Sends an SMS of the queue, by the hook SEND_SMS or by the gateway. Drops and counts it where no gateway is set.
+ * Sends an SMS of the queue, by the hook SEND_SMS or by the gateway. Drops and counts it where no gateway is set. Logs what gateway
+ * or hook do not take, and notes the outcome for operators.
  * @throws Hopeless when the code of the SMS has expired, SmsRefused, and Error when it could not be sent
  */
-export async function deliverSms(deps: DeliverSmsDeps, job: SmsJob): Promise<Outcome> {
-  const { db, hooks, now } = deps
-  if (Date.parse(job.expiresAt) <= now().getTime()) throw new Hopeless('its code has expired')
-  if (job.onlyIfFree && (await isIdentifierTaken(db, { kind: 'phone', value: job.to }))) return 'dropped'
-  if (hooks.isOn('SEND_SMS')) return (await sendSmsByHook(deps, job)) ? 'done' : 'dropped'
-  return sendByGateway(deps, job)
+export function deliverSms(
+  deps: DeliverSmsDeps,
+  job: SmsJob,
+  how: Pick<DeliveryAttempt, 'attempt' | 'endsMessage'>,
+): Promise<Outcome> {
+  return attemptDelivery(deps, { ...how, task: smsTask, messageId: job.messageId }, async () => {
+    const { db, hooks, now } = deps
+    if (Date.parse(job.expiresAt) <= now().getTime()) throw new Hopeless('its code has expired')
+    const isTaken = job.onlyIfFree && (await isIdentifierTaken(db, { kind: 'phone', value: job.to }))
+    if (isTaken) return 'a user has the address already'
+    if (hooks.isOn('SEND_SMS')) return (await sendSmsByHook(deps, job)) ? undefined : 'the user is gone'
+    return sendByGateway(deps, job)
+  })
 }
 
-async function sendByGateway({ logger, sms }: Pick<DeliverSmsDeps, 'logger' | 'sms'>, job: SmsJob): Promise<Outcome> {
+async function sendByGateway(
+  { logger, sms }: Pick<DeliverSmsDeps, 'logger' | 'sms'>,
+  job: SmsJob,
+): Promise<DropReason | undefined> {
   if (!sms) {
     logger.warn({ message_id: job.messageId }, 'SMS dropped: no gateway is set')
-    return 'dropped'
+    return 'no SMS gateway is set'
   }
   const gatewayId = await sms.send(job)
   logger.info({ message_id: job.messageId, gateway_id: gatewayId }, 'SMS sent')
-  return 'done'
+  return undefined
 }
 
 /**
@@ -55,11 +66,11 @@ export async function sendHeldSms(
   const result = Promise.withResolvers<SmsRefused | 'under-way'>()
   let isAwaited = true
   const timer = setTimeout(() => result.resolve('under-way'), PATIENCE_MS)
+  const isToldToClient = (error: unknown) => isAwaited && error instanceof SmsRefused
   const attempt = deps.jobs.run(smsTask, jobId, async () => {
     try {
-      return await deliverSms(deps, job)
+      return await deliverSms(deps, job, { attempt: 1, endsMessage: isToldToClient })
     } catch (error) {
-      logUndelivered(deps.logger, smsTask, error, { attempt: 1, message_id: job.messageId })
       if (!isAwaited || !(error instanceof SmsRefused)) throw error
       result.resolve(error)
       return 'dropped'

@@ -2,9 +2,11 @@ import type { HookName } from '../config/hooks.ts'
 import type { Trx } from '../database.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
 import { isIdentifierTaken } from '../users/user-repository.ts'
+import type { DropReason } from './attempt-delivery.ts'
 import { type DeliverSmsDeps, sendSmsInRequest } from './deliver-sms.ts'
 import type { MailJob } from './mail-job.ts'
 import { type MessageHookDeps, makeMailPayload, makeSmsPayload } from './message-hooks.ts'
+import { updateMessages } from './message-repository.ts'
 import type { SmsJob } from './sms-job.ts'
 
 /** Messages that a request sends itself, in place of the queue. */
@@ -54,6 +56,28 @@ export async function deliver(
   if ('sms' in delivery) await sendSmsInRequest(deps, delivery.sms)
   else await deps.hooks.call(delivery.hook, delivery.payload)
 }
+
+/** Notes for operators what has become of the messages of a request: which were sent, and which were dropped. */
+export async function noteDeliveries(
+  trx: Trx,
+  { mails, sms }: QueuedMessages,
+  deliveries: readonly Delivery[],
+): Promise<void> {
+  const isMailed = deliveries.some((delivery) => 'hook' in delivery && delivery.hook === 'SEND_EMAIL')
+  const isTexted = deliveries.some((delivery) => 'sms' in delivery || delivery.hook === 'SEND_SMS')
+  const noted = [
+    { messages: mails, isSent: isMailed },
+    { messages: sms, isSent: isTexted },
+  ]
+  for (const { messages, isSent } of noted) {
+    if (messages.length === 0) continue
+    const ids = messages.map(({ messageId }) => messageId)
+    const dropped = { status: 'failed', attempt: 0, error: DROPPED } as const
+    await updateMessages(trx, ids, isSent ? { status: 'sent', attempt: 1 } : dropped)
+  }
+}
+
+const DROPPED: DropReason = 'a user has the address already'
 
 /** Whether all messages are among the delivered ones. */
 export function wereDelivered(messages: QueuedMessages, delivered: QueuedMessages): boolean {

@@ -44,7 +44,7 @@ export function prepareFactorSms(
   if (testCode !== undefined) return { codeHash, sms: undefined }
   const text = renderText(template, { Code: code })
   const message = { messageId: randomUUID(), expiresAt: expiresAt.toISOString(), userId }
-  return { codeHash, sms: { to: phone, text, code, channel, ...message, isForFactor: true } }
+  return { codeHash, sms: { to: phone, text, code, channel, ...message, purpose: 'second_factor' } }
 }
 
 /** Whether a code is the code of a challenge. */

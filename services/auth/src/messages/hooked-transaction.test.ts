@@ -85,6 +85,7 @@ const snapshot = async () => {
     'send_throttle',
     'audit_log_entries',
     'outbox',
+    'messages',
   ]
   const rows = tables.map((name) =>
     sql<object>`SELECT t.* FROM ${sql.table(name)} t ORDER BY t::text`.execute(test.deps.db),

@@ -15,7 +15,7 @@ import {
   restoreIntervals,
 } from '../rate-limits/send-interval.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
-import { type Delivery, deliver, makeDeliveries, wereDelivered } from './delivery.ts'
+import { type Delivery, deliver, makeDeliveries, noteDeliveries, wereDelivered } from './delivery.ts'
 import { type MailJob, mailTask } from './mail-job.ts'
 import type { SmsGateway } from './sms-gateway.ts'
 import { type SmsJob, smsTask } from './sms-job.ts'
@@ -105,6 +105,7 @@ export async function runHooked<Deps extends HookedDeps, Result>(
     const done = await attempt(trx)
     const deliveries = await makeDeliveries(trx, deps, done.recorded)
     if (deliveries.length > 0) throw new RolledBack(done.recorded, deliveries)
+    await noteDeliveries(trx, done.recorded, deliveries)
     return done
   }).catch((error: unknown) => {
     if (error instanceof RolledBack) return error
@@ -117,6 +118,7 @@ export async function runHooked<Deps extends HookedDeps, Result>(
       await restoreIntervals(trx, reserved)
       const done = await attempt(trx)
       if (!wereDelivered(done.recorded, first.recorded)) throw serverBusy()
+      await noteDeliveries(trx, done.recorded, first.deliveries)
       return done
     })
   })

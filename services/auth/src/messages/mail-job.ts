@@ -5,6 +5,8 @@ import { z } from 'zod'
 import type { Db } from '../database.ts'
 import { MAIL_KINDS } from './default-templates.ts'
 import type { HookedMail } from './message-hooks.ts'
+import { describeMail } from './message-record.ts'
+import { insertMessage } from './message-repository.ts'
 
 /** A mail in the queue. Its job is sealed, because it carries links and codes. */
 export interface MailJob extends HookedMail {
@@ -41,5 +43,7 @@ export async function queueMail(
   { jobs }: { readonly jobs: Jobs },
   mail: Omit<MailJob, 'messageId'> & { readonly messageId?: string },
 ): Promise<void> {
-  await jobs.send(trx, mailTask, { messageId: randomUUID(), ...mail })
+  const job = { messageId: randomUUID(), ...mail }
+  await insertMessage(trx, describeMail(job))
+  await jobs.send(trx, mailTask, job)
 }

@@ -28,7 +28,7 @@ export interface HookedMail extends Mail {
   readonly linkBase?: string
 }
 
-type OwnedSms = Sms & { readonly userId: string; readonly isForFactor?: true }
+type OwnedSms = Sms & { readonly userId: string; readonly purpose: string }
 
 /** What hooks call a kind of mail, where that is not its name in lower case. */
 const ACTION_TYPES: Readonly<Partial<Record<Mail['kind'], string>>> = {
@@ -90,13 +90,13 @@ export async function makeMailPayload(
 /** What SEND_SMS is sent of an SMS. @returns undefined where its user no longer exists */
 export async function makeSmsPayload(
   deps: MessagePayloadDeps,
-  { to, text, code, channel, userId, isForFactor }: OwnedSms,
+  { to, text, code, channel, userId, purpose }: OwnedSms,
 ): Promise<object | undefined> {
   const user = await findUserView(deps, userId)
   if (!user) return undefined
   const sms = { otp: code, phone: to }
   if (deps.config.behaviours.messageHookPayload === 'all members')
-    return { user, sms: isForFactor ? { ...sms, sms_type: 'mfa' } : sms }
+    return { user, sms: purpose === 'second_factor' ? { ...sms, sms_type: 'mfa' } : sms }
   return { user, sms: { ...sms, channel, message: text } }
 }
 

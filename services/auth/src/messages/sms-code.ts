@@ -51,7 +51,11 @@ export function prepareSmsCode(
     secrets: { kind: tokenKind, identifier: phone, linkHash: null, codeHash, codeSalt, sentAt, expiresAt },
     sms:
       testCode === undefined
-        ? { to: phone, text, code, channel, messageId, expiresAt: expiresAt.toISOString(), userId: user.id }
+        ? {
+            ...{ to: phone, text, code, channel, messageId, userId: user.id },
+            expiresAt: expiresAt.toISOString(),
+            purpose: tokenKind === 'sms' ? 'one_time_code' : tokenKind,
+          }
         : undefined,
   }
 }

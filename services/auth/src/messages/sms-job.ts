@@ -3,6 +3,8 @@ import { defineSealedTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import { z } from 'zod'
 import type { Trx } from '../database.ts'
 import { SMS_CHANNELS, type Sms } from './gateway-protocol.ts'
+import { describeSms, SMS_PURPOSES, type SmsPurpose } from './message-record.ts'
+import { insertMessage } from './message-repository.ts'
 
 /** An SMS in the queue. Its job is sealed, because it carries a code. */
 export interface SmsJob extends Sms {
@@ -12,8 +14,7 @@ export interface SmsJob extends Sms {
   readonly expiresAt: string
   /** The user who gets the SMS. */
   readonly userId: string
-  /** Whether the SMS carries the code of a second factor. */
-  readonly isForFactor?: true
+  readonly purpose: SmsPurpose
   /** Drops the SMS where a user has the number by then. The request that asked for the SMS must not reveal that. */
   readonly onlyIfFree?: true
 }
@@ -26,7 +27,7 @@ const StoredSms = z.object({
   messageId: z.string(),
   expiresAt: z.string(),
   userId: z.string(),
-  isForFactor: z.literal(true).exactOptional(),
+  purpose: z.enum(SMS_PURPOSES),
   onlyIfFree: z.literal(true).exactOptional(),
 })
 
@@ -47,10 +48,12 @@ const HELD_SECONDS = smsTask.timeoutSeconds + 5
 
 /** Queues an SMS, to be sent after the transaction has been committed. */
 export async function queueSms(trx: Trx, { jobs }: { readonly jobs: Jobs }, job: SmsJob): Promise<void> {
+  await insertMessage(trx, describeSms(job))
   await jobs.send(trx, smsTask, job)
 }
 
 /** Queues an SMS for `sendHeldSms`, to be called after the commit. Without that call the queue sends the SMS a little later. */
 export async function holdSms(trx: Trx, { jobs }: { readonly jobs: Jobs }, job: SmsJob): Promise<HeldSms> {
+  await insertMessage(trx, describeSms(job))
   return { jobId: await jobs.send(trx, smsTask, job, { startAfterSeconds: HELD_SECONDS }), job }
 }

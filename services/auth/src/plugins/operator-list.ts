@@ -6,7 +6,7 @@ import { cursorLink } from '../pagination/page-links.ts'
 import { parseCount } from '../pagination/page-query.ts'
 
 /** The lists of operators. A cursor names its list, so that a page of one list never begins by a row of another. */
-export type OperatorList = 'users' | 'sessions' | 'audit'
+export type OperatorList = 'users' | 'sessions' | 'audit' | 'messages'
 
 const ROWS_DEFAULT = 25
 const ROWS_MAX = 100

@@ -4,6 +4,8 @@ import type { IndexCleanUp, TableCleanUp, WalkCleanUp } from './table-clean-up.t
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const ANONYMOUS_LIFETIME_MS = 30 * DAY_MS
+/** How long operators can see a mail or an SMS. */
+const MESSAGE_LIFETIME_MS = 30 * DAY_MS
 
 /** The moment so many milliseconds ago. */
 type Ago = (ms: number) => Date
@@ -29,6 +31,7 @@ export function listCleanUps(config: AuthConfig, now: Date): readonly TableClean
     byIndex('one_time_tokens', 'expires_at', yesterday),
     byIndex('send_throttle', 'sent_at', ago(Math.max(DAY_MS, ...intervals))),
     byIndex('code_guesses', 'since', yesterday),
+    byIndex('messages', 'created_at', ago(MESSAGE_LIFETIME_MS)),
     byIndex('users', 'staged_at', ago(stagedMs)),
     byIndex('users', 'created_at', ago(ANONYMOUS_LIFETIME_MS), 'anonymous'),
     ...listRetentions(config, ago),

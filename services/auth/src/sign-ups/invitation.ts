@@ -1,6 +1,6 @@
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { Trx } from '../database.ts'
-import { issueMailToken, type MailTokenDeps } from '../messages/mail-token.ts'
+import { issueMailToken, type MailToken, type MailTokenDeps } from '../messages/mail-token.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { findOrMake, releaseAndLockOwner, requireUnconfirmed } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
@@ -26,7 +26,7 @@ interface InvitationMailDeps extends MailTokenDeps {
 export async function mailInvitation(
   trx: Trx,
   deps: InvitationMailDeps,
-  message: Pick<InvitedUser, 'email' | 'context'> & { readonly user: User },
+  message: Pick<InvitedUser, 'email' | 'context'> & Pick<MailToken, 'messageId'> & { readonly user: User },
 ): Promise<void> {
   await issueMailToken(trx, deps, {
     ...message,

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
 import { anyId, anyTime, proof } from '../../test/bodies.ts'
+import { describeMail } from '../messages/message-record.ts'
 import { judgeSignUp, type OwnerState } from './sign-up.model.ts'
 import { batchSignUps, type InsertSignUp, insertSignUp, type SignUp } from './sign-up-repository.ts'
 
@@ -28,6 +29,8 @@ interface Address {
 
 let count = 0
 const newAddress = (kind: 'email' | 'phone'): Address => ({ kind, value: `${++count}` })
+
+const shown = (userId: string, to: string) => describeMail({ kind: 'CONFIRMATION', messageId: userId, to, userId })
 
 function toSignUp({ kind, value }: Address, nowMs: number, autoconfirm: boolean): SignUp {
   const now = new Date(nowMs)
@@ -62,7 +65,7 @@ function toSignUp({ kind, value }: Address, nowMs: number, autoconfirm: boolean)
             expiresAt: new Date(nowMs + INTERVAL_MS),
           },
           pkce: kind === 'email' ? { challenge: 'c'.repeat(43), method: 's256' } : undefined,
-          message: message('first'),
+          message: { ...message('first'), message: shown(userId, value) },
           messageAgain: message('again'),
         },
     tokenHash: Buffer.from(randomUUID()),

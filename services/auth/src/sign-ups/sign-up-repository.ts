@@ -7,6 +7,7 @@ import type { OutboxEntry } from '@trestle/jobs/outbox.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Trx } from '../database.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
+import type { NewMessage } from '../messages/message-record.ts'
 import type { MessageSecrets } from '../one-time-tokens/one-time-token-repository.ts'
 import type { IntervalKind } from '../rate-limits/send-interval.ts'
 import { batchCalls } from '../sessions/batch-calls.ts'
@@ -39,9 +40,14 @@ export interface SignUpConfirmation {
   readonly secrets: MessageSecrets
   readonly pkce: PkceChallenge | undefined
   /** For a new user; undefined where nothing is sent. */
-  readonly message: OutboxEntry | undefined
+  readonly message: ShownEntry | undefined
   /** For a user who has not confirmed yet. */
   readonly messageAgain: OutboxEntry | undefined
+}
+
+/** A job with what operators see of its message. */
+interface ShownEntry extends OutboxEntry {
+  readonly message: NewMessage
 }
 
 const VERDICTS = ['signed-in', 'sent', 'sent-again', 'repeated', 'taken'] as const

@@ -1,6 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { Hopeless } from '@trestle/jobs/hopeless.ts'
-import { afterAll, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
+import { mailTask, queueMail } from '../messages/mail-job.ts'
+import { findMessage } from '../messages/message-repository.ts'
 import { sendMail } from './send-mail.ts'
 
 // Nothing listens on the port of its mail server.
@@ -28,4 +31,36 @@ it.each([
 ])('tries a mail %s again when the server is away', async (_mail, leftMs) => {
   const expiresAt = leftMs === undefined ? null : after(leftMs)
   await expect(sendMail(deps, { ...mail, expiresAt }, 1)).rejects.toEqual(new Error('SMTP ESOCKET'))
+})
+
+describe('what operators see of a mail', () => {
+  const note = async (changes: object, attempt: number, mailer = deps.mailer) => {
+    const job = { ...mail, expiresAt: null, messageId: randomUUID(), ...changes }
+    await deps.jobs.open()
+    await deps.db.transaction().execute((trx) => queueMail(trx, deps, job))
+    await sendMail({ ...deps, mailer }, job, attempt).catch(() => {})
+    const { status, attempts, error } = (await findMessage(deps.db, job.messageId)) ?? {}
+    return { status, attempts, error }
+  }
+
+  it('waits while it is tried again', async () => {
+    expect(await note({}, 2)).toEqual({ status: 'waiting', attempts: 2, error: 'SMTP ESOCKET' })
+  })
+
+  it('has failed after the last attempt', async () => {
+    const attempt = mailTask.retryLimit + 1
+    expect(await note({}, attempt)).toEqual({ status: 'failed', attempts: attempt, error: 'SMTP ESOCKET' })
+  })
+
+  it('has failed when its link has expired', async () => {
+    const failed = { status: 'failed', attempts: 1, error: 'its link has expired' }
+    expect(await note({ expiresAt: after(0) }, 1)).toEqual(failed)
+  })
+
+  it('has failed where no mail server is set', async () => {
+    const failed = { status: 'failed', attempts: 1, error: 'no mail server is set' }
+    const open = await openTestApp({ settings: { AUTH_SMTP_HOST: '', AUTH_MAILER_AUTOCONFIRM: 'true' } })
+    expect(await note({}, 1, open.deps.mailer)).toEqual(failed)
+    await open.close()
+  })
 })

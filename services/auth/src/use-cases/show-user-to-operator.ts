@@ -1,6 +1,8 @@
 import { z } from 'zod'
 import { AuditEntryView, viewAuditEntry } from '../audit/audit-repository.ts'
 import type { AuthDeps } from '../deps.ts'
+import { listMessages, type Message } from '../messages/message-repository.ts'
+import { MessageView, viewMessage } from '../messages/message-view.ts'
 import { listOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { isProtected } from '../operators/operator-change.ts'
 import { listPasskeys } from '../passkeys/passkey-repository.ts'
@@ -19,6 +21,7 @@ const ReasonView = z
     z.object({ code: z.literal('deleted'), at: Timestamp }),
     z.object({ code: z.literal('banned'), until: Timestamp }),
     z.object({ code: z.enum(['email_not_confirmed', 'phone_not_confirmed', 'no_password', 'factor_required']) }),
+    z.object({ code: z.literal('message_failed'), message_id: z.guid(), error: z.string() }),
     z.object({ code: z.literal('provider_disabled'), provider: z.string() }),
   ])
   .meta({ id: 'Reason' })
@@ -32,6 +35,7 @@ export const UserForOperatorView = z.object({
   factors: z.array(FactorView),
   passkeys: z.array(PasskeyView),
   sessions: z.array(ListedSessionView),
+  messages: z.array(MessageView),
   audit: z.array(AuditEntryView),
   why_not: z
     .array(ReasonView)
@@ -50,6 +54,7 @@ export async function showUserToOperator(
   const passkeys = await listPasskeys(db, userId)
   const hasSecret = passkeys.length > 0 || (await hasPassword(db, userId))
   const sessions = await listSessionsOfUser(db, { ...NEWEST, userId })
+  const messages = await listMessages(db, { ...NEWEST, user: userId, status: undefined })
   const audit = await listOperatorAudit(db, { ...NEWEST, user: userId, action: undefined })
   const user = viewUser(profile)
   const { limit } = NEWEST
@@ -61,8 +66,11 @@ export async function showUserToOperator(
     factors: (user.factors ?? []).slice(0, limit),
     passkeys: passkeys.slice(0, limit).map(viewPasskey),
     sessions: sessions.map(viewListedSession),
+    messages: messages.map(viewMessage),
     audit: audit.map(viewAuditEntry),
-    why_not: [...listReasons(profile, { now: now(), hasSecret, providers: config.external.providers })],
+    why_not: [
+      ...listReasons(profile, { now: now(), hasSecret, newest: messages[0], providers: config.external.providers }),
+    ],
   }
 }
 
@@ -74,6 +82,8 @@ interface SignInRules {
   readonly now: Date
   /** Whether the user has a password or a passkey. */
   readonly hasSecret: boolean
+  /** The newest message to the user. */
+  readonly newest: Message | undefined
   /** The providers of the settings by their name. Custom ones are not among them. */
   readonly providers: ReadonlyMap<string, { readonly enabled: boolean }>
 }
@@ -81,7 +91,7 @@ interface SignInRules {
 /** The reasons, the weightiest first. A second factor is no obstacle by itself, and comes last. */
 function listReasons(
   { user, identities, factors }: Profile,
-  { now, providers, hasSecret }: SignInRules,
+  { now, providers, hasSecret, newest }: SignInRules,
 ): readonly Reason[] {
   const hasAddress = user.email !== null || user.phone !== null
   const [only] = identities.length === 1 ? identities : []
@@ -92,6 +102,8 @@ function listReasons(
     user.email !== null && user.emailConfirmedAt === null && { code: 'email_not_confirmed' },
     user.phone !== null && user.phoneConfirmedAt === null && { code: 'phone_not_confirmed' },
     hasAddress && !hasSecret && { code: 'no_password' },
+    newest !== undefined &&
+      newest.error !== null && { code: 'message_failed', message_id: newest.id, error: newest.error },
     disabled !== undefined && { code: 'provider_disabled', provider: disabled },
     factors.some(({ status }) => status === 'verified') && { code: 'factor_required' },
   ]

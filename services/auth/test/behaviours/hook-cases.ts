@@ -89,7 +89,8 @@ export const hookCases = {
     observe: async ({ deps }) => {
       const { user, email } = await createSignedUp(deps)
       const [phone, channel] = ['14155550181', 'sms'] as const
-      await sendSmsByHook(deps, { to: phone, text: 'Your code is 123456', code: '123456', channel, userId: user.id })
+      const sms = { to: phone, text: 'Your code is 123456', code: '123456', channel, purpose: 'one_time_code' } as const
+      await sendSmsByHook(deps, { ...sms, userId: user.id })
       const variables = { Token: '123456', TokenHash: 'abc', SiteURL: 'http://localhost:3000', Email: email }
       await sendMailByHook(deps, { kind: 'RECOVERY', to: email, messageId: randomUUID(), userId: user.id, variables })
       const lastPayload = (name: HookName) => stub.callsOf(name).at(-1)?.payload

@@ -22,7 +22,13 @@ const Payload = z.object({
     .transform((user) => Object.fromEntries(Object.entries(user).filter(([, value]) => value !== undefined))),
 })
 const Traits = z.object({ user_id: z.guid(), provider: z.string().optional() })
-const SMS = { to: '14155550180', text: 'Your code is 123456', code: '123456', channel: 'sms' } as const
+const SMS = {
+  to: '14155550180',
+  text: 'Your code is 123456',
+  code: '123456',
+  channel: 'sms',
+  purpose: 'one_time_code',
+} as const
 const PASSWORD = 'correct horse battery staple'
 const WRONG_PASSWORD = { code: 400, error_code: 'invalid_credentials', msg: 'Invalid login credentials' }
 

@@ -3,6 +3,8 @@ import { mayDo, type OperatorRole } from '@trestle/service/operators/operator-ro
 import type { InjectOptions } from 'fastify'
 import { sql } from 'kysely'
 import { runWorkAlone } from '../../src/audit/audit-log.ts'
+import { describeMail } from '../../src/messages/message-record.ts'
+import { insertMessage } from '../../src/messages/message-repository.ts'
 import { addSigningKey } from '../../src/use-cases/add-signing-key.ts'
 import type { MailApp } from '../mail-app.ts'
 import { type OperatorEndpoint, operatorEndpoints } from '../operator-endpoints.ts'
@@ -101,6 +103,16 @@ function ofKey(
   })
 }
 
+const RESEND = 'post /operator/messages/{messageId}/resend'
+/** A notification, which nobody sends again. */
+const ofMessage: OperatorCase['ask'] = async (asked, { deps }) => {
+  const { user, email: to } = await createSignedUp(deps)
+  const messageId = randomUUID()
+  const mail = { kind: 'PASSWORD_CHANGED_NOTIFICATION', messageId, to, userId: user.id } as const
+  await insertMessage(deps.db, describeMail(mail))
+  return { ...asked, url: `/operator/messages/${messageId}/resend` }
+}
+
 /** Errors of operators. */
 export const operatorErrors: ErrorCases = {
   notFound: endpoints.map(({ operation }) => ({
@@ -130,9 +142,12 @@ export const operatorErrors: ErrorCases = {
       ask: async (asked, service) => ({ ...asked, payload: { email: (await createSignedUp(service.deps)).email } }),
     }),
   ),
-  overEmailRateLimit: named('post /operator/users/invitations').map((endpoint) =>
-    about(endpoint, { settings: NO_MESSAGES }),
-  ),
+  overEmailRateLimit: [
+    ...named('post /operator/users/invitations').map((endpoint) => about(endpoint, { settings: NO_MESSAGES })),
+    ...named(RESEND).map((endpoint) => about(endpoint, { settings: NO_MESSAGES, ask: ofMessage })),
+  ],
+  messageNotFound: named(RESEND).map((endpoint) => about(endpoint)),
+  messageOver: named(RESEND).map((endpoint) => about(endpoint, { ask: ofMessage })),
   phoneExistsForAdmin: named('put /operator/users/{userId}').map((endpoint) =>
     about(endpoint, {
       ask: async (asked, service) => {

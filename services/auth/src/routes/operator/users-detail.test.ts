@@ -13,6 +13,8 @@ import {
 } from '../../../test/operators.ts'
 import { createSignedIn } from '../../../test/signed-in.ts'
 import { createSignedUp } from '../../../test/signed-up.ts'
+import { describeMail } from '../../messages/message-record.ts'
+import { insertMessage, updateMessages } from '../../messages/message-repository.ts'
 
 let test: TestApp
 let viewer: SignedInOperator
@@ -25,6 +27,7 @@ afterAll(() => test.close())
 const Shown = z.object({
   console_role: z.string().nullable(),
   is_protected: z.boolean(),
+  messages: z.array(z.unknown()),
   why_not: z.array(z.unknown()),
 })
 const read = async (id: string) => Shown.parse((await show(id))[1])
@@ -52,6 +55,7 @@ describe('GET /operator/users/:userId', () => {
         factors,
         passkeys: [],
         sessions: [expect.objectContaining({ id: sessionId })],
+        messages: [],
         audit: [{ id: expect.any(String), created_at: anyTime, ip_address: '127.0.0.1', payload }],
         why_not: [{ code: 'factor_required' }],
       },
@@ -75,6 +79,24 @@ describe('GET /operator/users/:userId', () => {
     const account = { provider: 'github', provider_id: '42' }
     await test.deps.db.updateTable('identities').set(account).where('user_id', '=', user.id).execute()
     expect((await read(user.id)).why_not).toEqual([{ code: 'provider_disabled', provider: 'github' }])
+  })
+
+  it('200: shows the newest messages, and names the last one where it was not taken', async () => {
+    const { user } = await createSignedUp(test.deps)
+    const ids = [randomUUID(), randomUUID()]
+    for (const id of ids)
+      await insertMessage(
+        test.deps.db,
+        describeMail({ kind: 'RECOVERY', to: 's@example.com', messageId: id, userId: user.id }),
+      )
+    await updateMessages(test.deps.db, ids, { status: 'failed', attempt: 61, error: 'SMTP EAUTH 535' })
+    const shown = {
+      ...{ kind: 'mail', purpose: 'recovery', user_id: user.id, to: 's…@example.com', status: 'failed', attempts: 61 },
+      ...{ error: 'SMTP EAUTH 535', created_at: anyTime },
+    }
+    const { messages, why_not: whyNot } = await read(user.id)
+    expect(messages).toEqual(ids.toReversed().map((id) => ({ id, ...shown })))
+    expect(whyNot).toEqual([{ code: 'message_failed', message_id: ids[1], error: 'SMTP EAUTH 535' }])
   })
 
   it.each([

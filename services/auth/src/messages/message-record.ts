@@ -1,0 +1,81 @@
+import type { ColumnType, Generated } from 'kysely'
+import type { GeneratedTimestamp } from '../records/column-types.ts'
+import type { MailKind } from './default-templates.ts'
+import type { SmsChannel } from './gateway-protocol.ts'
+
+/** What an SMS is for. A mail says so by its kind. */
+export const SMS_PURPOSES = ['one_time_code', 'phone_change', 'reauthentication', 'second_factor'] as const
+
+/** What an SMS is for. `one_time_code`: to sign in, or to confirm the number. */
+export type SmsPurpose = (typeof SMS_PURPOSES)[number]
+
+/** A mail or an SMS that is about to be queued, as operators see it (console reference: Routes of auth). It holds no secret. */
+export interface NewMessage {
+  /** Our own id of the message, as in the log. */
+  readonly id: string
+  readonly kind: 'mail' | 'sms'
+  /** A kind of mail in lower case, or what an SMS is for. */
+  readonly purpose: string
+  /** Null for a mail. */
+  readonly channel: SmsChannel | null
+  readonly userId: string
+  /** The address, masked. */
+  readonly recipient: string
+}
+
+/** A row of a mail or an SMS, as operators see it: neither its text nor its secrets. */
+export interface MessagesTable {
+  id: string
+  kind: ColumnType<'mail' | 'sms', string, never>
+  purpose: string
+  /** Null for a mail. */
+  channel: ColumnType<'sms' | 'whatsapp' | null, string | null, never>
+  user_id: string
+  /** Masked. */
+  recipient: string
+  status: ColumnType<'waiting' | 'sent' | 'failed', string | undefined, string>
+  attempts: Generated<number>
+  error: string | null
+  created_at: GeneratedTimestamp
+  sent_at: ColumnType<string | null, string | null, string | null>
+}
+
+/** What operators see of a mail. */
+export function describeMail({
+  kind,
+  messageId,
+  to,
+  userId,
+}: {
+  readonly kind: MailKind
+  readonly messageId: string
+  readonly to: string
+  readonly userId: string
+}): NewMessage {
+  return { id: messageId, kind: 'mail', purpose: kind.toLowerCase(), channel: null, userId, recipient: maskAddress(to) }
+}
+
+/** What operators see of an SMS. */
+export function describeSms({
+  messageId,
+  purpose,
+  channel,
+  to,
+  userId,
+}: {
+  readonly messageId: string
+  readonly purpose: SmsPurpose
+  readonly channel: SmsChannel
+  readonly to: string
+  readonly userId: string
+}): NewMessage {
+  return { id: messageId, kind: 'sms', purpose, channel, userId, recipient: maskAddress(to) }
+}
+
+/** Masks an email but for its first character and its domain (`a…@example.com`), and a phone but for its last two digits (`…89`). */
+export function maskAddress(address: string): string {
+  const at = address.lastIndexOf('@')
+  if (at === -1) return `…${address.slice(-2)}`
+  const [first = ''] = address
+  return `${first}…${address.slice(at)}`
+}

@@ -1,0 +1,116 @@
+import { type Selectable, sql } from 'kysely'
+import type { Db } from '../database.ts'
+import type { Cursor } from '../pagination/cursor.ts'
+import type { Timestamp } from '../records/timestamp.ts'
+import type { MessagesTable, NewMessage } from './message-record.ts'
+
+/** How far a message has come. `waiting` is also one that was not taken yet, and is tried again. */
+export type MessageStatus = 'waiting' | 'sent' | 'failed'
+
+/** A mail or an SMS as operators see it. */
+export interface Message extends NewMessage {
+  readonly status: MessageStatus
+  readonly attempts: number
+  /** Why the last attempt has failed, or why the message was dropped. */
+  readonly error: string | null
+  readonly createdAt: Timestamp
+  readonly sentAt: Timestamp | null
+}
+
+/** Inserts a message that waits, in the transaction that queues it. */
+export async function insertMessage(
+  trx: Db,
+  { id, kind, purpose, channel, userId, recipient }: NewMessage,
+): Promise<void> {
+  await trx.insertInto('messages').values({ id, kind, purpose, channel, user_id: userId, recipient }).execute()
+}
+
+/** What has become of messages. Undefined `error`: they were taken. */
+export interface MessageOutcome {
+  readonly status: MessageStatus
+  /** The number of the attempt, 1 for the first. */
+  readonly attempt: number
+  readonly error?: string | undefined
+}
+
+/** Notes the outcome of an attempt. A message that was queued before there was a row for it has none. */
+export async function updateMessages(
+  db: Db,
+  ids: readonly string[],
+  { status, attempt, error }: MessageOutcome,
+): Promise<void> {
+  await db
+    .updateTable('messages')
+    .set({
+      status,
+      attempts: attempt,
+      error: error ?? null,
+      sent_at: status === 'sent' ? sql<string>`clock_timestamp()` : null,
+    })
+    .where('id', 'in', [...ids])
+    .execute()
+}
+
+/** Which messages are listed, in the order of their creation. Undefined filters nothing. */
+export interface MessageList {
+  readonly user: string | undefined
+  readonly status: MessageStatus | undefined
+  readonly direction: 'asc' | 'desc'
+  readonly limit: number
+  /** Where the page begins. */
+  readonly after: Cursor | undefined
+}
+
+/** Lists messages. */
+export async function listMessages(
+  db: Db,
+  { user, status, direction, limit, after }: MessageList,
+): Promise<readonly Message[]> {
+  const beyond = sql.raw(direction === 'asc' ? '>' : '<')
+  const rows = await db
+    .selectFrom('messages')
+    .selectAll()
+    .$if(user !== undefined, (query) => query.where('user_id', '=', user ?? ''))
+    .$if(status !== undefined, (query) => query.where('status', '=', status ?? 'sent'))
+    // The condition of the index of messages that were not sent.
+    .$if(status !== undefined && status !== 'sent', (query) => query.where('status', '<>', 'sent'))
+    .$if(after !== undefined, (query) =>
+      query.where(sql<boolean>`(created_at, id) ${beyond} (${after?.createdAt}::timestamptz, ${after?.id}::uuid)`),
+    )
+    .orderBy('created_at', direction)
+    .orderBy('id', direction)
+    .limit(limit)
+    .execute()
+  return rows.map(toMessage)
+}
+
+/** Finds a message; undefined where there is none, or its time is over. */
+export async function findMessage(db: Db, id: string): Promise<Message | undefined> {
+  const row = await db.selectFrom('messages').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && toMessage(row)
+}
+
+/** Counts the messages that wait, and those that have failed for good. */
+export async function countUnsentMessages(db: Db): Promise<Readonly<Record<'waiting' | 'failed', number>>> {
+  const { rows } = await sql<{ waiting: number; failed: number }>`
+    SELECT count(*) FILTER (WHERE status = 'waiting')::int AS waiting, count(*) FILTER (WHERE status = 'failed')::int AS failed
+    FROM ${sql.table('messages')} WHERE status <> 'sent'`.execute(db)
+  return rows[0] ?? { waiting: 0, failed: 0 }
+}
+
+function toMessage(row: Selectable<MessagesTable>): Message {
+  const { id, kind, purpose, channel, recipient, status, attempts, error } = row
+  return {
+    id,
+    kind,
+    purpose,
+    channel,
+    userId: row.user_id,
+    recipient,
+    status,
+    attempts,
+    error,
+    createdAt: row.created_at,
+    sentAt: row.sent_at,
+  }
+}

@@ -1,0 +1,126 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { anyId, anyTime, errorBody, statusAndBody } from '../../../test/bodies.ts'
+import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
+import { createOperator, OPERATOR_SETTINGS, operate, type SignedInOperator } from '../../../test/operators.ts'
+import { createSignedUp } from '../../../test/signed-up.ts'
+import { SMS_TAKEN } from '../../../test/sms-stub.ts'
+
+let test: MailApp
+let viewer: SignedInOperator
+const SETTINGS = { ...OPERATOR_SETTINGS, AUTH_EXTERNAL_PHONE_ENABLED: 'true' }
+beforeAll(async () => {
+  test = await openMailApp(SETTINGS)
+  viewer = await createOperator(test, 'viewer')
+})
+afterAll(() => test.close())
+
+const list = (query = '') => operate(test, viewer, `GET /messages${query}`)
+const ofUser = (id: string) => list(`?user=${id}`)
+/** A mail that was sent. */
+const sent = (userId: string, purpose: string, changes: object = {}) => ({
+  id: anyId,
+  kind: 'mail',
+  purpose,
+  user_id: userId,
+  to: 's…@example.com',
+  status: 'sent',
+  attempts: 1,
+  created_at: anyTime,
+  sent_at: anyTime,
+  ...changes,
+})
+const notSent = (userId: string, purpose: string, changes: object) => {
+  const { sent_at: _never, ...rest } = sent(userId, purpose, changes)
+  return rest
+}
+const allOf = async (status: string) => {
+  const { rows } = await sql<{ id: string }>`
+    SELECT id FROM ${sql.table('messages')} WHERE status = ${status} ORDER BY created_at DESC, id DESC`.execute(
+    test.deps.db,
+  )
+  return rows.map(({ id }) => id)
+}
+
+describe('GET /operator/messages', () => {
+  it('200: shows the mail of a sign-up once it is sent, with a masked address and without a secret', async () => {
+    const email = 'sign-up@example.com'
+    const { id } = (await test.post('/signup', { email, password: 'correct horse' })).json()
+    const { code, token } = await test.readMail(email)
+    await test.idle()
+    const answer = await ofUser(id)
+    expect(answer).toEqual([200, { messages: [sent(id, 'confirmation')] }])
+    for (const secret of [email, code, token]) expect(JSON.stringify(answer)).not.toContain(secret)
+    const { rows } = await sql`SELECT * FROM ${sql.table('messages')}`.execute(test.deps.db)
+    for (const secret of [email, code, token]) expect(JSON.stringify(rows)).not.toContain(secret)
+  })
+
+  it('200: shows the messages of a user, the newest first', async () => {
+    const { user, email } = await createSignedUp(test.deps)
+    await test.post('/recover', { email })
+    await test.readMail(email)
+    await test.idle()
+    await test.post('/otp', { email })
+    await test.idle()
+    const messages = [sent(user.id, 'magic_link'), sent(user.id, 'recovery')]
+    // The interval between two mails keeps the second one back.
+    expect((await ofUser(user.id))[1]).toEqual({ messages: messages.slice(1) })
+    await test.deps.db.deleteFrom('send_throttle').execute()
+    await test.post('/otp', { email })
+    await test.idle()
+    expect(await ofUser(user.id)).toEqual([200, { messages }])
+  })
+
+  it('200: shows an SMS that a request has sent itself', async () => {
+    const phone = '4520304031'
+    const { user } = await createSignedUp(test.deps, { phone, phone_confirmed_at: new Date() })
+    await test.post('/otp', { phone })
+    await test.idle()
+    const shown = { ...sent(user.id, 'one_time_code'), kind: 'sms', to: '…31' }
+    expect(await ofUser(user.id)).toEqual([200, { messages: [shown] }])
+  })
+
+  it('200: shows an SMS as failed when the gateway has refused it', async () => {
+    test.sms.answer = { status: 400, body: { code: 21211, message: 'not a valid number' } }
+    const phone = '4520304032'
+    const { user } = await createSignedUp(test.deps, { phone, phone_confirmed_at: new Date() })
+    await test.post('/otp', { phone })
+    await test.idle()
+    test.sms.answer = SMS_TAKEN
+    const changes = { kind: 'sms', to: '…32', status: 'failed', error: 'twilio refused the message (21211)' }
+    expect(await ofUser(user.id)).toEqual([200, { messages: [notSent(user.id, 'one_time_code', changes)] }])
+  })
+
+  it('200: shows a mail that the server does not take as waiting, with the reason', async () => {
+    const { user, email } = await createSignedUp(test.deps)
+    test.refuseMails(true)
+    await test.post('/recover', { email })
+    const changes = { status: 'waiting', attempts: expect.any(Number), error: 'SMTP EMESSAGE 451' }
+    await expect.poll(() => ofUser(user.id)).toEqual([200, { messages: [notSent(user.id, 'recovery', changes)] }])
+    const { email: another } = await createSignedUp(test.deps)
+    await test.post('/recover', { email: another })
+    await expect.poll(() => allOf('waiting')).toHaveLength(2)
+  })
+
+  it('200: lists messages of a status page by page', async () => {
+    const ids = await allOf('waiting')
+    const [status, page] = await list('?status=waiting&limit=1')
+    expect([status, page]).toEqual([200, { messages: [expect.objectContaining({ id: ids[0], status: 'waiting' })] }])
+    const answer = await test.app.inject({
+      url: '/operator/messages?status=waiting&limit=1',
+      headers: { ...viewer.credentials },
+    })
+    const [, next] = /<([^>]+)>; rel="next"/.exec(String(answer.headers.link)) ?? []
+    const second = await test.app.inject({ url: String(next), headers: { ...viewer.credentials } })
+    expect(statusAndBody(second)).toEqual([200, { messages: [expect.objectContaining({ id: ids[1] })] }])
+  })
+
+  it.each([
+    ['?status=lost', 'status: must be one of waiting, sent, failed'],
+    ['?user=x', 'user: must be a UUID'],
+    ['?cursor=audit.x', 'Bad Pagination Parameters: cursor is none of this list'],
+  ])('400: refuses the query %s', async (query, text) => {
+    const [status, body] = await list(query)
+    expect([status, body]).toEqual([400, errorBody(400, 'validation_failed', text)])
+  })
+})

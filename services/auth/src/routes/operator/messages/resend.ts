@@ -1,0 +1,37 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorAnswers } from '../../../error-body.ts'
+import type { Message } from '../../../messages/message-repository.ts'
+import { MessageView, viewMessage } from '../../../messages/message-view.ts'
+import { recordOperatorChange } from '../../../operators/operator-change-repository.ts'
+import { answerChange } from '../../../plugins/authenticate-operator.ts'
+import { readContext } from '../../../plugins/request-context.ts'
+import { requireId } from '../../../records/ids.ts'
+import { idField } from '../../../requests/documented-fields.ts'
+import { resendMessageAsOperator } from '../../../use-cases/resend-message-as-operator.ts'
+
+const schema = {
+  operationId: 'resendMessageAsOperator',
+  tags: ['Operators'],
+  summary: 'Send a message again',
+  description: 'As a new message with a new code and a new link. Those of the last message do not work any more.',
+  params: z.object({ messageId: idField }),
+  response: { 201: z.object({ message: MessageView }), ...errorAnswers(400, 401, 403, 404, 409, 413, 429) },
+}
+
+/** `POST /operator/messages/:messageId/resend`: sends a message again (console reference: Messages of operators). */
+export const operatorResendRoutes: FastifyPluginAsyncZod = async (app) => {
+  const { deps } = app
+  const options = { config: { action: 'messages.resend' }, schema } as const
+  app.post('/operator/messages/:messageId/resend', options, (request, reply) =>
+    answerChange(request, reply, async (change, { admin }) => {
+      const messageId = requireId('message_id', request.params.messageId)
+      const context = await readContext(deps, request, reply, undefined)
+      const runWork = recordOperatorChange<Message>(change, (message) => ({
+        ...{ status: 201, answer: { message: viewMessage(message) }, object: { kind: 'user', id: message.userId } },
+        changes: { of: messageId, message: message.id, purpose: message.purpose },
+      }))
+      return resendMessageAsOperator(deps, { admin, messageId, context }, runWork)
+    }),
+  )
+}

@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto'
+import type { RunWork } from '../audit/audit-log.ts'
+import type { Trx } from '../database.ts'
+import type { AuthDeps } from '../deps.ts'
+import { resendCode, sendRequested } from '../message-requests/send-requested.ts'
+import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
+import { maskAddress } from '../messages/message-record.ts'
+import { findMessage, type Message } from '../messages/message-repository.ts'
+import { countMessages, type MessagePurpose, type MessageRequest } from '../messages/message-request.ts'
+import { messageNotFound, messageOver } from '../operator-errors.ts'
+import { takeAllowances } from '../rate-limits/rate-limits.ts'
+import type { UserIdentifier } from '../requests/identifier.ts'
+import type { RequestContext } from '../requests/request-context.ts'
+import type { Admin } from '../sessions/admin.ts'
+import { findOrMakeInvited, mailInvitation } from '../sign-ups/invitation.ts'
+import { requireUser, type User } from '../users/user.ts'
+import { lockUserById } from '../users/user-repository.ts'
+
+type ResendDeps = Pick<
+  AuthDeps,
+  'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'rateLimits' | 'jobs' | 'hooks' | 'sms'
+>
+
+/** A message that an operator sends again. */
+export interface ResendMessageInput {
+  readonly admin: Admin
+  readonly messageId: string
+  readonly context: RequestContext
+}
+
+/** What `POST /resend` and the like call a message, by what operators read. Others are made anew by the user alone. */
+const PURPOSES: Readonly<Record<string, MessagePurpose>> = {
+  'mail magic_link': 'magiclink',
+  'mail recovery': 'recovery',
+  'mail confirmation': 'confirmation',
+  'mail email_change': 'email_change',
+  'sms one_time_code': 'confirmation',
+  'sms phone_change': 'phone_change',
+}
+
+/**
+ * Sends a message again, as a new message with new secrets (console reference: Messages of operators). It counts as any message, but no
+ * interval keeps it back.
+ * @param runWork runs the work in the transaction, and makes the answer of its result
+ * @throws messageNotFound, userNotFound, messageOver where its cause is over, overEmailRateLimit, overSmsRateLimit, and what
+ * `admin.requireMayManage` and `runHooked` throw
+ */
+export async function resendMessageAsOperator<Answer>(
+  deps: ResendDeps,
+  input: ResendMessageInput,
+  runWork: RunWork<Message, Answer>,
+): Promise<Answer> {
+  const message = await findMessage(deps.db, input.messageId)
+  if (message === undefined) throw messageNotFound()
+  const allowance = await takeAllowance(deps, message)
+  const newId = randomUUID()
+  try {
+    return await runHooked(deps, (trx, repeatable) =>
+      runWork(trx, repeatable, () => resend(trx, repeatable, { ...input, message, newId })),
+    )
+  } catch (error) {
+    await allowance.giveBack()
+    throw error
+  }
+}
+
+/** Counts the message. An operator has no share of the limit. */
+function takeAllowance({ config, rateLimits }: ResendDeps, { kind, purpose }: Message) {
+  if (kind === 'sms') return rateLimits.sms.take(undefined)
+  const mails = purpose === 'email_change' ? countMessages({ purpose }, config) : 1
+  return takeAllowances(Array.from({ length: mails }, () => () => rateLimits.email.take(undefined)))
+}
+
+interface Resent extends ResendMessageInput {
+  readonly message: Message
+  /** The id of the new message. */
+  readonly newId: string
+}
+
+/** @throws userNotFound, messageOver */
+async function resend(trx: Trx, deps: Repeatable<ResendDeps>, again: Resent): Promise<Message> {
+  const { admin, message, newId } = again
+  const user = requireUser(await lockUserById(trx, message.userId))
+  admin.requireMayManage(user)
+  const isSent =
+    message.purpose === 'invite' ? await inviteAgain(trx, deps, user, again) : await sendAgain(trx, deps, user, again)
+  const resent = isSent ? await findMessage(trx, newId) : undefined
+  if (resent === undefined) throw messageOver()
+  return resent
+}
+
+/** @returns whether the user still waits for an invitation at the address */
+async function inviteAgain(
+  trx: Trx,
+  deps: Repeatable<ResendDeps>,
+  { email, emailConfirmedAt, invitedAt, audience }: User,
+  { message, context, newId }: Resent,
+): Promise<boolean> {
+  if (email === null || emailConfirmedAt !== null || invitedAt === null) return false
+  if (maskAddress(email) !== message.recipient) return false
+  const invitation = { email, data: {}, context: { ...context, audience } }
+  const user = await findOrMakeInvited(trx, deps, invitation)
+  await mailInvitation(trx, deps, { ...invitation, user, messageId: newId })
+  return true
+}
+
+/** @returns whether there is still something to send to the address */
+async function sendAgain(
+  trx: Trx,
+  deps: Repeatable<ResendDeps>,
+  user: User,
+  { message, context, newId }: Resent,
+): Promise<boolean> {
+  const { kind, channel } = message
+  const purpose = PURPOSES[`${kind} ${message.purpose}`]
+  const identifier = findIdentifier(user, message)
+  if (purpose === undefined || identifier === undefined) return false
+  const { redirectTo, linkBase, ip } = context
+  const request: MessageRequest = {
+    ...{ purpose, identifier, audience: user.audience, redirectTo, linkBase, ip },
+    ...(channel === null ? {} : { channel }),
+    messageId: newId,
+    askedAt: deps.now().toISOString(),
+  }
+  // A confirmed phone gets such a code to sign in with.
+  if (message.purpose === 'one_time_code') return resendCode(trx, deps, user, request)
+  return sendRequested(trx, deps, request)
+}
+
+/** By which the message is asked for; undefined where the user has changed the address that it went to. */
+function findIdentifier(user: User, { purpose, recipient }: Message): UserIdentifier | undefined {
+  const { email, phone, emailChange, phoneChange } = user
+  const byEmail = email === null ? undefined : ({ kind: 'email', value: email } as const)
+  const byPhone = phone === null ? undefined : ({ kind: 'phone', value: phone } as const)
+  const goesTo = (address: string | null) => address !== null && maskAddress(address) === recipient
+  switch (purpose) {
+    case 'one_time_code':
+      return goesTo(phone) ? byPhone : undefined
+    case 'phone_change':
+      return goesTo(phoneChange) ? (byEmail ?? byPhone) : undefined
+    case 'email_change':
+      return goesTo(emailChange) || goesTo(email) ? (byEmail ?? byPhone) : undefined
+    default:
+      return goesTo(email) ? byEmail : undefined
+  }
+}
