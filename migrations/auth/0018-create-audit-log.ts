@@ -27,6 +27,9 @@ export const createAuditLog: MigrationSource = (names) => ({
     await sql`
       CREATE INDEX ${names.local('audit_log_actor_idx')} ON ${entries} (actor_id, created_at DESC)
       WHERE actor_id <> target_user_id`.execute(db)
+    // Operators see how many have signed in by day.
+    await sql`
+      CREATE INDEX ${names.local('audit_log_login_idx')} ON ${entries} (created_at) WHERE action = 'login'`.execute(db)
     await boundNames(db, names)
   },
   async down(db: Kysely<unknown>) {

@@ -42,6 +42,7 @@ import { operatorKeysRoutes } from './routes/operator/keys.ts'
 import { operatorMeRoutes } from './routes/operator/me.ts'
 import { operatorResendRoutes } from './routes/operator/messages/resend.ts'
 import { operatorMessagesRoutes } from './routes/operator/messages.ts'
+import { operatorOverviewRoutes } from './routes/operator/overview.ts'
 import { operatorSettingsRoutes } from './routes/operator/settings.ts'
 import { operatorBanRoutes } from './routes/operator/users/ban.ts'
 import { operatorConfirmationRoutes } from './routes/operator/users/confirmation.ts'
@@ -176,6 +177,7 @@ async function operatorRoutes(operators: FastifyInstance): Promise<void> {
   await operators.register(operatorMeRoutes)
   await operators.register(operatorMessagesRoutes)
   await operators.register(operatorResendRoutes)
+  await operators.register(operatorOverviewRoutes)
   await operators.register(operatorSettingsRoutes)
   await operators.register(operatorUsersRoutes)
   await operators.register(operatorBanRoutes)

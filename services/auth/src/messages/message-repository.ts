@@ -90,14 +90,6 @@ export async function findMessage(db: Db, id: string): Promise<Message | undefin
   return row && toMessage(row)
 }
 
-/** Counts the messages that wait, and those that have failed for good. */
-export async function countUnsentMessages(db: Db): Promise<Readonly<Record<'waiting' | 'failed', number>>> {
-  const { rows } = await sql<{ waiting: number; failed: number }>`
-    SELECT count(*) FILTER (WHERE status = 'waiting')::int AS waiting, count(*) FILTER (WHERE status = 'failed')::int AS failed
-    FROM ${sql.table('messages')} WHERE status <> 'sent'`.execute(db)
-  return rows[0] ?? { waiting: 0, failed: 0 }
-}
-
 function toMessage(row: Selectable<MessagesTable>): Message {
   const { id, kind, purpose, channel, recipient, status, attempts, error } = row
   return {

@@ -1,7 +1,8 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
 
-const EXACT_ROWS_MAX = 100_000
+/** The most rows that are counted exactly. */
+export const EXACT_ROWS_MAX = 100_000
 /** A table of this estimated length is surely longer than `EXACT_ROWS_MAX`, even by old statistics. */
 const SURELY_LONG_ROWS = 5 * EXACT_ROWS_MAX
 
@@ -13,16 +14,17 @@ export async function countFound(db: Db, rows: RawBuilder<unknown>): Promise<num
   const counted = await sql<{ count: bigint }>`
     SELECT count(*) AS count FROM (SELECT ${rows} LIMIT ${sql.lit(EXACT_ROWS_MAX + 1)}) AS counted`.execute(db)
   const count = Number(counted.rows[0]?.count ?? 0)
-  return count <= EXACT_ROWS_MAX ? count : Math.max(count, await estimate(db, rows))
+  return count <= EXACT_ROWS_MAX ? count : Math.max(count, await estimateRows(db, rows))
 }
 
 /** Counts the rows of a whole list. A long list is only estimated. */
 export async function countAll(db: Db, rows: RawBuilder<unknown>): Promise<number> {
-  const estimated = await estimate(db, rows)
+  const estimated = await estimateRows(db, rows)
   return estimated >= SURELY_LONG_ROWS ? estimated : countFound(db, rows)
 }
 
-async function estimate(db: Db, rows: RawBuilder<unknown>): Promise<number> {
+/** How many rows of `FROM … WHERE …` the planner expects. */
+export async function estimateRows(db: Db, rows: RawBuilder<unknown>): Promise<number> {
   type Explained = { readonly 'QUERY PLAN': readonly { readonly Plan: { readonly 'Plan Rows': number } }[] }
   const explained = await sql<Explained>`EXPLAIN (FORMAT JSON) SELECT ${rows}`.execute(db)
   return explained.rows[0]?.['QUERY PLAN'][0]?.Plan['Plan Rows'] ?? 0

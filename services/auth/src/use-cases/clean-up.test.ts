@@ -130,6 +130,20 @@ describe('clean-up', () => {
     expect(await db.selectFrom('audit_log_entries').select('id').execute()).toEqual([kept])
   })
 
+  it('removes what operators see of messages after 30 days', async () => {
+    const message = { kind: 'mail', purpose: 'recovery', user_id: randomUUID(), recipient: 'a…@example.com' }
+    const [gone, kept] = [randomUUID(), randomUUID()]
+    await db
+      .insertInto('messages')
+      .values([
+        { ...message, id: gone, channel: null, created_at: ago(30 * DAY_MS + 1) },
+        { ...message, id: kept, channel: null, created_at: ago(30 * DAY_MS) },
+      ])
+      .execute()
+    expect(await run()).toEqual({ messages: 1 })
+    expect(await db.selectFrom('messages').select('id').execute()).toEqual([{ id: kept }])
+  })
+
   it('removes unconfirmed users after a month', async () => {
     const old = { confirmation_sent_at: ago(30 * DAY_MS + 1) }
     const gone = await user(old)
@@ -282,6 +296,7 @@ const INDEXES = [
   'one_time_tokens_expires_idx',
   'send_throttle_sent_at_idx',
   'code_guesses_since_idx',
+  'messages_created_idx',
   'users_staged_at_idx',
   'users_anonymous_idx',
   'audit_log_created_at_idx',

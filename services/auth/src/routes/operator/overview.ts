@@ -1,0 +1,52 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { LRUCache } from 'lru-cache'
+import { z } from 'zod'
+import { errorAnswers } from '../../error-body.ts'
+import { type Overview, showOverview } from '../../use-cases/show-overview.ts'
+
+const FRESH_MS = 60_000
+/** There is one overview. */
+const ALL = 'all'
+
+const Health = z.string().meta({ example: 'ok' })
+const OverviewView = z.object({
+  users: z
+    .object({ total: z.int(), confirmed: z.int(), banned: z.int(), anonymous: z.int() })
+    .meta({ description: 'Above 100,000 users these are estimates' }),
+  days: z
+    .array(z.object({ date: z.iso.date(), sign_ups: z.int(), sign_ins: z.int() }))
+    .meta({ description: 'The last 30 UTC days, the oldest first' }),
+  messages: z.object({ waiting: z.int(), failed: z.int() }),
+  health: z
+    .object({ database: Health, mail: Health, queue: Health })
+    .meta({ description: 'ok, or a short text of what is wrong' }),
+})
+
+/** `GET /operator/overview`: counts and health for the first page of operators (console reference: Overview of auth). */
+export const operatorOverviewRoutes: FastifyPluginAsyncZod = async (app) => {
+  // The page asks again and again. The sums of a large database take a second.
+  const overviews = new LRUCache<typeof ALL, Overview>({
+    max: 1,
+    ttl: FRESH_MS,
+    fetchMethod: () => showOverview(app.deps),
+  })
+  app.get(
+    '/operator/overview',
+    {
+      config: { action: 'overview.read' },
+      schema: {
+        operationId: 'getOverview',
+        tags: ['Operators'],
+        summary: 'Get counts and health for the first page',
+        description: 'The answer may be a minute old.',
+        response: { 200: OverviewView, ...errorAnswers(401, 404) },
+      },
+    },
+    async () => viewOverview(await overviews.forceFetch(ALL)),
+  )
+}
+
+function viewOverview({ users, days, messages, health }: Overview): z.output<typeof OverviewView> {
+  const shown = days.map(({ date, signUps, signIns }) => ({ date, sign_ups: signUps, sign_ins: signIns }))
+  return { users, days: shown, messages, health }
+}
