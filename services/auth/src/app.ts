@@ -50,6 +50,7 @@ import { operatorConsoleRoleRoutes } from './routes/operator/users/console-role.
 import { operatorFactorsRoutes } from './routes/operator/users/factors.ts'
 import { operatorInvitationsRoutes } from './routes/operator/users/invitations.ts'
 import { operatorSessionsRoutes } from './routes/operator/users/sessions.ts'
+import { operatorSignInLinkRoutes } from './routes/operator/users/sign-in-link.ts'
 import { operatorUsersRoutes } from './routes/operator/users.ts'
 import { otpRoutes } from './routes/otp.ts'
 import { passkeyAuthenticationOptionsRoutes } from './routes/passkeys/authentication/options.ts'
@@ -181,6 +182,7 @@ async function operatorRoutes(operators: FastifyInstance): Promise<void> {
   await operators.register(operatorSettingsRoutes)
   await operators.register(operatorUsersRoutes)
   await operators.register(operatorBanRoutes)
+  await operators.register(operatorSignInLinkRoutes)
   await operators.register(operatorConfirmationRoutes)
   await operators.register(operatorConsoleRoleRoutes)
   await operators.register(operatorFactorsRoutes)

@@ -45,6 +45,11 @@ export const messageOver = defineError(
   'conflict',
   'The message cannot be sent again: its cause is over, or another one was just sent',
 )
+export const signInLinkImpossible = defineError(
+  422,
+  'validation_failed',
+  'A sign-in link needs a user with a confirmed email address',
+)
 export const signingKeyNotFound = defineError(404, 'signing_key_not_found', 'Signing key not found')
 export const signingKeyTaken = defineError(409, 'conflict', 'A signing key with this kid exists or has existed')
 export const signingKeyOver = defineError(409, 'conflict', 'The signing key is over, please add another one')

@@ -16,6 +16,7 @@ const SETTINGS = {
   AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true',
   AUTH_MFA_RECOVERY_CODES_VERIFY_ENABLED: 'true',
   AUTH_CUSTOM_OAUTH_ENABLED: 'true',
+  AUTH_OPERATOR_SIGN_IN_AS: 'true',
   AUTH_PASSKEY_ENABLED: 'true',
   AUTH_WEBAUTHN_RP_ID: 'localhost',
   AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'Example',
@@ -386,6 +387,7 @@ async function operate(call: Call): Promise<void> {
   const { user } = await as({ is: 'createUserAsOperator', request: `POST ${users}`, body: made })
   const at = `${users}/${user?.id}`
   await as({ is: 'confirmUser', request: `POST ${at}/confirmation`, body: { kind: 'email' } })
+  await as({ is: 'makeSignInLink', request: `POST ${at}/sign-in-link`, body: { reason: 'Ticket 4711' } })
   await as({ is: 'updateUserAsOperator', request: `PUT ${at}`, body: { email: 'liskov@example.com' } })
   await as({ is: 'banUser', request: `PUT ${at}/ban`, body: { duration: '24h' } })
   await as({ is: 'assignConsoleRole', request: `PUT ${at}/console-role`, body: { role: 'viewer' } })
@@ -406,6 +408,7 @@ const MASKED: Readonly<Record<string, unknown>> = {
   token: '4ee1b1f3b4c24f3c8d1d4f6b1f0d7a2b9e8c7d6f5a4b3c2d1e0f9a8b',
   token_hash: '4ee1b1f3b4c24f3c8d1d4f6b1f0d7a2b9e8c7d6f5a4b3c2d1e0f9a8b',
   action_link: 'http://localhost:8081/verify?token=4ee1b1f3b4c24f3c&type=magiclink&redirect_to=http://localhost:3000',
+  link: 'http://localhost:8081/verify?token=4ee1b1f3b4c24f3c&type=magiclink&redirect_to=http://localhost:3000',
   email_otp: '123456',
   code: '123456',
   codes: ['ABCD-EFGH-IJKL', 'MNOP-QRST-UVWX'],

@@ -28,6 +28,7 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
   { name: 'get /operator/users/{userId}', action: 'users.read' },
   { name: 'get /operator/messages', action: 'messages.read' },
   { name: 'post /operator/messages/{messageId}/resend', action: 'messages.resend' },
+  { name: 'post /operator/users/{userId}/sign-in-link', action: 'users.sign-in-as', body: { reason: 'Ticket 4711' } },
   { name: 'get /operator/overview', action: 'overview.read' },
   { name: 'get /operator/settings', action: 'settings.read' },
   { name: 'get /operator/keys', action: 'settings.read' },

@@ -1,4 +1,5 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import { flag } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import type { OperatorKey } from '@trestle/service/operators/operator-keys.ts'
 import { operatorSettings as shared } from '@trestle/service/operators/operator-settings.ts'
@@ -7,6 +8,9 @@ import { operatorSettings as shared } from '@trestle/service/operators/operator-
 export const operatorSettings = group('Operators', {
   OPERATOR_KEYS: shared.OPERATOR_KEYS,
   OPERATOR_REQUIRE_MFA: shared.OPERATOR_REQUIRE_MFA,
+  OPERATOR_SIGN_IN_AS: flag()
+    .prefault('false')
+    .describe('Operators with the role admin may make links that sign in as a user. Never as an operator.'),
 })
 
 /** Who may call as an operator. Without keys, nobody. */
@@ -14,9 +18,15 @@ export interface OperatorsConfig {
   readonly keys: readonly OperatorKey[]
   /** Whether the sign-in must have shown a second factor. */
   readonly mfaRequired: boolean
+  /** Whether they may sign in as a user. */
+  readonly mayHaveSignInLinks: boolean
 }
 
 /** Returns who may call as an operator. */
 export function toOperatorsConfig(values: SettingValues<typeof operatorSettings>): OperatorsConfig {
-  return { keys: values.OPERATOR_KEYS, mfaRequired: values.OPERATOR_REQUIRE_MFA }
+  return {
+    keys: values.OPERATOR_KEYS,
+    mfaRequired: values.OPERATOR_REQUIRE_MFA,
+    mayHaveSignInLinks: values.OPERATOR_SIGN_IN_AS,
+  }
 }

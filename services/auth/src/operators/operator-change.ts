@@ -1,7 +1,7 @@
 import type { Operator } from '@trestle/service/operators/operator.ts'
 import type { OperatorAction } from '@trestle/service/operators/operator-roles.ts'
 import type { Admin } from '../sessions/admin.ts'
-import { requireUser, type User } from '../users/user.ts'
+import { type Manager, requireUser, type User } from '../users/user.ts'
 import { refuseOperator } from './refuse-operator.ts'
 
 /** A change that an operator asks for (console reference: Changes). */
@@ -58,6 +58,16 @@ export function toOperatorAdmin({ operator, action }: OperatorChange, rules: Adm
       if (role !== 'admin' && isProtected(user, rules)) refuseOperator(role, action)
     },
     actor: { id: actor.id, email: actor.email, phone: null, userMetadata: {}, isSsoUser: false },
+  }
+}
+
+/** The operator of a change that nobody may make to a protected user, not even an admin. They find no deleted user. */
+export function requireUnprotected({ operator, action }: OperatorChange, rules: AdminRules): Manager {
+  return {
+    requireMayManage: (user) => {
+      requireUser(user.deletedAt === null ? user : undefined)
+      if (isProtected(user, rules)) refuseOperator(operator.role, action)
+    },
   }
 }
 

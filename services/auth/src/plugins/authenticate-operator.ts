@@ -50,7 +50,7 @@ export const authenticateOperator = fp(
       if (config?.action === undefined) throw new Error(`${url} names no action of operators`)
       if (schema) schema.security ??= [{ operatorKey: [], operatorToken: [] }]
     })
-    app.addHook('onRequest', (_request, _reply, done) => done(keys.length === 0 ? notFound() : undefined))
+    app.addHook('onRequest', async () => requirePath(keys.length > 0))
     app.addHook('onRequest', async (request) => {
       const { headers, clientAddress } = request
       const operator = await readOperator(access, { headers, ip: clientAddress.ip })
@@ -63,6 +63,11 @@ export const authenticateOperator = fp(
   },
   { name: 'authenticate-operator', dependencies: ['client-address'] },
 )
+
+/** Answers as an unknown path what the settings leave out. @throws notFound */
+export function requirePath(isServed: boolean): void {
+  if (!isServed) throw notFound()
+}
 
 /** @throws Error on a route of others */
 function actionOf({ routeOptions: { url, config } }: FastifyRequest): OperatorAction {

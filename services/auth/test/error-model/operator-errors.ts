@@ -166,6 +166,15 @@ export const operatorErrors: ErrorCases = {
       },
     }),
   ),
+  signInLinkImpossible: named('post /operator/users/{userId}/sign-in-link').map((endpoint) =>
+    about(endpoint, {
+      settings: { AUTH_OPERATOR_SIGN_IN_AS: 'true' },
+      ask: async (asked, service) => {
+        const { user } = await createSignedUp(service.deps, { email_confirmed_at: null })
+        return { ...asked, url: `/operator/users/${user.id}/sign-in-link` }
+      },
+    }),
+  ),
   listedSessionNotFound: named('delete /operator/users/{userId}/sessions/{sessionId}').map((endpoint) =>
     about(endpoint, {
       ask: async (asked, service) => {

@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { openTestApp, type TestApp } from '../../../../test/auth-app.ts'
+import { errorBody } from '../../../../test/bodies.ts'
+import {
+  changesOf,
+  createOperator,
+  forbidden,
+  OPERATOR_SETTINGS,
+  operate,
+  type SignedInOperator,
+  unknownUser,
+} from '../../../../test/operators.ts'
+import { createSignedUp } from '../../../../test/signed-up.ts'
+
+let test: TestApp
+let admin: SignedInOperator
+beforeAll(async () => {
+  test = await openTestApp({
+    settings: { ...OPERATOR_SETTINGS, AUTH_OPERATOR_SIGN_IN_AS: 'yes', AUTH_JWT_ADMIN_ROLES: 'service_role,staff' },
+  })
+  admin = await createOperator(test, 'admin')
+})
+afterAll(() => test.close())
+
+const make = (id: string, body: object = { reason: 'Ticket 4711' }, by = admin, service = test) =>
+  operate(service, by, `POST /users/${id}/sign-in-link`, body)
+const link = expect.stringMatching(
+  /^http:\/\/localhost:8081\/verify\?token=[0-9a-f]{56}&type=magiclink&redirect_to=http:\/\/localhost:3000$/,
+)
+const open = async (body: unknown) => {
+  const { token, type } = Object.fromEntries(new URL(z.object({ link: z.string() }).parse(body).link).searchParams)
+  return test.post('/verify', { token_hash: token, type })
+}
+
+describe('POST /operator/users/:userId/sign-in-link', () => {
+  it('201: makes a link that signs in as the user once, and records the reason', async () => {
+    const { user } = await createSignedUp(test.deps)
+    const [status, body] = await make(user.id)
+    expect([status, body]).toEqual([201, { link }])
+    const entry = (await changesOf(test, user.id)).at(-1)
+    expect(entry?.traits).toEqual({
+      action: 'users.sign-in-as',
+      actor: { id: admin.user.id, email: admin.email },
+      key: 'desk-admin',
+      role: 'admin',
+      address: '127.0.0.1',
+      idempotencyKey: expect.any(String),
+      object: { kind: 'user', id: user.id },
+      changes: { reason: 'Ticket 4711' },
+    })
+    const signedIn = await open(body)
+    expect([signedIn.statusCode, signedIn.json().user.id]).toEqual([200, user.id])
+    expect((await open(body)).statusCode).toBe(403)
+  })
+
+  it('201: makes a link that is dead after ten minutes', async () => {
+    const { user } = await createSignedUp(test.deps)
+    const [, body] = await make(user.id)
+    const { expires_at: end, sent_at: start } = await test.deps.db
+      .selectFrom('one_time_tokens')
+      .select(['expires_at', 'sent_at'])
+      .where('user_id', '=', user.id)
+      .executeTakeFirstOrThrow()
+    expect(Date.parse(end) - Date.parse(String(start))).toBe(600_000)
+    await test.deps.db
+      .updateTable('one_time_tokens')
+      .set({ expires_at: test.clock.now() })
+      .where('user_id', '=', user.id)
+      .execute()
+    expect((await open(body)).statusCode).toBe(403)
+  })
+
+  it.each([
+    [{}, 'reason: must be a string'],
+    [{ reason: '' }, 'reason: must be at least 1 characters'],
+    [{ reason: 'x'.repeat(256) }, 'reason: must be at most 255 characters'],
+  ])('400: refuses the reason of %j', async (body, text) => {
+    const { user } = await createSignedUp(test.deps)
+    expect(await make(user.id, body)).toEqual([400, errorBody(400, 'validation_failed', text)])
+  })
+
+  it('403: only an admin makes links', async () => {
+    const support = await createOperator(test, 'support')
+    const refused = forbidden('users.sign-in-as', 'support')
+    expect(await make(randomUUID(), { reason: 'x' }, support)).toEqual(refused)
+  })
+
+  it.each([
+    ['an operator', { console_role: 'viewer' }],
+    ['an admin of the API', { role: 'staff' }],
+  ])('403: nobody signs in as %s', async (_who, changes) => {
+    const { user } = await createSignedUp(test.deps, changes)
+    expect(await make(user.id)).toEqual(forbidden('users.sign-in-as', 'admin'))
+  })
+
+  it('404: finds no unknown user', async () => {
+    expect(await make(randomUUID())).toEqual(unknownUser)
+  })
+
+  it('404: finds no deleted user', async () => {
+    const { user } = await createSignedUp(test.deps, { deleted_at: new Date() })
+    expect(await make(user.id)).toEqual(unknownUser)
+  })
+
+  it('404: is not there without AUTH_OPERATOR_SIGN_IN_AS', async () => {
+    const { user } = await createSignedUp(test.deps)
+    const usual = await openTestApp({ settings: OPERATOR_SETTINGS, database: test.database })
+    const missing = [404, errorBody(404, 'not_found', 'Not found')]
+    expect(await make(user.id, { reason: 'x' }, admin, usual)).toEqual(missing)
+    await usual.close()
+  })
+
+  it.each([
+    ['no email', { email: null, phone: '4520304077', phone_confirmed_at: new Date() }],
+    ['an email that is not confirmed, which the link would confirm', { email_confirmed_at: null }],
+  ])('422: makes no link for a user with %s', async (_what, changes) => {
+    const { user } = await createSignedUp(test.deps, changes)
+    const text = 'A sign-in link needs a user with a confirmed email address'
+    expect(await make(user.id)).toEqual([422, errorBody(422, 'validation_failed', text)])
+  })
+})
