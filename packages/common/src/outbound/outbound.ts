@@ -25,6 +25,8 @@ export interface OutboundAnswer {
   readonly contentType: string
   /** The header, which names the next page of a list (RFC 8288). Undefined when it is missing. */
   readonly link?: string | undefined
+  /** The header, which names the version of a record. Undefined when it is missing. */
+  readonly etag?: string | undefined
 }
 
 /** Calls to other servers, which never reach the internal network. */
@@ -145,11 +147,12 @@ async function exchange(dispatcher: Dispatcher, request: OutboundRequest): Promi
     if (beyondMax === 'refuse') throw new Error(`${origin} answered more than ${bytesMax} bytes`)
     break
   }
-  const { 'content-type': contentType = '', link } = answer.headers
+  const { 'content-type': contentType = '', link, etag } = answer.headers
   return {
     status: answer.statusCode,
     body: Buffer.concat(chunks).subarray(0, bytesMax).toString('utf8'),
     contentType: String(contentType),
     link: link?.toString(),
+    etag: etag?.toString(),
   }
 }
