@@ -12,6 +12,11 @@ import { healthRoutes } from './routes/health.ts'
 import { homeRoutes } from './routes/home.ts'
 import { appKeysRoutes } from './routes/merchants/apps/keys.ts'
 import { merchantsRoutes } from './routes/merchants.ts'
+import { productDeletionRoutes } from './routes/products/deletion.ts'
+import { editProductRoutes } from './routes/products/edit.ts'
+import { productHistoryRoutes } from './routes/products/history.ts'
+import { newProductRoutes } from './routes/products/new.ts'
+import { productsRoutes } from './routes/products.ts'
 import { readyRoutes } from './routes/ready.ts'
 import { factorRoutes } from './routes/sign-in/factor.ts'
 import { factorsRoutes } from './routes/sign-in/factors.ts'
@@ -19,7 +24,8 @@ import { linkRoutes } from './routes/sign-in/link.ts'
 import { signInRoutes } from './routes/sign-in.ts'
 import { signOutRoutes } from './routes/sign-out.ts'
 
-const BODY_BYTES_MAX = 131_072
+/** The attributes of a product have up to 64 KiB, and a form writes many characters as three. */
+const BODY_BYTES_MAX = 262_144
 /** Longer than a call to a service may take, several times over. */
 const HANDLER_TIMEOUT_MS = 30_000
 /** No cache keeps a page: what it shows is of one operator and one moment. */
@@ -79,6 +85,11 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(homeRoutes)
   await app.register(merchantsRoutes)
   await app.register(appKeysRoutes)
+  await app.register(productsRoutes)
+  await app.register(newProductRoutes)
+  await app.register(editProductRoutes)
+  await app.register(productHistoryRoutes)
+  await app.register(productDeletionRoutes)
 }
 
 declare module 'fastify' {

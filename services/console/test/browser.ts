@@ -16,11 +16,14 @@ export interface TestBrowser {
   readonly page: () => SeenPage
   readonly open: (path: string, headers?: Readonly<Record<string, string>>) => Promise<SeenPage>
   /** Sends the form of the page with this action, with the hidden fields that the page gives it. */
-  readonly submit: (action: string, fields?: Readonly<Record<string, string>>) => Promise<SeenPage>
+  readonly submit: (action: string, fields?: FormFields) => Promise<SeenPage>
   /** Sends a form that need not be on the page. */
-  readonly post: (path: string, fields: Readonly<Record<string, string>>, origin?: string) => Promise<SeenPage>
+  readonly post: (path: string, fields: FormFields, origin?: string) => Promise<SeenPage>
   readonly cookies: Map<string, string>
 }
+
+/** The fields of a form. Pairs may have a name several times. */
+export type FormFields = Readonly<Record<string, string>> | readonly (readonly [name: string, value: string])[]
 
 const REDIRECTS_MAX = 5
 
@@ -50,15 +53,33 @@ export function openBrowser(app: Server, origin: string): TestBrowser {
   const post: TestBrowser['post'] = (path, fields, from = origin) =>
     request('POST', path, {
       headers: { 'content-type': 'application/x-www-form-urlencoded', origin: from },
-      body: new URLSearchParams(fields).toString(),
+      body: bodyOf(fields),
     })
   return {
     cookies,
     page: () => seen,
     open: (path, headers = {}) => request('GET', path, { headers }),
-    submit: (action, fields = {}) => post(action, { ...hiddenFields(seen.html, action), ...fields }),
+    submit: (action, fields = {}) => {
+      const given = pairsOf(fields)
+      const hidden = pairsOf(hiddenFields(seen.html, action))
+      return post(action, [...hidden.filter(([name]) => given.every(([other]) => other !== name)), ...given])
+    },
     post,
   }
+}
+
+function bodyOf(fields: FormFields): string {
+  const body = new URLSearchParams()
+  for (const [name, value] of pairsOf(fields)) body.append(name, value)
+  return body.toString()
+}
+
+function pairsOf(fields: FormFields): readonly (readonly [string, string])[] {
+  return isPairs(fields) ? fields : Object.entries(fields)
+}
+
+function isPairs(fields: FormFields): fields is Extract<FormFields, readonly unknown[]> {
+  return Array.isArray(fields)
 }
 
 interface Sent {

@@ -68,9 +68,29 @@ ${hint === undefined ? undefined : html`<p class="hint" id="${hintId}">${hint}</
 </div>`
 }
 
-/** A value that a form carries and nobody sees. */
-export function hiddenField(name: string, value: string): Html {
-  return html`<input type="hidden" name="${name}" value="${value}">`
+/** The options of a field of choices, one of them chosen. */
+export function optionsOf(options: readonly (readonly [string, string])[], value = ''): Html {
+  const list = options.map(
+    ([option, text]) =>
+      html`<option value="${option}"${attribute('selected', option === value ? 'selected' : undefined)}>${text}</option>`,
+  )
+  return html`${list}`
+}
+
+/** Writes a field of several lines with its label and its hint. */
+export function longTextField({ name, label, value, hint, isRequired }: Omit<Field, 'type'>): Html {
+  const hintId = `${name}-hint`
+  return html`<div class="field">
+<label for="${name}">${label}</label>
+<textarea id="${name}" name="${name}" spellcheck="false" autocomplete="off"${flag('required', isRequired)}${attribute('aria-describedby', hint && hintId)}>
+${value ?? ''}</textarea>
+${hint === undefined ? undefined : html`<p class="hint" id="${hintId}">${hint}</p>`}
+</div>`
+}
+
+/** A value that the form sends and nobody sees. */
+export function hiddenField(name: string, value: string | number | undefined): Html | undefined {
+  return value === undefined ? undefined : html`<input type="hidden" name="${name}" value="${value}">`
 }
 
 /** An attribute with a value. Nothing when the value is missing. */

@@ -72,6 +72,11 @@ const NAVIGATION: readonly SectionGroup[] = [
     service: 'payments',
     sections: [{ name: 'merchants', label: 'Merchants', path: '/merchants', icon: 'merchants', key: 'm' }],
   },
+  {
+    title: 'Inventory',
+    service: 'inventory',
+    sections: [{ name: 'products', label: 'Products', path: '/products', icon: 'products' }],
+  },
 ]
 
 /** Writes a page of an operator: navigation, search, toasts, and the page itself. */

@@ -1,7 +1,7 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { z } from 'zod'
 import type { Query } from '../service-calls/service-call.ts'
-import { attribute, hiddenField } from './form.ts'
+import { attribute, hiddenField, optionsOf } from './form.ts'
 import { icon } from './icons.ts'
 
 /** What each list takes from its address. */
@@ -23,8 +23,11 @@ const PAGES_BACK_MAX = 20
 export interface Column<Row> {
   readonly label: string
   readonly cell: (row: Row) => Html | string
-  /** `number`: at the end of its column. `gone`: left out on phones. `created`: by which the list is sorted. */
-  readonly kind?: 'number' | 'gone' | 'created'
+  /**
+   * `number`: at the end of its column. `gone`: left out on phones. `created`: by which the list is sorted. `action`: as narrow as its
+   * button.
+   */
+  readonly kind?: 'number' | 'gone' | 'created' | 'action'
 }
 
 /** A list with its columns and its place among the pages. */
@@ -47,12 +50,32 @@ export function listCard<Row>(list: List<Row>): Html {
   if (rows.length === 0) return html`<div class="card" id="list">${empty}${pager(list)}</div>`
   return html`<div class="card" id="list"><div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
 <thead><tr>${columns.map((column) => heading(column, list))}</tr></thead>
-<tbody>${rows.map((row) => html`<tr data-row>${columns.map((column) => html`<td${attribute('class', classOf(column))}>${column.cell(row)}</td>`)}</tr>`)}</tbody>
+${bodyOf(columns, rows)}
 </table></div>${pager(list)}</div>`
 }
 
+/** Rows of a part of a page, without pages of their own. */
+export type PlainTable<Row> = Pick<List<Row>, 'label' | 'columns' | 'rows'>
+
+/** Writes a table without links to other pages of rows. */
+export function plainTable<Row>({ label, columns, rows }: PlainTable<Row>): Html {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
+<thead><tr>${columns.map(plainHeading)}</tr></thead>
+${bodyOf(columns, rows)}
+</table></div>`
+}
+
+function plainHeading<Row>(column: Column<Row>): Html {
+  const label = column.label === '' ? html`<span class="unseen">Actions</span>` : column.label
+  return html`<th scope="col"${attribute('class', classOf(column))}>${label}</th>`
+}
+
+function bodyOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): Html {
+  return html`<tbody>${rows.map((row) => html`<tr data-row>${columns.map((column) => html`<td${attribute('class', classOf(column))}>${column.cell(row)}</td>`)}</tr>`)}</tbody>`
+}
+
 function heading<Row>(column: Column<Row>, { path, query }: List<Row>): Html {
-  if (column.kind !== 'created') return html`<th scope="col"${attribute('class', classOf(column))}>${column.label}</th>`
+  if (column.kind !== 'created') return plainHeading(column)
   const isAscending = query.order === 'asc'
   const { cursor: _cursor, before: _before, ...others } = query
   const turned = addressOf(path, { ...others, order: isAscending ? undefined : 'asc' })
@@ -61,6 +84,7 @@ function heading<Row>(column: Column<Row>, { path, query }: List<Row>): Html {
 
 function classOf<Row>({ kind }: Column<Row>): string | undefined {
   if (kind === 'number') return 'number'
+  if (kind === 'action') return 'fit'
   return kind === 'gone' ? 'narrow-gone' : undefined
 }
 
@@ -121,10 +145,7 @@ export function filterForm(filters: Filters): Html {
 <input id="filter" type="search" name="${searchName}" value="${search ?? ''}" placeholder="${placeholder}" maxlength="255"${attribute('pattern', pattern)} autocomplete="off" spellcheck="false" data-search></div>
 ${choices.map(
   ({ name, label, value, options }) =>
-    html`<div><label class="unseen" for="filter-${name}">${label}</label><select id="filter-${name}" name="${name}">${options.map(
-      ([option, text]) =>
-        html`<option value="${option}"${attribute('selected', option === (value ?? '') ? 'selected' : undefined)}>${text}</option>`,
-    )}</select></div>`,
+    html`<div><label class="unseen" for="filter-${name}">${label}</label><select id="filter-${name}" name="${name}">${optionsOf(options, value)}</select></div>`,
 )}
 ${keptFilters(filters)}
 <button class="button" type="submit">Filter</button>

@@ -1,4 +1,5 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
+import { attribute } from './form.ts'
 import { type IconName, icon } from './icons.ts'
 
 /** How a state looks: good news, something to look at, something wrong, or nothing of these. */
@@ -34,6 +35,19 @@ export function money(minor: number, currency: string): string {
 /** How many digits the minor units of a currency have (ISO 4217). */
 function digitsOf(currency: string): number {
   return new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2
+}
+
+/** A whole number, as `1,234`. */
+export function count(number: number): string {
+  return number.toLocaleString('en')
+}
+
+/** Pages that show the same thing from several sides, as links. @param current the path of the page that is shown */
+export function tabs(label: string, pages: readonly (readonly [path: string, label: string])[], current: string): Html {
+  return html`<nav class="tabs" aria-label="${label}"><ul>${pages.map(
+    ([path, text]) =>
+      html`<li><a href="${path}"${attribute('aria-current', path === current ? 'page' : undefined)}>${text}</a></li>`,
+  )}</ul></nav>`
 }
 
 /** A list of names and values. Undefined values are left out. */

@@ -1,4 +1,9 @@
-import { OPERATOR_ROLES, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import {
+  mayDo,
+  OPERATOR_ROLES,
+  type OperatorAction,
+  type OperatorRole,
+} from '@trestle/service/operators/operator-roles.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
@@ -65,6 +70,15 @@ export function visitOf({ visit }: FastifyRequest): Visit {
 export function viewerOf(request: FastifyRequest): Viewer {
   const { role, userId } = visitOf(request)
   return { role, userId, now: request.server.deps.now() }
+}
+
+/**
+ * The visit of an operator who may do an action. The service judges the action itself; this spares a form that could only be refused.
+ * @throws what `visitOf` throws, and `requireRole` for a role that may not
+ */
+export function requireAction(request: FastifyRequest, action: OperatorAction): Visit {
+  const visit = visitOf(request)
+  return requireRole(mayDo(visit.role, action) ? visit : undefined)
 }
 
 /** The session of a browser with its tokens. @throws what `requireSession` throws */

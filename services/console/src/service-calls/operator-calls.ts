@@ -28,6 +28,8 @@ export interface Change {
   readonly body?: Readonly<Record<string, unknown>> | undefined
   /** The Idempotency-Key of the form. */
   readonly key: string
+  /** The version that the form was filled in for: another one is refused (inventory reference: If-Match). */
+  readonly ifMatch?: string | undefined
 }
 
 /** What became of a change: it is done, or the rules of the service refuse it, which left nothing. */
@@ -39,6 +41,8 @@ export type Outcome =
 export interface Listed<T> {
   readonly value: T
   readonly next: string | undefined
+  /** The version of the record, for `Change.ifMatch`. */
+  readonly etag: string | undefined
 }
 
 /** The calls of one operator. */
@@ -78,12 +82,17 @@ export function createOperatorCalls(
   return {
     has: (service) => keys[service] !== undefined,
     read: async (service, path, schema, query) => {
-      const { body, next } = await read(service, path, query, 'application/json')
-      return { value: schema.parse(body), next }
+      const { body, next, etag } = await read(service, path, query, 'application/json')
+      return { value: schema.parse(body), next, etag }
     },
     readCsv: async (service, path, query) => String((await read(service, path, query, 'text/csv')).body),
-    change: async ({ service, method, path, body, key }) => {
-      const headers = { ...headersFor(service), accept: 'application/json', 'idempotency-key': key }
+    change: async ({ service, method, path, body, key, ifMatch }) => {
+      const headers = {
+        ...headersFor(service),
+        accept: 'application/json',
+        'idempotency-key': key,
+        ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
+      }
       const answer = await send({ service, method, path, body, headers })
       if (answer.status < 300) return { kind: 'done', body: answer.body }
       if ([401, 404, 429].includes(answer.status)) refuse(answer)

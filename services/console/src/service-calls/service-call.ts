@@ -28,6 +28,8 @@ export interface ServiceAnswer {
   readonly body: unknown
   /** The cursor of the next page of a list. Undefined: there is none. */
   readonly next: string | undefined
+  /** The version of the record, for `If-Match`. Undefined: the service gives none. */
+  readonly etag: string | undefined
 }
 
 /** Asks a service. Rejects with `service_silent` when it does not answer, or answers that it cannot now. */
@@ -43,16 +45,36 @@ export function urlOf(base: string, { path, query = {} }: Pick<ServiceCall, 'pat
   return `${base}${path}${text === '' ? '' : `?${text}`}`
 }
 
-/** Reads an answer: its JSON, and the cursor of its header Link. */
-export function readAnswer({ status, body, contentType, link }: OutboundAnswer): ServiceAnswer {
-  return { status, body: /\bjson\b/i.test(contentType) ? parse(body) : body, next: readNextCursor(link) }
+/** Reads an answer: its JSON, the cursor of its header Link, and its ETag. */
+export function readAnswer({ status, body, contentType, link, etag }: OutboundAnswer): ServiceAnswer {
+  return { status, body: /\bjson\b/i.test(contentType) ? parse(body) : body, next: readNextCursor(link), etag }
 }
 
 function parse(body: string): unknown {
   try {
-    return JSON.parse(body)
+    return parseJson(body)
   } catch {
     return body
+  }
+}
+
+/**
+ * Reads JSON. A number that JavaScript would change, such as 12345678901234567890 or 0.10, keeps its text (inventory reference:
+ * Numbers): `JSON.stringify` writes it as it came.
+ * @throws SyntaxError for other text
+ */
+export function parseJson(text: string): unknown {
+  return JSON.parse(text, (_name, value: unknown, context?: { readonly source?: string }) => {
+    const source = context?.source
+    return typeof value === 'number' && source !== undefined && String(value) !== source ? JSON.rawJSON(source) : value
+  })
+}
+
+declare global {
+  interface JSON {
+    /** A value that `JSON.stringify` writes as this text (ECMAScript 2026). */
+    rawJSON(text: string): object
+    isRawJSON(value: unknown): boolean
   }
 }
 

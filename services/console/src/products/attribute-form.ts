@@ -1,0 +1,57 @@
+import { parseJson } from '../service-calls/service-call.ts'
+
+/** An attribute as a form shows it: its name, and its value as somebody types it. */
+export interface AttributeField {
+  readonly name: string
+  readonly text: string
+}
+
+/** What became of the fields of a form: the JSON of the attributes, or why there is none. */
+export type ReadAttributes =
+  | { readonly kind: 'read'; readonly json: string }
+  | { readonly kind: 'refused'; readonly problem: string }
+
+/**
+ * The fields of attributes. Undefined for attributes that are no object: only their JSON can be edited. The fields follow the cells
+ * of an import: a value that is JSON is that value, any other is text (inventory reference: CSV files).
+ */
+export function fieldsOf(attributes: unknown): readonly AttributeField[] | undefined {
+  if (!isObject(attributes)) return undefined
+  return Object.entries(attributes).map(([name, value]) => ({ name, text: fieldText(value) }))
+}
+
+/** A value as a field shows it: text as it is, where it would be read as the same text, and JSON otherwise. */
+export function fieldText(value: unknown): string {
+  if (typeof value !== 'string') return JSON.stringify(value)
+  const isPlain = value.trim() !== '' && !/\p{Cc}/u.test(value) && !isJson(value)
+  return isPlain ? value : JSON.stringify(value)
+}
+
+/** Reads the fields of a form. A field without a value is no attribute. */
+export function readFields(fields: readonly AttributeField[]): ReadAttributes {
+  const given = fields.filter(({ text }) => text.trim() !== '')
+  if (given.some(({ name }) => name === '')) return { kind: 'refused', problem: 'A value has no name' }
+  const twice = given.find(({ name }, at) => given.findIndex((other) => other.name === name) < at)
+  if (twice) return { kind: 'refused', problem: `The name ${twice.name} is there twice` }
+  const members = given.map(({ name, text }) => `${JSON.stringify(name)}:${isJson(text) ? text : JSON.stringify(text)}`)
+  return { kind: 'read', json: `{${members.join(',')}}` }
+}
+
+/** The JSON of attributes as people read it. Numbers keep their digits. */
+export function prettyJson(attributes: unknown): string {
+  return JSON.stringify(attributes, null, 2)
+}
+
+function isJson(text: string): boolean {
+  try {
+    parseJson(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Whether a value is a JSON object: no array, and no number that is kept as its text. */
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
+}

@@ -1,0 +1,101 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
+import { mayDo, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import type { ConsolePage } from '../pages/layout.ts'
+import { type Column, plainTable } from '../pages/list.ts'
+import { askLink, card, copyableId, count, emptyState, factList, pageHead, time } from '../pages/parts.ts'
+import { fieldsOf, prettyJson } from './attribute-form.ts'
+import { type Level, movePath } from './level-view.ts'
+import { changeList } from './product-history.ts'
+import { type AuditEntry, type Product, productPath } from './product-view.ts'
+
+/** A product with its stock at each location, and what operators have changed of it. */
+export interface ShownProduct {
+  readonly product: Product
+  readonly levels: readonly Level[]
+  readonly history: readonly AuditEntry[]
+}
+
+/** The page of a product. */
+export function productPage({ product, levels, history }: ShownProduct, role: OperatorRole): ConsolePage {
+  const { id, sku, version, createdAt, updatedAt } = product
+  return {
+    title: sku,
+    section: 'products',
+    main: html`${pageHead({
+      title: sku,
+      above: { label: 'Products', path: '/products' },
+      facts: [
+        copyableId(String(id)),
+        html`<span>version ${version}</span>`,
+        html`<span>created ${time(createdAt)}</span>`,
+        html`<span>changed ${time(updatedAt)}</span>`,
+      ],
+      actions: actionsFor(id, role),
+    })}
+<div class="grid split"><div class="stack">
+${attributesCard(product)}
+${stockCard(product, levels, role)}
+</div><div class="stack">
+${historyCard(product, history)}
+</div></div>`,
+  }
+}
+
+function actionsFor(id: number, role: OperatorRole): readonly Html[] {
+  return [
+    ...(mayDo(role, 'products.change') ? [html`<a class="button" href="${productPath(id)}/edit">Edit</a>`] : []),
+    ...(mayDo(role, 'products.delete') ? [askLink(`${productPath(id)}/deletion`, 'Delete…', 'danger')] : []),
+  ]
+}
+
+function attributesCard({ attributes }: Product): Html {
+  const fields = fieldsOf(attributes)
+  const json = html`<pre tabindex="0">${prettyJson(attributes)}</pre>`
+  if (fields === undefined) return card('Attributes', html`<div class="card-body">${json}</div>`)
+  if (fields.length === 0) return card('Attributes', emptyState('products', 'The product has no attributes.'))
+  return card(
+    'Attributes',
+    html`<div class="card-body stack">${factList(fields.map(({ name, text }) => [name, text]))}
+<details><summary>As JSON</summary>${json}</details></div>`,
+  )
+}
+
+function stockCard({ id, stock }: Product, levels: readonly Level[], role: OperatorRole): Html {
+  const links = html`<span class="actions">${
+    mayDo(role, 'stock.receive')
+      ? html`<a class="button" href="${movePath('receive', { productId: id })}">Move stock</a>`
+      : undefined
+  }<a class="button quiet" href="/movements?product=${id}">Movements</a></span>`
+  if (levels.length === 0) return card('Stock', emptyState('stock', 'The product was never in stock.'), links)
+  const stats = [
+    ['Available', stock.available],
+    ['On hand', stock.onHand],
+    ['Reserved', stock.reserved],
+  ] as const
+  return card(
+    'Stock',
+    html`<dl class="stats">${stats.map(([label, number]) => html`<div class="stat"><dt>${label}</dt><dd>${count(number)}</dd></div>`)}</dl>
+${plainTable({ label: 'Stock by location', columns: levelColumns(role), rows: levels })}`,
+    links,
+  )
+}
+
+function levelColumns(role: OperatorRole): readonly Column<Level>[] {
+  const columns: readonly Column<Level>[] = [
+    { label: 'Location', cell: ({ location }) => location },
+    { label: 'On hand', kind: 'number', cell: ({ onHand }) => count(onHand) },
+    { label: 'Reserved', kind: 'number', cell: ({ reserved }) => count(reserved) },
+    { label: 'Available', kind: 'number', cell: ({ available }) => count(available) },
+  ]
+  if (!mayDo(role, 'stock.count')) return columns
+  const cell = ({ productId, locationId, location }: Level) =>
+    html`<a class="button quiet" href="${movePath('count', { productId, locationId })}" aria-label="Count at ${location}">Count</a>`
+  return [...columns, { label: '', kind: 'action', cell }]
+}
+
+function historyCard({ id }: Product, history: readonly AuditEntry[]): Html {
+  const more = html`<a class="button quiet" href="${productPath(id)}/history">All</a>`
+  if (history.length === 0)
+    return card('History', emptyState('audit', 'No operator has changed this product or its stock.'))
+  return card('History', html`<div class="card-body">${changeList(history)}</div>`, more)
+}

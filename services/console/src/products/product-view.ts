@@ -1,0 +1,44 @@
+import { z } from 'zod'
+import { enveloped } from '../service-calls/inventory-answer.ts'
+
+/** A product with its version and times, and its stock over all locations (inventory reference: Products). */
+const Product = z.looseObject({
+  id: z.int(),
+  sku: z.string(),
+  /** Numbers keep their digits: `parseJson` has read them. */
+  attributes: z.unknown(),
+  version: z.int(),
+  createdAt: z.string(),
+  updatedAt: z.string(),
+  stock: z.looseObject({ onHand: z.int(), reserved: z.int(), available: z.int() }),
+})
+/** A product of inventory. */
+export type Product = z.infer<typeof Product>
+
+/** A page of products. */
+export const ProductsView: z.ZodType<readonly Product[]> = enveloped(z.array(Product))
+/** One product. */
+export const ProductView: z.ZodType<Product> = enveloped(Product)
+/** What products are asked for with. */
+export const PRODUCT_INCLUDE = 'meta,stock'
+
+/** The answer to a new product. */
+export const ProductCreatedView: z.ZodType<{ readonly id: number }> = enveloped(z.looseObject({ id: z.int() }))
+
+const AuditEntry = z.looseObject({
+  id: z.int(),
+  created: z.string(),
+  action: z.string(),
+  actor: z.looseObject({ email: z.string() }),
+  role: z.string(),
+  changes: z.record(z.string(), z.unknown()),
+})
+/** A change of an operator (console reference: Audit of operators). */
+export type AuditEntry = z.infer<typeof AuditEntry>
+/** Changes of operators, the newest first. */
+export const AuditView: z.ZodType<readonly AuditEntry[]> = enveloped(z.array(AuditEntry))
+
+/** Where a product is shown. */
+export function productPath(id: number): string {
+  return `/products/${id}`
+}

@@ -1,0 +1,42 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { ListQuery, pageQuery } from '../pages/list.ts'
+import { visitOf } from '../plugins/operator.ts'
+import { sendPage } from '../plugins/pages.ts'
+import { LevelsView } from '../products/level-view.ts'
+import { productsPage } from '../products/product-list.ts'
+import { productPage } from '../products/product-page.ts'
+import { AuditView, PRODUCT_INCLUDE, ProductsView, ProductView } from '../products/product-view.ts'
+import { RecordId } from '../service-calls/inventory-answer.ts'
+import type { OperatorCalls } from '../service-calls/operator-calls.ts'
+
+/** The most characters that inventory searches for. */
+const SEARCH_LENGTH = 200
+const ProductsQuery = ListQuery.extend({ search: z.string().trim().max(SEARCH_LENGTH).optional() })
+const HISTORY_ROWS = 10
+
+/** The list of products, and a product with its stock and its history. */
+export const productsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get('/products', { schema: { querystring: ProductsQuery } }, async (request, reply) => {
+    const { query } = request
+    const { calls, role } = visitOf(request)
+    const { search: q, order, ...page } = pageQuery(query)
+    const asked = { ...page, q, sort: order === 'asc' ? 'id' : '-id', include: PRODUCT_INCLUDE }
+    const listed = await calls.read('inventory', '/products', ProductsView, asked)
+    return sendPage(request, reply, productsPage(query, listed, role))
+  })
+
+  app.get('/products/:productId', { schema: { params: z.object({ productId: RecordId }) } }, async (request, reply) => {
+    const { calls, role } = visitOf(request)
+    return sendPage(request, reply, productPage(await readProduct(calls, request.params.productId), role))
+  })
+}
+
+async function readProduct(calls: OperatorCalls, id: number): Promise<Parameters<typeof productPage>[0]> {
+  const [product, levels, history] = await Promise.all([
+    calls.read('inventory', `/products/${id}`, ProductView, { include: PRODUCT_INCLUDE }),
+    calls.read('inventory', '/stock', LevelsView, { productId: id, include: 'names' }),
+    calls.read('inventory', '/operator/audit', AuditView, { product: id, limit: HISTORY_ROWS }),
+  ])
+  return { product: product.value, levels: levels.value, history: history.value }
+}

@@ -1,0 +1,62 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { answerDone, requireAction, visitOf } from '../../plugins/operator.ts'
+import { sendPage } from '../../plugins/pages.ts'
+import { ProductBody, readAttributes, sentFields, shownFields } from '../../plugins/product-form.ts'
+import { fieldsOf } from '../../products/attribute-form.ts'
+import { editProductPage } from '../../products/product-form.ts'
+import { PRODUCT_INCLUDE, type Product, ProductView, productPath } from '../../products/product-view.ts'
+import { productTag, RecordId } from '../../service-calls/inventory-answer.ts'
+
+const Params = z.object({ productId: RecordId })
+const Query = z.object({ as: z.enum(['form', 'json']).prefault('form') })
+const EditBody = ProductBody.extend({ version: RecordId })
+type EditBody = z.output<typeof EditBody>
+
+/** The form that changes a product, and what it does. A product that was changed meanwhile is not overwritten. */
+export const editProductRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get('/products/:productId/edit', { schema: { params: Params, querystring: Query } }, async (request, reply) => {
+    const { form: proof } = requireAction(request, 'products.change')
+    const product = await readProduct(request, request.params.productId)
+    const form = { proof, mayUseForm: hasFields(product), ...shownFields(product, request.query.as) }
+    return sendPage(request, reply, editProductPage(product, product.version, form))
+  })
+
+  app.post('/products/:productId/edit', { schema: { params: Params, body: EditBody } }, async (request, reply) =>
+    editProduct({ request, reply }, request.params.productId, request.body),
+  )
+}
+
+const hasFields = ({ attributes }: Product) => fieldsOf(attributes) !== undefined
+
+async function editProduct(
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+  id: number,
+  body: EditBody,
+): Promise<FastifyReply> {
+  const { calls, form: proof } = visitOf(request)
+  const attributes = readAttributes(body)
+  const outcome =
+    attributes.kind === 'refused'
+      ? { kind: 'refused' as const, message: attributes.problem }
+      : await calls.change({
+          service: 'inventory',
+          method: 'PUT',
+          path: `/products/${id}`,
+          body: { sku: body.sku, attributes: attributes.json },
+          key: body._key,
+          ifMatch: productTag(id, body.version),
+        })
+  if (outcome.kind === 'done') {
+    return answerDone(request, reply, { path: productPath(id), toast: `${body.sku} is saved` })
+  }
+  const product = await readProduct(request, id)
+  const form = { proof, problem: outcome.message, mayUseForm: hasFields(product), ...sentFields(body) }
+  return sendPage(request, reply, editProductPage(product, body.version, form), 422)
+}
+
+async function readProduct(request: FastifyRequest, id: number): Promise<Product> {
+  const { calls } = visitOf(request)
+  return (await calls.read('inventory', `/products/${id}`, ProductView, { include: PRODUCT_INCLUDE })).value
+}

@@ -1,0 +1,50 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { answerDone, requireAction, visitOf } from '../../plugins/operator.ts'
+import { sendPage } from '../../plugins/pages.ts'
+import { ProductBody, readAttributes, sentFields, shownFields } from '../../plugins/product-form.ts'
+import { newProductPage } from '../../products/product-form.ts'
+import { ProductCreatedView, productPath } from '../../products/product-view.ts'
+
+const Query = z.object({ as: z.enum(['form', 'json']).prefault('form') })
+
+/** The form for a new product, and what it makes. */
+export const newProductRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get('/products/new', { schema: { querystring: Query } }, async (request, reply) => {
+    const { form: proof } = requireAction(request, 'products.change')
+    return sendPage(
+      request,
+      reply,
+      newProductPage({ proof, ...shownFields({ sku: '', attributes: {} }, request.query.as) }),
+    )
+  })
+
+  app.post('/products/new', { schema: { body: ProductBody } }, async (request, reply) =>
+    createProduct(request, reply, request.body),
+  )
+}
+
+async function createProduct(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  body: z.output<typeof ProductBody>,
+): Promise<FastifyReply> {
+  const { calls, form: proof } = visitOf(request)
+  const attributes = readAttributes(body)
+  const outcome =
+    attributes.kind === 'refused'
+      ? { kind: 'refused' as const, message: attributes.problem }
+      : await calls.change({
+          service: 'inventory',
+          method: 'POST',
+          path: '/products',
+          body: { sku: body.sku, attributes: attributes.json },
+          key: body._key,
+        })
+  if (outcome.kind === 'refused') {
+    return sendPage(request, reply, newProductPage({ proof, problem: outcome.message, ...sentFields(body) }), 422)
+  }
+  const { id } = ProductCreatedView.parse(outcome.body)
+  return answerDone(request, reply, { path: productPath(id), toast: `${body.sku} is created` })
+}

@@ -1,0 +1,14 @@
+import { z } from 'zod'
+
+/** Reads what stands in the envelope of inventory (inventory reference: Envelopes). */
+export function enveloped<T>(schema: z.ZodType<T>): z.ZodType<T> {
+  return z.object({ data: schema }).transform(({ data }) => data)
+}
+
+/** The id of a record of inventory, in the address of a page. */
+export const RecordId: z.ZodType<number, unknown> = z.coerce.number().pipe(z.int().min(1))
+
+/** The `If-Match` of a product at a version (inventory reference: Entity tags). */
+export function productTag(id: number, version: number): string {
+  return `"p${id}-${version}"`
+}
