@@ -10,19 +10,28 @@ import { sendErrorPage } from './plugins/pages.ts'
 import { assetsRoutes } from './routes/assets.ts'
 import { healthRoutes } from './routes/health.ts'
 import { homeRoutes } from './routes/home.ts'
+import { locationDeletionRoutes } from './routes/locations/deletion.ts'
+import { newLocationRoutes } from './routes/locations/new.ts'
+import { locationsRoutes } from './routes/locations.ts'
 import { appKeysRoutes } from './routes/merchants/apps/keys.ts'
 import { merchantsRoutes } from './routes/merchants.ts'
+import { newMovementRoutes } from './routes/movements/new.ts'
+import { movementsRoutes } from './routes/movements.ts'
 import { productDeletionRoutes } from './routes/products/deletion.ts'
 import { editProductRoutes } from './routes/products/edit.ts'
 import { productHistoryRoutes } from './routes/products/history.ts'
 import { newProductRoutes } from './routes/products/new.ts'
 import { productsRoutes } from './routes/products.ts'
 import { readyRoutes } from './routes/ready.ts'
+import { releaseRoutes } from './routes/reservations/release.ts'
+import { reservationsRoutes } from './routes/reservations.ts'
 import { factorRoutes } from './routes/sign-in/factor.ts'
 import { factorsRoutes } from './routes/sign-in/factors.ts'
 import { linkRoutes } from './routes/sign-in/link.ts'
 import { signInRoutes } from './routes/sign-in.ts'
 import { signOutRoutes } from './routes/sign-out.ts'
+import { lowStockRoutes } from './routes/stock/low.ts'
+import { stockRoutes } from './routes/stock.ts'
 
 /** The attributes of a product have up to 64 KiB, and a form writes many characters as three. */
 const BODY_BYTES_MAX = 262_144
@@ -85,11 +94,25 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(homeRoutes)
   await app.register(merchantsRoutes)
   await app.register(appKeysRoutes)
+  await app.register(inventoryRoutes)
+}
+
+/** The pages of products and stock. */
+async function inventoryRoutes(app: Server): Promise<void> {
   await app.register(productsRoutes)
   await app.register(newProductRoutes)
   await app.register(editProductRoutes)
   await app.register(productHistoryRoutes)
   await app.register(productDeletionRoutes)
+  await app.register(stockRoutes)
+  await app.register(lowStockRoutes)
+  await app.register(movementsRoutes)
+  await app.register(newMovementRoutes)
+  await app.register(reservationsRoutes)
+  await app.register(releaseRoutes)
+  await app.register(locationsRoutes)
+  await app.register(newLocationRoutes)
+  await app.register(locationDeletionRoutes)
 }
 
 declare module 'fastify' {

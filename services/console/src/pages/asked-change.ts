@@ -19,7 +19,7 @@ export interface Viewer {
 }
 
 /** What a service is asked, or why what was typed cannot be sent. */
-export type AskedCall = Pick<Change, 'method' | 'path' | 'body'> | { readonly problem: string }
+export type AskedCall = Pick<Change, 'method' | 'path' | 'body' | 'ifMatch'> | { readonly problem: string }
 
 /** A change that an operator makes on a page, after a question that names what will happen. */
 export interface AskedChange<Shown> {

@@ -68,8 +68,24 @@ ${hint === undefined ? undefined : html`<p class="hint" id="${hintId}">${hint}</
 </div>`
 }
 
+/** A field in which one of several values is chosen. */
+export interface ChoiceField extends Pick<Field, 'name' | 'label' | 'value' | 'hint' | 'isRequired'> {
+  /** Values with their labels. */
+  readonly options: readonly (readonly [string, string])[]
+}
+
+/** Writes a field of choices with its label and its hint. */
+export function choiceField({ name, label, value, hint, isRequired, options }: ChoiceField): Html {
+  const hintId = `${name}-hint`
+  return html`<div class="field">
+<label for="${name}">${label}</label>
+<select id="${name}" name="${name}"${flag('required', isRequired)}${attribute('aria-describedby', hint && hintId)}>${optionsOf(options, value)}</select>
+${hint === undefined ? undefined : html`<p class="hint" id="${hintId}">${hint}</p>`}
+</div>`
+}
+
 /** The options of a field of choices, one of them chosen. */
-export function optionsOf(options: readonly (readonly [string, string])[], value = ''): Html {
+export function optionsOf(options: ChoiceField['options'], value = ''): Html {
   const list = options.map(
     ([option, text]) =>
       html`<option value="${option}"${attribute('selected', option === value ? 'selected' : undefined)}>${text}</option>`,
@@ -88,9 +104,18 @@ ${hint === undefined ? undefined : html`<p class="hint" id="${hintId}">${hint}</
 </div>`
 }
 
-/** A value that the form sends and nobody sees. */
-export function hiddenField(name: string, value: string | number | undefined): Html | undefined {
-  return value === undefined ? undefined : html`<input type="hidden" name="${name}" value="${value}">`
+/** Writes a field that is on or off. */
+export function checkField({ name, label, hint, isChecked }: CheckField): Html {
+  return html`<label class="check"><input type="checkbox" name="${name}" value="yes"${flag('checked', isChecked)}><span>${label}${hint && html` <span class="hint">${hint}</span>`}</span></label>`
+}
+
+interface CheckField extends Pick<Field, 'name' | 'label' | 'hint'> {
+  readonly isChecked: boolean
+}
+
+/** A value that a form carries and nobody sees. */
+export function hiddenField(name: string, value: string | number): Html {
+  return html`<input type="hidden" name="${name}" value="${value}">`
 }
 
 /** An attribute with a value. Nothing when the value is missing. */

@@ -75,7 +75,10 @@ const NAVIGATION: readonly SectionGroup[] = [
   {
     title: 'Inventory',
     service: 'inventory',
-    sections: [{ name: 'products', label: 'Products', path: '/products', icon: 'products' }],
+    sections: [
+      { name: 'products', label: 'Products', path: '/products', icon: 'products' },
+      { name: 'stock', label: 'Stock', path: '/stock', icon: 'stock', key: 's' },
+    ],
   },
 ]
 

@@ -54,17 +54,6 @@ ${bodyOf(columns, rows)}
 </table></div>${pager(list)}</div>`
 }
 
-/** Rows of a part of a page, without pages of their own. */
-export type PlainTable<Row> = Pick<List<Row>, 'label' | 'columns' | 'rows'>
-
-/** Writes a table without links to other pages of rows. */
-export function plainTable<Row>({ label, columns, rows }: PlainTable<Row>): Html {
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
-<thead><tr>${columns.map(plainHeading)}</tr></thead>
-${bodyOf(columns, rows)}
-</table></div>`
-}
-
 function plainHeading<Row>(column: Column<Row>): Html {
   const label = column.label === '' ? html`<span class="unseen">Actions</span>` : column.label
   return html`<th scope="col"${attribute('class', classOf(column))}>${label}</th>`

@@ -1,7 +1,7 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { changeForm, type FormProof, hiddenField, longTextField, textField } from '../pages/form.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { card, pageHead, questionOf, tabs } from '../pages/parts.ts'
+import { card, pageHead, tabs } from '../pages/parts.ts'
 import type { AttributeField } from './attribute-form.ts'
 import { type Product, productPath } from './product-view.ts'
 
@@ -80,7 +80,7 @@ ${card(
     proof,
     submit,
     cancel,
-    fields: html`${hiddenField('version', version)}${hiddenField('as', edited)}
+    fields: html`${version === undefined ? undefined : hiddenField('version', version)}${hiddenField('as', edited)}
 ${textField({ name: 'sku', label: 'SKU', value: sku, isRequired: true, maxLength: SKU_LENGTH })}
 ${fields === undefined ? jsonField(json) : attributeFields(fields)}`,
   })}</div>`,
@@ -106,34 +106,4 @@ function attributeFields(fields: readonly AttributeField[]): Html {
   )
   return html`<fieldset class="field"><legend>Attributes</legend><ul class="pairs">${rows}</ul>
 <p class="hint">A value that is JSON is kept as it is: <code>42</code>, <code>true</code>, <code>["a","b"]</code>. Anything else is text; <code>"42"</code> is the text 42. Without a value an attribute is removed.</p></fieldset>`
-}
-
-/** The question before a product is deleted. */
-export function deleteProductPage(
-  { id, sku, version }: Product,
-  { proof, problem }: Pick<ProductForm, 'proof' | 'problem'>,
-): ConsolePage {
-  const title = `Delete ${sku}`
-  return {
-    title,
-    section: 'products',
-    main: questionOf({
-      title,
-      problem,
-      consequences: [
-        `${sku} leaves the list, exports and the API, and its SKU becomes free.`,
-        'Its movements stay in the ledger.',
-        'A product with stock or an active reservation is not deleted.',
-        'This cannot be undone.',
-      ],
-      form: changeForm({
-        action: `${productPath(id)}/deletion`,
-        proof,
-        fields: hiddenField('version', version),
-        submit: 'Delete product',
-        isDangerous: true,
-        cancel: productPath(id),
-      }),
-    }),
-  }
 }

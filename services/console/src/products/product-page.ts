@@ -1,10 +1,11 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { mayDo, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import { changeLinks, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { type Column, plainTable } from '../pages/list.ts'
-import { askLink, card, copyableId, count, emptyState, factList, pageHead, time } from '../pages/parts.ts'
+import { card, copyableId, count, emptyState, factList, pageHead, smallTable, time } from '../pages/parts.ts'
 import { fieldsOf, prettyJson } from './attribute-form.ts'
 import { type Level, movePath } from './level-view.ts'
+import { productChanges } from './product-changes.ts'
 import { changeList } from './product-history.ts'
 import { type AuditEntry, type Product, productPath } from './product-view.ts'
 
@@ -16,7 +17,8 @@ export interface ShownProduct {
 }
 
 /** The page of a product. */
-export function productPage({ product, levels, history }: ShownProduct, role: OperatorRole): ConsolePage {
+export function productPage({ product, levels, history }: ShownProduct, viewer: Viewer): ConsolePage {
+  const { role } = viewer
   const { id, sku, version, createdAt, updatedAt } = product
   return {
     title: sku,
@@ -30,7 +32,7 @@ export function productPage({ product, levels, history }: ShownProduct, role: Op
         html`<span>created ${time(createdAt)}</span>`,
         html`<span>changed ${time(updatedAt)}</span>`,
       ],
-      actions: actionsFor(id, role),
+      actions: actionsFor(product, viewer),
     })}
 <div class="grid split"><div class="stack">
 ${attributesCard(product)}
@@ -41,10 +43,12 @@ ${historyCard(product, history)}
   }
 }
 
-function actionsFor(id: number, role: OperatorRole): readonly Html[] {
+function actionsFor(product: Product, viewer: Viewer): readonly Html[] {
   return [
-    ...(mayDo(role, 'products.change') ? [html`<a class="button" href="${productPath(id)}/edit">Edit</a>`] : []),
-    ...(mayDo(role, 'products.delete') ? [askLink(`${productPath(id)}/deletion`, 'Delete…', 'danger')] : []),
+    ...(mayDo(viewer.role, 'products.change')
+      ? [html`<a class="button" href="${productPath(product.id)}/edit">Edit</a>`]
+      : []),
+    ...changeLinks(productChanges, product, viewer),
   ]
 }
 
@@ -75,22 +79,24 @@ function stockCard({ id, stock }: Product, levels: readonly Level[], role: Opera
   return card(
     'Stock',
     html`<dl class="stats">${stats.map(([label, number]) => html`<div class="stat"><dt>${label}</dt><dd>${count(number)}</dd></div>`)}</dl>
-${plainTable({ label: 'Stock by location', columns: levelColumns(role), rows: levels })}`,
+${levelTable(levels, role)}`,
     links,
   )
 }
 
-function levelColumns(role: OperatorRole): readonly Column<Level>[] {
-  const columns: readonly Column<Level>[] = [
-    { label: 'Location', cell: ({ location }) => location },
-    { label: 'On hand', kind: 'number', cell: ({ onHand }) => count(onHand) },
-    { label: 'Reserved', kind: 'number', cell: ({ reserved }) => count(reserved) },
-    { label: 'Available', kind: 'number', cell: ({ available }) => count(available) },
-  ]
-  if (!mayDo(role, 'stock.count')) return columns
-  const cell = ({ productId, locationId, location }: Level) =>
-    html`<a class="button quiet" href="${movePath('count', { productId, locationId })}" aria-label="Count at ${location}">Count</a>`
-  return [...columns, { label: '', kind: 'action', cell }]
+function levelTable(levels: readonly Level[], role: OperatorRole): Html {
+  const mayCount = mayDo(role, 'stock.count')
+  const numbers = ['On hand', 'Reserved', 'Available'].map((label) => ({ label, kind: 'number' as const }))
+  const rows = levels.map(({ productId, locationId, location, onHand, reserved, available }) => [
+    location,
+    ...[onHand, reserved, available].map(count),
+    ...(mayCount
+      ? [
+          html`<a class="button quiet" href="${movePath('count', { productId, locationId })}" aria-label="Count at ${location}">Count</a>`,
+        ]
+      : []),
+  ])
+  return smallTable('Stock by location', ['Location', ...numbers, ...(mayCount ? [''] : [])], rows)
 }
 
 function historyCard({ id }: Product, history: readonly AuditEntry[]): Html {

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ListQuery, pageQuery } from '../pages/list.ts'
-import { visitOf } from '../plugins/operator.ts'
+import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
 import { LevelsView } from '../products/level-view.ts'
 import { productsPage } from '../products/product-list.ts'
@@ -27,8 +27,8 @@ export const productsRoutes: FastifyPluginAsyncZod = async (app) => {
   })
 
   app.get('/products/:productId', { schema: { params: z.object({ productId: RecordId }) } }, async (request, reply) => {
-    const { calls, role } = visitOf(request)
-    return sendPage(request, reply, productPage(await readProduct(calls, request.params.productId), role))
+    const shown = await readProduct(visitOf(request).calls, request.params.productId)
+    return sendPage(request, reply, productPage(shown, viewerOf(request)))
   })
 }
 

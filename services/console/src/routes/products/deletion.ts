@@ -1,45 +1,33 @@
+import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { answerChange, askChange } from '../../plugins/asked-changes.ts'
 import { FormBody } from '../../plugins/browser-session.ts'
-import { answerDone, requireAction, visitOf } from '../../plugins/operator.ts'
-import { sendPage } from '../../plugins/pages.ts'
-import { deleteProductPage } from '../../products/product-form.ts'
+import { visitOf } from '../../plugins/operator.ts'
+import { productChanges } from '../../products/product-changes.ts'
 import { PRODUCT_INCLUDE, type Product, ProductView } from '../../products/product-view.ts'
-import { productTag, RecordId } from '../../service-calls/inventory-answer.ts'
-import type { OperatorCalls } from '../../service-calls/operator-calls.ts'
+import { RecordId } from '../../service-calls/inventory-answer.ts'
 
 const Params = z.object({ productId: RecordId })
-const DeletionBody = FormBody.extend({ version: RecordId })
 
 /** Asks before a product is deleted, and deletes it unless it was changed meanwhile. */
 export const productDeletionRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/products/:productId/deletion', { schema: { params: Params } }, async (request, reply) => {
-    const { calls, form: proof } = requireAction(request, 'products.delete')
-    return sendPage(request, reply, deleteProductPage(await readProduct(calls, request.params.productId), { proof }))
+    const shown = await readProduct(request, request.params.productId)
+    return askChange(request, reply, productChanges, { name: 'deletion', shown })
   })
 
   app.post(
     '/products/:productId/deletion',
-    { schema: { params: Params, body: DeletionBody } },
+    { schema: { params: Params, body: FormBody.loose() } },
     async (request, reply) => {
-      const { calls, form: proof } = visitOf(request)
-      const { productId: id } = request.params
-      const product = await readProduct(calls, id)
-      const outcome = await calls.change({
-        service: 'inventory',
-        method: 'DELETE',
-        path: `/products/${id}`,
-        key: request.body._key,
-        ifMatch: productTag(id, request.body.version),
-      })
-      if (outcome.kind === 'done') {
-        return answerDone(request, reply, { path: '/products', toast: `${product.sku} is deleted` })
-      }
-      return sendPage(request, reply, deleteProductPage(product, { proof, problem: outcome.message }), 422)
+      const shown = await readProduct(request, request.params.productId)
+      return answerChange(request, reply, productChanges, { name: 'deletion', shown })
     },
   )
 }
 
-async function readProduct(calls: OperatorCalls, id: number): Promise<Product> {
+async function readProduct(request: FastifyRequest, id: number): Promise<Product> {
+  const { calls } = visitOf(request)
   return (await calls.read('inventory', `/products/${id}`, ProductView, { include: PRODUCT_INCLUDE })).value
 }

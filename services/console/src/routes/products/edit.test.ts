@@ -148,7 +148,7 @@ describe('POST /products/:productId/deletion', () => {
     const browser = await test.signedIn('admin')
     expect((await browser.open(`/products/${id}`)).html).toContain(`href="/products/${id}/deletion" data-ask`)
     expect((await browser.open(`/products/${id}/deletion`)).text).toBe(
-      'Delete GONE GONE leaves the list, exports and the API, and its SKU becomes free. Its movements stay in the ledger. A product with stock or an active reservation is not deleted. This cannot be undone. Delete product Cancel',
+      'Delete GONE GONE leaves the list, exports and the API, and its SKU becomes free. Its movements stay in the ledger. A product with stock or an active reservation is not deleted. This cannot be undone. Delete Cancel',
     )
     const page = await browser.submit(`/products/${id}/deletion`)
     expect([page.status, page.path, page.html.includes('<span>GONE is deleted</span>')]).toEqual([

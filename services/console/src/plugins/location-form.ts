@@ -1,0 +1,12 @@
+import { z } from 'zod'
+import { FormBody } from './browser-session.ts'
+
+/** What the form of a location sends. A box that is not checked is not sent. */
+export const LocationBody = FormBody.extend({
+  code: z.string().trim(),
+  name: z.string().trim(),
+  active: z
+    .literal('yes')
+    .optional()
+    .transform((value) => value === 'yes'),
+})

@@ -1,0 +1,55 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { ListQuery, pageQuery } from '../pages/list.ts'
+import { LocationBody } from '../plugins/location-form.ts'
+import { answerDone, requireAction, visitOf } from '../plugins/operator.ts'
+import { sendPage } from '../plugins/pages.ts'
+import { RecordId } from '../service-calls/inventory-answer.ts'
+import { locationPage } from '../stock/stock-forms.ts'
+import { locationsPage } from '../stock/stock-lists.ts'
+import { LocationsView, LocationView, locationPath } from '../stock/stock-view.ts'
+
+const Params = z.object({ locationId: RecordId })
+const ChangeBody = LocationBody.extend({ etag: z.string().max(64) })
+type ChangeBody = z.output<typeof ChangeBody>
+
+/** The locations, and the form of one. */
+export const locationsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get('/locations', { schema: { querystring: ListQuery } }, async (request, reply) => {
+    const { calls, role } = visitOf(request)
+    const { cursor, limit } = pageQuery(request.query)
+    const listed = await calls.read('inventory', '/locations', LocationsView, { cursor, limit })
+    return sendPage(request, reply, locationsPage(request.query, listed, role))
+  })
+
+  app.get('/locations/:locationId', { schema: { params: Params } }, async (request, reply) => {
+    const { calls, form: proof } = requireAction(request, 'locations.change')
+    const { value, etag = '' } = await calls.read('inventory', locationPath(request.params.locationId), LocationView)
+    return sendPage(request, reply, locationPage(value, { proof }, { id: value.id, etag }))
+  })
+
+  app.post('/locations/:locationId', { schema: { params: Params, body: ChangeBody } }, async (request, reply) =>
+    changeLocation({ request, reply }, request.params.locationId, request.body),
+  )
+}
+
+async function changeLocation(
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+  id: number,
+  { code, name, active, etag, _key: key }: ChangeBody,
+): Promise<FastifyReply> {
+  const { calls, form: proof } = visitOf(request)
+  const fields = { code, name, active }
+  const change = {
+    service: 'inventory',
+    method: 'PATCH',
+    path: locationPath(id),
+    body: fields,
+    key,
+    ifMatch: etag,
+  } as const
+  const outcome = await calls.change(change)
+  if (outcome.kind === 'done') return answerDone(request, reply, { path: '/locations', toast: `${code} is saved` })
+  return sendPage(request, reply, locationPage(fields, { proof, problem: outcome.message }, { id, etag }), 422)
+}

@@ -1,0 +1,93 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { ListQuery, pageQuery } from '../pages/list.ts'
+import { FormBody } from '../plugins/browser-session.ts'
+import { answerDone, visitOf } from '../plugins/operator.ts'
+import { sendPage } from '../plugins/pages.ts'
+import { readLevel, readLocations } from '../plugins/stock-reads.ts'
+import { PRODUCT_INCLUDE, ProductView, productPath } from '../products/product-view.ts'
+import { OptionalId, RecordId } from '../service-calls/inventory-answer.ts'
+import { movementsPage } from '../stock/movement-list.ts'
+import { type MovePlace, movePage } from '../stock/stock-forms.ts'
+import { LocationView, MOVEMENT_TYPES, MOVEMENTS, MovementsView } from '../stock/stock-view.ts'
+
+const MovementsQuery = ListQuery.extend({
+  location: OptionalId,
+  product: OptionalId,
+  type: z.string().max(20).optional(),
+})
+const MoveBody = FormBody.extend({
+  type: z.enum(MOVEMENT_TYPES),
+  product: RecordId,
+  location: RecordId,
+  to: OptionalId,
+  quantity: z.string().trim().max(20),
+  expected: z.coerce.number().pipe(z.int()),
+  reason: z.string().trim().max(1_000).prefault(''),
+  reference: z.string().trim().max(1_000).prefault(''),
+})
+type MoveBody = z.output<typeof MoveBody>
+
+/** The ledger of stock, and the movements that operators add to it. */
+export const movementsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get('/movements', { schema: { querystring: MovementsQuery } }, async (request, reply) => {
+    const { calls, role } = visitOf(request)
+    const { query } = request
+    const { search: reference, cursor, limit } = pageQuery(query)
+    const { product: productId, location: locationId, type } = query
+    const asked = { reference, productId, locationId, type, include: 'names', cursor, limit }
+    const [locations, listed] = await Promise.all([
+      readLocations(calls),
+      calls.read('inventory', '/movements', MovementsView, asked),
+    ])
+    return sendPage(request, reply, movementsPage(query, listed, { role, locations }))
+  })
+
+  app.post('/movements', { schema: { body: MoveBody } }, async (request, reply) =>
+    moveStock(request, reply, request.body),
+  )
+}
+
+async function moveStock(request: FastifyRequest, reply: FastifyReply, body: MoveBody): Promise<FastifyReply> {
+  const { calls, role, form: proof } = visitOf(request)
+  const outcome = await calls.change({
+    service: 'inventory',
+    method: 'POST',
+    path: '/movements',
+    body: movementOf(body),
+    key: body._key,
+  })
+  const place = await readPlace(request, body)
+  if (outcome.kind === 'done') {
+    const toast = `${MOVEMENTS[body.type]} of ${place.product.sku} is recorded`
+    return answerDone(request, reply, { path: productPath(place.product.id), toast })
+  }
+  const { quantity, reason, reference, to } = body
+  const sent = { quantity, reason, reference, to: to?.toString() }
+  return sendPage(request, reply, movePage(place, { role, proof, problem: outcome.message, sent }), 422)
+}
+
+/** The movement as inventory takes it. A quantity that is no number is left to inventory, which says what is wrong. */
+function movementOf({ type, product: productId, location, to, quantity, expected, reason, reference }: MoveBody) {
+  const common = { type, productId, ...(reason && { reason }), ...(reference && { reference }) }
+  const number = quantity === '' ? undefined : Number(quantity)
+  if (type === 'transfer') return { ...common, fromLocationId: location, toLocationId: to, quantity: number }
+  if (type === 'adjust') return { ...common, locationId: location, delta: number }
+  if (type === 'count') return { ...common, locationId: location, quantity: number, expectedOnHand: expected }
+  return { ...common, locationId: location, quantity: number }
+}
+
+async function readPlace(
+  request: FastifyRequest,
+  { type, product: id, location: locationId }: MoveBody,
+): Promise<MovePlace> {
+  const { calls } = visitOf(request)
+  const [product, location, locations, level] = await Promise.all([
+    calls.read('inventory', `/products/${id}`, ProductView, { include: PRODUCT_INCLUDE }),
+    calls.read('inventory', `/locations/${locationId}`, LocationView),
+    readLocations(calls),
+    readLevel(calls, id, locationId),
+  ])
+  return { type, product: product.value, location: location.value, level, locations }
+}

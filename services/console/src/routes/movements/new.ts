@@ -1,0 +1,44 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { requireAction } from '../../plugins/operator.ts'
+import { sendPage } from '../../plugins/pages.ts'
+import { findProduct, readLevel, readLocations } from '../../plugins/stock-reads.ts'
+import { PRODUCT_INCLUDE, ProductView } from '../../products/product-view.ts'
+import { OptionalId } from '../../service-calls/inventory-answer.ts'
+import type { OperatorCalls } from '../../service-calls/operator-calls.ts'
+import { choosePlacePage, movePage } from '../../stock/stock-forms.ts'
+import { MOVEMENT_TYPES } from '../../stock/stock-view.ts'
+
+const MoveQuery = z.object({
+  type: z.enum(MOVEMENT_TYPES).prefault('receive'),
+  product: OptionalId,
+  location: OptionalId,
+  sku: z.string().trim().max(255).prefault(''),
+})
+type MoveQuery = z.output<typeof MoveQuery>
+
+/** The form of a movement. It asks for the product and the location first, and then shows the stock that is there. */
+export const newMovementRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get('/movements/new', { schema: { querystring: MoveQuery } }, async (request, reply) => {
+    const { query } = request
+    const { calls, role, form: proof } = requireAction(request, `stock.${query.type}`)
+    const [product, locations] = await Promise.all([productOf(calls, query), readLocations(calls)])
+    const location = locations.find(({ id }) => id === query.location)
+    if (product !== undefined && location !== undefined) {
+      const level = await readLevel(calls, product.id, location.id)
+      return sendPage(
+        request,
+        reply,
+        movePage({ type: query.type, product, location, level, locations }, { role, proof }),
+      )
+    }
+    const problem = product === undefined && query.sku !== '' ? `No product has the SKU ${query.sku}` : undefined
+    const place = { type: query.type, sku: product?.sku ?? query.sku, locations, location: query.location?.toString() }
+    return sendPage(request, reply, choosePlacePage(place, { role, problem }))
+  })
+}
+
+async function productOf(calls: OperatorCalls, { product, sku }: MoveQuery) {
+  if (product === undefined) return sku === '' ? undefined : findProduct(calls, sku)
+  return (await calls.read('inventory', `/products/${product}`, ProductView, { include: PRODUCT_INCLUDE })).value
+}

@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
+import { callInventory, createLocation, createProduct } from '../../test/inventory.ts'
+import { type RunningService, startService } from '../../test/services.ts'
+
+let auth: RunningService
+let inventory: RunningService
+let test: TestConsole
+let mug: number
+let shelf: number
+const XSS = '<img src=x onerror=alert(1)>'
+beforeAll(async () => {
+  ;[auth, inventory] = await Promise.all([startService('auth'), startService('inventory')])
+  test = await openTestConsole([auth, inventory])
+  mug = await createProduct(inventory, 'MUG')
+  const bowl = await createProduct(inventory, XSS)
+  shelf = await createLocation(inventory, 'SHELF', XSS)
+  const receive = { type: 'receive', productId: mug, locationId: shelf, quantity: 1200, reference: 'PO-1' }
+  await callInventory(inventory, '/movements', receive)
+  const other = { type: 'receive', productId: bowl, locationId: 1, quantity: 3, reason: XSS }
+  await callInventory(inventory, '/movements', other)
+})
+afterAll(async () => {
+  await test.close()
+  for (const service of [auth, inventory]) await service.stop()
+})
+
+const textOf = (text: string) => text.replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, 'TIME')
+const TABS = 'Stock Levels Low stock Movements Reservations Locations'
+const problemOf = (html: string) => /role="alert">([^<]*)</.exec(html)?.[1]
+
+describe('GET /stock', () => {
+  it('200: lists levels by product and location', async () => {
+    const page = await (await test.signedIn('viewer')).open('/stock')
+    expect([page.status, textOf(page.text), page.html.includes('<img')]).toEqual([
+      200,
+      `${TABS} SKU, whole Location All locations MAIN SHELF Filter SKU Location Available On hand Reserved Changed MUG SHELF 1,200 1,200 0 TIME ${XSS} MAIN 3 3 0 TIME`,
+      false,
+    ])
+  })
+
+  it('200: shows the level of a SKU at a location', async () => {
+    const page = await (await test.signedIn('support')).open(`/stock?search=MUG&location=${shelf}`)
+    expect(textOf(page.text)).toContain('Available On hand Reserved Changed Actions MUG SHELF 1,200 1,200 0 TIME Count')
+  })
+
+  it('200: says when no stock is like that', async () => {
+    const page = await (await test.signedIn('viewer')).open('/stock?search=NOTHING')
+    expect(page.text).toBe(`${TABS} SKU, whole Location All locations MAIN SHELF Filter No stock is like that.`)
+  })
+})
+
+describe('GET /stock/low', () => {
+  it('200: lists what runs low', async () => {
+    const page = await (await test.signedIn('viewer')).open('/stock/low')
+    expect(textOf(page.text)).toBe(
+      `${TABS} Less available than Show SKU Location Available On hand Reserved Changed ${XSS} MAIN 3 3 0 TIME`,
+    )
+  })
+
+  it('200: takes another limit', async () => {
+    const page = await (await test.signedIn('viewer')).open('/stock/low?below=2')
+    expect(textOf(page.text)).toBe(`${TABS} Less available than Show No level has less than 2 available.`)
+  })
+})
+
+describe('GET /movements', () => {
+  it('200: lists the ledger of a product', async () => {
+    const page = await (await test.signedIn('viewer')).open(`/movements?product=${mug}&search=PO-1`)
+    const [, rows] = page.text.split(`Product ${mug} Filter `)
+    expect(textOf(rows ?? '')).toMatch(
+      /^SKU Type On hand Reserved After Location Reason and reference At MUG receive \+1,200 0 1,200 SHELF PO-1 TIME/,
+    )
+  })
+})
+
+describe('POST /movements', () => {
+  it('303: receives once although the form is sent twice', async () => {
+    const id = await createProduct(inventory, 'ONCE')
+    const browser = await test.signedIn('support')
+    const form = await browser.open(`/movements/new?type=receive&sku=ONCE&location=${shelf}`)
+    expect(form.text).toContain(`On hand 0 Reserved 0 Available 0`)
+    const [, key = ''] = /name="_key" value="([^"]*)"/.exec(form.html.split('action="/movements"')[1] ?? '') ?? []
+    const page = await browser.submit('/movements', { quantity: '5', reason: 'delivery' })
+    expect([page.path, page.html.includes('<span>Receive of ONCE is recorded</span>')]).toEqual([
+      `/products/${id}`,
+      true,
+    ])
+    await browser.open(`/movements/new?type=receive&product=${id}&location=${shelf}`)
+    // The form changed meanwhile: it now names what is on hand. The first one is sent again as it was.
+    await browser.submit('/movements', { quantity: '5', reason: 'delivery', _key: key })
+    expect(await callInventory(inventory, `/stock/${id}`)).toMatchObject({ data: { onHand: 5 } })
+  })
+
+  it('422: refuses a count of stock that has moved since the form was opened', async () => {
+    const id = await createProduct(inventory, 'COUNTED')
+    const browser = await test.signedIn('support')
+    await browser.open(`/movements/new?type=count&product=${id}&location=${shelf}`)
+    await callInventory(inventory, '/movements', { type: 'receive', productId: id, locationId: shelf, quantity: 2 })
+    const page = await browser.submit('/movements', { quantity: '9' })
+    expect([page.status, problemOf(page.html), page.html.includes('name="expected" value="2"')]).toEqual([
+      422,
+      'The quantity on hand is not the expected one.',
+      true,
+    ])
+  })
+
+  it('303: transfers to another location', async () => {
+    const id = await createProduct(inventory, 'CARRIED')
+    await callInventory(inventory, '/movements', { type: 'receive', productId: id, locationId: shelf, quantity: 2 })
+    const browser = await test.signedIn('support')
+    await browser.open(`/movements/new?type=transfer&product=${id}&location=${shelf}`)
+    await browser.submit('/movements', { quantity: '2', to: '1' })
+    expect(await callInventory(inventory, `/stock/${id}/1`)).toMatchObject({ data: { onHand: 2 } })
+  })
+
+  it('303: lets an admin adjust by a difference', async () => {
+    const browser = await test.signedIn('admin')
+    await browser.open(`/movements/new?type=adjust&product=${mug}&location=${shelf}`)
+    await browser.submit('/movements', { quantity: '-200', reason: 'broken' })
+    expect(await callInventory(inventory, `/stock/${mug}`)).toMatchObject({ data: { onHand: 1000 } })
+  })
+
+  it('422: keeps what was typed when there is too little stock', async () => {
+    const browser = await test.signedIn('admin')
+    await browser.open(`/movements/new?type=ship&product=${mug}&location=1`)
+    const page = await browser.submit('/movements', { quantity: '7', reference: 'order-1' })
+    expect([page.status, problemOf(page.html), page.html.includes('value="order-1"')]).toEqual([
+      422,
+      'There is not enough stock available.',
+      true,
+    ])
+  })
+
+  it('403: shows no form of a movement that the role may not make', async () => {
+    const page = await (await test.signedIn('support')).open('/movements/new?type=ship')
+    expect([page.status, page.text]).toEqual([403, '403 Not allowed Your role may not do this. Go to the overview'])
+  })
+
+  it('422: is refused by inventory when such a role posts', async () => {
+    const browser = await test.signedIn('support')
+    await browser.open(`/movements/new?type=receive&product=${mug}&location=${shelf}`)
+    const page = await browser.submit('/movements', { type: 'ship', quantity: '1' })
+    expect([page.status, problemOf(page.html)]).toEqual([422, 'The role of the operator may not do this.'])
+  })
+
+  it('200: says that no product has the SKU', async () => {
+    const page = await (await test.signedIn('support')).open('/movements/new?sku=NOPE&location=1')
+    expect([page.status, problemOf(page.html)]).toEqual([200, 'No product has the SKU NOPE'])
+  })
+})
+
+describe('POST /reservations/:reservationId/release', () => {
+  it('303: releases after a question', async () => {
+    const made = await callInventory(inventory, '/reservations', {
+      productId: mug,
+      locationId: shelf,
+      quantity: 4,
+      reference: 'order-7',
+    })
+    const browser = await test.signedIn('support')
+    const [, path = ''] =
+      /href="(\/reservations\/\d+\/release)" data-ask/.exec((await browser.open('/reservations')).html) ?? []
+    expect([made, (await browser.open(path)).text]).toEqual([
+      expect.objectContaining({ statusCode: 201 }),
+      `Release reservation ${path.split('/')[2]} 4 that order-7 keeps can be sold to others at once. Whoever has made the reservation can no longer commit it. This cannot be undone. Release Cancel`,
+    ])
+    const page = await browser.submit(path)
+    expect([page.path, page.html.includes('<span>The reservation is released</span>')]).toEqual(['/reservations', true])
+    expect(await callInventory(inventory, `/stock/${mug}`)).toMatchObject({ data: { reserved: 0 } })
+  })
+
+  it('200: offers no release to a viewer', async () => {
+    await callInventory(inventory, '/reservations', { productId: mug, locationId: shelf, quantity: 1 })
+    expect((await (await test.signedIn('viewer')).open('/reservations')).html).not.toContain('/release')
+  })
+})
+
+describe('POST /locations/:locationId', () => {
+  it('303: makes, changes and deletes a location', async () => {
+    const browser = await test.signedIn('admin')
+    await browser.open('/locations/new')
+    const made = await browser.submit('/locations/new', { code: 'VAN', name: 'The van', active: 'yes' })
+    const id = /href="\/stock\?location=(\d+)">VAN</.exec(made.html)?.[1]
+    await browser.open(`/locations/${id}`)
+    const changed = await browser.submit(`/locations/${id}`, { code: 'VAN-2', name: 'The other van' })
+    expect(changed.text).toContain('VAN-2 The other van takes no stock Change')
+    await browser.open(`/locations/${id}/deletion`)
+    const deleted = await browser.submit(`/locations/${id}/deletion`)
+    expect([deleted.path, deleted.text.includes('VAN-2')]).toEqual(['/locations', false])
+  })
+
+  it('422: does not overwrite a location that was changed meanwhile', async () => {
+    const id = await createLocation(inventory, 'MOVED')
+    const browser = await test.signedIn('admin')
+    await browser.open(`/locations/${id}`)
+    await callInventory(inventory, `/locations/${id}`, { name: 'Other' }, 'PATCH')
+    const page = await browser.submit(`/locations/${id}`, { code: 'MOVED', name: 'Mine', active: 'yes' })
+    expect([page.status, problemOf(page.html)]).toEqual([422, 'The location has another version by now.'])
+  })
+
+  it('403: shows no form to a role that may not', async () => {
+    expect((await (await test.signedIn('support')).open('/locations/new')).status).toBe(403)
+  })
+})

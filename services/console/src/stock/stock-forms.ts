@@ -1,0 +1,173 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
+import { mayDo, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import { changeForm, checkField, choiceField, type FormProof, hiddenField, textField } from '../pages/form.ts'
+import type { ConsolePage } from '../pages/layout.ts'
+import { askLink, card, count, factList, pageHead, tabs } from '../pages/parts.ts'
+import { type MovementType, movePath } from '../products/level-view.ts'
+import { type Product, productPath } from '../products/product-view.ts'
+import { type Location, locationPath, MOVEMENT_TYPES, MOVEMENTS } from './stock-view.ts'
+
+/** A form with the proof of its session, and why it was refused. */
+interface Asked {
+  readonly proof: FormProof
+  readonly problem?: string | undefined
+}
+
+/** What is known of a movement before its quantity. */
+export interface MovePlace {
+  readonly type: MovementType
+  readonly product: Pick<Product, 'id' | 'sku'>
+  readonly location: Location
+  /** The stock that the form was opened for. */
+  readonly level: { readonly onHand: number; readonly reserved: number; readonly available: number }
+  readonly locations: readonly Location[]
+}
+
+const TEXT_LENGTH = 255
+
+function typeTabs(role: OperatorRole, type: MovementType, known: Parameters<typeof movePath>[1]): Html {
+  const may = MOVEMENT_TYPES.filter((each) => mayDo(role, `stock.${each}`))
+  return tabs(
+    'Movement',
+    may.map((each) => [movePath(each, known), MOVEMENTS[each]] as const),
+    movePath(type, known),
+  )
+}
+
+function problemOf(problem: string | undefined): Html | undefined {
+  return problem === undefined ? undefined : html`<p class="alert" role="alert">${problem}</p>`
+}
+
+/** Asks for the product and the location of a movement. */
+export function choosePlacePage(
+  {
+    type,
+    sku,
+    locations,
+    location,
+  }: {
+    readonly type: MovementType
+    readonly sku: string
+    readonly locations: readonly Location[]
+    readonly location: string | undefined
+  },
+  { role, problem }: { readonly role: OperatorRole; readonly problem?: string | undefined },
+): ConsolePage {
+  return {
+    title: `${MOVEMENTS[type]} stock`,
+    section: 'stock',
+    main: html`${pageHead({ title: 'Move stock', above: { label: 'Stock', path: '/stock' } })}
+${typeTabs(role, type, {})}
+${problemOf(problem)}
+${card(
+  'Product and location',
+  html`<div class="card-body"><form method="get" action="/movements/new" class="form">${hiddenField('type', type)}
+<div class="form-grid">${textField({ name: 'sku', label: 'SKU', value: sku, isRequired: true, isFocused: true, maxLength: TEXT_LENGTH })}
+${choiceField({ name: 'location', label: type === 'transfer' ? 'From' : 'Location', value: location, options: locations.map(({ id, code, name }) => [String(id), `${code} – ${name}`]) })}</div>
+<div class="form-actions"><button class="button primary" type="submit">Continue</button><a class="button" href="/stock">Cancel</a></div></form></div>`,
+)}`,
+  }
+}
+
+/** The form of a movement, with the stock that is there now. */
+export function movePage(
+  place: MovePlace,
+  {
+    role,
+    proof,
+    problem,
+    sent = {},
+  }: Asked & { readonly role: OperatorRole; readonly sent?: Readonly<Record<string, string | undefined>> },
+): ConsolePage {
+  const { type, product, location, level, locations } = place
+  const known = { productId: product.id, locationId: location.id }
+  const others = locations.filter(({ id }) => id !== location.id)
+  return {
+    title: `${MOVEMENTS[type]} ${product.sku}`,
+    section: 'stock',
+    main: html`${pageHead({ title: `${MOVEMENTS[type]} ${product.sku}`, above: { label: 'Stock', path: '/stock' }, facts: [html`<a href="${movePath(type)}">Another product or location</a>`] })}
+${typeTabs(role, type, known)}
+${problemOf(problem)}
+<div class="grid split">${card(
+      `${MOVEMENTS[type]} at ${location.code}`,
+      html`<div class="card-body">${changeForm({
+        action: '/movements',
+        proof,
+        submit: MOVEMENTS[type],
+        cancel: productPath(product.id),
+        fields: html`${hiddenField('type', type)}${hiddenField('product', product.id)}${hiddenField('location', location.id)}${hiddenField('expected', level.onHand)}
+<div class="form-grid">${quantityField(type, sent.quantity)}
+${type === 'transfer' ? choiceField({ name: 'to', label: 'To', value: sent.to, isRequired: true, options: others.map(({ id, code, name }) => [String(id), `${code} – ${name}`]) }) : undefined}</div>
+${textField({ name: 'reason', label: type === 'adjust' ? 'Reason' : 'Reason, optional', value: sent.reason, isRequired: type === 'adjust', maxLength: TEXT_LENGTH })}
+${textField({ name: 'reference', label: 'Reference, optional', value: sent.reference, hint: 'A document to find the movement by.', maxLength: TEXT_LENGTH })}`,
+      })}</div>`,
+    )}${card(
+      'Stock now',
+      html`<div class="card-body">${factList([
+        ['Location', `${location.code} – ${location.name}`],
+        ['On hand', count(level.onHand)],
+        ['Reserved', count(level.reserved)],
+        ['Available', count(level.available)],
+      ])}</div>`,
+    )}</div>`,
+  }
+}
+
+function quantityField(type: MovementType, value: string | undefined): Html {
+  const common = {
+    name: 'quantity',
+    type: 'number',
+    value,
+    isRequired: true,
+    isFocused: true,
+    inputMode: 'numeric',
+  } as const
+  if (type === 'adjust') {
+    return textField({
+      ...common,
+      type: 'text',
+      inputMode: 'text',
+      pattern: '[-+]?[0-9]+',
+      label: 'Difference',
+      hint: 'Such as -2 or 5.',
+    })
+  }
+  const hint =
+    type === 'count' ? 'What is really there. Refused when stock has moved since this page was opened.' : undefined
+  return textField({ ...common, label: type === 'count' ? 'Counted' : 'Quantity', hint })
+}
+
+/** What stands in the fields of a location. */
+export type LocationFields = Pick<Location, 'code' | 'name' | 'active'>
+
+/** The form of a location. @param known the location and its version; undefined for a new one */
+export function locationPage(
+  fields: LocationFields,
+  { proof, problem }: Asked,
+  known?: { readonly id: number; readonly etag: string },
+): ConsolePage {
+  const title = known === undefined ? 'New location' : `Change ${fields.code}`
+  return {
+    title,
+    section: 'stock',
+    main: html`${pageHead({
+      title,
+      above: { label: 'Locations', path: '/locations' },
+      actions: known === undefined ? [] : [askLink(`${locationPath(known.id)}/deletion`, 'Delete…', 'danger')],
+    })}
+${problemOf(problem)}
+${card(
+  'Location',
+  html`<div class="card-body">${changeForm({
+    action: known === undefined ? '/locations/new' : locationPath(known.id),
+    proof,
+    submit: known === undefined ? 'Create' : 'Save',
+    cancel: '/locations',
+    fields: html`${known && hiddenField('etag', known.etag)}
+${textField({ name: 'code', label: 'Code', value: fields.code, isRequired: true, maxLength: 64, hint: 'Letters, digits, dots, dashes and underscores.' })}
+${textField({ name: 'name', label: 'Name', value: fields.name, isRequired: true, maxLength: TEXT_LENGTH })}
+${checkField({ name: 'active', label: 'Active', hint: 'An inactive location takes no stock in.', isChecked: fields.active })}`,
+  })}</div>`,
+)}`,
+  }
+}

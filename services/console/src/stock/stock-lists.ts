@@ -1,0 +1,222 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
+import { mayDo, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import type { z } from 'zod'
+import { changeLinks, type Viewer } from '../pages/asked-change.ts'
+import type { ConsolePage } from '../pages/layout.ts'
+import { type Column, filterForm, type ListQuery, listCard } from '../pages/list.ts'
+import { badge, count, emptyState, pageHead, type Tone, tabs, time } from '../pages/parts.ts'
+import { type Level, movePath } from '../products/level-view.ts'
+import { productPath } from '../products/product-view.ts'
+import type { Listed } from '../service-calls/operator-calls.ts'
+import { reservationChanges } from './stock-changes.ts'
+import { type Location, locationPath, type Reservation, STOCK_PAGES } from './stock-view.ts'
+
+/** What the address of a list of stock says. */
+export type Asked = z.infer<typeof ListQuery> & Readonly<Record<string, string | number | undefined>>
+
+/** What a list of stock is made of, beside its rows. */
+export interface StockPage {
+  readonly path: (typeof STOCK_PAGES)[number][0]
+  readonly role: OperatorRole
+  readonly filters?: Html
+  readonly list: Html
+  readonly actions?: readonly Html[]
+}
+
+/** Writes a page about stock, with links to the others. */
+export function stockPage({ path, role, filters, list, actions }: StockPage): ConsolePage {
+  const title = STOCK_PAGES.find(([each]) => each === path)?.[1] ?? 'Stock'
+  const move = mayDo(role, 'stock.receive')
+    ? [html`<a class="button primary" href="${movePath('receive')}">Move stock</a>`]
+    : []
+  return {
+    title: title === 'Levels' ? 'Stock' : title,
+    section: 'stock',
+    main: html`${pageHead({ title: 'Stock', actions: actions ?? move })}
+${tabs('Stock', STOCK_PAGES, path)}
+${filters}
+${list}`,
+  }
+}
+
+function levelColumns(role: OperatorRole): readonly Column<Level>[] {
+  const columns: readonly Column<Level>[] = [
+    {
+      label: 'SKU',
+      cell: ({ productId, sku }) => html`<a class="main-link" href="${productPath(productId)}">${sku}</a>`,
+    },
+    { label: 'Location', cell: ({ location }) => html`<span class="long">${location}</span>` },
+    { label: 'Available', kind: 'number', cell: ({ available }) => count(available) },
+    { label: 'On hand', kind: 'number', cell: ({ onHand }) => count(onHand) },
+    { label: 'Reserved', kind: 'number', cell: ({ reserved }) => count(reserved) },
+    { label: 'Changed', kind: 'gone', cell: ({ updatedAt }) => time(updatedAt) },
+  ]
+  if (!mayDo(role, 'stock.count')) return columns
+  const cell = ({ productId, locationId, sku, location }: Level) =>
+    html`<a class="button quiet" href="${movePath('count', { productId, locationId })}" aria-label="Count ${sku} at ${location}">Count</a>`
+  return [...columns, { label: '', kind: 'action', cell }]
+}
+
+/** The levels of stock by product and location. */
+export function levelsPage(
+  query: Asked,
+  { value, next }: Listed<readonly Level[]>,
+  { role, locations }: { readonly role: OperatorRole; readonly locations: readonly Location[] },
+): ConsolePage {
+  const path = '/stock'
+  const isFiltered = [query.search, query.location].some(Boolean)
+  return stockPage({
+    path,
+    role,
+    filters: filterForm({
+      path,
+      search: query.search,
+      placeholder: 'SKU, whole',
+      choices: [locationChoice(query, locations)],
+    }),
+    list: listCard({
+      label: 'Stock levels',
+      path,
+      columns: levelColumns(role),
+      rows: value,
+      next,
+      query: { ...query },
+      empty: emptyState('stock', isFiltered ? 'No stock is like that.' : 'Nothing was ever received.'),
+    }),
+  })
+}
+
+/** A filter by location. */
+export function locationChoice({ location }: Asked, locations: readonly Location[]) {
+  const options = locations.map(({ id, code }) => [String(id), code] as const)
+  return {
+    name: 'location',
+    label: 'Location',
+    value: location?.toString(),
+    options: [['', 'All locations'] as const, ...options],
+  }
+}
+
+/** The levels that run low, the lowest first. */
+export function lowStockPage(query: Asked, { value, next }: Listed<readonly Level[]>, role: OperatorRole): ConsolePage {
+  const path = '/stock/low'
+  const below = query.below ?? 10
+  return stockPage({
+    path,
+    role,
+    filters: html`<form class="filters" method="get" action="${path}"><div class="field"><label for="below">Less available than</label>
+<input id="below" name="below" type="number" min="0" max="1000000000000" value="${below}" required></div><button class="button" type="submit">Show</button></form>`,
+    list: listCard({
+      label: 'Low stock',
+      path,
+      columns: levelColumns(role),
+      rows: value,
+      next,
+      query: { ...query },
+      empty: emptyState('check', `No level has less than ${below} available.`),
+    }),
+  })
+}
+
+const STATUS_TONES: Readonly<Record<Reservation['status'], Tone>> = {
+  active: 'info',
+  committed: 'good',
+  released: 'plain',
+  expired: 'warn',
+}
+
+function reservationColumns(viewer: Viewer, codes: ReadonlyMap<number, string>): readonly Column<Reservation>[] {
+  return [
+    { label: 'Reservation', cell: ({ id }) => html`<strong>${id}</strong>` },
+    { label: 'Product', cell: ({ productId }) => html`<a href="${productPath(productId)}">Product ${productId}</a>` },
+    {
+      label: 'Location',
+      cell: ({ locationId }) => html`<span class="long">${codes.get(locationId) ?? String(locationId)}</span>`,
+    },
+    {
+      label: 'Remaining',
+      kind: 'number',
+      cell: ({ remaining, quantity }) => `${count(remaining)} of ${count(quantity)}`,
+    },
+    { label: 'State', cell: ({ status }) => badge(status, STATUS_TONES[status]) },
+    { label: 'Reference', kind: 'gone', cell: ({ reference }) => html`<span class="long">${reference ?? '–'}</span>` },
+    { label: 'Until', kind: 'gone', cell: ({ expiresAt }) => (expiresAt === null ? 'no end' : time(expiresAt)) },
+    {
+      label: '',
+      kind: 'action',
+      cell: (reservation) => html`${changeLinks(reservationChanges, reservation, viewer)}`,
+    },
+  ]
+}
+
+/** Stock that is kept for customers. */
+export function reservationsPage(
+  query: Asked,
+  { value, next }: Listed<readonly Reservation[]>,
+  { viewer, locations }: { readonly viewer: Viewer; readonly locations: readonly Location[] },
+): ConsolePage {
+  const path = '/reservations'
+  const states = Object.keys(STATUS_TONES).map((status) => [status, status] as const)
+  const isFiltered = [query.search, query.status].some(Boolean)
+  const codes = new Map(locations.map(({ id, code }) => [id, code]))
+  return stockPage({
+    path,
+    role: viewer.role,
+    filters: filterForm({
+      path,
+      search: query.search,
+      placeholder: 'Reference, whole',
+      choices: [
+        { name: 'status', label: 'State', value: query.status?.toString(), options: [['', 'All states'], ...states] },
+      ],
+    }),
+    list: listCard({
+      label: 'Reservations',
+      path,
+      columns: reservationColumns(viewer, codes),
+      rows: value,
+      next,
+      query: { ...query },
+      empty: emptyState('stock', isFiltered ? 'No reservation is like that.' : 'No stock is reserved.'),
+    }),
+  })
+}
+
+const LOCATION_COLUMNS: readonly Column<Location>[] = [
+  { label: 'Code', cell: ({ id, code }) => html`<a class="main-link" href="/stock?location=${id}">${code}</a>` },
+  { label: 'Name', cell: ({ name }) => html`<span class="long">${name}</span>` },
+  { label: 'State', cell: ({ active }) => (active ? badge('active', 'good') : badge('takes no stock', 'warn')) },
+]
+
+/** The places that keep stock. */
+export function locationsPage(
+  query: Asked,
+  { value, next }: Listed<readonly Location[]>,
+  role: OperatorRole,
+): ConsolePage {
+  const mayChange = mayDo(role, 'locations.change')
+  const change: readonly Column<Location>[] = mayChange
+    ? [
+        {
+          label: '',
+          kind: 'action',
+          cell: ({ id, code }) =>
+            html`<a class="button quiet" href="${locationPath(id)}" aria-label="Change ${code}">Change</a>`,
+        },
+      ]
+    : []
+  return stockPage({
+    path: '/locations',
+    role,
+    actions: mayChange ? [html`<a class="button primary" href="/locations/new">New location</a>`] : [],
+    list: listCard({
+      label: 'Locations',
+      path: '/locations',
+      columns: [...LOCATION_COLUMNS, ...change],
+      rows: value,
+      next,
+      query: { ...query },
+      empty: emptyState('stock', 'There is no location. Create one before stock can be received.'),
+    }),
+  })
+}

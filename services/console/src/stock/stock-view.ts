@@ -1,0 +1,72 @@
+import { z } from 'zod'
+import type { MovementType } from '../products/level-view.ts'
+import { enveloped } from '../service-calls/inventory-answer.ts'
+
+/** The movements that operators make, with the words of their buttons. */
+export const MOVEMENTS: Readonly<Record<MovementType, string>> = {
+  receive: 'Receive',
+  count: 'Count',
+  transfer: 'Transfer',
+  ship: 'Ship',
+  adjust: 'Adjust',
+}
+/** The types of movements that operators make. */
+export const MOVEMENT_TYPES = ['receive', 'count', 'transfer', 'ship', 'adjust'] as const satisfies MovementType[]
+
+const Location = z.looseObject({ id: z.int(), code: z.string(), name: z.string(), active: z.boolean() })
+/** A place that keeps stock (inventory reference: Locations). */
+export type Location = z.infer<typeof Location>
+/** Locations by id. */
+export const LocationsView: z.ZodType<readonly Location[]> = enveloped(z.array(Location))
+/** One location. */
+export const LocationView: z.ZodType<Location> = enveloped(Location)
+
+const Movement = z.looseObject({
+  id: z.int(),
+  productId: z.int(),
+  type: z.string(),
+  onHandDelta: z.int(),
+  reservedDelta: z.int(),
+  onHandAfter: z.int(),
+  reason: z.string().nullable(),
+  reference: z.string().nullable(),
+  createdAt: z.string(),
+  sku: z.string(),
+  location: z.string(),
+})
+/** A row of the ledger of stock, with names (inventory reference: Ledger rows). */
+export type Movement = z.infer<typeof Movement>
+/** A page of the ledger, the newest first. */
+export const MovementsView: z.ZodType<readonly Movement[]> = enveloped(z.array(Movement))
+
+const Reservation = z.looseObject({
+  id: z.int(),
+  productId: z.int(),
+  locationId: z.int(),
+  quantity: z.int(),
+  remaining: z.int(),
+  status: z.enum(['active', 'committed', 'released', 'expired']),
+  reference: z.string().nullable(),
+  expiresAt: z.string().nullable(),
+  createdAt: z.string(),
+})
+/** Stock that is kept for a customer (inventory reference: Reservations). */
+export type Reservation = z.infer<typeof Reservation>
+/** A page of reservations. */
+export const ReservationsView: z.ZodType<readonly Reservation[]> = enveloped(z.array(Reservation))
+/** One reservation. */
+export const ReservationView: z.ZodType<Reservation> = enveloped(Reservation)
+
+/** Pages about stock, as tabs. */
+export const STOCK_PAGES = [
+  ['/stock', 'Levels'],
+  ['/stock/low', 'Low stock'],
+  ['/movements', 'Movements'],
+  ['/reservations', 'Reservations'],
+  ['/locations', 'Locations'],
+] as const
+
+/** Where a location is shown. */
+export function locationPath(id: number): string {
+  return `/locations/${id}`
+}
