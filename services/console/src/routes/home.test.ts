@@ -37,6 +37,36 @@ describe('GET /: the first page', () => {
   })
 })
 
+describe('GET /: the overview', () => {
+  it('200: shows what each service tells, and leads to what runs low', async () => {
+    const services = await Promise.all([startService('payments'), startService('inventory')])
+    const other = await openTestConsole([auth, ...services])
+    const page = await (await other.signedIn('viewer')).open('/')
+    const known = page.text.replaceAll(/\d{4}-\d\d-\d\d(: 0)?/g, 'DAY').replaceAll(/(DAY )+/g, 'DAYS ')
+    expect(page.status).toBe(200)
+    expect(known).toContain(
+      'payments database ok queue ok mail: no mail server is set rates ok inventory database ok Payments Show test Open disputes 0 Payouts due none Exceptions 0 0 unknown outcomes Failed deliveries 0 Dead jobs 0 Volume 0 DAYS Declines 0 DAYS',
+    )
+    expect(known).toContain('Inventory Low stock 0 less than 10 available Open reservations 0 Products 0 Locations 1')
+    expect(page.html).toContain('<a class="stat" href="/stock/low">')
+    await other.close()
+    for (const service of services) await service.stop()
+  })
+
+  it('200: says which service does not answer, and shows the others', async () => {
+    const inventory = await startService('inventory')
+    const other = await openTestConsole([auth, { name: 'payments', url: 'http://127.0.0.1:1' }, inventory])
+    const page = await (await other.signedIn('viewer')).open('/')
+    expect([page.status, page.text]).toEqual([
+      200,
+      expect.stringContaining('payments does not answer inventory database ok'),
+    ])
+    expect(page.text).toContain('Payments does not answer. Its numbers are back as soon as it does.')
+    await other.close()
+    await inventory.stop()
+  })
+})
+
 describe('an unknown page', () => {
   it('404: says so, to somebody who is signed in and to somebody who is not', async () => {
     const browser = test.browser()

@@ -1,0 +1,121 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
+import { dayChart, lastDays } from '../pages/chart.ts'
+import { card, count, emptyState, money } from '../pages/parts.ts'
+import type { AuthOverview, InventoryOverview, PaymentsOverview, Seen } from './overview-view.ts'
+
+/** A number with what it counts. */
+interface Stat {
+  readonly label: string
+  readonly value: Html | string
+  readonly hint?: string
+  /** Where what is counted is listed. */
+  readonly path?: string
+}
+
+function statList(stats: readonly Stat[]): Html {
+  return html`<div class="stats">${stats.map(({ label, value, hint, path }) => {
+    const inner = html`<dl><dt>${label}</dt><dd>${value}</dd></dl>${hint === undefined ? undefined : html`<p class="hint">${hint}</p>`}`
+    return path === undefined
+      ? html`<div class="stat">${inner}</div>`
+      : html`<a class="stat" href="${path}">${inner}</a>`
+  })}</div>`
+}
+
+function unseen(name: string, { kind }: { readonly kind: 'silent' | 'missing' }): Html {
+  return kind === 'silent'
+    ? emptyState('disputes', `${name} does not answer. Its numbers are back as soon as it does.`)
+    : emptyState('overview', `This release of ${name.toLowerCase()} tells no numbers.`)
+}
+
+/** Payments: what waits for somebody, and volume and declines by day. */
+export function paymentsCard(seen: Seen<PaymentsOverview>, now: Date, isTest: boolean): Html {
+  const other = isTest
+    ? html`<a class="button quiet" href="/">Show live</a>`
+    : html`<a class="button quiet" href="/?test=true">Show test</a>`
+  const title = isTest ? 'Test payments' : 'Payments'
+  if (seen.kind !== 'seen') return card(title, unseen('Payments', seen))
+  const { value } = seen
+  const jobs = value.deadJobs.reduce((sum, each) => sum + each.count, 0)
+  const [due, ...others] = value.payoutsDue
+  return card(
+    title,
+    html`${statList([
+      { label: 'Open disputes', value: count(value.openDisputes) },
+      {
+        label: 'Payouts due',
+        value: due === undefined ? 'none' : money(due.amount, due.currency),
+        ...(others.length === 0
+          ? {}
+          : { hint: others.map(({ amount, currency }) => money(amount, currency)).join(', ') }),
+      },
+      {
+        label: 'Exceptions',
+        value: count(value.openExceptions + value.unknownAttempts),
+        hint: `${count(value.unknownAttempts)} unknown outcomes`,
+      },
+      { label: 'Failed deliveries', value: count(value.failedDeliveries) },
+      { label: 'Dead jobs', value: count(jobs), ...hintOf(value.deadJobs.map(({ task }) => task).join(', ')) },
+    ])}
+<div class="card-body charts">${paymentCharts(value, now)}</div>`,
+    other,
+  )
+}
+
+function hintOf(hint: string): { readonly hint?: string } {
+  return hint === '' ? {} : { hint }
+}
+
+/** A chart of the volume of each currency, and one of what was declined in all of them. */
+function paymentCharts({ days }: PaymentsOverview, now: Date): readonly Html[] {
+  const dates = lastDays(now)
+  const byCurrency = [...Map.groupBy(days, ({ currency }) => currency)]
+  const valueOn = (rows: PaymentsOverview['days'], name: 'volume' | 'declines') =>
+    dates.map((date) => ({
+      date,
+      value: rows.filter((row) => row.date === date).reduce((sum, row) => sum + row[name], 0),
+    }))
+  const volumes = byCurrency.map(([currency, rows]) =>
+    dayChart({
+      label: `Volume in ${currency}`,
+      days: valueOn(rows, 'volume'),
+      write: (value) => money(value, currency),
+    }),
+  )
+  const empty = dayChart({ label: 'Volume', days: valueOn([], 'volume'), write: count })
+  const declines = dayChart({ label: 'Declines', days: valueOn(days, 'declines'), tone: 'bad', write: count })
+  return [...(volumes.length === 0 ? [empty] : volumes), declines]
+}
+
+/** Auth: who there is, and sign-ups and sign-ins by day. */
+export function authCard(seen: Seen<AuthOverview>, now: Date): Html {
+  if (seen.kind !== 'seen') return card('Users', unseen('Auth', seen))
+  const { users, messages, days } = seen.value
+  const byDate = new Map(days.map((day) => [day.date, day]))
+  const valuesOf = (name: 'sign_ups' | 'sign_ins') =>
+    lastDays(now).map((date) => ({ date, value: byDate.get(date)?.[name] ?? 0 }))
+  return card(
+    'Users',
+    html`${statList([
+      { label: 'Users', value: count(users.total), hint: `${count(users.confirmed)} confirmed` },
+      { label: 'Banned', value: count(users.banned) },
+      { label: 'Messages that wait', value: count(messages.waiting) },
+      { label: 'Messages that failed', value: count(messages.failed) },
+    ])}
+<div class="card-body charts">${dayChart({ label: 'Sign-ups', days: valuesOf('sign_ups'), write: count })}${dayChart({ label: 'Sign-ins', days: valuesOf('sign_ins'), tone: 'second', write: count })}</div>`,
+  )
+}
+
+/** Inventory: what there is, and what runs low. */
+export function inventoryCard(seen: Seen<InventoryOverview>): Html {
+  if (seen.kind !== 'seen') return card('Inventory', unseen('Inventory', seen))
+  const { products, locations, lowStock, openReservations } = seen.value
+  return card(
+    'Inventory',
+    statList([
+      { label: 'Low stock', value: count(lowStock), hint: 'less than 10 available', path: '/stock/low' },
+      { label: 'Open reservations', value: count(openReservations), path: '/reservations?status=active' },
+      { label: 'Products', value: count(products), path: '/products' },
+      { label: 'Locations', value: count(locations), path: '/locations' },
+    ]),
+  )
+}

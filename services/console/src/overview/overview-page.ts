@@ -1,0 +1,47 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
+import type { ConsolePage } from '../pages/layout.ts'
+import { badge, card, pageHead } from '../pages/parts.ts'
+import { authCard, inventoryCard, paymentsCard } from './overview-cards.ts'
+import type { Overviews, Seen } from './overview-view.ts'
+
+/** What the first page shows, and for when. */
+export interface ShownOverview {
+  readonly overviews: Overviews
+  readonly now: Date
+  /** Whether the numbers of payments are those of test merchants. */
+  readonly isTest: boolean
+}
+
+/** The first page: whether everything works, what waits for somebody, and the last 30 days. */
+export function overviewPage({ overviews, now, isTest }: ShownOverview): ConsolePage {
+  const { auth, payments, inventory } = overviews
+  return {
+    title: 'Overview',
+    section: 'overview',
+    main: html`${pageHead({ title: 'Overview' })}
+<div class="stack">
+${healthCard(overviews)}
+${payments && paymentsCard(payments, now, isTest)}
+${auth && authCard(auth, now)}
+${inventory && inventoryCard(inventory)}
+</div>`,
+  }
+}
+
+function healthCard(overviews: Overviews): Html {
+  const rows = Object.entries(overviews).flatMap(([name, seen]: readonly [string, Overviews[keyof Overviews]]) =>
+    seen === undefined ? [] : [healthRow(name, seen)],
+  )
+  return card('Services', html`<ul class="services">${rows}</ul>`)
+}
+
+function healthRow(name: string, seen: Seen<{ readonly health: Readonly<Record<string, string>> }>): Html {
+  return html`<li><strong>${name}</strong><span class="badges">${badgesOf(seen)}</span></li>`
+}
+
+function badgesOf(seen: Seen<{ readonly health: Readonly<Record<string, string>> }>): readonly Html[] {
+  if (seen.kind !== 'seen') return [seen.kind === 'silent' ? badge('does not answer', 'bad') : badge('answers', 'good')]
+  return Object.entries(seen.value.health).map(([part, state]) =>
+    state === 'ok' ? badge(`${part} ok`, 'good') : badge(`${part}: ${state}`, 'bad'),
+  )
+}

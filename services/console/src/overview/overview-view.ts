@@ -1,0 +1,51 @@
+import { z } from 'zod'
+import { enveloped } from '../service-calls/inventory-answer.ts'
+
+/** What a service depends on, and `ok` or a short text of what is wrong. */
+const Health = z.record(z.string(), z.string())
+
+/** The overview of auth (console reference: Overview of auth). */
+export const AuthOverview = z.looseObject({
+  users: z.looseObject({ total: z.int(), confirmed: z.int(), banned: z.int() }),
+  days: z.array(z.looseObject({ date: z.string(), sign_ups: z.int(), sign_ins: z.int() })),
+  messages: z.looseObject({ waiting: z.int(), failed: z.int() }),
+  health: Health,
+})
+export type AuthOverview = z.infer<typeof AuthOverview>
+
+/** The overview of payments (console reference: Overview of payments). Amounts are in minor units. */
+export const PaymentsOverview = z.looseObject({
+  days: z.array(
+    z.looseObject({ date: z.string(), currency: z.string(), volume: z.int(), captures: z.int(), declines: z.int() }),
+  ),
+  openDisputes: z.int(),
+  payoutsDue: z.array(z.looseObject({ currency: z.string(), amount: z.int(), merchants: z.int() })),
+  openExceptions: z.int(),
+  unknownAttempts: z.int(),
+  failedDeliveries: z.int(),
+  deadJobs: z.array(z.looseObject({ task: z.string(), count: z.int() })),
+  health: Health,
+})
+export type PaymentsOverview = z.infer<typeof PaymentsOverview>
+
+const InventoryCounts = z.looseObject({
+  products: z.int(),
+  locations: z.int(),
+  lowStock: z.int(),
+  openReservations: z.int(),
+  health: Health,
+})
+/** The overview of inventory (console reference: Routes of inventory). */
+export type InventoryOverview = z.infer<typeof InventoryCounts>
+/** The overview of inventory in its envelope. */
+export const InventoryOverview: z.ZodType<InventoryOverview> = enveloped(InventoryCounts)
+
+/** The overview of a service, or why there is none: it does not answer, or it has no such route. */
+export type Seen<T> = { readonly kind: 'seen'; readonly value: T } | { readonly kind: 'silent' | 'missing' }
+
+/** What the services tell. Undefined: the service is not set up. */
+export interface Overviews {
+  readonly auth: Seen<AuthOverview> | undefined
+  readonly payments: Seen<PaymentsOverview> | undefined
+  readonly inventory: Seen<InventoryOverview> | undefined
+}
