@@ -42,6 +42,8 @@ it('200: links to everything that runs', async () => {
     'http://localhost:8080',
     'http://localhost:8080/docs',
     'http://localhost:9102/',
+    'http://localhost:8084',
+    'http://localhost:9103/',
     'http://localhost:8025',
     '/docs/quick-start/sign-in-a-user.md',
     '/docs/quick-start/take-a-payment.md',

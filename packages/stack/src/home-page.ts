@@ -61,6 +61,7 @@ const abouts: Readonly<Record<string, string>> = {
   auth: 'Accounts, sessions and tokens.',
   payments: 'Card payments with 3-D Secure, on a double-entry ledger.',
   inventory: 'Products, and stock that cannot be oversold.',
+  console: 'Web pages for the people who run the three: users, payments and stock.',
 }
 
 function describeStack(plan: DescribedPlan): FrontPage {
@@ -99,7 +100,7 @@ function linkOf({ definition: { name }, address: { url, metrics } }: StackPlan['
     href: url,
     about: abouts[name] ?? '',
     more: [
-      { label: 'API', href: `${url}/docs` },
+      ...(name === 'console' ? [] : [{ label: 'API', href: `${url}/docs` }]),
       ...(port === undefined ? [] : [{ label: 'Metrics', href: `http://localhost:${port}/` }]),
     ],
   }
@@ -125,7 +126,7 @@ const EXAMPLES: readonly ShownCommand[] = [
     command: 'npx node examples/list-stock.ts',
   },
   {
-    needs: Object.keys(abouts),
+    needs: ['auth', 'payments', 'inventory'],
     about: 'Open a shop that uses all three services:',
     command: 'npx node examples/shop/server.ts',
   },

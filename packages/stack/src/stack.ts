@@ -7,6 +7,7 @@ import { endProcess } from './processes/end-process.ts'
 import { requireFreePorts, requireNoOtherStack } from './processes/free-ports.ts'
 import { claimPidFile, findRunning, type PidRecord, releasePidFile } from './processes/pid-file.ts'
 import { startServices } from './service-group.ts'
+import { FIRST_OPERATOR } from './settings/operator-keys.ts'
 import type { StackPlan } from './settings/plan.ts'
 import { loadSecrets } from './settings/secrets-file.ts'
 import { environmentOf } from './settings/service-environment.ts'
@@ -115,6 +116,10 @@ async function startEverything(plan: StackPlan, { say, stop }: StackControl, sta
     mail: plan.hasMail ? { web: plan.webPort, smtp: plan.smtpPort } : undefined,
     databaseUrl: database?.url ?? plan.env.DATABASE_URL,
     jwtSecret: auth && environmentOf(auth, plan.env, shared).AUTH_JWT_SECRET,
+    operator:
+      auth && plan.services.some(({ definition }) => definition.name === 'console')
+        ? { email: FIRST_OPERATOR, password: secrets.TRESTLE_OPERATOR_PASSWORD }
+        : undefined,
     now: new Date(),
   })
   return { status, failed: database ? Promise.race([group.failed, database.failed]) : group.failed }

@@ -23,8 +23,8 @@ describe('the settings of the console', () => {
         },
       },
       mfaRequired: true,
-      origin: 'http://localhost:8083',
-      port: 8083,
+      origin: 'http://localhost:8084',
+      port: 8084,
       warnings: [],
     })
   })

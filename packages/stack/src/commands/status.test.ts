@@ -151,11 +151,11 @@ describe('logs', () => {
 
   it('refuses an unknown name, and a stack that has not run', async () => {
     await expect(showLogs(context(), { ...request, names: ['auht'] })).rejects.toEqual(
-      new StackFailure(['There is no log "auht". The logs are inventory, auth, payments, postgres.']),
+      new StackFailure(['There is no log "auht". The logs are inventory, auth, payments, console, postgres.']),
     )
     await expect(showLogs(context(), { ...request, names: ['paymnts'] })).rejects.toEqual(
       new StackFailure([
-        'There is no log "paymnts". The logs are inventory, auth, payments, postgres. Did you mean payments?',
+        'There is no log "paymnts". The logs are inventory, auth, payments, console, postgres. Did you mean payments?',
       ]),
     )
     const empty = newFolder()

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { StackFailure } from '../stack-failure.ts'
 import { type PlanRequest, planStack } from './plan.ts'
@@ -12,6 +13,9 @@ const shared = {
     AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: 'key',
     PAYMENTS_PEPPER: 'pepper',
     PAYMENTS_VAULT_KEYS: '1:vault',
+    CONSOLE_SECRET: 'seal',
+    TRESTLE_OPERATOR_KEY: 'operator key',
+    TRESTLE_OPERATOR_PASSWORD: 'operator password',
     TRESTLE_DATABASE_PASSWORD: 'password',
   },
   smtpPort: 1025,
@@ -33,21 +37,24 @@ describe('planStack', () => {
       ['inventory', 8080],
       ['auth', 8081],
       ['payments', 8082],
+      ['console', 8084],
     ])
-    expect(plan.ports.map(({ port }) => port)).toEqual([8080, 9102, 8081, 9100, 8082, 9101, 8083, 1025, 8025, 15_432])
+    expect(plan.ports.map(({ port }) => port)).toEqual([
+      8080, 9102, 8081, 9100, 8082, 9101, 8084, 9103, 8083, 1025, 8025, 15_432,
+    ])
     expect(plan.dataDirectory).toBe('/repo/.data')
   })
 
   it('claims no port for metrics that are off or pushed', () => {
     const env = { AUTH_METRICS_ENABLED: 'no', PAYMENTS_METRICS_EXPORTER: 'opentelemetry' }
     expect(planStack({ ...request, env }).ports.map(({ port }) => port)).toEqual([
-      8080, 9102, 8081, 8082, 8083, 1025, 8025, 15_432,
+      8080, 9102, 8081, 8082, 8084, 9103, 8083, 1025, 8025, 15_432,
     ])
   })
 
   it('counts all ports from one base, each its own', () => {
     const ports = planStack({ ...request, env: { TRESTLE_PORT_BASE: '20000' } }).ports.map(({ port }) => port)
-    expect(ports.sort()).toEqual(Array.from({ length: 10 }, (_, distance) => 20_000 + distance))
+    expect(ports.sort()).toEqual(Array.from({ length: 12 }, (_, distance) => 20_000 + distance))
   })
 
   it('knows which ports are counted from the base', () => {
@@ -83,7 +90,9 @@ describe('planStack', () => {
   it('refuses an unknown service, names the known ones, and says where commands are listed', () => {
     const lists = 'npm start -- --help lists the commands, and npm -s run inventory -- --help those of a service.'
     expect(() => planStack({ ...request, names: ['products'] })).toThrow(
-      new StackFailure([`There is no service "products". The services are inventory, auth, payments. ${lists}`]),
+      new StackFailure([
+        `There is no service "products". The services are inventory, auth, payments, console. ${lists}`,
+      ]),
     )
   })
 
@@ -91,8 +100,8 @@ describe('planStack', () => {
     const commands = ['start', 'status', 'stop', 'logs']
     expect(() => planStack({ ...request, names: ['statu', 'paymnts'], commands })).toThrow(
       new StackFailure([
-        'There is no service "statu". The services are inventory, auth, payments. Did you mean status?',
-        'There is no service "paymnts". The services are inventory, auth, payments. Did you mean payments?',
+        'There is no service "statu". The services are inventory, auth, payments, console. Did you mean status?',
+        'There is no service "paymnts". The services are inventory, auth, payments, console. Did you mean payments?',
       ]),
     )
   })
@@ -112,6 +121,10 @@ describe('environmentOf', () => {
       AUTH_API_PORT: '8081',
       AUTH_API_EXTERNAL_URL: 'http://localhost:8081',
       AUTH_SITE_URL: 'http://localhost:8083',
+      AUTH_OPERATOR_KEYS: expect.stringMatching(
+        /^console-viewer:viewer:[0-9a-f]{64},console-support:support:[0-9a-f]{64},console-admin:admin:[0-9a-f]{64}$/,
+      ),
+      AUTH_OPERATOR_REQUIRE_MFA: 'no',
       AUTH_DB_DRIVER: 'postgres',
       AUTH_DB_ROLE: 'auth_service',
       AUTH_JWT_SECRET: 'jwt',
@@ -138,6 +151,45 @@ describe('environmentOf', () => {
     expect(webhooksOf(environmentFor('payments'))).toEqual(['true', 'localhost,127.0.0.1,::1'])
     const env = { PAYMENTS_WEBHOOK_ALLOW_HTTP: 'false' }
     expect(webhooksOf(environmentFor('payments', env))).toEqual(['false', 'localhost,127.0.0.1,::1'])
+  })
+
+  it('gives the console keys of each service whose digests the services know', () => {
+    const console = environmentFor('console')
+    const keys = (console.CONSOLE_AUTH_KEYS ?? '').split(',').map((entry) => entry.split(':'))
+    const known = ['auth', 'payments', 'inventory'].map(
+      (name) => environmentFor(name)[`${name.toUpperCase()}_OPERATOR_KEYS`],
+    )
+    const digests = keys.map(
+      ([role, key = '']) => `console-${role}:${role}:${createHash('sha256').update(key).digest('hex')}`,
+    )
+    expect(known).toEqual([digests.join(','), digests.join(','), digests.join(',')])
+    expect(new Set(keys.map(([, key]) => key)).size).toBe(3)
+    expect([console.CONSOLE_PAYMENTS_KEYS, console.CONSOLE_INVENTORY_KEYS]).toEqual([
+      console.CONSOLE_AUTH_KEYS,
+      console.CONSOLE_AUTH_KEYS,
+    ])
+  })
+
+  it('starts the console without a database, over the services of the stack', () => {
+    const env = environmentFor('console', { TRESTLE_PORT_BASE: '20000' })
+    expect(Object.keys(env).filter((name) => /DATABASE|DB_ROLE/.test(name))).toEqual([])
+    expect([env.CONSOLE_BASE_URL, env.CONSOLE_AUTH_URL, env.CONSOLE_PAYMENTS_URL, env.CONSOLE_INVENTORY_URL]).toEqual([
+      'http://localhost:20010',
+      'http://localhost:20001',
+      'http://localhost:20002',
+      'http://localhost:20000',
+    ])
+  })
+
+  it('has services verify operators by the issuer and the keys of auth', () => {
+    const operatorsOf = (env: Record<string, string>) => {
+      const { INVENTORY_OPERATOR_ISSUER, INVENTORY_OPERATOR_JWKS_URL } = environmentFor('inventory', env)
+      return [INVENTORY_OPERATOR_ISSUER, INVENTORY_OPERATOR_JWKS_URL]
+    }
+    const keysUrl = 'http://localhost:8081/.well-known/jwks.json'
+    expect(operatorsOf({})).toEqual(['http://localhost:8081', keysUrl])
+    expect(operatorsOf({ AUTH_API_EXTERNAL_URL: 'https://auth.example' })).toEqual(['https://auth.example', keysUrl])
+    expect(operatorsOf({ INVENTORY_OPERATOR_JWT_SECRET: 'secret' })).toEqual(['http://localhost:8081', undefined])
   })
 
   it('tells auth the proxies that the strict profile has to know, unless the user does', () => {

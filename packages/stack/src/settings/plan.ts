@@ -65,7 +65,9 @@ export function planStack({ root, program, env, names, isWatched, commands = [] 
     entry: join(root, 'services', definition.name, 'src', 'main.ts'),
   }))
   const dataDirectory = dataDirectoryOf(root, env)
-  const hasOwnDatabases = chosen.every(({ definition }) => env[definition.databaseSetting])
+  const hasOwnDatabases = chosen.every(
+    ({ definition }) => definition.databaseSetting === undefined || env[definition.databaseSetting],
+  )
   const homePort = portFrom(env, 'TRESTLE_HOME_PORT')
   const bare = {
     root,

@@ -12,7 +12,7 @@ describe('portFrom', () => {
     [{ AUTH_API_PORT: '9001', AUTH_PORT: 'nine' }, 9001],
     [{ TRESTLE_PORT_BASE: '' }, 8081],
     [{ TRESTLE_PORT_BASE: '20000' }, 20_001],
-    [{ TRESTLE_PORT_BASE: '65526' }, 65_527],
+    [{ TRESTLE_PORT_BASE: '65524' }, 65_525],
     [{ TRESTLE_PORT_BASE: '20000', AUTH_API_PORT: '9000' }, 9000],
     [{ TRESTLE_PORT_BASE: '20000', AUTH_PORT: '9000' }, 9000],
   ])('reads %j as %d', (env, port) => {
@@ -26,8 +26,8 @@ describe('portFrom', () => {
   })
 
   it('refuses a base beyond which not all ports exist', () => {
-    expect(() => portFrom({ TRESTLE_PORT_BASE: '65527' }, 'AUTH_API_PORT')).toThrow(
-      new StackFailure(['config: TRESTLE_PORT_BASE must be a port from 1 to 65526 (got "65527")']),
+    expect(() => portFrom({ TRESTLE_PORT_BASE: '65525' }, 'AUTH_API_PORT')).toThrow(
+      new StackFailure(['config: TRESTLE_PORT_BASE must be a port from 1 to 65524 (got "65525")']),
     )
   })
 })
@@ -49,6 +49,8 @@ Ports:
   TRESTLE_DATABASE_PORT                    15432  20006
   AUTH_OTEL_EXPORTER_PROMETHEUS_PORT        9100  20007
   PAYMENTS_OTEL_EXPORTER_PROMETHEUS_PORT    9101  20008
-  INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT   9102  20009`)
+  INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT   9102  20009
+  CONSOLE_PORT                              8084  20010
+  CONSOLE_OTEL_EXPORTER_PROMETHEUS_PORT     9103  20011`)
   })
 })

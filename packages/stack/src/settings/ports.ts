@@ -16,6 +16,8 @@ const ports = {
   AUTH_OTEL_EXPORTER_PROMETHEUS_PORT: { usual: 9100, distance: 7 },
   PAYMENTS_OTEL_EXPORTER_PROMETHEUS_PORT: { usual: 9101, distance: 8 },
   INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT: { usual: 9102, distance: 9 },
+  CONSOLE_PORT: { usual: 8084, distance: 10 },
+  CONSOLE_OTEL_EXPORTER_PROMETHEUS_PORT: { usual: 9103, distance: 11 },
 } as const
 
 /** A setting of the stack that names a port. */

@@ -20,6 +20,9 @@ describe('loadSecrets', () => {
       AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: 'AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE',
       PAYMENTS_PEPPER: 'AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=',
       PAYMENTS_VAULT_KEYS: '1:AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=',
+      CONSOLE_SECRET: 'AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE=',
+      TRESTLE_OPERATOR_KEY: 'AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE',
+      TRESTLE_OPERATOR_PASSWORD: 'AQEBAQEBAQEBAQEBAQEBAQ',
       TRESTLE_DATABASE_PASSWORD: 'AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQE',
     })
     expect(statSync(file).mode & 0o777).toBe(0o600)
@@ -31,7 +34,7 @@ describe('loadSecrets', () => {
     const text = readFileSync(file, 'utf8')
     expect(loadSecrets(file)).toEqual(first)
     expect(readFileSync(file, 'utf8')).toBe(text)
-    expect(new Set(Object.values(first)).size).toBe(6)
+    expect(new Set(Object.values(first)).size).toBe(9)
   })
 
   it('makes a signing key that others can verify, and reads it back', () => {

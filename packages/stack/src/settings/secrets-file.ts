@@ -3,6 +3,8 @@ import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from '
 import { parseEnv } from 'node:util'
 
 const KEY_BYTES = 32
+/** Characters of base64url, six bits each. */
+const PASSWORD_LENGTH = 22
 
 /** The secrets that the stack makes for development. */
 const makers = {
@@ -16,6 +18,12 @@ const makers = {
   PAYMENTS_PEPPER: (bytes: Buffer) => bytes.toString('base64'),
   /** Seals card numbers: `id:base64`. The first key seals, all of them open. */
   PAYMENTS_VAULT_KEYS: (bytes: Buffer) => `1:${bytes.toString('base64')}`,
+  /** Seals the cookies of the console. */
+  CONSOLE_SECRET: (bytes: Buffer) => bytes.toString('base64'),
+  /** What the operator keys of the console are made of. */
+  TRESTLE_OPERATOR_KEY: (bytes: Buffer) => bytes.toString('base64url'),
+  /** Password of the first operator of the console. */
+  TRESTLE_OPERATOR_PASSWORD: (bytes: Buffer) => bytes.toString('base64url').slice(0, PASSWORD_LENGTH),
   /** Password of the embedded PostgreSQL. */
   TRESTLE_DATABASE_PASSWORD: (bytes: Buffer) => bytes.toString('base64url'),
 }
@@ -39,6 +47,9 @@ export function loadSecrets(file: string, random: () => Buffer = () => randomByt
     AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: secretOf('AUTH_SECURITY_DATABASE_ENCRYPTION_KEY'),
     PAYMENTS_PEPPER: secretOf('PAYMENTS_PEPPER'),
     PAYMENTS_VAULT_KEYS: secretOf('PAYMENTS_VAULT_KEYS'),
+    CONSOLE_SECRET: secretOf('CONSOLE_SECRET'),
+    TRESTLE_OPERATOR_KEY: secretOf('TRESTLE_OPERATOR_KEY'),
+    TRESTLE_OPERATOR_PASSWORD: secretOf('TRESTLE_OPERATOR_PASSWORD'),
     TRESTLE_DATABASE_PASSWORD: secretOf('TRESTLE_DATABASE_PASSWORD'),
   }
   const missing = Object.entries(secrets).filter(([name]) => !known[name])

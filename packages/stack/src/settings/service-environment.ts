@@ -79,23 +79,28 @@ function defaultsOf(service: ServiceDefinition, env: Environment, shared: Shared
   const { url, port } = addressOf(service, env)
   const { metricsHost, metricsSwitch, metricsExporter } = metricsSettings(service)
   const defaults: Environment = {
-    DATABASE_URL: shared.databaseUrl,
+    ...(service.databaseSetting === undefined
+      ? {}
+      : { DATABASE_URL: shared.databaseUrl, [`${service.prefix}DB_ROLE`]: `${service.name}_service` }),
     UV_THREADPOOL_SIZE: String(availableParallelism() + EXTRA_THREADS),
     NODE_OPTIONS,
     ...ALLOCATOR,
     NODE_COMPILE_CACHE: shared.compileCache,
     [service.hostSetting]: LOOPBACK,
     [service.portSetting]: String(port),
-    [`${service.prefix}DB_ROLE`]: `${service.name}_service`,
     [metricsSwitch]: 'true',
     [metricsExporter]: 'prometheus',
     [metricsHost]: LOOPBACK,
     [service.metricsPortSetting]: String(portFrom(env, service.metricsPortSetting)),
-    ...service.defaults({ ...shared, env, url }),
+    ...service.defaults({ ...shared, env, url, urls: urlsOf(env) }),
   }
   // A default with the prefix would win over the name without prefix that the user has set.
   const beaten = unprefixed.filter((name) => env[name]).map((name) => `${service.prefix}${name}`)
   return Object.fromEntries(Object.entries(defaults).filter(([name]) => !beaten.includes(name)))
+}
+
+function urlsOf(env: Environment): Readonly<Record<string, string>> {
+  return Object.fromEntries(services.map((service) => [service.name, addressOf(service, env).url]))
 }
 
 function metricsSettings({ prefix }: ServiceDefinition) {

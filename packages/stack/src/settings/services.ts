@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Environment } from './environment.ts'
+import { keysOfConsole, operatorSettings, verifyingSettings } from './operator-keys.ts'
 import type { PortSetting } from './ports.ts'
 import type { Secrets } from './secrets-file.ts'
 
@@ -12,6 +13,8 @@ export interface ServiceContext {
   readonly env: Environment
   /** The address of the service for a browser on this machine, without a trailing slash. */
   readonly url: string
+  /** The addresses of all services, by their names, whether they are started or not. */
+  readonly urls: Readonly<Record<string, string>>
   readonly secrets: Secrets
   /** Port of the mail catcher's SMTP listener on 127.0.0.1. */
   readonly smtpPort: number
@@ -31,8 +34,8 @@ export interface ServiceDefinition {
   readonly portAlias?: string
   readonly hostSetting: string
   readonly metricsPortSetting: PortSetting
-  /** The setting for a database of its own. Without it the service uses DATABASE_URL. */
-  readonly databaseSetting: string
+  /** The setting for a database of its own. Without it the service uses DATABASE_URL. Undefined: the service has no database. */
+  readonly databaseSetting?: string
   readonly sendsMail: boolean
   /** Its defaults in addition to those of all services. Settings of the user win. */
   readonly defaults: (context: ServiceContext) => Environment
@@ -48,9 +51,11 @@ export const services: readonly ServiceDefinition[] = [
     metricsPortSetting: 'INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT',
     databaseSetting: 'INVENTORY_DATABASE_URL',
     sendsMail: false,
-    // The file is in the checkout, which may be read-only when the data are elsewhere.
-    defaults: ({ movedLogDirectory }) =>
-      movedLogDirectory === undefined ? {} : { INVENTORY_LOG_FILE: join(movedLogDirectory, 'app.log') },
+    defaults: ({ movedLogDirectory, ...context }) => ({
+      ...verifyingSettings('INVENTORY_', operatorContext(context)),
+      // The file is in the checkout, which may be read-only when the data are elsewhere.
+      ...(movedLogDirectory === undefined ? {} : { INVENTORY_LOG_FILE: join(movedLogDirectory, 'app.log') }),
+    }),
   },
   {
     name: 'auth',
@@ -62,6 +67,7 @@ export const services: readonly ServiceDefinition[] = [
     databaseSetting: 'AUTH_DB_DATABASE_URL',
     sendsMail: true,
     defaults: ({ env, url, secrets, smtpPort, homeUrl }) => ({
+      ...operatorSettings('AUTH_', { secret: secrets.TRESTLE_OPERATOR_KEY }),
       AUTH_SITE_URL: homeUrl,
       AUTH_API_EXTERNAL_URL: url,
       AUTH_DB_DRIVER: 'postgres',
@@ -87,7 +93,10 @@ export const services: readonly ServiceDefinition[] = [
     metricsPortSetting: 'PAYMENTS_OTEL_EXPORTER_PROMETHEUS_PORT',
     databaseSetting: 'PAYMENTS_DATABASE_URL',
     sendsMail: true,
-    defaults: ({ url, secrets, smtpPort }) => ({
+    defaults: ({ env, url, urls, secrets, smtpPort }) => ({
+      ...verifyingSettings('PAYMENTS_', operatorContext({ env, urls, secrets })),
+      PAYMENTS_OPERATOR_REFUND_LIMIT: 'EUR:10000,DKK:75000',
+      PAYMENTS_OPERATOR_REFUND_LIMIT_DAILY: 'EUR:50000,DKK:375000',
       PAYMENTS_BASE_URL: url,
       PAYMENTS_PEPPER: secrets.PAYMENTS_PEPPER,
       PAYMENTS_VAULT_KEYS: secrets.PAYMENTS_VAULT_KEYS,
@@ -98,4 +107,27 @@ export const services: readonly ServiceDefinition[] = [
       PAYMENTS_WEBHOOK_ALLOWED_HOSTS: 'localhost,127.0.0.1,::1',
     }),
   },
+  {
+    name: 'console',
+    prefix: 'CONSOLE_',
+    portSetting: 'CONSOLE_PORT',
+    hostSetting: 'CONSOLE_HOST',
+    metricsPortSetting: 'CONSOLE_OTEL_EXPORTER_PROMETHEUS_PORT',
+    sendsMail: false,
+    defaults: ({ url, urls, secrets }) => ({
+      CONSOLE_BASE_URL: url,
+      CONSOLE_SECRET: secrets.CONSOLE_SECRET,
+      CONSOLE_REQUIRE_MFA: 'no',
+      ...Object.fromEntries(
+        ['AUTH', 'PAYMENTS', 'INVENTORY'].flatMap((name) => [
+          [`CONSOLE_${name}_URL`, urls[name.toLowerCase()] ?? ''],
+          [`CONSOLE_${name}_KEYS`, keysOfConsole(secrets.TRESTLE_OPERATOR_KEY)],
+        ]),
+      ),
+    }),
+  },
 ]
+
+function operatorContext({ env, urls, secrets }: Pick<ServiceContext, 'env' | 'urls' | 'secrets'>) {
+  return { env, secret: secrets.TRESTLE_OPERATOR_KEY, authUrl: urls.auth ?? '' }
+}

@@ -31,10 +31,17 @@ function addresses({ HOME_URL, DB_URL, MAIL_URL, MAIL_SMTP_URL, ...status }: Sta
     ['auth', api(status.AUTH_URL)],
     ['payments', api(status.PAYMENTS_URL)],
     ['inventory', api(status.INVENTORY_URL)],
+    ['console', status.CONSOLE_URL && `${status.CONSOLE_URL}   ${firstOperator(status)}`],
     ['mail', MAIL_URL && `${MAIL_URL}   catches every mail that is sent to ${MAIL_SMTP_URL}`],
     ['PostgreSQL', DB_URL],
     ['all of it', HOME_URL && `${HOME_URL}   a page with these links`],
   ])
+}
+
+function firstOperator({ CONSOLE_EMAIL, CONSOLE_PASSWORD }: StackStatus): string {
+  return CONSOLE_EMAIL === undefined
+    ? 'web pages for operators'
+    : `sign in as ${CONSOLE_EMAIL} with the password ${CONSOLE_PASSWORD}`
 }
 
 function keys({ ANON_KEY, SERVICE_ROLE_KEY }: StackStatus): readonly string[] {
@@ -56,6 +63,7 @@ function places(status: StackStatus, { root, dataDirectory, logDirectory }: Stac
     status.AUTH_URL && 'auth',
     status.PAYMENTS_URL && 'payments',
     status.INVENTORY_URL && 'inventory',
+    status.CONSOLE_URL && 'console',
   ].filter((name): name is string => Boolean(name))
   return rows([
     ['settings', 'yours go into .env; to apply a change, stop and start again'],

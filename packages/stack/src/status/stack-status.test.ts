@@ -21,6 +21,7 @@ const parts: StartedParts = {
   mail: { web: 8025, smtp: 1025 },
   databaseUrl: 'postgres://trestle@127.0.0.1/trestle',
   jwtSecret: secret,
+  operator: undefined,
   now: new Date('2026-11-23T12:00:00Z'),
 }
 const alone = {
@@ -110,6 +111,14 @@ Try, in another terminal
 Read, with curl and TypeScript
   docs/quick-start/sign-in-a-user.md    Sign users in from a page of your own
   docs/quick-start/reserve-stock.md     Reserve stock, and ship it`)
+  })
+
+  it('tells how the first operator signs in to the console', async () => {
+    const services = [...parts.services, { prefix: 'CONSOLE_', url: 'http://localhost:8084', metrics: undefined }]
+    const operator = { email: 'operator@example.com', password: 'secret' }
+    expect(bannerLines(await collectStatus({ ...parts, services, operator }), folders)).toContain(
+      '  console     http://localhost:8084   sign in as operator@example.com with the password secret',
+    )
   })
 
   it('leaves out what was not started, and names folders elsewhere in full', async () => {

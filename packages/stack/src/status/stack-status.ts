@@ -7,6 +7,9 @@ const names = [
   'AUTH_URL',
   'PAYMENTS_URL',
   'INVENTORY_URL',
+  'CONSOLE_URL',
+  'CONSOLE_EMAIL',
+  'CONSOLE_PASSWORD',
   'MAIL_URL',
   'MAIL_SMTP_URL',
   'DB_URL',
@@ -16,6 +19,7 @@ const names = [
   'AUTH_METRICS_URL',
   'PAYMENTS_METRICS_URL',
   'INVENTORY_METRICS_URL',
+  'CONSOLE_METRICS_URL',
 ] as const
 
 /** A name that `npm start -- status -o env` prints. */
@@ -50,12 +54,14 @@ export interface StartedParts {
   readonly databaseUrl: string | undefined
   /** The secret of auth. Undefined when auth was not started. */
   readonly jwtSecret: string | undefined
+  /** Who signs in to the console first. Undefined when the console or auth was not started. */
+  readonly operator: { readonly email: string; readonly password: string } | undefined
   readonly now: Date
 }
 
 /** The status of a stack that has started. */
 export async function collectStatus(parts: StartedParts): Promise<StackStatus> {
-  const { homeUrl, services, mail, databaseUrl, jwtSecret, now } = parts
+  const { homeUrl, services, mail, databaseUrl, jwtSecret, operator, now } = parts
   const ofServices = services.flatMap(({ prefix, url, metrics }) => [
     [`${prefix}URL`, url] as const,
     [`${prefix}METRICS_URL`, metrics && `http://localhost:${metrics.port}/metrics`] as const,
@@ -66,6 +72,8 @@ export async function collectStatus(parts: StartedParts): Promise<StackStatus> {
     MAIL_URL: mail && `http://localhost:${mail.web}`,
     MAIL_SMTP_URL: mail && `smtp://localhost:${mail.smtp}`,
     DB_URL: databaseUrl,
+    CONSOLE_EMAIL: operator?.email,
+    CONSOLE_PASSWORD: operator?.password,
     ...(jwtSecret === undefined ? {} : await apiKeys(jwtSecret, now)),
   })
 }

@@ -21,11 +21,11 @@ export type RoleKeys = ReadonlyMap<OperatorRole, string>
 
 const processSettings = group('Address and process', {
   PORT: port()
-    .prefault('8083')
+    .prefault('8084')
     .meta({ aliases: ['PORT'], description: 'Port of the pages. 0 takes a free one.' }),
   HOST: text().prefault('127.0.0.1').describe('Address to bind.'),
   BASE_URL: url()
-    .prefault('http://localhost:8083')
+    .prefault('http://localhost:8084')
     .describe(
       'The address of the console in browsers. Forms are taken from this origin only. Except on this machine it must be https, because the cookie of a session is sent over nothing else.',
     ),

@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { StackFailure } from './stack-failure.ts'
+import type { StackStatus } from './status/stack-status.ts'
+
+/** Where the first operator is made, and by which settings. */
+export interface OperatorPlace {
+  readonly status: StackStatus
+  /** The checkout. */
+  readonly root: string
+  /** The folder with the settings of auth. */
+  readonly dataDirectory: string
+}
+
+const USER_EXISTS = 422
+
+/**
+ * Makes the first operator of the console, a user of auth with the console role admin. Whoever is there already stays as they are.
+ * @throws StackFailure when auth refuses
+ */
+export async function makeFirstOperator({ status, root, dataDirectory }: OperatorPlace): Promise<void> {
+  const { AUTH_URL, SERVICE_ROLE_KEY, CONSOLE_EMAIL: email, CONSOLE_PASSWORD: password } = status
+  if (!AUTH_URL || !SERVICE_ROLE_KEY || !email || !password) return
+  const answer = await fetch(`${AUTH_URL}/admin/users`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${SERVICE_ROLE_KEY}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ email, password, email_confirm: true }),
+  })
+  const text = await answer.text()
+  // A start that was cut off may have made the user without the role.
+  if (answer.status === USER_EXISTS && (await hasRole(AUTH_URL, { email, password }))) return
+  if (!answer.ok && answer.status !== USER_EXISTS) {
+    throw new StackFailure([`The operator of the console was not made: auth answered ${answer.status} ${text.trim()}`])
+  }
+  const words = [
+    'services/auth/src/main.ts',
+    '-c',
+    join(dataDirectory, 'auth.env'),
+    'users',
+    'assign-role',
+    email,
+    'admin',
+  ]
+  await promisify(execFile)(process.execPath, words, { cwd: root }).catch((cause: unknown) => {
+    const reason = cause instanceof Error ? cause.message.trim() : String(cause)
+    throw new StackFailure([`The operator of the console got no role: ${reason}`], { cause })
+  })
+}
+
+/** Whether the operator has a role, or is no longer to be touched: somebody has given them another password. */
+async function hasRole(
+  url: string,
+  credentials: { readonly email: string; readonly password: string },
+): Promise<boolean> {
+  const answer = await fetch(`${url}/token?grant_type=password`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(credentials),
+  })
+  const text = await answer.text()
+  return !answer.ok || /"console_role":"/.test(text)
+}
