@@ -32,6 +32,11 @@ export const serviceSilent: ErrorTemplate<{ readonly service: string }> = define
   ({ service }) => `${capitalize(service)} does not answer. Its pages work again as soon as it does`,
   RETRY,
 )
+/** What the form of a product says of fields that cannot be sent. */
+export const FIELD_TEXTS = {
+  nameless: 'A value has no name',
+  twice: (name: string): string => `The name ${name} is there twice`,
+} as const
 export const requestMalformed = defineError(400, 'request_malformed', 'The request cannot be read')
 export const valuesInvalid = defineError(400, 'values_invalid', 'A value of the form or the address is not valid')
 export const bodyTooLarge = defineError(413, 'body_too_large', 'The form is too large')

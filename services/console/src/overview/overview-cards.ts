@@ -1,10 +1,9 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
-import { dayChart, lastDays } from '../pages/chart.ts'
-import { card, count, emptyState, money } from '../pages/parts.ts'
-import type { AuthOverview, InventoryOverview, PaymentsOverview, Seen } from './overview-view.ts'
+import { card, count, dayChart, emptyState, lastDays, money } from '../pages/parts.ts'
+import type { InventoryOverview, PaymentsOverview, Seen } from './overview-view.ts'
 
 /** A number with what it counts. */
-interface Stat {
+export interface Stat {
   readonly label: string
   readonly value: Html | string
   readonly hint?: string
@@ -12,7 +11,8 @@ interface Stat {
   readonly path?: string
 }
 
-function statList(stats: readonly Stat[]): Html {
+/** Writes numbers side by side. */
+export function statList(stats: readonly Stat[]): Html {
   return html`<div class="stats">${stats.map(({ label, value, hint, path }) => {
     const inner = html`<dl><dt>${label}</dt><dd>${value}</dd></dl>${hint === undefined ? undefined : html`<p class="hint">${hint}</p>`}`
     return path === undefined
@@ -21,7 +21,8 @@ function statList(stats: readonly Stat[]): Html {
   })}</div>`
 }
 
-function unseen(name: string, { kind }: { readonly kind: 'silent' | 'missing' }): Html {
+/** What the part of a service shows that tells no numbers. */
+export function unseen(name: string, { kind }: { readonly kind: 'silent' | 'missing' }): Html {
   return kind === 'silent'
     ? emptyState('disputes', `${name} does not answer. Its numbers are back as soon as it does.`)
     : emptyState('overview', `This release of ${name.toLowerCase()} tells no numbers.`)
@@ -84,25 +85,6 @@ function paymentCharts({ days }: PaymentsOverview, now: Date): readonly Html[] {
   const empty = dayChart({ label: 'Volume', days: valueOn([], 'volume'), write: count })
   const declines = dayChart({ label: 'Declines', days: valueOn(days, 'declines'), tone: 'bad', write: count })
   return [...(volumes.length === 0 ? [empty] : volumes), declines]
-}
-
-/** Auth: who there is, and sign-ups and sign-ins by day. */
-export function authCard(seen: Seen<AuthOverview>, now: Date): Html {
-  if (seen.kind !== 'seen') return card('Users', unseen('Auth', seen))
-  const { users, messages, days } = seen.value
-  const byDate = new Map(days.map((day) => [day.date, day]))
-  const valuesOf = (name: 'sign_ups' | 'sign_ins') =>
-    lastDays(now).map((date) => ({ date, value: byDate.get(date)?.[name] ?? 0 }))
-  return card(
-    'Users',
-    html`${statList([
-      { label: 'Users', value: count(users.total), hint: `${count(users.confirmed)} confirmed` },
-      { label: 'Banned', value: count(users.banned) },
-      { label: 'Messages that wait', value: count(messages.waiting) },
-      { label: 'Messages that failed', value: count(messages.failed) },
-    ])}
-<div class="card-body charts">${dayChart({ label: 'Sign-ups', days: valuesOf('sign_ups'), write: count })}${dayChart({ label: 'Sign-ins', days: valuesOf('sign_ins'), tone: 'second', write: count })}</div>`,
-  )
 }
 
 /** Inventory: what there is, and what runs low. */

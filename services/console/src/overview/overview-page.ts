@@ -1,8 +1,8 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { badge, card, pageHead } from '../pages/parts.ts'
-import { authCard, inventoryCard, paymentsCard } from './overview-cards.ts'
-import type { Overviews, Seen } from './overview-view.ts'
+import { badge, card, count, dayChart, lastDays, pageHead } from '../pages/parts.ts'
+import { inventoryCard, paymentsCard, statList, unseen } from './overview-cards.ts'
+import type { AuthOverview, Overviews, Seen } from './overview-view.ts'
 
 /** What the first page shows, and for when. */
 export interface ShownOverview {
@@ -43,5 +43,24 @@ function badgesOf(seen: Seen<{ readonly health: Readonly<Record<string, string>>
   if (seen.kind !== 'seen') return [seen.kind === 'silent' ? badge('does not answer', 'bad') : badge('answers', 'good')]
   return Object.entries(seen.value.health).map(([part, state]) =>
     state === 'ok' ? badge(`${part} ok`, 'good') : badge(`${part}: ${state}`, 'bad'),
+  )
+}
+
+/** Auth: who there is, and sign-ups and sign-ins by day. */
+function authCard(seen: Seen<AuthOverview>, now: Date): Html {
+  if (seen.kind !== 'seen') return card('Users', unseen('Auth', seen))
+  const { users, messages, days } = seen.value
+  const byDate = new Map(days.map((day) => [day.date, day]))
+  const valuesOf = (name: 'sign_ups' | 'sign_ins') =>
+    lastDays(now).map((date) => ({ date, value: byDate.get(date)?.[name] ?? 0 }))
+  return card(
+    'Users',
+    html`${statList([
+      { label: 'Users', value: count(users.total), hint: `${count(users.confirmed)} confirmed` },
+      { label: 'Banned', value: count(users.banned) },
+      { label: 'Messages that wait', value: count(messages.waiting) },
+      { label: 'Messages that failed', value: count(messages.failed) },
+    ])}
+<div class="card-body charts">${dayChart({ label: 'Sign-ups', days: valuesOf('sign_ups'), write: count })}${dayChart({ label: 'Sign-ins', days: valuesOf('sign_ins'), tone: 'second', write: count })}</div>`,
   )
 }

@@ -118,7 +118,8 @@ export interface Filters {
   readonly choices?: readonly FilterChoice[]
 }
 
-interface FilterChoice {
+/** A choice among the filters of a list. */
+export interface FilterChoice {
   readonly name: string
   readonly label: string
   readonly value: string | undefined

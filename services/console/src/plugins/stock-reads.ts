@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Level } from '../products/level-view.ts'
 import { ProductsView } from '../products/product-view.ts'
-import { enveloped } from '../service-calls/inventory-answer.ts'
+import { enveloped, INVENTORY } from '../service-calls/inventory-answer.ts'
 import type { OperatorCalls } from '../service-calls/operator-calls.ts'
 import { type Location, LocationsView } from '../stock/stock-view.ts'
 
@@ -10,7 +10,7 @@ const LOCATIONS_MAX = 500
 
 /** The locations that forms offer, by id. */
 export async function readLocations(calls: OperatorCalls): Promise<readonly Location[]> {
-  return (await calls.read('inventory', '/locations', LocationsView, { limit: LOCATIONS_MAX })).value
+  return (await calls.read('inventory', INVENTORY.locations, LocationsView, { limit: LOCATIONS_MAX })).value
 }
 
 /** The product with a SKU. Undefined: there is none. */
@@ -18,7 +18,11 @@ export async function findProduct(
   calls: OperatorCalls,
   sku: string,
 ): Promise<{ readonly id: number; readonly sku: string } | undefined> {
-  const { value } = await calls.read('inventory', '/products', ProductsView, { sku, include: 'meta,stock', limit: 1 })
+  const { value } = await calls.read('inventory', INVENTORY.products, ProductsView, {
+    sku,
+    include: 'meta,stock',
+    limit: 1,
+  })
   return value[0]
 }
 

@@ -45,11 +45,14 @@ export const movementsRoutes: FastifyPluginAsyncZod = async (app) => {
   })
 
   app.post('/movements', { schema: { body: MoveBody } }, async (request, reply) =>
-    moveStock(request, reply, request.body),
+    moveStock({ request, reply }, request.body),
   )
 }
 
-async function moveStock(request: FastifyRequest, reply: FastifyReply, body: MoveBody): Promise<FastifyReply> {
+async function moveStock(
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+  body: MoveBody,
+): Promise<FastifyReply> {
   const { calls, role, form: proof } = visitOf(request)
   const outcome = await calls.change({
     service: 'inventory',

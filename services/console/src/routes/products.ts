@@ -7,7 +7,7 @@ import { LevelsView } from '../products/level-view.ts'
 import { productsPage } from '../products/product-list.ts'
 import { productPage } from '../products/product-page.ts'
 import { AuditView, PRODUCT_INCLUDE, ProductsView, ProductView } from '../products/product-view.ts'
-import { RecordId } from '../service-calls/inventory-answer.ts'
+import { INVENTORY, RecordId } from '../service-calls/inventory-answer.ts'
 import type { OperatorCalls } from '../service-calls/operator-calls.ts'
 
 /** The most characters that inventory searches for. */
@@ -35,7 +35,7 @@ export const productsRoutes: FastifyPluginAsyncZod = async (app) => {
 async function readProduct(calls: OperatorCalls, id: number): Promise<Parameters<typeof productPage>[0]> {
   const [product, levels, history] = await Promise.all([
     calls.read('inventory', `/products/${id}`, ProductView, { include: PRODUCT_INCLUDE }),
-    calls.read('inventory', '/stock', LevelsView, { productId: id, include: 'names' }),
+    calls.read('inventory', INVENTORY.stock, LevelsView, { productId: id, include: 'names' }),
     calls.read('inventory', '/operator/audit', AuditView, { product: id, limit: HISTORY_ROWS }),
   ])
   return { product: product.value, levels: levels.value, history: history.value }

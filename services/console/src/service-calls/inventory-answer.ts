@@ -1,5 +1,8 @@
 import { z } from 'zod'
 
+/** Paths of inventory that several pages call. */
+export const INVENTORY = { products: '/products', stock: '/stock', locations: '/locations' } as const
+
 /** Reads what stands in the envelope of inventory (inventory reference: Envelopes). */
 export function enveloped<T>(schema: z.ZodType<T>): z.ZodType<T> {
   return z.object({ data: schema }).transform(({ data }) => data)

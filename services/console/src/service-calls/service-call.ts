@@ -70,14 +70,6 @@ export function parseJson(text: string): unknown {
   })
 }
 
-declare global {
-  interface JSON {
-    /** A value that `JSON.stringify` writes as this text (ECMAScript 2026). */
-    rawJSON(text: string): object
-    isRawJSON(value: unknown): boolean
-  }
-}
-
 /** The cursor of `<https://…?cursor=C>; rel="next"`. */
 function readNextCursor(link: string | undefined): string | undefined {
   for (const [, target = '', rest = ''] of link?.matchAll(/<([^>]*)>([^,]*)/g) ?? []) {

@@ -3,7 +3,7 @@ import { mayDo, type OperatorRole } from '@trestle/service/operators/operator-ro
 import type { z } from 'zod'
 import { changeLinks, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { type Column, filterForm, type ListQuery, listCard } from '../pages/list.ts'
+import { type Column, type FilterChoice, filterForm, type ListQuery, listCard } from '../pages/list.ts'
 import { badge, count, emptyState, pageHead, type Tone, tabs, time } from '../pages/parts.ts'
 import { type Level, movePath } from '../products/level-view.ts'
 import { productPath } from '../products/product-view.ts'
@@ -87,7 +87,7 @@ export function levelsPage(
 }
 
 /** A filter by location. */
-export function locationChoice({ location }: Asked, locations: readonly Location[]) {
+export function locationChoice({ location }: Asked, locations: readonly Location[]): FilterChoice {
   const options = locations.map(({ id, code }) => [String(id), code] as const)
   return {
     name: 'location',

@@ -1,3 +1,4 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireAction } from '../../plugins/operator.ts'
@@ -19,23 +20,29 @@ type MoveQuery = z.output<typeof MoveQuery>
 
 /** The form of a movement. It asks for the product and the location first, and then shows the stock that is there. */
 export const newMovementRoutes: FastifyPluginAsyncZod = async (app) => {
-  app.get('/movements/new', { schema: { querystring: MoveQuery } }, async (request, reply) => {
-    const { query } = request
-    const { calls, role, form: proof } = requireAction(request, `stock.${query.type}`)
-    const [product, locations] = await Promise.all([productOf(calls, query), readLocations(calls)])
-    const location = locations.find(({ id }) => id === query.location)
-    if (product !== undefined && location !== undefined) {
-      const level = await readLevel(calls, product.id, location.id)
-      return sendPage(
-        request,
-        reply,
-        movePage({ type: query.type, product, location, level, locations }, { role, proof }),
-      )
-    }
-    const problem = product === undefined && query.sku !== '' ? `No product has the SKU ${query.sku}` : undefined
-    const place = { type: query.type, sku: product?.sku ?? query.sku, locations, location: query.location?.toString() }
-    return sendPage(request, reply, choosePlacePage(place, { role, problem }))
-  })
+  app.get('/movements/new', { schema: { querystring: MoveQuery } }, (request, reply) =>
+    showForm({ request, reply }, request.query),
+  )
+}
+
+async function showForm(
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+  query: MoveQuery,
+): Promise<FastifyReply> {
+  const { calls, role, form: proof } = requireAction(request, `stock.${query.type}`)
+  const [product, locations] = await Promise.all([productOf(calls, query), readLocations(calls)])
+  const location = locations.find(({ id }) => id === query.location)
+  if (product !== undefined && location !== undefined) {
+    const level = await readLevel(calls, product.id, location.id)
+    return sendPage(
+      request,
+      reply,
+      movePage({ type: query.type, product, location, level, locations }, { role, proof }),
+    )
+  }
+  const problem = product === undefined && query.sku !== '' ? `No product has the SKU ${query.sku}` : undefined
+  const place = { type: query.type, sku: product?.sku ?? query.sku, locations, location: query.location?.toString() }
+  return sendPage(request, reply, choosePlacePage(place, { role, problem }))
 }
 
 async function productOf(calls: OperatorCalls, { product, sku }: MoveQuery) {

@@ -6,6 +6,7 @@ import { sendPage } from '../../plugins/pages.ts'
 import { ProductBody, readAttributes, sentFields, shownFields } from '../../plugins/product-form.ts'
 import { newProductPage } from '../../products/product-form.ts'
 import { ProductCreatedView, productPath } from '../../products/product-view.ts'
+import { INVENTORY } from '../../service-calls/inventory-answer.ts'
 
 const Query = z.object({ as: z.enum(['form', 'json']).prefault('form') })
 
@@ -21,13 +22,12 @@ export const newProductRoutes: FastifyPluginAsyncZod = async (app) => {
   })
 
   app.post('/products/new', { schema: { body: ProductBody } }, async (request, reply) =>
-    createProduct(request, reply, request.body),
+    createProduct({ request, reply }, request.body),
   )
 }
 
 async function createProduct(
-  request: FastifyRequest,
-  reply: FastifyReply,
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
   body: z.output<typeof ProductBody>,
 ): Promise<FastifyReply> {
   const { calls, form: proof } = visitOf(request)
@@ -38,7 +38,7 @@ async function createProduct(
       : await calls.change({
           service: 'inventory',
           method: 'POST',
-          path: '/products',
+          path: INVENTORY.products,
           body: { sku: body.sku, attributes: attributes.json },
           key: body._key,
         })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { dayChart, lastDays } from './chart.ts'
+import { dayChart, lastDays } from './parts.ts'
 
 const write = (value: number) => `EUR ${value}`
 

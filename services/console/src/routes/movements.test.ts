@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
+import { callInventory, createLocation, createProduct } from '../../test/inventory.ts'
+import { type RunningService, startService } from '../../test/services.ts'
+
+let auth: RunningService
+let inventory: RunningService
+let test: TestConsole
+let mug: number
+let shelf: number
+const XSS = '<img src=x onerror=alert(1)>'
+beforeAll(async () => {
+  ;[auth, inventory] = await Promise.all([startService('auth'), startService('inventory')])
+  test = await openTestConsole([auth, inventory])
+  mug = await createProduct(inventory, 'MUG')
+  const bowl = await createProduct(inventory, XSS)
+  shelf = await createLocation(inventory, 'SHELF', XSS)
+  const receive = { type: 'receive', productId: mug, locationId: shelf, quantity: 1200, reference: 'PO-1' }
+  await callInventory(inventory, '/movements', receive)
+  const other = { type: 'receive', productId: bowl, locationId: 1, quantity: 3, reason: XSS }
+  await callInventory(inventory, '/movements', other)
+})
+afterAll(async () => {
+  await test.close()
+  for (const service of [auth, inventory]) await service.stop()
+})
+
+const textOf = (text: string) => text.replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, 'TIME')
+const problemOf = (html: string) => /role="alert">([^<]*)</.exec(html)?.[1]
+
+describe('GET /movements', () => {
+  it('200: lists the ledger of a product', async () => {
+    const page = await (await test.signedIn('viewer')).open(`/movements?product=${mug}&search=PO-1`)
+    const [, rows] = page.text.split(`Product ${mug} Filter `)
+    expect(textOf(rows ?? '')).toMatch(
+      /^SKU Type On hand Reserved After Location Reason and reference At MUG receive \+1,200 0 1,200 SHELF PO-1 TIME/,
+    )
+  })
+})
+
+describe('POST /movements', () => {
+  it('303: receives once although the form is sent twice', async () => {
+    const id = await createProduct(inventory, 'ONCE')
+    const browser = await test.signedIn('support')
+    const form = await browser.open(`/movements/new?type=receive&sku=ONCE&location=${shelf}`)
+    expect(form.text).toContain(`On hand 0 Reserved 0 Available 0`)
+    const [, key = ''] = /name="_key" value="([^"]*)"/.exec(form.html.split('action="/movements"')[1] ?? '') ?? []
+    const page = await browser.submit('/movements', { quantity: '5', reason: 'delivery' })
+    expect([page.path, page.html.includes('<span>Receive of ONCE is recorded</span>')]).toEqual([
+      `/products/${id}`,
+      true,
+    ])
+    await browser.open(`/movements/new?type=receive&product=${id}&location=${shelf}`)
+    // The form changed meanwhile: it now names what is on hand. The first one is sent again as it was.
+    await browser.submit('/movements', { quantity: '5', reason: 'delivery', _key: key })
+    expect(await callInventory(inventory, `/stock/${id}`)).toMatchObject({ data: { onHand: 5 } })
+  })
+
+  it('422: refuses a count of stock that has moved since the form was opened', async () => {
+    const id = await createProduct(inventory, 'COUNTED')
+    const browser = await test.signedIn('support')
+    await browser.open(`/movements/new?type=count&product=${id}&location=${shelf}`)
+    await callInventory(inventory, '/movements', { type: 'receive', productId: id, locationId: shelf, quantity: 2 })
+    const page = await browser.submit('/movements', { quantity: '9' })
+    expect([page.status, problemOf(page.html), page.html.includes('name="expected" value="2"')]).toEqual([
+      422,
+      'The quantity on hand is not the expected one.',
+      true,
+    ])
+  })
+
+  it('303: transfers to another location', async () => {
+    const id = await createProduct(inventory, 'CARRIED')
+    await callInventory(inventory, '/movements', { type: 'receive', productId: id, locationId: shelf, quantity: 2 })
+    const browser = await test.signedIn('support')
+    await browser.open(`/movements/new?type=transfer&product=${id}&location=${shelf}`)
+    await browser.submit('/movements', { quantity: '2', to: '1' })
+    expect(await callInventory(inventory, `/stock/${id}/1`)).toMatchObject({ data: { onHand: 2 } })
+  })
+
+  it('303: lets an admin adjust by a difference', async () => {
+    const browser = await test.signedIn('admin')
+    await browser.open(`/movements/new?type=adjust&product=${mug}&location=${shelf}`)
+    await browser.submit('/movements', { quantity: '-200', reason: 'broken' })
+    expect(await callInventory(inventory, `/stock/${mug}`)).toMatchObject({ data: { onHand: 1000 } })
+  })
+
+  it('422: keeps what was typed when there is too little stock', async () => {
+    const browser = await test.signedIn('admin')
+    await browser.open(`/movements/new?type=ship&product=${mug}&location=1`)
+    const page = await browser.submit('/movements', { quantity: '7', reference: 'order-1' })
+    expect([page.status, problemOf(page.html), page.html.includes('value="order-1"')]).toEqual([
+      422,
+      'There is not enough stock available.',
+      true,
+    ])
+  })
+
+  it('422: is refused by inventory when such a role posts', async () => {
+    const browser = await test.signedIn('support')
+    await browser.open(`/movements/new?type=receive&product=${mug}&location=${shelf}`)
+    const page = await browser.submit('/movements', { type: 'ship', quantity: '1' })
+    expect([page.status, problemOf(page.html)]).toEqual([422, 'The role of the operator may not do this.'])
+  })
+})

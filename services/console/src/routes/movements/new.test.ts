@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestConsole, type TestConsole } from '../../../test/console-app.ts'
+import { callInventory, createLocation, createProduct } from '../../../test/inventory.ts'
+import { type RunningService, startService } from '../../../test/services.ts'
+
+let auth: RunningService
+let inventory: RunningService
+let test: TestConsole
+let mug: number
+let shelf: number
+const XSS = '<img src=x onerror=alert(1)>'
+beforeAll(async () => {
+  ;[auth, inventory] = await Promise.all([startService('auth'), startService('inventory')])
+  test = await openTestConsole([auth, inventory])
+  mug = await createProduct(inventory, 'MUG')
+  const bowl = await createProduct(inventory, XSS)
+  shelf = await createLocation(inventory, 'SHELF', XSS)
+  const receive = { type: 'receive', productId: mug, locationId: shelf, quantity: 1200, reference: 'PO-1' }
+  await callInventory(inventory, '/movements', receive)
+  const other = { type: 'receive', productId: bowl, locationId: 1, quantity: 3, reason: XSS }
+  await callInventory(inventory, '/movements', other)
+})
+afterAll(async () => {
+  await test.close()
+  for (const service of [auth, inventory]) await service.stop()
+})
+
+const problemOf = (html: string) => /role="alert">([^<]*)</.exec(html)?.[1]
+
+describe('GET /movements/new', () => {
+  it('403: shows no form of a movement that the role may not make', async () => {
+    const page = await (await test.signedIn('support')).open('/movements/new?type=ship')
+    expect([page.status, page.text]).toEqual([403, '403 Not allowed Your role may not do this. Go to the overview'])
+  })
+
+  it('200: says that no product has the SKU', async () => {
+    const page = await (await test.signedIn('support')).open('/movements/new?sku=NOPE&location=1')
+    expect([page.status, problemOf(page.html)]).toEqual([200, 'No product has the SKU NOPE'])
+  })
+})
