@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { type Database, openDatabase } from './connect.ts'
 import { withDatabase } from './migrations/migration-connection.ts'
 import { createNames } from './names.ts'
-import { prepare } from './prepare.ts'
+import { prepare, prepareOnCoordinator } from './prepare.ts'
 
 const OPEN = `SELECT count(*)::int AS count FROM pg_stat_activity
   WHERE datname = current_database() AND application_name = 'test'`
@@ -114,4 +114,30 @@ it('looks for names without a schema in pg_catalog alone, on every connection', 
   expect(await database.readLong(async (db) => (await show.execute(db)).rows)).toEqual(own)
   for (const lane of [database.lanes.read, database.lanes.write]) expect(await lane.all(readPath, {})).toEqual(own)
   expect((await withDatabase(temporary, (db) => show.execute(db))).rows).toEqual(own)
+})
+
+describe('a database that is entered by another server than the coordinator', () => {
+  const whereQuery = prepareOnCoordinator<object, { readonly name: string }>(
+    'where',
+    () => sql`SELECT current_database() AS name`,
+  )
+
+  it('reads on the coordinator what only the coordinator has', async () => {
+    const entry = await createEmptyDatabase()
+    const entered = openDatabase<object>({
+      url: entry.url,
+      coordinatorUrl: temporary.url,
+      names: createNames('example', 'app'),
+      applicationName: 'entered',
+      poolSize: 1,
+      statementTimeoutMs: 5_000,
+      lockTimeoutMs: 5_000,
+      prepared,
+      onConnectionError: () => {},
+    })
+    const rows = await entered.lanes.read.all(whereQuery, {})
+    await entered.close()
+    await entry.drop()
+    expect(rows).toEqual([{ name: new URL(temporary.url).pathname.slice(1) }])
+  })
 })
