@@ -14,6 +14,7 @@ import { snapshotTask } from './ledger/snapshot-job.ts'
 import { invitationMailTask } from './mail/invitation-mail.ts'
 import { rejectionMailTask } from './mail/rejection-mail.ts'
 import { payoutRunTask, payoutTask } from './payouts/payout-job.ts'
+import { tableClasses } from './placement/distributed-rows.ts'
 import { expiryTask, inquiryTask, lostAttemptsTask } from './transactions/transaction-jobs.ts'
 import { cleanUpTask } from './use-cases/clean-up.ts'
 import { VERSION } from './version.ts'
@@ -81,6 +82,7 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
       writableColumns,
       invokerFunctions,
       operatorFunctions,
+      rowsOfMerchants,
       operatorRole,
       operatorLogin: operatorUrl && loginOf(operatorUrl),
     },
@@ -90,7 +92,12 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
         ? undefined
         : {
             ...{ role, serviceUrl, appendOnly: [], readOnly: readOnlyTables, columns: writableColumns },
-            operators: { functions: operatorFunctions, role: operatorRole, url: operatorUrl },
+            operators: {
+              functions: operatorFunctions,
+              readOnly: rowsOfMerchants,
+              role: operatorRole,
+              url: operatorUrl,
+            },
           },
   }
 }
@@ -116,6 +123,7 @@ export const readOnlyTables: readonly (keyof PaymentsTables)[] = [
   'payouts',
   'attempts',
   'acquirer_operations',
+  'acquirer_exceptions',
   'fx_rates',
   'account_snapshots',
   'journals',
@@ -132,6 +140,14 @@ export const readOnlyTables: readonly (keyof PaymentsTables)[] = [
   'registration',
 ]
 
+/**
+ * Tables of rows of a merchant. The role of operators may only read them: a change of an operator writes them by functions, with the
+ * rights of the owner, as its row of the audit log. A cluster refuses a transaction that writes rows of a merchant as two users.
+ */
+export const rowsOfMerchants: readonly string[] = Object.entries(tableClasses).flatMap(([table, kind]) =>
+  kind === 'owned' ? [table] : [],
+)
+
 /** Columns that the service may write in tables that it may otherwise only read or add to: rotating the keys of the vault seals card numbers anew. */
 const writableColumns = { instruments: ['pan_sealed', 'key_id', 'pan_mac'] } as const
 
@@ -147,7 +163,7 @@ export const invokerFunctions = ['new_id', 'random_tag', 'merchant_now']
 
 /**
  * Functions that only operators call, by commands or over HTTP. They run with the rights of their owner, and the role of the
- * service may not call them: its login is no operator. The role of operators may, beside all that the role of the service may do.
+ * service may not call them: its login is no operator. The role of operators may, beside what the role of the service may do.
  */
 export const operatorFunctions = [
   'claim_operator_change',
@@ -162,4 +178,6 @@ export const operatorFunctions = [
   'insert_payout_batch',
   'add_operator_read',
   'change_registration',
+  'resolve_exception',
+  'enable_webhook',
 ]

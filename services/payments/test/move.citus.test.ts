@@ -1,7 +1,8 @@
 import { createNoopMeter } from '@opentelemetry/api'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { insertException, listOpenExceptions, updateExceptionResolved } from '../src/acquirers/exception-repository.ts'
+import { insertException, listOpenExceptions } from '../src/acquirers/exception-repository.ts'
+import { callResolveException } from '../src/acquirers/operator-exception-repository.ts'
 import { updateOfferedStep, updateOutcome, updateTakenStep } from '../src/checkout/session-repository.ts'
 import { rotateVault } from '../src/use-cases/rotate-vault.ts'
 import { verifyLedger } from '../src/use-cases/verify-ledger.ts'
@@ -199,7 +200,8 @@ it('a command that enters by the coordinator closes what it finds there after a 
   await insertException(db, { merchantId, reference: 'late', payload: {} })
   const [exception] = (await listOpenExceptions(db, 10)).filter((open) => open.merchantId === merchantId)
   await splitBefore(merchantId, [
-    async () => expect(await updateExceptionResolved(db, merchantId, exception?.id ?? '')).toBe(true),
+    async () =>
+      expect(await callResolveException(db, { merchantId, id: exception?.id ?? '' })).toHaveProperty('waited', true),
   ])
   await close()
 }, 300_000)

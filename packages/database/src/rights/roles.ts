@@ -33,7 +33,9 @@ export interface Grants {
 export interface OperatorGrants {
   /** Functions that run with the rights of their owner, and that the role of the service may not call. */
   readonly functions: readonly string[]
-  /** The role that may call them, beside all that the role of the service may do. It is made if it does not exist. */
+  /** Tables that the role of operators may only read, whatever the role of the service may do. Functions of the owner write them. */
+  readonly readOnly?: readonly string[]
+  /** The role that may call them, beside what the role of the service may do. It is made if it does not exist. */
   readonly role?: string | undefined
   /** The URL that changes of operators connect by. Its user is allowed to take the role. */
   readonly url?: string | undefined
@@ -68,11 +70,17 @@ async function prepareRole(db: Kysely<unknown>, role: string, url: string | unde
  * namespaces in the schema, which may belong to another role.
  */
 export async function grantOnObjects(db: Kysely<unknown>, options: Omit<GrantOptions, 'serviceUrl'>): Promise<void> {
-  const { role, operators, invoker } = options
+  const { role, operators, invoker, readOnly = [], columns = {} } = options
   await grantAsRole(db, role, options)
   if (operators?.role === undefined) return
-  const own = { operators: undefined, invoker: invoker && [...invoker, ...operators.functions] }
-  await grantAsRole(db, operators.role, { ...options, ...own })
+  const shut = operators.readOnly ?? []
+  await grantAsRole(db, operators.role, {
+    ...options,
+    operators: undefined,
+    invoker: invoker && [...invoker, ...operators.functions],
+    readOnly: [...readOnly, ...shut],
+    columns: Object.fromEntries(Object.entries(columns).filter(([table]) => !shut.includes(table))),
+  })
 }
 
 async function grantAsRole(

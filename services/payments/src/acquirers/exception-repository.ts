@@ -17,19 +17,12 @@ export interface AcquirerException {
  * replaced: otherwise the operator would never see the exception.
  */
 export async function insertException(db: Db, { merchantId, reference, payload }: AcquirerException): Promise<boolean> {
-  const { numInsertedOrUpdatedRows } = await db
-    .insertInto('acquirer_exceptions')
-    .values({
-      merchant_id: merchantId,
-      id: createHash('sha256').update(reference).digest('hex').slice(0, 24),
-      payload: JSON.stringify(payload, (_, value: unknown) => (typeof value === 'string' ? toStorable(value) : value)),
-      created: sql<Date>`now()`,
-      resolved: null,
-    })
-    // A repeated exception has the id of the first, because the id is a digest of the reference.
-    .onConflict((conflict) => conflict.doNothing())
-    .executeTakeFirst()
-  return numInsertedOrUpdatedRows === 1n
+  // A repeated exception has the id of the first, because the id is a digest of the reference.
+  const id = createHash('sha256').update(reference).digest('hex').slice(0, 24)
+  const text = JSON.stringify(payload, (_, value: unknown) => (typeof value === 'string' ? toStorable(value) : value))
+  const { rows } = await sql<{ isNew: boolean }>`
+    SELECT ${sql.table('add_exception')}(${merchantId}, ${id}, ${text}::jsonb) AS "isNew"`.execute(db)
+  return rows[0]?.isNew === true
 }
 
 /** An exception in the list of an operator. */
@@ -60,16 +53,4 @@ export async function countOpenExceptions(db: Db): Promise<number> {
     .where('resolved', 'is', null)
     .executeTakeFirstOrThrow()
   return count
-}
-
-/** Marks an exception as resolved. False when no such exception waits. */
-export async function updateExceptionResolved(db: Db, merchantId: string, id: string): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('acquirer_exceptions')
-    .set({ resolved: sql<Date>`now()` })
-    .where('merchant_id', '=', merchantId)
-    .where('id', '=', id)
-    .where('resolved', 'is', null)
-    .executeTakeFirst()
-  return numUpdatedRows === 1n
 }

@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type RawBuilder, sql } from 'kysely'
-import type { Trx } from '../database.ts'
+import type { Db } from '../database.ts'
 import { listOfAll } from '../pagination/list-of-all.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
 
@@ -39,18 +39,24 @@ export function listOperatedExceptions(
   return exceptions(lanes, { ...page, filters: { merchant_id: merchantId }, flags: { open } })
 }
 
+/** An exception after it was resolved, and whether it has waited until then. */
+export interface ResolvedException {
+  readonly exception: OperatedException
+  readonly waited: boolean
+}
+
 /**
  * Marks an exception as resolved, unless it is already. Undefined when there is no such exception.
+ * @param db the database as the role of operators, or as the owner
  */
-export async function updateExceptionOfOperator(
-  trx: Trx,
+export async function callResolveException(
+  db: Db,
   { merchantId, id }: { readonly merchantId: string; readonly id: string },
-): Promise<OperatedException | undefined> {
-  await sql`
-    UPDATE ${sql.table('acquirer_exceptions')} r SET resolved = now()
-    WHERE r.merchant_id = ${merchantId} AND r.id = ${id} AND r.resolved IS NULL`.execute(trx)
-  const { rows } = await sql<OperatedException>`
-    SELECT ${columns} FROM ${sql.table('acquirer_exceptions')} r
-    WHERE r.merchant_id = ${merchantId} AND r.id = ${id}`.execute(trx)
-  return rows[0]
+): Promise<ResolvedException | undefined> {
+  const { rows } = await sql<{ waited: boolean } & Pick<OperatedException, 'created' | 'payload' | 'resolved'>>`
+    SELECT * FROM ${sql.table('resolve_exception')}(${merchantId}, ${id})`.execute(db)
+  const [row] = rows
+  if (!row) return undefined
+  const { waited, ...columnsOfRow } = row
+  return { exception: { id, merchantId, ...columnsOfRow }, waited }
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { listOpenExceptions, updateExceptionResolved } from '../acquirers/exception-repository.ts'
+import { listOpenExceptions } from '../acquirers/exception-repository.ts'
+import { callResolveException } from '../acquirers/operator-exception-repository.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
@@ -20,7 +21,8 @@ const commands: readonly OperatorCommand[] = [
     usage: 'resolve <merchant> <id>',
     description: 'close an exception that was dealt with, for example by an adjustment',
     run: async ({ database: { db } }, { words: [merchantId = '', id = ''] }) => {
-      if (!(await updateExceptionResolved(db, merchantId, id))) throw new Error(`no exception ${id} waits`)
+      const { waited = false } = (await callResolveException(db, { merchantId, id })) ?? {}
+      if (!waited) throw new Error(`no exception ${id} waits`)
       await insertOperatorAudit(db, { action: 'exception.resolved', merchantId, payload: { exceptionId: id } })
       return { id, resolved: true }
     },

@@ -18,7 +18,7 @@ export const operatorSettings = group('Operators', {
       'Connection to the coordinator that changes of operators use. Default: that of `PAYMENTS_MIGRATION_DATABASE_URL`. On a Citus cluster, `payments distribute` gives its password to `PAYMENTS_OPERATOR_DB_ROLE` on every server, which logs in with it between the servers.',
     ),
   OPERATOR_DB_ROLE: databaseSettings.DB_ROLE.describe(
-    'Role that changes of operators work as. `migrate` makes it where `PAYMENTS_DB_ROLE` is set, with the rights of that role and those of operators.',
+    'Role that changes of operators work as. `migrate` makes it where `PAYMENTS_DB_ROLE` is set, with the rights of that role and those of operators. It may only read rows of merchants, and changes them by functions.',
   ),
   OPERATOR_REFUND_LIMIT: amounts().describe(
     'Most that an operator with the role support refunds at once, by currency, in minor units: `EUR:10000,DKK:75000`. They refund in no other currency.',

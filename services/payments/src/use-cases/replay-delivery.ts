@@ -4,7 +4,7 @@ import { deliveryObsolete } from '../operator-errors.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import { deliveryTask } from '../webhooks/delivery.ts'
-import { findDeliveryJob, updateWebhookEnabled } from '../webhooks/delivery-repository.ts'
+import { callEnableWebhook, findDeliveryJob } from '../webhooks/delivery-repository.ts'
 import { viewDelivery } from '../webhooks/delivery-view.ts'
 
 /** A delivery, and the change of the operator who sends its event again. */
@@ -29,10 +29,12 @@ export async function replayDelivery(
   return runOperatorChange(operatorDb, change, async (trx) => {
     const replayed = (await findDeliveryJob(trx, jobSchema, id)) ?? refuseMissing()
     const { merchantId, eventId, webhookId, type } = replayed
-    if (type === null || !(await updateWebhookEnabled(trx, replayed))) throw deliveryObsolete()
+    if (type === null) refuseObsolete()
     const job = await jobs.send(trx, deliveryTask, { merchantId, eventId, webhookId })
     const delivery = await findDeliveryJob(trx, jobSchema, job)
     if (delivery === undefined) throw new Error(`the queue has no job ${job}`)
+    // A cluster refuses to read rows that a function with the rights of the owner has written in the same transaction.
+    if (!(await callEnableWebhook(trx, replayed))) refuseObsolete()
     return {
       status: 201,
       answer: { delivery: viewDelivery(delivery) },
@@ -41,4 +43,9 @@ export async function replayDelivery(
       changes: { webhookId, eventId, delivery: job },
     }
   })
+}
+
+/** Refuses a delivery that cannot be made again. @throws deliveryObsolete */
+function refuseObsolete(): never {
+  throw deliveryObsolete()
 }

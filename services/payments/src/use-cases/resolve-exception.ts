@@ -1,6 +1,6 @@
 import { refuseMissing } from '../access/require-access.ts'
 import { viewException } from '../acquirers/exception-view.ts'
-import { updateExceptionOfOperator } from '../acquirers/operator-exception-repository.ts'
+import { callResolveException } from '../acquirers/operator-exception-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
@@ -23,7 +23,7 @@ export function resolveException(
   { change, merchantId, id, note }: ResolveExceptionInput,
 ): Promise<OperatorAnswer> {
   return runOperatorChange(operatorDb, change, async (trx) => {
-    const exception = (await updateExceptionOfOperator(trx, { merchantId, id })) ?? refuseMissing()
+    const { exception } = (await callResolveException(trx, { merchantId, id })) ?? refuseMissing()
     return {
       status: 201,
       answer: { exception: viewException(exception) },

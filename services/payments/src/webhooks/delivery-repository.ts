@@ -157,15 +157,15 @@ function isWanted({ id, merchantId, webhookId }: DeliveryFilter): RawBuilder<unk
 }
 
 /**
- * Has the events of a webhook sent again from now on, for an operator, as `replay_webhook` does. It stays locked until the commit, so
- * nobody deletes it meanwhile. False when there is no such webhook.
+ * Has the events of a webhook sent again from now on, for an operator. It stays locked until the commit, so nobody deletes it
+ * meanwhile. False when there is no such webhook.
+ * @param trx a transaction of the role of operators
  */
-export async function updateWebhookEnabled(
+export async function callEnableWebhook(
   trx: Trx,
   { merchantId, webhookId }: Pick<ListedDelivery, 'merchantId' | 'webhookId'>,
 ): Promise<boolean> {
-  const { numAffectedRows = 0n } = await sql`
-    UPDATE ${sql.table('webhooks')} w SET disabled = NULL
-    WHERE w.merchant_id = ${merchantId} AND w.id = ${webhookId}`.execute(trx)
-  return numAffectedRows > 0n
+  const { rows } = await sql<{ isThere: boolean }>`
+    SELECT ${sql.table('enable_webhook')}(${merchantId}, ${webhookId}) AS "isThere"`.execute(trx)
+  return rows[0]?.isThere === true
 }

@@ -1,0 +1,22 @@
+-- distribute: p_merchant_id
+-- Marks an exception as resolved, unless it is already. Returns the exception, and whether it has waited until now; no row where the
+-- merchant has no such exception. (console reference: Routes of payments)
+--
+-- Lock order: the exception.
+CREATE OR REPLACE FUNCTION {{resolve_exception}}(p_merchant_id text, p_exception_id text)
+RETURNS TABLE (waited boolean, created timestamptz, payload jsonb, resolved timestamptz)
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+BEGIN
+  PERFORM {{hold_merchant}}(p_merchant_id);
+  UPDATE {{acquirer_exceptions}} r SET resolved = now()
+    WHERE r.merchant_id = p_merchant_id AND r.id = p_exception_id AND r.resolved IS NULL;
+  waited := FOUND;
+  RETURN QUERY SELECT waited, r.created::timestamptz, r.payload, r.resolved::timestamptz FROM {{acquirer_exceptions}} r
+    WHERE r.merchant_id = p_merchant_id AND r.id = p_exception_id;
+END
+$$;
