@@ -4,11 +4,14 @@ import { closeInternals } from '@trestle/database/distribution/internal-function
 import { type DistributionState, stateStatements } from '@trestle/database/distribution/notes.ts'
 import { listLacks, sequenceStatements } from '@trestle/database/distribution/servers.ts'
 import { listRoleSteps, runStep } from '@trestle/database/distribution/steps.ts'
+import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import type { TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
+import { doctor } from '../src/commands/doctor.ts'
+import { loadPaymentsConfig } from '../src/config.ts'
 import { createMigratedDatabase, distributionOptions } from './payments-app.ts'
 
 let database: TemporaryDatabase
@@ -41,6 +44,22 @@ async function runOn(node: string | undefined, statement: string): Promise<reado
 async function linesOf(check: string, checked = options): Promise<readonly string[]> {
   const findings = await withDatabase(checked, async (db) => checkCluster(db, await distributionOf(checked)))
   return findings.filter(({ name }) => name === check).map(({ isGood, text }) => `${isGood ? 'ok' : 'wrong'} ${text}`)
+}
+
+/** Makes a role on some servers alone. It has no password, so that it cannot log in. Resolves to its name. */
+async function createRoleOn(servers: readonly (string | undefined)[]): Promise<string> {
+  const role = 'check_cluster_test_role'
+  const on = async (list: typeof servers, ...statements: readonly string[]) => {
+    for (const node of list) await runOn(node, ['SET citus.enable_ddl_propagation = off', ...statements].join('; '))
+  }
+  onTestFinished(() =>
+    on(
+      nodes,
+      `DO $$ BEGIN IF to_regrole('${role}') IS NOT NULL THEN DROP OWNED BY ${role}; DROP ROLE ${role}; END IF; END $$`,
+    ),
+  )
+  await on(servers, `CREATE ROLE ${role} LOGIN`, `ALTER ROLE ${role} SET lock_timeout = '2s'`)
+  return role
 }
 
 const INTERNALS = 'internal functions of Citus'
@@ -101,13 +120,7 @@ describe('payments distribute --check, on a cluster', () => {
     expect(await linesOf(LOGINS)).toEqual([
       'ok every server lets payments_service and payments_operators of every other in',
     ])
-    const role = 'check_cluster_test_role'
-    const onAll = async (statement: string) => {
-      for (const node of nodes) await runOn(node, `SET citus.enable_ddl_propagation = off; ${statement}`)
-    }
-    // Without a password, such a role cannot log in.
-    await onAll(`CREATE ROLE ${role} LOGIN; ALTER ROLE ${role} SET lock_timeout = '2s'`)
-    onTestFinished(() => onAll(`DROP ROLE ${role}`))
+    const role = await createRoleOn(nodes)
     const refused = await linesOf(LOGINS, distributionOptions(database.url, { operatorRole: role }))
     expect(refused.toSorted()).toEqual(
       nodes
@@ -163,3 +176,70 @@ describe('payments distribute --check, on a cluster', () => {
     expect(new Set(findings.slice(2).map(({ name }) => name))).toEqual(new Set(['connections']))
   })
 })
+
+describe('payments doctor, on a cluster', () => {
+  /** What two checks find for a role of operators, a line each. */
+  async function examine(operatorRole: string): Promise<readonly string[]> {
+    const settings = {
+      PAYMENTS_DEV: 'true',
+      PAYMENTS_BASE_URL: 'http://localhost',
+      PAYMENTS_DATABASE_URL: database.url,
+      PAYMENTS_DB_ROLE: 'payments_service',
+      PAYMENTS_OPERATOR_DB_ROLE: operatorRole,
+    }
+    const lines: string[] = []
+    await doctor(
+      () => loadPaymentsConfig(settings),
+      (line) => lines.push(line),
+      () => new Date(),
+    )
+    return lines.filter((line) => /servers of the cluster: |logins between the servers: /.test(line))
+  }
+  const SERVERS_ADVICE =
+    'start the servers, or let them take the login that they refuse, then run: payments distribute --rebalance'
+
+  it('names each server that refuses a login, and the line that a password file needs', async () => {
+    const role = await createRoleOn(nodes)
+    await grantSequence(role, nodes.slice(1))
+    const [servers, logins = ''] = await examine(role)
+    expect(servers).toBe('ok    servers of the cluster: none lacks anything')
+    const [before, after] = [
+      'wrong logins between the servers: ',
+      '; mend the password files of the servers, and let each role have the password that they say',
+    ]
+    expect([logins.slice(0, before.length), logins.slice(-after.length)]).toEqual([before, after])
+    expect(logins.slice(before.length, -after.length).split('; ').toSorted()).toEqual(
+      nodes
+        .flatMap((to) => [
+          `${to} refuses the login of ${role} from the coordinator`,
+          `the password file there needs the line ${to}:${databaseName()}:${role}:<the password of the connection of migrate>`,
+        ])
+        .toSorted(),
+    )
+  })
+
+  it('names a role that a server lacks, and does not try its login', async () => {
+    const role = await createRoleOn([nodes[0], nodes[2]])
+    await grantSequence(role, [nodes[2]])
+    expect(await examine(role)).toEqual([
+      `wrong servers of the cluster: ${nodes[1]} lacks role ${role}; ${SERVERS_ADVICE}`,
+      'ok    logins between the servers: no server refuses one',
+    ])
+  })
+})
+
+it('payments migrate makes a role of operators on a server that lacks it', async () => {
+  const role = await createRoleOn([nodes[0]])
+  await migrateUp(distributionOptions(database.url, { operatorRole: role }))
+  const found = await Promise.all(nodes.map((node) => runOn(node, `SELECT to_regrole('${role}') IS NOT NULL AS made`)))
+  expect(found).toEqual(nodes.map(() => [{ made: true }]))
+})
+
+async function grantSequence(role: string, servers: readonly (string | undefined)[]): Promise<void> {
+  for (const node of servers) {
+    await runOn(
+      node,
+      `SET citus.enable_ddl_propagation = off; GRANT USAGE, SELECT ON SEQUENCE payments.id_counter TO ${role}`,
+    )
+  }
+}

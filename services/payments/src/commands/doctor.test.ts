@@ -64,6 +64,7 @@ describe('payments doctor', () => {
     const ofCluster = distributed
       ? [
           'ok    servers of the cluster: none lacks anything',
+          'ok    logins between the servers: no server refuses one',
           'ok    functions on the servers: none is open to everybody',
           'ok    internal functions of Citus: not open to everybody',
           'ok    prepared transactions: none lacks anything',
