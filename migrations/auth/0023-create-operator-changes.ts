@@ -1,5 +1,6 @@
 // An operator who sends a change twice, by a double click or after a lost connection, must have its effect once, and be told the
-// first answer again. The row is written in the transaction of the change, so there is no change without one.
+// first answer again. The row is written in the transaction of the change, so there is no change without one. The answer is sealed:
+// it may be a link that signs in, and it names users.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
@@ -7,11 +8,12 @@ export const createOperatorChanges: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await sql`
       CREATE TABLE ${names.id('operator_changes')} (
+        id uuid NOT NULL CONSTRAINT ${names.local('operator_changes_id_key')} UNIQUE,
         actor_id uuid NOT NULL,
         key text COLLATE "C" NOT NULL,
         fingerprint bytea NOT NULL,
         status smallint,
-        body text,
+        sealed_body jsonb,
         created_at timestamptz NOT NULL,
         CONSTRAINT ${names.local('operator_changes_pkey')} PRIMARY KEY (actor_id, key)
       )`.execute(db)

@@ -200,10 +200,10 @@ export interface OutboxTable {
 }
 
 /** A change that an operator has made, with its answer. A row without an answer is seen by its own transaction alone. */
-export interface OperatorChangesTable extends Record<'actor_id' | 'key', string> {
+export interface OperatorChangesTable extends Record<'id' | 'actor_id' | 'key', string> {
   fingerprint: Buffer
   status: number | null
-  body: string | null
+  sealed_body: SealedSecret | null
   created_at: TimestampColumn
 }
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { generateSigningKey } from '../src/access-tokens/signing-key.ts'
 import { answerChallenge, enrolApp } from './authenticator-app.ts'
 import { anyId, anyTime, confirmedBody } from './bodies.ts'
@@ -11,6 +12,8 @@ import { readRows, spellings } from './dump.ts'
 import { expectUser } from './expect-user.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
+import { createOperator, OPERATOR_SETTINGS, operate } from './operators.ts'
+import { createSignedUp } from './signed-up.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'secrets-'))
 const log = createLogger({ level: 'debug', file: join(folder, 'log'), stdout: false })
@@ -21,6 +24,8 @@ beforeAll(async () => {
   keep('private key', key.d ?? '')
   service = await openMailApp(
     {
+      ...OPERATOR_SETTINGS,
+      AUTH_OPERATOR_SIGN_IN_AS: 'yes',
       AUTH_JWT_KEYS: JSON.stringify([{ ...key, key_ops: ['sign'] }]),
       AUTH_EXTERNAL_PHONE_ENABLED: 'true',
       AUTH_SMTP_MAX_FREQUENCY: '0',
@@ -126,6 +131,7 @@ async function signEverybodyIn(): Promise<void> {
     payload: { email: 'x@y.z', password },
   })
   await showSecondFactors(bearer)
+  await makeSignInLink()
   await askInVain(session.access_token, password)
 }
 
@@ -147,6 +153,16 @@ async function showSecondFactors(headers: { readonly authorization: string }): P
   const code = keep('code of a factor', (await service.sms.read(addresses[2] ?? '')).code)
   await ask(`/factors/${id}/verify`, { challenge_id, code: '0' })
   await ask(`/factors/${id}/verify`, { challenge_id, code })
+}
+
+/** An operator makes a link to sign in as a user, which stays unused. A repeat is answered with it for a day. */
+async function makeSignInLink(): Promise<void> {
+  const { user } = await createSignedUp(service.deps)
+  const admin = await createOperator(service, 'admin')
+  const [status, body] = await operate(service, admin, `POST /users/${user.id}/sign-in-link`, { reason: 'Ticket 4711' })
+  const { link } = z.object({ link: z.string() }).parse(body)
+  const token = new URL(link).searchParams.get('token') ?? ''
+  expect([status, keep('token of a sign-in link', token)]).toEqual([201, expect.stringMatching(/^[0-9a-f]{56}$/)])
 }
 
 /** Refused requests are logged too, with secrets in their own members and in wrong ones. */

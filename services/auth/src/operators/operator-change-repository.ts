@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { Db, Trx } from '../database.ts'
 import { operatorKeyReused } from '../operator-errors.ts'
+import { openSecret, type SealedSecret, sealSecret } from '../secrets/sealed-secret.ts'
 import type { Profile } from '../users/profile-repository.ts'
 import { viewUser } from '../users/user-view.ts'
 import type { OperatorAnswer, OperatorChange, OperatorEffect } from './operator-change.ts'
@@ -20,21 +22,21 @@ export function recordOperatorChange<Result>(
   toEffect: (result: Result) => OperatorEffect,
 ): RunWork<Result, OperatorAnswer> {
   return async (trx, deps, work) => {
-    const claimed = await claimChange(trx, change, deps.now())
+    const id = await claimChange(trx, change, deps.now())
     // The row of another request is committed, so its answer is there.
-    if (!claimed) return getAnswer(trx, change)
+    if (id === undefined) return getAnswer(trx, change)
     const { status, answer, object, changes } = toEffect(await work())
     const body = JSON.stringify(answer)
-    await updateAnswer(trx, change, { status, body })
+    await updateAnswer(trx, id, { status, sealed_body: sealSecret(change.sealing, id, body) })
     const { operator, action, key: idempotencyKey } = change
     const { actor, key, role, address } = operator
-    const { id, email } = actor
+    const { id: actorId, email } = actor
     await recordAudit(trx, deps, {
       action: `operator.${action}`,
-      actor: { id, email, phone: null, userMetadata: {}, isSsoUser: false },
-      target: { id: object.kind === 'user' ? object.id : id },
+      actor: { id: actorId, email, phone: null, userMetadata: {}, isSsoUser: false },
+      target: { id: object.kind === 'user' ? object.id : actorId },
       ip: address,
-      traits: { action, actor: { id, email }, key, role, address, idempotencyKey, object, changes },
+      traits: { action, actor: { id: actorId, email }, key, role, address, idempotencyKey, object, changes },
     })
     return { status, body, replayed: false }
   }
@@ -58,21 +60,21 @@ export function recordUserChange(
 /**
  * Finds the answer to a change that was made before; undefined for a new one. It saves a repeat what the act does before its
  * transaction, such as to call a hook.
- * @throws operatorKeyReused, and Error for a row that was committed without its answer
+ * @throws operatorKeyReused, and Error for a row that was committed without its answer, or whose key the settings lack
  */
 export async function findOperatorAnswer(db: Db, change: OperatorChange): Promise<OperatorAnswer | undefined> {
   const row = await db
     .selectFrom('operator_changes')
-    .select(['fingerprint', 'status', 'body'])
+    .select(['id', 'fingerprint', 'status', 'sealed_body as sealed'])
     .where('actor_id', '=', change.operator.actor.id)
     .where('key', '=', change.key)
     .executeTakeFirst()
   if (row === undefined) return undefined
   if (!row.fingerprint.equals(change.fingerprint)) throw operatorKeyReused()
-  const { status, body } = row
+  const { id, status, sealed } = row
   // The transaction that inserts a row also updates it with the answer.
-  if (status === null || body === null) throw new Error('the change of an operator has no answer')
-  return { status, body, replayed: true }
+  if (status === null || sealed === null) throw new Error('the change of an operator has no answer')
+  return { status, body: openSecret(change.sealing.encryptionKeys, id, sealed), replayed: true }
 }
 
 async function getAnswer(trx: Trx, change: OperatorChange): Promise<OperatorAnswer> {
@@ -84,30 +86,33 @@ async function getAnswer(trx: Trx, change: OperatorChange): Promise<OperatorAnsw
 /** How many old rows a change deletes, so that they go as fast as they come. */
 const OLD_ROWS_MAX = 100
 
-/** Claims the key of a change, and deletes some rows that are older than a day. False when the key has been used. */
-async function claimChange(trx: Trx, { operator, key, fingerprint }: OperatorChange, at: Date): Promise<boolean> {
+/**
+ * Claims the key of a change, and deletes some rows that are older than a day.
+ * @returns the id of the row; undefined when the key has been used
+ */
+async function claimChange(
+  trx: Trx,
+  { operator, key, fingerprint }: OperatorChange,
+  at: Date,
+): Promise<string | undefined> {
   const changes = sql.table('operator_changes')
   await sql`
     DELETE FROM ${changes} WHERE (actor_id, key) IN (
       SELECT actor_id, key FROM ${changes} WHERE created_at < ${at}::timestamptz - interval '24 hours'
       LIMIT ${sql.lit(OLD_ROWS_MAX)} FOR UPDATE SKIP LOCKED)`.execute(trx)
+  const id = randomUUID()
   const { numInsertedOrUpdatedRows = 0n } = await trx
     .insertInto('operator_changes')
-    .values({ actor_id: operator.actor.id, key, fingerprint, created_at: at })
+    .values({ id, actor_id: operator.actor.id, key, fingerprint, created_at: at })
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst()
-  return numInsertedOrUpdatedRows > 0n
+  return numInsertedOrUpdatedRows > 0n ? id : undefined
 }
 
 async function updateAnswer(
   trx: Trx,
-  { operator, key }: OperatorChange,
-  answer: Pick<OperatorAnswer, 'status' | 'body'>,
+  id: string,
+  answer: { readonly status: number; readonly sealed_body: SealedSecret },
 ): Promise<void> {
-  await trx
-    .updateTable('operator_changes')
-    .set(answer)
-    .where('actor_id', '=', operator.actor.id)
-    .where('key', '=', key)
-    .execute()
+  await trx.updateTable('operator_changes').set(answer).where('id', '=', id).execute()
 }

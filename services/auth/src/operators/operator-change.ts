@@ -1,5 +1,6 @@
 import type { Operator } from '@trestle/service/operators/operator.ts'
 import type { OperatorAction } from '@trestle/service/operators/operator-roles.ts'
+import type { Sealing } from '../secrets/sealed-secret.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { type Manager, requireUser, type User } from '../users/user.ts'
 import { refuseOperator } from './refuse-operator.ts'
@@ -12,6 +13,8 @@ export interface OperatorChange {
   readonly key: string
   /** SHA-256 of method, path and body: what a repeat has in common with the first request. */
   readonly fingerprint: Buffer
+  /** What seals the answer in the database. It may be a link that signs in, and it names users. */
+  readonly sealing: Sealing
 }
 
 /** What a change has done. */

@@ -86,7 +86,7 @@ const KEY = /^[\x21-\x7e]{1,255}$/
 
 /**
  * Answers a change of an operator: what `run` makes of it, or what was answered when it was first made (console reference:
- * Changes). The answer is sent as the database keeps it, so that a repeat gets the same bytes.
+ * Changes). The database keeps the bytes of the answer, sealed, so that a repeat gets the same.
  * @throws operatorKeyMissing, operatorKeyMalformed, operatorKeyReused, operatorChangeRunning when a lock was not available in time,
  * and what `run` throws
  */
@@ -117,12 +117,13 @@ async function makeOnce(
 }
 
 function readChange(request: FastifyRequest): OperatorChange {
-  const { operator, headers, method, params, query, body, routeOptions } = request
+  const { operator, headers, method, params, query, body, routeOptions, server } = request
   const { 'idempotency-key': key } = headers
   if (key === undefined || key === '') throw operatorKeyMissing()
   if (typeof key !== 'string' || !KEY.test(key)) throw operatorKeyMalformed()
   const asked = JSON.stringify([method, routeOptions.url, params, query, body])
-  return { operator, action: actionOf(request), key, fingerprint: createHash('sha256').update(asked).digest() }
+  const fingerprint = createHash('sha256').update(asked).digest()
+  return { operator, action: actionOf(request), key, fingerprint, sealing: server.deps }
 }
 
 /** The claims that name an operator. What they may do is read from the database. */

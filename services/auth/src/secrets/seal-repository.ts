@@ -23,6 +23,7 @@ export const sealedPlaces: readonly SealedPlace[] = [
   { table: 'flow_state', column: 'oauth1_secret', id: 'id', start: BEFORE_UUIDS },
   { table: 'flow_state', column: 'provider_access_token', id: 'id', start: BEFORE_UUIDS },
   { table: 'flow_state', column: 'provider_refresh_token', id: 'id', start: BEFORE_UUIDS },
+  { table: 'operator_changes', column: 'sealed_body', id: 'id', start: BEFORE_UUIDS },
 ]
 
 /** A sealed secret, and the id of its row. */

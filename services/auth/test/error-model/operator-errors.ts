@@ -66,11 +66,10 @@ const usedKey: OperatorCase['ask'] = async (asked, service, { user }) => {
   await service.deps.db
     .insertInto('operator_changes')
     .values({
+      id: randomUUID(),
       actor_id: user.id,
       key,
       fingerprint: Buffer.alloc(32),
-      status: 200,
-      body: '{}',
       created_at: service.deps.now(),
     })
     .execute()

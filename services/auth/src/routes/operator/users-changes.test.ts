@@ -95,7 +95,7 @@ describe('PUT /operator/users/:userId', () => {
     expect((await test.post('/token?grant_type=password', { email, password })).statusCode).toBe(200)
     const [entry] = await changesOf(test, user.id)
     expect(entry?.traits).toEqual(expect.objectContaining({ changes: { password: 'changed' } }))
-    const stored = await test.deps.db.selectFrom('operator_changes').select('body').execute()
+    const stored = await test.deps.db.selectFrom('operator_changes').select('sealed_body').execute()
     expect(JSON.stringify([entry, stored])).not.toContain(password)
   })
 

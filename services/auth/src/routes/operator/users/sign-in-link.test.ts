@@ -55,6 +55,19 @@ describe('POST /operator/users/:userId/sign-in-link', () => {
     expect((await open(body)).statusCode).toBe(403)
   })
 
+  it('201: answers a repeat with the same link, also after the link was used', async () => {
+    const { user } = await createSignedUp(test.deps)
+    const ask = { method: 'POST', url: `/operator/users/${user.id}/sign-in-link`, payload: { reason: 'x' } } as const
+    const headers = { ...admin.credentials, 'idempotency-key': randomUUID() }
+    const first = await test.app.inject({ ...ask, headers })
+    expect((await open(first.json())).statusCode).toBe(200)
+    const repeat = await test.app.inject({ ...ask, headers })
+    const { statusCode, body } = repeat
+    expect([statusCode, body, repeat.headers['idempotent-replayed']]).toEqual([201, first.body, 'true'])
+    expect((await open(repeat.json())).statusCode).toBe(403)
+    expect(await changesOf(test, user.id)).toHaveLength(1)
+  })
+
   it('201: makes a link that is dead after ten minutes', async () => {
     const { user } = await createSignedUp(test.deps)
     const [, body] = await make(user.id)
