@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
+import { defineSealedTask } from '@trestle/jobs/task.ts'
 import type { StubAnswer } from '@trestle/testing/stub-provider.ts'
 import { sql, type Transaction } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
 import { openMailApp } from '../../test/mail-app.ts'
 import { SMS_TAKEN } from '../../test/sms-stub.ts'
 import type { AuthTables } from '../database.ts'
@@ -12,7 +14,7 @@ import { insertUser } from '../users/user-change-repository.ts'
 import { sendHeldSms } from './deliver-sms.ts'
 import { takeSms } from './sms-allowance.ts'
 import { issueSmsCode } from './sms-code.ts'
-import { type HeldSms, holdSms, queueSms, type SmsJob } from './sms-job.ts'
+import { type HeldSms, holdSms, queueSms, type SmsJob, smsTask } from './sms-job.ts'
 
 const app = await openMailApp({
   AUTH_SMS_TEST_OTP: '15005550001:123456',
@@ -37,6 +39,9 @@ async function issue<T>(phone: string, then: (trx: Transaction<AuthTables>, job:
     return then(trx, await issueSmsCode(trx, deps, { user, phone, tokenKind: 'sms', channel: 'sms', messageId }))
   })
 }
+
+/** The task as processes know it that give an SMS no purpose. */
+const olderTask = defineSealedTask(smsTask.name, (json) => z.looseObject({}).parse(json), smsTask)
 
 const queue = (phone: string) =>
   issue(phone, async (trx, job) => {
@@ -84,6 +89,17 @@ describe('queueSms', () => {
     expect(sentTo(phone)).toHaveLength(2)
   })
 
+  it('sends an SMS that an older process has queued', async () => {
+    const phone = nextPhone()
+    await issue(phone, async (trx, job) => {
+      const { purpose: _, ...older } = job ?? {}
+      await deps.jobs.send(trx, olderTask, older)
+    })
+    const { text, code } = await sms.read(phone)
+    expect(text).toBe(`${code} is your code`)
+    await expect.poll(lastState).toBe('completed')
+  })
+
   it('drops an SMS whose code has expired', async () => {
     const phone = nextPhone()
     await issue(phone, async (trx, job) => {
@@ -91,6 +107,21 @@ describe('queueSms', () => {
     })
     await expect.poll(lastState).toBe('failed')
     expect(sentTo(phone)).toEqual([])
+  })
+})
+
+describe('smsTask', () => {
+  const sms = {
+    ...{ to: '14155550100', text: '123456 is your code', code: '123456', channel: 'sms', messageId: randomUUID() },
+    ...{ expiresAt: '2030-01-01T00:00:00Z', userId: randomUUID() },
+  }
+
+  it.each([
+    ['with its purpose', { purpose: 'phone_change' }, 'phone_change'],
+    ['of an older process', {}, 'one_time_code'],
+    ['of an older process for a second factor', { isForFactor: true }, 'second_factor'],
+  ])('reads an SMS %s, and knows what it is for', (_whose, stored, purpose) => {
+    expect(smsTask.read({ ...sms, ...stored })).toEqual({ ...sms, purpose })
   })
 })
 

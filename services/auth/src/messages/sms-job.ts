@@ -19,17 +19,27 @@ export interface SmsJob extends Sms {
   readonly onlyIfFree?: true
 }
 
-const StoredSms = z.object({
-  to: z.string(),
-  text: z.string(),
-  code: z.string(),
-  channel: z.enum(SMS_CHANNELS),
-  messageId: z.string(),
-  expiresAt: z.string(),
-  userId: z.string(),
-  purpose: z.enum(SMS_PURPOSES),
-  onlyIfFree: z.literal(true).exactOptional(),
-})
+/**
+ * Older processes queue an SMS without its purpose, and say alone whether it is for a second factor. Such jobs are over two days after
+ * the last of these processes has ended, so the release after 0.1 reads `purpose` alone.
+ */
+const StoredSms = z
+  .object({
+    to: z.string(),
+    text: z.string(),
+    code: z.string(),
+    channel: z.enum(SMS_CHANNELS),
+    messageId: z.string(),
+    expiresAt: z.string(),
+    userId: z.string(),
+    purpose: z.enum(SMS_PURPOSES).optional(),
+    isForFactor: z.literal(true).optional(),
+    onlyIfFree: z.literal(true).exactOptional(),
+  })
+  .transform(({ isForFactor = false, purpose = isForFactor ? 'second_factor' : 'one_time_code', ...sms }) => ({
+    ...sms,
+    purpose,
+  }))
 
 /** An SMS that the request itself sends. The queue sends it where the request fails to. */
 export interface HeldSms {
