@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { mayDo, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
-import type { InjectOptions } from 'fastify'
+import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import { sql } from 'kysely'
 import { runWorkAlone } from '../../src/audit/audit-log.ts'
-import { describeMail } from '../../src/messages/message-record.ts'
+import { describeMail, describeSms } from '../../src/messages/message-record.ts'
 import { insertMessage } from '../../src/messages/message-repository.ts'
 import { addSigningKey } from '../../src/use-cases/add-signing-key.ts'
 import type { MailApp } from '../mail-app.ts'
 import { type OperatorEndpoint, operatorEndpoints } from '../operator-endpoints.ts'
 import { createOperator, OPERATOR_SETTINGS, type SignedInOperator } from '../operators.ts'
 import { createSignedUp } from '../signed-up.ts'
-import type { ErrorCase, ErrorCases } from './error-case.ts'
+import type { ErrorCase, ErrorCases, Send, World } from './error-case.ts'
 import { NO_MESSAGES } from './settings.ts'
 import { type Operation, operations, request } from './shared-errors.ts'
 
@@ -60,18 +60,16 @@ function about(endpoint: Endpoint, { role = 'admin', settings = {}, ask, ...rest
 
 const changes = endpoints.filter(isChange)
 const named = (name: string): readonly Endpoint[] => endpoints.filter((endpoint) => endpoint.name === name)
+const changeOf = ({ deps }: MailApp, actorId: string, key: string) => {
+  const fingerprint = Buffer.alloc(32)
+  return { id: randomUUID(), actor_id: actorId, key, fingerprint, created_at: deps.now() }
+}
 /** The key of a change that an operator has made to something else. */
 const usedKey: OperatorCase['ask'] = async (asked, service, { user }) => {
   const key = randomUUID()
   await service.deps.db
     .insertInto('operator_changes')
-    .values({
-      id: randomUUID(),
-      actor_id: user.id,
-      key,
-      fingerprint: Buffer.alloc(32),
-      created_at: service.deps.now(),
-    })
+    .values(changeOf(service, user.id, key))
     .execute()
   return { ...asked, headers: { ...asked.headers, 'idempotency-key': key } }
 }
@@ -104,12 +102,51 @@ function ofKey(
 
 const RESEND = 'post /operator/messages/{messageId}/resend'
 /** A notification, which nobody sends again. */
-const ofMessage: OperatorCase['ask'] = async (asked, { deps }) => {
+const ofMessage = async (asked: InjectOptions, { deps }: MailApp): Promise<InjectOptions> => {
   const { user, email: to } = await createSignedUp(deps)
   const messageId = randomUUID()
   const mail = { kind: 'PASSWORD_CHANGED_NOTIFICATION', messageId, to, userId: user.id } as const
   await insertMessage(deps.db, describeMail(mail))
   return { ...asked, url: `/operator/messages/${messageId}/resend` }
+}
+
+/** How many requests wait for a lock at once: both versions together must leave connections to others. */
+const WAITING_MAX = 6
+const held = new Map<Send, Promise<ReadonlyMap<string, LightMyRequestResponse>>>()
+
+/**
+ * Asks for every change while the first request with its Idempotency-Key runs. Each answer takes as long as a request waits for a lock,
+ * so several wait at once, and all cases share the answers.
+ * @returns the answers by operation
+ */
+function askWhileHeld(world: World, send: Send): Promise<ReadonlyMap<string, LightMyRequestResponse>> {
+  const asking = held.get(send) ?? askEachWhileHeld(world, send)
+  held.set(send, asking)
+  return asking
+}
+
+async function askEachWhileHeld(world: World, send: Send): Promise<ReadonlyMap<string, LightMyRequestResponse>> {
+  const service = await world.service({ ...OPERATOR_SETTINGS, AUTH_OPERATOR_SIGN_IN_AS: 'true' })
+  const { user, credentials } = await operatorOf(service, 'admin')
+  const headers = { ...credentials, 'idempotency-key': randomUUID() }
+  const first = await service.deps.db.startTransaction().execute()
+  await first
+    .insertInto('operator_changes')
+    .values(changeOf(service, user.id, headers['idempotency-key']))
+    .execute()
+  const answers = new Map<string, LightMyRequestResponse>()
+  const waiting = [...changes]
+  const askNext = async () => {
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      const { operation, body: payload } = next
+      const asked = { ...request(operation, headers), ...(payload && { payload }) }
+      const isResend = operation.name === RESEND
+      answers.set(operation.name, await send(service, isResend ? await ofMessage(asked, service) : asked))
+    }
+  }
+  await Promise.all(Array.from({ length: WAITING_MAX }, askNext))
+  await first.rollback().execute()
+  return answers
 }
 
 /** Errors of operators. */
@@ -145,6 +182,18 @@ export const operatorErrors: ErrorCases = {
     ...named('post /operator/users/invitations').map((endpoint) => about(endpoint, { settings: NO_MESSAGES })),
     ...named(RESEND).map((endpoint) => about(endpoint, { settings: NO_MESSAGES, ask: ofMessage })),
   ],
+  overSmsRateLimit: named(RESEND).map((endpoint) =>
+    about(endpoint, {
+      settings: NO_MESSAGES,
+      ask: async (asked, { deps }) => {
+        const { user } = await createSignedUp(deps)
+        const messageId = randomUUID()
+        const sms = { purpose: 'one_time_code', channel: 'sms', to: '14155550100', messageId, userId: user.id } as const
+        await insertMessage(deps.db, describeSms(sms))
+        return { ...asked, url: `/operator/messages/${messageId}/resend` }
+      },
+    }),
+  ),
   messageNotFound: named(RESEND).map((endpoint) => about(endpoint)),
   messageOver: named(RESEND).map((endpoint) => about(endpoint, { ask: ofMessage })),
   phoneExistsForAdmin: named('put /operator/users/{userId}').map((endpoint) =>
@@ -182,18 +231,10 @@ export const operatorErrors: ErrorCases = {
       },
     }),
   ),
-  operatorChangeRunning: named('put /operator/users/{userId}/ban').map((endpoint) =>
-    about(endpoint, {
-      ask: async (asked, service) => {
-        const { user } = await createSignedUp(service.deps)
-        const locking = await service.deps.db.startTransaction().execute()
-        await locking.selectFrom('users').select('id').where('id', '=', user.id).forUpdate().execute()
-        // Longer than a request waits for a lock, and shorter than the test.
-        setTimeout(() => locking.rollback().execute(), 7_000)
-        return { ...asked, url: `/operator/users/${user.id}/ban` }
-      },
-    }),
-  ),
+  operatorChangeRunning: changes.map(({ operation: { name } }) => ({
+    operation: name,
+    raise: async (world, send) => (await askWhileHeld(world, send)).get(name) ?? never(),
+  })),
   signingKeyNotFound: keyChanges.map((endpoint) => about(endpoint)),
   signingKeyTaken: named('post /operator/keys').map((endpoint) =>
     about(endpoint, {
