@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Db } from '../database.ts'
 import type { Cursor } from '../pagination/cursor.ts'
 import type { Timestamp } from '../records/timestamp.ts'
@@ -49,6 +49,30 @@ export async function updateMessages(
     })
     .where('id', 'in', [...ids])
     .execute()
+}
+
+const LOST_ROWS_MAX = 100
+
+/** Why a message has failed whose job is over, where no attempt could be noted. */
+const UNNOTED = 'no attempt has ended'
+
+/**
+ * Notes as failed at most 100 messages that wait since before a moment: no job lasts so long. The process of its last attempt has died,
+ * or the attempt has taken longer than it may. Leaves locked rows for the next batch.
+ * @returns how many
+ */
+export async function updateLostMessages(db: Db, before: Date): Promise<number> {
+  const { numAffectedRows = 0n } = await lostMessagesStatement(before).execute(db)
+  return Number(numAffectedRows)
+}
+
+/** What `updateLostMessages` executes, for a test of its plan. */
+export function lostMessagesStatement(before: Date): RawBuilder<unknown> {
+  const messages = sql.table('messages')
+  return sql`
+    UPDATE ${messages} SET status = 'failed', error = coalesce(error, ${UNNOTED}) WHERE id IN (
+      SELECT id FROM ${messages} WHERE status = 'waiting' AND status <> 'sent' AND created_at < ${before}
+      ORDER BY created_at, id LIMIT ${sql.lit(LOST_ROWS_MAX)} FOR UPDATE SKIP LOCKED)`
 }
 
 /** Which messages are listed, in the order of their creation. Undefined filters nothing. */

@@ -4,10 +4,13 @@ import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { factorRow } from '../../test/factor-row.ts'
+import { mailTask } from '../messages/mail-job.ts'
+import { lostMessagesStatement } from '../messages/message-repository.ts'
+import { smsTask } from '../messages/sms-job.ts'
 import { authNames } from '../migrations.ts'
 import { batchStatement } from '../retention/clean-up-repository.ts'
 import { listCleanUps } from '../retention/list-clean-ups.ts'
-import { type CleanUpRuns, cleanUp } from './clean-up.ts'
+import { type CleanUpRuns, cleanUp, MESSAGE_JOB_MS } from './clean-up.ts'
 
 const { deps, clock, database, close } = await openTestApp({
   settings: { AUTH_SESSIONS_TIMEBOX: '2h', AUTH_SESSIONS_INACTIVITY_TIMEOUT: '1h', AUTH_DB_NAMESPACE: 'app' },
@@ -173,7 +176,7 @@ describe('clean-up', () => {
     const { database } = deps.config
     const off = { ...database, auditRetentionMs: 'off', unconfirmedRetentionMs: 'off' } as const
     const cleanUps = listCleanUps({ ...deps.config, database: off }, deps.now())
-    expect(cleanUps).toHaveLength(INDEXES.length - 2)
+    expect(cleanUps).toHaveLength(INDEXES.length - 3)
   })
 
   it('removes rows in batches of a hundred and skips locked rows', async () => {
@@ -266,6 +269,38 @@ describe('clean-up', () => {
     expect(runs.reduce((sum, { sessions = 0 }) => sum + sessions, 0)).toBe(500)
   })
 
+  it('fails messages that wait for longer than a job lasts, and keeps why they were not taken', async () => {
+    const wait = (age: number, values: { status?: string; error?: string } = {}) => {
+      const id = randomUUID()
+      const to = { purpose: 'recovery', kind: 'mail', user_id: randomUUID(), recipient: 'a…@example.com' } as const
+      const row = { id, ...to, created_at: ago(age), attempts: 3, ...values }
+      return db.insertInto('messages').values(row).returning('id').executeTakeFirstOrThrow()
+    }
+    const [young, lost, refused, sent] = [
+      await wait(2 * DAY_MS),
+      await wait(2 * DAY_MS + 1),
+      await wait(2 * DAY_MS + 1, { error: 'SMTP ETIMEDOUT' }),
+      await wait(2 * DAY_MS + 1, { status: 'sent' }),
+    ]
+    expect(await run()).toEqual({})
+    const found = db.selectFrom('messages').select(['id', 'status', 'error', 'attempts'])
+    const rows = await found.where('attempts', '=', 3).execute()
+    expect(new Map(rows.map(({ id, ...noted }) => [id, noted]))).toEqual(
+      new Map([
+        [young.id, { status: 'waiting', error: null, attempts: 3 }],
+        [lost.id, { status: 'failed', error: 'no attempt has ended', attempts: 3 }],
+        [refused.id, { status: 'failed', error: 'SMTP ETIMEDOUT', attempts: 3 }],
+        [sent.id, { status: 'sent', error: null, attempts: 3 }],
+      ]),
+    )
+  })
+
+  it.each([mailTask, smsTask])('gives the job of $name the time for all its attempts', (task) => {
+    const { retryLimit, delaySecondsMax, timeoutSeconds } = task
+    const longestSeconds = retryLimit * delaySecondsMax + (retryLimit + 1) * timeoutSeconds
+    expect(longestSeconds * 1_000).toBeLessThan(MESSAGE_JOB_MS)
+  })
+
   it('finds every batch by an index', async () => {
     const plans = await db.connection().execute(async (connection) => {
       // The tables of a test are so small that the planner would not use the index.
@@ -276,6 +311,8 @@ describe('clean-up', () => {
         const { rows } = await sql<object>`EXPLAIN ${batchStatement(target)}`.execute(connection)
         texts.push(rows.flatMap(Object.values).join('\n'))
       }
+      const { rows: lost } = await sql<object>`EXPLAIN ${lostMessagesStatement(deps.now())}`.execute(connection)
+      texts.push(lost.flatMap(Object.values).join('\n'))
       await sql`RESET ALL`.execute(connection)
       return texts
     })
@@ -284,7 +321,7 @@ describe('clean-up', () => {
   })
 })
 
-/** In the order of the clean-ups. */
+/** In the order of the clean-ups, and that of lost messages. */
 const INDEXES = [
   'refresh_tokens_pkey',
   'sessions_not_after_idx',
@@ -301,4 +338,5 @@ const INDEXES = [
   'users_anonymous_idx',
   'audit_log_created_at_idx',
   'users_unconfirmed_idx',
+  'messages_unsent_idx',
 ]

@@ -4,6 +4,7 @@ import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { defineTask } from '@trestle/jobs/task.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
+import { updateLostMessages } from '../messages/message-repository.ts'
 import { deleteExpired } from '../retention/clean-up-repository.ts'
 import { listCleanUps } from '../retention/list-clean-ups.ts'
 import type { CleanUpBatch, CleanUpPlace, RefusedRows, TableCleanUp } from '../retention/table-clean-up.ts'
@@ -30,6 +31,9 @@ const SPARSE_BATCHES_MAX = 1_000
  * tried, the walk begins anew.
  */
 const REFUSED_ROWS_MAX = 1_000
+
+/** Longer than the job of a message lasts with all its attempts. */
+export const MESSAGE_JOB_MS = 48 * 3_600_000
 
 interface CleanUpDeps {
   readonly config: AuthConfig
@@ -72,12 +76,14 @@ export async function startCleanUp(
   await deps.jobs.schedule(cleanUpTask, EVERY_MINUTE)
 }
 
-/** Deletes expired rows. A walk that a run does not finish continues in the next run. */
+/** Deletes expired rows, and fails messages whose job is over. A walk that a run does not finish continues in the next run. */
 export async function cleanUp(deps: CleanUpDeps, runs: CleanUpRuns): Promise<void> {
   const { sparseBatchesMax = SPARSE_BATCHES_MAX, refusedRowsMax = REFUSED_ROWS_MAX } = runs
   const time = AbortSignal.timeout(RUN_MS)
   let turns: readonly Turn[] = listCleanUps(deps.config, deps.now()).map((target) => ({ target, sparse: 0 }))
   const refusals = new Map<string, RefusedRows>()
+  const lostBefore = new Date(deps.now().getTime() - MESSAGE_JOB_MS)
+  for (let failed = 1; failed > 0 && !time.aborted; ) failed = await updateLostMessages(deps.db, lostBefore)
   // One batch of each table in turn, so that a table with many rows does not delay the others.
   while (turns.length > 0 && !time.aborted) {
     const next: Turn[] = []
