@@ -32,6 +32,8 @@ import { signInRoutes } from './routes/sign-in.ts'
 import { signOutRoutes } from './routes/sign-out.ts'
 import { lowStockRoutes } from './routes/stock/low.ts'
 import { stockRoutes } from './routes/stock.ts'
+import { inviteRoutes } from './routes/users/invite.ts'
+import { usersRoutes } from './routes/users.ts'
 
 /** The attributes of a product have up to 64 KiB, and a form writes many characters as three. */
 const BODY_BYTES_MAX = 262_144
@@ -92,6 +94,8 @@ async function pageRoutes(app: Server): Promise<void> {
 async function operatorRoutes(app: Server): Promise<void> {
   await app.register(operatorPages)
   await app.register(homeRoutes)
+  await app.register(usersRoutes)
+  await app.register(inviteRoutes)
   await app.register(merchantsRoutes)
   await app.register(appKeysRoutes)
   await app.register(inventoryRoutes)

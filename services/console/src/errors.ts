@@ -39,6 +39,13 @@ export const FIELD_TEXTS = {
 } as const
 export const requestMalformed = defineError(400, 'request_malformed', 'The request cannot be read')
 export const valuesInvalid = defineError(400, 'values_invalid', 'A value of the form or the address is not valid')
+/** A form of changes was sent as it was. */
+export const nothingChanged = defineError(422, 'nothing_changed', 'Nothing is changed yet')
+export const answerLost = defineError(
+  503,
+  'answer_lost',
+  'The service has not answered, so nobody knows whether it was done. Press the button again: it is done at most once',
+)
 export const bodyTooLarge = defineError(413, 'body_too_large', 'The form is too large')
 export const mediaTypeUnsupported = defineError(415, 'media_type_unsupported', 'The console takes forms only')
 export const consoleBusy = defineError(503, 'console_busy', 'The console has too much to do. Try again', RETRY)

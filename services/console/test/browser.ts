@@ -1,4 +1,5 @@
 import type { Server } from '@trestle/common/server/create-server.ts'
+import { Secret, TOTP } from 'otpauth'
 import { PASSWORD } from './services.ts'
 
 /** A page as a browser has it. */
@@ -124,4 +125,14 @@ function decodeEntities(text: string): string {
 export async function signIn(browser: TestBrowser, email: string, password = PASSWORD): Promise<SeenPage> {
   await browser.open('/sign-in')
   return browser.submit('/sign-in', { email, password })
+}
+
+const STEP_MS = 30_000
+
+/** Begins to set up an authenticator app. @returns the codes of the app, each step of 30 s another */
+export async function setUpFactor(browser: TestBrowser): Promise<(steps: number) => string> {
+  const page = await browser.submit('/sign-in/factors')
+  const [, secret = ''] = /<code class="secret">([A-Z2-7]+)<\/code>/.exec(page.html) ?? []
+  const app = new TOTP({ secret: Secret.fromBase32(secret) })
+  return (steps) => app.generate({ timestamp: Date.now() + steps * STEP_MS })
 }

@@ -1,4 +1,5 @@
 import type { Html } from '@trestle/common/documents/html.ts'
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { mayDo, type OperatorAction, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
 import { z } from 'zod'
 import type { Change } from '../service-calls/operator-calls.ts'
@@ -19,7 +20,7 @@ export interface Viewer {
 }
 
 /** What a service is asked, or why what was typed cannot be sent. */
-export type AskedCall = Pick<Change, 'method' | 'path' | 'body' | 'ifMatch'> | { readonly problem: string }
+export type AskedCall = Pick<Change, 'method' | 'path' | 'body' | 'ifMatch'> | { readonly problem: HttpError }
 
 /** A change that an operator makes on a page, after a question that names what will happen. */
 export interface AskedChange<Shown> {
@@ -28,18 +29,20 @@ export interface AskedChange<Shown> {
   readonly action: OperatorAction
   /** What its button says. */
   readonly label: string
+  /** What the button of the question says, where the label is too short for it. */
+  readonly submit?: string
   /** What stands above the question, where the label is not enough. */
   readonly title?: (shown: Shown, given: GivenFields) => string
   /** Whether the change cannot be undone, or keeps somebody out. */
   readonly isDangerous?: boolean
-  /** Whether the page of the object has a button for it. Undefined: always. */
+  /** Whether the head of its page has a button for it. Undefined: always. */
   readonly isOffered?: (shown: Shown, viewer: Viewer) => boolean
   /** What will happen, a sentence each. */
   readonly consequences: (shown: Shown, given: GivenFields) => readonly string[]
   readonly fields?: (shown: Shown, given: GivenFields) => Html
   readonly call: (shown: Shown, given: GivenFields) => AskedCall
   /** A sentence without its full stop that says what was done. */
-  readonly done: string | ((shown: Shown, given: GivenFields) => string)
+  readonly done: string | ((shown: Shown, given: GivenFields, answer: unknown) => string)
   /** Where the operator is led afterwards, where that is not the page of the object. */
   readonly leadsTo?: (shown: Shown, given: GivenFields) => string
 }
@@ -53,16 +56,48 @@ export interface Changeable<Shown> {
   readonly pathOf: (shown: Shown) => string
   /** The page that shows the object, where that is not its own address. */
   readonly shownAt?: (shown: Shown) => string
+  /** Whether the operator may change the object at all. Undefined: the role decides alone. */
+  readonly isOpenTo?: (shown: Shown, viewer: Viewer) => boolean
   readonly changes: readonly AskedChange<Shown>[]
 }
 
 /** The buttons of a page: the changes that its object allows now, and the role of the operator permits. */
 export function changeLinks<Shown>(changeable: Changeable<Shown>, shown: Shown, viewer: Viewer): readonly Html[] {
-  return changeable.changes
-    .filter(({ action, isOffered }) => mayDo(viewer.role, action) && (isOffered?.(shown, viewer) ?? true))
-    .map(({ name, label, isDangerous }) =>
-      askLink(`${changeable.pathOf(shown)}/${name}`, `${label}…`, isDangerous === true ? 'danger' : 'plain'),
-    )
+  return permittedChanges(changeable, shown, viewer)
+    .filter(({ isOffered }) => isOffered?.(shown, viewer) ?? true)
+    .map((change) => askLink(`${changeable.pathOf(shown)}/${change.name}`, `${change.label}…`, toneOf(change)))
+}
+
+/** A change of a part of an object, such as one of its sessions, which the fields name. */
+export interface PartChange<Shown> {
+  readonly name: string
+  readonly shown: Shown
+  readonly given: GivenFields
+}
+
+/** The button beside a part of an object. Undefined where the role may not. */
+export function partChangeLink<Shown>(
+  changeable: Changeable<Shown>,
+  { name, shown, given }: PartChange<Shown>,
+  viewer: Viewer,
+): Html | undefined {
+  const change = permittedChanges(changeable, shown, viewer).find((each) => each.name === name)
+  if (change === undefined) return undefined
+  const path = `${changeable.pathOf(shown)}/${name}?${new URLSearchParams(given)}`
+  return askLink(path, `${change.label}…`, toneOf(change))
+}
+
+function permittedChanges<Shown>(
+  { changes, isOpenTo }: Changeable<Shown>,
+  shown: Shown,
+  viewer: Viewer,
+): readonly AskedChange<Shown>[] {
+  const isOpen = isOpenTo?.(shown, viewer) ?? true
+  return changes.filter(({ action }) => isOpen && mayDo(viewer.role, action))
+}
+
+function toneOf<Shown>({ isDangerous }: AskedChange<Shown>): 'danger' | 'plain' {
+  return isDangerous === true ? 'danger' : 'plain'
 }
 
 /** A question, with what its form holds already. */
@@ -80,7 +115,7 @@ export function questionPage<Shown>(
   changeable: Changeable<Shown>,
   { change, shown, given, proof, problem }: OpenQuestion<Shown>,
 ): ConsolePage {
-  const { name, label, isDangerous, consequences, fields } = change
+  const { name, label, submit = label, isDangerous, consequences, fields } = change
   const title = change.title?.(shown, given) ?? label
   const path = changeable.pathOf(shown)
   return {
@@ -93,7 +128,7 @@ export function questionPage<Shown>(
       form: changeForm({
         action: `${path}/${name}`,
         proof,
-        submit: label,
+        submit,
         isDangerous: isDangerous === true,
         cancel: changeable.shownAt?.(shown) ?? path,
         fields: fields?.(shown, given),

@@ -68,6 +68,11 @@ const NAVIGATION: readonly SectionGroup[] = [
     sections: [{ name: 'overview', label: 'Overview', path: PATHS.home, icon: 'overview', key: 'o' }],
   },
   {
+    title: 'People',
+    service: 'auth',
+    sections: [{ name: 'users', label: 'Users', path: '/users', icon: 'users', key: 'u' }],
+  },
+  {
     title: 'Payments',
     service: 'payments',
     sections: [{ name: 'merchants', label: 'Merchants', path: '/merchants', icon: 'merchants', key: 'm' }],

@@ -21,13 +21,11 @@ const PAGES_BACK_MAX = 20
 
 /** A column of a list. */
 export interface Column<Row> {
+  /** Empty: the column has buttons, and is as narrow as they are. */
   readonly label: string
   readonly cell: (row: Row) => Html | string
-  /**
-   * `number`: at the end of its column. `gone`: left out on phones. `created`: by which the list is sorted. `action`: as narrow as its
-   * button.
-   */
-  readonly kind?: 'number' | 'gone' | 'created' | 'action'
+  /** `number`: at the end of its column. `gone`: left out on phones. `created`: by which the list is sorted. */
+  readonly kind?: 'number' | 'gone' | 'created'
 }
 
 /** A list with its columns and its place among the pages. */
@@ -71,9 +69,9 @@ function heading<Row>(column: Column<Row>, { path, query }: List<Row>): Html {
   return html`<th scope="col" aria-sort="${isAscending ? 'ascending' : 'descending'}"><a href="${turned}" title="Turn the order round">${column.label} ${isAscending ? '↑' : '↓'}</a></th>`
 }
 
-function classOf<Row>({ kind }: Column<Row>): string | undefined {
+function classOf<Row>({ kind, label }: Column<Row>): string | undefined {
+  if (label === '') return 'fit'
   if (kind === 'number') return 'number'
-  if (kind === 'action') return 'fit'
   return kind === 'gone' ? 'narrow-gone' : undefined
 }
 

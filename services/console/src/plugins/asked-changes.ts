@@ -2,8 +2,9 @@ import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { mayDo } from '@trestle/service/operators/operator-roles.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorVocabulary } from '../error-body.ts'
+import { answerLost } from '../errors.ts'
 import { type AskedChange, type Changeable, GivenFields, questionPage } from '../pages/asked-change.ts'
-import { type Outcome, requireRole } from '../service-calls/operator-calls.ts'
+import { requireRole } from '../service-calls/operator-calls.ts'
 import { FormBody } from './browser-session.ts'
 import { answerDone, visitOf } from './operator.ts'
 import { sendPage } from './pages.ts'
@@ -44,7 +45,7 @@ export async function answerChange<Shown>(
   const outcome = await makeChange(request, changeable, { change, shown, given, key })
   if (outcome.kind === 'done') {
     const path = change.leadsTo?.(shown, given) ?? (changeable.shownAt ?? changeable.pathOf)(shown)
-    const toast = typeof change.done === 'string' ? change.done : change.done(shown, given)
+    const toast = typeof change.done === 'string' ? change.done : change.done(shown, given, outcome.body)
     return answerDone(request, reply, { path, toast })
   }
   // Only a repeat with the same key is sure to do once what may have been done already.
@@ -55,7 +56,9 @@ export async function answerChange<Shown>(
 }
 
 /** What became of a change, also where the service has not answered. */
-type Made = Outcome | { readonly kind: 'unknown'; readonly message: string }
+type Made =
+  | { readonly kind: 'done'; readonly body: unknown }
+  | { readonly kind: 'refused' | 'unknown'; readonly status: number; readonly message: string }
 
 async function makeChange<Shown>(
   request: FastifyRequest,
@@ -68,14 +71,17 @@ async function makeChange<Shown>(
   },
 ): Promise<Made> {
   const call = asked.change.call(asked.shown, asked.given)
-  if ('problem' in call) return { kind: 'refused', status: 422, code: 'FIELDS', message: call.problem }
+  if ('problem' in call) return { kind: 'refused', ...wordsOf(call.problem) }
   try {
     return await visitOf(request).calls.change({ service, ...call, key: asked.key })
   } catch (error) {
     if (!(error instanceof HttpError) || error.code !== 'service_silent') throw error
-    const message = `The service has not answered, so nobody knows whether it was done. Press the button again: it is done at most once.`
-    return { kind: 'unknown', message }
+    return { kind: 'unknown', ...wordsOf(answerLost()) }
   }
+}
+
+function wordsOf({ status, message }: HttpError) {
+  return { status, message: `${message}.` }
 }
 
 /** The change with this name. @throws what `errorVocabulary.notFound` makes */

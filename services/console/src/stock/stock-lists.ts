@@ -54,7 +54,7 @@ function levelColumns(role: OperatorRole): readonly Column<Level>[] {
   if (!mayDo(role, 'stock.count')) return columns
   const cell = ({ productId, locationId, sku, location }: Level) =>
     html`<a class="button quiet" href="${movePath('count', { productId, locationId })}" aria-label="Count ${sku} at ${location}">Count</a>`
-  return [...columns, { label: '', kind: 'action', cell }]
+  return [...columns, { label: '', cell }]
 }
 
 /** The levels of stock by product and location. */
@@ -143,7 +143,6 @@ function reservationColumns(viewer: Viewer, codes: ReadonlyMap<number, string>):
     { label: 'Until', kind: 'gone', cell: ({ expiresAt }) => (expiresAt === null ? 'no end' : time(expiresAt)) },
     {
       label: '',
-      kind: 'action',
       cell: (reservation) => html`${changeLinks(reservationChanges, reservation, viewer)}`,
     },
   ]
@@ -199,7 +198,6 @@ export function locationsPage(
     ? [
         {
           label: '',
-          kind: 'action',
           cell: ({ id, code }) =>
             html`<a class="button quiet" href="${locationPath(id)}" aria-label="Change ${code}">Change</a>`,
         },

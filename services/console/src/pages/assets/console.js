@@ -86,8 +86,11 @@ document.addEventListener('submit', ({ target, submitter }) => {
   setTimeout(() => submitter?.setAttribute('disabled', ''))
 })
 
-/** The rows of the list of the page, by their links. */
-const rowLinks = () => [...document.querySelectorAll('main tr[data-row] a.main-link')]
+/** The rows of the list of the page, by their links. A row without a page of its own has another link, or opens in place. */
+const rowLinks = () =>
+  [...document.querySelectorAll('main tr[data-row]')].flatMap(
+    (row) => row.querySelector('a.main-link') ?? row.querySelector('a, summary, button') ?? [],
+  )
 
 function moveRow(step) {
   const links = rowLinks()

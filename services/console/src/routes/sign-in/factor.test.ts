@@ -1,6 +1,5 @@
-import { Secret, TOTP } from 'otpauth'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { signIn, type TestBrowser } from '../../../test/browser.ts'
+import { setUpFactor, signIn, type TestBrowser } from '../../../test/browser.ts'
 import { openTestConsole, type TestConsole } from '../../../test/console-app.ts'
 import { createUser, type RunningService, startService } from '../../../test/services.ts'
 
@@ -14,16 +13,6 @@ afterAll(async () => {
   await test.close()
   await auth.stop()
 })
-
-const STEP_MS = 30_000
-
-/** Sets up an authenticator app. @returns the codes of the app, each step of 30 s another */
-async function setUp(browser: TestBrowser): Promise<(steps: number) => string> {
-  const page = await browser.submit('/sign-in/factors')
-  const [, secret = ''] = /<code class="secret">([A-Z2-7]+)<\/code>/.exec(page.html) ?? []
-  const app = new TOTP({ secret: Secret.fromBase32(secret) })
-  return (steps) => app.generate({ timestamp: Date.now() + steps * STEP_MS })
-}
 
 async function newOperator(): Promise<TestBrowser> {
   const browser = test.browser()
@@ -52,7 +41,7 @@ describe('POST /sign-in/factor', () => {
     const browser = test.browser()
     const { email } = await createUser(auth, 'ada@example.com', 'admin')
     await signIn(browser, email)
-    const codeOf = await setUp(browser)
+    const codeOf = await setUpFactor(browser)
     expect(await browser.submit('/sign-in/factor', { code: codeOf(0) })).toMatchObject({ status: 200, path: '/' })
     const later = test.browser()
     expect(await signIn(later, email)).toMatchObject({
@@ -64,7 +53,7 @@ describe('POST /sign-in/factor', () => {
 
   it('401: shows the form again for a wrong code, and opens nothing', async () => {
     const browser = await newOperator()
-    await setUp(browser)
+    await setUpFactor(browser)
     const page = await browser.submit('/sign-in/factor', { code: '000000' })
     expect([page.status, page.text]).toEqual([
       401,

@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { setUpFactor, signIn, type TestBrowser } from '../../test/browser.ts'
+import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
+import { createUser, type RunningService, startService, type TestUser } from '../../test/services.ts'
+
+let auth: RunningService
+let test: TestConsole
+let ada: TestUser
+const XSS = '"><img-src=x>@example.com'
+const UTC = /\d{4}-\d\d-\d\d \d\d:\d\d UTC/g
+const UUID = /[0-9a-f]{8}-[0-9a-f-]{27}/g
+beforeAll(async () => {
+  auth = await startService('auth')
+  test = await openTestConsole([auth])
+  ada = await createUser(auth, 'ada@example.com')
+})
+afterAll(async () => {
+  await test.close()
+  await auth.stop()
+})
+
+const namesOf = (html: string) =>
+  [...html.matchAll(/<a class="main-link" href="[^"]*">([^<]*)<\/a>/g)].map(([, name]) => name)
+const newUser = () => createUser(auth, `${crypto.randomUUID()}@example.com`)
+const toastOf = (html: string) => /<div class="toast">.*?<span>([^<]*)<\/span>/.exec(html)?.[1]
+const sends = async (browser: TestBrowser, path: string, fields: Readonly<Record<string, string>> = {}) => {
+  await browser.open(path)
+  const page = await browser.submit(path, fields)
+  return [page.path, toastOf(page.html)]
+}
+
+describe('GET /users', () => {
+  it('200: finds a user by the beginning of an email and by id', async () => {
+    const browser = await test.signedIn('viewer')
+    for (const search of ['ada@', ada.id]) {
+      const page = await browser.open(`/users?${new URLSearchParams({ search })}`)
+      expect([page.status, namesOf(page.html)]).toEqual([200, ['ada@example.com']])
+    }
+  })
+
+  it('200: says when nobody is found, and shows what was searched for as text', async () => {
+    const page = await (await test.signedIn('viewer')).open(`/users?${new URLSearchParams({ search: XSS })}`)
+    expect(page.text).toBe('Users Email, phone, name, id, or id at a provider Filter No user is like that.')
+    expect(page.html).toContain('value="&quot;&gt;&lt;img-src=x&gt;@example.com"')
+  })
+})
+
+describe('GET /users/:userId', () => {
+  it('200: shows why a user cannot sign in, then all that support asks for', async () => {
+    const { id, email } = await newUser()
+    const page = await (await test.signedIn('support')).open(`/users/${id}`)
+    expect(page.text.replaceAll(UTC, 'TIME').replaceAll(UUID, 'ID')).toBe(
+      `Users ID@example.com ID since TIME Ban… Nothing keeps this user from signing in Sessions Nobody is signed in. Second factors and passkeys This user has no second factor and no passkey. Messages No mail and no SMS was sent. Audit user_signedup by service_role · TIME Profile Email ID@example.com Confirmed Role authenticated Last sign-in never Changed TIME Identities email ID@example.com never used Metadata Of the application { "provider": "email", "providers": [ "email" ] } Of the user {}`.replace(
+        'ID@example.com',
+        email.replaceAll(UUID, 'ID'),
+      ),
+    )
+  })
+
+  it('200: begins with what keeps a banned user out', async () => {
+    const { id, email } = await newUser()
+    await auth.command('users', 'ban', email, '--for', '24h')
+    const page = await (await test.signedIn('viewer')).open(`/users/${id}`)
+    expect(page.text.replaceAll(UTC, 'TIME').replaceAll(UUID, 'ID')).toMatch(
+      /^Users ID@example\.com Banned ID since TIME Why this user cannot sign in Banned until TIME \. Sessions /,
+    )
+  })
+
+  it('200: offers each role only what it may do, and to nobody but admins what concerns an operator', async () => {
+    const operator = await createUser(auth, 'operator@example.com', 'support')
+    const offered = async (role: 'viewer' | 'support' | 'admin', id: string) => {
+      const { html } = await (await test.signedIn(role)).open(`/users/${id}`)
+      return [...html.matchAll(/href="\/users\/[^/"]+\/([a-z-]+)" data-ask/g)].map(([, name]) => name)
+    }
+    expect([
+      await offered('viewer', ada.id),
+      await offered('support', ada.id),
+      await offered('admin', ada.id),
+      await offered('support', operator.id),
+    ]).toEqual([[], ['ban'], ['ban', 'change', 'console-role', 'delete'], []])
+  })
+
+  it('404: says so for an id that no user has', async () => {
+    const page = await (await test.signedIn('viewer')).open('/users/7d1f7c7e-6a53-4b51-b1c7-8a2b0a4f8a00')
+    expect([page.status, page.text]).toEqual([
+      404,
+      '404 Not found There is no such object, or it is gone. Go to the overview',
+    ])
+  })
+})
+
+describe('POST /users/:userId/:change', () => {
+  it('303: bans after a question that names the user, ends the ban, and tells both', async () => {
+    const { id, email } = await newUser()
+    const browser = await test.signedIn('support')
+    expect((await browser.open(`/users/${id}/ban`)).text).toBe(
+      `Ban ${email} ${email} can no longer sign in, and all their sessions end. You can end the ban at any time. For how long an hour a day seven days thirty days until somebody ends the ban Ban Cancel`,
+    )
+    expect(await sends(browser, `/users/${id}/ban`, { duration: '168h' })).toEqual([
+      `/users/${id}`,
+      'The user is banned',
+    ])
+    expect(browser.page().text).toContain('Why this user cannot sign in Banned until')
+    expect(await sends(browser, `/users/${id}/end-ban`)).toEqual([`/users/${id}`, 'The ban is over'])
+    expect(browser.page().text).toContain('Nothing keeps this user from signing in')
+  })
+
+  it('422: shows what auth says of a duration that is none', async () => {
+    const { id, email } = await newUser()
+    const browser = await test.signedIn('support')
+    await browser.open(`/users/${id}/ban`)
+    const page = await browser.submit(`/users/${id}/ban`, { duration: 'soon' })
+    expect([page.status, page.text.replace(/^Ban \S+ (.*?) \S+@example.com can.*$/, '$1')]).toEqual([
+      422,
+      expect.stringContaining('duration'),
+    ])
+    expect(page.text.startsWith(`Ban ${email}`)).toBe(true)
+  })
+
+  it('303: ends one session of several, then all', async () => {
+    const { id, email } = await createUser(auth, 'grace@example.com', 'viewer')
+    const [one, two, browser] = [test.browser(), test.browser(), await test.signedIn('admin')]
+    await signIn(one, email)
+    await signIn(two, email)
+    const { html } = await browser.open(`/users/${id}`)
+    const [newest = ''] = [...html.matchAll(/href="([^"]+end-session\?session=[^"]+)"/g)].map(([, path = '']) => path)
+    await browser.open(newest)
+    const page = await browser.submit(`/users/${id}/end-session`)
+    expect([page.path, toastOf(page.html)]).toEqual([`/users/${id}`, 'The session is over'])
+    expect([(await one.open('/')).path, (await two.open('/')).path]).toEqual(['/', '/sign-in?ended=1'])
+    expect(await sends(browser, `/users/${id}/end-sessions`)).toEqual([
+      `/users/${id}`,
+      'All sessions of the user are over',
+    ])
+    expect((await one.open('/')).path).toBe('/sign-in?ended=1')
+  })
+
+  it('303: removes a second factor, so that its user signs in without it and can set up another', async () => {
+    const { id, email } = await createUser(auth, 'hedy@example.com', 'support')
+    const [theirs, later] = [test.browser(), test.browser()]
+    await signIn(theirs, email)
+    await theirs.open('/sign-in/factor')
+    const codeOf = await setUpFactor(theirs)
+    await theirs.submit('/sign-in/factor', { code: codeOf(0) })
+    expect((await signIn(later, email)).path).toBe('/sign-in/factor')
+    const browser = await test.signedIn('admin')
+    const { html } = await browser.open(`/users/${id}`)
+    const [, question = ''] = /href="([^"]+reset-factor\?factor=[^"]+)"/.exec(html) ?? []
+    expect((await browser.open(question)).text.replaceAll(UUID, 'ID')).toBe(
+      `Remove the second factor totp ${email} signs in without this second factor from now on. Make sure that the user asks for this, and nobody else: whoever has the password gets in. This cannot be undone. The user can set up a new one. Remove Cancel`,
+    )
+    const page = await browser.submit(`/users/${id}/reset-factor`)
+    expect([page.path, toastOf(page.html)]).toEqual([`/users/${id}`, 'The second factor is removed'])
+    expect(page.text).toContain('This user has no second factor and no passkey.')
+    const again = test.browser()
+    expect((await signIn(again, email)).path).toBe('/')
+    expect((await again.open('/sign-in/factor')).text).toContain('Set up your authenticator app')
+  })
+
+  it('303: changes an address, and sends nothing while nothing is changed', async () => {
+    const { id } = await newUser()
+    const browser = await test.signedIn('admin')
+    const same = await browser.open(`/users/${id}/change`)
+    const [, email = ''] = /name="email" type="email" value="([^"]+)"/.exec(same.html) ?? []
+    const refused = await browser.submit(`/users/${id}/change`, { email, phone: '', password: '' })
+    expect([refused.status, refused.text.includes('Nothing is changed yet.')]).toEqual([422, true])
+    const typed = { email: 'new-name@example.com', phone: '', password: '' }
+    expect(await sends(browser, `/users/${id}/change`, typed)).toEqual([`/users/${id}`, 'The user is changed'])
+    expect(browser.page().text).toContain('Email new-name@example.com Not confirmed')
+  })
+
+  it('303: gives a console role', async () => {
+    const { id } = await newUser()
+    const browser = await test.signedIn('admin')
+    expect(await sends(browser, `/users/${id}/console-role`, { role: 'support' })).toEqual([
+      `/users/${id}`,
+      'The console role is changed',
+    ])
+    expect(browser.page().text).toContain('Operator: support')
+  })
+
+  it('303: deletes, and leads to the list where nothing is left', async () => {
+    const [kept, removed] = [await newUser(), await newUser()]
+    const browser = await test.signedIn('admin')
+    const deleted = 'The user is deleted'
+    expect(await sends(browser, `/users/${kept.id}/delete`, { soft: 'true' })).toEqual([`/users/${kept.id}`, deleted])
+    expect(browser.page().text).toContain('Why this user cannot sign in Deleted')
+    expect(await sends(browser, `/users/${removed.id}/delete`, { soft: 'false' })).toEqual(['/users', deleted])
+    expect((await browser.open(`/users/${removed.id}`)).status).toBe(404)
+  })
+
+  it('303: does once what was sent twice', async () => {
+    const { id } = await newUser()
+    const browser = await test.signedIn('support')
+    const { html } = await browser.open(`/users/${id}/ban`)
+    const question = html.split('class="question"')[1] ?? ''
+    const hidden = (name: string) => new RegExp(`name="${name}" value="([^"]+)"`).exec(question)?.[1] ?? ''
+    const fields = { _csrf: hidden('_csrf'), _key: hidden('_key'), duration: '1h' }
+    await Promise.all([1, 2].map(() => browser.post(`/users/${id}/ban`, fields)))
+    const audit = (await browser.open(`/users/${id}`)).text
+    expect(audit.match(/operator\.users\.ban/g)).toEqual(['operator.users.ban'])
+  })
+
+  it('404: knows no other change', async () => {
+    const { id } = await newUser()
+    expect((await (await test.signedIn('admin')).open(`/users/${id}/promote`)).status).toBe(404)
+  })
+})

@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestConsole, type TestConsole } from '../../../test/console-app.ts'
+import { type RunningService, startService } from '../../../test/services.ts'
+
+let auth: RunningService
+let test: TestConsole
+beforeAll(async () => {
+  auth = await startService('auth')
+  test = await openTestConsole([auth])
+})
+afterAll(async () => {
+  await test.close()
+  await auth.stop()
+})
+
+describe('POST /users/invite', () => {
+  it('303: invites an address after saying what it gets, and shows the new user in the list', async () => {
+    const browser = await test.signedIn('support')
+    expect((await browser.open('/users')).html).toContain('href="/users/invite" data-ask')
+    expect((await browser.open('/users/invite')).text).toBe(
+      'Invite a user A mail with a link to sign in goes to the address. The link confirms the address. Email Invite Cancel',
+    )
+    const page = await browser.submit('/users/invite', { email: 'invited@example.com' })
+    expect([page.path, page.html.includes('<span>invited@example.com is invited</span>')]).toEqual(['/users', true])
+    expect(page.text).toContain('invited@example.com Not confirmed')
+  })
+
+  it('422: shows what auth says of an address that a user has, with what was typed', async () => {
+    const browser = await test.signedIn('support')
+    await browser.open('/users/invite')
+    const { status, text, html } = await browser.submit('/users/invite', { email: 'no address' })
+    expect([status, text, html.includes('value="no address"')]).toEqual([422, expect.stringContaining('email'), true])
+  })
+
+  it('403: asks nothing of a viewer', async () => {
+    const page = await (await test.signedIn('viewer')).open('/users/invite')
+    expect([page.status, page.text]).toEqual([403, '403 Not allowed Your role may not do this. Go to the overview'])
+  })
+})

@@ -1,0 +1,212 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
+import { nothingChanged } from '../errors.ts'
+import type { AskedChange, Changeable, GivenFields } from '../pages/asked-change.ts'
+import { choiceField, hiddenField, textField } from '../pages/form.ts'
+import { isBanned, nameOf, type ShownUser, USERS_PATH, userPath } from './user-view.ts'
+
+const callPath = ({ user }: ShownUser, below = '') => `/operator/users/${encodeURIComponent(user.id)}${below}`
+const isThere = ({ user }: ShownUser) => !user.deleted_at
+/** Beside a part of the user, not above the page. */
+const isBesidePart = () => false
+
+const DURATIONS = [
+  ['1h', 'an hour'],
+  ['24h', 'a day'],
+  ['168h', 'seven days'],
+  ['720h', 'thirty days'],
+  ['876000h', 'until somebody ends the ban'],
+] as const
+
+const ROLES = [
+  ['', 'none'],
+  ['viewer', 'viewer: reads'],
+  ['support', 'support: helps users, refunds within limits'],
+  ['admin', 'admin: does everything'],
+] as const
+
+const REMAINS = [
+  ['true', 'an empty record, so that references to it stay'],
+  ['false', 'nothing'],
+] as const
+
+/** What helps a user to sign in, or keeps one out. */
+const ACCESS: readonly AskedChange<ShownUser>[] = [
+  ...(['email', 'phone'] as const).map(
+    (kind): AskedChange<ShownUser> => ({
+      name: `confirm-${kind}`,
+      action: 'users.confirm',
+      label: `Confirm ${kind}`,
+      isOffered: (shown) => isThere(shown) && shown.user[kind] !== '' && !shown.user[`${kind}_confirmed_at`],
+      consequences: ({ user }) => [
+        `${kind === 'phone' ? `+${user.phone}` : user.email} counts as confirmed, as if the user had entered the code of a message.`,
+      ],
+      call: (shown) => ({ method: 'POST', path: callPath(shown, '/confirmation'), body: { kind } }),
+      done: kind === 'email' ? 'The email address is confirmed' : 'The phone number is confirmed',
+    }),
+  ),
+  {
+    name: 'ban',
+    action: 'users.ban',
+    label: 'Ban',
+    title: ({ user }) => `Ban ${nameOf(user)}`,
+    isDangerous: true,
+    isOffered: (shown, { now }) => isThere(shown) && !isBanned(shown.user, now),
+    consequences: ({ user }) => [
+      `${nameOf(user)} can no longer sign in, and all their sessions end.`,
+      'You can end the ban at any time.',
+    ],
+    fields: (_shown, { duration = '24h' }) =>
+      choiceField({ name: 'duration', label: 'For how long', value: duration, options: DURATIONS }),
+    call: (shown, { duration = '' }) => ({ method: 'PUT', path: callPath(shown, '/ban'), body: { duration } }),
+    done: 'The user is banned',
+  },
+  {
+    name: 'end-ban',
+    action: 'users.ban',
+    label: 'End the ban',
+    title: ({ user }) => `End the ban of ${nameOf(user)}`,
+    isOffered: (shown, { now }) => isThere(shown) && isBanned(shown.user, now),
+    consequences: ({ user }) => [`${nameOf(user)} can sign in again.`],
+    call: (shown) => ({ method: 'DELETE', path: callPath(shown, '/ban') }),
+    done: 'The ban is over',
+  },
+  {
+    name: 'end-sessions',
+    action: 'sessions.end',
+    label: 'Sign out everywhere',
+    title: ({ user }) => `Sign ${nameOf(user)} out everywhere`,
+    isOffered: ({ sessions }) => sessions.length > 0,
+    consequences: ({ user }) => [`${nameOf(user)} is signed out on every device.`, 'They can sign in again at once.'],
+    call: (shown) => ({ method: 'DELETE', path: callPath(shown, '/sessions') }),
+    done: 'All sessions of the user are over',
+  },
+  {
+    name: 'end-session',
+    action: 'sessions.end',
+    label: 'End',
+    title: ({ user }) => `End a session of ${nameOf(user)}`,
+    isOffered: isBesidePart,
+    consequences: ({ sessions }, { session }) => {
+      const found = sessions.find(({ id }) => id === session)
+      return [
+        `The user is signed out of ${found?.user_agent || 'this browser'}${found?.ip ? ` at ${found.ip}` : ''}.`,
+        'They can sign in again at once.',
+      ]
+    },
+    fields: carries('session'),
+    call: (shown, { session = '' }) => ({
+      method: 'DELETE',
+      path: callPath(shown, `/sessions/${encodeURIComponent(session)}`),
+    }),
+    done: 'The session is over',
+  },
+  {
+    name: 'reset-factor',
+    action: 'factors.reset',
+    label: 'Remove',
+    title: ({ factors }, { factor }) => {
+      const found = factors.find(({ id }) => id === factor)
+      return `Remove the second factor ${found?.friendly_name || (found?.factor_type ?? '')}`
+    },
+    isDangerous: true,
+    isOffered: isBesidePart,
+    consequences: ({ user }) => [
+      `${nameOf(user)} signs in without this second factor from now on.`,
+      'Make sure that the user asks for this, and nobody else: whoever has the password gets in.',
+      'This cannot be undone. The user can set up a new one.',
+    ],
+    fields: carries('factor'),
+    call: (shown, { factor = '' }) => ({
+      method: 'DELETE',
+      path: callPath(shown, `/factors/${encodeURIComponent(factor)}`),
+    }),
+    done: 'The second factor is removed',
+  },
+]
+
+/** What changes who a user is. */
+const ACCOUNT: readonly AskedChange<ShownUser>[] = [
+  {
+    name: 'change',
+    action: 'users.change',
+    label: 'Change',
+    title: ({ user }) => `Change ${nameOf(user)}`,
+    isOffered: isThere,
+    consequences: () => [
+      'A new address is not confirmed, so the user cannot sign in by it before it is. You can confirm it here.',
+      'A field that you leave as it is stays as it is.',
+    ],
+    fields: ({ user }, { email = user.email, phone = user.phone }) =>
+      html`${textField({
+        name: 'email',
+        label: 'Email',
+        type: 'email',
+        value: email,
+      })}${textField({ name: 'phone', label: 'Phone', type: 'tel', value: phone, hint: 'With the code of the country, in digits.' })}${textField({ name: 'password', label: 'New password', type: 'password', autocomplete: 'new-password', hint: 'Empty: the password stays.' })}`,
+    call: (shown, given) => {
+      const { email = '', phone = '', password = '' } = given
+      const body = {
+        ...(email.trim() === shown.user.email ? {} : { email: email.trim() }),
+        ...(phone.trim() === shown.user.phone ? {} : { phone: phone.trim() }),
+        ...(password === '' ? {} : { password }),
+      }
+      if (Object.keys(body).length === 0) return { problem: nothingChanged() }
+      return { method: 'PUT', path: callPath(shown), body }
+    },
+    done: 'The user is changed',
+  },
+  {
+    name: 'console-role',
+    action: 'users.assign-role',
+    label: 'Console role',
+    title: ({ user }) => `Console role of ${nameOf(user)}`,
+    isOffered: (shown, { userId }) => isThere(shown) && shown.user.id !== userId,
+    consequences: ({ user }) => [
+      `${nameOf(user)} may do in this console what the role permits.`,
+      'A change of the role ends all their sessions.',
+    ],
+    fields: ({ console_role: current }, { role = current ?? '' }) =>
+      choiceField({ name: 'role', label: 'Console role', value: role, options: ROLES }),
+    call: (shown, { role = '' }) => ({
+      method: 'PUT',
+      path: callPath(shown, '/console-role'),
+      body: { role: role === '' ? null : role },
+    }),
+    done: 'The console role is changed',
+  },
+  {
+    name: 'delete',
+    action: 'users.delete',
+    label: 'Delete',
+    title: ({ user }) => `Delete ${nameOf(user)}`,
+    isDangerous: true,
+    isOffered: (shown, { userId }) => isThere(shown) && shown.user.id !== userId,
+    consequences: ({ user }) => [
+      `${nameOf(user)} loses the account, all sessions and all ways to sign in.`,
+      'This cannot be undone.',
+    ],
+    fields: (_shown, { soft = 'true' }) =>
+      choiceField({ name: 'soft', label: 'What stays', value: soft, options: REMAINS }),
+    call: (shown, { soft }) => ({
+      method: 'DELETE',
+      path: callPath(shown, `?soft=${soft === 'false' ? 'false' : 'true'}`),
+    }),
+    done: 'The user is deleted',
+    // Nothing is left of a user whose record was removed.
+    leadsTo: ({ user }, { soft }) => (soft === 'false' ? USERS_PATH : userPath(user.id)),
+  },
+]
+
+/** What operators change of a user, in the order of the buttons. Only admins act on protected users. */
+export const userChanges: Changeable<ShownUser> = {
+  service: 'auth',
+  section: 'users',
+  pathOf: ({ user }) => userPath(user.id),
+  isOpenTo: ({ is_protected: isProtected }, { role }) => !isProtected || role === 'admin',
+  changes: [...ACCESS, ...ACCOUNT],
+}
+
+/** The field that names the part of a user. */
+function carries(name: string): (shown: ShownUser, given: GivenFields) => Html {
+  return (_shown, given) => hiddenField(name, given[name] ?? '')
+}

@@ -1,0 +1,74 @@
+import { html } from '@trestle/common/documents/html.ts'
+import type { z } from 'zod'
+import { type Changeable, changeLinks, type Viewer } from '../pages/asked-change.ts'
+import { textField } from '../pages/form.ts'
+import type { ConsolePage } from '../pages/layout.ts'
+import { type Column, filterForm, type ListQuery, listCard } from '../pages/list.ts'
+import { emptyState, pageHead, time } from '../pages/parts.ts'
+import type { Listed } from '../service-calls/operator-calls.ts'
+import { nameOf, USERS_PATH, type User, type UsersView, userBadges, userPath } from './user-view.ts'
+
+/** How operators bring new users in. */
+export const newUserChanges: Changeable<undefined> = {
+  service: 'auth',
+  section: 'users',
+  pathOf: () => USERS_PATH,
+  changes: [
+    {
+      name: 'invite',
+      action: 'users.invite',
+      label: 'Invite',
+      title: () => 'Invite a user',
+      consequences: () => ['A mail with a link to sign in goes to the address.', 'The link confirms the address.'],
+      fields: (_shown, { email }) =>
+        textField({ name: 'email', label: 'Email', type: 'email', value: email, isRequired: true, isFocused: true }),
+      call: (_shown, { email = '' }) => ({
+        method: 'POST',
+        path: '/operator/users/invitations',
+        body: { email: email.trim() },
+      }),
+      done: (_shown, { email = '' }) => `${email.trim()} is invited`,
+    },
+  ],
+}
+
+/** The list of users. */
+export function usersPage(
+  query: z.infer<typeof ListQuery>,
+  { value, next }: Listed<z.infer<typeof UsersView>>,
+  viewer: Viewer,
+): ConsolePage {
+  return {
+    title: 'Users',
+    section: 'users',
+    main: html`${pageHead({ title: 'Users', actions: changeLinks(newUserChanges, undefined, viewer) })}
+${filterForm({ path: USERS_PATH, search: query.search, placeholder: 'Email, phone, name, id, or id at a provider' })}
+${listCard({
+  label: 'Users',
+  path: USERS_PATH,
+  columns: userColumns(viewer.now),
+  rows: value.users,
+  next,
+  query: { ...query },
+  empty: emptyState('users', query.search ? 'No user is like that.' : 'Nobody has signed up yet.'),
+})}`,
+  }
+}
+
+function userColumns(now: Date): readonly Column<User>[] {
+  return [
+    {
+      label: 'User',
+      cell: (user) =>
+        html`<a class="main-link" href="${userPath(user.id)}">${nameOf(user)}</a> ${userBadges(user, now).map((each) => html`${each} `)}`,
+    },
+    { label: 'Phone', kind: 'gone', cell: ({ phone }) => (phone === '' ? '–' : `+${phone}`) },
+    {
+      label: 'Signs in by',
+      kind: 'gone',
+      cell: ({ identities }) => [...new Set(identities.map(({ provider }) => provider))].join(', ') || '–',
+    },
+    { label: 'Last sign-in', kind: 'gone', cell: ({ last_sign_in_at: at }) => time(at) },
+    { label: 'Created', kind: 'created', cell: ({ created_at: at }) => time(at) },
+  ]
+}

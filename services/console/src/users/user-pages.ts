@@ -1,0 +1,195 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
+import { changeLinks, partChangeLink, type Viewer } from '../pages/asked-change.ts'
+import { icon } from '../pages/icons.ts'
+import type { ConsolePage } from '../pages/layout.ts'
+import { badge, card, copyableId, emptyState, factList, pageHead, smallTable, type Tone, time } from '../pages/parts.ts'
+import { userChanges } from './user-changes.ts'
+import { nameOf, type Reason, type ShownUser, USERS_PATH, userBadges } from './user-view.ts'
+
+/** The page of a user: first why they cannot sign in, then all else. */
+export function userPage(shown: ShownUser, viewer: Viewer): ConsolePage {
+  const { user, why_not: reasons } = shown
+  return {
+    title: nameOf(user),
+    section: 'users',
+    main: html`${pageHead({
+      title: nameOf(user),
+      above: { label: 'Users', path: USERS_PATH },
+      badges: userBadges(user, viewer.now),
+      facts: [copyableId(user.id), html`<span>since ${time(user.created_at)}</span>`],
+      actions: changeLinks(userChanges, shown, viewer),
+    })}
+${reasonsNotice(reasons)}
+<div class="grid split"><div class="stack">
+${sessionsCard(shown, viewer)}
+${factorsCard(shown, viewer)}
+${messagesCard(shown)}
+${auditCard(shown)}
+</div><div class="stack">
+${profileCard(shown)}
+${identitiesCard(shown)}
+${metadataCard(shown)}
+</div></div>`,
+  }
+}
+
+/** What is no obstacle by itself. */
+const HARMLESS: ReadonlySet<string> = new Set(['factor_required', 'no_password'])
+
+function reasonsNotice(reasons: readonly Reason[]): Html {
+  const obstacles = reasons.filter(({ code }) => !HARMLESS.has(code))
+  const notes = reasons.filter(({ code }) => HARMLESS.has(code))
+  const lines = html`<ul>${[...obstacles, ...notes].map((reason) => html`<li>${reasonText(reason)}</li>`)}</ul>`
+  if (obstacles.length === 0) {
+    return html`<div class="notice good">${icon('check')}<div><h2>Nothing keeps this user from signing in</h2>${notes.length === 0 ? undefined : lines}</div></div>`
+  }
+  return html`<div class="notice bad">${icon('disputes')}<div><h2>Why this user cannot sign in</h2>${lines}</div></div>`
+}
+
+function reasonText({ code, until, at, error, provider }: Reason): Html {
+  switch (code) {
+    case 'banned':
+      return html`Banned until ${time(until)}.`
+    case 'deleted':
+      return html`Deleted ${time(at)}.`
+    case 'email_not_confirmed':
+      return html`The email address is not confirmed.`
+    case 'phone_not_confirmed':
+      return html`The phone number is not confirmed.`
+    case 'no_password':
+      return html`The user has no password. Other ways may be open.`
+    case 'message_failed':
+      return html`The newest message was not delivered: ${error ?? 'no reason is known'}.`
+    case 'provider_disabled':
+      return html`The only way in is ${provider ?? 'a provider'}, which is switched off.`
+    case 'factor_required':
+      return html`A second factor is asked for at each sign-in.`
+    default:
+      return html`${code}`
+  }
+}
+
+function profileCard({ user, console_role: consoleRole }: ShownUser): Html {
+  const { email, phone, role, email_confirmed_at: emailConfirmed, phone_confirmed_at: phoneConfirmed } = user
+  const confirmed = (address: string, at: string | null | undefined) =>
+    address === '' ? undefined : html`${address} ${at ? badge('Confirmed', 'good') : badge('Not confirmed', 'warn')}`
+  return card(
+    'Profile',
+    html`<div class="card-body">${factList([
+      ['Email', confirmed(email, emailConfirmed)],
+      ['Phone', confirmed(phone && `+${phone}`, phoneConfirmed)],
+      ['Role', role],
+      ['Console role', consoleRole ?? undefined],
+      ['Last sign-in', user.last_sign_in_at ? time(user.last_sign_in_at) : 'never'],
+      ['Invited', user.invited_at ? time(user.invited_at) : undefined],
+      ['Changed', time(user.updated_at)],
+    ])}</div>`,
+  )
+}
+
+function metadataCard({ user }: ShownUser): Html {
+  const { app_metadata: ofApp, user_metadata: ofUser } = user
+  return card(
+    'Metadata',
+    html`<div class="card-body stack"><h3>Of the application</h3><pre>${JSON.stringify(ofApp, null, 2)}</pre><h3>Of the user</h3><pre>${JSON.stringify(ofUser, null, 2)}</pre></div>`,
+  )
+}
+
+function identitiesCard({ identities }: ShownUser): Html {
+  if (identities.length === 0) return card('Identities', emptyState('users', 'This user has no identity.'))
+  return card(
+    'Identities',
+    html`<ul class="card-body lines">${identities.map(
+      ({ provider, email, id, last_sign_in_at: at }) =>
+        html`<li><strong>${provider}</strong><span>${email ?? id}</span><span class="hint">${at ? html`last sign-in ${time(at)}` : 'never used'}</span></li>`,
+    )}</ul>`,
+  )
+}
+
+function factorsCard(shown: ShownUser, viewer: Viewer): Html {
+  const { factors, passkeys } = shown
+  const title = 'Second factors and passkeys'
+  if (factors.length + passkeys.length === 0) {
+    return card(title, emptyState('settings', 'This user has no second factor and no passkey.'))
+  }
+  const rows = [
+    ...factors.map(({ id, factor_type: type, status, friendly_name: name, created_at: at }) => [
+      html`<strong>${name || type}</strong> ${badge(status, status === 'verified' ? 'good' : 'warn')}`,
+      type,
+      time(at),
+      html`${partChangeLink(userChanges, { name: 'reset-factor', shown, given: { factor: id } }, viewer)}`,
+    ]),
+    ...passkeys.map(({ friendly_name: name, created_at: at }) => [
+      html`<strong>${name || 'Passkey'}</strong>`,
+      'passkey',
+      time(at),
+      '',
+    ]),
+  ]
+  return card(title, smallTable(title, ['Name', 'Kind', { label: 'Since', kind: 'gone' }, ''], rows))
+}
+
+function sessionsCard(shown: ShownUser, viewer: Viewer): Html {
+  if (shown.sessions.length === 0) return card('Sessions', emptyState('users', 'Nobody is signed in.'))
+  const rows = shown.sessions.map(({ id, user_agent: agent, ip, aal, refreshed_at: used, created_at: made }) => [
+    html`<span title="${agent ?? ''}">${browserName(agent ?? '')}</span> ${aal === 'aal2' ? badge('Second factor', 'good') : undefined}`,
+    html`<code>${ip ?? '–'}</code>`,
+    time(used ?? made),
+    html`${partChangeLink(userChanges, { name: 'end-session', shown, given: { session: id } }, viewer)}`,
+  ])
+  return card(
+    'Sessions',
+    smallTable('Sessions', ['Browser', 'Address', { label: 'Last used', kind: 'gone' }, ''], rows),
+  )
+}
+
+/** Browsers by what only they say of themselves: most claim to be Chrome and Safari too. */
+const BROWSERS = [
+  ['Edg/', 'Edge'],
+  ['OPR/', 'Opera'],
+  ['Firefox/', 'Firefox'],
+  ['Chrome/', 'Chrome'],
+  ['Safari/', 'Safari'],
+] as const
+const SYSTEMS = [
+  ['iPhone', 'iPhone'],
+  ['iPad', 'iPad'],
+  ['Android', 'Android'],
+  ['Windows', 'Windows'],
+  ['Mac OS X', 'macOS'],
+  ['Linux', 'Linux'],
+] as const
+
+/** A browser in two words, for what it says of itself. Programs are named as they name themselves. */
+function browserName(agent: string): string {
+  const browser = BROWSERS.find(([mark]) => agent.includes(mark))?.[1]
+  const system = SYSTEMS.find(([mark]) => agent.includes(mark))?.[1]
+  if (browser === undefined || system === undefined) return agent === '' ? 'unknown' : agent
+  return `${browser}, ${system}`
+}
+
+function messagesCard({ messages }: ShownUser): Html {
+  if (messages.length === 0) return card('Messages', emptyState('deliveries', 'No mail and no SMS was sent.'))
+  const tones = new Map<string, Tone>([
+    ['sent', 'good'],
+    ['failed', 'bad'],
+  ])
+  return card(
+    'Messages',
+    html`<ol class="card-body timeline">${messages.map(
+      ({ kind, purpose, to, status, created_at: at, error }) =>
+        html`<li><strong>${purpose}</strong> ${badge(status, tones.get(status) ?? 'plain')} <span class="soft">${kind} to ${to} · ${time(at)}</span>${error ? html`<p class="hint">${error}</p>` : undefined}</li>`,
+    )}</ol>`,
+  )
+}
+
+function auditCard({ audit }: ShownUser): Html {
+  if (audit.length === 0) return card('Audit', emptyState('audit', 'Nothing is in the audit log.'))
+  return card(
+    'Audit',
+    html`<ol class="card-body timeline">${audit.map(
+      ({ payload, created_at: at }) =>
+        html`<li><strong>${String(payload.action ?? 'entry')}</strong> <span class="soft">${payload.actor_username ? `by ${String(payload.actor_username)} · ` : ''}${time(at)}</span></li>`,
+    )}</ol>`,
+  )
+}
