@@ -32,6 +32,7 @@ import { signInRoutes } from './routes/sign-in.ts'
 import { signOutRoutes } from './routes/sign-out.ts'
 import { lowStockRoutes } from './routes/stock/low.ts'
 import { stockRoutes } from './routes/stock.ts'
+import { transactionsRoutes } from './routes/transactions.ts'
 import { inviteRoutes } from './routes/users/invite.ts'
 import { usersRoutes } from './routes/users.ts'
 
@@ -96,6 +97,7 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(homeRoutes)
   await app.register(usersRoutes)
   await app.register(inviteRoutes)
+  await app.register(transactionsRoutes)
   await app.register(merchantsRoutes)
   await app.register(appKeysRoutes)
   await app.register(inventoryRoutes)

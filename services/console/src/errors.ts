@@ -39,6 +39,12 @@ export const FIELD_TEXTS = {
 } as const
 export const requestMalformed = defineError(400, 'request_malformed', 'The request cannot be read')
 export const valuesInvalid = defineError(400, 'values_invalid', 'A value of the form or the address is not valid')
+/** What was typed is none. */
+export const amountInvalid: ErrorTemplate<{ readonly currency: string }> = defineError(
+  422,
+  'amount_invalid',
+  ({ currency }) => `This is no amount in ${currency}`,
+)
 /** A form of changes was sent as it was. */
 export const nothingChanged = defineError(422, 'nothing_changed', 'Nothing is changed yet')
 export const answerLost = defineError(

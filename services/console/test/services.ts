@@ -42,6 +42,7 @@ const SETTINGS: Readonly<Record<ServiceName, Readonly<Record<string, string>>>> 
   },
   payments: {
     PAYMENTS_PORT: '0',
+    PAYMENTS_ALLOW_SEED: 'yes',
     PAYMENTS_DB_ROLE: 'payments_service',
     PAYMENTS_BASE_URL: 'http://payments.test',
     PAYMENTS_PEPPER: Buffer.alloc(32, 'pepper').toString('base64'),

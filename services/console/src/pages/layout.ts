@@ -75,7 +75,10 @@ const NAVIGATION: readonly SectionGroup[] = [
   {
     title: 'Payments',
     service: 'payments',
-    sections: [{ name: 'merchants', label: 'Merchants', path: '/merchants', icon: 'merchants', key: 'm' }],
+    sections: [
+      { name: 'transactions', label: 'Transactions', path: '/transactions', icon: 'transactions', key: 't' },
+      { name: 'merchants', label: 'Merchants', path: '/merchants', icon: 'merchants', key: 'm' },
+    ],
   },
   {
     title: 'Inventory',

@@ -40,6 +40,14 @@ export function sendPage(request: FastifyRequest, reply: FastifyReply, page: Con
     .send(renderConsolePage(page, frameOf(visitOf(request))))
 }
 
+/** Sends rows as a file, which the browser keeps and does not show. */
+export function sendCsv(reply: FastifyReply, name: string, content: string): FastifyReply {
+  return reply
+    .headers({ 'content-disposition': `attachment; filename="${name}.csv"` })
+    .type('text/csv; charset=utf-8')
+    .send(content)
+}
+
 /** What surrounds each page of an operator. */
 function frameOf(visit: Visit): Frame {
   const { email, role, calls, form, session } = visit

@@ -1,0 +1,180 @@
+import { removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { TestBrowser } from '../../test/browser.ts'
+import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
+import { openLossyWay } from '../../test/lost-answers.ts'
+import { type RunningService, startService } from '../../test/services.ts'
+import { idOf, SHOP_ID, seedTransactions } from '../../test/transactions.ts'
+
+removeFoldersAtEnd()
+let services: readonly [RunningService, RunningService]
+let test: TestConsole
+beforeAll(async () => {
+  services = await Promise.all([startService('auth'), startService('payments')])
+  test = await openTestConsole(services)
+  await seedTransactions(services[1], [1_250, 99_900, 10_000, 20_000, 30_000])
+})
+afterAll(async () => {
+  await test.close()
+  for (const service of services) await service.stop()
+})
+
+const UTC = /\d{4}-\d\d-\d\d \d\d:\d\d UTC/g
+const ID = /\b[0-9a-f]{24}\b/g
+const plain = (text: string) => text.replaceAll(UTC, 'TIME').replaceAll(ID, 'ID')
+const toastOf = (html: string) => /<div class="toast">.*?<span>([^<]*)<\/span>/.exec(html)?.[1]
+const changesOf = (html: string) =>
+  [...html.matchAll(/href="\/transactions\/[^/"]+\/([a-z-]+)" data-ask/g)].map(([, name]) => name)
+const sends = async (browser: TestBrowser, path: string, fields: Readonly<Record<string, string>>) => {
+  await browser.open(path)
+  const page = await browser.submit(path, fields)
+  return [page.path, toastOf(page.html)]
+}
+const pathOf = (number: number, change = '') => `/transactions/${idOf(number)}${change}`
+
+describe('GET /transactions', () => {
+  it('200: finds by an amount as people write it, in minor units, by last four digits and by id', async () => {
+    const browser = await test.signedIn('viewer')
+    for (const search of ['12.50', '12,50', '1250', idOf(1)]) {
+      const { html } = await browser.open(`/transactions?${new URLSearchParams({ search })}`)
+      expect([...html.matchAll(/main-link figure" href="([^"]+)">([^<]+)/g)].map(([, ...found]) => found)).toEqual([
+        [pathOf(1), 'EUR 12.50'],
+      ])
+    }
+    expect((await browser.open('/transactions?search=9999')).text).toContain('No transaction is like that.')
+  })
+
+  it('200: lists those of a merchant with their states, and says how to take the filter away', async () => {
+    const browser = await test.signedIn('viewer')
+    const all = await browser.open(`/transactions?merchant=${SHOP_ID}&search=12.50`)
+    expect(plain(all.text)).toBe(
+      'Transactions Last 4 digits, amount as 12.50, reference or id Outcome All outcomes Authorized Refused Mode Live and test Live Test Merchant ID Filter Amount State Card Reference Id Created ↓ EUR 12.50 Authorized Test visa •••• 0000 – ID TIME CSV',
+    )
+    expect(all.html).toContain('<a href="/transactions?search=12.50" aria-label="Take the filter away: Merchant')
+  })
+
+  it('200: gives the rows of the filter as CSV, for download alone', async () => {
+    const page = await (await test.signedIn('viewer')).open('/transactions?search=1250&format=csv')
+    expect([
+      page.headers['content-type'],
+      page.headers['content-disposition'],
+      page.headers['x-content-type-options'],
+    ]).toEqual(['text/csv; charset=utf-8', 'attachment; filename="transactions.csv"', 'nosniff'])
+    expect(page.html.trim().split('\n')).toEqual([expect.stringMatching(/^id,/), expect.stringContaining(idOf(1))])
+  })
+})
+
+describe('GET /transactions/:transactionId', () => {
+  it('200: shows amounts, trail, ledger, details and events, with the name of the merchant as text', async () => {
+    const page = await (await test.signedIn('viewer')).open(pathOf(1))
+    expect(plain(page.text)).toBe(
+      'Transactions EUR 12.50 Authorized Test Nordhavn <b>Coffee</b> ID TIME Captured EUR 0.00 Pending EUR 12.50 Trail Nothing was captured, refunded or voided yet. Ledger Nothing is booked yet. Details Card visa •••• 0000 Expires 2066-12 BIN 410000 Code was given 3-D Secure none Made by the customer Descriptor NORDHAVN Acquirer simulator Events No event in the last 30 days.',
+    )
+    expect(page.html).toContain('Nordhavn &lt;b&gt;Coffee&lt;/b&gt;')
+  })
+
+  it('200: offers each role only what it may do', async () => {
+    const offered = async (role: 'viewer' | 'support' | 'admin') =>
+      changesOf((await (await test.signedIn(role)).open(pathOf(1))).html)
+    expect([await offered('viewer'), await offered('support'), await offered('admin')]).toEqual([
+      [],
+      [],
+      ['capture', 'void'],
+    ])
+  })
+
+  it('404: says so for an id that no transaction has', async () => {
+    expect((await (await test.signedIn('viewer')).open(`/transactions/${'0'.repeat(24)}`)).status).toBe(404)
+  })
+})
+
+describe('POST /transactions/:transactionId/:change', () => {
+  it('303: captures and voids after questions that name card and merchant', async () => {
+    const browser = await test.signedIn('admin')
+    expect((await browser.open(pathOf(1, '/capture'))).text).toBe(
+      'Capture a payment The amount is taken from visa •••• 0000 and credited to Nordhavn <b>Coffee</b>. Only a refund gives it back. Amount in EUR At most EUR 12.50. Reference (optional) Capture Cancel',
+    )
+    const page = await browser.submit(pathOf(1, '/capture'), { amount: '10,00', reference: '' })
+    expect([page.path, toastOf(page.html)]).toEqual([pathOf(1), 'EUR 10.00 captured'])
+    expect(await sends(browser, pathOf(1, '/void'), { amount: '2.50', reference: 'sold out' })).toEqual([
+      pathOf(1),
+      'EUR 2.50 voided',
+    ])
+    expect(plain(browser.page().text)).toContain('Trail Captured EUR 10.00 TIME Voided EUR 2.50 TIME · sold out')
+    expect(changesOf(browser.page().html)).toEqual(['refund', 'dispute'])
+  })
+
+  it('422: says what is no amount, and what payments refuses, with what was typed', async () => {
+    const browser = await test.signedIn('admin')
+    for (const [amount, problem] of [
+      ['much', 'This is no amount in EUR.'],
+      ['999.01', 'amount: Can capture at most EUR 999.00'],
+    ] as const) {
+      await browser.open(pathOf(2, '/capture'))
+      const { status, text, html } = await browser.submit(pathOf(2, '/capture'), { amount, reference: '' })
+      expect([status, text.includes(problem), html.includes(`value="${amount}"`)]).toEqual([422, true, true])
+    }
+  })
+
+  it('303: lets support refund within the allowance, says what is left of it, and then offers no refund', async () => {
+    const admin = await test.signedIn('admin')
+    await sends(admin, pathOf(3, '/capture'), { amount: '100', reference: '' })
+    const browser = await test.signedIn('support')
+    const path = pathOf(3, '/refund')
+    expect((await browser.open(path)).text).toContain('Of your allowance of today, EUR 80.00 is left.')
+    const page = await browser.submit(path, { amount: '50.00', reference: 'broken cup' })
+    expect([page.path, toastOf(page.html)]).toEqual([pathOf(3), 'EUR 50.00 refunded'])
+    expect(page.text).toContain('You may still refund EUR 30.00 today.')
+    await browser.open(path)
+    const beyond = await browser.submit(path, { amount: '31.00', reference: '' })
+    expect([beyond.status, beyond.text.includes('The refund is more than the operator may refund')]).toEqual([
+      422,
+      true,
+    ])
+    await sends(browser, path, { amount: '30', reference: '' })
+    expect(changesOf((await browser.open(pathOf(3))).html)).toEqual([])
+  })
+
+  it('303: opens a dispute, and records that it was lost', async () => {
+    const browser = await test.signedIn('admin')
+    await sends(browser, pathOf(4, '/capture'), { amount: '200', reference: '' })
+    const typed = { amount: '150', reference: 'paper 7', reason: '131' }
+    expect(await sends(browser, pathOf(4, '/dispute'), typed)).toEqual([pathOf(4), 'A dispute of EUR 150.00 is open'])
+    expect(browser.page().text).toContain(
+      'Disputes and fraud alerts Amount Reason When Actions EUR 150.00 Not received',
+    )
+    const [, question = ''] = /href="([^"]+close-dispute\?dispute=[^"]+)"/.exec(browser.page().html) ?? []
+    expect((await browser.open(question)).text).toBe(
+      'Outcome of the dispute of EUR 150.00 Won: Nordhavn <b>Coffee</b> keeps the money. Lost: it goes back to visa •••• 0000. This cannot be undone. Outcome won: the money stays with the merchant lost: the money goes to the customer Record the outcome Cancel',
+    )
+    const page = await browser.submit(pathOf(4, '/close-dispute'), { outcome: 'lost' })
+    expect([page.path, toastOf(page.html), page.text.includes('Dispute lost: EUR 150.00')]).toEqual([
+      pathOf(4),
+      'The dispute is lost',
+      true,
+    ])
+  })
+
+  it('503: offers a capture again whose answer was lost, under the same key, so that it happens once', async () => {
+    const way = await openLossyWay(services[1])
+    const lossy = await openTestConsole([services[0], way])
+    const browser = lossy.browser()
+    for (const [name, value] of (await test.signedIn('admin')).cookies) browser.cookies.set(name, value)
+    await browser.open(pathOf(5, '/capture'))
+    way.loseAnswers(true)
+    const lost = await browser.submit(pathOf(5, '/capture'), { amount: '100', reference: '' })
+    expect([lost.status, lost.text]).toEqual([
+      503,
+      expect.stringContaining('The service has not answered, so nobody knows whether it was done.'),
+    ])
+    way.loseAnswers(false)
+    const page = await browser.submit(pathOf(5, '/capture'), { amount: '100', reference: '' })
+    expect([page.status, page.path, plain(page.text)]).toEqual([
+      200,
+      pathOf(5),
+      expect.stringContaining('Captured EUR 100.00 Pending EUR 200.00 Trail Captured EUR 100.00 TIME Ledger'),
+    ])
+    await lossy.close()
+    way.close()
+  })
+})

@@ -1,0 +1,59 @@
+import type { FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { GivenFields } from '../pages/asked-change.ts'
+import { answerChange, askChange } from '../plugins/asked-changes.ts'
+import { viewerOf, visitOf } from '../plugins/operator.ts'
+import { sendCsv, sendPage } from '../plugins/pages.ts'
+import { transactionChanges } from '../transactions/transaction-changes.ts'
+import { TransactionsQuery, transactionsPage, transactionsQuery } from '../transactions/transaction-list.ts'
+import { transactionPage } from '../transactions/transaction-pages.ts'
+import { ShownTransaction, TransactionsView } from '../transactions/transaction-view.ts'
+
+const LIST = '/operator/transactions'
+const TransactionParams = z.object({ transactionId: z.string().max(64) })
+const ChangeParams = TransactionParams.extend({ change: z.string().max(32) })
+
+/** The list of transactions, as a page or as CSV, a transaction, and what operators do with one. */
+export const transactionsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get('/transactions', { schema: { querystring: TransactionsQuery } }, async (request, reply) => {
+    const { calls } = visitOf(request)
+    const asked = transactionsQuery(request.query)
+    if (request.query.format === 'csv') {
+      return sendCsv(reply, 'transactions', await calls.readCsv('payments', LIST, { ...asked, limit: undefined }))
+    }
+    const listed = await calls.read('payments', LIST, TransactionsView, asked)
+    return sendPage(request, reply, transactionsPage(request.query, listed))
+  })
+
+  app.get('/transactions/:transactionId', { schema: { params: TransactionParams } }, async (request, reply) => {
+    const shown = await readTransaction(request, request.params)
+    return sendPage(request, reply, transactionPage(shown, viewerOf(request)))
+  })
+
+  app.get(
+    '/transactions/:transactionId/:change',
+    { schema: { params: ChangeParams, querystring: GivenFields } },
+    async (request, reply) => {
+      const named = { name: request.params.change, shown: await readTransaction(request, request.params) }
+      return askChange(request, reply, transactionChanges, named)
+    },
+  )
+
+  app.post(
+    '/transactions/:transactionId/:change',
+    { schema: { params: ChangeParams, body: GivenFields } },
+    async (request, reply) => {
+      const named = { name: request.params.change, shown: await readTransaction(request, request.params) }
+      return answerChange(request, reply, transactionChanges, named)
+    },
+  )
+}
+
+async function readTransaction(
+  request: FastifyRequest,
+  { transactionId }: z.infer<typeof TransactionParams>,
+): Promise<ShownTransaction> {
+  const path = `${LIST}/${encodeURIComponent(transactionId)}`
+  return (await visitOf(request).calls.read('payments', path, ShownTransaction)).value
+}

@@ -1,0 +1,180 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
+import { amountInvalid } from '../errors.ts'
+import type { AskedCall, AskedChange, Changeable, GivenFields } from '../pages/asked-change.ts'
+import { choiceField, hiddenField, textField } from '../pages/form.ts'
+import { money, readMoney, typedMoney } from '../pages/parts.ts'
+import { cardText, type ShownTransaction, transactionPath } from './transaction-view.ts'
+
+const callPath = ({ transaction }: ShownTransaction, below: string) =>
+  `/operator/transactions/${encodeURIComponent(transaction.id)}/${below}`
+const nameOf = ({ merchant }: ShownTransaction) => merchant.name ?? merchant.id
+
+/** The most that the operator may refund now, in minor units. */
+function refundableBy({ limits }: ShownTransaction): number {
+  return Math.min(limits.refund, limits.refundAllowance ?? limits.refund)
+}
+
+/** What moves money of a transaction. */
+const OPERATIONS: readonly AskedChange<ShownTransaction>[] = [
+  {
+    name: 'capture',
+    action: 'transactions.capture',
+    label: 'Capture',
+    title: () => 'Capture a payment',
+    isOffered: ({ limits }) => limits.capture > 0,
+    consequences: (shown) => [
+      `The amount is taken from ${cardText(shown.transaction)} and credited to ${nameOf(shown)}.`,
+      'Only a refund gives it back.',
+    ],
+    fields: (shown, given) => amountFields(shown, given, { most: shown.limits.capture }),
+    call: (shown, given) => operationCall(shown, given, 'captures'),
+    done: (shown, given) => `${typedAmount(shown, given)} captured`,
+  },
+  {
+    name: 'refund',
+    action: 'transactions.refund',
+    label: 'Refund',
+    title: () => 'Refund a payment',
+    isOffered: (shown) => refundableBy(shown) > 0,
+    consequences: (shown) => [
+      `The amount goes back to ${cardText(shown.transaction)}, and is taken from the balance of ${nameOf(shown)}.`,
+      'This cannot be undone.',
+      ...allowanceLine(shown),
+    ],
+    fields: (shown, given) => amountFields(shown, given, { most: shown.limits.refund, suggested: refundableBy(shown) }),
+    call: (shown, given) => operationCall(shown, given, 'refunds'),
+    done: (shown, given) => `${typedAmount(shown, given)} refunded`,
+  },
+  {
+    name: 'void',
+    action: 'transactions.void',
+    label: 'Void',
+    title: () => 'Void a payment',
+    isDangerous: true,
+    isOffered: ({ limits }) => limits.void > 0,
+    consequences: ({ transaction }) => [
+      `The amount is released on ${cardText(transaction)}, and can no longer be captured.`,
+      'This cannot be undone.',
+    ],
+    fields: (shown, given) => amountFields(shown, given, { most: shown.limits.void }),
+    call: (shown, given) => operationCall(shown, given, 'voids'),
+    done: (shown, given) => `${typedAmount(shown, given)} voided`,
+  },
+]
+
+/** The reasons of customers (payments reference: Disputes). */
+const REASONS = (
+  [
+    ['4853', 'Cardholder dispute'],
+    ['104', 'Fraud, card absent'],
+    ['131', 'Not received'],
+    ['133', 'Not as described'],
+    ['136', 'Credit not processed'],
+    ['137', 'Cancelled'],
+    ['4808', 'Authorisation missing'],
+    ['4834', 'Processing error'],
+    ['4837', 'No cardholder authorisation'],
+  ] as const
+).map(([value, title]) => [value, `${title} (${value})`] as const)
+
+const OUTCOMES = [
+  ['won', 'won: the money stays with the merchant'],
+  ['lost', 'lost: the money goes to the customer'],
+] as const
+
+const DISPUTES: readonly AskedChange<ShownTransaction>[] = [
+  {
+    name: 'dispute',
+    action: 'disputes.open',
+    label: 'Open a dispute',
+    isOffered: ({ limits }) => limits.refund > 0,
+    consequences: (shown) => [
+      `The amount is kept from the balance of ${nameOf(shown)} until the dispute is decided.`,
+      'The merchant is told by an event.',
+    ],
+    fields: (shown, given) =>
+      html`${amountFields(shown, given, { most: shown.limits.refund })}${choiceField({ name: 'reason', label: 'Reason', value: given.reason, options: REASONS })}`,
+    call: (shown, given) => {
+      const call = operationCall(shown, given, 'disputes')
+      if ('problem' in call) return call
+      return { ...call, body: { ...call.body, reason: { code: Number(given.reason) } } }
+    },
+    done: (shown, given) => `A dispute of ${typedAmount(shown, given)} is open`,
+  },
+  {
+    name: 'close-dispute',
+    action: 'disputes.close',
+    label: 'Outcome',
+    submit: 'Record the outcome',
+    title: (shown, given) => {
+      const dispute = disputeOf(shown, given)
+      return dispute === undefined
+        ? 'Outcome of a dispute'
+        : `Outcome of the dispute of ${money(dispute.amount, dispute.currency)}`
+    },
+    isDangerous: true,
+    // It stands beside each dispute.
+    isOffered: () => false,
+    consequences: (shown) => [
+      `Won: ${nameOf(shown)} keeps the money. Lost: it goes back to ${cardText(shown.transaction)}.`,
+      'This cannot be undone.',
+    ],
+    fields: (_shown, { dispute = '', outcome }) =>
+      html`${hiddenField('dispute', dispute)}${choiceField({ name: 'outcome', label: 'Outcome', value: outcome, options: OUTCOMES })}`,
+    call: (_shown, { dispute = '', outcome = '' }) => ({
+      method: 'POST',
+      path: `/operator/disputes/${encodeURIComponent(dispute)}/outcome`,
+      body: { outcome },
+    }),
+    done: (_shown, { outcome }) => `The dispute is ${outcome === 'won' ? 'won' : 'lost'}`,
+  },
+]
+
+/** What operators change of a transaction, in the order of the buttons. */
+export const transactionChanges: Changeable<ShownTransaction> = {
+  service: 'payments',
+  section: 'transactions',
+  pathOf: ({ transaction }) => transactionPath(transaction.id),
+  changes: [...OPERATIONS, ...DISPUTES],
+}
+
+function disputeOf({ disputes }: ShownTransaction, { dispute }: GivenFields) {
+  return disputes.find(({ id }) => id === dispute)
+}
+
+function amountFields(
+  { transaction: { currency } }: ShownTransaction,
+  given: GivenFields,
+  { most, suggested = most }: { readonly most: number; readonly suggested?: number },
+): Html {
+  return html`${textField({
+    name: 'amount',
+    label: `Amount in ${currency}`,
+    value: given.amount ?? typedMoney(suggested, currency),
+    inputMode: 'decimal',
+    hint: `At most ${money(most, currency)}.`,
+    isRequired: true,
+    isFocused: true,
+  })}${textField({ name: 'reference', label: 'Reference (optional)', value: given.reference, maxLength: 255 })}`
+}
+
+function operationCall(
+  shown: ShownTransaction,
+  { amount = '', reference = '' }: GivenFields,
+  below: string,
+): AskedCall {
+  const { currency } = shown.transaction
+  const minor = readMoney(amount, currency)
+  if (minor === undefined) return { problem: amountInvalid({ currency }) }
+  const body = { amount: minor, ...(reference === '' ? {} : { reference }) }
+  return { method: 'POST', path: callPath(shown, below), body }
+}
+
+function typedAmount({ transaction: { currency } }: ShownTransaction, { amount = '' }: GivenFields): string {
+  return money(readMoney(amount, currency) ?? 0, currency)
+}
+
+function allowanceLine({ transaction, limits: { refundAllowance } }: ShownTransaction): readonly string[] {
+  if (refundAllowance === undefined) return []
+  return [`Of your allowance of today, ${money(refundAllowance, transaction.currency)} is left.`]
+}

@@ -1,0 +1,110 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
+import { z } from 'zod'
+import type { ConsolePage } from '../pages/layout.ts'
+import { type Column, filterForm, ListQuery, listCard, pageQuery } from '../pages/list.ts'
+import { badge, emptyState, money, pageHead, time } from '../pages/parts.ts'
+import type { Listed } from '../service-calls/operator-calls.ts'
+import type { Query } from '../service-calls/service-call.ts'
+import {
+  cardText,
+  stateOf,
+  TRANSACTIONS_PATH,
+  type Transaction,
+  type TransactionsView,
+  transactionPath,
+} from './transaction-view.ts'
+
+const flagText = () => z.enum(['', 'true', 'false']).optional()
+
+/** What the address of the list of transactions says. */
+export const TransactionsQuery = ListQuery.extend({
+  merchant: z.string().max(64).optional(),
+  successful: flagText(),
+  test: flagText(),
+})
+type TransactionsQuery = z.infer<typeof TransactionsQuery>
+
+/** What payments is asked for. An amount is typed as `12.50`, and searched in minor units. */
+export function transactionsQuery({ search, merchant, successful, test, ...place }: TransactionsQuery): Query {
+  const [, whole = '', fraction = ''] = /^(\d{1,12})[.,](\d{2,3})$/.exec(search ?? '') ?? []
+  const found = whole === '' ? search : String(Number(whole + fraction))
+  return { ...pageQuery({ ...place, search: found }), merchant, successful, test }
+}
+
+/** The list of transactions. */
+export function transactionsPage(
+  query: TransactionsQuery,
+  { value, next }: Listed<z.infer<typeof TransactionsView>>,
+): ConsolePage {
+  const isFiltered = [query.search, query.merchant, query.successful, query.test].some(Boolean)
+  return {
+    title: 'Transactions',
+    section: 'transactions',
+    main: html`${pageHead({ title: 'Transactions' })}
+${filters(query)}
+${listCard({
+  label: 'Transactions',
+  path: TRANSACTIONS_PATH,
+  columns: COLUMNS,
+  rows: value.transactions,
+  next,
+  query: { ...query },
+  hasCsv: true,
+  empty: emptyState('transactions', isFiltered ? 'No transaction is like that.' : 'No payment was made yet.'),
+})}`,
+  }
+}
+
+function filters({ search, merchant, successful, test }: TransactionsQuery): Html {
+  return filterForm({
+    path: TRANSACTIONS_PATH,
+    search,
+    placeholder: 'Last 4 digits, amount as 12.50, reference or id',
+    kept: [{ name: 'merchant', label: `Merchant ${merchant ?? ''}`, value: merchant }],
+    choices: [
+      {
+        name: 'successful',
+        label: 'Outcome',
+        value: successful,
+        options: [
+          ['', 'All outcomes'],
+          ['true', 'Authorized'],
+          ['false', 'Refused'],
+        ],
+      },
+      {
+        name: 'test',
+        label: 'Mode',
+        value: test,
+        options: [
+          ['', 'Live and test'],
+          ['false', 'Live'],
+          ['true', 'Test'],
+        ],
+      },
+    ],
+  })
+}
+
+/** The state of a transaction, and whether no real money moved. */
+export function stateBadges(transaction: Transaction): readonly Html[] {
+  const { text, tone } = stateOf(transaction)
+  return [badge(text, tone), ...(transaction.test ? [badge('Test')] : [])]
+}
+
+const COLUMNS: readonly Column<Transaction>[] = [
+  {
+    label: 'Amount',
+    cell: ({ id, amount, currency }) =>
+      html`<a class="main-link figure" href="${transactionPath(id)}">${money(amount, currency)}</a>`,
+  },
+  { label: 'State', cell: (transaction) => html`${stateBadges(transaction).map((each) => html`${each} `)}` },
+  {
+    label: 'Card',
+    kind: 'gone',
+    cell: (transaction) => html`<span class="mono figure">${cardText(transaction)}</span>`,
+  },
+  { label: 'Reference', kind: 'gone', cell: ({ reference }) => html`<span class="long">${reference ?? '–'}</span>` },
+  { label: 'Id', kind: 'gone', cell: ({ id }) => html`<code>${id}</code>` },
+  { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
+]

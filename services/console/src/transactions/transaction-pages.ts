@@ -1,0 +1,167 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
+import { changeLinks, partChangeLink, type Viewer } from '../pages/asked-change.ts'
+import { icon } from '../pages/icons.ts'
+import type { ConsolePage } from '../pages/layout.ts'
+import {
+  badge,
+  card,
+  copyableId,
+  emptyState,
+  factList,
+  money,
+  pageHead,
+  smallTable,
+  type Tone,
+  time,
+} from '../pages/parts.ts'
+import { transactionChanges } from './transaction-changes.ts'
+import { stateBadges } from './transaction-list.ts'
+import {
+  cardText,
+  type ShownTransaction,
+  TRANSACTIONS_PATH,
+  type TrailEntry,
+  type Transaction,
+} from './transaction-view.ts'
+
+/** The page of a transaction: what may be done, what was done, and what the books say. */
+export function transactionPage(shown: ShownTransaction, viewer: Viewer): ConsolePage {
+  const { transaction, merchant } = shown
+  const { id, amount, currency, created } = transaction
+  return {
+    title: `${money(amount, currency)} of ${merchant.name ?? merchant.id}`,
+    section: 'transactions',
+    main: html`${pageHead({
+      title: money(amount, currency),
+      above: { label: 'Transactions', path: TRANSACTIONS_PATH },
+      badges: stateBadges(transaction),
+      facts: [
+        html`<a href="/merchants/${encodeURIComponent(merchant.id)}">${merchant.name ?? merchant.id}</a>`,
+        copyableId(id),
+        html`<span>${time(created)}</span>`,
+      ],
+      actions: changeLinks(transactionChanges, shown, viewer),
+    })}
+${refusalNotice(transaction)}
+<div class="grid split"><div class="stack">
+${amountsCard(shown)}
+${disputesCard(shown, viewer)}
+${trailCard(transaction)}
+${journalsCard(shown)}
+</div><div class="stack">
+${detailsCard(shown)}
+${eventsCard(shown)}
+</div></div>`,
+  }
+}
+
+function refusalNotice({ error }: Transaction): Html | undefined {
+  if (error === false) return undefined
+  return html`<div class="notice bad">${icon('disputes')}<div><h2>${error.message}</h2><p>The payment was refused with code ${error.code}.</p></div></div>`
+}
+
+function amountsCard({ transaction, limits }: ShownTransaction): Html {
+  const { currency, pendingAmount, capturedAmount, refundedAmount, voidedAmount, disputedAmount } = transaction
+  const amounts = [
+    ['Captured', capturedAmount],
+    ['Refunded', refundedAmount],
+    ['Pending', pendingAmount],
+    ['Voided', voidedAmount],
+    ['Disputed', disputedAmount],
+  ] as const
+  const allowance =
+    limits.refundAllowance === undefined
+      ? undefined
+      : html`<p class="card-body hint">You may still refund ${money(limits.refundAllowance, currency)} today.</p>`
+  return html`<section class="card" aria-label="Amounts"><dl class="stats">${amounts
+    .filter(([name, value]) => value > 0 || name === 'Captured')
+    .map(
+      ([name, value]) => html`<div class="stat"><dt>${name}</dt><dd>${money(value, currency)}</dd></div>`,
+    )}</dl>${allowance}</section>`
+}
+
+function trailCard({ trail, currency }: Transaction): Html {
+  if (trail.length === 0) {
+    return card('Trail', emptyState('transactions', 'Nothing was captured, refunded or voided yet.'))
+  }
+  return card(
+    'Trail',
+    html`<ol class="card-body timeline">${trail.map(
+      (entry) =>
+        html`<li><strong>${trailText(entry)} ${money(entry.amount, currency)}</strong> <span class="soft">${time(entry.created)}${entry.reference === undefined ? '' : ` · ${entry.reference}`}</span></li>`,
+    )}</ol>`,
+  )
+}
+
+function trailText({ capture, refund, dispute }: TrailEntry): string {
+  if (capture === true) return 'Captured'
+  if (refund === true) return 'Refunded'
+  if (dispute !== undefined) return dispute.won === true ? 'Dispute won:' : 'Dispute lost:'
+  return 'Voided'
+}
+
+const TONES = { open: 'warn', won: 'good', lost: 'bad' } as const satisfies Record<string, Tone>
+
+function disputesCard(shown: ShownTransaction, viewer: Viewer): Html | undefined {
+  const { disputes, frauds } = shown
+  if (disputes.length + frauds.length === 0) return undefined
+  const rows = [
+    ...disputes.map(({ id, status, amount, currency, reason, due }) => [
+      html`<strong class="figure">${money(amount, currency)}</strong>`,
+      html`${reason.title} ${badge(status, TONES[status])}`,
+      status === 'open' ? html`due ${time(due)}` : '',
+      html`${status === 'open' ? partChangeLink(transactionChanges, { name: 'close-dispute', shown, given: { dispute: id } }, viewer) : undefined}`,
+    ]),
+    ...frauds.map(({ created, reason }) => [
+      html`<strong>Fraud alert</strong>`,
+      reason === undefined ? '' : `reason ${reason}`,
+      time(created),
+      '',
+    ]),
+  ]
+  const title = 'Disputes and fraud alerts'
+  return card(title, smallTable(title, ['Amount', 'Reason', { label: 'When', kind: 'gone' }, ''], rows))
+}
+
+function journalsCard({ journals }: ShownTransaction): Html {
+  if (journals.length === 0) return card('Ledger', emptyState('payouts', 'Nothing is booked yet.'))
+  const rows = journals.flatMap(({ created, kind, entries }) =>
+    entries.map(({ account, currency, amount }, at) => [
+      at === 0 ? kind : html`<span class="unseen">${kind}</span>`,
+      html`<code>${account}</code>`,
+      html`<span class="figure">${money(amount, currency)}</span>`,
+      at === 0 ? time(created) : '',
+    ]),
+  )
+  const heads = ['Journal', 'Account', { label: 'Amount', kind: 'number' }, { label: 'Booked', kind: 'gone' }] as const
+  return card('Ledger', smallTable('Ledger', heads, rows))
+}
+
+function detailsCard({ transaction, acquirer, acquirerRef, threeDS }: ShownTransaction): Html {
+  const { card: used, descriptor, reference, recurring, custom } = transaction
+  return card(
+    'Details',
+    html`<div class="card-body stack">${factList([
+      ['Card', html`<span class="mono">${cardText(transaction)}</span>`],
+      ['Expires', used.expiry.slice(0, 7)],
+      ['BIN', html`<code>${used.bin}</code>`],
+      ['Code', used.code.present ? 'was given' : 'was not given'],
+      ['3-D Secure', threeDS === null ? 'none' : threeDS.outcome],
+      ['Made by', recurring ? 'the server of the merchant' : 'the customer'],
+      ['Descriptor', descriptor],
+      ['Reference', reference],
+      ['Acquirer', acquirer ?? 'simulator'],
+      ['Its reference', acquirerRef === undefined ? undefined : html`<code>${acquirerRef}</code>`],
+    ])}${custom === undefined ? undefined : html`<h3>Custom data</h3><pre>${JSON.stringify(custom, null, 2)}</pre>`}</div>`,
+  )
+}
+
+function eventsCard({ events }: ShownTransaction): Html {
+  if (events.length === 0) return card('Events', emptyState('deliveries', 'No event in the last 30 days.'))
+  return card(
+    'Events',
+    html`<ol class="card-body timeline">${events.map(
+      ({ type, created }) => html`<li><code>${type}</code> <span class="soft">${time(created)}</span></li>`,
+    )}</ol>`,
+  )
+}

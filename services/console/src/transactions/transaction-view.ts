@@ -1,0 +1,119 @@
+import { z } from 'zod'
+import type { Tone } from '../pages/parts.ts'
+
+const TrailEntry = z.looseObject({
+  id: z.string(),
+  created: z.string(),
+  amount: z.int(),
+  balance: z.int(),
+  reference: z.string().optional(),
+  capture: z.literal(true).optional(),
+  refund: z.literal(true).optional(),
+  void: z.literal(true).optional(),
+  dispute: z.looseObject({ id: z.string(), won: z.boolean().optional(), lost: z.boolean().optional() }).optional(),
+})
+/** A capture, a refund, a void, or a dispute that was decided. */
+export type TrailEntry = z.infer<typeof TrailEntry>
+
+const ProcessingError = z.looseObject({ code: z.int(), message: z.string() })
+
+/** A transaction as payments shows it (payments reference: Transaction object). */
+const Transaction = z.looseObject({
+  id: z.string(),
+  merchantId: z.string(),
+  test: z.boolean(),
+  created: z.string(),
+  currency: z.string(),
+  amount: z.int(),
+  descriptor: z.string(),
+  reference: z.string().optional(),
+  pendingAmount: z.int(),
+  capturedAmount: z.int(),
+  refundedAmount: z.int(),
+  voidedAmount: z.int(),
+  disputedAmount: z.int(),
+  card: z.looseObject({
+    bin: z.string(),
+    last4: z.string(),
+    expiry: z.string(),
+    scheme: z.string().optional(),
+    code: z.object({ present: z.boolean() }),
+  }),
+  custom: z.unknown().optional(),
+  recurring: z.boolean(),
+  successful: z.boolean(),
+  error: z.union([z.literal(false), ProcessingError]),
+  trail: z.array(TrailEntry),
+})
+/** A transaction of payments. */
+export type Transaction = z.infer<typeof Transaction>
+
+/** A page of transactions. */
+export const TransactionsView = z.object({ transactions: z.array(Transaction) })
+
+const Dispute = z.looseObject({
+  id: z.string(),
+  status: z.enum(['open', 'won', 'lost']),
+  amount: z.int(),
+  currency: z.string(),
+  reason: z.object({ code: z.int(), title: z.string() }),
+  due: z.string(),
+})
+
+/** A transaction with all that happened to it (console reference: Transaction of operators). */
+export const ShownTransaction = z.object({
+  transaction: Transaction,
+  merchant: z.object({ id: z.string(), name: z.string().optional() }),
+  acquirer: z.string().optional(),
+  acquirerRef: z.string().optional(),
+  threeDS: z.looseObject({ outcome: z.string() }).nullable(),
+  journals: z.array(
+    z.object({
+      id: z.string(),
+      created: z.string(),
+      kind: z.string(),
+      entries: z.array(z.object({ account: z.string(), currency: z.string(), amount: z.int() })),
+    }),
+  ),
+  events: z.array(z.looseObject({ id: z.string(), type: z.string(), created: z.string() })),
+  disputes: z.array(Dispute),
+  frauds: z.array(z.looseObject({ id: z.string(), created: z.string(), reason: z.int().optional() })),
+  limits: z.object({
+    capture: z.int(),
+    refund: z.int(),
+    void: z.int(),
+    refundAllowance: z.int().optional(),
+  }),
+})
+export type ShownTransaction = z.infer<typeof ShownTransaction>
+
+/** What became of a transaction, in a word or two. */
+export function stateOf({
+  successful,
+  amount,
+  pendingAmount: pending,
+  capturedAmount: captured,
+  refundedAmount: refunded,
+  voidedAmount: voided,
+  disputedAmount: disputed,
+}: Transaction): { readonly text: string; readonly tone: Tone } {
+  if (!successful) return { text: 'Refused', tone: 'bad' }
+  if (disputed > 0) return { text: 'Disputed', tone: 'warn' }
+  if (amount === 0) return { text: 'Verified', tone: 'plain' }
+  if (refunded > 0) return { text: refunded < captured ? 'Partly refunded' : 'Refunded', tone: 'plain' }
+  if (captured > 0) return { text: pending > 0 ? 'Partly captured' : 'Captured', tone: 'good' }
+  return voided > 0 && pending === 0 ? { text: 'Voided', tone: 'plain' } : { text: 'Authorized', tone: 'info' }
+}
+
+/** Where transactions are listed. */
+export const TRANSACTIONS_PATH = '/transactions'
+
+/** Where a transaction is shown. */
+export function transactionPath(id: string): string {
+  return `${TRANSACTIONS_PATH}/${encodeURIComponent(id)}`
+}
+
+/** The card of a transaction, as `visa •••• 4242`. */
+export function cardText({ card }: Pick<Transaction, 'card'>): string {
+  return `${card.scheme === undefined ? '' : `${card.scheme} `}•••• ${card.last4}`
+}
