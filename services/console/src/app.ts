@@ -8,6 +8,10 @@ import { browserSession } from './plugins/browser-session.ts'
 import { operatorPages } from './plugins/operator.ts'
 import { sendErrorPage } from './plugins/pages.ts'
 import { assetsRoutes } from './routes/assets.ts'
+import { attemptsRoutes } from './routes/attempts.ts'
+import { disputesRoutes } from './routes/disputes.ts'
+import { exceptionsRoutes } from './routes/exceptions.ts'
+import { fraudsRoutes } from './routes/frauds.ts'
 import { healthRoutes } from './routes/health.ts'
 import { homeRoutes } from './routes/home.ts'
 import { locationDeletionRoutes } from './routes/locations/deletion.ts'
@@ -17,6 +21,8 @@ import { appKeysRoutes } from './routes/merchants/apps/keys.ts'
 import { merchantsRoutes } from './routes/merchants.ts'
 import { newMovementRoutes } from './routes/movements/new.ts'
 import { movementsRoutes } from './routes/movements.ts'
+import { batchesRoutes } from './routes/payouts/batches.ts'
+import { payoutsRoutes } from './routes/payouts.ts'
 import { productDeletionRoutes } from './routes/products/deletion.ts'
 import { editProductRoutes } from './routes/products/edit.ts'
 import { productHistoryRoutes } from './routes/products/history.ts'
@@ -98,6 +104,12 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(usersRoutes)
   await app.register(inviteRoutes)
   await app.register(transactionsRoutes)
+  await app.register(disputesRoutes)
+  await app.register(fraudsRoutes)
+  await app.register(payoutsRoutes)
+  await app.register(batchesRoutes)
+  await app.register(exceptionsRoutes)
+  await app.register(attemptsRoutes)
   await app.register(merchantsRoutes)
   await app.register(appKeysRoutes)
   await app.register(inventoryRoutes)

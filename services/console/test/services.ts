@@ -8,6 +8,7 @@ import { type CommandServer, startCommandServer } from '@trestle/testing/command
 import { programEnvironment } from '@trestle/testing/program-environment.ts'
 import { createTemporaryDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { SignJWT } from 'jose'
+import pg from 'pg'
 import { z } from 'zod'
 import type { ServiceName } from '../src/service-calls/service-call.ts'
 
@@ -74,6 +75,8 @@ export interface RunningService {
   readonly url: string
   /** Runs a command of the service, and returns what it prints. */
   readonly command: (...words: string[]) => Promise<string>
+  /** Runs a statement in the database of the service, for rows that only others make. Returns the rows. */
+  readonly query: (text: string, values?: readonly unknown[]) => Promise<readonly Record<string, unknown>[]>
   /** Stops the process. The database stays, and `stop` drops it. */
   readonly halt: () => Promise<void>
   readonly stop: () => Promise<void>
@@ -95,8 +98,19 @@ export async function startService(
     name,
     url,
     command: (...words) => runCommand(commands, name, environment(database.url), words),
+    query: (text, values = []) => runStatement(database, text, values),
     halt,
     stop: () => end(commands, database, halt),
+  }
+}
+
+async function runStatement({ directUrl }: TemporaryDatabase, text: string, values: readonly unknown[]) {
+  const client = new pg.Client({ connectionString: directUrl })
+  await client.connect()
+  try {
+    return (await client.query<Record<string, unknown>>(text, [...values])).rows
+  } finally {
+    await client.end()
   }
 }
 

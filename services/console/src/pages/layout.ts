@@ -77,6 +77,9 @@ const NAVIGATION: readonly SectionGroup[] = [
     service: 'payments',
     sections: [
       { name: 'transactions', label: 'Transactions', path: '/transactions', icon: 'transactions', key: 't' },
+      { name: 'disputes', label: 'Disputes', path: '/disputes', icon: 'disputes', key: 'd' },
+      { name: 'payouts', label: 'Payouts', path: '/payouts', icon: 'payouts', key: 'p' },
+      { name: 'exceptions', label: 'Exceptions', path: '/exceptions', icon: 'exceptions' },
       { name: 'merchants', label: 'Merchants', path: '/merchants', icon: 'merchants', key: 'm' },
     ],
   },

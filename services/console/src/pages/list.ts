@@ -15,6 +15,13 @@ export const ListQuery = z.object({
 })
 type ListQuery = z.infer<typeof ListQuery>
 
+/** The filter by a merchant: an id as payments makes it, or none. */
+export const MerchantId = z
+  .string()
+  .trim()
+  .regex(/^([0-9a-f]{24})?$/i)
+  .optional()
+
 /** Rows of a page. */
 const PAGE_ROWS = 25
 const PAGES_BACK_MAX = 20
@@ -107,10 +114,8 @@ export interface Filters {
   readonly path: string
   readonly search: string | undefined
   readonly placeholder: string
-  /** What the field searches by, where that is not `search`. */
-  readonly searchName?: string
-  /** What the field takes, where that is not any text. */
-  readonly pattern?: string
+  /** What the field searches by: a text, or the id of a merchant. */
+  readonly searchName?: 'search' | 'merchant'
   /** What the list is narrowed to by the link that led here, each with its label. A link beside it takes it away. */
   readonly kept?: readonly { readonly name: string; readonly label: string; readonly value: string | undefined }[]
   readonly choices?: readonly FilterChoice[]
@@ -127,7 +132,8 @@ export interface FilterChoice {
 
 /** Writes the filters of a list. */
 export function filterForm(filters: Filters): Html {
-  const { path, search, placeholder, searchName = 'search', pattern, choices = [] } = filters
+  const { path, search, placeholder, searchName = 'search', choices = [] } = filters
+  const pattern = searchName === 'merchant' ? '[0-9a-fA-F]{24}' : undefined
   return html`<form class="filters" method="get" action="${path}" hx-get="${path}" hx-target="#list" hx-select="#list" hx-swap="outerHTML" hx-push-url="true" hx-trigger="input changed delay:300ms from:#filter, change, submit">
 <div class="grow"><label class="unseen" for="filter">${placeholder}</label>
 <input id="filter" type="search" name="${searchName}" value="${search ?? ''}" placeholder="${placeholder}" maxlength="255"${attribute('pattern', pattern)} autocomplete="off" spellcheck="false" data-search></div>

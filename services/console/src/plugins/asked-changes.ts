@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorVocabulary } from '../error-body.ts'
 import { answerLost } from '../errors.ts'
 import { type AskedChange, type Changeable, GivenFields, questionPage } from '../pages/asked-change.ts'
-import { requireRole } from '../service-calls/operator-calls.ts'
+import { refuse, requireRole } from '../service-calls/operator-calls.ts'
 import { FormBody } from './browser-session.ts'
 import { answerDone, visitOf } from './operator.ts'
 import { sendPage } from './pages.ts'
@@ -89,4 +89,9 @@ function requireChange<Shown>({ changes }: Changeable<Shown>, name: string): Ask
   const found = changes.find((change) => change.name === name)
   if (found === undefined) throw errorVocabulary.notFound()
   return found
+}
+
+/** The row of a list with an id, for objects that have no address of their own. @throws what `refuse` throws for 404 */
+export function findById<Row extends { readonly id: string }>(rows: readonly Row[], id: string): Row {
+  return rows.find((row) => row.id === id) ?? refuse({ status: 404, body: undefined })
 }

@@ -40,12 +40,21 @@ export function sendPage(request: FastifyRequest, reply: FastifyReply, page: Con
     .send(renderConsolePage(page, frameOf(visitOf(request))))
 }
 
-/** Sends rows as a file, which the browser keeps and does not show. */
-export function sendCsv(reply: FastifyReply, name: string, content: string): FastifyReply {
+/** Sends a file, which the browser keeps and does not show. */
+export function sendFile(
+  reply: FastifyReply,
+  { name, type, content }: { readonly name: string; readonly type: string; readonly content: string | Buffer },
+): FastifyReply {
+  const safe = name.replaceAll(/[^\w.-]/g, '_')
   return reply
-    .headers({ 'content-disposition': `attachment; filename="${name}.csv"` })
-    .type('text/csv; charset=utf-8')
+    .headers({ 'content-disposition': `attachment; filename="${safe}"` })
+    .type(`${type}; charset=utf-8`)
     .send(content)
+}
+
+/** Sends rows as a file. */
+export function sendCsv(reply: FastifyReply, name: string, content: string): FastifyReply {
+  return sendFile(reply, { name: `${name}.csv`, type: 'text/csv', content })
 }
 
 /** What surrounds each page of an operator. */

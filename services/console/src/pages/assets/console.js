@@ -81,7 +81,8 @@ document.addEventListener('click', (event) => {
 
 /** A change that was sent once is not sent again. The Idempotency-Key of the form would refuse it anyway. */
 document.addEventListener('submit', ({ target, submitter }) => {
-  if (target.method !== 'post') return
+  // A form that gives a file leaves its page as it is.
+  if (target.method !== 'post' || 'gives' in target.dataset) return
   target.setAttribute('aria-busy', 'true')
   setTimeout(() => submitter?.setAttribute('disabled', ''))
 })

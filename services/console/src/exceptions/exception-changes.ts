@@ -1,0 +1,78 @@
+import type { Changeable } from '../pages/asked-change.ts'
+import { choiceField, textField } from '../pages/form.ts'
+import { money } from '../pages/parts.ts'
+import { ATTEMPTS_PATH, type Attempt, EXCEPTIONS_PATH, type Exception } from './exception-view.ts'
+
+/** What operators make of an exception. */
+export const exceptionChanges: Changeable<Exception> = {
+  service: 'payments',
+  section: 'exceptions',
+  pathOf: ({ merchantId, id }) => `${EXCEPTIONS_PATH}/${encodeURIComponent(merchantId)}/${encodeURIComponent(id)}`,
+  shownAt: () => EXCEPTIONS_PATH,
+  changes: [
+    {
+      name: 'resolution',
+      action: 'exceptions.resolve',
+      label: 'Resolve',
+      title: () => 'Mark as resolved',
+      submit: 'Mark as resolved',
+      isOffered: ({ resolved }) => resolved === undefined,
+      consequences: ({ acquirer = 'the acquirer', kind }) => [
+        `The books stay as they are: you say that what ${acquirer} answered about the ${kind} needs nothing more.`,
+        'The exception leaves the list of those that wait.',
+      ],
+      fields: (_shown, { note }) =>
+        textField({
+          name: 'note',
+          label: 'Note (optional)',
+          value: note,
+          maxLength: 1_000,
+          hint: 'For the audit log: what you have found out and done.',
+          isFocused: true,
+        }),
+      call: ({ merchantId, id }, { note = '' }) => ({
+        method: 'POST',
+        path: `/operator/exceptions/${encodeURIComponent(merchantId)}/${encodeURIComponent(id)}/resolution`,
+        body: note.trim() === '' ? {} : { note: note.trim() },
+      }),
+      done: 'The exception is resolved',
+    },
+  ],
+}
+
+const OUTCOMES = [
+  ['approved', 'approved: the acquirer has authorized it'],
+  ['declined', 'declined: the acquirer has refused it'],
+] as const
+
+/** What operators make of an attempt. */
+export const attemptChanges: Changeable<Attempt> = {
+  service: 'payments',
+  section: 'exceptions',
+  pathOf: ({ id }) => `${ATTEMPTS_PATH}/${encodeURIComponent(id)}`,
+  shownAt: () => ATTEMPTS_PATH,
+  changes: [
+    {
+      name: 'outcome',
+      action: 'attempts.resolve',
+      label: 'Outcome',
+      submit: 'Record the outcome',
+      title: ({ amount, currency }) => `Outcome of the authorization of ${money(amount, currency)}`,
+      isDangerous: true,
+      consequences: ({ acquirer = 'the simulator' }) => [
+        `Ask ${acquirer} first: only they know what became of the authorization.`,
+        'Where they have approved it, the authorization is reversed, because nobody waits for it any more.',
+        'This cannot be undone.',
+      ],
+      fields: (_shown, { outcome }) =>
+        choiceField({ name: 'outcome', label: 'Outcome', value: outcome, options: OUTCOMES }),
+      call: ({ id }, { outcome = '' }) => ({
+        method: 'POST',
+        path: `/operator/attempts/${encodeURIComponent(id)}/outcome`,
+        body: { outcome },
+      }),
+      done: (_shown, { outcome }) =>
+        outcome === 'approved' ? 'The authorization was approved, and is reversed' : 'The authorization was declined',
+    },
+  ],
+}

@@ -1,0 +1,122 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
+import { z } from 'zod'
+import { changeLinks, type Viewer } from '../pages/asked-change.ts'
+import type { ConsolePage } from '../pages/layout.ts'
+import { type Column, filterForm, ListQuery, listCard, MerchantId } from '../pages/list.ts'
+import { badge, emptyState, money, pageHead, tabs, time } from '../pages/parts.ts'
+import type { Listed } from '../service-calls/operator-calls.ts'
+import { attemptChanges, exceptionChanges } from './exception-changes.ts'
+import {
+  ATTEMPTS_PATH,
+  type Attempt,
+  type AttemptsView,
+  EXCEPTIONS_PATH,
+  type Exception,
+  type ExceptionsView,
+} from './exception-view.ts'
+
+/** What the address of the list of exceptions says. */
+export const ExceptionsQuery = ListQuery.extend({ merchant: MerchantId, open: z.enum(['', 'false']).optional() })
+
+const TABS = [
+  [EXCEPTIONS_PATH, 'Exceptions'],
+  [ATTEMPTS_PATH, 'Unknown outcomes'],
+] as const
+
+const merchantLink = (id: string) => html`<a href="/merchants/${encodeURIComponent(id)}"><code>${id}</code></a>`
+
+/** The list of exceptions, with what the acquirer has said. */
+export function exceptionsPage(
+  query: z.infer<typeof ExceptionsQuery>,
+  { value, next }: Listed<z.infer<typeof ExceptionsView>>,
+  viewer: Viewer,
+): ConsolePage {
+  const { merchant, open } = query
+  return {
+    title: 'Exceptions',
+    section: 'exceptions',
+    main: html`${pageHead({ title: 'Exceptions' })}
+${tabs('Exceptions and unknown outcomes', TABS, EXCEPTIONS_PATH)}
+${filterForm({
+  path: EXCEPTIONS_PATH,
+  search: merchant,
+  searchName: 'merchant',
+  placeholder: 'Id of a merchant',
+  choices: [
+    {
+      name: 'open',
+      label: 'State',
+      value: open,
+      options: [
+        ['', 'Those that wait'],
+        ['false', 'Those that are resolved'],
+      ],
+    },
+  ],
+})}
+${listCard({
+  label: 'Exceptions',
+  path: EXCEPTIONS_PATH,
+  columns: exceptionColumns(viewer),
+  rows: value.exceptions,
+  next,
+  query: { ...query },
+  empty: emptyState('exceptions', merchant || open ? 'No exception is like that.' : 'Acquirers and books agree.'),
+})}`,
+  }
+}
+
+function exceptionColumns(viewer: Viewer): readonly Column<Exception>[] {
+  return [
+    {
+      label: 'About',
+      cell: ({ kind, acquirer, resolved }) =>
+        html`<strong>${kind}</strong> ${resolved === undefined ? badge('Waits', 'warn') : badge('Resolved', 'good')}<div class="hint">${acquirer ?? 'simulator'}</div>`,
+    },
+    { label: 'What was said', cell: ({ payload }) => payloadOf(payload) },
+    { label: 'Merchant', kind: 'gone', cell: ({ merchantId }) => merchantLink(merchantId) },
+    { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
+    { label: '', cell: (exception) => html`${changeLinks(exceptionChanges, exception, viewer)}` },
+  ]
+}
+
+function payloadOf(payload: Exception['payload']): Html {
+  return html`<details><summary>Answer</summary><pre>${JSON.stringify(payload, null, 2)}</pre></details>`
+}
+
+/** The list of authorizations whose outcome nobody knows. */
+export function attemptsPage(
+  query: z.infer<typeof ListQuery>,
+  { value, next }: Listed<z.infer<typeof AttemptsView>>,
+  viewer: Viewer,
+): ConsolePage {
+  return {
+    title: 'Unknown outcomes',
+    section: 'exceptions',
+    main: html`${pageHead({ title: 'Exceptions' })}
+${tabs('Exceptions and unknown outcomes', TABS, ATTEMPTS_PATH)}
+${listCard({
+  label: 'Unknown outcomes',
+  path: ATTEMPTS_PATH,
+  columns: attemptColumns(viewer),
+  rows: value.attempts,
+  next,
+  query: { ...query },
+  empty: emptyState('check', 'The outcome of every authorization is known.'),
+})}`,
+  }
+}
+
+function attemptColumns(viewer: Viewer): readonly Column<Attempt>[] {
+  return [
+    {
+      label: 'Amount',
+      cell: ({ amount, currency }) => html`<strong class="figure">${money(amount, currency)}</strong>`,
+    },
+    { label: 'Acquirer', cell: ({ acquirer }) => acquirer ?? 'simulator' },
+    { label: 'Merchant', kind: 'gone', cell: ({ merchantId }) => merchantLink(merchantId) },
+    { label: 'Id', kind: 'gone', cell: ({ id }) => html`<code>${id}</code>` },
+    { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
+    { label: '', cell: (attempt) => html`${changeLinks(attemptChanges, attempt, viewer)}` },
+  ]
+}

@@ -1,0 +1,37 @@
+import { z } from 'zod'
+
+const Exception = z.looseObject({
+  merchantId: z.string(),
+  id: z.string(),
+  created: z.string(),
+  acquirer: z.string().optional(),
+  kind: z.string(),
+  payload: z.record(z.string(), z.unknown()),
+  resolved: z.string().optional(),
+})
+/** An answer of an acquirer that contradicts the books (console reference: Routes of payments). */
+export type Exception = z.infer<typeof Exception>
+
+/** A page of exceptions. */
+export const ExceptionsView = z.object({ exceptions: z.array(Exception) })
+
+const Attempt = z.looseObject({
+  id: z.string(),
+  merchantId: z.string(),
+  created: z.string(),
+  amount: z.int(),
+  currency: z.string(),
+  acquirer: z.string().optional(),
+  state: z.string(),
+  transactionId: z.string().optional(),
+})
+/** An authorization whose outcome nobody knows. */
+export type Attempt = z.infer<typeof Attempt>
+
+/** A page of attempts. */
+export const AttemptsView = z.object({ attempts: z.array(Attempt) })
+
+/** Where exceptions are listed. */
+export const EXCEPTIONS_PATH = '/exceptions'
+/** Where attempts without a known outcome are listed. */
+export const ATTEMPTS_PATH = '/attempts'

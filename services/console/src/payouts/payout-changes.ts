@@ -1,0 +1,98 @@
+import { html } from '@trestle/common/documents/html.ts'
+import { z } from 'zod'
+import type { Changeable } from '../pages/asked-change.ts'
+import { choiceField, textField } from '../pages/form.ts'
+import { money } from '../pages/parts.ts'
+import { BATCHES_PATH, PAYOUTS_PATH, type Payout, payoutPath } from './payout-view.ts'
+
+/** The answer where there was something to export. */
+const Exported = z.object({ batch: z.object({ id: z.string() }) })
+
+const OUTCOMES = [
+  ['settled', 'settled: the account of the merchant has the money'],
+  ['failed', 'failed: the money goes back to the balance'],
+] as const
+
+/** What operators record of a payout. */
+export const payoutChanges: Changeable<Payout> = {
+  service: 'payments',
+  section: 'payouts',
+  pathOf: payoutPath,
+  shownAt: () => PAYOUTS_PATH,
+  changes: [
+    {
+      name: 'outcome',
+      action: 'payouts.close',
+      label: 'Outcome',
+      submit: 'Record the outcome',
+      title: ({ amount, currency }) => `Outcome of the payout of ${money(amount, currency)}`,
+      isDangerous: true,
+      consequences: ({ amount, currency, bank }) => [
+        `The bank has made of ${money(amount, currency)} to ${bank.iban} what you record here.`,
+        'This cannot be undone.',
+      ],
+      fields: (_payout, { outcome }) =>
+        choiceField({ name: 'outcome', label: 'Outcome', value: outcome, options: OUTCOMES }),
+      call: ({ id }, { outcome = '' }) => ({
+        method: 'POST',
+        path: `/operator/payouts/${encodeURIComponent(id)}/outcome`,
+        body: { outcome },
+      }),
+      done: (_payout, { outcome }) => `The payout is ${outcome === 'settled' ? 'settled' : 'failed'}`,
+    },
+  ],
+}
+
+/** What operators do with all payouts that wait. */
+export const allPayoutsChanges: Changeable<undefined> = {
+  service: 'payments',
+  section: 'payouts',
+  pathOf: () => PAYOUTS_PATH,
+  changes: [
+    {
+      name: 'run',
+      action: 'payouts.run',
+      label: 'Pay out',
+      title: (_shown, { merchant = '' }) => (merchant === '' ? 'Pay out all merchants' : 'Pay out a merchant'),
+      consequences: () => [
+        'A job makes a payout of the balance of each merchant, less what open disputes and young captures keep.',
+        'The payouts wait until a file for the bank is made.',
+      ],
+      fields: (_shown, { merchant }) =>
+        textField({
+          name: 'merchant',
+          label: 'Merchant (optional)',
+          value: merchant,
+          pattern: '[0-9a-fA-F]{24}',
+          hint: 'The id of one merchant. Empty: all with a balance above 0.',
+        }),
+      call: (_shown, { merchant = '' }) => ({
+        method: 'POST',
+        path: '/operator/payouts/run',
+        body: merchant.trim() === '' ? {} : { merchant: merchant.trim() },
+      }),
+      done: 'A job pays out. Its payouts appear here',
+    },
+    {
+      name: 'export',
+      action: 'payouts.export',
+      label: 'Make bank files',
+      title: () => 'Make files for the bank',
+      isDangerous: true,
+      consequences: () => [
+        'All payouts that wait go into files for the bank, and count as exported.',
+        'You find the files among the batches. Give each to the bank once: it pays what they say.',
+      ],
+      fields: (_shown, { name, iban, bic }) =>
+        html`${textField({ name: 'name', label: 'Owner of the account that pays', value: name, isRequired: true, isFocused: true })}${textField({ name: 'iban', label: 'IBAN of the account', value: iban, isRequired: true })}${textField({ name: 'bic', label: 'BIC of its bank (optional)', value: bic })}`,
+      call: (_shown, { name = '', iban = '', bic = '' }) => ({
+        method: 'POST',
+        path: '/operator/payouts/batches',
+        body: { name: name.trim(), iban: iban.trim(), ...(bic.trim() === '' ? {} : { bic: bic.trim() }) },
+      }),
+      done: (_shown, _given, answer) =>
+        Exported.safeParse(answer).success ? 'The files for the bank are made' : 'No payout waits for the bank',
+      leadsTo: () => BATCHES_PATH,
+    },
+  ],
+}

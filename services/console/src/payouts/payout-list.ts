@@ -1,0 +1,157 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
+import { mayDo } from '@trestle/service/operators/operator-roles.ts'
+import { z } from 'zod'
+import { changeLinks, type Viewer } from '../pages/asked-change.ts'
+import { type FormProof, hiddenField, proofFields } from '../pages/form.ts'
+import { icon } from '../pages/icons.ts'
+import type { ConsolePage } from '../pages/layout.ts'
+import { type Column, filterForm, ListQuery, listCard, MerchantId } from '../pages/list.ts'
+import { badge, emptyState, money, pageHead, tabs, time } from '../pages/parts.ts'
+import type { Listed } from '../service-calls/operator-calls.ts'
+import { allPayoutsChanges, payoutChanges } from './payout-changes.ts'
+import {
+  BATCHES_PATH,
+  type Batch,
+  type BatchesView,
+  PAYOUTS_PATH,
+  type Payout,
+  type PayoutsView,
+} from './payout-view.ts'
+
+/** What the address of the list of payouts says. */
+export const PayoutsQuery = ListQuery.extend({
+  merchant: MerchantId,
+  status: z.enum(['', 'created', 'exported', 'settled', 'failed']).optional(),
+})
+
+const TABS = [
+  [PAYOUTS_PATH, 'Payouts'],
+  [BATCHES_PATH, 'Bank files'],
+] as const
+
+/** The list of payouts. Their outcome is recorded from here. */
+export function payoutsPage(
+  query: z.infer<typeof PayoutsQuery>,
+  { value, next }: Listed<z.infer<typeof PayoutsView>>,
+  viewer: Viewer,
+): ConsolePage {
+  const { merchant, status } = query
+  return {
+    title: 'Payouts',
+    section: 'payouts',
+    main: html`${pageHead({ title: 'Payouts', actions: changeLinks(allPayoutsChanges, undefined, viewer) })}
+${tabs('Payouts and bank files', TABS, PAYOUTS_PATH)}
+${filterForm({
+  path: PAYOUTS_PATH,
+  search: merchant,
+  searchName: 'merchant',
+  placeholder: 'Id of a merchant',
+  choices: [
+    {
+      name: 'status',
+      label: 'State',
+      value: status,
+      options: [
+        ['', 'All states'],
+        ['created', 'Waiting'],
+        ['exported', 'At the bank'],
+        ['settled', 'Settled'],
+        ['failed', 'Failed'],
+      ],
+    },
+  ],
+})}
+${listCard({
+  label: 'Payouts',
+  path: PAYOUTS_PATH,
+  columns: payoutColumns(viewer),
+  rows: value.payouts,
+  next,
+  query: { ...query },
+  hasCsv: true,
+  empty: emptyState('payouts', merchant || status ? 'No payout is like that.' : 'No merchant was paid out yet.'),
+})}`,
+  }
+}
+
+const STATES = {
+  created: ['Waiting', 'info'],
+  exported: ['At the bank', 'warn'],
+  settled: ['Settled', 'good'],
+  failed: ['Failed', 'bad'],
+} as const
+
+function payoutColumns(viewer: Viewer): readonly Column<Payout>[] {
+  return [
+    {
+      label: 'Amount',
+      kind: 'number',
+      cell: ({ amount, currency }) => html`<strong class="figure">${money(amount, currency)}</strong>`,
+    },
+    {
+      label: 'State',
+      cell: ({ status, test }) =>
+        html`${badge(STATES[status][0], STATES[status][1])} ${test ? badge('Test') : undefined}`,
+    },
+    {
+      label: 'Merchant',
+      cell: ({ merchantId }) =>
+        html`<a class="main-link" href="/merchants/${encodeURIComponent(merchantId)}"><code>${merchantId}</code></a>`,
+    },
+    { label: 'IBAN', kind: 'gone', cell: ({ bank }) => html`<code>${bank.iban}</code>` },
+    { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
+    {
+      label: '',
+      cell: (payout) => html`${payout.status === 'exported' ? changeLinks(payoutChanges, payout, viewer) : undefined}`,
+    },
+  ]
+}
+
+/** The list of batches. Their files are downloads, by a form: each is written into the audit log. */
+export function batchesPage(
+  query: z.infer<typeof ListQuery>,
+  { value, next }: Listed<z.infer<typeof BatchesView>>,
+  { viewer, proof }: { readonly viewer: Viewer; readonly proof: FormProof },
+): ConsolePage {
+  return {
+    title: 'Bank files',
+    section: 'payouts',
+    main: html`${pageHead({ title: 'Payouts', actions: changeLinks(allPayoutsChanges, undefined, viewer) })}
+${tabs('Payouts and bank files', TABS, BATCHES_PATH)}
+${listCard({
+  label: 'Batches of payouts',
+  path: BATCHES_PATH,
+  columns: batchColumns(viewer, proof),
+  rows: value.batches,
+  next,
+  query: { ...query },
+  empty: emptyState('payouts', 'No files were made for the bank yet.'),
+})}`,
+  }
+}
+
+function batchColumns({ role }: Viewer, proof: FormProof): readonly Column<Batch>[] {
+  return [
+    { label: 'Batch', cell: ({ id }) => html`<code>${id}</code>` },
+    {
+      label: 'Amounts',
+      cell: ({ currencies }) =>
+        html`${currencies.map(({ currency, amount }) => html`<div class="figure">${money(amount, currency)}</div>`)}`,
+    },
+    { label: 'Payouts', kind: 'number', cell: ({ payouts }) => String(payouts) },
+    { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
+    {
+      label: '',
+      cell: (batch) => html`${mayDo(role, 'payouts.export') ? fileForms(batch, proof) : undefined}`,
+    },
+  ]
+}
+
+/** A button for each file of a batch: payouts in euro are in another one than the rest. */
+function fileForms({ id, currencies }: Batch, proof: FormProof): Html {
+  const kinds = new Set(currencies.map(({ currency }) => (currency === 'EUR' ? 'xml' : 'csv')))
+  return html`<div class="actions">${[...kinds].map(
+    (kind) =>
+      html`<form method="post" action="${BATCHES_PATH}/${encodeURIComponent(id)}" data-gives>${proofFields(proof)}${hiddenField('kind', kind)}<button class="button" type="submit">${icon('download')}${kind === 'xml' ? 'pain.001' : 'CSV'}</button></form>`,
+  )}</div>`
+}

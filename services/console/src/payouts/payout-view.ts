@@ -1,0 +1,44 @@
+import { z } from 'zod'
+
+const Payout = z.looseObject({
+  id: z.string(),
+  merchantId: z.string(),
+  created: z.string(),
+  amount: z.int(),
+  currency: z.string(),
+  status: z.enum(['created', 'exported', 'settled', 'failed']),
+  bank: z.object({ iban: z.string() }),
+  test: z.boolean(),
+})
+/** A payout as payments shows it (payments reference: Other objects). */
+export type Payout = z.infer<typeof Payout>
+
+/** A page of payouts. */
+export const PayoutsView = z.object({ payouts: z.array(Payout) })
+
+const Batch = z.looseObject({
+  id: z.string(),
+  created: z.string(),
+  payouts: z.int(),
+  currencies: z.array(z.object({ currency: z.string(), amount: z.int() })),
+})
+/** Payouts that the bank got together. */
+export type Batch = z.infer<typeof Batch>
+
+/** A page of batches. */
+export const BatchesView = z.object({ batches: z.array(Batch) })
+
+/** The files of a batch for the bank, as base64. */
+export const BankFiles = z.object({
+  files: z.array(z.object({ name: z.string(), type: z.string(), content: z.base64() })),
+})
+
+/** Where payouts are listed. */
+export const PAYOUTS_PATH = '/payouts'
+/** Where batches of payouts are listed. */
+export const BATCHES_PATH = '/payouts/batches'
+
+/** The address of a payout: its merchant stands before it. */
+export function payoutPath({ merchantId, id }: Pick<Payout, 'merchantId' | 'id'>): string {
+  return `${PAYOUTS_PATH}/${encodeURIComponent(merchantId)}/${encodeURIComponent(id)}`
+}

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
+import { createMerchant } from '../../test/merchants.ts'
+import { type RunningService, startService } from '../../test/services.ts'
+
+const ID = '6901f3a0000000000000000e'
+let services: readonly [RunningService, RunningService]
+let test: TestConsole
+let merchantId: string
+beforeAll(async () => {
+  services = await Promise.all([startService('auth'), startService('payments')])
+  test = await openTestConsole(services)
+  merchantId = (await createMerchant(services[1], 'Nordhavn Coffee')).merchantId
+  await services[1].query(
+    'INSERT INTO payments.acquirer_exceptions (merchant_id, id, payload, created) VALUES ($1, $2, $3, now())',
+    [merchantId, ID, JSON.stringify({ type: 'operation', acquirer: 'north', reason: '<b>late</b>' })],
+  )
+})
+afterAll(async () => {
+  await test.close()
+  for (const service of services) await service.stop()
+})
+
+const plain = (text: string) =>
+  text.replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, 'TIME').replaceAll(/\b[0-9a-f]{24}\b/g, 'ID')
+const toastOf = (html: string) => /<div class="toast">.*?<span>([^<]*)<\/span>/.exec(html)?.[1]
+
+const FILTERS = 'Id of a merchant State Those that wait Those that are resolved Filter'
+
+describe('GET /exceptions', () => {
+  it('200: lists what waits, with what the acquirer has said as text', async () => {
+    const page = await (await test.signedIn('viewer')).open('/exceptions')
+    expect(plain(page.text)).toBe(
+      `Exceptions Exceptions Unknown outcomes ${FILTERS} About What was said Merchant Created ↓ Actions operation Waits north Answer { "acquirer": "north", "type": "operation", "reason": "<b>late</b>" } ID TIME`,
+    )
+    expect(page.html).toContain('&lt;b&gt;late&lt;/b&gt;')
+    expect((await (await test.signedIn('viewer')).open('/exceptions?open=false')).text).toContain(
+      'No exception is like',
+    )
+  })
+})
+
+describe('POST /exceptions/:merchantId/:exceptionId/:change', () => {
+  it('303: marks an exception as resolved after a question', async () => {
+    const browser = await test.signedIn('admin')
+    const path = `/exceptions/${merchantId}/${ID}/resolution`
+    expect((await browser.open('/exceptions')).html).toContain(`href="${path}" data-ask`)
+    expect((await browser.open(path)).text).toBe(
+      'Mark as resolved The books stay as they are: you say that what north answered about the operation needs nothing more. The exception leaves the list of those that wait. Note (optional) For the audit log: what you have found out and done. Mark as resolved Cancel',
+    )
+    const page = await browser.submit(path, { note: 'Refunded by hand' })
+    expect([page.path, toastOf(page.html), page.text]).toEqual([
+      '/exceptions',
+      'The exception is resolved',
+      `Exceptions Exceptions Unknown outcomes ${FILTERS} Acquirers and books agree.`,
+    ])
+  })
+
+  it('403: asks nothing of support', async () => {
+    const path = `/exceptions/${merchantId}/${ID}/resolution`
+    await services[1].query('UPDATE payments.acquirer_exceptions SET resolved = NULL')
+    expect((await (await test.signedIn('support')).open(path)).status).toBe(403)
+  })
+})

@@ -1,0 +1,56 @@
+import type { FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { exceptionChanges } from '../exceptions/exception-changes.ts'
+import { ExceptionsQuery, exceptionsPage } from '../exceptions/exception-list.ts'
+import { type Exception, ExceptionsView } from '../exceptions/exception-view.ts'
+import { GivenFields } from '../pages/asked-change.ts'
+import { pageQuery } from '../pages/list.ts'
+import { answerChange, askChange, findById } from '../plugins/asked-changes.ts'
+import { viewerOf, visitOf } from '../plugins/operator.ts'
+import { sendPage } from '../plugins/pages.ts'
+
+const LIST = '/operator/exceptions'
+const ChangeParams = z.object({
+  merchantId: z.string().max(64),
+  exceptionId: z.string().max(64),
+  change: z.string().max(32),
+})
+
+/** The list of exceptions, and the question before one is resolved. */
+export const exceptionsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get('/exceptions', { schema: { querystring: ExceptionsQuery } }, async (request, reply) => {
+    const { merchant, open, ...place } = request.query
+    const asked = { ...pageQuery(place), merchant, open }
+    const listed = await visitOf(request).calls.read('payments', LIST, ExceptionsView, asked)
+    return sendPage(request, reply, exceptionsPage(request.query, listed, viewerOf(request)))
+  })
+
+  app.get(
+    '/exceptions/:merchantId/:exceptionId/:change',
+    { schema: { params: ChangeParams, querystring: GivenFields } },
+    async (request, reply) => {
+      const named = { name: request.params.change, shown: await readException(request, request.params) }
+      return askChange(request, reply, exceptionChanges, named)
+    },
+  )
+
+  app.post(
+    '/exceptions/:merchantId/:exceptionId/:change',
+    { schema: { params: ChangeParams, body: GivenFields } },
+    async (request, reply) => {
+      const named = { name: request.params.change, shown: await readException(request, request.params) }
+      return answerChange(request, reply, exceptionChanges, named)
+    },
+  )
+}
+
+/** Exceptions have no address of their own: the newest 100 of the merchant that wait are looked through. */
+async function readException(
+  request: FastifyRequest,
+  { merchantId, exceptionId }: z.infer<typeof ChangeParams>,
+): Promise<Exception> {
+  const query = { merchant: merchantId, limit: 100 }
+  const { value } = await visitOf(request).calls.read('payments', LIST, ExceptionsView, query)
+  return findById(value.exceptions, exceptionId)
+}

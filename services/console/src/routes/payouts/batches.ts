@@ -1,0 +1,30 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { ListQuery, pageQuery } from '../../pages/list.ts'
+import { batchesPage } from '../../payouts/payout-list.ts'
+import { BankFiles, BatchesView } from '../../payouts/payout-view.ts'
+import { FormBody } from '../../plugins/browser-session.ts'
+import { viewerOf, visitOf } from '../../plugins/operator.ts'
+import { sendFile, sendPage } from '../../plugins/pages.ts'
+import { refuse } from '../../service-calls/operator-calls.ts'
+
+const BatchParams = z.object({ batchId: z.string().max(64) })
+const FileBody = FormBody.extend({ kind: z.enum(['xml', 'csv']) })
+
+/** The list of batches of payouts, with their files. */
+export const batchesRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get('/payouts/batches', { schema: { querystring: ListQuery } }, async (request, reply) => {
+    const { calls, form: proof } = visitOf(request)
+    const listed = await calls.read('payments', '/operator/payouts/batches', BatchesView, pageQuery(request.query))
+    return sendPage(request, reply, batchesPage(request.query, listed, { viewer: viewerOf(request), proof }))
+  })
+
+  // A form asks for a file, not a link: payments writes each reading into its audit log.
+  app.post('/payouts/batches/:batchId', { schema: { params: BatchParams, body: FileBody } }, async (request, reply) => {
+    const path = `/operator/payouts/batches/${encodeURIComponent(request.params.batchId)}/files`
+    const { files } = (await visitOf(request).calls.read('payments', path, BankFiles)).value
+    const file = files.find(({ name }) => name.endsWith(`.${request.body.kind}`))
+    if (file === undefined) return refuse({ status: 404, body: undefined })
+    return sendFile(reply, { ...file, content: Buffer.from(file.content, 'base64') })
+  })
+}

@@ -1,0 +1,138 @@
+import { html } from '@trestle/common/documents/html.ts'
+import { mayDo } from '@trestle/service/operators/operator-roles.ts'
+import { z } from 'zod'
+import type { Viewer } from '../pages/asked-change.ts'
+import type { ConsolePage } from '../pages/layout.ts'
+import { type Column, filterForm, ListQuery, listCard, MerchantId } from '../pages/list.ts'
+import { askLink, badge, emptyState, money, pageHead, tabs, time } from '../pages/parts.ts'
+import type { Listed } from '../service-calls/operator-calls.ts'
+import {
+  DISPUTES_PATH,
+  type Dispute,
+  type DisputesView,
+  FRAUDS_PATH,
+  type Fraud,
+  type FraudsView,
+} from './dispute-view.ts'
+import { transactionPath } from './transaction-view.ts'
+
+/** What the address of the list of disputes says. */
+export const DisputesQuery = ListQuery.extend({
+  merchant: MerchantId,
+  status: z.enum(['', 'open', 'won', 'lost']).optional(),
+})
+/** What the address of the list of fraud alerts says. */
+export const FraudsQuery = ListQuery.extend({ merchant: MerchantId })
+
+const TABS = [
+  [DISPUTES_PATH, 'Disputes'],
+  [FRAUDS_PATH, 'Fraud alerts'],
+] as const
+
+/** The list of disputes. Their outcome is recorded from here. */
+export function disputesPage(
+  query: z.infer<typeof DisputesQuery>,
+  { value, next }: Listed<z.infer<typeof DisputesView>>,
+  viewer: Viewer,
+): ConsolePage {
+  const { merchant, status } = query
+  return {
+    title: 'Disputes',
+    section: 'disputes',
+    main: html`${pageHead({ title: 'Disputes' })}
+${tabs('Disputes and fraud alerts', TABS, DISPUTES_PATH)}
+${filterForm({
+  path: DISPUTES_PATH,
+  search: merchant,
+  searchName: 'merchant',
+  placeholder: 'Id of a merchant',
+  choices: [
+    {
+      name: 'status',
+      label: 'State',
+      value: status,
+      options: [
+        ['', 'All states'],
+        ['open', 'Open'],
+        ['won', 'Won'],
+        ['lost', 'Lost'],
+      ],
+    },
+  ],
+})}
+${listCard({
+  label: 'Disputes',
+  path: DISPUTES_PATH,
+  columns: disputeColumns(viewer),
+  rows: value.disputes,
+  next,
+  query: { ...query },
+  hasCsv: true,
+  empty: emptyState('disputes', merchant || status ? 'No dispute is like that.' : 'Nobody disputes a payment.'),
+})}`,
+  }
+}
+
+const TONES = { open: 'warn', won: 'good', lost: 'bad' } as const
+
+function disputeColumns({ role }: Viewer): readonly Column<Dispute>[] {
+  const mayClose = mayDo(role, 'disputes.close')
+  const outcomePath = ({ id, transactionId }: Dispute) =>
+    `${transactionPath(transactionId)}/close-dispute?${new URLSearchParams({ dispute: id })}`
+  return [
+    {
+      label: 'Amount',
+      cell: ({ transactionId, amount, currency }) =>
+        html`<a class="main-link figure" href="${transactionPath(transactionId)}">${money(amount, currency)}</a>`,
+    },
+    { label: 'State', cell: ({ status }) => badge(status, TONES[status]) },
+    { label: 'Reason', kind: 'gone', cell: ({ reason }) => reason.title },
+    { label: 'Due', kind: 'gone', cell: ({ due, status }) => (status === 'open' ? time(due) : '–') },
+    { label: 'Merchant', kind: 'gone', cell: ({ merchantId }) => merchantLink(merchantId) },
+    { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
+    {
+      label: '',
+      cell: (dispute) =>
+        html`${mayClose && dispute.status === 'open' ? askLink(outcomePath(dispute), 'Outcome…') : undefined}`,
+    },
+  ]
+}
+
+/** The list of fraud alerts, which the schemes send. */
+export function fraudsPage(
+  query: z.infer<typeof FraudsQuery>,
+  { value, next }: Listed<z.infer<typeof FraudsView>>,
+): ConsolePage {
+  return {
+    title: 'Fraud alerts',
+    section: 'disputes',
+    main: html`${pageHead({ title: 'Disputes' })}
+${tabs('Disputes and fraud alerts', TABS, FRAUDS_PATH)}
+${filterForm({ path: FRAUDS_PATH, search: query.merchant, searchName: 'merchant', placeholder: 'Id of a merchant' })}
+${listCard({
+  label: 'Fraud alerts',
+  path: FRAUDS_PATH,
+  columns: FRAUD_COLUMNS,
+  rows: value.frauds,
+  next,
+  query: { ...query },
+  empty: emptyState('disputes', query.merchant ? 'No alert is like that.' : 'No scheme has warned of fraud.'),
+})}`,
+  }
+}
+
+const FRAUD_COLUMNS: readonly Column<Fraud>[] = [
+  {
+    label: 'Transaction',
+    cell: ({ transactionId }) =>
+      html`<a class="main-link" href="${transactionPath(transactionId)}"><code>${transactionId}</code></a>`,
+  },
+  { label: 'Reason', cell: ({ reason }) => (reason === undefined ? '–' : String(reason)) },
+  { label: 'Reported', kind: 'gone', cell: ({ reported }) => time(reported) },
+  { label: 'Merchant', kind: 'gone', cell: ({ merchantId }) => merchantLink(merchantId) },
+  { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
+]
+
+function merchantLink(id: string) {
+  return html`<a href="/merchants/${encodeURIComponent(id)}"><code>${id}</code></a>`
+}
