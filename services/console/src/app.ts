@@ -7,6 +7,7 @@ import { errorVocabulary } from './error-body.ts'
 import { browserSession } from './plugins/browser-session.ts'
 import { operatorPages } from './plugins/operator.ts'
 import { sendErrorPage } from './plugins/pages.ts'
+import { appsRoutes } from './routes/apps.ts'
 import { assetsRoutes } from './routes/assets.ts'
 import { attemptsRoutes } from './routes/attempts.ts'
 import { disputesRoutes } from './routes/disputes.ts'
@@ -111,6 +112,7 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(exceptionsRoutes)
   await app.register(attemptsRoutes)
   await app.register(merchantsRoutes)
+  await app.register(appsRoutes)
   await app.register(appKeysRoutes)
   await app.register(inventoryRoutes)
 }

@@ -1,20 +1,28 @@
 import type { Changeable } from '../pages/asked-change.ts'
 import { merchantPath, type ShownMerchant } from './merchant-view.ts'
 
-/** An app that has access to a merchant. */
-export interface MerchantApp {
-  readonly merchant: ShownMerchant['merchant']
+/** An app, and the merchant on whose page it stands. */
+export interface KnownApp {
+  /** Undefined on the page of all apps. */
+  readonly merchant?: Pick<ShownMerchant['merchant'], 'id' | 'name'>
   readonly app: Pick<ShownMerchant['apps'][number], 'id' | 'name'>
 }
 
-const nameOf = ({ id, name }: MerchantApp['app']) => name ?? id
+/** Where apps are listed. */
+export const APPS_PATH = '/apps'
 
-/** What operators change of the apps of a merchant. */
-export const appChanges: Changeable<MerchantApp> = {
+const nameOf = ({ id, name }: KnownApp['app']) => name ?? id
+const shownAt = ({ merchant }: KnownApp) => (merchant === undefined ? APPS_PATH : merchantPath(merchant.id))
+
+/** What operators change of apps. */
+export const appChanges: Changeable<KnownApp> = {
   service: 'payments',
-  section: 'merchants',
-  pathOf: ({ merchant, app }) => `${merchantPath(merchant.id)}/apps/${encodeURIComponent(app.id)}`,
-  shownAt: ({ merchant }) => merchantPath(merchant.id),
+  section: 'apps',
+  pathOf: (shown) => {
+    const above = shown.merchant === undefined ? APPS_PATH : `${merchantPath(shown.merchant.id)}/apps`
+    return `${above}/${encodeURIComponent(shown.app.id)}`
+  },
+  shownAt,
   changes: [
     {
       name: 'keys',
@@ -24,7 +32,9 @@ export const appChanges: Changeable<MerchantApp> = {
       isDangerous: true,
       consequences: ({ merchant, app }) => [
         `Every API key of ${nameOf(app)} stops working at once, for all merchants that the app serves.`,
-        `Payments of ${merchant.name ?? merchant.id} through this app fail until it has a new key.`,
+        merchant === undefined
+          ? 'Payments through this app fail until it has a new key.'
+          : `Payments of ${merchant.name ?? merchant.id} through this app fail until it has a new key.`,
         'This cannot be undone.',
       ],
       call: ({ app }) => ({ method: 'DELETE', path: `/operator/apps/${encodeURIComponent(app.id)}/keys` }),

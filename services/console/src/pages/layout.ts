@@ -81,6 +81,7 @@ const NAVIGATION: readonly SectionGroup[] = [
       { name: 'payouts', label: 'Payouts', path: '/payouts', icon: 'payouts', key: 'p' },
       { name: 'exceptions', label: 'Exceptions', path: '/exceptions', icon: 'exceptions' },
       { name: 'merchants', label: 'Merchants', path: '/merchants', icon: 'merchants', key: 'm' },
+      { name: 'apps', label: 'Apps', path: '/apps', icon: 'settings' },
     ],
   },
   {
