@@ -10,6 +10,7 @@ import { sendErrorPage } from './plugins/pages.ts'
 import { appsRoutes } from './routes/apps.ts'
 import { assetsRoutes } from './routes/assets.ts'
 import { attemptsRoutes } from './routes/attempts.ts'
+import { auditRoutes } from './routes/audit.ts'
 import { disputesRoutes } from './routes/disputes.ts'
 import { exceptionsRoutes } from './routes/exceptions.ts'
 import { fraudsRoutes } from './routes/frauds.ts'
@@ -104,6 +105,7 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(homeRoutes)
   await app.register(usersRoutes)
   await app.register(inviteRoutes)
+  await app.register(auditRoutes)
   await app.register(transactionsRoutes)
   await app.register(disputesRoutes)
   await app.register(fraudsRoutes)

@@ -65,7 +65,10 @@ interface SectionGroup {
 const NAVIGATION: readonly SectionGroup[] = [
   {
     title: 'Console',
-    sections: [{ name: 'overview', label: 'Overview', path: PATHS.home, icon: 'overview', key: 'o' }],
+    sections: [
+      { name: 'overview', label: 'Overview', path: PATHS.home, icon: 'overview', key: 'o' },
+      { name: 'audit', label: 'Audit', path: '/audit', icon: 'audit' },
+    ],
   },
   {
     title: 'People',

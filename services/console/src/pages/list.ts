@@ -114,8 +114,8 @@ export interface Filters {
   readonly path: string
   readonly search: string | undefined
   readonly placeholder: string
-  /** What the field searches by: a text, or the id of a merchant. */
-  readonly searchName?: 'search' | 'merchant'
+  /** What the field searches by: a text, the id of a merchant, or a whole action. */
+  readonly searchName?: 'search' | 'merchant' | 'action'
   /** What the list is narrowed to by the link that led here, each with its label. A link beside it takes it away. */
   readonly kept?: readonly { readonly name: string; readonly label: string; readonly value: string | undefined }[]
   readonly choices?: readonly FilterChoice[]

@@ -1,0 +1,148 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
+import { z } from 'zod'
+import type { Listed } from '../service-calls/operator-calls.ts'
+import type { Query, ServiceName } from '../service-calls/service-call.ts'
+import type { ConsolePage } from './layout.ts'
+import { type Column, filterForm, ListQuery, listCard, pageQuery } from './list.ts'
+import { emptyState, pageHead, tabs, time } from './parts.ts'
+
+/** What somebody did, in any service (console reference: Audit of operators). */
+interface Entry {
+  readonly created: string
+  readonly action: string
+  /** Empty: nobody is known. */
+  readonly actor: string
+  readonly address: string
+  /** All else that the service has written down. */
+  readonly details: unknown
+}
+
+/** What the address of an audit log says. */
+export const AuditQuery = ListQuery.extend({
+  action: z.string().trim().max(64).optional(),
+  user: z.string().max(64).optional(),
+})
+type AuditQuery = z.infer<typeof AuditQuery>
+
+const AuthEntry = z.looseObject({
+  payload: z.looseObject({ action: z.string(), actor_username: z.string().optional() }),
+  created_at: z.string(),
+  ip_address: z.string(),
+})
+const InventoryEntry = z.looseObject({
+  created: z.string(),
+  action: z.string(),
+  actor: z.object({ email: z.string() }),
+  address: z.string(),
+})
+
+const PaymentsEntry = z.looseObject({
+  created: z.string(),
+  action: z.string(),
+  identityId: z.string().optional(),
+  payload: z.looseObject({ actor: z.object({ email: z.string() }).optional(), address: z.string().optional() }),
+})
+
+/** An audit log: which it is, and how it is read. */
+export interface AuditLog {
+  readonly service: ServiceName
+  readonly label: string
+  readonly query: (query: AuditQuery) => Query
+  readonly entries: z.ZodType<readonly Entry[]>
+  /** Whether entries are found by their action. */
+  readonly hasFilter: boolean
+}
+
+/** The audit logs of all services. */
+export const AUDIT_LOGS: readonly AuditLog[] = [
+  {
+    service: 'auth',
+    label: 'Auth',
+    query: ({ action, user, ...place }) => ({ ...pageQuery(place), action, user }),
+    entries: z.object({ entries: z.array(AuthEntry) }).transform(({ entries }) =>
+      entries.map(({ payload, created_at: created, ip_address: address }) => {
+        const { action, actor_username: actor = '', ...details } = payload
+        return { created, action, actor, address, details }
+      }),
+    ),
+    hasFilter: true,
+  },
+  {
+    service: 'payments',
+    label: 'Payments',
+    query: ({ action, user: actor, ...place }) => ({ ...pageQuery(place), action, actor }),
+    entries: z.object({ entries: z.array(PaymentsEntry) }).transform(({ entries }) =>
+      entries.map(({ created, action, identityId = '', payload, ...details }) => ({
+        created,
+        action,
+        actor: payload.actor?.email ?? identityId,
+        address: payload.address ?? '',
+        details: { ...details, ...payload },
+      })),
+    ),
+    hasFilter: true,
+  },
+  {
+    service: 'inventory',
+    label: 'Inventory',
+    query: pageQuery,
+    entries: z.object({ data: z.array(InventoryEntry) }).transform(({ data }) =>
+      data.map(({ created, action, actor, address, ...details }) => ({
+        created,
+        action,
+        actor: actor.email,
+        address,
+        details,
+      })),
+    ),
+    hasFilter: false,
+  },
+]
+
+/** Where the audit log of a service is shown. */
+export function auditPath(service: ServiceName): string {
+  return `/audit/${service}`
+}
+
+/** A page of an audit log. @param logs those of the services that are set up */
+export function auditPage(
+  query: AuditQuery,
+  { value, next }: Listed<readonly Entry[]>,
+  { log, logs }: { readonly log: AuditLog; readonly logs: readonly AuditLog[] },
+): ConsolePage {
+  const path = auditPath(log.service)
+  const { action, user } = query
+  const kept = [{ name: 'user', label: `User ${user ?? ''}`, value: user }]
+  return {
+    title: 'Audit',
+    section: 'audit',
+    main: html`${pageHead({ title: 'Audit' })}
+${tabs(
+  'Services',
+  logs.map(({ label, service }) => [auditPath(service), label] as const),
+  path,
+)}
+${log.hasFilter ? filterForm({ path, search: action, searchName: 'action', placeholder: 'Whole action, such as users.ban', kept }) : undefined}
+${listCard({
+  label: 'Audit log',
+  path,
+  columns: COLUMNS,
+  rows: value,
+  next,
+  query: { ...query },
+  empty: emptyState('audit', action || user ? 'No entry is like that.' : 'Nobody has changed anything yet.'),
+})}`,
+  }
+}
+
+const COLUMNS: readonly Column<Entry>[] = [
+  { label: 'Action', cell: ({ action }) => html`<strong>${action}</strong>` },
+  { label: 'By', cell: ({ actor }) => html`<span class="long">${actor || '–'}</span>` },
+  { label: 'Address', kind: 'gone', cell: ({ address }) => html`<code>${address || '–'}</code>` },
+  { label: 'Details', kind: 'gone', cell: ({ details }) => detailsOf(details) },
+  { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
+]
+
+function detailsOf(details: unknown): Html {
+  return html`<details><summary>Details</summary><pre>${JSON.stringify(details, null, 2)}</pre></details>`
+}
