@@ -33,6 +33,7 @@ import { productsRoutes } from './routes/products.ts'
 import { readyRoutes } from './routes/ready.ts'
 import { releaseRoutes } from './routes/reservations/release.ts'
 import { reservationsRoutes } from './routes/reservations.ts'
+import { searchRoutes } from './routes/search.ts'
 import { factorRoutes } from './routes/sign-in/factor.ts'
 import { factorsRoutes } from './routes/sign-in/factors.ts'
 import { linkRoutes } from './routes/sign-in/link.ts'
@@ -103,6 +104,7 @@ async function pageRoutes(app: Server): Promise<void> {
 async function operatorRoutes(app: Server): Promise<void> {
   await app.register(operatorPages)
   await app.register(homeRoutes)
+  await app.register(searchRoutes)
   await app.register(usersRoutes)
   await app.register(inviteRoutes)
   await app.register(auditRoutes)

@@ -22,6 +22,8 @@ export interface ConsolePage {
   readonly title: string
   /** The part of the navigation that it belongs to. */
   readonly section?: string
+  /** What was searched for, on the page that says what was found. */
+  readonly search?: string
   readonly main: Html
 }
 
@@ -98,13 +100,14 @@ const NAVIGATION: readonly SectionGroup[] = [
 ]
 
 /** Writes a page of an operator: navigation, search, toasts, and the page itself. */
-export function renderConsolePage({ title, section, main }: ConsolePage, frame: Frame): string {
+export function renderConsolePage({ title, section, search, main }: ConsolePage, frame: Frame): string {
   return renderDocument(
     title,
     html`<body>
 <a class="skip" href="#main">Skip to the content</a>
 <header class="top">
 <a class="brand" href="${PATHS.home}" aria-label="Trestle: overview">${brandMark()}<span>Trestle</span></a>
+${searchForm(search)}
 ${accountMenu(frame)}
 <details class="menu"><summary aria-label="Menu">${icon('menu')}</summary>${navigation(frame, section, 'Menu')}</details>
 </header>
@@ -149,6 +152,10 @@ ${body}
 
 function brandMark(): Html {
   return html`<svg class="mark" viewBox="0 0 16 16" aria-hidden="true"><path d="M1 3h14v3h-2l1 8h-3l-1-8H6l-1 8H2l1-8H1z"/></svg>`
+}
+
+function searchForm(text = ''): Html {
+  return html`<form class="search" role="search" method="get" action="${PATHS.search}"><label class="unseen" for="search">Search everything</label>${icon('search')}<input id="search" name="q" type="search" value="${text}" maxlength="255" placeholder="Email, id, last 4, amount, SKU" autocomplete="off" spellcheck="false" data-search><kbd aria-hidden="true">/</kbd></form>`
 }
 
 function accountMenu({ email, role, form }: Frame): Html {

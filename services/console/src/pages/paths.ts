@@ -1,6 +1,7 @@
 /** Paths of pages that several files lead to. */
 export const PATHS = {
   home: '/',
+  search: '/search',
   signIn: '/sign-in',
   signInFactor: '/sign-in/factor',
   signInFactors: '/sign-in/factors',
