@@ -21,6 +21,7 @@ import { newLocationRoutes } from './routes/locations/new.ts'
 import { locationsRoutes } from './routes/locations.ts'
 import { appKeysRoutes } from './routes/merchants/apps/keys.ts'
 import { merchantsRoutes } from './routes/merchants.ts'
+import { messagesRoutes } from './routes/messages.ts'
 import { newMovementRoutes } from './routes/movements/new.ts'
 import { movementsRoutes } from './routes/movements.ts'
 import { batchesRoutes } from './routes/payouts/batches.ts'
@@ -43,6 +44,7 @@ import { lowStockRoutes } from './routes/stock/low.ts'
 import { stockRoutes } from './routes/stock.ts'
 import { transactionsRoutes } from './routes/transactions.ts'
 import { inviteRoutes } from './routes/users/invite.ts'
+import { newUserRoutes } from './routes/users/new.ts'
 import { usersRoutes } from './routes/users.ts'
 
 /** The attributes of a product have up to 64 KiB, and a form writes many characters as three. */
@@ -107,6 +109,8 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(searchRoutes)
   await app.register(usersRoutes)
   await app.register(inviteRoutes)
+  await app.register(newUserRoutes)
+  await app.register(messagesRoutes)
   await app.register(auditRoutes)
   await app.register(transactionsRoutes)
   await app.register(disputesRoutes)

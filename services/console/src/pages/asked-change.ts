@@ -1,10 +1,10 @@
-import type { Html } from '@trestle/common/documents/html.ts'
+import { type Html, html } from '@trestle/common/documents/html.ts'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { mayDo, type OperatorAction, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
 import { z } from 'zod'
 import type { Change } from '../service-calls/operator-calls.ts'
 import type { ServiceName } from '../service-calls/service-call.ts'
-import { changeForm, type FormProof } from './form.ts'
+import { changeForm, type FormProof, hiddenField } from './form.ts'
 import type { ConsolePage } from './layout.ts'
 import { askLink, questionOf } from './parts.ts'
 
@@ -45,6 +45,8 @@ export interface AskedChange<Shown> {
   readonly done: string | ((shown: Shown, given: GivenFields, answer: unknown) => string)
   /** Where the operator is led afterwards, where that is not the page of the object. */
   readonly leadsTo?: (shown: Shown, given: GivenFields) => string
+  /** What its answer shows once, on a page in place of the redirect. For secrets: nothing else keeps them. */
+  readonly shows?: (shown: Shown, answer: unknown) => Html
 }
 
 /** The changes of one kind of object. */
@@ -87,6 +89,11 @@ export function partChangeLink<Shown>(
   return askLink(path, `${change.label}…`, toneOf(change))
 }
 
+/** The field that names the part of an object. */
+export function carriedField(name: string): (shown: unknown, given: GivenFields) => Html {
+  return (_shown, given) => hiddenField(name, given[name] ?? '')
+}
+
 function permittedChanges<Shown>(
   { changes, isOpenTo }: Changeable<Shown>,
   shown: Shown,
@@ -108,6 +115,18 @@ export interface OpenQuestion<Shown> {
   readonly proof: FormProof
   /** Why what was sent before was not done. */
   readonly problem?: string | undefined
+}
+
+/** The page that shows the answer of a change once. */
+export function shownOncePage<Shown>(
+  changeable: Changeable<Shown>,
+  { title, path, main }: { readonly title: string; readonly path: string; readonly main: Html },
+): ConsolePage {
+  return {
+    title,
+    section: changeable.section,
+    main: html`<div class="question"><h1>${title}</h1>${main}<div class="form-actions"><a class="button" href="${path}">Done</a></div></div>`,
+  }
 }
 
 /** The page of the question before a change. */

@@ -75,7 +75,10 @@ const NAVIGATION: readonly SectionGroup[] = [
   {
     title: 'People',
     service: 'auth',
-    sections: [{ name: 'users', label: 'Users', path: '/users', icon: 'users', key: 'u' }],
+    sections: [
+      { name: 'users', label: 'Users', path: '/users', icon: 'users', key: 'u' },
+      { name: 'messages', label: 'Messages', path: '/messages', icon: 'deliveries' },
+    ],
   },
   {
     title: 'Payments',

@@ -112,8 +112,9 @@ export function pageQuery({ search, order, cursor }: ListQuery): Query {
 /** The filters above a list: a search field, and choices. With script the list follows what is typed. */
 export interface Filters {
   readonly path: string
-  readonly search: string | undefined
-  readonly placeholder: string
+  readonly search?: string | undefined
+  /** What stands in the empty search field. Undefined: the list has none. */
+  readonly placeholder?: string
   /** What the field searches by: a text, the id of a merchant, or a whole action. */
   readonly searchName?: 'search' | 'merchant' | 'action'
   /** What the list is narrowed to by the link that led here, each with its label. A link beside it takes it away. */
@@ -135,8 +136,12 @@ export function filterForm(filters: Filters): Html {
   const { path, search, placeholder, searchName = 'search', choices = [] } = filters
   const pattern = searchName === 'merchant' ? '[0-9a-fA-F]{24}' : undefined
   return html`<form class="filters" method="get" action="${path}" hx-get="${path}" hx-target="#list" hx-select="#list" hx-swap="outerHTML" hx-push-url="true" hx-trigger="input changed delay:300ms from:#filter, change, submit">
-<div class="grow"><label class="unseen" for="filter">${placeholder}</label>
-<input id="filter" type="search" name="${searchName}" value="${search ?? ''}" placeholder="${placeholder}" maxlength="255"${attribute('pattern', pattern)} autocomplete="off" spellcheck="false" data-search></div>
+${
+  placeholder === undefined
+    ? undefined
+    : html`<div class="grow"><label class="unseen" for="filter">${placeholder}</label>
+<input id="filter" type="search" name="${searchName}" value="${search ?? ''}" placeholder="${placeholder}" maxlength="255"${attribute('pattern', pattern)} autocomplete="off" spellcheck="false" data-search></div>`
+}
 ${choices.map(
   ({ name, label, value, options }) =>
     html`<div><label class="unseen" for="filter-${name}">${label}</label><select id="filter-${name}" name="${name}">${optionsOf(options, value)}</select></div>`,

@@ -3,7 +3,7 @@ import { mayDo } from '@trestle/service/operators/operator-roles.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorVocabulary } from '../error-body.ts'
 import { answerLost } from '../errors.ts'
-import { type AskedChange, type Changeable, GivenFields, questionPage } from '../pages/asked-change.ts'
+import { type AskedChange, type Changeable, GivenFields, questionPage, shownOncePage } from '../pages/asked-change.ts'
 import { refuse, requireRole } from '../service-calls/operator-calls.ts'
 import { FormBody } from './browser-session.ts'
 import { answerDone, visitOf } from './operator.ts'
@@ -45,6 +45,11 @@ export async function answerChange<Shown>(
   const outcome = await makeChange(request, changeable, { change, shown, given, key })
   if (outcome.kind === 'done') {
     const path = change.leadsTo?.(shown, given) ?? (changeable.shownAt ?? changeable.pathOf)(shown)
+    if (change.shows !== undefined) {
+      const main = change.shows(shown, outcome.body)
+      const title = change.title?.(shown, given) ?? change.label
+      return sendPage(request, reply, shownOncePage(changeable, { title, path, main }))
+    }
     const toast = typeof change.done === 'string' ? change.done : change.done(shown, given, outcome.body)
     return answerDone(request, reply, { path, toast })
   }

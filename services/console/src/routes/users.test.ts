@@ -10,7 +10,7 @@ const XSS = '"><img-src=x>@example.com'
 const UTC = /\d{4}-\d\d-\d\d \d\d:\d\d UTC/g
 const UUID = /[0-9a-f]{8}-[0-9a-f-]{27}/g
 beforeAll(async () => {
-  auth = await startService('auth')
+  auth = await startService('auth', { AUTH_OPERATOR_SIGN_IN_AS: 'true' })
   test = await openTestConsole([auth])
   ada = await createUser(auth, 'ada@example.com')
 })
@@ -77,7 +77,7 @@ describe('GET /users/:userId', () => {
       await offered('support', ada.id),
       await offered('admin', ada.id),
       await offered('support', operator.id),
-    ]).toEqual([[], ['ban'], ['ban', 'change', 'console-role', 'delete'], []])
+    ]).toEqual([[], ['ban'], ['ban', 'sign-in-link', 'change', 'console-role', 'delete'], []])
   })
 
   it('404: says so for an id that no user has', async () => {
@@ -167,6 +167,30 @@ describe('POST /users/:userId/:change', () => {
     const typed = { email: 'new-name@example.com', phone: '', password: '' }
     expect(await sends(browser, `/users/${id}/change`, typed)).toEqual([`/users/${id}`, 'The user is changed'])
     expect(browser.page().text).toContain('Email new-name@example.com Not confirmed')
+  })
+
+  it('303: sends an invitation again after a question that masks its address', async () => {
+    const browser = await test.signedIn('support')
+    await sends(browser, '/users/invite', { email: 'rosalind@example.com' })
+    const [, path = ''] = /href="(\/users\/[^"]+)">rosalind@example.com/.exec(browser.page().html) ?? []
+    const [, question = ''] = /href="([^"]+resend\?message=[^"]+)"/.exec((await browser.open(path)).html) ?? []
+    expect((await browser.open(question)).text).toBe(
+      'Send the mail again A new message of the same kind goes to r…@example.com. Its code and its link replace those of earlier messages. Send again Cancel',
+    )
+    const page = await browser.submit(`${path}/resend`)
+    expect([page.path, toastOf(page.html)]).toEqual([path, 'The message waits to be sent'])
+    expect(page.text.match(/mail to r…@example\.com/g)).toEqual(['mail to r…@example.com', 'mail to r…@example.com'])
+  })
+
+  it('200: shows a link that signs in as the user, once, and writes the reason into the audit log', async () => {
+    const { id, email } = await newUser()
+    const browser = await test.signedIn('admin')
+    await browser.open(`/users/${id}/sign-in-link`)
+    const page = await browser.submit(`/users/${id}/sign-in-link`, { reason: 'ticket 7' })
+    const [, link = ''] = /data-copy="([^"]+)"/.exec(page.html) ?? []
+    expect([page.status, page.text.startsWith(`Sign in as ${email} The link is good once`)]).toEqual([200, true])
+    expect(link).toMatch(/^http:\/\/auth\.test\/verify\?/)
+    expect((await browser.open(`/users/${id}`)).text).toContain('operator.users.sign-in-as')
   })
 
   it('303: gives a console role', async () => {

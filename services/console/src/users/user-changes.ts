@@ -1,13 +1,9 @@
-import { type Html, html } from '@trestle/common/documents/html.ts'
+import { html } from '@trestle/common/documents/html.ts'
 import { nothingChanged } from '../errors.ts'
-import type { AskedChange, Changeable, GivenFields } from '../pages/asked-change.ts'
-import { choiceField, hiddenField, textField } from '../pages/form.ts'
-import { isBanned, nameOf, type ShownUser, USERS_PATH, userPath } from './user-view.ts'
-
-const callPath = ({ user }: ShownUser, below = '') => `/operator/users/${encodeURIComponent(user.id)}${below}`
-const isThere = ({ user }: ShownUser) => !user.deleted_at
-/** Beside a part of the user, not above the page. */
-const isBesidePart = () => false
+import { type AskedChange, type Changeable, carriedField } from '../pages/asked-change.ts'
+import { choiceField, textField } from '../pages/form.ts'
+import { HELP, isBesidePart } from './user-help.ts'
+import { callPath, isBanned, isThere, nameOf, type ShownUser, USERS_PATH, userPath } from './user-view.ts'
 
 const DURATIONS = [
   ['1h', 'an hour'],
@@ -71,36 +67,6 @@ const ACCESS: readonly AskedChange<ShownUser>[] = [
     done: 'The ban is over',
   },
   {
-    name: 'end-sessions',
-    action: 'sessions.end',
-    label: 'Sign out everywhere',
-    title: ({ user }) => `Sign ${nameOf(user)} out everywhere`,
-    isOffered: ({ sessions }) => sessions.length > 0,
-    consequences: ({ user }) => [`${nameOf(user)} is signed out on every device.`, 'They can sign in again at once.'],
-    call: (shown) => ({ method: 'DELETE', path: callPath(shown, '/sessions') }),
-    done: 'All sessions of the user are over',
-  },
-  {
-    name: 'end-session',
-    action: 'sessions.end',
-    label: 'End',
-    title: ({ user }) => `End a session of ${nameOf(user)}`,
-    isOffered: isBesidePart,
-    consequences: ({ sessions }, { session }) => {
-      const found = sessions.find(({ id }) => id === session)
-      return [
-        `The user is signed out of ${found?.user_agent || 'this browser'}${found?.ip ? ` at ${found.ip}` : ''}.`,
-        'They can sign in again at once.',
-      ]
-    },
-    fields: carries('session'),
-    call: (shown, { session = '' }) => ({
-      method: 'DELETE',
-      path: callPath(shown, `/sessions/${encodeURIComponent(session)}`),
-    }),
-    done: 'The session is over',
-  },
-  {
     name: 'reset-factor',
     action: 'factors.reset',
     label: 'Remove',
@@ -115,7 +81,7 @@ const ACCESS: readonly AskedChange<ShownUser>[] = [
       'Make sure that the user asks for this, and nobody else: whoever has the password gets in.',
       'This cannot be undone. The user can set up a new one.',
     ],
-    fields: carries('factor'),
+    fields: carriedField('factor'),
     call: (shown, { factor = '' }) => ({
       method: 'DELETE',
       path: callPath(shown, `/factors/${encodeURIComponent(factor)}`),
@@ -203,10 +169,5 @@ export const userChanges: Changeable<ShownUser> = {
   section: 'users',
   pathOf: ({ user }) => userPath(user.id),
   isOpenTo: ({ is_protected: isProtected }, { role }) => !isProtected || role === 'admin',
-  changes: [...ACCESS, ...ACCOUNT],
-}
-
-/** The field that names the part of a user. */
-function carries(name: string): (shown: ShownUser, given: GivenFields) => Html {
-  return (_shown, given) => hiddenField(name, given[name] ?? '')
+  changes: [...ACCESS, ...HELP, ...ACCOUNT],
 }

@@ -1,7 +1,7 @@
 import { html } from '@trestle/common/documents/html.ts'
 import type { z } from 'zod'
 import { type Changeable, changeLinks, type Viewer } from '../pages/asked-change.ts'
-import { textField } from '../pages/form.ts'
+import { checkField, textField } from '../pages/form.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, type ListQuery, listCard } from '../pages/list.ts'
 import { emptyState, pageHead, time } from '../pages/parts.ts'
@@ -28,6 +28,28 @@ export const newUserChanges: Changeable<undefined> = {
         body: { email: email.trim() },
       }),
       done: (_shown, { email = '' }) => `${email.trim()} is invited`,
+    },
+    {
+      name: 'new',
+      action: 'users.create',
+      label: 'New user',
+      submit: 'Create',
+      consequences: () => [
+        'The user exists at once, and no message is sent.',
+        'Whoever has the password signs in, once an address is confirmed.',
+      ],
+      fields: (_shown, { email, confirmed }) =>
+        html`${textField({ name: 'email', label: 'Email', type: 'email', value: email, isRequired: true, isFocused: true })}${textField({ name: 'password', label: 'Password (optional)', type: 'password', autocomplete: 'new-password' })}${checkField({ name: 'confirmed', label: 'The address is confirmed', isChecked: confirmed === 'yes' })}`,
+      call: (_shown, { email = '', password = '', confirmed }) => ({
+        method: 'POST',
+        path: '/operator/users',
+        body: {
+          email: email.trim(),
+          email_confirm: confirmed === 'yes',
+          ...(password === '' ? {} : { password }),
+        },
+      }),
+      done: (_shown, { email = '' }) => `${email.trim()} is created`,
     },
   ],
 }

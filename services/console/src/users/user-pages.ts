@@ -2,7 +2,8 @@ import { type Html, html } from '@trestle/common/documents/html.ts'
 import { changeLinks, partChangeLink, type Viewer } from '../pages/asked-change.ts'
 import { icon } from '../pages/icons.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { badge, card, copyableId, emptyState, factList, pageHead, smallTable, type Tone, time } from '../pages/parts.ts'
+import { badge, card, copyableId, emptyState, factList, pageHead, smallTable, time } from '../pages/parts.ts'
+import { MESSAGE_TONES, mayBeRepeated, messagesPath } from './message-list.ts'
 import { userChanges } from './user-changes.ts'
 import { nameOf, type Reason, type ShownUser, USERS_PATH, userBadges } from './user-view.ts'
 
@@ -23,7 +24,7 @@ ${reasonsNotice(reasons)}
 <div class="grid split"><div class="stack">
 ${sessionsCard(shown, viewer)}
 ${factorsCard(shown, viewer)}
-${messagesCard(shown)}
+${messagesCard(shown, viewer)}
 ${auditCard(shown)}
 </div><div class="stack">
 ${profileCard(shown)}
@@ -168,19 +169,18 @@ function browserName(agent: string): string {
   return `${browser}, ${system}`
 }
 
-function messagesCard({ messages }: ShownUser): Html {
+function messagesCard(shown: ShownUser, viewer: Viewer): Html {
+  const { user, messages } = shown
+  const all = html`<a class="button quiet" href="${messagesPath({ user: user.id })}">All</a>`
   if (messages.length === 0) return card('Messages', emptyState('deliveries', 'No mail and no SMS was sent.'))
-  const tones = new Map<string, Tone>([
-    ['sent', 'good'],
-    ['failed', 'bad'],
+  const rows = messages.map(({ id, kind, purpose, to, status, created_at: at, error }) => [
+    html`<strong>${purpose}</strong> ${badge(status, MESSAGE_TONES[status])}${error ? html`<p class="hint">${error}</p>` : undefined}`,
+    html`<span class="long">${kind} to ${to}</span>`,
+    time(at),
+    html`${mayBeRepeated(purpose) ? partChangeLink(userChanges, { name: 'resend', shown, given: { message: id } }, viewer) : undefined}`,
   ])
-  return card(
-    'Messages',
-    html`<ol class="card-body timeline">${messages.map(
-      ({ kind, purpose, to, status, created_at: at, error }) =>
-        html`<li><strong>${purpose}</strong> ${badge(status, tones.get(status) ?? 'plain')} <span class="soft">${kind} to ${to} · ${time(at)}</span>${error ? html`<p class="hint">${error}</p>` : undefined}</li>`,
-    )}</ol>`,
-  )
+  const heads = ['Message', { label: 'To', kind: 'gone' }, { label: 'At', kind: 'gone' }, ''] as const
+  return card('Messages', smallTable('Messages', heads, rows), all)
 }
 
 function auditCard({ audit }: ShownUser): Html {

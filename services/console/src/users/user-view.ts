@@ -54,13 +54,17 @@ const Session = z.looseObject({
   user_agent: z.string().nullish(),
 })
 const Message = z.looseObject({
+  id: z.string(),
+  user_id: z.string(),
   kind: z.string(),
   purpose: z.string(),
   to: z.string(),
-  status: z.string(),
+  status: z.enum(['waiting', 'sent', 'failed']),
   created_at: stamp(),
   error: z.string().nullish(),
 })
+/** A mail or an SMS (console reference: Messages of operators). */
+export type Message = z.infer<typeof Message>
 const Reason = z.looseObject({
   code: z.string(),
   until: z.string().nullish(),
@@ -71,6 +75,9 @@ const Reason = z.looseObject({
 /** Why a user cannot sign in, with the values that the reason names. */
 export type Reason = z.infer<typeof Reason>
 const Entry = z.looseObject({ id: z.string(), payload: z.record(z.string(), z.unknown()), created_at: stamp() })
+
+/** A page of messages. */
+export const MessagesView = z.object({ messages: z.array(Message) })
 
 /** A user with all that support asks for (console reference: User of operators). */
 export const ShownUser = z.object({
@@ -119,4 +126,14 @@ export function userBadges(user: User, now: Date): readonly Html[] {
       : []),
     ...(typeof role === 'string' ? [badge(`Operator: ${role}`, 'info')] : []),
   ]
+}
+
+/** The path at auth of what is done to a user. */
+export function callPath({ user }: Pick<ShownUser, 'user'>, below = ''): string {
+  return `/operator/users/${encodeURIComponent(user.id)}${below}`
+}
+
+/** Whether a user can still be changed. */
+export function isThere({ user }: Pick<ShownUser, 'user'>): boolean {
+  return !user.deleted_at
 }

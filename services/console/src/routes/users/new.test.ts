@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { signIn } from '../../../test/browser.ts'
+import { openTestConsole, type TestConsole } from '../../../test/console-app.ts'
+import { PASSWORD, type RunningService, startService } from '../../../test/services.ts'
+
+let auth: RunningService
+let test: TestConsole
+beforeAll(async () => {
+  auth = await startService('auth')
+  test = await openTestConsole([auth])
+})
+afterAll(async () => {
+  await test.close()
+  await auth.stop()
+})
+
+describe('POST /users/new', () => {
+  it('303: makes a user who signs in by the password at once, where the address counts as confirmed', async () => {
+    const browser = await test.signedIn('admin')
+    expect((await browser.open('/users/new')).text).toBe(
+      'New user The user exists at once, and no message is sent. Whoever has the password signs in, once an address is confirmed. Email Password (optional) The address is confirmed Create Cancel',
+    )
+    const typed = { email: 'made@example.com', password: PASSWORD, confirmed: 'yes' }
+    const page = await browser.submit('/users/new', typed)
+    expect([page.path, page.html.includes('<span>made@example.com is created</span>')]).toEqual(['/users', true])
+    await auth.command('users', 'assign-role', typed.email, 'viewer')
+    expect((await signIn(test.browser(), typed.email)).path).toBe('/')
+  })
+
+  it('422: shows what auth says of an address that another user has', async () => {
+    const browser = await test.signedIn('admin')
+    await browser.open('/users/new')
+    await browser.submit('/users/new', { email: 'taken@example.com', password: '' })
+    await browser.open('/users/new')
+    const page = await browser.submit('/users/new', { email: 'taken@example.com', password: '' })
+    expect([page.status, page.html.includes('value="taken@example.com"')]).toEqual([422, true])
+  })
+
+  it('403: asks nothing of the role support', async () => {
+    const page = await (await test.signedIn('support')).open('/users/new')
+    expect([page.status, page.text]).toEqual([403, '403 Not allowed Your role may not do this. Go to the overview'])
+  })
+})

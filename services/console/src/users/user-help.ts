@@ -1,0 +1,90 @@
+import { html } from '@trestle/common/documents/html.ts'
+import { z } from 'zod'
+import { type AskedChange, carriedField } from '../pages/asked-change.ts'
+import { textField } from '../pages/form.ts'
+import { copyableId } from '../pages/parts.ts'
+import { callPath, isThere, nameOf, type ShownUser } from './user-view.ts'
+
+/** Beside a part of the user, not above the page. */
+export const isBesidePart = (): boolean => false
+
+/** The answer with a link that signs in. */
+const SignInLink = z.object({ link: z.string() })
+
+/** What support ends and sends again for a user, and how an admin sees what the user sees. */
+export const HELP: readonly AskedChange<ShownUser>[] = [
+  {
+    name: 'end-sessions',
+    action: 'sessions.end',
+    label: 'Sign out everywhere',
+    title: ({ user }) => `Sign ${nameOf(user)} out everywhere`,
+    isOffered: ({ sessions }) => sessions.length > 0,
+    consequences: ({ user }) => [`${nameOf(user)} is signed out on every device.`, 'They can sign in again at once.'],
+    call: (shown) => ({ method: 'DELETE', path: callPath(shown, '/sessions') }),
+    done: 'All sessions of the user are over',
+  },
+  {
+    name: 'end-session',
+    action: 'sessions.end',
+    label: 'End',
+    title: ({ user }) => `End a session of ${nameOf(user)}`,
+    isOffered: isBesidePart,
+    consequences: ({ sessions }, { session }) => {
+      const found = sessions.find(({ id }) => id === session)
+      return [
+        `The user is signed out of ${found?.user_agent || 'this browser'}${found?.ip ? ` at ${found.ip}` : ''}.`,
+        'They can sign in again at once.',
+      ]
+    },
+    fields: carriedField('session'),
+    call: (shown, { session = '' }) => ({
+      method: 'DELETE',
+      path: callPath(shown, `/sessions/${encodeURIComponent(session)}`),
+    }),
+    done: 'The session is over',
+  },
+  {
+    name: 'resend',
+    action: 'messages.resend',
+    label: 'Send again',
+    title: ({ messages }, { message }) => {
+      const found = messages.find(({ id }) => id === message)
+      return `Send the ${found?.kind === 'sms' ? 'SMS' : 'mail'} again`
+    },
+    isOffered: isBesidePart,
+    consequences: ({ messages }, { message }) => [
+      `A new message of the same kind goes to ${messages.find(({ id }) => id === message)?.to ?? 'the same address'}.`,
+      'Its code and its link replace those of earlier messages.',
+    ],
+    fields: carriedField('message'),
+    call: (_shown, { message = '' }) => ({
+      method: 'POST',
+      path: `/operator/messages/${encodeURIComponent(message)}/resend`,
+    }),
+    done: 'The message waits to be sent',
+  },
+  {
+    name: 'sign-in-link',
+    action: 'users.sign-in-as',
+    label: 'Sign in as',
+    title: ({ user }) => `Sign in as ${nameOf(user)}`,
+    submit: 'Make a link',
+    isDangerous: true,
+    isOffered: (shown) => isThere(shown) && !shown.is_protected && Boolean(shown.user.email_confirmed_at),
+    consequences: ({ user }) => [
+      `Whoever opens the link is signed in as ${nameOf(user)}, once and within ten minutes.`,
+      'The audit log keeps who made it, and why.',
+      'The settings of auth may not permit it (OPERATOR_SIGN_IN_AS).',
+    ],
+    fields: (_shown, { reason }) =>
+      textField({ name: 'reason', label: 'Reason', value: reason, isRequired: true, isFocused: true, maxLength: 255 }),
+    call: (shown, { reason = '' }) => ({
+      method: 'POST',
+      path: callPath(shown, '/sign-in-link'),
+      body: { reason: reason.trim() },
+    }),
+    done: 'The link is made',
+    shows: (_shown, answer) =>
+      html`<p>The link is good once and for ten minutes. Open it in a private window: it replaces the session of the browser.</p><p>${copyableId(SignInLink.parse(answer).link)}</p>`,
+  },
+]
