@@ -35,11 +35,14 @@ import { readyRoutes } from './routes/ready.ts'
 import { releaseRoutes } from './routes/reservations/release.ts'
 import { reservationsRoutes } from './routes/reservations.ts'
 import { searchRoutes } from './routes/search.ts'
+import { settingsRoutes } from './routes/settings.ts'
 import { factorRoutes } from './routes/sign-in/factor.ts'
 import { factorsRoutes } from './routes/sign-in/factors.ts'
 import { linkRoutes } from './routes/sign-in/link.ts'
 import { signInRoutes } from './routes/sign-in.ts'
 import { signOutRoutes } from './routes/sign-out.ts'
+import { newKeyRoutes } from './routes/signing-keys/new.ts'
+import { signingKeysRoutes } from './routes/signing-keys.ts'
 import { lowStockRoutes } from './routes/stock/low.ts'
 import { stockRoutes } from './routes/stock.ts'
 import { transactionsRoutes } from './routes/transactions.ts'
@@ -111,6 +114,9 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(inviteRoutes)
   await app.register(newUserRoutes)
   await app.register(messagesRoutes)
+  await app.register(settingsRoutes)
+  await app.register(signingKeysRoutes)
+  await app.register(newKeyRoutes)
   await app.register(auditRoutes)
   await app.register(transactionsRoutes)
   await app.register(disputesRoutes)

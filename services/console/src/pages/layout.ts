@@ -78,6 +78,7 @@ const NAVIGATION: readonly SectionGroup[] = [
     sections: [
       { name: 'users', label: 'Users', path: '/users', icon: 'users', key: 'u' },
       { name: 'messages', label: 'Messages', path: '/messages', icon: 'deliveries' },
+      { name: 'settings', label: 'Settings', path: '/settings', icon: 'settings' },
     ],
   },
   {

@@ -1,0 +1,78 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
+import type { ConsolePage } from '../pages/layout.ts'
+import { badge, card, count, emptyState, factList, pageHead, smallTable, tabs } from '../pages/parts.ts'
+import { type AuthSettings, SETTINGS_PAGES, SETTINGS_PATH } from './settings-view.ts'
+
+/** What auth is set to. It is changed by the settings of the process, and not here. */
+export function settingsPage(settings: AuthSettings): ConsolePage {
+  return {
+    title: 'Settings',
+    section: 'settings',
+    main: html`${pageHead({ title: 'Settings' })}
+${tabs('Settings', SETTINGS_PAGES, SETTINGS_PATH)}
+<p class="note">These are the settings of auth. Whoever runs the service changes them.</p>
+<div class="grid split"><div class="stack">
+${providersCard(settings)}
+${hooksCard(settings)}
+</div><div class="stack">
+${messagesCard(settings)}
+${limitsCard(settings)}
+</div></div>`,
+  }
+}
+
+const stateBadge = (isEnabled: boolean) => (isEnabled ? badge('On', 'good') : badge('Off'))
+
+function providersCard({ providers, custom_providers: custom }: AuthSettings): Html {
+  const own = [...providers].sort((one, other) => Number(other.enabled) - Number(one.enabled))
+  const rows = [
+    ...custom.map(({ name, provider_type: type, enabled, client_id: clientId }) => [
+      html`<strong>${name}</strong> <span class="soft">${type}</span>`,
+      stateBadge(enabled),
+      html`<code>${clientId}</code>`,
+    ]),
+    ...own.map(({ name, enabled, client_id: clientId }) => [
+      html`<strong>${name}</strong>`,
+      stateBadge(enabled),
+      clientId === undefined ? '–' : html`<code>${clientId}</code>`,
+    ]),
+  ]
+  if (rows.length === 0) return card('Providers', emptyState('settings', 'Users sign in without a provider.'))
+  return card('Providers', smallTable('Providers', ['Name', 'State', { label: 'Client id', kind: 'gone' }], rows))
+}
+
+function hooksCard({ hooks }: AuthSettings): Html {
+  const rows = hooks.map(({ name, enabled, host }) => [
+    html`<code>${name}</code>`,
+    stateBadge(enabled),
+    html`<span class="long">${host ?? '–'}</span>`,
+  ])
+  return card('Hooks', smallTable('Hooks', ['Name', 'State', { label: 'Host', kind: 'gone' }], rows))
+}
+
+function messagesCard({ profile, mail, sms }: AuthSettings): Html {
+  return card(
+    'Messages',
+    html`<div class="card-body">${factList([
+      ['Profile', profile],
+      ['Mail server', mail.host ?? 'none: no mail is sent'],
+      ['Sender', mail.from],
+      ['SMS by', sms.provider ?? 'none: no SMS is sent'],
+    ])}</div>`,
+  )
+}
+
+function limitsCard({ limits }: AuthSettings): Html {
+  const rows = limits.map(({ name, value, per_seconds: seconds }) => [
+    html`<code>${name}</code>`,
+    value === null ? badge('Off', 'warn') : `${count(value)} in ${wordsOf(seconds)}`,
+  ])
+  return card('Limits', smallTable('Limits', ['Name', { label: 'At most', kind: 'number' }], rows))
+}
+
+/** A span of time as people say it. */
+function wordsOf(seconds: number): string {
+  if (seconds % 3_600 === 0) return seconds === 3_600 ? 'an hour' : `${count(seconds / 3_600)} hours`
+  if (seconds % 60 === 0) return seconds === 60 ? 'a minute' : `${count(seconds / 60)} minutes`
+  return seconds === 1 ? 'a second' : `${count(seconds)} seconds`
+}

@@ -1,0 +1,13 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { settingsPage } from '../auth-settings/settings-page.ts'
+import { AuthSettings } from '../auth-settings/settings-view.ts'
+import { visitOf } from '../plugins/operator.ts'
+import { sendPage } from '../plugins/pages.ts'
+
+/** What auth is set to: providers, hooks and limits. */
+export const settingsRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get('/settings', async (request, reply) => {
+    const { value } = await visitOf(request).calls.read('auth', '/operator/settings', AuthSettings)
+    return sendPage(request, reply, settingsPage(value))
+  })
+}

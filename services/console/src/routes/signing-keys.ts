@@ -1,0 +1,46 @@
+import type { FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { type SigningKey, SigningKeysView } from '../auth-settings/settings-view.ts'
+import { signingKeyChanges, signingKeysPage } from '../auth-settings/signing-keys.ts'
+import { GivenFields } from '../pages/asked-change.ts'
+import { answerChange, askChange } from '../plugins/asked-changes.ts'
+import { viewerOf, visitOf } from '../plugins/operator.ts'
+import { sendPage } from '../plugins/pages.ts'
+import { refuse } from '../service-calls/operator-calls.ts'
+
+const ChangeParams = z.object({ kid: z.string().max(128), change: z.string().max(32) })
+
+/** The list of signing keys, and the questions before one is promoted or retired. */
+export const signingKeysRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get('/signing-keys', async (request, reply) =>
+    sendPage(request, reply, signingKeysPage(await readKeys(request), viewerOf(request))),
+  )
+
+  app.get(
+    '/signing-keys/:kid/:change',
+    { schema: { params: ChangeParams, querystring: GivenFields } },
+    async (request, reply) => {
+      const named = { name: request.params.change, shown: await readKey(request, request.params) }
+      return askChange(request, reply, signingKeyChanges, named)
+    },
+  )
+
+  app.post(
+    '/signing-keys/:kid/:change',
+    { schema: { params: ChangeParams, body: GivenFields } },
+    async (request, reply) => {
+      const named = { name: request.params.change, shown: await readKey(request, request.params) }
+      return answerChange(request, reply, signingKeyChanges, named)
+    },
+  )
+}
+
+async function readKeys(request: FastifyRequest): Promise<readonly SigningKey[]> {
+  return (await visitOf(request).calls.read('auth', '/operator/keys', SigningKeysView)).value.keys
+}
+
+async function readKey(request: FastifyRequest, { kid }: z.infer<typeof ChangeParams>): Promise<SigningKey> {
+  const found = (await readKeys(request)).find((key) => key.kid === kid)
+  return found ?? refuse({ status: 404, body: undefined })
+}
