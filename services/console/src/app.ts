@@ -11,11 +11,13 @@ import { appsRoutes } from './routes/apps.ts'
 import { assetsRoutes } from './routes/assets.ts'
 import { attemptsRoutes } from './routes/attempts.ts'
 import { auditRoutes } from './routes/audit.ts'
+import { deliveriesRoutes } from './routes/deliveries.ts'
 import { disputesRoutes } from './routes/disputes.ts'
 import { exceptionsRoutes } from './routes/exceptions.ts'
 import { fraudsRoutes } from './routes/frauds.ts'
 import { healthRoutes } from './routes/health.ts'
 import { homeRoutes } from './routes/home.ts'
+import { jobsRoutes } from './routes/jobs.ts'
 import { locationDeletionRoutes } from './routes/locations/deletion.ts'
 import { newLocationRoutes } from './routes/locations/new.ts'
 import { locationsRoutes } from './routes/locations.ts'
@@ -32,6 +34,7 @@ import { productHistoryRoutes } from './routes/products/history.ts'
 import { newProductRoutes } from './routes/products/new.ts'
 import { productsRoutes } from './routes/products.ts'
 import { readyRoutes } from './routes/ready.ts'
+import { registrationRoutes } from './routes/registration.ts'
 import { releaseRoutes } from './routes/reservations/release.ts'
 import { reservationsRoutes } from './routes/reservations.ts'
 import { searchRoutes } from './routes/search.ts'
@@ -125,6 +128,9 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(batchesRoutes)
   await app.register(exceptionsRoutes)
   await app.register(attemptsRoutes)
+  await app.register(deliveriesRoutes)
+  await app.register(jobsRoutes)
+  await app.register(registrationRoutes)
   await app.register(merchantsRoutes)
   await app.register(appsRoutes)
   await app.register(appKeysRoutes)

@@ -41,10 +41,11 @@ export function paymentsCard(seen: Seen<PaymentsOverview>, now: Date, isTest: bo
   return card(
     title,
     html`${statList([
-      { label: 'Open disputes', value: count(value.openDisputes) },
+      { label: 'Open disputes', value: count(value.openDisputes), path: '/disputes?status=open' },
       {
         label: 'Payouts due',
         value: due === undefined ? 'none' : money(due.amount, due.currency),
+        path: '/payouts',
         ...(others.length === 0
           ? {}
           : { hint: others.map(({ amount, currency }) => money(amount, currency)).join(', ') }),
@@ -53,9 +54,15 @@ export function paymentsCard(seen: Seen<PaymentsOverview>, now: Date, isTest: bo
         label: 'Exceptions',
         value: count(value.openExceptions + value.unknownAttempts),
         hint: `${count(value.unknownAttempts)} unknown outcomes`,
+        path: value.openExceptions === 0 && value.unknownAttempts > 0 ? '/attempts' : '/exceptions',
       },
-      { label: 'Failed deliveries', value: count(value.failedDeliveries) },
-      { label: 'Dead jobs', value: count(jobs), ...hintOf(value.deadJobs.map(({ task }) => task).join(', ')) },
+      { label: 'Failed deliveries', value: count(value.failedDeliveries), path: '/deliveries?status=failed' },
+      {
+        label: 'Dead jobs',
+        value: count(jobs),
+        path: '/jobs',
+        ...hintOf(value.deadJobs.map(({ task }) => task).join(', ')),
+      },
     ])}
 <div class="card-body charts">${paymentCharts(value, now)}</div>`,
     other,

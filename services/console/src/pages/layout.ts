@@ -91,6 +91,8 @@ const NAVIGATION: readonly SectionGroup[] = [
       { name: 'exceptions', label: 'Exceptions', path: '/exceptions', icon: 'exceptions' },
       { name: 'merchants', label: 'Merchants', path: '/merchants', icon: 'merchants', key: 'm' },
       { name: 'apps', label: 'Apps', path: '/apps', icon: 'settings' },
+      { name: 'deliveries', label: 'Deliveries', path: '/deliveries', icon: 'deliveries' },
+      { name: 'jobs', label: 'Jobs', path: '/jobs', icon: 'jobs' },
     ],
   },
   {

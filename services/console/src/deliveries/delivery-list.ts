@@ -1,0 +1,76 @@
+import { html } from '@trestle/common/documents/html.ts'
+import { z } from 'zod'
+import type { ConsolePage } from '../pages/layout.ts'
+import { type Column, filterForm, ListQuery, listCard, MerchantId } from '../pages/list.ts'
+import { badge, emptyState, pageHead, time } from '../pages/parts.ts'
+import type { Listed } from '../service-calls/operator-calls.ts'
+import { DELIVERIES_PATH, DELIVERY_TONES, type DeliveriesView, type Delivery, deliveryPath } from './delivery-view.ts'
+
+const STATUSES = ['waiting', 'sending', 'retrying', 'delivered', 'dropped', 'failed'] as const
+
+/** What the address of the list of deliveries says. */
+export const DeliveriesQuery = ListQuery.extend({
+  merchant: MerchantId,
+  webhook: MerchantId,
+  status: z.enum(['', ...STATUSES]).optional(),
+})
+
+/** The list of deliveries to webhooks. */
+export function deliveriesPage(
+  query: z.infer<typeof DeliveriesQuery>,
+  { value, next }: Listed<z.infer<typeof DeliveriesView>>,
+): ConsolePage {
+  const { merchant, webhook, status } = query
+  return {
+    title: 'Deliveries',
+    section: 'deliveries',
+    main: html`${pageHead({ title: 'Deliveries' })}
+${filterForm({
+  path: DELIVERIES_PATH,
+  search: merchant,
+  searchName: 'merchant',
+  placeholder: 'Id of a merchant',
+  kept: [{ name: 'webhook', label: `Webhook ${webhook ?? ''}`, value: webhook }],
+  choices: [
+    {
+      name: 'status',
+      label: 'State',
+      value: status,
+      options: [['', 'All states'] as const, ...STATUSES.map((each) => [each, each] as const)],
+    },
+  ],
+})}
+${listCard({
+  label: 'Deliveries',
+  path: DELIVERIES_PATH,
+  columns: COLUMNS,
+  rows: value.deliveries,
+  next,
+  query: { ...query },
+  empty: emptyState(
+    'deliveries',
+    merchant || webhook || status ? 'No delivery is like that.' : 'No event is on its way to a webhook.',
+  ),
+})}`,
+  }
+}
+
+const COLUMNS: readonly Column<Delivery>[] = [
+  {
+    label: 'Event',
+    cell: ({ id, type, eventId }) => html`<a class="main-link" href="${deliveryPath(id)}">${type ?? eventId}</a>`,
+  },
+  {
+    label: 'State',
+    cell: ({ status, error }) =>
+      html`${badge(status, DELIVERY_TONES[status])}${error === undefined ? undefined : html`<div class="hint long">${error}</div>`}`,
+  },
+  { label: 'Attempts', kind: 'number', cell: ({ attempts }) => String(attempts) },
+  {
+    label: 'Merchant',
+    kind: 'gone',
+    cell: ({ merchantId }) =>
+      html`<a href="/merchants/${encodeURIComponent(merchantId)}"><code>${merchantId}</code></a>`,
+  },
+  { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
+]

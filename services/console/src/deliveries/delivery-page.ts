@@ -1,0 +1,85 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
+import { type Changeable, changeLinks, type Viewer } from '../pages/asked-change.ts'
+import type { ConsolePage } from '../pages/layout.ts'
+import { badge, card, copyableId, emptyState, factList, pageHead, time } from '../pages/parts.ts'
+import { DELIVERIES_PATH, DELIVERY_TONES, deliveryPath, type ShownDelivery } from './delivery-view.ts'
+
+/** What operators do with a delivery. */
+export const deliveryChanges: Changeable<ShownDelivery> = {
+  service: 'payments',
+  section: 'deliveries',
+  pathOf: ({ delivery }) => deliveryPath(delivery.id),
+  changes: [
+    {
+      name: 'replay',
+      action: 'deliveries.replay',
+      label: 'Send again',
+      title: ({ delivery }) => `Send ${delivery.type ?? 'the event'} again`,
+      isOffered: ({ webhook, event }) => webhook !== undefined && event !== undefined,
+      consequences: ({ webhook }) => [
+        `The same event goes to ${webhook?.url ?? 'its webhook'} once more, as a delivery of its own.`,
+        'The receiver knows it by the id of the event. A disabled webhook takes events from then on.',
+      ],
+      call: ({ delivery }) => ({
+        method: 'POST',
+        path: `/operator/deliveries/${encodeURIComponent(delivery.id)}/replay`,
+      }),
+      done: 'The event is on its way again',
+      leadsTo: ({ delivery }) => `${DELIVERIES_PATH}?${new URLSearchParams({ webhook: delivery.webhookId })}`,
+    },
+  ],
+}
+
+/** The page of a delivery: what was sent, and what the webhook has answered. */
+export function deliveryPage(shown: ShownDelivery, viewer: Viewer): ConsolePage {
+  const { delivery } = shown
+  const title = delivery.type ?? 'Delivery'
+  return {
+    title,
+    section: 'deliveries',
+    main: html`${pageHead({
+      title,
+      above: { label: 'Deliveries', path: DELIVERIES_PATH },
+      badges: [badge(delivery.status, DELIVERY_TONES[delivery.status])],
+      facts: [copyableId(delivery.id), html`<span>${time(delivery.created)}</span>`],
+      actions: changeLinks(deliveryChanges, shown, viewer),
+    })}
+<div class="grid split"><div class="stack">
+${attemptsCard(shown)}
+${eventCard(shown)}
+</div><div class="stack">
+${detailsCard(shown)}
+</div></div>`,
+  }
+}
+
+function attemptsCard({ attempts }: ShownDelivery): Html {
+  if (attempts.length === 0) return card('Attempts', emptyState('deliveries', 'It was not tried yet.'))
+  return card(
+    'Attempts',
+    html`<ol class="card-body timeline">${attempts.map(
+      ({ at, status, error, answer }) =>
+        html`<li><strong>${status ?? 'No answer'}</strong> <span class="soft">${time(at)}</span>${error === undefined ? undefined : html`<p class="hint">${error}</p>`}${answer === undefined || answer === '' ? undefined : html`<details><summary>Answer</summary><pre tabindex="0">${answer}</pre></details>`}</li>`,
+    )}</ol>`,
+  )
+}
+
+function eventCard({ event }: ShownDelivery): Html {
+  if (event === undefined) return card('Event', emptyState('deliveries', 'Events are kept for 30 days.'))
+  return card('Event', html`<div class="card-body"><pre tabindex="0">${JSON.stringify(event, null, 2)}</pre></div>`)
+}
+
+function detailsCard({ delivery, webhook }: ShownDelivery): Html {
+  const { merchantId, webhookId, eventId, error } = delivery
+  const ofWebhook = `${DELIVERIES_PATH}?${new URLSearchParams({ webhook: webhookId })}`
+  return card(
+    'Details',
+    html`<div class="card-body">${factList([
+      ['Address', webhook?.url ?? 'The webhook is deleted'],
+      ['Last error', error],
+      ['Webhook', html`<a href="${ofWebhook}"><code>${webhookId}</code></a>`],
+      ['Event', copyableId(eventId)],
+      ['Merchant', html`<a href="/merchants/${encodeURIComponent(merchantId)}"><code>${merchantId}</code></a>`],
+    ])}</div>`,
+  )
+}

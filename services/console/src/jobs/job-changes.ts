@@ -1,0 +1,63 @@
+import type { Changeable } from '../pages/asked-change.ts'
+import { JOBS_PATH, REGISTRATION_CALL, type Registration, type Task } from './job-view.ts'
+
+/** What operators do with the jobs of a task. */
+export const taskChanges: Changeable<Task> = {
+  service: 'payments',
+  section: 'jobs',
+  pathOf: ({ name }) => `${JOBS_PATH}/${encodeURIComponent(name)}`,
+  shownAt: () => JOBS_PATH,
+  changes: [
+    {
+      name: 'retry',
+      action: 'tasks.retry',
+      label: 'Retry',
+      title: ({ name }) => `Retry the failed jobs of ${name}`,
+      isOffered: ({ failed }) => failed > 0,
+      consequences: ({ failed }) => [
+        `All jobs of the task that have failed for good (${failed} now) run again, with all their attempts.`,
+        'Mend the cause first, or they fail again.',
+      ],
+      call: ({ name }) => ({ method: 'POST', path: `/operator/tasks/${encodeURIComponent(name)}/retry` }),
+      done: ({ name }) => `The failed jobs of ${name} run again`,
+    },
+  ],
+}
+
+const call = (isClosed: boolean) => ({ method: 'PUT', path: REGISTRATION_CALL, body: { isClosed } }) as const
+
+/** What operators do with the registration of apps. */
+export const registrationChanges: Changeable<Registration> = {
+  service: 'payments',
+  section: 'jobs',
+  pathOf: () => '/registration',
+  shownAt: () => JOBS_PATH,
+  changes: [
+    {
+      name: 'close',
+      action: 'registration.change',
+      label: 'Close registration',
+      isDangerous: true,
+      isOffered: ({ mode, isClosed }) => mode !== 'closed' && !isClosed,
+      consequences: () => [
+        'Nobody registers an app from now on. Apps that are registered go on.',
+        'You can open it again.',
+      ],
+      call: () => call(true),
+      done: 'The registration of apps is closed',
+    },
+    {
+      name: 'open',
+      action: 'registration.change',
+      label: 'Open registration',
+      isOffered: ({ isClosed }) => isClosed,
+      consequences: ({ mode }) => [
+        mode === 'closed'
+          ? 'The settings of payments keep the registration closed all the same.'
+          : `Apps are registered again, as the settings of payments say: ${mode}.`,
+      ],
+      call: () => call(false),
+      done: 'The registration of apps is as the settings say',
+    },
+  ],
+}

@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
+import { type RunningService, startService } from '../../test/services.ts'
+
+let services: readonly [RunningService, RunningService]
+let test: TestConsole
+beforeAll(async () => {
+  services = await Promise.all([startService('auth'), startService('payments')])
+  test = await openTestConsole(services)
+})
+afterAll(async () => {
+  await test.close()
+  for (const service of services) await service.stop()
+})
+
+const toastOf = (html: string) => /<div class="toast">.*?<span>([^<]*)<\/span>/.exec(html)?.[1]
+
+describe('GET /jobs', () => {
+  it('200: counts the jobs of each task, says who may register apps, and offers a viewer nothing', async () => {
+    const page = await (await test.signedIn('viewer')).open('/jobs?state=running')
+    expect(page.text).toMatch(
+      /^Jobs Tasks Task Waiting Running Failed Actions .* Failed for good Waiting Running Running .* Registration of apps /,
+    )
+    expect(page.html).not.toContain('data-ask')
+  })
+
+  it('400: takes no state that jobs never have', async () => {
+    expect((await (await test.signedIn('viewer')).open('/jobs?state=lost')).status).toBe(400)
+  })
+})
+
+describe('POST /jobs/:task/:change', () => {
+  it('303: runs failed jobs again after a question, and then has none that failed', async () => {
+    await services[1].query(
+      "INSERT INTO payments_jobs.job (name, source_name, data) VALUES ('clean_up_dead', 'clean_up', '{}')",
+    )
+    const browser = await test.signedIn('admin')
+    expect((await browser.open('/jobs')).html).toContain('href="/jobs/clean_up/retry" data-ask')
+    expect((await browser.open('/jobs/clean_up/retry')).text).toBe(
+      'Retry the failed jobs of clean_up All jobs of the task that have failed for good (1 now) run again, with all their attempts. Mend the cause first, or they fail again. Retry Cancel',
+    )
+    const page = await browser.submit('/jobs/clean_up/retry')
+    expect([page.path, toastOf(page.html)]).toEqual(['/jobs', 'The failed jobs of clean_up run again'])
+    expect([page.text.includes('No job is in this state.'), page.html.includes('/retry"')]).toEqual([true, false])
+  })
+
+  it('404: says so for a task that payments does not have', async () => {
+    expect((await (await test.signedIn('admin')).open('/jobs/nothing/retry')).status).toBe(404)
+  })
+})
