@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
 import { CONTEXT } from '../../test/request-context.ts'
@@ -10,6 +11,8 @@ import {
   userAlreadyExists,
 } from '../errors.ts'
 import { createSignUp } from '../message-requests/create-sign-up.ts'
+import { describeMail } from '../messages/message-record.ts'
+import { insertMessage } from '../messages/message-repository.ts'
 import { passwordMissingAtSignUp, pkceAtPhoneSignUp, twoAddressesAtSignUp } from '../request-errors.ts'
 import { type SignUpFields, signUp } from './sign-up.ts'
 
@@ -40,6 +43,23 @@ describe('signUp', () => {
     await ask({ email: 'Grace@Example.com', password })
     const users = deps.db.selectFrom('users').select('email').where('email', 'ilike', '%grace@example.com%')
     expect(await users.execute()).toEqual([{ email: 'grace@example.com' }])
+  })
+
+  it('waits for no message that another transaction is writing', async () => {
+    const other = {
+      kind: 'CONFIRMATION',
+      messageId: randomUUID(),
+      to: 'other@example.com',
+      userId: randomUUID(),
+    } as const
+    await deps.db.transaction().execute(async (trx) => {
+      await insertMessage(trx, describeMail(other))
+      await ask({ email: 'edsger@example.com', password })
+    })
+    const recipients = await deps.db.selectFrom('messages').select('recipient').execute()
+    expect(recipients.map(({ recipient }) => recipient)).toEqual(
+      expect.arrayContaining(['e…@example.com', 'o…@example.com']),
+    )
   })
 
   // Each request has the faults of the later ones too, so the order of the checks decides.
