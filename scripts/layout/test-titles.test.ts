@@ -3,7 +3,6 @@ import { problemsOf } from './shop-tree.ts'
 import { testTitles } from './test-titles.ts'
 
 const path = 'services/auth/src/carts/cart.test.ts'
-const list = 'scripts/layout/joined-titles.json'
 const read = (text: string) => problemsOf(testTitles, { [path]: text })
 
 it.each(['%s', '%j', '%s: %j', '$name', '%j → %i %s', '$status $code: $title', '%.40s', '%# %s'])(
@@ -80,21 +79,4 @@ it.each([
 
 it('allows a semicolon in the title of a group', async () => {
   expect(await read("describe('GET /carts; GET /items', () => {})")).toEqual([])
-})
-
-it('allows joined guarantees in a file that the list names', async () => {
-  const files = {
-    [path]: "it('401, 403: refuses strangers', () => {})",
-    [list]: '{"services/auth/src/carts":["cart"]}',
-  }
-  expect(await problemsOf(testTitles, files)).toEqual([])
-})
-
-it.each([
-  ['has one guarantee in each title', "it('401: refuses strangers', () => {})"],
-  ['is not there', undefined],
-])('refuses an entry of the list whose file %s', async (_reason, text) => {
-  expect(await problemsOf(testTitles, { [path]: text, [list]: '{"services/auth/src/carts":["cart"]}' })).toEqual([
-    `${list} lists ${path}, where each title has one guarantee, or which is not there`,
-  ])
 })

@@ -1,11 +1,6 @@
-import { z } from 'zod'
 import type { Problem, Rule, SourceFile } from './source-tree.ts'
 import { lineAt } from './syntax.ts'
 import { titledCallsOf } from './titled-calls.ts'
-
-/** Tests whose titles still join guarantees, without their ending, by folder. */
-const LIST = 'scripts/layout/joined-titles.json'
-const Folders = z.record(z.string(), z.array(z.string()))
 
 /** What vitest replaces in the title of a table: `%s`, `%.40s`, `$name`, `$user.email`. */
 const PLACEHOLDER = /%(?:\.?\d+)?[a-z#$]|\$[\w.]+/gi
@@ -25,28 +20,17 @@ const RACE = /\bparallel\b/
  * it needs words of its own, and more of them than the verb of a function that has no outcome. A title with several statuses or
  * with a semicolon promises several things, and a failure would not say which of them is broken.
  */
-export const testTitles: Rule = (tree) => {
-  const tests = tree.files.filter(({ path }) => path.endsWith('.test.ts'))
-  const listed = readList(tree.read(LIST))
-  const joined = new Set(tests.filter((file) => joinedTitlesOf(file).length > 0).map(({ path }) => path))
-  return [
-    ...tests.flatMap((file) => problemsOf(file, listed.has(file.path))),
-    ...[...listed]
-      .filter((path) => !joined.has(path))
-      .map((path) => ({
-        path: LIST,
-        message: `lists ${path}, where each title has one guarantee, or which is not there`,
-      })),
-  ]
-}
+export const testTitles: Rule = (tree) =>
+  tree.files
+    .filter(({ path }) => path.endsWith('.test.ts'))
+    .flatMap((file) => [...vagueTitlesOf(file), ...joinedTitlesOf(file)])
 
-function problemsOf(file: SourceFile, mayJoin: boolean): readonly Problem[] {
-  const problems = titledCallsOf(file).flatMap(({ title, start, form }): Problem[] => {
+function vagueTitlesOf(file: SourceFile): readonly Problem[] {
+  return titledCallsOf(file).flatMap(({ title, start, form }): Problem[] => {
     const remedy = form === 'text' ? remedyOf(title) : undefined
     const message = `the title "${title}" says no guarantee: ${remedy}`
     return remedy === undefined ? [] : [{ path: file.path, line: lineAt(file.text, start), message }]
   })
-  return mayJoin ? problems : [...problems, ...joinedTitlesOf(file)]
 }
 
 function remedyOf(title: string): string | undefined {
@@ -66,9 +50,4 @@ function joinedTitlesOf(file: SourceFile): readonly Problem[] {
 
 function isJoined(title: string): boolean {
   return title.includes('; ') || (SEVERAL_STATUSES.test(title) && !RACE.test(title))
-}
-
-function readList(text = '{}'): ReadonlySet<string> {
-  const folders = Object.entries(Folders.parse(JSON.parse(text)))
-  return new Set(folders.flatMap(([folder, names]) => names.map((name) => `${folder}/${name}.test.ts`)))
 }

@@ -26,16 +26,24 @@ describe('payments fx', () => {
     return join(folder, name)
   }
 
-  it('import: stores rates of listed currencies, and may be repeated; list: prints the rates that apply', async () => {
+  const importRates = async () => {
     const path = await file(
       'rates.xml',
       `<Cube><Cube time='2026-03-02'><Cube currency='USD' rate='1.0838'/><Cube currency='CYP' rate='0.58'/></Cube>
        <Cube time='2026-02-27'><Cube currency='USD' rate='1.08'/></Cube></Cube>`,
     )
-    for (const _ of [1, 2]) expect(await run('fx', 'import', path, '--json')).toEqual(['{"imported":2,"skipped":1}'])
+    return run('fx', 'import', path, '--json')
+  }
+
+  it('import: stores rates of listed currencies, also when it is repeated', async () => {
+    for (const _ of [1, 2]) expect(await importRates()).toEqual(['{"imported":2,"skipped":1}'])
     expect(await lastAudit(payments)).toEqual(
       operatorAudit('fx.imported', { rates: 2, from: '2026-02-27', to: '2026-03-02' }),
     )
+  })
+
+  it('list: prints the rates that apply', async () => {
+    await importRates()
     const shown = async (date: string) => (await run('fx', 'list', '--date', date)).find((row) => row.startsWith('USD'))
     expect(await shown('2026-03-01')).toMatch(/^USD +1.08 +2026-02-27 +ecb$/)
     expect(await shown('2026-03-02')).toMatch(/^USD +1.0838 +2026-03-02 +ecb$/)

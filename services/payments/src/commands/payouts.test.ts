@@ -210,32 +210,47 @@ describe('payments payouts', () => {
     )
   })
 
-  it('export --again: refuses a batch that names a payout twice, in another batch too, or none; adds each export to the audit log', async () => {
+  /** A batch of one payout, and a way to export a batch that somebody has forged. */
+  async function exportOne() {
     await run('payouts', 'run', '--merchant', await merchantWithMoney('EUR'))
     const { batch } = await readJson(Exported, 'payouts', 'export', folder, ...DEBTOR)
+    const { db } = payments.database
+    const find = db.selectFrom('payout_batches').selectAll().where('id', '=', batch)
+    const { payouts, ...rest } = await find.executeTakeFirstOrThrow()
+    const forge = async (id: string, forged: readonly unknown[]) => {
+      const row = { ...rest, id, debtor: JSON.stringify(rest.debtor), payouts: JSON.stringify(forged) }
+      await db.insertInto('payout_batches').values(row).execute()
+      return run('payouts', 'export', folder, '--again', id)
+    }
+    const twice = `payout ${z.object({ id: z.string() }).parse(payouts[0]).id} is in batches more than once`
+    return { batch, payouts, forge, twice }
+  }
+
+  it('export --again: adds each export to the audit log', async () => {
+    const { batch } = await exportOne()
     await json('payouts', 'export', folder, '--again', batch)
     const { db } = payments.database
     const audit = db.selectFrom('audit').select('payload').where('action', '=', 'payouts.exported-again')
     expect((await audit.orderBy('id').execute()).at(-1)).toEqual({ payload: { batch, payouts: 1 } })
-    const { payouts, ...rest } = await db
-      .selectFrom('payout_batches')
-      .selectAll()
-      .where('id', '=', batch)
-      .executeTakeFirstOrThrow()
-    const debtor = JSON.stringify(rest.debtor)
-    const forge = async (id: string, forged: readonly unknown[]) => {
-      const row = { ...rest, id, debtor, payouts: JSON.stringify(forged) }
-      await db.insertInto('payout_batches').values(row).execute()
-      return run('payouts', 'export', folder, '--again', id)
-    }
+  })
+
+  it('export --again: refuses a batch that names a payout that is not there', async () => {
+    const { forge } = await exportOne()
     const absent = { id: UNKNOWN_ID, merchantId: UNKNOWN_ID, merchantName: 'Mallory' }
-    const Batched = z.object({ id: z.string() })
-    const twice = `payout ${Batched.parse(payouts[0]).id} is in batches more than once`
     await expect(forge('1'.repeat(24), [absent])).rejects.toHaveProperty(
       'message',
       'the batch names payouts that are not there',
     )
+  })
+
+  it('export --again: refuses a batch that names a payout twice', async () => {
+    const { forge, payouts, twice } = await exportOne()
     await expect(forge('2'.repeat(24), [...payouts, ...payouts])).rejects.toHaveProperty('message', twice)
+  })
+
+  it('export --again: refuses a batch whose payout is in another batch too', async () => {
+    const { batch, forge, payouts, twice } = await exportOne()
+    await expect(forge('3'.repeat(24), payouts)).rejects.toHaveProperty('message', twice)
     await expect(run('payouts', 'export', folder, '--again', batch)).rejects.toHaveProperty('message', twice)
   })
 
@@ -346,64 +361,77 @@ describe('payments payouts', () => {
     expect(both.reduce((sum, { payouts }) => sum + payouts, 0)).toBe(3)
   })
 
-  it('settle, fail: record the answer of the bank; a failed payout returns its money once', async () => {
-    for (const _ of [1, 2]) await run('payouts', 'run', '--merchant', await merchantWithMoney('EUR'))
+  /** A payout that is in a file for the bank. */
+  async function exportedPayout() {
+    const merchantId = await merchantWithMoney('EUR')
+    await run('payouts', 'run', '--merchant', merchantId)
     await run('payouts', 'export', folder, ...DEBTOR)
-    const [settled, failed] = await readJson(
-      z.array(z.looseObject({ id: z.string(), merchantId: z.string(), amount: z.number() })),
-      'payouts',
-      'list',
-      '--status',
-      'exported',
-    )
-    if (!settled || !failed) throw new Error('two payouts were exported')
-    expect(await run('payouts', 'settle', settled.id)).toEqual([`id      ${settled.id}`, 'status  settled'])
-    expect(await json('payouts', 'settle', settled.id)).toEqual({ id: settled.id, status: 'settled' })
-    await expect(run('payouts', 'fail', settled.id)).rejects.toHaveProperty(
-      'message',
-      `payout ${settled.id} is settled`,
-    )
-    for (const _ of [1, 2])
-      expect(await json('payouts', 'fail', failed.id)).toEqual({ id: failed.id, status: 'failed' })
-    await expect(run('payouts', 'settle', failed.id)).rejects.toHaveProperty('message', `payout ${failed.id} is failed`)
-    expect(await balance(failed.merchantId)).toBe(BigInt(failed.amount))
-    expect(await balance(settled.merchantId)).toBe(0n)
-    const kinds = await payments.database.db
-      .selectFrom('journals')
-      .select(['cause_id', 'kind'])
-      .where('cause_id', 'in', [settled.id, failed.id])
-      .orderBy('id')
-      .execute()
-    expect(kinds.filter(({ cause_id }) => cause_id === settled.id).map(({ kind }) => kind)).toEqual([
-      'payout',
-      'payoutSettled',
-    ])
-    expect(kinds.filter(({ cause_id }) => cause_id === failed.id).map(({ kind }) => kind)).toEqual([
-      'payout',
-      'payoutReversal',
-    ])
+    const listed = z.array(z.looseObject({ id: z.string(), merchantId: z.string(), amount: z.number() }))
+    const exported = await readJson(listed, 'payouts', 'list', '--status', 'exported')
+    const payout = exported.find((each) => each.merchantId === merchantId)
+    if (!payout) throw new Error('a payout was exported')
+    return payout
+  }
+  const journalsOf = async (id: string) => {
+    const journals = payments.database.db.selectFrom('journals').select('kind').where('cause_id', '=', id)
+    return (await journals.orderBy('id').execute()).map(({ kind }) => kind)
+  }
+
+  it('settle: records once that the bank has paid', async () => {
+    const { id, merchantId } = await exportedPayout()
+    expect(await run('payouts', 'settle', id)).toEqual([`id      ${id}`, 'status  settled'])
+    expect(await json('payouts', 'settle', id)).toEqual({ id, status: 'settled' })
+    expect(await balance(merchantId)).toBe(0n)
+    expect(await journalsOf(id)).toEqual(['payout', 'payoutSettled'])
   })
 
-  it('merchant bank: a live merchant that was made without an account can be paid; older payouts keep theirs', async () => {
+  it('settle: refuses a payout that has failed', async () => {
+    const { id, merchantId, amount } = await exportedPayout()
+    await run('payouts', 'fail', id)
+    await expect(run('payouts', 'settle', id)).rejects.toHaveProperty('message', `payout ${id} is failed`)
+    expect(await balance(merchantId)).toBe(BigInt(amount))
+    expect(await journalsOf(id)).toEqual(['payout', 'payoutReversal'])
+  })
+
+  it('fail: returns the money of a payout once', async () => {
+    const { id, merchantId, amount } = await exportedPayout()
+    for (const _ of [1, 2]) expect(await json('payouts', 'fail', id)).toEqual({ id, status: 'failed' })
+    expect(await balance(merchantId)).toBe(BigInt(amount))
+    expect(await journalsOf(id)).toEqual(['payout', 'payoutReversal'])
+  })
+
+  it('fail: refuses a payout that is settled', async () => {
+    const { id, merchantId } = await exportedPayout()
+    await run('payouts', 'settle', id)
+    await expect(run('payouts', 'fail', id)).rejects.toHaveProperty('message', `payout ${id} is settled`)
+    expect(await balance(merchantId)).toBe(0n)
+    expect(await journalsOf(id)).toEqual(['payout', 'payoutSettled'])
+  })
+
+  const pay = async (id: string) => (await readJson(z.array(z.looseObject({})), 'payouts', 'run', '--merchant', id))[0]
+
+  it('merchant bank: lets a live merchant be paid that was made without an account', async () => {
     const id = await merchantWithMoney('EUR', { bank: undefined })
-    const pay = async () => (await readJson(z.array(z.looseObject({})), 'payouts', 'run', '--merchant', id))[0]
-    expect(await pay()).toEqual({ merchantId: id, skipped: 'no_iban' })
-    await expect(run('merchants', 'bank', id, 'DK51 0040 0440 1162 43')).rejects.toHaveProperty(
-      'message',
-      'the account must be an IBAN',
-    )
-    await expect(run('merchants', 'bank', UNKNOWN_ID, 'DK5000400440116243')).rejects.toHaveProperty(
-      'message',
-      `there is no merchant ${UNKNOWN_ID}`,
-    )
+    expect(await pay(id)).toEqual({ merchantId: id, skipped: 'no_iban' })
     expect(await json('merchants', 'bank', id, 'dk50 0040 0440 1162 43')).toEqual({ id, iban: 'DK5000400440116243' })
-    expect(await pay()).toEqual({ merchantId: id, amount: 9_840, payout: anyId })
+    expect(await pay(id)).toEqual({ merchantId: id, amount: 9_840, payout: anyId })
+  })
+
+  it('merchant bank: leaves older payouts their account', async () => {
+    const id = await merchantWithMoney('EUR')
+    await pay(id)
     await run('merchants', 'bank', id, 'DE89370400440532013000')
     const { db } = payments.database
     const paid = db.selectFrom('payouts').select('iban').where('merchant_id', '=', id)
     expect(await paid.execute()).toEqual([{ iban: 'DK5000400440116243' }])
     const merchant = db.selectFrom('merchants').select('iban').where('id', '=', id)
     expect(await merchant.execute()).toEqual([{ iban: 'DE89370400440532013000' }])
+  })
+
+  it('merchant bank: records each change, and tells the merchant', async () => {
+    const id = await merchantWithMoney('EUR', { bank: undefined })
+    for (const iban of ['DK5000400440116243', 'DE89370400440532013000']) await run('merchants', 'bank', id, iban)
+    const { db } = payments.database
     const audit = db.selectFrom('audit').select(['action', 'payload']).where('merchant_id', '=', id)
     expect((await audit.orderBy('id').execute()).filter(({ action }) => action === 'merchant.changed')).toEqual([
       { action: 'merchant.changed', payload: { iban: 'DK5000400440116243' } },
@@ -411,6 +439,17 @@ describe('payments payouts', () => {
     ])
     const events = db.selectFrom('events').select('type').where('merchant_id', '=', id)
     expect((await events.execute()).filter(({ type }) => type === 'merchant.updated')).toHaveLength(2)
+  })
+
+  it('merchant bank: refuses an account that is no IBAN', async () => {
+    const id = await merchantWithMoney('EUR', { bank: undefined })
+    const message = 'the account must be an IBAN'
+    await expect(run('merchants', 'bank', id, 'DK51 0040 0440 1162 43')).rejects.toHaveProperty('message', message)
+  })
+
+  it('merchant bank: refuses an unknown merchant', async () => {
+    const message = `there is no merchant ${UNKNOWN_ID}`
+    await expect(run('merchants', 'bank', UNKNOWN_ID, 'DK5000400440116243')).rejects.toHaveProperty('message', message)
   })
 
   it('fails for payouts that do not exist, and for wrong options before anything is exported', async () => {

@@ -27,16 +27,27 @@ describe('payments tasks', () => {
 
   beforeEach(() => sql`DELETE FROM ${sql.id(jobSchema, 'job')}`.execute(payments.database.db))
 
-  it('list: counts waiting and dead jobs; retry: puts dead jobs back', async () => {
+  const list = async () => JSON.parse((await run('tasks', 'list', '--json'))[0] ?? '')
+  const retrying = { task: 'clean_up', state: 'retry', count: 1, oldest: expect.any(String) }
+  const addOfEach = async () => {
     await addJob('clean_up', 'retry')
     await addJob('clean_up_dead', 'created')
-    const list = async () => JSON.parse((await run('tasks', 'list', '--json'))[0] ?? '')
-    const retrying = { task: 'clean_up', state: 'retry', count: 1, oldest: expect.any(String) }
+  }
+
+  it('list: counts waiting and dead jobs', async () => {
+    await addOfEach()
     const dead = { task: 'clean_up', state: 'dead', count: 1, last: expect.any(String), reason: 'no room' }
     expect(await list()).toEqual([retrying, dead])
+  })
+
+  it('retry: puts dead jobs back', async () => {
+    await addOfEach()
     expect(await run('tasks', 'retry', 'clean_up')).toEqual(['task     clean_up', 'retried  1'])
     expect(await lastAudit(payments)).toEqual(operatorAudit('tasks.retried', { task: 'clean_up', retried: 1 }))
     expect(await list()).toEqual([retrying, { ...retrying, state: 'waiting' }])
+  })
+
+  it('retry: refuses an unknown task, and names all of them', async () => {
     await expect(run('tasks', 'retry', 'none')).rejects.toHaveProperty(
       'message',
       'there is no task none; there are acquirer, acquirer_events, attempt_sweep, confirmation, rejection_mail, expiry, inquiry, invitation_mail, clean_up, webhook_delivery, payout, payout_run, simulated_dispute, snapshot',

@@ -141,7 +141,8 @@ describe('POST /payments/challenges/:step', () => {
     expect((await namesOf({ ...order, hints }))?.at(-1)).toBe('tds-challenge')
   })
 
-  it('200: answers a hint when another client has paid the same order; the next request gets its end', async () => {
+  /** Another client pays the order of a client who is before the challenge. */
+  async function payElsewhere() {
     const order = await newOrder()
     const { hints } = await walk(browser, order, { until: 'tds-fingerprint' })
     await browser.send('/payments', { ...order, hints })
@@ -149,9 +150,17 @@ describe('POST /payments/challenges/:step', () => {
     const proven = hintsOf(await browser.submit(url, { ...fields, decision: 'approve' }))
     const paid = await browser.send('/payments', { ...order, hints: [...hints, ...proven] })
     expect([paid.status, paid.body]).toEqual(paidOrder)
-    const { status, body } = await take('tds-challenge', { ...order, hints })
-    expect([status, body]).toEqual([200, { hints: [expect.any(String)] }])
-    const answer = await browser.send('/payments', { ...order, hints: [...hints, ...body.hints] })
+    return { order, hints, paid, late: await take('tds-challenge', { ...order, hints }) }
+  }
+
+  it('200: answers a hint when another client has paid the same order', async () => {
+    const { late } = await payElsewhere()
+    expect([late.status, late.body]).toEqual([200, { hints: [expect.any(String)] }])
+  })
+
+  it('201: tells a client by that hint that another has paid the order', async () => {
+    const { order, hints, paid, late } = await payElsewhere()
+    const answer = await browser.send('/payments', { ...order, hints: [...hints, ...late.body.hints] })
     expect([answer.status, answer.body]).toEqual([201, paid.body])
   })
 

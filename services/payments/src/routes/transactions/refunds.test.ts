@@ -38,7 +38,7 @@ const importRate = (currency: string, rate: number) =>
   )))`.execute(payments.database.db)
 
 describe('POST /transactions/:transactionId/refunds', () => {
-  it('201: refunds captured money; the captured amount stays', async () => {
+  it('201: refunds captured money, and keeps the captured amount', async () => {
     const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
     await send('captures', id, { amount: 200, descriptor: 'Beans' })
     const response = await send('refunds', id, { amount: 120, descriptor: 'Beans back', reference: 'r' })
@@ -86,6 +86,12 @@ describe('POST /transactions/:transactionId/refunds', () => {
       reference: 'r',
       lineId: entry?.lineId,
     })
+  })
+
+  it('201: accepts a form, and takes the descriptor of the payment', async () => {
+    const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
+    await send('captures', id, { amount: 200, descriptor: 'Beans' })
+    await send('refunds', id, { amount: 120, descriptor: 'Beans back' })
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
     const rest = await send('refunds', id, 'amount=80', form)
     expect(rest.json().transaction.trail[2]).toEqual(

@@ -29,7 +29,7 @@ const send = (operation: string, id: string, payload: object | string, headers: 
   })
 
 describe('POST /transactions/:transactionId/voids', () => {
-  it('201: voids part of the pending amount; the rest can still be captured', async () => {
+  it('201: voids part of the pending amount', async () => {
     const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
     const response = await send('voids', id, 'amount=260&reference=v', form)
@@ -58,6 +58,11 @@ describe('POST /transactions/:transactionId/voids', () => {
       descriptor: 'Coffee & John',
       reference: 'v',
     })
+  })
+
+  it('201: captures what a void has left', async () => {
+    const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
+    await send('voids', id, { amount: 260 })
     expect((await send('captures', id, { amount: 40 })).statusCode).toBe(201)
   })
 
