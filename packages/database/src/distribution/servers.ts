@@ -103,6 +103,21 @@ export async function sequenceStatements(
   })
 }
 
+/** The statements that make roles on the servers that lack them, where nobody can log in as them yet. */
+export async function bareRoleStatements(
+  db: QueryExecutorProvider,
+  roles: readonly string[],
+): Promise<readonly string[]> {
+  const statements: string[] = []
+  for (const role of roles) {
+    const exists = `EXISTS (SELECT FROM pg_roles WHERE rolname = ${literal(role)})`
+    if ((await listLacking(db, `role ${role}`, `SELECT ${exists}`)).length === 0) continue
+    const make = `DO $role$ BEGIN IF NOT ${exists} THEN CREATE ROLE "${role}" NOLOGIN; END IF; END $role$`
+    statements.push(onWorkers(make))
+  }
+  return statements
+}
+
 interface SequenceRow {
   /** `payments.id_counter` */
   readonly name: string

@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely'
 import { isDistributed } from '../distribution/citus.ts'
 import { expectWhole } from '../distribution/notes.ts'
 import { placeFunctions } from '../distribution/place-migration.ts'
-import { sequenceStatements } from '../distribution/servers.ts'
+import { bareRoleStatements, sequenceStatements } from '../distribution/servers.ts'
 import { runStep } from '../distribution/steps.ts'
 import { rehearseExecuted } from '../rehearsal/drift.ts'
 import { type Callers, grantToCallers } from '../rights/callers.ts'
@@ -113,6 +113,7 @@ function bringUp(options: MigrateOptions, replaceable: Replaceable): Promise<Mig
     if (isOfLaterRelease) return { migrations: [], functions: [], keptRelease }
     await inTurn(db, names, (trx) => unmark(trx, options))
     const migrations = await runPending(db, options, pending)
+    await makeRoles(db, options)
     await makeSequences(db, options)
     const installed = keptRelease === undefined ? await install(db, options) : []
     for (const step of options.afterwards ?? []) await step(db)
@@ -125,14 +126,24 @@ function bringUp(options: MigrateOptions, replaceable: Replaceable): Promise<Mig
   })
 }
 
+/**
+ * Makes the roles on every server of a distributed database: Citus sends each grant to all of them. `distribute --rebalance` lets the
+ * roles log in.
+ */
+async function makeRoles(db: Kysely<unknown>, { names, grants }: MigrateOptions): Promise<void> {
+  if (!(await isDistributed(db, names))) return
+  const statements = await bareRoleStatements(db, rolesOf(grants))
+  await runStep(db, { title: 'make the roles on the servers', statements })
+}
+
+function rolesOf(grants: MigrateOptions['grants']): readonly string[] {
+  return [grants?.role, grants?.operators?.role].filter((role) => role !== undefined)
+}
+
 /** Makes new sequences on every server of a distributed database. */
 async function makeSequences(db: Kysely<unknown>, { names, grants }: MigrateOptions): Promise<void> {
   if (!(await isDistributed(db, names))) return
-  const statements = await sequenceStatements(
-    db,
-    names,
-    [grants?.role, grants?.operators?.role].filter((role) => role !== undefined),
-  )
+  const statements = await sequenceStatements(db, names, rolesOf(grants))
   await runStep(db, { title: 'make the sequences on the servers', statements })
 }
 
