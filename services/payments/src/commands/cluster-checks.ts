@@ -26,12 +26,14 @@ export const clusterChecks: readonly Check<Subject>[] = [
     name: SERVERS,
     advice: 'start the servers, or let them take the login that they refuse, then run: payments distribute --rebalance',
     run: async ({ config, database: { db, names } }) => {
+      const options = distributeOptions(config)
       const away = await listAway(db.withoutPlugins())
       if (away.length > 0) {
         const reason = await explainAway(db.withoutPlugins(), { ...names, name: 'merchant_balances' })
         throw new Away(`no answer from ${away.join(', ')}${reason === undefined ? '' : `: ${reason}`}`)
       }
-      return describeLacks(await listLacks(db.withoutPlugins(), names, loginsOf(distributeOptions(config))))
+      // As the owner: whoever asks must be allowed to take the roles, and the role of the service may not take that of operators.
+      return describeLacks(await withDatabase(options, (owned) => listLacks(owned, names, loginsOf(options))))
     },
   },
   {
