@@ -81,7 +81,7 @@ function exceptionColumns(viewer: Viewer): readonly Column<Exception>[] {
 }
 
 function payloadOf(payload: Exception['payload']): Html {
-  return html`<details><summary>Answer</summary><pre>${JSON.stringify(payload, null, 2)}</pre></details>`
+  return html`<details><summary>Answer</summary><pre tabindex="0">${JSON.stringify(payload, null, 2)}</pre></details>`
 }
 
 /** The list of authorizations whose outcome nobody knows. */

@@ -144,5 +144,5 @@ const COLUMNS: readonly Column<Entry>[] = [
 ]
 
 function detailsOf(details: unknown): Html {
-  return html`<details><summary>Details</summary><pre>${JSON.stringify(details, null, 2)}</pre></details>`
+  return html`<details><summary>Details</summary><pre tabindex="0">${JSON.stringify(details, null, 2)}</pre></details>`
 }

@@ -152,7 +152,7 @@ function detailsCard({ transaction, acquirer, acquirerRef, threeDS }: ShownTrans
       ['Reference', reference],
       ['Acquirer', acquirer ?? 'simulator'],
       ['Its reference', acquirerRef === undefined ? undefined : html`<code>${acquirerRef}</code>`],
-    ])}${custom === undefined ? undefined : html`<h3>Custom data</h3><pre>${JSON.stringify(custom, null, 2)}</pre>`}</div>`,
+    ])}${custom === undefined ? undefined : html`<h3>Custom data</h3><pre tabindex="0">${JSON.stringify(custom, null, 2)}</pre>`}</div>`,
   )
 }
 

@@ -92,7 +92,7 @@ function metadataCard({ user }: ShownUser): Html {
   const { app_metadata: ofApp, user_metadata: ofUser } = user
   return card(
     'Metadata',
-    html`<div class="card-body stack"><h3>Of the application</h3><pre>${JSON.stringify(ofApp, null, 2)}</pre><h3>Of the user</h3><pre>${JSON.stringify(ofUser, null, 2)}</pre></div>`,
+    html`<div class="card-body stack"><h3>Of the application</h3><pre tabindex="0">${JSON.stringify(ofApp, null, 2)}</pre><h3>Of the user</h3><pre tabindex="0">${JSON.stringify(ofUser, null, 2)}</pre></div>`,
   )
 }
 
