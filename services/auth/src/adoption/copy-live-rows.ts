@@ -90,6 +90,8 @@ async function copyCodes({ trx, places, users, lifetimes }: CopyContext): Promis
 export const COPIED_FLOWS = 'copied_flows'
 /** Where a switch notes which custom providers it has copied. */
 export const COPIED_PROVIDERS = 'copied_providers'
+/** Where a switch notes which sessions have a key and no token that follows from it. */
+export const UNCOPIED_SESSIONS = 'uncopied_sessions'
 
 /** Notes what a switch has copied, so that undo sees what was used, changed or deleted since. */
 export async function noteCopies({ trx, places: { names, kept } }: Pick<CopyContext, 'trx' | 'places'>): Promise<void> {
@@ -100,4 +102,22 @@ export async function noteCopies({ trx, places: { names, kept } }: Pick<CopyCont
   ] as const
   for (const [note, columns, table] of copies)
     await sql`CREATE TABLE ${sql.id(kept, note)} AS SELECT ${columns} FROM ${names.id(table)}`.execute(trx)
+}
+
+/**
+ * Notes the sessions with a key that had no token here, because no setting has the key that seals theirs. They never ended here, so
+ * undo gives them back.
+ * @param areCopied true: there is none, and nobody looks for them while requests wait
+ */
+export async function noteUncopied(
+  { trx, places: { names, kept } }: Pick<CopyContext, 'trx' | 'places'>,
+  areCopied: boolean,
+): Promise<void> {
+  const sessions = areCopied
+    ? sql`SELECT id FROM ${names.id('sessions')} WHERE false`
+    : sql`
+      SELECT s.id FROM ${names.id('sessions')} s
+      WHERE s.refresh_token_hmac_key IS NOT NULL AND s.refresh_token_counter IS NOT NULL
+        AND NOT EXISTS (SELECT FROM ${names.id('refresh_tokens')} t WHERE t.session_id = s.id AND NOT t.revoked)`
+  await sql`CREATE TABLE ${sql.id(kept, UNCOPIED_SESSIONS)} AS ${sessions}`.execute(trx)
 }

@@ -1,12 +1,12 @@
 import { type Kysely, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { READER } from './copy-audit-log.ts'
-import { COPIED_FLOWS, COPIED_PROVIDERS } from './copy-live-rows.ts'
+import { COPIED_FLOWS, COPIED_PROVIDERS, UNCOPIED_SESSIONS } from './copy-live-rows.ts'
 import { STAGED_TABLES, STAGING_FUNCTIONS } from './stage-refresh-tokens.ts'
 import { COPIED_CODES } from './upstream-codes.ts'
 
 /** The tables that an adoption makes in the schema where the tables of supabase/auth are kept. */
-const RECORD_TABLES = ['adoption', COPIED_CODES, COPIED_FLOWS, COPIED_PROVIDERS] as const
+const RECORD_TABLES = ['adoption', COPIED_CODES, COPIED_FLOWS, COPIED_PROVIDERS, UNCOPIED_SESSIONS] as const
 
 /**
  * Drops the record of an adoption with its schema, and tables of supabase/auth that are still there. Nothing is dropped with CASCADE,

@@ -3,7 +3,7 @@ import type { StoredCredential } from '../passkeys/credential.ts'
 import { NIL_UUID } from '../records/ids.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { columnsOf, hasRelation } from './catalog.ts'
-import { COPIED_FLOWS } from './copy-live-rows.ts'
+import { COPIED_FLOWS, UNCOPIED_SESSIONS } from './copy-live-rows.ts'
 import { giveBackProviders, giveBackTotpFactors, type SealedGiveBackContext } from './give-back-sealed-rows.ts'
 import { CODES, COPIED_CODES } from './upstream-codes.ts'
 
@@ -17,7 +17,7 @@ export interface GiveBackContext extends SealedGiveBackContext {
 
 /** Writes back to the tables of supabase/auth what has changed since the switch, in their form. */
 export async function giveBackRows(context: GiveBackContext): Promise<void> {
-  await endRefreshedSessions(context)
+  await endSessions(context)
   await endUsedCodes(context)
   await endUsedFlows(context)
   await giveBackPasskeys(context)
@@ -69,29 +69,45 @@ async function fillTexts({ trx, places: { names } }: GiveBackContext): Promise<v
   }
 }
 
-/** The sessions that have refreshed here, or were made here: the old service does not know their tokens. */
-function refreshedSessions({ places: { names } }: Pick<GiveBackContext, 'places'>, since: RawBuilder<unknown>) {
+/**
+ * The sessions that have begun or refreshed here, whose tokens the old service does not know, and those whose copied tokens have ended
+ * here. A theft revokes every token of its session, and clean-up deletes revoked tokens while the session stays: its old token, or the
+ * key from which its token follows, would continue it again.
+ */
+function endedSessions(
+  { places: { names, kept } }: Pick<GiveBackContext, 'places'>,
+  since: RawBuilder<unknown>,
+): RawBuilder<unknown> {
+  const own = names.id('refresh_tokens')
   return sql`
-    SELECT DISTINCT t.session_id FROM ${names.id('refresh_tokens')} t WHERE t.created_at > ${since} OR t.updated_at > ${since}`
+    SELECT t.session_id FROM ${own} t WHERE t.created_at > ${since} OR t.updated_at > ${since}
+    UNION SELECT k.session_id FROM ${sql.id(kept, 'refresh_tokens')} k
+      WHERE k.session_id IS NOT NULL AND k.token <> '' AND NOT coalesce(k.revoked, false)
+        AND NOT EXISTS (SELECT FROM ${own} t WHERE t.id = k.id AND NOT t.revoked)
+    UNION SELECT s.id FROM ${names.id('sessions')} s
+      WHERE s.refresh_token_hmac_key IS NOT NULL AND s.refresh_token_counter IS NOT NULL
+        AND NOT EXISTS (SELECT FROM ${own} t WHERE t.session_id = s.id AND NOT t.revoked)
+        AND NOT EXISTS (SELECT FROM ${sql.id(kept, UNCOPIED_SESSIONS)} u WHERE u.id = s.id)`
 }
 
-/** How many sessions have begun or refreshed since the switch. Their users have to sign in again after undo. */
-export async function countRefreshedSessions(
+/** How many sessions have begun, refreshed or ended by a theft since the switch. Their users have to sign in again after undo. */
+export async function countEndedSessions(
   db: Kysely<unknown>,
   { places, switchedAt }: Pick<GiveBackContext, 'places' | 'switchedAt'>,
 ): Promise<number> {
   const { rows } = await sql<{ count: string }>`
-    SELECT count(*) AS count FROM (${refreshedSessions({ places }, sql`${switchedAt}`)}) refreshed`.execute(db)
+    SELECT count(*) AS count FROM (${endedSessions({ places }, sql`${switchedAt}`)}) ended`.execute(db)
   return Number(rows[0]?.count ?? 0)
 }
 
 /** A spent token must fetch nothing again, in either form. */
-async function endRefreshedSessions({ trx, places, switchedAt }: GiveBackContext): Promise<void> {
-  const ended = refreshedSessions({ places }, sql`${switchedAt}`)
-  await sql`DELETE FROM ${sql.id(places.kept, 'refresh_tokens')} WHERE session_id IN (${ended})`.execute(trx)
+async function endSessions({ trx, places, switchedAt }: GiveBackContext): Promise<void> {
   await sql`
+    WITH ended AS MATERIALIZED (${endedSessions({ places }, sql`${switchedAt}`)}),
+    gone AS (
+      DELETE FROM ${sql.id(places.kept, 'refresh_tokens')} WHERE session_id IN (SELECT session_id FROM ended))
     UPDATE ${places.names.id('sessions')} SET refresh_token_counter = refresh_token_counter + 2
-    WHERE refresh_token_counter IS NOT NULL AND id IN (${ended})`.execute(trx)
+      WHERE refresh_token_counter IS NOT NULL AND id IN (SELECT session_id FROM ended)`.execute(trx)
 }
 
 /** supabase/auth counts no guesses, and its link is made of the code: a code that has no guess left here would work there again. */

@@ -129,9 +129,10 @@ export async function replayChanges(trx: Kysely<unknown>, deps: StagingDeps): Pr
  * `session_replication_role = replica` writes: a token that ended in such a way must not work again. A run that lacked a key has
  * copied nothing of the sessions whose key it seals. Tokens that follow from the key of their session have the numbers from
  * `first_derived` on, those before have the numbers of the old service.
+ * @returns whether every session with a key has a token that follows from it; false where that is not known
  */
-export async function correctCopies(trx: Kysely<unknown>, deps: StagingDeps): Promise<void> {
-  if (await areComplete(trx, deps.places)) return
+export async function correctCopies(trx: Kysely<unknown>, deps: StagingDeps): Promise<boolean> {
+  if (await areComplete(trx, deps.places)) return true
   const { names, staging } = deps.places
   const [own, old, sessions] = [sql.id(staging, 'refresh_tokens'), names.id('refresh_tokens'), names.id('sessions')]
   const firstDerived = sql`(SELECT first_derived FROM ${sql.id(staging, 'progress')})`
@@ -152,6 +153,7 @@ export async function correctCopies(trx: Kysely<unknown>, deps: StagingDeps): Pr
     deps,
     rows.map(({ id }) => id),
   )
+  return false
 }
 
 /**

@@ -5,7 +5,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Sealing } from '../secrets/sealed-secret.ts'
 import { type AdoptionPlaces, findRecord, lockTables, noteSwitch } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
-import { copyLiveRows, type Lifetimes, noteCopies } from './copy-live-rows.ts'
+import { copyLiveRows, type Lifetimes, noteCopies, noteUncopied } from './copy-live-rows.ts'
 import { copyCustomProviders, copyFlows, type SealedCopyContext } from './copy-sealed-rows.ts'
 import { dropStaging } from './drop-adoption.ts'
 import { hideOwnTables } from './hidden-tables.ts'
@@ -110,7 +110,7 @@ export function switchHooks(deps: SwitchDeps): Switch {
     const lockedAtMs = performance.now()
     await requireSameVersion(trx, places)
     await replayChanges(trx, deps)
-    await correctCopies(trx, deps)
+    const areCopied = await correctCopies(trx, deps)
     await dropTriggers(trx, places)
     for (const table of moving) await moveTable(trx, [names.schema, kept], table)
     await makeUpstreamChanges(trx, places, 'all')
@@ -122,6 +122,7 @@ export function switchHooks(deps: SwitchDeps): Switch {
       await copyLiveRows(context)
       outcome = { lockedAtMs, leftProviders: await copyCustomProviders(context) }
       await noteCopies(context)
+      await noteUncopied(context, areCopied)
       await noteSwitch(later, places)
       await hideOwnTables(later, names)
       for (const table of moving) await copyGrants(later, places, table)

@@ -103,7 +103,7 @@ async function run(
 
 function describeCosts({ sessions, passwords, providers }: UndoCosts): readonly string[] {
   return [
-    `${sessions} sessions have begun or refreshed since the switch: their users sign in again`,
+    `${sessions} sessions have begun, refreshed or ended by a theft since the switch: their users sign in again`,
     ...(passwords > 0 ? [`${passwords} users have a password in a form that supabase/auth does not know`] : []),
     ...providers.map(
       (each) => `supabase/auth cannot have the provider ${each} as it is now: nobody signs in by it there`,

@@ -15,7 +15,7 @@ import {
 import { withoutOtherRuns } from '../adoption/begin-adoption.ts'
 import { requireOwnSchemas } from '../adoption/catalog.ts'
 import { dropKept, dropStaging } from '../adoption/drop-adoption.ts'
-import { countForeignHashes, countRefreshedSessions, giveBackRows } from '../adoption/give-back-rows.ts'
+import { countEndedSessions, countForeignHashes, giveBackRows } from '../adoption/give-back-rows.ts'
 import { listUnfitForUpstream, listUnopened } from '../adoption/give-back-sealed-rows.ts'
 import { listAdditions } from '../adoption/list-dependents.ts'
 import { allowOldServer } from '../adoption/refuse-old-server.ts'
@@ -31,7 +31,7 @@ type UndoAdoptionDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'randomByte
 
 /** What an undo costs the users, before it is done. */
 export interface UndoCosts {
-  /** Sessions that have begun or refreshed since the switch. Their users have to sign in again. */
+  /** Sessions that have begun, refreshed or ended by a theft since the switch. Their users have to sign in again. */
   readonly sessions: number
   /** Users whose password is stored in a form that supabase/auth does not know. */
   readonly passwords: number
@@ -188,7 +188,7 @@ interface UndoMoment {
 async function findCosts(db: Kysely<unknown>, places: AdoptionPlaces, switchedAt: Date | null): Promise<UndoCosts> {
   if (switchedAt === null) return { sessions: 0, passwords: 0, providers: [] }
   return {
-    sessions: await countRefreshedSessions(db, { places, switchedAt }),
+    sessions: await countEndedSessions(db, { places, switchedAt }),
     passwords: await countForeignHashes(db, places),
     providers: await listUnfitForUpstream(db, places),
   }

@@ -28,7 +28,7 @@ it('auth adopt checks, adopts, asks before it goes back, and forgets', async () 
     'time       about 6 s, in which the old service serves',
   ]
   expect(await run('--check')).toEqual([...found, 'ok         auth adopt can run'])
-  const costs = '0 sessions have begun or refreshed since the switch: their users sign in again'
+  const costs = '0 sessions have begun, refreshed or ended by a theft since the switch: their users sign in again'
   const question = 'Give the old service its database back? [y/N] '
   const adopted = [
     'the directory of users is filled',
