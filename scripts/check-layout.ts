@@ -16,6 +16,7 @@ import { functionFiles } from './layout/function-files.ts'
 import { handlerLengths } from './layout/handler-lengths.ts'
 import { imageFiles } from './layout/image-files.ts'
 import { importCycles } from './layout/import-cycles.ts'
+import { latestSnapshots } from './layout/latest-snapshots.ts'
 import { loneImplementations } from './layout/lone-implementations.ts'
 import { metricDocuments } from './layout/metric-documents.ts'
 import { metricQueries } from './layout/metric-queries.ts'
@@ -58,6 +59,7 @@ export const rules: readonly Rule[] = [
   catalogueTexts,
   thrownOnce,
   clockAndEnvironment,
+  latestSnapshots,
   moduleState,
   uncheckedInput,
   migrationFiles,

@@ -1,3 +1,4 @@
+import { inLatest } from '@trestle/database/migrations/migrator.ts'
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
@@ -46,7 +47,8 @@ export function schemasOf({ names, kept, staging }: AdoptionPlaces): readonly st
  * @throws Error where one of the schemas is not the user's own
  */
 export async function beginRecord(db: Kysely<unknown>, places: AdoptionPlaces, version: string): Promise<void> {
-  await db.transaction().execute(async (trx) => {
+  // Another run, or somebody else, may make one of the schemas while this one waits for it: their owners are read after the wait.
+  await inLatest(db).execute(async (trx) => {
     for (const schema of schemasOf(places)) await sql`CREATE SCHEMA IF NOT EXISTS ${sql.id(schema)}`.execute(trx)
     await requireOwnSchemas(trx, schemasOf(places))
     await sql`

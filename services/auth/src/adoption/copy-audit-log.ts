@@ -1,3 +1,4 @@
+import { inLatest } from '@trestle/database/migrations/migrator.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { NIL_UUID } from '../records/ids.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
@@ -63,7 +64,7 @@ export async function countRefusedPayloads(
   { names: { schema } }: Pick<AdoptionPlaces, 'names'>,
 ): Promise<number> {
   if (!(await hasRelation(db, schema, 'audit_log_entries'))) return 0
-  return db.transaction().execute(async (trx) => {
+  return inLatest(db).execute(async (trx) => {
     await sql`
       DO $$ DECLARE entry text; refused bigint := 0; BEGIN
         FOR entry IN SELECT payload::text FROM ${sql.id(schema, 'audit_log_entries')} WHERE payload IS NOT NULL LOOP

@@ -1,3 +1,4 @@
+import { inLatest } from '@trestle/database/migrations/migrator.ts'
 import { readCatalogue } from '@trestle/database/rehearsal/catalogue.ts'
 import { rehearseExecuted } from '@trestle/database/rehearsal/drift.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
@@ -103,7 +104,7 @@ const INDEX_TABLE = / ON (?:ONLY )?\w+\.(\w+) USING /
 export async function listAdditions(db: Kysely<unknown>, places: AdoptionPlaces): Promise<readonly string[]> {
   const { names } = places
   const made = await rehearseExecuted(db, { names, sources: authMigrations })
-  const found = await db.transaction().execute((trx) => readCatalogue(trx, names))
+  const found = await inLatest(db).execute((trx) => readCatalogue(trx, names))
   const added = [...found].flatMap(([object, definition]) => {
     const [, kind, table = '', name] = ON_TABLE.exec(object) ?? indexOf(object, definition)
     const isOthers = kind !== undefined && ownTables.includes(table) && !made.has(object) && name !== REFUSING_TRIGGER

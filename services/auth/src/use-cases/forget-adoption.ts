@@ -1,4 +1,5 @@
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
+import { inLatest } from '@trestle/database/migrations/migrator.ts'
 import { readDependents } from '@trestle/database/violations.ts'
 import { type Kysely, sql } from 'kysely'
 import { type AdoptionPlaces, findRecord, placesOf } from '../adoption/adoption-record.ts'
@@ -22,7 +23,7 @@ export async function forgetAdoption({ config }: Pick<AuthDeps, 'config'>): Prom
     if (record.finishedAt === null)
       throw new Error('the adoption is not finished: run auth adopt again, or adopt --undo')
     try {
-      await db.transaction().execute((trx) => forget(trx, places))
+      await inLatest(db).execute((trx) => forget(trx, places))
     } catch (error) {
       const dependents = readDependents(error)
       if (dependents.length === 0) throw error

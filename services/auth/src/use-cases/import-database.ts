@@ -1,5 +1,5 @@
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
-import { compareMigrations } from '@trestle/database/migrations/migrator.ts'
+import { compareMigrations, inLatest } from '@trestle/database/migrations/migrator.ts'
 import { type Kysely, sql } from 'kysely'
 import { type CopiedEntries, copyAuditLog, describeRewritten } from '../adoption/copy-audit-log.ts'
 import { copyLiveRows, type Lifetimes } from '../adoption/copy-live-rows.ts'
@@ -93,7 +93,7 @@ export async function importDatabase(
       const { pending } = await compareMigrations(db, { names, sources })
       if (pending.length > 0)
         throw new Error(`the schema ${names.schema} of this service is not up to date: run auth migrate`)
-      const done = await db.transaction().execute(async (trx) => {
+      const done = await inLatest(db).execute(async (trx) => {
         await setFormats(trx)
         const staging = { trx, places, source }
         return importSnapshot(deps, staging, await openRecord(staging))

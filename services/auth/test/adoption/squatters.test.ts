@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import pg from 'pg'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { doctor } from '../../src/commands/doctor.ts'
 import type { AuthConfig } from '../../src/config.ts'
 import { migrateOptions } from '../../src/migrations.ts'
@@ -73,6 +74,29 @@ describe('a schema that somebody else has made under a name of ours', () => {
       ])
     },
   )
+
+  it('stops adopt when it is made while the run waits, whatever the isolation by default', async () => {
+    const restored = await restore('v2.196.0')
+    const { superuserUrl } = restored.database
+    const role = await addSquatter(superuserUrl)
+    const name = new URL(superuserUrl).pathname.slice(1)
+    await runSql(superuserUrl, `ALTER DATABASE ${name} SET default_transaction_isolation = 'repeatable read'`)
+    const other = new pg.Client({ connectionString: superuserUrl })
+    await other.connect()
+    onTestFinished(() => other.end())
+    await other.query('BEGIN; CREATE SCHEMA auth_before_trestle')
+    const prepared = prepare(restored).catch(String)
+    const waiting = `SELECT pid FROM pg_stat_activity WHERE datname = '${name}' AND wait_event_type = 'Lock' AND query ILIKE 'create schema%'`
+    await vi.waitUntil(async () => (await runSql(superuserUrl, waiting)).length > 0, { timeout: 60_000, interval: 10 })
+    await runSql(
+      superuserUrl,
+      `SET ROLE ${role}; CREATE SCHEMA auth_adopting; GRANT ALL ON SCHEMA auth_adopting TO supabase_auth_admin`,
+    )
+    await other.query('ROLLBACK')
+    expect(await prepared).toBe(`Error: ${foreign('auth_adopting', role, 'supabase_auth_admin')}`)
+    const made = `SELECT relname FROM pg_class WHERE relnamespace = 'auth_adopting'::regnamespace`
+    expect(await runSql(superuserUrl, made)).toEqual([])
+  })
 
   it('stops doctor, --undo and --forget after an adoption that was forgotten', async () => {
     const restored = await restoreAdopted('v2.196.0')
