@@ -26,7 +26,7 @@ function withoutSettings(client: pg.Client): Promise<pg.QueryResult> {
 it('sends settings with the connection when it has a session to itself', () => {
   const url = 'postgres://host/name'
   expect(underSettings({ role: 'a', lock_timeout: 5 }, { url, hasSession: true })).toEqual({
-    connectionString: `${url}?options=-c%20role%3Da%20-c%20lock_timeout%3D5`,
+    connectionString: `${url}?options=-c+role%3Da+-c+lock_timeout%3D5`,
   })
   expect(underSettings({}, { url, hasSession: true })).toEqual({ connectionString: url })
   expect(underSettings({}, { url, hasSession: false })).toEqual({ connectionString: url })
@@ -40,6 +40,20 @@ it('sends settings after those that the URL has, which give way', async () => {
   const { rows } = await client.query(`${SHOW}, current_setting('work_mem') AS memory`)
   await client.end()
   expect(rows).toEqual([{ ...UNDER, memory: '1MB' }])
+})
+
+it.each([
+  '#x',
+  '?#x',
+  '?application_name=a#x?options=b',
+  '?options=-c%20lock_timeout%3D1&options=-c%20lock_timeout%3D2#x',
+])('connects under the settings where the URL ends in %s', async (tail) => {
+  const address = underSettings(SETTINGS, { url: `${temporary.directUrl}${tail}`, hasSession: true })
+  const client = new pg.Client(address)
+  await client.connect()
+  const { rows } = await client.query(SHOW)
+  await client.end()
+  expect(rows).toEqual([UNDER])
 })
 
 describe('behind a pooler that lends sessions', () => {

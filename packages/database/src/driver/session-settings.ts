@@ -33,10 +33,14 @@ export function underSettings(settings: Settings, { url, hasSession }: SessionOp
   const entries = Object.entries(settings)
   if (entries.length === 0) return { connectionString: url }
   if (!hasSession) return { connectionString: url, Client: clientUnder(entries) }
-  const own = new URLSearchParams(url.split('?').slice(1).join('?')).get('options') ?? ''
+  const address = new URL(url)
+  const own = address.searchParams.getAll('options').at(-1) ?? ''
   const options = [own, ...entries.map(([name, value]) => `-c ${name}=${value}`)].join(' ').trim()
-  // Options of a URL replace those of the connection. Of two members of a name, the last one counts.
-  return { connectionString: `${url}${url.includes('?') ? '&' : '?'}options=${encodeURIComponent(options)}` }
+  // Options of a URL replace those of the connection.
+  address.searchParams.set('options', options)
+  // Nothing of a URL is read as a member after its fragment, and a fragment has no meaning here.
+  address.hash = ''
+  return { connectionString: address.href }
 }
 
 function clientUnder(settings: readonly (readonly [string, string | number])[]): typeof pg.Client {

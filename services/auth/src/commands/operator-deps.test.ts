@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openStartupPooler } from '@trestle/testing/startup-pooler.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { afterAll, expect, it, onTestFinished } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
@@ -51,4 +52,14 @@ it('refuses a database without the migrations', async () => {
   const { config } = test.deps
   const wanted = { ...config, database: { ...config.database, url, role: undefined } }
   await expect(openOperatorDeps(wanted)).rejects.toHaveProperty('message', 'migrations are pending: run auth migrate')
+})
+
+it.each(['drop', 'refuse'] as const)('refuses a pooler that no setting names, as a start does: %s', async (does) => {
+  const { config } = test.deps
+  const pooler = await openStartupPooler(config.database.migrationUrl, does)
+  onTestFinished(pooler.close)
+  const wanted = { ...config, database: { ...config.database, url: pooler.url, prepared: true } }
+  await expect(openOperatorDeps(wanted)).rejects.toThrow(
+    new Error('the database is behind a pooler that keeps no settings of a session: set AUTH_DB_PREPARED=false'),
+  )
 })

@@ -1,4 +1,5 @@
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import { findPooler } from '@trestle/service/find-pooler.ts'
 import type { AuthConfig } from '../config.ts'
 import { createDeps, type OperatorDeps, type ProcessDeps } from '../deps.ts'
 import { expectMigrations, expectOwnSchema } from '../open-database.ts'
@@ -10,7 +11,11 @@ export async function createQuietDeps(config: AuthConfig, log: Pick<ServiceLogge
   return createDeps(config, log, await openAuthTelemetry({ server }))
 }
 
-/** Opens what an operator's command needs: what the routes of admins work with. @throws Error when migrations are pending */
+/**
+ * Opens what an operator's command needs: what the routes of admins work with.
+ * @throws Error where the service would refuse to start: behind a pooler that keeps no settings, which would drop the role and the
+ * search path, in a schema in which others may create functions, or while migrations are pending
+ */
 export async function openOperatorDeps(config: AuthConfig): Promise<OperatorDeps> {
   const log = createOperatorLog(config)
   const deps = await createQuietDeps(config, log)
@@ -20,6 +25,8 @@ export async function openOperatorDeps(config: AuthConfig): Promise<OperatorDeps
     await log.flush()
   }
   try {
+    const pooler = await findPooler({ program: 'auth', ...config.database })
+    if (pooler) throw pooler
     await expectOwnSchema(config)
     await expectMigrations(deps.database)
   } catch (error) {

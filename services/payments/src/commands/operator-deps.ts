@@ -1,6 +1,7 @@
 import type { Database } from '@trestle/database/connect.ts'
 import { isSameDatabase } from '@trestle/database/database-identity.ts'
 import { expectWhole } from '@trestle/database/distribution/notes.ts'
+import { findPooler } from '@trestle/service/find-pooler.ts'
 import { pino } from 'pino'
 import type { PaymentsConfig } from '../config.ts'
 import type { PaymentsTables } from '../database.ts'
@@ -37,12 +38,15 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
 
 /**
  * Opens the database for operators, with the login of `migrate`: the login of the service may not call their functions.
- * @throws Error when it is another database than the service's, when rows are moving, or when migrations are pending
+ * @throws Error behind a pooler that keeps no settings, where the service would refuse to start, when it is another database than the
+ * service's, when rows are moving, or when migrations are pending
  */
 async function openOwnersDatabase(
   config: PaymentsConfig,
 ): Promise<{ readonly database: Database<PaymentsTables>; readonly placement: Placement }> {
-  const { migrationUrl, coordinatorUrl: url = config.database.url } = config.database
+  const { migrationUrl, coordinatorUrl: url = config.database.url, prepared } = config.database
+  const pooler = await findPooler({ program: 'payments', url: migrationUrl, prepared })
+  if (pooler) throw pooler
   if (url !== migrationUrl && !(await isSameDatabase(url, migrationUrl))) {
     throw new Error('PAYMENTS_MIGRATION_DATABASE_URL is another database than PAYMENTS_DATABASE_URL')
   }
