@@ -1,6 +1,6 @@
 import { inLatest } from '@trestle/database/migrations/migrator.ts'
 import { createRefreshTokens } from '@trestle/migrations/auth/0008-create-refresh-tokens.ts'
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { NIL_UUID } from '../records/ids.ts'
 import type { EncryptionKeys } from '../secrets/sealed-secret.ts'
 import { type AdoptionPlaces, lockTables } from './adoption-record.ts'
@@ -8,14 +8,20 @@ import { columnsOf, hasRelation } from './catalog.ts'
 import { copyTokens, ID_GAP, type TokenCopy } from './copy-refresh-tokens.ts'
 
 const BATCH_SESSIONS = 5_000
+/** A session with a key, whatever the settings can open, and its print: what changes when the key or the counter does. */
+const hasKey = sql`s.refresh_token_hmac_key IS NOT NULL AND s.refresh_token_counter IS NOT NULL`
+const printOf = sql`hashtextextended(s.refresh_token_hmac_key, s.refresh_token_counter)`
 /** The tables whose changes are noted, each with its column for the id of the session. */
 const WATCHED = [
   { table: 'refresh_tokens', column: 'session_id' },
   { table: 'sessions', column: 'id' },
 ] as const
 
+/** The sessions from whose key a token follows, with what `printOf` made of the key when it was copied. */
+const KEYED = 'keyed_sessions'
+
 /** What stands in the schema of copies, until the switch. */
-export const STAGED_TABLES = ['refresh_tokens', 'changes', 'progress'] as const
+export const STAGED_TABLES = ['refresh_tokens', 'changes', 'progress', KEYED] as const
 /** The functions of the triggers that note changed sessions, in the schema of copies. */
 export const STAGING_FUNCTIONS = WATCHED.map(({ table }) => `note_${table}()`)
 
@@ -49,6 +55,7 @@ export async function prepareStaging(db: Kysely<unknown>, { places }: StagingDep
       CREATE TABLE ${sql.id(staging, 'changes')} (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, session_id uuid)`.execute(
       trx,
     )
+    await sql`CREATE TABLE ${sql.id(staging, KEYED)} (session_id uuid PRIMARY KEY, print bigint NOT NULL)`.execute(trx)
     await createTriggers(trx, places)
   })
 }
@@ -85,7 +92,7 @@ export async function stageRefreshTokens(db: Kysely<unknown>, deps: StagingDeps)
   while (
     await inLatest(db).execute(async (trx) => {
       const ids = await lockNextSessions(trx, deps.places)
-      await copyTokens(trx, await copyOf(trx, deps), ids)
+      await copyTokensOf(trx, deps, ids)
       return ids.length > 0
     })
   );
@@ -136,18 +143,22 @@ export async function correctCopies(trx: Kysely<unknown>, deps: StagingDeps): Pr
   const { names, staging } = deps.places
   const [own, old, sessions] = [sql.id(staging, 'refresh_tokens'), names.id('refresh_tokens'), names.id('sessions')]
   const firstDerived = sql`(SELECT first_derived FROM ${sql.id(staging, 'progress')})`
-  const keyless = (await haveKeys(trx, deps.places))
-    ? sql`UNION SELECT s.id FROM ${sessions} s
-      WHERE s.refresh_token_hmac_key IS NOT NULL AND s.refresh_token_counter IS NOT NULL
-        AND NOT EXISTS (SELECT FROM ${own} t WHERE t.session_id = s.id AND t.id >= ${firstDerived})`
+  const keyed = (await haveKeys(trx, deps.places))
+    ? sql`
+      UNION SELECT s.id FROM ${sessions} s WHERE ${hasKey} AND (
+        NOT EXISTS (SELECT FROM ${own} t WHERE t.session_id = s.id AND t.id >= ${firstDerived})
+        OR NOT EXISTS (SELECT FROM ${sql.id(staging, KEYED)} k WHERE k.session_id = s.id AND k.print = ${printOf}))
+      UNION SELECT k.session_id FROM ${sql.id(staging, KEYED)} k
+        WHERE NOT EXISTS (SELECT FROM ${sessions} s WHERE s.id = k.session_id AND ${hasKey})`
     : sql``
   const { rows } = await sql<{ id: string }>`
     SELECT t.session_id AS id FROM ${own} t
       WHERE t.id < ${firstDerived} AND NOT EXISTS (
-        SELECT FROM ${old} o WHERE o.id = t.id AND o.session_id = t.session_id AND coalesce(o.revoked, false) = t.revoked)
+        SELECT FROM ${old} o WHERE o.id = t.id AND o.session_id = t.session_id AND coalesce(o.revoked, false) = t.revoked
+          AND (t.revoked OR sha256(convert_to(o.token, 'UTF8')) = t.token_hash))
     UNION SELECT o.session_id FROM ${old} o JOIN ${sessions} s ON s.id = o.session_id
       WHERE o.token <> '' AND NOT EXISTS (SELECT FROM ${own} t WHERE t.id = o.id)
-    ${keyless}`.execute(trx)
+    ${keyed}`.execute(trx)
   await copySessions(
     trx,
     deps,
@@ -158,25 +169,28 @@ export async function correctCopies(trx: Kysely<unknown>, deps: StagingDeps): Pr
 
 /**
  * Whether the copies are what the old service has, by sums over either table. To join a million tokens takes seconds, in which requests
- * wait, and a sum takes a fraction of it. A token without its session makes the sums differ, and the joins find nothing to copy.
+ * wait, and a sum takes a fraction of it. A token without its session makes the sums differ, and the joins find nothing to copy. The
+ * values of revoked tokens are not compared: none of them continues a session.
  */
 async function areComplete(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<boolean> {
   const { names, staging } = places
   const own = sql.id(staging, 'refresh_tokens')
   const firstDerived = sql`(SELECT first_derived FROM ${sql.id(staging, 'progress')})`
-  const sums = sql`
-    count(*), sum(uuid_hash_extended(session_id, id * 2 + CASE WHEN coalesce(revoked, false) THEN 1 ELSE 0 END))`
+  const sums = (hash: RawBuilder<unknown>) => sql`
+    count(*), sum(uuid_hash_extended(session_id, id * 2 + CASE WHEN coalesce(revoked, false) THEN 1 ELSE 0 END)),
+    sum(hashtextextended(encode(${hash}, 'hex'), id)) FILTER (WHERE revoked IS NOT TRUE)`
+  const keys = sql`count(*), sum(uuid_hash_extended(session_id, print))`
   // Each session with a key has one token that follows from it and is not spent.
   const keyed = (await haveKeys(trx, places))
-    ? sql`(SELECT count(*) FROM ${names.id('sessions')}
-        WHERE refresh_token_hmac_key IS NOT NULL AND refresh_token_counter IS NOT NULL)`
-    : sql`0`
+    ? sql`SELECT s.id AS session_id, ${printOf} AS print FROM ${names.id('sessions')} s WHERE ${hasKey}`
+    : sql`SELECT NULL::uuid AS session_id, 0::bigint AS print WHERE false`
   const { rows } = await sql<{ isComplete: boolean }>`
-    SELECT (SELECT ROW(${sums}) FROM ${own} WHERE id < ${firstDerived}) IS NOT DISTINCT FROM
-        (SELECT ROW(${sums}) FROM ${names.id('refresh_tokens')} WHERE token <> '' AND session_id IS NOT NULL)
-      AND (SELECT count(*) FROM ${own} WHERE id >= ${firstDerived} AND NOT revoked) = ${keyed} AS "isComplete"`.execute(
-    trx,
-  )
+    SELECT (SELECT ROW(${sums(sql`token_hash`)}) FROM ${own} WHERE id < ${firstDerived}) IS NOT DISTINCT FROM
+        (SELECT ROW(${sums(sql`sha256(convert_to(token, 'UTF8'))`)}) FROM ${names.id('refresh_tokens')}
+          WHERE token <> '' AND session_id IS NOT NULL)
+      AND (SELECT ROW(${keys}) FROM ${sql.id(staging, KEYED)}) IS NOT DISTINCT FROM (SELECT ROW(${keys}) FROM (${keyed}) keyed)
+      AND (SELECT count(*) FROM ${own} WHERE id >= ${firstDerived} AND NOT revoked) = (SELECT count(*) FROM ${sql.id(staging, KEYED)})
+        AS "isComplete"`.execute(trx)
   return rows[0]?.isComplete === true
 }
 
@@ -186,7 +200,7 @@ async function copySessions(trx: Kysely<unknown>, deps: StagingDeps, sessions: r
     // A session that ends meanwhile takes its copy with it.
     await sql`
       SELECT FROM ${deps.places.names.id('sessions')} WHERE id = ANY (${ids}::uuid[]) FOR KEY SHARE`.execute(trx)
-    await copyTokens(trx, await copyOf(trx, deps), ids)
+    await copyTokensOf(trx, deps, ids)
   }
 }
 
@@ -195,15 +209,28 @@ async function haveKeys(trx: Kysely<unknown>, { names }: AdoptionPlaces): Promis
   return (await columnsOf(trx, names.schema, 'sessions')).has('refresh_token_hmac_key')
 }
 
-/** The old service goes on numbering its tokens, and the copies have the same numbers. */
-async function copyOf(trx: Kysely<unknown>, { places, encryptionKeys }: StagingDeps): Promise<TokenCopy> {
+/** Copies the tokens of sessions. The old service goes on numbering its tokens, and the copies have the same numbers. */
+async function copyTokensOf(
+  trx: Kysely<unknown>,
+  { places, encryptionKeys }: StagingDeps,
+  ids: readonly string[],
+): Promise<void> {
   const { names, staging } = places
-  return {
+  const [sessions, keyed] = [names.id('sessions'), sql.id(staging, KEYED)]
+  const hasKeys = await haveKeys(trx, places)
+  const copy: TokenCopy = {
     old: names.id('refresh_tokens'),
     own: sql.id(staging, 'refresh_tokens'),
-    sessions: names.id('sessions'),
-    hasKeys: await haveKeys(trx, places),
+    sessions,
+    hasKeys,
     idOffset: 0n,
     encryptionKeys,
   }
+  await sql`DELETE FROM ${keyed} WHERE session_id = ANY (${ids}::uuid[])`.execute(trx)
+  // Before the tokens: a key that changes in between is then seen to differ.
+  if (hasKeys)
+    await sql`
+      INSERT INTO ${keyed} SELECT s.id, ${printOf} FROM ${sessions} s
+      WHERE s.id = ANY (${ids}::uuid[]) AND ${hasKey}`.execute(trx)
+  await copyTokens(trx, copy, ids)
 }

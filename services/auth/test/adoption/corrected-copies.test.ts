@@ -22,6 +22,12 @@ it.each([
       `SET session_replication_role = replica; UPDATE auth.refresh_tokens SET revoked = true ${ofSession(id)}`,
     ALREADY_USED,
   ],
+  [
+    'another value of it, which a replica writes,',
+    (id: string) =>
+      `SET session_replication_role = replica; UPDATE auth.refresh_tokens SET token = 'new_' || token ${ofSession(id)}`,
+    NOT_FOUND,
+  ],
 ])(
   'a token that ends by %s after adopt --prepare continues no session after adopt',
   async (_way, statementFor, answer) => {
@@ -36,6 +42,52 @@ it.each([
     expect(statusAndBody(refreshed)).toEqual([400, answer])
   },
 )
+
+it.each([
+  [
+    'another key',
+    (id: string) =>
+      `refresh_token_hmac_key = (SELECT refresh_token_hmac_key FROM auth.sessions WHERE id <> '${id}' LIMIT 1)`,
+  ],
+  ['no key', () => 'refresh_token_hmac_key = NULL'],
+])(
+  'a token whose session gets %s from a replica after adopt --prepare continues no session after adopt',
+  async (_what, assignmentFor) => {
+    const restored = await restore('v2.196.0-encrypted')
+    await prepare(restored)
+    const { superuserUrl, manifest } = restored.database
+    const session = manifest.users.find(({ name }) => name === 'plain')?.sessions.at(-1)
+    const id = session?.session_id ?? ''
+    await runSql(
+      superuserUrl,
+      `SET session_replication_role = replica; UPDATE auth.sessions SET ${assignmentFor(id)} WHERE id = '${id}'`,
+    )
+    await adopt(restored)
+    const { post } = await openAdopted(restored)
+    const refreshed = await post('/token?grant_type=refresh_token', { refresh_token: session?.refresh_token })
+    expect(statusAndBody(refreshed)).toEqual([400, NOT_FOUND])
+  },
+)
+
+it('a session whose counter a replica has raised after adopt --prepare goes on by its later token', async () => {
+  const restored = await restore('v2.196.0-encrypted')
+  const { superuserUrl, manifest } = restored.database
+  const plain = manifest.users.find(({ name }) => name === 'plain')
+  const session = plain?.sessions.at(-1)
+  const raise = (by: number) =>
+    runSql(
+      superuserUrl,
+      `SET session_replication_role = replica;
+       UPDATE auth.sessions SET refresh_token_counter = refresh_token_counter + ${by} WHERE id = '${session?.session_id}'`,
+    )
+  await raise(-1)
+  await prepare(restored)
+  await raise(1)
+  await adopt(restored)
+  const { post } = await openAdopted(restored)
+  const refreshed = await post('/token?grant_type=refresh_token', { refresh_token: session?.refresh_token })
+  expect([refreshed.statusCode, refreshed.json().user?.id]).toEqual([200, plain?.id])
+})
 
 it('adopt keeps sessions whose key --prepare could not open, and --prepare names them', async () => {
   const restored = await restore('v2.196.0-encrypted')
