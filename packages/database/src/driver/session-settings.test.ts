@@ -42,6 +42,13 @@ it('sends settings after those that the URL has, which give way', async () => {
   expect(rows).toEqual([{ ...UNDER, memory: '1MB' }])
 })
 
+it('sends settings with the connection to whichever of several hosts', () => {
+  const url = 'postgres://user:word@a:1,b:2/name'
+  expect(underSettings({ role: 'a' }, { url, hasSession: true })).toEqual({
+    connectionString: `${url}?options=-c+role%3Da`,
+  })
+})
+
 it.each([
   '#x',
   '?#x',

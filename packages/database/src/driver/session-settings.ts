@@ -33,14 +33,13 @@ export function underSettings(settings: Settings, { url, hasSession }: SessionOp
   const entries = Object.entries(settings)
   if (entries.length === 0) return { connectionString: url }
   if (!hasSession) return { connectionString: url, Client: clientUnder(entries) }
-  const address = new URL(url)
-  const own = address.searchParams.getAll('options').at(-1) ?? ''
-  const options = [own, ...entries.map(([name, value]) => `-c ${name}=${value}`)].join(' ').trim()
+  // Not by the class URL: an address may name several hosts. A fragment has no meaning here.
+  const [address = '', query = ''] = /^([^?#]*)\??([^#]*)/.exec(url)?.slice(1) ?? []
+  const parameters = new URLSearchParams(query)
+  const own = parameters.getAll('options').at(-1) ?? ''
   // Options of a URL replace those of the connection.
-  address.searchParams.set('options', options)
-  // Nothing of a URL is read as a member after its fragment, and a fragment has no meaning here.
-  address.hash = ''
-  return { connectionString: address.href }
+  parameters.set('options', [own, ...entries.map(([name, value]) => `-c ${name}=${value}`)].join(' ').trim())
+  return { connectionString: `${address}?${parameters}` }
 }
 
 function clientUnder(settings: readonly (readonly [string, string | number])[]): typeof pg.Client {
