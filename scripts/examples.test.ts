@@ -95,6 +95,7 @@ beforeAll(async () => {
     'AUTH_API',
     'PAYMENTS',
     'INVENTORY',
+    'CONSOLE',
     'MAIL_SMTP',
     'MAIL_WEB',
     'TRESTLE_DATABASE',
@@ -102,7 +103,7 @@ beforeAll(async () => {
   ]) {
     env[`${name}_PORT`] = String(await freePort())
   }
-  for (const name of ['AUTH', 'PAYMENTS', 'INVENTORY']) {
+  for (const name of ['AUTH', 'PAYMENTS', 'INVENTORY', 'CONSOLE']) {
     env[`${name}_OTEL_EXPORTER_PROMETHEUS_PORT`] = String(await freePort())
   }
   env.TRESTLE_DATA_DIRECTORY = join(folder, 'data')
