@@ -46,7 +46,8 @@ const readForever = (signal: AbortSignal) =>
   database.readLagging((db) => sql`SELECT pg_advisory_xact_lock_shared(1)`.execute(db), signal)
 
 async function expectWaiting(): Promise<void> {
-  const isWaiting = `SELECT count(*)::int AS count FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`
+  const isWaiting = `SELECT count(*)::int AS count FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
   await vi.waitFor(async () => expect((await holder.query(isWaiting)).rows).toEqual([{ count: 1 }]), {
     timeout: 10_000,
   })

@@ -89,7 +89,9 @@ describe('migrateUp', () => {
     await client.query('SELECT FROM example.notes')
     const migrating = ranBy({ ...notes, '0003-widen': widen })
     const waiting = async () => {
-      const { rows } = await client.query("SELECT mode FROM pg_locks WHERE NOT granted AND locktype = 'relation'")
+      const { rows } = await client.query(`
+        SELECT mode FROM pg_locks WHERE NOT granted AND locktype = 'relation'
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
       return rows
     }
     await expect.poll(waiting).toEqual([{ mode: 'AccessExclusiveLock' }])

@@ -61,7 +61,8 @@ it('adopt refuses to switch when a newer version of supabase/auth migrates while
   const listAwaited = () =>
     runSql(
       superuserUrl,
-      "SELECT relation::regclass::text AS name FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'",
+      `SELECT relation::regclass::text AS name FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
     )
   await vi.waitUntil(async () => (await listAwaited()).length > 0, { timeout: 60_000, interval: 10 })
   await runSql(superuserUrl, `INSERT INTO auth.schema_migrations (version) VALUES ('${SINCE}')`)

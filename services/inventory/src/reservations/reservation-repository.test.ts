@@ -177,9 +177,9 @@ describe('a product or location with stock', () => {
     )
   })
 
+  const WAITING = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`
   /** Waits until a statement waits for a lock. */
-  const expectWaiting = () =>
-    expect.poll(() => stock.query(`SELECT FROM pg_locks WHERE NOT granted AND pid <> pg_backend_pid()`)).toHaveLength(1)
+  const expectWaiting = () => expect.poll(() => stock.query(WAITING)).toHaveLength(1)
   const receive = (db: Kysely<InventoryTables>) =>
     sql<{ verdict: string }>`
       SELECT verdict FROM inventory.move_stock(NULL, ${JSON.stringify([
