@@ -8,7 +8,7 @@ import { createDeps } from '../src/deps.ts'
 import { openBrowser, signIn, type TestBrowser } from './browser.ts'
 import { createUser, keyOf, type RunningService } from './services.ts'
 
-/** The console in this process, over services that run as programs. */
+/** The console, over services in the same process. */
 export interface TestConsole {
   readonly app: Server
   readonly origin: string

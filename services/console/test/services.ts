@@ -1,12 +1,9 @@
-import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
-import { tmpdir } from 'node:os'
-import { fileURLToPath } from 'node:url'
+import { Writable } from 'node:stream'
 import { OPERATOR_ROLES, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
-import { type CommandServer, startCommandServer } from '@trestle/testing/command-server.ts'
-import { programEnvironment } from '@trestle/testing/program-environment.ts'
+import { loadNeighbour, type Neighbour, type Settings } from '@trestle/testing/neighbour.ts'
 import { createTemporaryDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { Command } from 'commander'
 import { SignJWT } from 'jose'
 import pg from 'pg'
 import { z } from 'zod'
@@ -22,13 +19,11 @@ const OPERATOR_KEYS = OPERATOR_ROLES.map(
   (role) => `desk-${role}:${role}:${createHash('sha256').update(keyOf(role)).digest('hex')}`,
 ).join(',')
 
-/** What the programs need beside their database, by service. */
-const SETTINGS: Readonly<Record<ServiceName, Readonly<Record<string, string>>>> = {
+/** What the services need beside their database. */
+const SETTINGS: Readonly<Record<ServiceName, Settings>> = {
   auth: {
     AUTH_DB_DRIVER: 'postgres',
     AUTH_DB_ROLE: 'auth_service',
-    AUTH_API_HOST: '127.0.0.1',
-    AUTH_API_PORT: '0',
     AUTH_API_EXTERNAL_URL: ISSUER,
     AUTH_SITE_URL: 'http://localhost:3000',
     AUTH_JWT_SECRET: JWT_SECRET,
@@ -42,7 +37,6 @@ const SETTINGS: Readonly<Record<ServiceName, Readonly<Record<string, string>>>> 
     AUTH_SECURITY_FAILED_ATTEMPTS: 'off',
   },
   payments: {
-    PAYMENTS_PORT: '0',
     PAYMENTS_ALLOW_SEED: 'yes',
     PAYMENTS_DB_ROLE: 'payments_service',
     PAYMENTS_BASE_URL: 'http://payments.test',
@@ -59,7 +53,6 @@ const SETTINGS: Readonly<Record<ServiceName, Readonly<Record<string, string>>>> 
     PAYMENTS_OPERATOR_REFUND_LIMIT_DAILY: 'EUR:8000',
   },
   inventory: {
-    INVENTORY_PORT: '0',
     INVENTORY_DB_ROLE: 'inventory_service',
     INVENTORY_METRICS_ENABLED: 'false',
     INVENTORY_OPERATOR_KEYS: OPERATOR_KEYS,
@@ -69,7 +62,7 @@ const SETTINGS: Readonly<Record<ServiceName, Readonly<Record<string, string>>>> 
   },
 }
 
-/** A service that runs as a program of its own, on a database of its own. */
+/** A service on a database of its own, inside the process of the test. */
 export interface RunningService {
   readonly name: ServiceName
   readonly url: string
@@ -77,7 +70,7 @@ export interface RunningService {
   readonly command: (...words: string[]) => Promise<string>
   /** Runs a statement in the database of the service, for rows that only others make. Returns the rows. */
   readonly query: (text: string, values?: readonly unknown[]) => Promise<readonly Record<string, unknown>[]>
-  /** Stops the process. The database stays, and `stop` drops it. */
+  /** Answers nobody any more. The database stays, and `stop` drops it. */
   readonly halt: () => Promise<void>
   readonly stop: () => Promise<void>
 }
@@ -87,20 +80,31 @@ export async function startService(
   name: ServiceName,
   changes: Readonly<Record<string, string>> = {},
 ): Promise<RunningService> {
-  const commands = await startCommandServer()
-  const environment = (url: string) => ({ ...environmentOf(name, url), ...changes })
+  const service = await loadNeighbour(new URL('../../', import.meta.url), name)
+  const settingsOf = (url: string) => ({ ...databaseSettings(name, url), ...SETTINGS[name], ...changes })
   const database = await createTemporaryDatabase({
     template: `console ${name}`,
-    migrate: (url) => runCommand(commands, name, environment(url), ['migrate', 'up']),
+    migrate: (url) => service.migrate(settingsOf(url)),
   })
-  const { url, halt } = await serve(name, environment(database.url))
+  const { app, close } = await service.open(settingsOf(database.url))
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const halt = async () => {
+    const closed = app.close()
+    // A connection of the console may hold an upload that was refused, which a process would cut when it ends.
+    app.server.closeAllConnections()
+    await closed
+    await close()
+  }
   return {
     name,
     url,
-    command: (...words) => runCommand(commands, name, environment(database.url), words),
+    command: (...words) => runCommand(service, settingsOf(database.url), words),
     query: (text, values = []) => runStatement(database, text, values),
     halt,
-    stop: () => end(commands, database, halt),
+    stop: async () => {
+      if (app.server.listening) await halt()
+      await database.drop()
+    },
   }
 }
 
@@ -114,51 +118,24 @@ async function runStatement({ directUrl }: TemporaryDatabase, text: string, valu
   }
 }
 
-async function end(commands: CommandServer, database: TemporaryDatabase, halt: () => Promise<void>): Promise<void> {
-  await halt()
-  await commands.stop()
-  await database.drop()
-}
-
-function environmentOf(name: ServiceName, url: string): Record<string, string | undefined> {
+function databaseSettings(name: ServiceName, url: string): Settings {
   const prefix = name.toUpperCase()
-  const database = { [`${prefix}_DATABASE_URL`]: url, [`${prefix}_DB_PREPARED`]: String(prepared) }
-  return { ...programEnvironment, ...database, ...SETTINGS[name] }
+  return { [`${prefix}_DATABASE_URL`]: url, [`${prefix}_DB_PREPARED`]: String(prepared) }
 }
 
-const mainOf = (name: ServiceName) => fileURLToPath(new URL(`../../${name}/src/main.ts`, import.meta.url))
-
-async function runCommand(
-  commands: CommandServer,
-  name: ServiceName,
-  env: Readonly<Record<string, string | undefined>>,
-  words: readonly string[],
-): Promise<string> {
-  // A folder without a .env file.
-  const { status, stdout, stderr } = await commands.run(mainOf(name), words, { cwd: tmpdir(), env })
-  if (status !== 0) throw new Error(`${name} ${words.join(' ')}: ${stderr}`)
-  return stdout
-}
-
-async function serve(name: ServiceName, env: Readonly<Record<string, string | undefined>>) {
-  const child = spawn(process.execPath, [mainOf(name), 'serve'], { cwd: tmpdir(), env })
-  const exited = once(child, 'close')
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (piece) => {
-      output += String(piece)
-    })
-  }
-  const address = () => /"address":"([^"]+)"/.exec(output)?.[1]
-  while (address() === undefined) {
-    const ended = await Promise.race([once(child.stdout, 'data').then(() => false), exited.then(() => true)])
-    if (ended && address() === undefined) throw new Error(`${name} ended: ${output}`)
-  }
-  const halt = async () => {
-    child.kill('SIGTERM')
-    await exited
-  }
-  return { url: address() ?? '', halt }
+async function runCommand(service: Neighbour, settings: Settings, words: readonly string[]): Promise<string> {
+  let printed = ''
+  const stdout = new Writable({
+    write: (chunk, _encoding, done) => {
+      printed += chunk
+      done()
+    },
+  })
+  const loaders = service.commands(settings, Object.create(process, { stdout: { value: stdout } }))
+  const command = await loaders[words[0] ?? '']?.()
+  if (command === undefined) throw new Error(`there is no command ${words[0]}`)
+  await new Command().exitOverride().addCommand(command).parseAsync(words, { from: 'user' })
+  return printed
 }
 
 /** The password of every user of a test. */

@@ -1,0 +1,34 @@
+import type { Command } from 'commander'
+
+/** The settings of a service, by their full names. */
+export type Settings = Readonly<Record<string, string>>
+
+/** A service as tests of another one use it. Each call reads the settings. */
+export interface Neighbour {
+  readonly migrate: (settings: Settings) => Promise<unknown>
+  /** Builds the service, and starts its background work, as `serve` does. */
+  readonly open: (settings: Settings) => Promise<OpenNeighbour>
+  /** Makes the commands, by their names. */
+  readonly commands: (settings: Settings, process: NodeJS.Process) => Readonly<Record<string, () => Promise<Command>>>
+}
+
+/** A service that answers in the process of the test once it listens. */
+export interface OpenNeighbour {
+  readonly app: {
+    readonly listen: (address: { readonly host: string; readonly port: number }) => Promise<string>
+    readonly close: () => PromiseLike<unknown>
+    readonly server: { readonly listening: boolean; readonly closeAllConnections: () => void }
+  }
+  /** Ends the background work and closes what the app uses, once the app is closed. */
+  readonly close: () => Promise<unknown>
+}
+
+/**
+ * Loads `neighbour` of the file test/neighbour.ts of a service. Its name is known only when this runs, because each service
+ * declares types of its own for the same parts of Fastify, which cannot stand beside each other in one program.
+ * @param services the folder of all services
+ */
+export async function loadNeighbour(services: URL, name: string): Promise<Neighbour> {
+  const { neighbour } = await import(new URL(`${name}/test/neighbour.ts`, services).href)
+  return neighbour
+}

@@ -1,0 +1,36 @@
+import { createLogger } from '@trestle/common/telemetry/logger.ts'
+import type { Neighbour } from '@trestle/testing/neighbour.ts'
+import { buildApp } from '../src/app.ts'
+import { otherCommands } from '../src/commands/other-commands.ts'
+import { startWork, stopWork } from '../src/commands/serve.ts'
+import { loadAuthConfig } from '../src/config.ts'
+import { createDeps } from '../src/deps.ts'
+import { migrateToLatest } from '../src/migrations.ts'
+import { openAuthTelemetry } from '../src/open-telemetry.ts'
+import { runRemembered } from './remembered-hashes.ts'
+
+/** How long background work may take to end. */
+const CLOSE_MS = 5_000
+
+/** Auth, for tests of another service. */
+export const neighbour: Neighbour = {
+  migrate: (settings) => migrateToLatest(loadAuthConfig(settings)),
+  open: async (settings) => {
+    const config = loadAuthConfig(settings)
+    const log = createLogger({ level: 'fatal', stdout: false })
+    const deps = await createDeps(config, log, await openAuthTelemetry(config), runRemembered)
+    await deps.signingKeys.load()
+    deps.readiness.markReady()
+    await deps.jobs.open()
+    await startWork(deps)
+    return {
+      app: await buildApp(deps),
+      close: async () => {
+        await stopWork(deps, CLOSE_MS)
+        await deps.close()
+      },
+    }
+  },
+  commands: (settings, process) =>
+    otherCommands({ load: () => loadAuthConfig(settings), now: () => new Date(), process }),
+}

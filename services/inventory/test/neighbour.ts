@@ -1,0 +1,22 @@
+import { createLogger } from '@trestle/common/telemetry/logger.ts'
+import { migrateUp } from '@trestle/database/migrations/migrate.ts'
+import type { Neighbour } from '@trestle/testing/neighbour.ts'
+import { buildApp } from '../src/app.ts'
+import { otherCommands } from '../src/commands/other-commands.ts'
+import { loadInventoryConfig } from '../src/config.ts'
+import { createDeps } from '../src/deps.ts'
+import { migrateOptions } from '../src/migrations.ts'
+import { openInventoryTelemetry } from '../src/open-telemetry.ts'
+
+/** Inventory, for tests of another service. */
+export const neighbour: Neighbour = {
+  migrate: (settings) => migrateUp(migrateOptions(loadInventoryConfig(settings))),
+  open: async (settings) => {
+    const config = loadInventoryConfig(settings)
+    const log = createLogger({ level: 'fatal', stdout: false })
+    const deps = await createDeps(config, log, await openInventoryTelemetry(config))
+    deps.readiness.markReady()
+    return { app: await buildApp(deps), close: deps.close }
+  },
+  commands: (settings, process) => otherCommands({ load: () => loadInventoryConfig(settings), process }),
+}

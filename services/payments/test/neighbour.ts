@@ -1,0 +1,34 @@
+import { createLogger } from '@trestle/common/telemetry/logger.ts'
+import type { Neighbour } from '@trestle/testing/neighbour.ts'
+import { buildApp } from '../src/app.ts'
+import { otherCommands } from '../src/commands/other-commands.ts'
+import { startWork, stopWork } from '../src/commands/serve.ts'
+import { loadPaymentsConfig } from '../src/config.ts'
+import { createDeps } from '../src/deps.ts'
+import { migrateToLatest } from '../src/migrations.ts'
+import { openPaymentsTelemetry } from '../src/open-telemetry.ts'
+
+/** How long background work may take to end. */
+const CLOSE_MS = 5_000
+
+/** Payments, for tests of another service. */
+export const neighbour: Neighbour = {
+  migrate: (settings) => migrateToLatest(loadPaymentsConfig(settings)),
+  open: async (settings) => {
+    const config = loadPaymentsConfig(settings)
+    const log = createLogger({ level: 'fatal', stdout: false })
+    const deps = await createDeps(config, log, await openPaymentsTelemetry(config))
+    deps.readiness.markReady()
+    await deps.jobs.open()
+    await startWork(deps)
+    return {
+      app: await buildApp(deps),
+      close: async () => {
+        await stopWork(deps, CLOSE_MS)
+        await deps.close()
+      },
+    }
+  },
+  commands: (settings, process) =>
+    otherCommands({ load: () => loadPaymentsConfig(settings), now: () => new Date(), process }),
+}
