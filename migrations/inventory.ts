@@ -14,6 +14,7 @@ export const inventoryMigrations: MigrationSources = {
   '0009-create-users': inFile(() => import('./inventory/0009-create-users.ts')),
   '0010-create-rate-limits': inFile(() => import('./inventory/0010-create-rate-limits.ts')),
   '0011-create-operator-audit': inFile(() => import('./inventory/0011-create-operator-audit.ts')),
+  '0012-create-operator-imports': inFile(() => import('./inventory/0012-create-operator-imports.ts')),
 }
 
 /** The SQL functions of the inventory service. */

@@ -268,6 +268,7 @@ it('finds the states of every table with a state', () => {
     // The fourth state, `over`, is that of a retired key after its time: `signing-key-states.test.ts` runs through all four.
     'migrations/auth/0017-create-signing-keys.ts',
     'migrations/inventory/0007-create-reservations.ts',
+    'migrations/inventory/0012-create-operator-imports.ts',
     'migrations/payments/0020-create-operations.ts',
     // Its states are steps that were offered. Other columns say what became of them: `session-states.test.ts` reads them all.
     'migrations/payments/0024-create-sessions.ts',

@@ -6,6 +6,8 @@ import type { Tracing } from '@trestle/common/telemetry/tracing.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { loadQuerySpans } from '@trestle/database/query-spans.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
+import { observeJobs } from '@trestle/jobs/observe-jobs.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import type { OperatorAccess } from '@trestle/service/operators/operator.ts'
 import { openOperatorAccess } from '@trestle/service/operators/operator-settings.ts'
@@ -15,7 +17,8 @@ import type { InventoryConfig } from './config.ts'
 import type { Db, InventoryTables } from './database.ts'
 import { openReadingAhead, type ReadingAhead } from './exports/read-ahead.ts'
 import { createImportCounter } from './imports/import-report.ts'
-import { expectMigrations, openInventoryDatabase, openTransferDatabase } from './open-database.ts'
+import { tasks } from './migrations.ts'
+import { expectMigrations, openInventoryDatabase, openInventoryJobs, openTransferDatabase } from './open-database.ts'
 import { observeDatabase } from './open-telemetry.ts'
 import { openRateLimit, type RateLimit } from './requests/rate-limit.ts'
 import { type ImportTurns, openTurns, type Turns } from './requests/turns.ts'
@@ -51,6 +54,8 @@ export interface InventoryDeps extends Turns {
   readonly tokens: TokenVerifier | undefined
   /** Undefined: there is no operator API. */
   readonly operators: OperatorAccess | undefined
+  /** The queue of the imports of operators. Opened only where there are operators. */
+  readonly jobs: Jobs
   /** Undefined when requests are not limited. */
   readonly rateLimit: RateLimit | undefined
   readonly now: () => Date
@@ -93,6 +98,7 @@ export async function createDeps(
   const transferDatabase = openTransferDatabase(config, onError, { spans })
   const { db, names, lanes, readLagging, readLong } = database
   observeDatabase(meter, database, transferDatabase)
+  const jobs = openImportJobs(config, { meter, logger, now, db, names })
   const { batches, wholeImports, ...turns } = openTurns(config)
   const stockMetrics = createStockMetrics(meter)
   const rateLimit = await openRateLimit(config.rateLimit, database, (error) =>
@@ -103,6 +109,7 @@ export async function createDeps(
     database: () => database.ping(),
     migrations: () => expectMigrations(database),
     upkeep: async () => cleanUpWatch.check(),
+    ...(config.operators && { worker: () => jobs.check() }),
   })
   return {
     ...turns,
@@ -123,6 +130,7 @@ export async function createDeps(
     exportReading: openReadingAhead(config.exportSpoolBytesMax),
     countImport: createImportCounter(meter),
     tokens: await openTokens(config, { logger, now }),
+    jobs,
     operators: config.operators && (await openOperatorAccess(config.operators, now)),
     rateLimit,
     now,
@@ -133,6 +141,16 @@ export async function createDeps(
       await Promise.all([database.close(), transferDatabase.close()])
     },
   }
+}
+
+/** Makes the queue of the imports of operators, and reports it where there are operators. */
+function openImportJobs(
+  config: InventoryConfig,
+  { meter, logger, now, db, names }: Pick<InventoryDeps, 'meter' | 'logger' | 'now' | 'db' | 'names'>,
+): Jobs {
+  if (config.operators) observeJobs(meter, { db, schema: names.jobSchema, tasks })
+  const onError = (error: Error) => logger.warn({ err: error }, 'the job queue has trouble')
+  return openInventoryJobs(config, { meter, onError, now })
 }
 
 /**

@@ -130,6 +130,7 @@ export const productNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The produ
 export const userNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The user you requested does not exist.')
 export const locationNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The location you requested does not exist.')
 export const movementNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The movement you requested does not exist.')
+export const importNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The import you requested does not exist.')
 export const reservationNotFound = defineError(404, notFound.code, 'The reservation you requested does not exist.')
 
 /** `Allow` lists the methods that the path takes. */

@@ -106,3 +106,8 @@ export const RECORD_TEXTS = {
   leadsThroughScalar: 'leads through a value that is no object',
   notStored: 'The product could not be stored.',
 } as const
+
+/** The texts of imports of operators that have failed. Nothing throws them: an import shows why it has failed. */
+export const IMPORT_TEXTS = {
+  givenUp: 'The import could not be finished. The report counts what was stored.',
+} as const

@@ -1,11 +1,17 @@
 import type { MigrateOptions } from '@trestle/database/migrations/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { loginOf } from '@trestle/database/rights/roles.ts'
+import { installJobs, QUEUE_VERSION } from '@trestle/jobs/install.ts'
+import type { AnyTask } from '@trestle/jobs/task.ts'
 import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import type { DatabaseSettings } from '@trestle/service/common-settings.ts'
 import { appendOnlyTables } from './database.ts'
+import { importTask } from './imports/import-job.ts'
 import { VERSION } from './version.ts'
+
+/** All kinds of background work. `migrate` makes a queue for each. */
+export const tasks: readonly AnyTask[] = [importTask]
 
 interface DatabaseConfig {
   readonly database: Pick<DatabaseSettings, 'migrationUrl' | 'namespace' | 'role'> &
@@ -17,7 +23,10 @@ export function inventoryNames({ database }: { readonly database: Pick<DatabaseS
   return createNames('inventory', database.namespace)
 }
 
-/** What `inventory migrate` and the start of the service apply: migrations, functions, and grants to the service's role. */
+/**
+ * What `inventory migrate` and the start of the service apply: migrations and functions, then the schema and queues of jobs, then the
+ * grants of the service's role.
+ */
 export function migrateOptions(config: DatabaseConfig): MigrateOptions {
   const names = inventoryNames(config)
   const { migrationUrl: url, role, url: serviceUrl, isProduction } = config.database
@@ -26,7 +35,8 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
     names,
     sources: inventoryMigrations,
     functions: { files: inventoryFunctions, release: VERSION, replacesOwnRelease: !isProduction },
-    settings: { serviceVersion: VERSION, role, login: serviceUrl && loginOf(serviceUrl) },
+    settings: { serviceVersion: VERSION, QUEUE_VERSION, tasks, role, login: serviceUrl && loginOf(serviceUrl) },
+    afterwards: [(db) => installJobs(db, { url, schema: names.jobSchema, tasks })],
     grants: role === undefined ? undefined : { role, serviceUrl, appendOnly: appendOnlyTables },
   }
 }

@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import { isMigrated } from '@trestle/database/migrations/migrate.ts'
 import type { DatabaseConfig } from '@trestle/database/open-server.ts'
+import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
 import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import type { InventoryConfig } from './config.ts'
 import type { InventoryTables } from './database.ts'
@@ -8,6 +10,7 @@ import { inventoryNames } from './migrations.ts'
 import { KEY_WAIT_MS, LISTS, TRANSFER_CONNECTIONS, TRANSFER_WAIT_MS } from './requests/turns.ts'
 
 const COMMAND_LOCK_TIMEOUT_MS = 120_000
+const SEAL_KEY_BYTES = 32
 
 /** Opens the database as the role of the service. Connections are made on demand. */
 export function openInventoryDatabase(
@@ -60,6 +63,22 @@ export function openCommandDatabase(config: InventoryConfig, command: string): D
     statementTimeoutMs: 0,
     lockTimeoutMs: COMMAND_LOCK_TIMEOUT_MS,
     onConnectionError: () => {},
+  })
+}
+
+/** The job queue of the service. It connects when it is opened, and its payloads carry no secret. */
+export function openInventoryJobs(
+  config: InventoryConfig,
+  options: Pick<JobsConfig, 'meter' | 'onError' | 'now'>,
+): Jobs {
+  const { names, ...connection } = connectionOf(config)
+  return createJobs({
+    ...connection,
+    schema: names.jobSchema,
+    applicationName: 'inventory-jobs',
+    // No task is sealed. One that were would fail in the next process, instead of showing its payloads.
+    sealKeys: [randomBytes(SEAL_KEY_BYTES)],
+    ...options,
   })
 }
 

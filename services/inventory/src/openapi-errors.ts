@@ -20,7 +20,7 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     [ANY, errors.badRequest],
   ],
   401: [
-    [/^getOperator/, operatorUnauthorized],
+    [/Operator/, operatorUnauthorized],
     [ANY, errors.missingToken],
   ],
   403: [
@@ -32,6 +32,7 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     [/Reservations.*WithReservationId$/, errors.reservationNotFound],
     [/Locations/, errors.locationNotFound],
     [/Users/, errors.userNotFound],
+    [/ImportsWithImportId$/, errors.importNotFound],
     [/Products|Stock|Movements|Reservations/, errors.productNotFound],
     [ANY, errors.notFound],
   ],
@@ -53,7 +54,7 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   413: [[ANY, errors.payloadTooLarge]],
   414: [[ANY, errors.uriTooLong]],
   415: [
-    [/Import$/, errors.unsupportedFileType],
+    [/Imports?$/, errors.unsupportedFileType],
     [ANY, errors.unsupportedMediaType],
   ],
   422: [[ANY, errors.keyMismatch]],

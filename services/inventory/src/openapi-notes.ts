@@ -20,9 +20,10 @@ const tags = [
 const TAGGED = /(?:ProductsWithProductId|LocationsWithLocationId|StockWithProductIdLocationId)$/
 const DOCUMENTS: ReadonlySet<string> = new Set(['getOpenapiJson', 'getDocs'])
 /** Lists with pages. */
-const LISTS = /^get(?:Products|Stock|Movements|Reservations|Locations|Users)$/
+const LISTS = /^get(?:Products|Stock|Movements|Reservations|Locations|Users|OperatorImports)$/
 /** Operations that take an Idempotency-Key (reference: Idempotency keys). */
-const REPEATABLE = /^post(?:Products|Locations|Movements|Reservations|ReservationsCommitWithReservationId)$/
+const REPEATABLE =
+  /^post(?:Products|Locations|Movements|Reservations|ReservationsCommitWithReservationId|OperatorImports)$/
 
 /** What the API document says beside the controllers. Its examples are compared by test/document-examples.test.ts. */
 export const documentNotes: DocumentNotes = {
@@ -84,7 +85,7 @@ function successHeaders({ operationId: id }: DocumentedOperation, status: string
     ...(hasTag && { ETag: { description: 'The version, for If-Match and If-None-Match.', schema: text } }),
     ...(LISTS.test(id) && { Link: LINK }),
     ...(id === 'getProducts' && { 'X-Total-Count': TOTAL }),
-    ...((status === '201' || status === '301') && {
+    ...(['201', '202', '301'].includes(status) && {
       Location: { description: 'The path of what was created, or of the page.', schema: text, required: true },
     }),
     ...(REPEATABLE.test(id) && { 'Idempotent-Replayed': REPLAYED }),

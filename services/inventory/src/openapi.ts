@@ -54,7 +54,7 @@ function describe(operation: object): void {
       414: { description: 'The URL is too long' },
       431: { description: 'The header of the request is too large' },
     }),
-    ...(operationId === 'postProductsImport' && { requestBody: IMPORT_BODY }),
+    ...(IMPORTS.has(operationId) && { requestBody: IMPORT_BODY }),
   })
   const form = requestBody?.content[FORM]?.schema
   if (requestBody === undefined || form?.properties === undefined) return
@@ -134,6 +134,9 @@ function movementContent(content: object, { properties: { lines } = {} }: z.outp
     [FORM]: { schema: line },
   }
 }
+
+/** Operations that take a file. */
+const IMPORTS: ReadonlySet<string> = new Set(['postProductsImport', 'postOperatorImports'])
 
 const IMPORT_BODY = {
   required: true,

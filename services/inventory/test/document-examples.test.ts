@@ -2,15 +2,21 @@ import { join } from 'node:path'
 import type { InjectOptions } from 'fastify'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { buildOpenApi } from '../src/openapi.ts'
-import { startInventory, type TestInventory } from './inventory-app.ts'
+import { startInventory, startReplica, type TestInventory, type TestReplica } from './inventory-app.ts'
+import { operatorHeaders, testOperators } from './operators.ts'
 
 const FILE = join(import.meta.dirname, '../src/openapi-examples.json')
 
 let inventory: TestInventory
+let guarded: TestReplica
 beforeAll(async () => {
   inventory = await startInventory()
+  guarded = await startReplica(inventory.databaseUrl, {}, { operators: testOperators })
 })
-afterAll(() => inventory.close())
+afterAll(async () => {
+  await guarded?.close()
+  await inventory?.close()
+})
 
 const examples: Record<string, object> = {}
 
@@ -22,7 +28,8 @@ const atNoon = (time: string) =>
 
 /** Sends a request, and keeps it with its answer as the example of an operation. */
 async function show(operationId: string, name: string, request: InjectOptions, expected = 200): Promise<void> {
-  const { statusCode, body } = await inventory.app.inject(request)
+  const { app } = operationId.includes('Operator') ? guarded : inventory
+  const { statusCode, body } = await app.inject(request)
   expect([operationId, statusCode, body]).toEqual([operationId, expected, expect.any(String)])
   examples[operationId] = {
     [name]: {
@@ -58,11 +65,12 @@ it('shows for each operation what the service really takes and answers', async (
   await show('postReservationsCommitWithReservationId', 'part', shipped)
   const { paths } = await buildOpenApi()
   await showRecords()
+  await showImports()
   await showFiles(JSON.parse(JSON.stringify(paths)))
   await expect(`${JSON.stringify(examples, null, 2)}\n`).toMatchFileSnapshot(FILE)
   const operations = Object.values(paths).flatMap((methods) => Object.values(methods))
   const rest = operations.map(({ operationId }) => operationId).filter((id) => !(id in examples))
-  // They answer nothing, a file, pages, a version, this document, or an operator, whom no client here is.
+  // They answer nothing, a file, pages, a version, this document, or what operators see.
   expect(rest.filter((id) => !id.startsWith('delete'))).toEqual([
     'get',
     'getDocs',
@@ -91,6 +99,17 @@ async function showRecords(): Promise<void> {
   await show('getUsersWithUserId', 'one', { url: '/users/1' })
   await show('getHealth', 'good', { url: '/health' })
   await show('getReady', 'ready', { url: '/ready' })
+}
+
+/** Shows an import of an operator, which fails at one record. */
+async function showImports(): Promise<void> {
+  const headers = { ...operatorHeaders('admin'), 'content-type': 'text/csv', 'idempotency-key': 'autumn' }
+  const payload = 'sku,attributes\nTSHIRT-RED-L,{}\n'
+  await show('postOperatorImports', 'one product', { method: 'POST', url: '/operator/imports', headers, payload }, 202)
+  const one = { url: '/operator/imports/1', headers: operatorHeaders('viewer') }
+  await expect.poll(async () => (await guarded.app.inject(one)).json().data.state, { timeout: 20_000 }).toBe('done')
+  await show('getOperatorImportsWithImportId', 'a SKU that is taken', one)
+  await show('getOperatorImports', 'all', { ...one, url: '/operator/imports' })
 }
 
 /** The examples of files stand beside their media types. */

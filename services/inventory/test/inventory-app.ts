@@ -11,6 +11,7 @@ import { createDeps, type InventoryDeps } from '../src/deps.ts'
 import { migrateOptions } from '../src/migrations.ts'
 import { createInventoryLog, openInventoryTelemetry } from '../src/open-telemetry.ts'
 import { startCleanUp } from '../src/use-cases/clean-up.ts'
+import { runImports } from '../src/use-cases/run-imports.ts'
 
 /** A replica of the service inside the process of the test. */
 export interface TestReplica {
@@ -72,6 +73,10 @@ export async function startReplica(
   const deps = await createDeps(config, log, await openInventoryTelemetry(config))
   const app = await buildApp({ ...deps, ...instead })
   const stopCleanUp = startCleanUp(deps)
+  const stopping = new AbortController()
+  const jobs = instead.operators && deps.jobs
+  await jobs?.open()
+  if (jobs) await runImports(deps, stopping.signal)
   deps.readiness.markReady()
   return {
     app,
@@ -83,7 +88,8 @@ export async function startReplica(
     },
     close: async () => {
       await app.close()
-      await stopCleanUp()
+      stopping.abort()
+      await Promise.all([stopCleanUp(), jobs?.close()])
       await deps.close()
       rmSync(folder, { recursive: true })
     },

@@ -7,6 +7,10 @@ import { loadInventoryConfig } from '../src/config.ts'
 import { createDeps } from '../src/deps.ts'
 import { migrateOptions } from '../src/migrations.ts'
 import { openInventoryTelemetry } from '../src/open-telemetry.ts'
+import { runImports } from '../src/use-cases/run-imports.ts'
+
+/** How long background work may take to end. */
+const CLOSE_MS = 5_000
 
 /** Inventory, for tests of another service. */
 export const neighbour: Neighbour = {
@@ -16,7 +20,17 @@ export const neighbour: Neighbour = {
     const log = createLogger({ level: 'fatal', stdout: false })
     const deps = await createDeps(config, log, await openInventoryTelemetry(config))
     deps.readiness.markReady()
-    return { app: await buildApp(deps), close: deps.close }
+    const stopping = new AbortController()
+    await deps.jobs.open()
+    await runImports(deps, stopping.signal)
+    return {
+      app: await buildApp(deps),
+      close: async () => {
+        stopping.abort()
+        await deps.jobs.close(CLOSE_MS)
+        await deps.close()
+      },
+    }
   },
   commands: (settings, process) => otherCommands({ load: () => loadInventoryConfig(settings), process }),
 }

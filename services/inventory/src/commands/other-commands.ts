@@ -25,8 +25,14 @@ export function otherCommands({ load, process }: OtherCommandsOptions): CommandL
     },
     'warm-up': async () => {
       const { warmUpCommand } = await import('@trestle/service/warm-up-command.ts')
+      const { loadLibraries } = await import('@trestle/jobs/queue.ts')
       return warmUpCommand(() =>
-        Promise.all([import('./serve.ts'), import('../access/token-verifier.ts'), ...loadAll(loaders)]),
+        Promise.all([
+          loadLibraries(),
+          import('./serve.ts'),
+          import('../access/token-verifier.ts'),
+          ...loadAll(loaders),
+        ]),
       )
     },
     locations: async () => (await import('./locations.ts')).locationsCommand(await operatorOf('locations')),

@@ -8,6 +8,10 @@ import { createDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
 import { createInventoryLog, openInventoryTelemetry } from '../open-telemetry.ts'
 import { startCleanUp } from '../use-cases/clean-up.ts'
+import { runImports } from '../use-cases/run-imports.ts'
+
+/** The time that telemetry and the database get to close after the jobs, in milliseconds. */
+const CLOSE_MS = 2_000
 
 /**
  * Waits for the database, migrates, and serves until a signal stops the process.
@@ -42,6 +46,7 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
   const deps = await createDeps(config, log, telemetry)
   observeReadiness(deps.meter, deps.readiness)
   const app = await buildApp(deps)
+  const stopping = new AbortController()
   let stopCleanUp: (() => Promise<void>) | undefined
   await runServer({
     app,
@@ -50,13 +55,18 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
     log,
     readiness: deps.readiness,
     start: async (answered) => {
-      await answered
+      // Without operators nobody starts an import, and the process has no connections of a queue.
+      if (config.operators) await deps.jobs.open(answered)
+      else await answered
       const port = await deps.metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')
       stopCleanUp = startCleanUp(deps)
+      if (config.operators) await runImports(deps, stopping.signal)
     },
-    stop: async () => {
-      await stopCleanUp?.()
+    stop: async (remainingMs) => {
+      // An import that runs ends behind its batch. Another process goes on with it.
+      stopping.abort()
+      await Promise.all([stopCleanUp?.(), deps.jobs.close(remainingMs - CLOSE_MS)])
       await deps.close()
     },
     shutdownDelayMs: config.server.shutdownDelayMs,

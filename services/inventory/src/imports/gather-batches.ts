@@ -44,6 +44,15 @@ export async function* gatherBatches(
   yield batch
 }
 
+/** Takes a batch apart into batches of one record, in the order of the file. */
+export function splitBatch({ products, problems }: RecordBatch): readonly RecordBatch[] {
+  const singles = [
+    ...products.map((product) => ({ line: product.line, products: [product], problems: [] })),
+    ...problems.map((problem) => ({ line: problem.line, products: [], problems: [problem] })),
+  ]
+  return singles.sort((one, other) => one.line - other.line)
+}
+
 function beginBatch(begunAtMs: number): OpenBatch {
   return { products: [], problems: [], attributesLength: 0, begunAtMs }
 }

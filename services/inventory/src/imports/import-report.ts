@@ -1,5 +1,7 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import { z } from 'zod'
+import { importRefused } from '../errors.ts'
 import type { RecordProblem } from './import-record.ts'
 
 /** Counts the records of a file by what became of them (reference: Import report). */
@@ -39,43 +41,71 @@ export const ImportReportView = z
   })
   .meta({ id: 'ImportReport' })
 
+/** What became of some records of a file. */
+export interface BatchOutcome {
+  readonly received: number
+  readonly created: number
+  readonly updated: number
+  readonly skipped: number
+  readonly problems: readonly RecordProblem[]
+}
+
 /** Counts records while a file is imported. */
 export class ImportTally {
   readonly #now: () => number
   readonly #startedAtMs: number
-  readonly #counts = { received: 0, created: 0, updated: 0, skipped: 0, failed: 0 }
-  readonly #errors: RecordProblem[] = []
+  #report: Omit<ImportReport, 'durationMs'>
 
-  /** @param now milliseconds since any time */
-  constructor(now: () => number) {
+  /**
+   * @param now milliseconds since any time
+   * @param before the report of an earlier attempt, which this one goes on with
+   */
+  constructor(now: () => number, before: ImportReport = NOTHING_YET) {
+    const { durationMs, ...report } = before
     this.#now = now
-    this.#startedAtMs = now()
+    this.#startedAtMs = now() - durationMs
+    this.#report = report
   }
 
-  /** Counts records that came, whatever becomes of them. */
-  receive(count: number): void {
-    this.#counts.received += count
-  }
-
-  count(outcome: 'created' | 'updated' | 'skipped', count = 1): void {
-    this.#counts[outcome] += count
-  }
-
-  fail(problem: RecordProblem): void {
-    this.#counts.failed++
-    if (this.#errors.length < ERRORS_MAX) this.#errors.push(problem)
+  add(outcome: BatchOutcome): void {
+    this.#report = sumOf(this.#report, outcome)
   }
 
   get failed(): number {
-    return this.#counts.failed
+    return this.#report.failed
   }
 
   get received(): number {
-    return this.#counts.received
+    return this.#report.received
   }
 
   report(): ImportReport {
-    return { ...this.#counts, durationMs: Math.round(this.#now() - this.#startedAtMs), errors: [...this.#errors] }
+    const { errors, ...counts } = this.#report
+    return { ...counts, durationMs: Math.round(this.#now() - this.#startedAtMs), errors }
+  }
+
+  /** The report as it will be once the outcome is added. */
+  reportWith(outcome: BatchOutcome): ImportReport {
+    return sumOf(this.report(), outcome)
+  }
+}
+
+const NOTHING_YET: ImportReport = {
+  ...{ received: 0, created: 0, updated: 0, skipped: 0, failed: 0 },
+  durationMs: 0,
+  errors: [],
+}
+
+function sumOf<Report extends Omit<ImportReport, 'durationMs'>>(report: Report, outcome: BatchOutcome): Report {
+  const { received, created, updated, skipped, problems } = outcome
+  return {
+    ...report,
+    received: report.received + received,
+    created: report.created + created,
+    updated: report.updated + updated,
+    skipped: report.skipped + skipped,
+    failed: report.failed + problems.length,
+    errors: [...report.errors, ...problems.slice(0, ERRORS_MAX - report.errors.length)],
   }
 }
 
@@ -87,4 +117,15 @@ export function createImportCounter(meter: Metrics['meter']): (counts: Readonly<
   return ({ received: _, ...counts }) => {
     for (const [outcome, count] of Object.entries(counts)) if (count > 0) rows.add(count, { outcome })
   }
+}
+
+/** The error of an atomic import that stored nothing because a record failed. */
+export function refusalOf({
+  verdict,
+  report,
+}: {
+  readonly verdict: 'stored' | 'tried' | 'taken-back'
+  readonly report: ImportReport
+}): HttpError | undefined {
+  return verdict === 'taken-back' ? importRefused({ details: { report } }) : undefined
 }

@@ -30,7 +30,8 @@ export async function callImportProducts(
   const statement = sql<VerdictRow>`
     SELECT place::integer AS item, verdict
     FROM ${sql.table('import_products')}(${existing === 'replace'}, ${columns(products, { sku: 'text', attributes: 'text' })})`
-  const { rows } = await againWhenLost(() => statement.execute(db))
+  // The caller of an open transaction repeats all of it.
+  const { rows } = await (db.isTransaction ? statement.execute(db) : againWhenLost(() => statement.execute(db)))
   return orderResults(products, rows, ({ verdict }) => verdict).map((verdict) => verdict ?? 'exists')
 }
 

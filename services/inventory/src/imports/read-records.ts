@@ -17,6 +17,14 @@ export interface ReadLimits {
   readonly attributesBytesMax: number
 }
 
+/** The bounds of a file that comes over HTTP, by the settings of the service. */
+export function importLimits(config: {
+  readonly importBytesMax: number
+  readonly attributesBytesMax: number
+}): ReadLimits {
+  return { bytesMax: config.importBytesMax, attributesBytesMax: config.attributesBytesMax }
+}
+
 type Read = RawProduct | RecordProblem
 
 /** Takes a file in pieces, and returns the records that are complete. */

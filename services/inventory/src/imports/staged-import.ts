@@ -1,6 +1,6 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { againWhenLost } from '@trestle/database/again-when-lost.ts'
-import type { Db } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
 import { serviceUnavailable } from '../errors.ts'
 import type { ReadProduct } from './import-record.ts'
 import {
@@ -25,6 +25,8 @@ export interface StagedCounts {
   readonly skipped: number
   readonly taken: number
 }
+
+type KeepCounts = (trx: Trx, counts: StagedCounts) => Promise<void> | undefined
 
 const PAGE_ROWS = 500
 /** How often storing a file starts again because other requests have created some of its products meanwhile. */
@@ -58,17 +60,19 @@ export class StagedImport implements AsyncDisposable {
 
   /**
    * Stores all rows in one transaction, or none of them if `taken` is not 0.
-   * @throws serviceUnavailable when rows are gone, or when other requests take SKUs of the file again and again
+   * @param keep keeps the counts in the transaction that stores the rows
+   * @throws serviceUnavailable when rows are gone, or when other requests take SKUs of the file again and again, and what `keep`
+   * throws
    */
-  async apply(mode: Mode): Promise<StagedCounts> {
+  async apply(mode: Mode, keep: KeepCounts): Promise<StagedCounts> {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
-      const counts = await againWhenLost(() => this.#tryApply(mode))
+      const counts = await againWhenLost(() => this.#tryApply(mode, keep))
       if (counts !== undefined) return counts
     }
     throw unavailable('other requests create the same products again and again')
   }
 
-  async #tryApply(mode: Mode): Promise<StagedCounts | undefined> {
+  async #tryApply(mode: Mode, keep: KeepCounts): Promise<StagedCounts | undefined> {
     const trx = await this.#db.startTransaction().execute()
     try {
       await lockImports(trx, this.#id)
@@ -77,11 +81,14 @@ export class StagedImport implements AsyncDisposable {
       if (counts.taken > 0) return counts
       const { created, updated } = await upsertImportRows(trx, this.#id, mode === 'upsert' ? 'replace' : 'keep')
       if (mode === 'insert' && created < judged.staged) return undefined
-      await trx.commit().execute()
       // One row is stored of a SKU that comes twice. Only the counts of the judgement include the other rows.
-      return judged.skus < judged.staged
-        ? counts
-        : { ...counts, created, updated, skipped: judged.staged - created - updated }
+      const stored =
+        judged.skus < judged.staged
+          ? counts
+          : { ...counts, created, updated, skipped: judged.staged - created - updated }
+      await keep(trx, stored)
+      await trx.commit().execute()
+      return stored
     } finally {
       if (!trx.isCommitted) await trx.rollback().execute()
     }

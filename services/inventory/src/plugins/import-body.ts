@@ -1,22 +1,42 @@
-import type { EndpointRequest } from '@trestle/endpoints/endpoints.ts'
+import { type EndpointRequest, p } from '@trestle/endpoints/endpoints.ts'
+import { z } from 'zod'
 import { badRequest, payloadTooLarge, requestTimeout, unsupportedFileType } from '../errors.ts'
-import { type ImportFormat, type ReadLimits, readRecords } from '../imports/read-records.ts'
+import type { ImportFormat, ReadLimits } from '../imports/read-records.ts'
+import { IMPORT_MODES } from '../use-cases/import-products.ts'
 
 /** The media type of a file with a product in each line, and of an answer that reports its progress. */
 export const LINES_TYPE = 'application/x-ndjson'
 
-/** Begins to read the records of the body. */
-export type OpenRecords = () => ReturnType<typeof readRecords>
+/** The options of an import, in its query. */
+export const ImportKeywords = z.object({
+  mode: p
+    .oneOf(...IMPORT_MODES)
+    .default('insert')
+    .meta({ description: 'What happens to a product whose SKU is taken' }),
+  atomic: p.bool().default(false).meta({ description: 'Stores all products, or none' }),
+  dryRun: p.bool().default(false).meta({ description: 'Reports what would happen, and stores nothing' }),
+})
+
+/** A body with products that may be read. */
+export interface ImportBody {
+  readonly format: ImportFormat
+  /** Begins to read the body. */
+  readonly open: () => AsyncGenerator<Uint8Array, void>
+}
 
 /**
- * Checks the headers of a body with products. Returns what opens its records.
+ * Checks the headers of a body with products. Returns what opens it.
  * @param silenceMs how long the body may pause
  * @throws unsupportedFileType for other headers than those of CSV or NDJSON, payloadTooLarge for a longer body than is allowed
  */
-export function checkImportBody(request: EndpointRequest, limits: ReadLimits, silenceMs: number): OpenRecords {
+export function checkImportBody(
+  request: EndpointRequest,
+  { bytesMax }: Pick<ReadLimits, 'bytesMax'>,
+  silenceMs: number,
+): ImportBody {
   const format = formatOf(request.header('content-type'), request.header('content-encoding'))
-  if (Number(request.header('content-length') ?? 0) > limits.bytesMax) throw payloadTooLarge()
-  return () => readRecords(requestBytes(request.stream(Number.POSITIVE_INFINITY), silenceMs), format, limits)
+  if (Number(request.header('content-length') ?? 0) > bytesMax) throw payloadTooLarge()
+  return { format, open: () => requestBytes(request.stream(Number.POSITIVE_INFINITY), silenceMs) }
 }
 
 /**

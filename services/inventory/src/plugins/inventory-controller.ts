@@ -59,6 +59,22 @@ abstract class ClientController extends OpenController {
     const { readLagging } = this.application.context
     return this.readInTurn(() => readLagging(read, this.request.signal))
   }
+
+  /** Adds members to the log line of this request. */
+  protected note(fields: Readonly<Record<string, unknown>>): void {
+    noteOn(this.request, fields)
+  }
+
+  /** Lifts the timeout of handlers: the request may take as long as the client sends or reads. */
+  protected liftDeadline(): void {
+    fastifyReplyOf(this.request).liftDeadline()
+  }
+
+  /** Logs what was done. For a repeated request, which did nothing, sets the header `Idempotent-Replayed`. */
+  protected noteRepeat(verdict: 'done' | 'replayed', fields: Readonly<Record<string, unknown>>): void {
+    if (verdict === 'done') this.note(fields)
+    else this.response.headers.set('idempotent-replayed', 'true')
+  }
 }
 
 /** Base of the controllers that limit requests and check tokens. Each has the guards of `guardsFor`. */
@@ -103,11 +119,6 @@ export abstract class InventoryController extends ClientController {
     return undefined
   }
 
-  /** Adds members to the log line of this request. */
-  protected note(fields: Readonly<Record<string, unknown>>): void {
-    noteOn(this.request, fields)
-  }
-
   /**
    * The versions that `If-Match` names; undefined accepts any version.
    * @throws preconditionRequired for a missing header of an operator, or where the service demands it of all
@@ -128,23 +139,12 @@ export abstract class InventoryController extends ClientController {
     return error
   }
 
-  /** Lifts the timeout of handlers: the request may take as long as the client sends or reads. */
-  protected liftDeadline(): void {
-    fastifyReplyOf(this.request).liftDeadline()
-  }
-
   /** Disposes of a resource when the answer has ended or was broken off. */
   protected keepUntilClosed(resource: Disposable): void {
     const { raw } = fastifyReplyOf(this.request)
     // An answer that is over already emits no further event.
     if (raw.closed || raw.destroyed) resource[Symbol.dispose]()
     else raw.once('close', () => resource[Symbol.dispose]())
-  }
-
-  /** Logs what was done. For a repeated request, which did nothing, sets the header `Idempotent-Replayed`. */
-  protected noteRepeat(verdict: 'done' | 'replayed', fields: Readonly<Record<string, unknown>>): void {
-    if (verdict === 'done') this.note(fields)
-    else this.response.headers.set('idempotent-replayed', 'true')
   }
 }
 

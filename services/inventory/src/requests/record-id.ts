@@ -9,3 +9,5 @@ export const ProductId = RecordId.meta({ description: 'The id of a product' })
 export const LocationId = RecordId.meta({ description: 'The id of a location' })
 /** The id of a reservation in a request. */
 export const ReservationId = RecordId.meta({ description: 'The id of a reservation' })
+/** The id of an import of an operator in a request. */
+export const ImportId = RecordId.meta({ description: 'The id of an import' })

@@ -42,6 +42,26 @@ const reserve = () =>
   callReserve(stock.lanes, NOBODY, { productId, locationId: 1, quantity: 1, expiresInSeconds: 3_600 })
 const reserved = async () => (await stock.query('SELECT reserved FROM inventory.stock_levels'))[0]?.reserved
 
+/** Adds imports that were last touched so long ago, each with a piece of its file. */
+async function addImports(rows: readonly (readonly [state: string, age: string])[]): Promise<void> {
+  for (const [state, age] of rows) {
+    await stock.query(
+      `WITH added AS (
+         INSERT INTO inventory.operator_imports
+           (state, created_at, touched_at, ended_at, format, mode, storing, actor_id, actor_email, key_name, role, address)
+         SELECT $1, at, at, CASE WHEN $1 = 'done' THEN at END, 'csv', 'skip', 'batches', gen_random_uuid(), '', '', '', ''
+         FROM (SELECT now() - $2::interval AS at) t RETURNING id
+       )
+       INSERT INTO inventory.import_pieces SELECT id, 0, 'x' FROM added`,
+      [state, age],
+    )
+  }
+}
+const imports = () =>
+  stock.query(`SELECT id, state, error,
+      (SELECT count(*) FROM inventory.import_pieces WHERE import_id = i.id) AS pieces
+    FROM inventory.operator_imports i ORDER BY id`)
+
 describe('cleanUp', () => {
   it('expires every due reservation, and no other', async () => {
     for (let count = 0; count < 250; count++) await reserve()
@@ -70,6 +90,38 @@ describe('cleanUp', () => {
     expect(() => cleanUpWatch.check()).not.toThrow()
     await stop()
     expect(() => cleanUpWatch.check()).toThrow('nothing ends reservations that are due')
+  })
+
+  it('deletes imports of operators after 30 days, and files that broke off an hour ago', async () => {
+    await addImports([
+      ['done', '30 days 1 minute'],
+      ['done', '29 days'],
+      ['arriving', '61 minutes'],
+      ['arriving', '59 minutes'],
+    ])
+    await run()
+    expect(await imports()).toEqual([
+      { id: 2, state: 'done', error: null, pieces: 1 },
+      { id: 4, state: 'arriving', error: null, pieces: 1 },
+    ])
+  })
+
+  it('ends imports of operators as failed that nobody has gone on with for a day', async () => {
+    await addImports([
+      ['waiting', '25 hours'],
+      ['running', '25 hours'],
+      ['running', '23 hours'],
+    ])
+    await run()
+    const error = {
+      type: 'SERVER_ERROR',
+      description: 'The import could not be finished. The report counts what was stored.',
+    }
+    expect(await imports()).toEqual([
+      { id: 1, state: 'failed', error, pieces: 0 },
+      { id: 2, state: 'failed', error, pieces: 0 },
+      { id: 3, state: 'running', error: null, pieces: 1 },
+    ])
   })
 
   it('deletes keys after a day', async () => {

@@ -4,7 +4,9 @@ import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import type { InventoryConfig } from '../config.ts'
 import { deleteOldKeys } from '../idempotency/key-repository.ts'
+import { GIVEN_UP } from '../imports/import-job.ts'
 import { deleteOldImportRows } from '../imports/import-repository.ts'
+import { deleteOldOperatorImports, updateAbandonedImports } from '../imports/operator-import-repository.ts'
 import type { CleanUpWatch } from '../reservations/clean-up-watch.ts'
 import { callExpireReservations } from '../reservations/reservation-repository.ts'
 import type { StockMetrics } from '../reservations/stock-metrics.ts'
@@ -23,11 +25,14 @@ interface CleanUpDeps {
 const BATCH_ROWS = 100
 /** Larger, because nothing waits for these rows. */
 const IMPORT_BATCH_ROWS = 5_000
+/** Each may have a file of many mebibytes. */
+const BATCH_FILES = 10
 
 /**
- * Expires due reservations, and deletes old Idempotency-Keys and the files of imports that broke off (reference: Clean-up). Any
- * number of processes may do so at the same time: each batch takes rows that no other has. What is done stays done, so a run that
- * ends early leaves the rest to the next one. A second run finds nothing more to do.
+ * Expires due reservations, deletes old Idempotency-Keys, old imports and the files of imports that broke off, and ends imports
+ * that nobody goes on with (reference: Clean-up). Any number of processes may do so at the same time: each batch takes rows that
+ * no other has. What is done stays done, so a run that ends early leaves the rest to the next one. A second run finds nothing more
+ * to do.
  */
 export async function cleanUp(deps: CleanUpDeps): Promise<void> {
   const { lanes, logger, stockMetrics, cleanUpWatch } = deps
@@ -41,6 +46,9 @@ export async function cleanUp(deps: CleanUpDeps): Promise<void> {
   })
   await attemptTask(deps, 'import_clean_up', async () => {
     await repeatWhileFull((limit) => deleteOldImportRows(lanes, limit), cleanUpWatch, IMPORT_BATCH_ROWS)
+    const fail = (limit: number) => updateAbandonedImports(lanes, limit, GIVEN_UP)
+    await repeatWhileFull(fail, cleanUpWatch, BATCH_FILES)
+    await repeatWhileFull((limit) => deleteOldOperatorImports(lanes, limit), cleanUpWatch, BATCH_FILES)
   })
 }
 
@@ -51,7 +59,8 @@ interface RepeatedCleanUpDeps extends Omit<CleanUpDeps, 'outcomes'> {
 }
 
 /**
- * Begins to clean up after each pause of `cleanUpEveryMs`, by a timer, because inventory has no job queue.
+ * Begins to clean up after each pause of `cleanUpEveryMs`, by a timer, because inventory works on jobs only where there are
+ * operators.
  * @returns a function that stops the clean-up, after the run that is under way
  */
 export function startCleanUp(deps: RepeatedCleanUpDeps): () => Promise<void> {

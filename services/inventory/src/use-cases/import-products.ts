@@ -1,12 +1,14 @@
+import { againWhenLost } from '@trestle/database/again-when-lost.ts'
 import { isRefusedValue } from '@trestle/database/unavailable.ts'
+import type { Trx } from '../database.ts'
 import type { TransferDatabase } from '../deps.ts'
 import { duplicateSku } from '../errors.ts'
 import { RECORD_TEXTS } from '../field-errors.ts'
-import { gatherBatches } from '../imports/gather-batches.ts'
+import { gatherBatches, type RecordBatch, splitBatch } from '../imports/gather-batches.ts'
 import type { ImportRecord, ReadProduct, RecordProblem } from '../imports/import-record.ts'
-import { type ImportReport, ImportTally } from '../imports/import-report.ts'
+import { type BatchOutcome, type ImportReport, ImportTally } from '../imports/import-report.ts'
 import { callImportProducts, type ImportVerdict } from '../imports/import-repository.ts'
-import { StagedImport } from '../imports/staged-import.ts'
+import { type StagedCounts, StagedImport } from '../imports/staged-import.ts'
 import type { Storing } from '../imports/storing.ts'
 
 /** What can happen to a product whose SKU is taken (reference: Import). */
@@ -24,6 +26,20 @@ export interface ImportInput {
   readonly client: string
   /** Aborted when the client leaves. Nothing is committed after that. */
   readonly signal: AbortSignal | undefined
+  /** Undefined: nobody goes on with an import that breaks off. */
+  readonly keeper?: ImportKeeper
+}
+
+/** Keeps how far an import has come, so that another process can go on with it. What it throws ends the import. */
+export interface ImportKeeper {
+  /** What an earlier attempt has kept. The import goes on behind these records. */
+  readonly before: ImportReport | undefined
+  /** Told how many records wait for the end of the file. Nothing of them is stored yet. */
+  noteStaged(received: number): Promise<void>
+  /** Keeps the report in the transaction that stores a batch, which has these products. */
+  keepBatch(trx: Trx, report: ImportReport, products: readonly ReadProduct[]): Promise<void>
+  /** Keeps the report in the transaction that stores a whole file. */
+  keepWhole(trx: Trx, report: ImportReport): Promise<void>
 }
 
 /** What an import reports on the way. */
@@ -47,20 +63,16 @@ export interface ImportOutcome {
  * happens later. The batches of an atomic import and of a dry run wait in a table of their own until the file has ended, so no
  * other request waits for the client.
  * @throws serviceUnavailable when the turn of the client does not come in time, or when an atomic import cannot be stored as a
- * whole, and what the records throw
+ * whole, and what the records and the keeper throw
  */
 export async function* importProducts(
   database: TransferDatabase,
   input: ImportInput,
 ): AsyncGenerator<ImportEvent, ImportOutcome> {
-  const tally = new ImportTally(() => performance.now())
+  const tally = new ImportTally(() => performance.now(), input.keeper?.before)
   if (input.storing !== 'batches') return yield* importStaged(database, input, tally)
-  const existing = input.mode === 'upsert' ? 'replace' : 'keep'
-  yield* storeRecords(
-    input,
-    tally,
-    storeInTurn(database, input, (products) => callImportProducts(database.db, products, existing)),
-  )
+  const store = input.keeper ? storeAndKeep(database, input, input.keeper, tally) : storeAlone(database, input)
+  yield* storeRecords(input, tally, storeInTurn(database, input, store))
   return { verdict: 'stored', report: tally.report() }
 }
 
@@ -69,31 +81,69 @@ async function* importStaged(
   input: ImportInput,
   tally: ImportTally,
 ): AsyncGenerator<ImportEvent, ImportOutcome> {
-  const { mode, storing, client, signal } = input
+  const { mode, storing, client, signal, keeper } = input
   const { db, until, batches, wholeImports } = database
   await using staged = await StagedImport.open(db)
-  yield* storeRecords(
-    input,
-    tally,
-    storeInTurn(database, input, (products) => staged.add(products)),
-  )
+  const stage: StoreBatch = async (batch) => {
+    const { products } = batch
+    const outcome = judgeBatch(batch, products.length === 0 ? [] : await staged.add(products), mode)
+    await keeper?.noteStaged(tally.received + outcome.received)
+    return outcome
+  }
+  yield* storeRecords(input, tally, storeInTurn(database, input, stage))
   // A dry run need not wait for atomic imports. Neither does an import with a failed record, which stores nothing.
   const isTrial = storing === 'nothing' || tally.failed > 0
-  const finish = () => (isTrial ? staged.judge(mode) : staged.apply(mode))
+  const keep = (trx: Trx, counts: StagedCounts) => keeper?.keepWhole(trx, tally.reportWith(wholeOutcome(counts)))
+  const finish = () => (isTrial ? staged.judge(mode) : staged.apply(mode, keep))
   const end = await (isTrial ? batches : wholeImports).run(() => until(signal, finish), { client })
-  tally.count('created', end.created)
-  tally.count('updated', end.updated)
-  tally.count('skipped', end.skipped)
+  tally.add(wholeOutcome(end))
   const isRefused = tally.failed > 0 || end.taken > 0
-  for await (const rows of staged.listTaken(end)) yield* reportProblems(rows.map(takenProblem), tally)
+  for await (const rows of staged.listTaken(end)) {
+    const problems = rows.map(takenProblem)
+    tally.add({ ...NONE, problems })
+    yield* eventsOf(problems)
+    yield { type: 'progress', received: tally.received }
+  }
   const report = tally.report()
   if (storing === 'nothing') return { verdict: 'tried', report }
   return { verdict: isRefused ? 'taken-back' : 'stored', report }
 }
 
-/** `staged`: the product waits for the end of the file. `unstorable`: PostgreSQL refuses its values. */
-type BatchVerdict = ImportVerdict | 'staged' | 'unstorable'
-type StoreBatch = (products: readonly ReadProduct[]) => Promise<readonly BatchVerdict[]>
+const NONE: BatchOutcome = { received: 0, created: 0, updated: 0, skipped: 0, problems: [] }
+
+/** What a whole file adds to the report at its end: its records were received before. */
+function wholeOutcome({ created, updated, skipped }: StagedCounts): BatchOutcome {
+  return { ...NONE, created, updated, skipped }
+}
+
+/** Stores the records of a batch, all or none. @throws pg.DatabaseError when PostgreSQL refuses a value */
+type StoreBatch = (batch: RecordBatch) => Promise<BatchOutcome>
+
+/** Stores each batch in one statement. */
+function storeAlone({ db }: Pick<TransferDatabase, 'db'>, { mode }: Pick<ImportInput, 'mode'>): StoreBatch {
+  return async (batch) => {
+    const { products } = batch
+    const verdicts = products.length === 0 ? [] : await callImportProducts(db, products, existingOf(mode))
+    return judgeBatch(batch, verdicts, mode)
+  }
+}
+
+/** Stores each batch in one transaction with the report that counts it. */
+function storeAndKeep(
+  { db }: TransferDatabase,
+  { mode }: ImportInput,
+  keeper: ImportKeeper,
+  tally: ImportTally,
+): StoreBatch {
+  return (batch) =>
+    againWhenLost(() =>
+      db.transaction().execute(async (trx) => {
+        const outcome = await storeAlone({ db: trx }, { mode })(batch)
+        await keeper.keepBatch(trx, tally.reportWith(outcome), batch.products)
+        return outcome
+      }),
+    )
+}
 
 /** Stores a batch in the turn of its client, unless the client has left. A batch that waits for its turn holds no connection. */
 function storeInTurn(
@@ -101,70 +151,93 @@ function storeInTurn(
   { client, signal }: ImportInput,
   store: StoreBatch,
 ): StoreBatch {
-  return retryOneByOne((products) => batches.run(() => until(signal, () => store(products)), { client }))
-}
-
-/** When PostgreSQL refuses a batch because of a value, stores its products one by one, so that only the bad one fails. */
-function retryOneByOne(store: StoreBatch): StoreBatch {
-  return async (products) => {
-    try {
-      return await store(products)
-    } catch (error) {
-      if (!isRefusedValue(error)) throw error
-    }
-    const verdicts: BatchVerdict[] = []
-    for (const product of products) {
-      const alone = store([product]).catch((error: unknown) => {
-        if (!isRefusedValue(error)) throw error
-        return ['unstorable'] as const
-      })
-      verdicts.push(...(await alone))
-    }
-    return verdicts
+  return async (batch) => {
+    // The last batch of a file may be empty.
+    if (batch.products.length + batch.problems.length === 0) return NONE
+    return batches.run(() => until(signal, () => store(batch)), { client })
   }
 }
 
 /** Stores the records batch by batch, and reports the problems of each batch after it. */
 async function* storeRecords(
-  { records, mode }: ImportInput,
+  { records }: ImportInput,
   tally: ImportTally,
   store: StoreBatch,
 ): AsyncGenerator<ImportEvent, void> {
-  for await (const { products, problems } of gatherBatches(records, () => performance.now())) {
-    tally.receive(products.length + problems.length)
-    const verdicts = products.length === 0 ? [] : await store(products)
-    const refused = products.flatMap(
-      (product, at) => countVerdict(product, verdicts[at] ?? 'unstorable', { mode, tally }) ?? [],
-    )
-    yield* reportProblems([...problems, ...refused], tally)
+  for await (const batch of gatherBatches(skipRecords(records, tally.received), () => performance.now())) {
+    for await (const outcome of retryOneByOne(batch, store)) {
+      tally.add(outcome)
+      yield* eventsOf(outcome.problems)
+    }
+    yield { type: 'progress', received: tally.received }
   }
 }
 
-function* reportProblems(problems: readonly RecordProblem[], tally: ImportTally): Generator<ImportEvent> {
-  for (const problem of problems) {
-    tally.fail(problem)
-    const { line, sku, type, description } = problem
+/** When PostgreSQL refuses a batch because of a value, stores its records one by one, so that only the bad one fails. */
+async function* retryOneByOne(batch: RecordBatch, store: StoreBatch): AsyncGenerator<BatchOutcome, void> {
+  const whole = await unlessRefused(store(batch))
+  if (whole !== undefined) {
+    yield whole
+    return
+  }
+  for (const single of splitBatch(batch)) {
+    const problems = single.products.map(unstorableProblem)
+    yield (await unlessRefused(store(single))) ?? (await store({ products: [], problems }))
+  }
+}
+
+async function unlessRefused(stored: Promise<BatchOutcome>): Promise<BatchOutcome | undefined> {
+  try {
+    return await stored
+  } catch (error) {
+    if (!isRefusedValue(error)) throw error
+    return undefined
+  }
+}
+
+function* eventsOf(problems: readonly RecordProblem[]): Generator<ImportEvent> {
+  for (const { line, sku, type, description } of problems) {
     yield { type: 'error', line, sku, error: { type, description } }
   }
-  yield { type: 'progress', received: tally.received }
 }
 
-/** Counts a product by its verdict. Returns the problem of a product that failed. */
-function countVerdict(
-  product: ReadProduct,
-  verdict: BatchVerdict,
-  { mode, tally }: { readonly mode: ImportMode; readonly tally: ImportTally },
-): RecordProblem | undefined {
-  const { line, sku } = product
-  if (verdict === 'unstorable') {
-    return { line, sku, type: 'SERVER_ERROR', description: RECORD_TEXTS.notStored }
+/** What became of a batch, by the verdicts on its products. A product that is staged waits for the end of the file. */
+function judgeBatch(
+  { products, problems }: RecordBatch,
+  verdicts: readonly (ImportVerdict | 'staged')[],
+  mode: ImportMode,
+): BatchOutcome {
+  const count = (wanted: ImportVerdict) => verdicts.filter((verdict) => verdict === wanted).length
+  const taken = mode === 'insert' ? products.filter((_, at) => verdicts[at] === 'exists') : []
+  return {
+    received: products.length + problems.length,
+    created: count('created'),
+    updated: count('updated'),
+    skipped: count('exists') - taken.length,
+    problems: [...problems, ...taken.map(takenProblem)],
   }
-  if (verdict === 'staged') return undefined
-  if (verdict === 'exists' && mode === 'insert') return takenProblem(product)
-  tally.count(verdict === 'exists' ? 'skipped' : verdict)
-  return undefined
 }
 
 function takenProblem({ line, sku }: Pick<ReadProduct, 'line' | 'sku'>): RecordProblem {
   return { line, sku, type: 'CONFLICT', description: duplicateSku.message }
+}
+
+function unstorableProblem({ line, sku }: ReadProduct): RecordProblem {
+  return { line, sku, type: 'SERVER_ERROR', description: RECORD_TEXTS.notStored }
+}
+
+function existingOf(mode: ImportMode): 'replace' | 'keep' {
+  return mode === 'upsert' ? 'replace' : 'keep'
+}
+
+/** Leaves out the first records, which an earlier attempt has dealt with. */
+async function* skipRecords(
+  records: AsyncIterable<readonly ImportRecord[]>,
+  count: number,
+): AsyncGenerator<readonly ImportRecord[]> {
+  let left = count
+  for await (const arrived of records) {
+    yield arrived.slice(left)
+    left = Math.max(0, left - arrived.length)
+  }
 }

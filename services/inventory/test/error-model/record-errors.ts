@@ -1,3 +1,4 @@
+import { operatorHeaders, testOperators } from '../operators.ts'
 import { type Answer, type ErrorCase, type ErrorCases, json, send, unique, type World } from './error-case.ts'
 
 const NO_ID = 999_999
@@ -76,6 +77,16 @@ export const recordErrors: ErrorCases = {
     },
     ...locationChangesOf(async (world, change) => send(await world.service(), change(`/locations/${NO_ID}`))),
   ],
+  importNotFound: [
+    {
+      operation: 'get /operator/imports/{importId}',
+      raise: async (world) =>
+        send(await world.service({}, { operators: testOperators }), {
+          url: `/operator/imports/${NO_ID}`,
+          headers: operatorHeaders('viewer'),
+        }),
+    },
+  ],
   movementNotFound: [absent('get /movements/{movementId}', `/movements/${NO_ID}`)],
   duplicateSku: [
     {
@@ -139,6 +150,16 @@ export const recordErrors: ErrorCases = {
   keyMismatch: [
     mismatched('post /products', '/products', () => ({ sku: unique(), attributes: '{}' })),
     mismatched('post /locations', '/locations', () => ({ code: unique(), name: 'A shelf' })),
+    {
+      operation: 'post /operator/imports',
+      raise: async (world) => {
+        const service = await world.service({}, { operators: testOperators })
+        const headers = { ...operatorHeaders('admin'), 'content-type': 'text/csv', 'idempotency-key': unique() }
+        const post = { method: 'POST', url: '/operator/imports', headers } as const
+        await send(service, { ...post, payload: 'sku,attributes\n' })
+        return send(service, { ...post, payload: `sku,attributes\n${unique()},{}\n` })
+      },
+    },
   ],
   notAcceptable: [
     {

@@ -7,7 +7,7 @@ import { operatorForbidden } from '../../src/operator-errors.ts'
 import { Slots } from '../../src/requests/turns.ts'
 import { operatorHeaders, testOperators, unverifiable } from '../operators.ts'
 import { rawRequest, sendRaw } from '../raw-request.ts'
-import { type Answer, type ErrorCase, type ErrorCases, json, send, type World } from './error-case.ts'
+import { type Answer, type ErrorCase, type ErrorCases, json, send, unique, type World } from './error-case.ts'
 
 const LOCATION = { code: 'SHELF', name: 'A shelf' }
 const PRODUCT = { sku: 'SKU', attributes: '{}' }
@@ -39,6 +39,9 @@ const requests: Readonly<Record<string, InjectOptions>> = {
   'get /products/export': { url: '/products/export' },
   'post /products/import': { method: 'POST', url: '/products/import', headers: CSV, payload: 'sku,attributes\n' },
   'get /operator/audit': { url: '/operator/audit' },
+  'get /operator/imports': { url: '/operator/imports' },
+  'post /operator/imports': { method: 'POST', url: '/operator/imports', headers: CSV, payload: 'sku,attributes\n' },
+  'get /operator/imports/{importId}': { url: '/operator/imports/1' },
   'get /operator/low-stock': { url: '/operator/low-stock' },
   'get /operator/me': { url: '/operator/me' },
   'get /operator/overview': { url: '/operator/overview' },
@@ -61,7 +64,8 @@ const isOfOperators = (operation: string): boolean => operation.includes(' /oper
 const isGuarded = (operation: string): boolean => !OPEN.has(operation) && !isOfOperators(operation)
 const isRead = (operation: string): boolean => operation.startsWith('get ')
 const readsBody = (operation: string): boolean => !isRead(operation)
-const isImport = (operation: string): boolean => operation === 'post /products/import'
+const isImport = (operation: string): boolean =>
+  operation === 'post /products/import' || operation === 'post /operator/imports'
 
 /** Knows tokens by their text: scopes joined by `_`, or what goes wrong. */
 const tokens: TokenVerifier = {
@@ -79,6 +83,20 @@ const failing: InventoryDeps['tracing'] = {
     app.addHook('preHandler', () => Promise.reject(new Error('a defect of the service')))
   },
   close: async () => {},
+}
+/** A request with all that it needs to be read: those of operators need an operator, and their changes an Idempotency-Key. */
+async function sendAllowed(
+  world: World,
+  operation: string,
+  request: InjectOptions,
+  {
+    settings = {},
+    instead = {},
+  }: { settings?: Readonly<Record<string, string>>; instead?: Partial<InventoryDeps> } = {},
+): Promise<Answer> {
+  if (!isOfOperators(operation)) return send(await world.service(settings, instead), request)
+  const service = await world.service(settings, { ...instead, operators: testOperators })
+  return send(service, withHeaders(request, { ...operatorHeaders('admin'), 'idempotency-key': unique() }))
 }
 const withToken = async (world: World, request: InjectOptions, token: string): Promise<Answer> =>
   send(await world.service({}, { tokens }), withHeaders(request, { authorization: `Bearer ${token}` }))
@@ -116,11 +134,7 @@ export const sharedErrors: ErrorCases = {
   ),
   validationError: ofAll(
     () => true,
-    async (world, request, operation) => {
-      const asked = { ...request, url: `${request.url}?not%20known=1` }
-      if (!isOfOperators(operation)) return send(await world.service(), asked)
-      return send(await world.service({}, { operators: testOperators }), withHeaders(asked, operatorHeaders('admin')))
-    },
+    (world, request, operation) => sendAllowed(world, operation, { ...request, url: `${request.url}?not%20known=1` }),
     errors.validationError([{ path: 'not known', message: 'is not known here' }]),
   ),
   uriTooLong: ofAll(
@@ -147,7 +161,7 @@ export const sharedErrors: ErrorCases = {
     operatorForbidden({ details: { role: 'admin' } }),
   ),
   idempotencyKeyRequired: ofAll(
-    (operation) => operation === 'post /products',
+    (operation) => operation === 'post /products' || operation === 'post /operator/imports',
     async (world, request) =>
       send(await world.service({}, { operators: testOperators }), withHeaders(request, operatorHeaders('admin'))),
   ),
@@ -157,24 +171,32 @@ export const sharedErrors: ErrorCases = {
     (operation) => isGuarded(operation) && isRead(operation),
     (world, request) => withToken(world, request, 'write'),
   ),
-  writeScopeMissing: ofAll(readsBody, (world, request) => withToken(world, request, 'read')),
+  writeScopeMissing: ofAll(
+    (operation) => isGuarded(operation) && readsBody(operation),
+    (world, request) => withToken(world, request, 'read'),
+  ),
   requestTimeout: ofAll(readsBody, async (world, { method, url }, operation) => {
-    const port = await world.listen(await world.service({}, { timeouts: { handlerTimeoutMs: 300, silenceMs: 300 } }))
+    const timeouts = { handlerTimeoutMs: 300, silenceMs: 300 }
+    const operators = isOfOperators(operation) ? testOperators : undefined
+    const port = await world.listen(await world.service({}, { timeouts, ...(operators && { operators }) }))
     const type = isImport(operation) ? 'text/csv' : 'application/json'
-    const headers = [`Content-Type: ${type}`, 'Content-Length: 100']
+    const own = operators ? { ...operatorHeaders('admin'), 'Idempotency-Key': unique() } : {}
+    const headers = Object.entries({ 'Content-Type': type, 'Content-Length': '100', ...own }).map((each) =>
+      each.join(': '),
+    )
     return sendRaw(port, rawRequest(`${method} ${url}`, headers))
   }),
-  payloadTooLarge: ofAll(readsBody, async (world, request) => {
+  payloadTooLarge: ofAll(readsBody, (world, request, operation) => {
     const headers = { 'content-type': 'application/json', ...request.headers, 'content-length': String(LARGE.length) }
-    return send(await world.service(SMALL), { ...request, headers, payload: LARGE })
+    return sendAllowed(world, operation, { ...request, headers, payload: LARGE }, { settings: SMALL })
   }),
   unsupportedMediaType: ofAll(
     (operation) => readsBody(operation) && !isImport(operation),
     async (world, request) =>
       send(await world.service(), { ...withHeaders(request, { 'content-type': 'text/plain' }), payload: 'x' }),
   ),
-  unsupportedFileType: ofAll(isImport, async (world, request) =>
-    send(await world.service(), withHeaders(request, { 'content-type': 'text/plain' })),
+  unsupportedFileType: ofAll(isImport, (world, request, operation) =>
+    sendAllowed(world, operation, withHeaders(request, { 'content-type': 'text/plain' })),
   ),
   tooManyRequests: ofAll(isGuarded, async (world, request) => {
     const service = await world.service({ INVENTORY_RATE_LIMIT: '1' })
@@ -197,9 +219,9 @@ export const sharedErrors: ErrorCases = {
   ],
   serverBusy: ofAll(
     (operation) => operation === 'get /products/export' || isImport(operation),
-    async (world, request) => {
+    (world, request, operation) => {
       const full = new Slots({ all: 0, each: 0 })
-      return send(await world.service({}, { exports: full, imports: full }), request)
+      return sendAllowed(world, operation, request, { instead: { exports: full, imports: full } })
     },
   ),
 }

@@ -1,33 +1,36 @@
-import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
-import { z } from 'zod'
-import { ImportReportView } from '../../imports/import-report.ts'
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import { type Args, accepts, RawJson } from '@trestle/endpoints/endpoints.ts'
+import { ImportReportView, refusalOf } from '../../imports/import-report.ts'
+import { importLimits, readRecords } from '../../imports/read-records.ts'
 import { storingOf } from '../../imports/storing.ts'
 import { guardsFor } from '../../plugins/authorize.ts'
-import { answerAtEnd, answerOnTheWay, type ImportRun } from '../../plugins/import-answer.ts'
-import { checkImportBody, LINES_TYPE, type OpenRecords } from '../../plugins/import-body.ts'
+import { checkImportBody, type ImportBody, ImportKeywords, LINES_TYPE } from '../../plugins/import-body.ts'
 import { InventoryController } from '../../plugins/inventory-controller.ts'
-import { recordEnvelope } from '../../requests/envelope.ts'
+import { recordBody, recordEnvelope } from '../../requests/envelope.ts'
 import { outage } from '../../requests/responses.ts'
-import { IMPORT_MODES, type ImportInput, importProducts } from '../../use-cases/import-products.ts'
+import {
+  type ImportEvent,
+  type ImportInput,
+  type ImportOutcome,
+  importProducts,
+} from '../../use-cases/import-products.ts'
 
 const DESCRIPTION =
   `The body is text/csv (a header with the columns sku and attributes, or sku and attributes.PATH) or application/x-ndjson
 (a product in each line). Without atomic and dryRun, each batch is stored when it has arrived. With Accept: application/x-ndjson
 the answer reports the progress in lines. The type of its last line is summary or fatal.`.replaceAll('\n', ' ')
 
+/** An import that is under way, and what it reports. */
+type ImportRun = AsyncGenerator<ImportEvent, ImportOutcome>
+/** Logs a fault. Returns the error that a client sees in its place. */
+type NoteFault = (thrown: unknown) => HttpError
+
 /** /products/import: adds or changes the products of a file. */
 export class Default extends InventoryController {
   static override use = guardsFor({})
 
   static POST = accepts({
-    keywords: z.object({
-      mode: p
-        .oneOf(...IMPORT_MODES)
-        .default('insert')
-        .meta({ description: 'What happens to a product whose SKU is taken' }),
-      atomic: p.bool().default(false).meta({ description: 'Stores all products, or none' }),
-      dryRun: p.bool().default(false).meta({ description: 'Reports what would happen, and stores nothing' }),
-    }),
+    keywords: ImportKeywords,
     body: 'raw',
     returns: recordEnvelope(ImportReportView, 200),
     types: [LINES_TYPE],
@@ -38,11 +41,10 @@ export class Default extends InventoryController {
   })
   POST(...[{ mode, atomic, dryRun }]: Args<typeof Default.POST>): Promise<RawJson> | AsyncGenerator<RawJson, void> {
     const { config, timeouts } = this.application.context
-    const limits = { bytesMax: config.importBytesMax, attributesBytesMax: config.attributesBytesMax }
-    const openRecords = checkImportBody(this.request, limits, timeouts.silenceMs)
+    const body = checkImportBody(this.request, importLimits(config), timeouts.silenceMs)
     this.liftDeadline()
     const storing = storingOf({ atomic, dryRun })
-    const run = this.#import(openRecords, { mode, storing, client: this.client, signal: this.request.signal })
+    const run = this.#import(body, { mode, storing, client: this.client, signal: this.request.signal })
     if (this.request.accepts('application/json', LINES_TYPE) !== LINES_TYPE) return answerAtEnd(run)
     this.response.type = LINES_TYPE
     return answerOnTheWay(run, (fault) => this.noteFault(fault))
@@ -52,13 +54,60 @@ export class Default extends InventoryController {
    * Imports, and logs and counts the outcome. The slot is taken when the generator begins: an import whose client has left before
    * never begins, and would keep its slot for ever.
    */
-  async *#import(openRecords: OpenRecords, how: Omit<ImportInput, 'records'>): ImportRun {
+  async *#import({ format, open }: ImportBody, how: Omit<ImportInput, 'records'>): ImportRun {
     const { context } = this.application
     using _ = context.imports.take(this.client)
-    const outcome = yield* importProducts(context.transferDatabase, { records: openRecords(), ...how })
+    const records = readRecords(open(), format, importLimits(context.config))
+    const outcome = yield* importProducts(context.transferDatabase, { records, ...how })
     const { errors: _errors, durationMs: _durationMs, ...counts } = outcome.report
     this.note({ event: 'import.finished', verdict: outcome.verdict, ...counts })
     context.countImport(counts)
     return outcome
   }
+}
+
+/** Returns the report as the body of one answer. @throws importRefused when a record of an atomic import failed */
+async function answerAtEnd(run: ImportRun): Promise<RawJson> {
+  for (let step = await run.next(); ; step = await run.next()) {
+    if (!step.done) continue
+    const refusal = refusalOf(step.value)
+    if (refusal) throw refusal
+    return recordBody(200, JSON.stringify(step.value.report))
+  }
+}
+
+/**
+ * Yields a line for each event, and a last line for the outcome. After the first bytes of the answer, a fault can only be reported in a
+ * line. When the client leaves between two lines, the loop ends the generator, and so the import.
+ */
+async function* answerOnTheWay(run: ImportRun, noteFault: NoteFault): AsyncGenerator<RawJson, void> {
+  let hasBegun = false
+  try {
+    for await (const line of linesOf(run)) {
+      yield toLine(line)
+      hasBegun = true
+    }
+  } catch (error) {
+    if (!hasBegun) throw error
+    yield toLine(fatalLine(noteFault(error)))
+  }
+}
+
+/** Every event of the import, and at its end the line of the outcome. */
+async function* linesOf(run: ImportRun): AsyncGenerator<object, void> {
+  yield lastLine(yield* run)
+}
+
+/** A summary, or the error of an import that stored nothing, with the report. */
+function lastLine(outcome: ImportOutcome): object {
+  const refusal = refusalOf(outcome)
+  return { ...(refusal ? fatalLine(refusal) : { type: 'summary' }), ...outcome.report }
+}
+
+function fatalLine({ code: type, message: description }: HttpError): object {
+  return { type: 'fatal', error: { type, description } }
+}
+
+function toLine(line: object): RawJson {
+  return new RawJson(JSON.stringify(line))
 }

@@ -1,0 +1,100 @@
+import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
+import type { z } from 'zod'
+import { importNotFound } from '../../errors.ts'
+import { findOperatorImport, listOperatorImports } from '../../imports/operator-import-repository.ts'
+import { OperatorImportView, ReportedImportView } from '../../imports/operator-import-view.ts'
+import { storingOf } from '../../imports/storing.ts'
+import { cutPage } from '../../pagination/cut-page.ts'
+import { listingById, PageKeywords, positionById, readPage } from '../../pagination/page-query.ts'
+import { operatorGuardsFor } from '../../plugins/authorize.ts'
+import { checkImportBody, ImportKeywords } from '../../plugins/import-body.ts'
+import { OperatorController } from '../../plugins/inventory-controller.ts'
+import { listBody, listEnvelope, recordBody, recordEnvelope } from '../../requests/envelope.ts'
+import { ImportId } from '../../requests/record-id.ts'
+import { callerOf } from '../../requests/request-caller.ts'
+import { outage, repeatable } from '../../requests/responses.ts'
+import { startImport } from '../../use-cases/start-import.ts'
+
+const ListKeywords = PageKeywords.extend({
+  order: p.oneOf('desc', 'asc').default('desc').meta({ description: 'desc: the newest first' }),
+})
+const PATH = '/operator/imports'
+
+/** /operator/imports, /operator/imports/{importId}: imports as jobs (console reference: Imports of operators). */
+export class Default extends OperatorController {
+  static override use = operatorGuardsFor({ GET: 'imports.read', POST: 'products.import' })
+
+  static GET = [
+    accepts({
+      keywords: ListKeywords,
+      returns: listEnvelope(OperatorImportView),
+      responses: outage,
+      summary: 'List imports',
+      description: 'Those of the last 30 days.',
+      tags: ['operators'],
+    }),
+    accepts({
+      path: [ImportId],
+      names: ['importId'],
+      returns: recordEnvelope(ReportedImportView, 200),
+      responses: outage,
+      summary: 'Get an import with its report',
+      tags: ['operators'],
+    }),
+  ]
+  GET(...args: Args<typeof Default.GET>): Promise<RawJson> {
+    return typeof args[0] === 'number' ? this.#find(args[0]) : this.#list(args[0])
+  }
+
+  static POST = accepts({
+    keywords: ImportKeywords,
+    body: 'raw',
+    status: 202,
+    returns: recordEnvelope(ReportedImportView, 202),
+    responses: { ...repeatable, 408: 'Nothing arrived for 30 s' },
+    summary: 'Start an import',
+    description:
+      'The body is that of POST /products/import. The file is kept until a process has imported it; GET shows how far it is.',
+    tags: ['operators'],
+  })
+  async POST(...[keywords]: Args<typeof Default.POST>): Promise<RawJson> {
+    const { verdict, body } = await this.#start(keywords)
+    this.noteRepeat(verdict, { event: 'import.started', import_id: body.id })
+    this.response.headers.set('location', `${PATH}/${body.id}`)
+    return recordBody(202, JSON.stringify(body))
+  }
+
+  /** Keeps the file while it arrives, and starts its import. */
+  async #start({ mode, atomic, dryRun }: z.output<typeof ImportKeywords>): ReturnType<typeof startImport> {
+    const { context } = this.application
+    const toCaller = (content: object) => callerOf(this.request, PATH, content)
+    // Refuses a request without a key before its file has arrived.
+    const key = toCaller({}).repeat?.key
+    const { format, open } = checkImportBody(
+      this.request,
+      { bytesMax: context.config.importBytesMax },
+      context.timeouts.silenceMs,
+    )
+    this.liftDeadline()
+    using _ = context.imports.take(this.client)
+    const order = { format, mode, storing: storingOf({ atomic, dryRun }) }
+    return await startImport(context, { ...order, operator: this.operator, key, bytes: open(), toCaller })
+  }
+
+  async #list({ order, ...keywords }: z.output<typeof ListKeywords>): Promise<RawJson> {
+    const { config, db } = this.application.context
+    const listing = { ...listingById(PATH), selection: order }
+    const { limit, after } = readPage(listing, config, keywords)
+    const bounds = { after: Number(after?.[0] ?? 0), limit: limit + 1 }
+    const found = await this.readInTurn(() => listOperatorImports(db, order, bounds))
+    const page = cutPage(listing, { limit, query: this.request.query }, found, positionById)
+    this.response.headers.set('link', page.link)
+    return listBody(page.rows.map((row) => JSON.stringify(row)))
+  }
+
+  async #find(id: number): Promise<RawJson> {
+    const found = await findOperatorImport(this.application.context.db, id)
+    if (found === undefined) throw importNotFound()
+    return recordBody(200, JSON.stringify(found))
+  }
+}

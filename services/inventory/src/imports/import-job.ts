@@ -1,0 +1,18 @@
+import { defineTask } from '@trestle/jobs/task.ts'
+import { IMPORT_TEXTS } from '../field-errors.ts'
+
+/** An attempt may take this long. A file of 256 MiB takes minutes. */
+const TIMEOUT_SECONDS = 4 * 3_600
+/** Attempts that import. With their delays they outlast an outage of an hour. */
+export const IMPORT_ATTEMPTS = 20
+
+/** Imports the file of an operator. The attempt behind the last one that imports only reports that the import has failed. */
+export const importTask = defineTask<{ readonly importId: number }>('import_products', {
+  retryLimit: IMPORT_ATTEMPTS,
+  firstDelaySeconds: 2,
+  delaySecondsMax: 300,
+  timeoutSeconds: TIMEOUT_SECONDS,
+})
+
+/** Why an import has failed that all attempts have failed at, or that nobody has gone on with. */
+export const GIVEN_UP = { type: 'SERVER_ERROR', description: IMPORT_TEXTS.givenUp } as const

@@ -1,0 +1,233 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import type { Operator } from '@trestle/service/operators/operator.ts'
+import { type RawBuilder, sql } from 'kysely'
+import type { Db, Trx } from '../database.ts'
+import type { ImportReport } from './import-report.ts'
+import type { OperatorImport, ReportedImport } from './operator-import-view.ts'
+import type { ImportFormat } from './read-records.ts'
+import type { Storing } from './storing.ts'
+
+const importsTable = sql.table('operator_imports')
+const piecesTable = sql.table('import_pieces')
+
+/** How the file of an operator is imported. */
+export interface ImportOrder {
+  readonly format: ImportFormat
+  readonly mode: OperatorImport['mode']
+  readonly storing: Storing
+}
+
+/** Adds an import whose file arrives. Nobody sees it yet. @throws Error when the database returns no row */
+export async function insertOperatorImport(
+  db: Db,
+  { operator, key }: { readonly operator: Operator; readonly key: string | undefined },
+  { format, mode, storing }: ImportOrder,
+): Promise<number> {
+  const { actor, key: keyName, role, address } = operator
+  const { rows } = await sql<{ id: number }>`
+    INSERT INTO ${importsTable}
+      (format, mode, storing, actor_id, actor_email, key_name, role, address, idempotency_key)
+    VALUES (${format}, ${mode}, ${storing}, ${actor.id}, ${actor.email}, ${keyName}, ${role}, ${address}, ${key ?? null})
+    RETURNING id::float8`.execute(db)
+  const [row] = rows
+  if (row === undefined) throw new Error('the import has no id')
+  return row.id
+}
+
+/**
+ * Adds a piece of the file, which comes behind those that are there.
+ * @param place of the piece, from 0
+ * @returns whether the import is there still
+ */
+export async function insertImportPiece(db: Db, id: number, place: number, bytes: Uint8Array): Promise<boolean> {
+  const { rows } = await sql`
+    WITH touched AS (UPDATE ${importsTable} SET touched_at = now() WHERE id = ${id} RETURNING id)
+    INSERT INTO ${piecesTable} (import_id, place, bytes) SELECT id, ${place}, ${Buffer.from(bytes)} FROM touched RETURNING 1`.execute(
+    db,
+  )
+  return rows.length > 0
+}
+
+/** The pieces of a file in their order. One of them is in memory at a time. */
+export async function* listImportPieces(db: Db, id: number): AsyncGenerator<Uint8Array, void> {
+  for (let place = 0; ; place++) {
+    const { rows } = await sql<{ bytes: Buffer }>`
+      SELECT bytes FROM ${piecesTable} WHERE import_id = ${id} AND place = ${place}`.execute(db)
+    if (rows[0] === undefined) return
+    yield rows[0].bytes
+  }
+}
+
+/** Deletes an import with its file. */
+export async function deleteOperatorImport(db: Db, id: number): Promise<void> {
+  await sql`DELETE FROM ${importsTable} WHERE id = ${id}`.execute(db)
+}
+
+const shown = sql`
+  id::float8, state, format, mode, storing = 'all-or-nothing' AS atomic, storing = 'nothing' AS "dryRun",
+  total::float8, processed::float8, json_build_object('id', actor_id, 'email', actor_email) AS "createdBy",
+  ${sql.table('rfc3339')}(created_at) AS created, ${sql.table('rfc3339')}(ended_at) AS ended`
+
+/** Lets the import of a file that has arrived wait for its job. Undefined: it is gone. @param total records of the file */
+export async function updateArrived(trx: Db, id: number, total: number): Promise<ReportedImport | undefined> {
+  const { rows } = await sql<ReportedImport>`
+    UPDATE ${importsTable} SET state = 'waiting', total = ${total}, touched_at = now() WHERE id = ${id}
+    RETURNING ${shown}, report, error`.execute(trx)
+  return rows[0]
+}
+
+/** Lists imports whose file has arrived. @param after the id of the import that comes before; 0 for the first part */
+export async function listOperatorImports(
+  db: Db,
+  order: 'asc' | 'desc',
+  { after, limit }: { readonly after: number; readonly limit: number },
+): Promise<readonly OperatorImport[]> {
+  const isLater = order === 'asc' ? sql`id > ${after}` : sql`(id < ${after} OR ${after} = 0)`
+  const { rows } = await sql<OperatorImport>`
+    SELECT ${shown} FROM ${importsTable} WHERE state <> 'arriving' AND ${isLater}
+    ORDER BY id ${order === 'asc' ? sql`ASC` : sql`DESC`} LIMIT ${limit}`.execute(db)
+  return rows
+}
+
+/** Finds an import whose file has arrived, with its report. */
+export async function findOperatorImport(db: Db, id: number): Promise<ReportedImport | undefined> {
+  const { rows } = await sql<ReportedImport>`
+    SELECT ${shown}, report, error FROM ${importsTable} WHERE id = ${id} AND state <> 'arriving'`.execute(db)
+  return rows[0]
+}
+
+/** An import that an attempt has taken over. */
+export interface TakenImport extends ImportOrder {
+  readonly actorId: string
+  /** What earlier attempts have stored; null for none. */
+  readonly report: ImportReport | null
+}
+
+/** An attempt at an import. `runner` is different for each: an attempt that has lost its import changes nothing more. */
+export interface ImportAttempt {
+  readonly importId: number
+  readonly runner: string
+}
+
+/**
+ * Takes an import over, from an earlier attempt too. Undefined: it has ended, or is gone. Waits for a transaction of the earlier
+ * attempt, whose report it then finds.
+ */
+export async function updateRunner(db: Db, { importId, runner }: ImportAttempt): Promise<TakenImport | undefined> {
+  const { rows } = await sql<TakenImport>`
+    UPDATE ${importsTable}
+    SET state = 'running', runner = ${runner}, touched_at = now(),
+      processed = CASE WHEN storing = 'batches' THEN processed ELSE 0 END
+    WHERE id = ${importId} AND state IN ('waiting', 'running')
+    RETURNING format, mode, storing, actor_id AS "actorId", report`.execute(db)
+  return rows[0]
+}
+
+/** Writes how many records of a file wait for its end. @returns whether the attempt has the import still */
+export function updateProcessed(db: Db, attempt: ImportAttempt, processed: number): Promise<boolean> {
+  return updateHeld(db, attempt, sql`processed = ${processed}`)
+}
+
+/** Writes the report of what is stored. @returns whether the attempt has the import still */
+export function updateReport(trx: Db, attempt: ImportAttempt, report: ImportReport): Promise<boolean> {
+  return updateHeld(trx, attempt, sql`processed = ${report.received}, report = ${JSON.stringify(report)}::json`)
+}
+
+/** How an import ends. `report` null: it stays as it is. */
+export interface ImportEnd {
+  readonly state: 'done' | 'failed'
+  readonly report: ImportReport | null
+  readonly error: { readonly type: string; readonly description: string } | null
+}
+
+/** Ends an import, and deletes its file. @returns whether the attempt had the import still */
+export async function updateEnded(
+  trx: Db,
+  attempt: ImportAttempt,
+  { state, report, error }: ImportEnd,
+): Promise<boolean> {
+  const counts = report && sql`, processed = ${report.received}, report = ${JSON.stringify(report)}::json`
+  const isHeld = await updateHeld(
+    trx,
+    attempt,
+    sql`state = ${state}, ended_at = clock_timestamp(), error = ${error && JSON.stringify(error)}::json${counts ?? sql``}`,
+  )
+  if (isHeld) await sql`DELETE FROM ${piecesTable} WHERE import_id = ${attempt.importId}`.execute(trx)
+  return isHeld
+}
+
+async function updateHeld(db: Db, { importId, runner }: ImportAttempt, changes: RawBuilder<unknown>): Promise<boolean> {
+  const { rows } = await sql`
+    UPDATE ${importsTable} SET ${changes}, touched_at = now()
+    WHERE id = ${importId} AND runner = ${runner} AND state = 'running' RETURNING 1`.execute(db)
+  return rows.length > 0
+}
+
+/**
+ * Adds a row to the audit log for the products that this transaction has written, in the name of the operator who has started the
+ * import. Adds none when it has written no product.
+ */
+export async function insertImportAudit(
+  trx: Trx,
+  importId: number,
+  written: { readonly skus: readonly string[] } | 'every product',
+): Promise<void> {
+  const bySku = written === 'every product' ? sql`true` : sql`p.sku = ANY (${written.skus}::text[])`
+  await sql`
+    WITH written AS (
+      SELECT array_agg(p.id) AS ids, count(*) FILTER (WHERE p.version = 1) AS created,
+        count(*) FILTER (WHERE p.version > 1) AS updated
+      FROM ${sql.table('products')} p WHERE p.xmin = pg_current_xact_id()::xid AND ${bySku}
+    )
+    INSERT INTO ${sql.table('operator_audit')}
+      (action, actor_id, actor_email, key_name, role, address, object_kind, object_id, product_ids, idempotency_key, changes)
+    SELECT 'products.import', actor_id, actor_email, key_name, role, address, 'import', i.id, w.ids, idempotency_key,
+      json_build_object('created', w.created, 'updated', w.updated)
+    FROM ${importsTable} i, written w WHERE i.id = ${importId} AND w.ids IS NOT NULL`.execute(trx)
+}
+
+const cleanUpQuery = prepare(
+  'clean_up_operator_imports',
+  (p: { limit: number }) => sql<{ count: number }>`
+    WITH old AS (
+      SELECT id FROM ${importsTable}
+      WHERE created_at < now() - interval '30 days' OR (state = 'arriving' AND touched_at < now() - interval '1 hour')
+      LIMIT ${p.limit} FOR UPDATE SKIP LOCKED
+    ), gone AS (DELETE FROM ${importsTable} i USING old WHERE i.id = old.id RETURNING 1)
+    SELECT count(*)::int AS count FROM gone`,
+)
+
+/**
+ * Deletes imports of more than 30 days, and files that have broken off an hour ago, at most `limit`. Resolves to how many it
+ * deleted. Skips an import that another process changes.
+ */
+export async function deleteOldOperatorImports(lanes: Lanes, limit: number): Promise<number> {
+  return (await lanes.write.one(cleanUpQuery, { limit })).count
+}
+
+const failQuery = prepare(
+  'fail_abandoned_imports',
+  (p: { limit: number; error: string }) => sql<{ count: number }>`
+    WITH abandoned AS (
+      SELECT id FROM ${importsTable} WHERE state IN ('waiting', 'running') AND touched_at < now() - interval '1 day'
+      LIMIT ${p.limit} FOR UPDATE SKIP LOCKED
+    ), emptied AS (DELETE FROM ${piecesTable} f USING abandoned a WHERE f.import_id = a.id),
+    failed AS (
+      UPDATE ${importsTable} i SET state = 'failed', ended_at = clock_timestamp(), error = ${p.error}::text::json
+      FROM abandoned a WHERE i.id = a.id RETURNING 1
+    )
+    SELECT count(*)::int AS count FROM failed`,
+)
+
+/**
+ * Ends imports as failed that nobody has gone on with for a day: their jobs are lost, or no process works on jobs any more. At most
+ * `limit`. Resolves to how many it ended.
+ */
+export async function updateAbandonedImports(
+  lanes: Lanes,
+  limit: number,
+  error: NonNullable<ImportEnd['error']>,
+): Promise<number> {
+  return (await lanes.write.one(failQuery, { limit, error: JSON.stringify(error) })).count
+}

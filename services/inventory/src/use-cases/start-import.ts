@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto'
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import type { Operator } from '@trestle/service/operators/operator.ts'
+import type { InventoryDeps } from '../deps.ts'
+import { serviceUnavailable } from '../errors.ts'
+import type { Answered } from '../idempotency/answer.ts'
+import type { Caller } from '../idempotency/caller.ts'
+import { runOnce } from '../idempotency/key-repository.ts'
+import { refuseKey } from '../idempotency/refuse-key.ts'
+import { importTask } from '../imports/import-job.ts'
+import {
+  deleteOperatorImport,
+  type ImportOrder,
+  insertImportPiece,
+  insertOperatorImport,
+  updateArrived,
+} from '../imports/operator-import-repository.ts'
+import type { ReportedImport } from '../imports/operator-import-view.ts'
+import { importLimits, readRecords } from '../imports/read-records.ts'
+import type { AuditedChange } from '../operators/operator-change.ts'
+import { runOperatorChange, type TransactionDeps } from '../operators/operator-change-repository.ts'
+
+/** Bytes of a piece of a file. A larger one would be in memory as a whole, several times over. */
+const PIECE_BYTES = 262_144
+
+type StartDeps = Pick<InventoryDeps, 'transferDatabase' | 'db' | 'jobs' | 'config'>
+
+/** A file that arrives, whose it is, and how it is imported. */
+export interface ArrivingImport extends ImportOrder {
+  readonly operator: Operator
+  /** The Idempotency-Key. */
+  readonly key: string | undefined
+  readonly bytes: AsyncIterable<Uint8Array>
+  /** Returns the caller of a request with this content. */
+  readonly toCaller: (content: object) => Caller
+}
+
+/**
+ * Keeps the file of an import in the database while it arrives, and then sends the job that imports it, in the transaction of the
+ * audit log. A file that no import could read is refused at once. The same file with the same Idempotency-Key is imported once.
+ * @throws what `readRecords` and the bytes throw, serviceUnavailable when a turn of the operator does not come in time, and when
+ * the file arrives so slowly that clean-up deletes it, keyMismatch
+ * when the Idempotency-Key was used for another request, keyRunning while its first request runs
+ */
+export async function startImport(deps: StartDeps, arriving: ArrivingImport): Promise<Answered<ReportedImport>> {
+  const { operator, key, bytes, toCaller, ...order } = arriving
+  const { db, batches } = deps.transferDatabase
+  const inTurn = <T>(work: () => Promise<T>) => batches.run(work, { client: operator.actor.id })
+  const id = await inTurn(() => insertOperatorImport(db, { operator, key }, order))
+  const discard = () => deleteOperatorImport(db, id)
+  try {
+    const hash = createHash('sha256')
+    const keep = async (place: number, piece: Uint8Array) => {
+      hash.update(piece)
+      if (!(await inTurn(() => insertImportPiece(db, id, place, piece)))) throw arrivedTooSlowly()
+    }
+    const total = await countRecords(keepPieces(bytes, keep), order, deps)
+    const caller = toCaller({ ...order, digest: hash.digest('hex') })
+    const answer = await runOperatorChange(
+      deps.db,
+      { operator, key },
+      (own) => queueImport({ ...deps, ...own }, caller, { id, total }),
+      ({ verdict }) => (verdict === 'done' ? auditStart(id, { ...order, total }) : undefined),
+    )
+    if (answer.verdict === 'replayed') await discard()
+    return answer
+  } catch (error) {
+    // Clean-up deletes the file an hour later if this fails.
+    await discard().catch(() => {})
+    throw error
+  }
+}
+
+async function countRecords(
+  bytes: AsyncIterable<Uint8Array>,
+  { format }: ImportOrder,
+  { config }: Pick<StartDeps, 'config'>,
+): Promise<number> {
+  let count = 0
+  for await (const arrived of readRecords(bytes, format, importLimits(config))) count += arrived.length
+  return count
+}
+
+/** Gathers bytes into pieces, and passes each piece on once it is kept. */
+async function* keepPieces(
+  bytes: AsyncIterable<Uint8Array>,
+  keep: (place: number, piece: Uint8Array) => Promise<void>,
+): AsyncGenerator<Uint8Array, void> {
+  let place = 0
+  let gathered: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of bytes) {
+    gathered.push(chunk)
+    size += chunk.byteLength
+    if (size < PIECE_BYTES) continue
+    const piece = Buffer.concat(gathered)
+    await keep(place++, piece)
+    yield piece
+    gathered = []
+    size = 0
+  }
+  if (size === 0) return
+  const piece = Buffer.concat(gathered)
+  await keep(place, piece)
+  yield piece
+}
+
+async function queueImport(
+  { db, jobs }: Pick<StartDeps, 'jobs'> & Pick<TransactionDeps, 'db'>,
+  caller: Caller,
+  { id, total }: { readonly id: number; readonly total: number },
+): Promise<Answered<ReportedImport>> {
+  const answer = await runOnce(db, caller, async (trx) => {
+    const queued = await updateArrived(trx, id, total)
+    if (queued === undefined) throw arrivedTooSlowly()
+    await jobs.send(trx, importTask, { importId: id })
+    return queued
+  })
+  return answer.body === null ? refuseKey(answer.verdict) : answer
+}
+
+/** The error for a file of which no piece came for an hour, byte by byte: clean-up took it for one that had broken off. */
+function arrivedTooSlowly(): HttpError {
+  return serviceUnavailable({ cause: new Error('clean-up has deleted the file while it arrived') })
+}
+
+function auditStart(id: number, changes: object): AuditedChange {
+  return { action: 'products.import', object: { kind: 'import', id }, productIds: [], changes }
+}
