@@ -182,6 +182,17 @@ describe('GET /reservations', () => {
     expect((await list(next)).ids).toEqual([ids[2]])
   })
 
+  it('200: adds SKU and code with include=names', async () => {
+    const id = await reservations.begin({ quantity: 4 })
+    const { sku } = (await requests.get(`/products/${product.productId}`)).json().data
+    const { code } = (await requests.get(`/locations/${locationId}`)).json().data
+    const named = await requests.get(`/reservations?productId=${product.productId}&include=names`)
+    expect(named.json()).toEqual({
+      statusCode: 200,
+      data: [{ ...(await requests.get(`/reservations/${id}`)).json().data, sku, location: code }],
+    })
+  })
+
   it.each<[string, string, string]>([
     ['status=gone', 'status', 'must be one of active, committed, released, expired'],
     ['productId=x', 'productId', 'must be a whole number'],

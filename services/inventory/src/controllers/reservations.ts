@@ -13,8 +13,9 @@ import { callerOf } from '../requests/request-caller.ts'
 import { outage, repeatable, withBody } from '../requests/responses.ts'
 import { RESERVATION_STATUSES, requireReservation } from '../reservations/reservation.ts'
 import { findReservation, listReservations } from '../reservations/reservation-repository.ts'
-import { ReservationView } from '../reservations/reservation-view.ts'
-import { QUANTITY_MAX } from '../stock/level-view.ts'
+import { ListedReservationView, ReservationView } from '../reservations/reservation-view.ts'
+import { listNamed } from '../stock/level-repository.ts'
+import { PLACE_INCLUDES, QUANTITY_MAX } from '../stock/level-view.ts'
 import { releaseReservation } from '../use-cases/release-reservation.ts'
 import { reserveStock } from '../use-cases/reserve-stock.ts'
 
@@ -30,6 +31,10 @@ const ListKeywords = PageKeywords.extend({
     .optional()
     .meta({ description: 'Only reservations in this state' }),
   reference: FreeText.optional().meta({ description: 'Only reservations with this reference' }),
+  include: p
+    .oneOf(...PLACE_INCLUDES)
+    .optional()
+    .meta({ description: 'names adds the SKU of the product and the code of the location' }),
 })
 
 const ReservationBody = z.object({
@@ -52,7 +57,7 @@ export class Default extends InventoryController {
   static GET = [
     accepts({
       keywords: ListKeywords,
-      returns: listEnvelope(ReservationView),
+      returns: listEnvelope(ListedReservationView),
       responses: outage,
       summary: 'List reservations',
     }),
@@ -104,12 +109,15 @@ export class Default extends InventoryController {
     if (released) this.note({ event: 'reservation.released', reservation_id: id })
   }
 
-  async #list({ limit, cursor, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {
+  async #list({ limit, cursor, include, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {
     const { config } = this.application.context
     const listing = { ...listingById('/reservations'), selection: JSON.stringify(filters) }
     const wanted = readPage(listing, config, { limit, cursor })
     const bounds = { after: Number(wanted.after?.[0] ?? 0), limit: wanted.limit + 1 }
-    const found = await this.readLagging((db) => listReservations(db, filters, bounds))
+    const found = await this.readLagging(async (db) => {
+      const reservations = await listReservations(db, filters, bounds)
+      return include === undefined ? reservations : listNamed(db, reservations)
+    })
     const page = cutPage(listing, { limit: wanted.limit, query: this.request.query }, found, positionById)
     this.response.headers.set('link', page.link)
     return listBody(page.rows.map((reservation) => JSON.stringify(reservation)))

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { QuantityView } from '../stock/level-view.ts'
+import { PLACE_NAMES, QuantityView } from '../stock/level-view.ts'
 import { RESERVATION_STATUSES } from './reservation.ts'
 
 /** A reservation in an answer, as the SQL function `reservation_json` makes it. */
@@ -16,6 +16,9 @@ export const ReservationView = z
     createdAt: z.iso.datetime().meta({ description: 'When the stock was reserved' }),
   })
   .meta({ id: 'Reservation' })
+
+/** A reservation in a list, with what `include` asked for. */
+export const ListedReservationView = ReservationView.extend(PLACE_NAMES).meta({ id: 'ListedReservation' })
 
 /** A reservation, as answers show it. */
 export type Reservation = z.infer<typeof ReservationView>
