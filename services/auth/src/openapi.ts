@@ -88,7 +88,7 @@ function createDocumentDeps(): AuthDeps {
     outbox: { wake: unused, start: unused, stop: unused },
     mailer: { send: unused, check: unused, close: unused },
     sms: undefined,
-    outbound: { mayCall: unused, send: unused },
+    outbound: { mayCall: unused, send: unused, open: unused },
     keySets: { find: unused },
     hooks: { isOn: unused, isInRequest: unused, call: unused, during: unused },
   }

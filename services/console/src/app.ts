@@ -17,6 +17,7 @@ import { exceptionsRoutes } from './routes/exceptions.ts'
 import { fraudsRoutes } from './routes/frauds.ts'
 import { healthRoutes } from './routes/health.ts'
 import { homeRoutes } from './routes/home.ts'
+import { importsRoutes } from './routes/imports.ts'
 import { jobsRoutes } from './routes/jobs.ts'
 import { locationDeletionRoutes } from './routes/locations/deletion.ts'
 import { newLocationRoutes } from './routes/locations/new.ts'
@@ -30,6 +31,7 @@ import { batchesRoutes } from './routes/payouts/batches.ts'
 import { payoutsRoutes } from './routes/payouts.ts'
 import { productDeletionRoutes } from './routes/products/deletion.ts'
 import { editProductRoutes } from './routes/products/edit.ts'
+import { productExportRoutes } from './routes/products/export.ts'
 import { productHistoryRoutes } from './routes/products/history.ts'
 import { newProductRoutes } from './routes/products/new.ts'
 import { productsRoutes } from './routes/products.ts'
@@ -71,6 +73,8 @@ export async function buildApp(deps: ConsoleDeps): Promise<Server> {
     requestIdPattern: /^[A-Za-z0-9._-]{1,64}$/,
     bodyLimit: BODY_BYTES_MAX,
     handlerTimeoutMs: HANDLER_TIMEOUT_MS,
+    // A file of products may take long to arrive. The timeout of handlers bounds all other requests.
+    requestTimeoutMs: 0,
     trustedProxies: deps.config.trustedProxies,
     ignoreTrailingSlash: true,
     notFound: false,
@@ -153,6 +157,8 @@ async function inventoryRoutes(app: Server): Promise<void> {
   await app.register(locationsRoutes)
   await app.register(newLocationRoutes)
   await app.register(locationDeletionRoutes)
+  await app.register(importsRoutes)
+  await app.register(productExportRoutes)
 }
 
 declare module 'fastify' {

@@ -6,8 +6,8 @@ import type { Telemetry } from '@trestle/common/telemetry/open-telemetry.ts'
 import type { Tracing } from '@trestle/common/telemetry/tracing.ts'
 import type { ConsoleConfig } from './config.ts'
 import type { OperatorKeys } from './service-calls/operator-calls.ts'
-import { createSendCall } from './service-calls/send-call.ts'
-import type { SendCall } from './service-calls/service-call.ts'
+import { createOpenFile, createSendCall } from './service-calls/send-call.ts'
+import type { OpenFile, SendCall } from './service-calls/service-call.ts'
 import { type AccessTokens, createAccessTokens } from './sessions/access-tokens.ts'
 import { type AuthSessions, createAuthSessions } from './sessions/auth-session.ts'
 import { createSessionSeal, type SessionSeal } from './sessions/session-seal.ts'
@@ -23,6 +23,7 @@ export interface ConsoleDeps {
   readonly accessTokens: AccessTokens
   readonly auth: AuthSessions
   readonly send: SendCall
+  readonly openFile: OpenFile
   /** What the console calls services with. */
   readonly operatorKeys: OperatorKeys
   readonly now: () => Date
@@ -44,11 +45,12 @@ export function createDeps(
   now: () => Date = () => new Date(),
 ): ProcessDeps {
   const { auth, payments, inventory } = config.services
-  const send = createSendCall({
+  const urls = {
     auth: auth.url,
     ...(payments ? { payments: payments.url } : {}),
     ...(inventory ? { inventory: inventory.url } : {}),
-  })
+  }
+  const send = createSendCall(urls)
   const authSessions = createAuthSessions(send, auth.keys)
   return {
     config,
@@ -62,6 +64,7 @@ export function createDeps(
     accessTokens: createAccessTokens(authSessions, now),
     auth: authSessions,
     send,
+    openFile: createOpenFile(urls),
     operatorKeys: {
       auth: auth.keys,
       ...(payments ? { payments: payments.keys } : {}),

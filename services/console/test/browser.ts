@@ -20,7 +20,15 @@ export interface TestBrowser {
   readonly submit: (action: string, fields?: FormFields) => Promise<SeenPage>
   /** Sends a form that need not be on the page. */
   readonly post: (path: string, fields: FormFields, origin?: string) => Promise<SeenPage>
+  /** Sends the form of the page with this action, with a file behind its fields. */
+  readonly upload: (action: string, fields: Readonly<Record<string, string>>, file: UploadedFile) => Promise<SeenPage>
   readonly cookies: Map<string, string>
+}
+
+/** A file that an operator has chosen. */
+export interface UploadedFile {
+  readonly name: string
+  readonly text: string
 }
 
 /** The fields of a form. Pairs may have a name several times. */
@@ -66,6 +74,17 @@ export function openBrowser(app: Server, origin: string): TestBrowser {
       return post(action, [...hidden.filter(([name]) => given.every(([other]) => other !== name)), ...given])
     },
     post,
+    upload: (action, fields, { name, text }) => {
+      const all = Object.entries({ ...hiddenFields(seen.html, action), ...fields })
+      const parts = all.map(
+        ([field, value]) => `--part\r\ncontent-disposition: form-data; name="${field}"\r\n\r\n${value}\r\n`,
+      )
+      const file = `--part\r\ncontent-disposition: form-data; name="file"; filename="${name}"\r\ncontent-type: application/octet-stream\r\n\r\n${text}\r\n`
+      return request('POST', action, {
+        headers: { 'content-type': 'multipart/form-data; boundary=part', origin },
+        body: `${parts.join('')}${file}--part--\r\n`,
+      })
+    },
   }
 }
 
@@ -89,7 +108,7 @@ interface Sent {
 }
 
 /** The hidden fields of the form with an action. @throws Error when the page has no such form */
-function hiddenFields(page: string, action: string): Record<string, string> {
+export function hiddenFields(page: string, action: string): Record<string, string> {
   const escaped = action.replaceAll('&', '&amp;')
   const form = page.split('<form').find((part) => part.includes(`action="${escaped}"`))
   if (form === undefined) throw new Error(`the page has no form ${action}`)

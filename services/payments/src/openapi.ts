@@ -105,7 +105,7 @@ const documentDeps: PaymentsDeps = {
   mailer: undefined,
   outbox: { wake: unused, start: unused, stop: unused },
   webhooks: {
-    outbound: { mayCall: unused, send: unused },
+    outbound: { mayCall: unused, send: unused, open: unused },
     secrets: { seal: unused, open: unused, isCurrent: unused },
     allowHttp: false,
   },

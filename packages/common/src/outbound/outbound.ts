@@ -1,5 +1,6 @@
 import { lookup as lookUp } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
+import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { createAddressRules, type OwnHost } from './address-rules.ts'
 
@@ -8,7 +9,8 @@ export interface OutboundRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string
+  /** A stream is sent as it comes. */
+  readonly body?: string | Readable
   readonly timeoutMs: number
   readonly bytesMax?: number
   /** How a longer answer is handled: it is refused (the default), or cut after this many bytes. */
@@ -29,6 +31,13 @@ export interface OutboundAnswer {
   readonly etag?: string | undefined
 }
 
+/** The answer of another server while it comes. Whoever opens it reads or destroys `body`. */
+export interface OutboundStream {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: Readable
+}
+
 /** Calls to other servers, which never reach the internal network. */
 export interface Outbound {
   /** False when the URL alone shows that a call would be refused, by its scheme or by an address in it. */
@@ -38,6 +47,11 @@ export interface Outbound {
    * @throws AddressRefused when the address is not allowed; Error when the server does not answer in time, or answers too much
    */
   send(request: OutboundRequest): Promise<OutboundAnswer>
+  /**
+   * Calls a server, and reads its answer as it comes. `timeoutMs` bounds all of it, and no limit its size.
+   * @throws AddressRefused when the address is not allowed; Error when the server does not answer in time
+   */
+  open(request: Omit<OutboundRequest, 'bytesMax' | 'beyondMax'>): Promise<OutboundStream>
 }
 
 /** Finds the addresses of a name, as `dns.lookup` with `all`. */
@@ -79,13 +93,11 @@ export function createOutbound(allowedHosts: readonly string[], resolve: Resolve
     const address = isLocalhost(host) ? LOOPBACK : host
     return /^https?:/i.test(url) && (isIP(address) === 0 || isAllowed(address, { host, origin }))
   }
-  return {
-    mayCall,
-    send: async (request) => {
-      if (!mayCall(request)) throw refused(hostOf(request.url))
-      return exchange(await agentFor(request.origin), request)
-    },
+  const open: Outbound['open'] = async (request) => {
+    if (!mayCall(request)) throw refused(hostOf(request.url))
+    return begin(await agentFor(request.origin), request)
   }
+  return { mayCall, open, send: async (request) => readAnswer(request, await open(request)) }
 }
 
 const LOOPBACK = '127.0.0.1'
@@ -127,8 +139,10 @@ async function openAgent(lookup: LookupFunction): Promise<Dispatcher> {
   return new Agent({ connect: { lookup } })
 }
 
-async function exchange(dispatcher: Dispatcher, request: OutboundRequest): Promise<OutboundAnswer> {
-  const { method, url, headers, body, timeoutMs, bytesMax = BYTES_MAX, beyondMax = 'refuse' } = request
+async function begin(
+  dispatcher: Dispatcher,
+  { method, url, headers, body, timeoutMs }: OutboundRequest,
+): Promise<OutboundStream> {
   const { origin, pathname, search } = new URL(url)
   const answer = await dispatcher.request({
     origin,
@@ -138,18 +152,25 @@ async function exchange(dispatcher: Dispatcher, request: OutboundRequest): Promi
     body: body ?? null,
     signal: AbortSignal.timeout(timeoutMs),
   })
+  return { status: answer.statusCode, headers: answer.headers, body: answer.body }
+}
+
+async function readAnswer(
+  { url, bytesMax = BYTES_MAX, beyondMax = 'refuse' }: OutboundRequest,
+  answer: OutboundStream,
+): Promise<OutboundAnswer> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of answer.body) {
     size += chunk.length
     chunks.push(chunk)
     if (size <= bytesMax) continue
-    if (beyondMax === 'refuse') throw new Error(`${origin} answered more than ${bytesMax} bytes`)
+    if (beyondMax === 'refuse') throw new Error(`${new URL(url).origin} answered more than ${bytesMax} bytes`)
     break
   }
   const { 'content-type': contentType = '', link, etag } = answer.headers
   return {
-    status: answer.statusCode,
+    status: answer.status,
     body: Buffer.concat(chunks).subarray(0, bytesMax).toString('utf8'),
     contentType: String(contentType),
     link: link?.toString(),

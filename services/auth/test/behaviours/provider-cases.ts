@@ -50,7 +50,7 @@ async function atProvider<Seen>(
   }))
   const outbound = createOutbound([])
   const diverted = {
-    mayCall: outbound.mayCall,
+    ...outbound,
     send: (request: Parameters<typeof outbound.send>[0]) =>
       outbound.send({ ...request, url: `${provider.url}/${new URL(request.url).pathname}`, origin: 'operator' }),
   }

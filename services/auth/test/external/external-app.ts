@@ -65,7 +65,7 @@ export function clientSecret(name: ProviderName): string {
 function divert(world: StubProvider): AuthDeps['outbound'] {
   const outbound = createOutbound([])
   return {
-    mayCall: outbound.mayCall,
+    ...outbound,
     send: (request) => outbound.send({ ...request, url: `${world.url}/${request.url}`, origin: 'operator' }),
   }
 }

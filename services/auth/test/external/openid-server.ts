@@ -79,7 +79,7 @@ export async function startOpenIdServer(): Promise<OpenIdServer> {
 function divert(realm: string, called: string[]): AuthDeps['outbound'] {
   const outbound = createOutbound([])
   return {
-    mayCall: outbound.mayCall,
+    ...outbound,
     send: async (request) => {
       const { origin, hostname, pathname } = new URL(request.url)
       called.push(hostname + pathname)

@@ -18,14 +18,17 @@ export interface ChangeForm {
   readonly submit: string
   /** Whether the change cannot be undone. */
   readonly isDangerous?: boolean
+  /** Whether it has a field for a file. */
+  readonly takesFile?: boolean
   /** Where `Cancel` leads. Undefined: there is none. */
   readonly cancel?: string | undefined
 }
 
 /** Writes a form. Its button names what it does. */
-export function changeForm({ action, proof, purpose = '', fields, submit, isDangerous, cancel }: ChangeForm): Html {
+export function changeForm(form: ChangeForm): Html {
+  const { action, proof, purpose = '', fields, submit, isDangerous, takesFile, cancel } = form
   const kind = isDangerous === true ? 'button danger' : 'button primary'
-  return html`<form method="post" action="${action}" class="form">
+  return html`<form method="post" action="${action}" class="form"${attribute('enctype', takesFile === true ? 'multipart/form-data' : undefined)}>
 ${proofFields(proof, purpose)}
 ${fields}
 <div class="form-actions">

@@ -22,6 +22,7 @@ const PATHS = {
   close: 'M3.5 3.5l9 9M12.5 3.5l-9 9',
   check: 'M3 8.5l3.5 3.5L13 4.5',
   leave: 'M6.5 2.5h-4v11h4M10 5l3 3-3 3M13 8H6',
+  imports: 'M5 13.5V2.5M2 5.5l3-3 3 3M11 2.5v11M8 10.5l3 3 3-3',
   download: 'M8 2v8M4.5 7 8 10.5 11.5 7M2.5 13.5h11',
 } as const
 

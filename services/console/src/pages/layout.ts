@@ -101,6 +101,7 @@ const NAVIGATION: readonly SectionGroup[] = [
     sections: [
       { name: 'products', label: 'Products', path: '/products', icon: 'products' },
       { name: 'stock', label: 'Stock', path: '/stock', icon: 'stock', key: 's' },
+      { name: 'imports', label: 'Imports', path: '/imports', icon: 'imports' },
     ],
   },
 ]

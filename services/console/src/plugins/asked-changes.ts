@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorVocabulary } from '../error-body.ts'
 import { answerLost } from '../errors.ts'
 import { type AskedChange, type Changeable, GivenFields, questionPage, shownOncePage } from '../pages/asked-change.ts'
-import { refuse, requireRole } from '../service-calls/operator-calls.ts'
+import { type Change, type OperatorCalls, refuse, requireRole } from '../service-calls/operator-calls.ts'
 import { FormBody } from './browser-session.ts'
 import { answerDone, visitOf } from './operator.ts'
 import { sendPage } from './pages.ts'
@@ -31,7 +31,7 @@ export function askChange<Shown>(
 
 /**
  * Makes the change that an operator has confirmed. What the service refuses stands above the question, with what was typed.
- * @throws what `requireChange` throws, and `OperatorCalls.change`
+ * @throws what `requireChange` throws, and `tryChange`
  */
 export async function answerChange<Shown>(
   request: FastifyRequest,
@@ -53,7 +53,6 @@ export async function answerChange<Shown>(
     const toast = typeof change.done === 'string' ? change.done : change.done(shown, given, outcome.body)
     return answerDone(request, reply, { path, toast })
   }
-  // Only a repeat with the same key is sure to do once what may have been done already.
   const isUnknown = outcome.kind === 'unknown'
   const proof = isUnknown ? { csrf, key } : visitOf(request).form
   const page = questionPage(changeable, { change, shown, given, proof, problem: outcome.message })
@@ -64,6 +63,20 @@ export async function answerChange<Shown>(
 type Made =
   | { readonly kind: 'done'; readonly body: unknown }
   | { readonly kind: 'refused' | 'unknown'; readonly status: number; readonly message: string }
+
+/**
+ * Makes a change whose answer may be lost. It is then `unknown` whether the change was made: only a repeat with the same key is sure
+ * to make it once.
+ * @throws what `OperatorCalls.change` throws, but for serviceSilent
+ */
+export async function tryChange(calls: Pick<OperatorCalls, 'change'>, change: Change): Promise<Made> {
+  try {
+    return await calls.change(change)
+  } catch (error) {
+    if (!(error instanceof HttpError) || error.code !== 'service_silent') throw error
+    return { kind: 'unknown', ...wordsOf(answerLost()) }
+  }
+}
 
 async function makeChange<Shown>(
   request: FastifyRequest,
@@ -77,12 +90,7 @@ async function makeChange<Shown>(
 ): Promise<Made> {
   const call = asked.change.call(asked.shown, asked.given)
   if ('problem' in call) return { kind: 'refused', ...wordsOf(call.problem) }
-  try {
-    return await visitOf(request).calls.change({ service, ...call, key: asked.key })
-  } catch (error) {
-    if (!(error instanceof HttpError) || error.code !== 'service_silent') throw error
-    return { kind: 'unknown', ...wordsOf(answerLost()) }
-  }
+  return tryChange(visitOf(request).calls, { service, ...call, key: asked.key })
 }
 
 function wordsOf({ status, message }: HttpError) {

@@ -94,9 +94,9 @@ export async function requireTokens(request: FastifyRequest): Promise<{
 
 /** Asks auth who the operator is. @throws what `requireSession` throws, and `requireRole` for a user who is no operator */
 async function identify(request: FastifyRequest, session: Session, tokens: AuthTokens): Promise<Visit> {
-  const { send, operatorKeys, seal, newKey } = request.server.deps
+  const { operatorKeys, seal, newKey } = request.server.deps
   const credentials = { role: requireRole(tokens.role), accessToken: tokens.accessToken, address: request.ip }
-  const calls = createOperatorCalls(send, operatorKeys, credentials)
+  const calls = createOperatorCalls(request.server.deps, operatorKeys, credentials)
   const { operator } = (await calls.read('auth', '/operator/me', Me)).value
   return {
     session,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { callInventory } from '../../test/inventory.ts'
-import { openStockedConsole, type StockedConsole } from '../../test/stocked-console.ts'
+import { openStockedConsole, type StockedConsole, XSS } from '../../test/stocked-console.ts'
 
 let close: StockedConsole['close']
 let test: StockedConsole['test']
@@ -13,6 +13,12 @@ beforeAll(async () => {
 afterAll(() => close())
 
 describe('GET /reservations', () => {
+  it('200: names products and locations, and escapes them', async () => {
+    await callInventory(inventory, '/reservations', { productId: mug, locationId: shelf, quantity: 2, reference: XSS })
+    const page = await (await test.signedIn('viewer')).open('/reservations')
+    expect([page.text.includes('MUG SHELF 2 of 2 active'), page.html.includes('<img')]).toEqual([true, false])
+  })
+
   it('200: offers no release to a viewer', async () => {
     await callInventory(inventory, '/reservations', { productId: mug, locationId: shelf, quantity: 1 })
     expect((await (await test.signedIn('viewer')).open('/reservations')).html).not.toContain('/release')

@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { ListQuery, pageQuery } from '../pages/list.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
-import { readLocations } from '../plugins/stock-reads.ts'
 import { reservationsPage } from '../stock/stock-lists.ts'
 import { ReservationsView } from '../stock/stock-view.ts'
 
@@ -14,11 +13,8 @@ export const reservationsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/reservations', { schema: { querystring: ReservationsQuery } }, async (request, reply) => {
     const { calls } = visitOf(request)
     const { search: reference, cursor, limit } = pageQuery(request.query)
-    const asked = { reference, status: request.query.status, cursor, limit }
-    const [locations, listed] = await Promise.all([
-      readLocations(calls),
-      calls.read('inventory', '/reservations', ReservationsView, asked),
-    ])
-    return sendPage(request, reply, reservationsPage(request.query, listed, { viewer: viewerOf(request), locations }))
+    const asked = { reference, status: request.query.status, include: 'names', cursor, limit }
+    const listed = await calls.read('inventory', '/reservations', ReservationsView, asked)
+    return sendPage(request, reply, reservationsPage(request.query, listed, viewerOf(request)))
   })
 }

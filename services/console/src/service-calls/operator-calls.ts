@@ -2,10 +2,13 @@ import type { OperatorRole } from '@trestle/service/operators/operator-roles.ts'
 import type { z } from 'zod'
 import * as errors from '../errors.ts'
 import {
+  type OpenedFile,
+  type OpenFile,
   type Query,
   type Refusal,
   readRefusal,
   type SendCall,
+  type SentFile,
   type ServiceAnswer,
   type ServiceName,
 } from './service-call.ts'
@@ -25,7 +28,10 @@ export interface Change {
   readonly service: ServiceName
   readonly method: 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
+  readonly query?: Query
   readonly body?: Readonly<Record<string, unknown>> | undefined
+  /** Sent in the place of the body. */
+  readonly file?: SentFile
   /** The Idempotency-Key of the form. */
   readonly key: string
   /** The version that the form was filled in for: another one is refused (inventory reference: If-Match). */
@@ -53,13 +59,15 @@ export interface OperatorCalls {
   read<T>(service: ServiceName, path: string, schema: z.ZodType<T>, query?: Query): Promise<Listed<T>>
   /** Reads the rows of a list as CSV. @throws what `refuse` throws, and serviceSilent */
   readCsv(service: ServiceName, path: string, query: Query): Promise<string>
+  /** Opens a file. @throws what `refuse` throws, and serviceSilent */
+  openFile(service: ServiceName, path: string, query: Query): Promise<Extract<OpenedFile, { kind: 'file' }>>
   /** Makes a change. @throws what `refuse` throws for 401, 404 and 429, and serviceSilent */
   change(change: Change): Promise<Outcome>
 }
 
 /** Makes the calls of an operator: each carries the key of their role and their own access token. */
 export function createOperatorCalls(
-  send: SendCall,
+  { send, openFile }: { readonly send: SendCall; readonly openFile: OpenFile },
   keys: OperatorKeys,
   { role, accessToken, address }: Credentials,
 ): OperatorCalls {
@@ -86,14 +94,18 @@ export function createOperatorCalls(
       return { value: schema.parse(body), next, etag }
     },
     readCsv: async (service, path, query) => String((await read(service, path, query, 'text/csv')).body),
-    change: async ({ service, method, path, body, key, ifMatch }) => {
+    openFile: async (service, path, query) => {
+      const opened = await openFile({ service, path, query, headers: headersFor(service) })
+      return opened.kind === 'file' ? opened : refuse({ status: opened.status, body: undefined })
+    },
+    change: async ({ service, key, ifMatch, ...call }) => {
       const headers = {
         ...headersFor(service),
         accept: 'application/json',
         'idempotency-key': key,
         ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
       }
-      const answer = await send({ service, method, path, body, headers })
+      const answer = await send({ service, ...call, headers })
       if (answer.status < 300) return { kind: 'done', body: answer.body }
       if ([401, 404, 429].includes(answer.status)) refuse(answer)
       return { kind: 'refused', status: answer.status, ...readRefusal(answer.body) }

@@ -1,10 +1,13 @@
+import { Readable } from 'node:stream'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { createOutbound, hostOf } from '@trestle/common/outbound/outbound.ts'
 import { serviceSilent } from '../errors.ts'
-import { readAnswer, type SendCall, type ServiceName, urlOf } from './service-call.ts'
+import { type OpenFile, readAnswer, type SendCall, type ServiceCall, type ServiceName, urlOf } from './service-call.ts'
 
 /** How long a page waits for a service, in milliseconds. */
 const TIMEOUT_MS = 10_000
+/** How long a file may take on its way. Services cut one that stands still. */
+const FILE_TIMEOUT_MS = 3_600_000
 /** A page of 100 users with their metadata, or a file of 10,000 lines. */
 const BYTES_MAX = 16 * 1024 * 1024
 /** A service that answers this cannot do what it is asked now. */
@@ -16,16 +19,15 @@ const SILENT_STATUS = 500
  */
 export function createSendCall(urls: Readonly<Partial<Record<ServiceName, string>>>): SendCall {
   const outbound = createOutbound(Object.values(urls).map(hostOf))
-  return async ({ service, method, path, query, body, headers }) => {
+  return async ({ service, method, path, query, body, file, headers }) => {
     const base = urls[service]
     if (base === undefined) throw silent(service, new Error(`${service} has no address`))
     const answer = await outbound
       .send({
         method,
         url: urlOf(base, { path, query }),
-        headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        timeoutMs: TIMEOUT_MS,
+        ...contentOf({ body, file, headers }),
+        timeoutMs: file === undefined ? TIMEOUT_MS : FILE_TIMEOUT_MS,
         bytesMax: BYTES_MAX,
         origin: 'operator',
       })
@@ -36,6 +38,36 @@ export function createSendCall(urls: Readonly<Partial<Record<ServiceName, string
       throw silent(service, new Error(`${service} answered ${answer.status}`))
     }
     return readAnswer(answer)
+  }
+}
+
+/** The body of a call, with the headers that name its type. */
+function contentOf({ body, file, headers }: Pick<ServiceCall, 'body' | 'file' | 'headers'>) {
+  if (file !== undefined) return { headers: { ...headers, 'content-type': file.type }, body: Readable.from(file.bytes) }
+  if (body === undefined) return { headers }
+  return { headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) }
+}
+
+/** Makes calls that open files of services, by the same client. */
+export function createOpenFile(urls: Readonly<Partial<Record<ServiceName, string>>>): OpenFile {
+  const outbound = createOutbound(Object.values(urls).map(hostOf))
+  return async ({ service, path, query, headers }) => {
+    const base = urls[service]
+    if (base === undefined) throw silent(service, new Error(`${service} has no address`))
+    const url = urlOf(base, { path, query })
+    const answer = await outbound
+      .open({ method: 'GET', url, headers, timeoutMs: FILE_TIMEOUT_MS, origin: 'operator' })
+      .catch((cause: unknown) => {
+        throw silent(service, cause)
+      })
+    const { status, body: bytes } = answer
+    if (status < 300) {
+      const { 'content-type': type, 'content-disposition': disposition } = answer.headers
+      return { kind: 'file', bytes, type: String(type), disposition: String(disposition) }
+    }
+    bytes.destroy()
+    if (status >= SILENT_STATUS) throw silent(service, new Error(`${service} answered ${status}`))
+    return { kind: 'refused', status }
   }
 }
 

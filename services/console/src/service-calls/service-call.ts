@@ -18,7 +18,16 @@ export interface ServiceCall {
   readonly query?: Query | undefined
   /** Sent as JSON. */
   readonly body?: Readonly<Record<string, unknown>> | undefined
+  /** Sent as it comes, in the place of JSON. */
+  readonly file?: SentFile | undefined
   readonly headers: Readonly<Record<string, string>>
+}
+
+/** A file that is sent to a service. */
+export interface SentFile {
+  /** Its media type. */
+  readonly type: string
+  readonly bytes: AsyncIterable<Uint8Array>
 }
 
 /** What a service answers. */
@@ -34,6 +43,19 @@ export interface ServiceAnswer {
 
 /** Asks a service. Rejects with `service_silent` when it does not answer, or answers that it cannot now. */
 export type SendCall = (call: ServiceCall) => Promise<ServiceAnswer>
+
+/** Opens a file of a service, which is read as it comes. Rejects as `SendCall` does. */
+export type OpenFile = (call: Omit<ServiceCall, 'body' | 'file' | 'method'>) => Promise<OpenedFile>
+
+/** A file of a service, or why there is none. */
+export type OpenedFile =
+  | {
+      readonly kind: 'file'
+      readonly bytes: AsyncIterable<Uint8Array>
+      readonly type: string
+      readonly disposition: string
+    }
+  | { readonly kind: 'refused'; readonly status: number }
 
 /** The URL of a call, with its query. */
 export function urlOf(base: string, { path, query = {} }: Pick<ServiceCall, 'path' | 'query'>): string {

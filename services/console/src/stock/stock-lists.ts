@@ -9,7 +9,7 @@ import { type Level, movePath } from '../products/level-view.ts'
 import { productPath } from '../products/product-view.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import { reservationChanges } from './stock-changes.ts'
-import { type Location, locationPath, type Reservation, STOCK_PAGES } from './stock-view.ts'
+import { type ListedReservation, type Location, locationPath, type Reservation, STOCK_PAGES } from './stock-view.ts'
 
 /** What the address of a list of stock says. */
 export type Asked = z.infer<typeof ListQuery> & Readonly<Record<string, string | number | undefined>>
@@ -125,14 +125,14 @@ const STATUS_TONES: Readonly<Record<Reservation['status'], Tone>> = {
   expired: 'warn',
 }
 
-function reservationColumns(viewer: Viewer, codes: ReadonlyMap<number, string>): readonly Column<Reservation>[] {
+function reservationColumns(viewer: Viewer): readonly Column<ListedReservation>[] {
   return [
     { label: 'Reservation', cell: ({ id }) => html`<strong>${id}</strong>` },
-    { label: 'Product', cell: ({ productId }) => html`<a href="${productPath(productId)}">Product ${productId}</a>` },
     {
-      label: 'Location',
-      cell: ({ locationId }) => html`<span class="long">${codes.get(locationId) ?? String(locationId)}</span>`,
+      label: 'Product',
+      cell: ({ productId, sku }) => html`<a class="long" href="${productPath(productId)}">${sku}</a>`,
     },
+    { label: 'Location', cell: ({ location }) => html`<span class="long">${location}</span>` },
     {
       label: 'Remaining',
       kind: 'number',
@@ -151,13 +151,12 @@ function reservationColumns(viewer: Viewer, codes: ReadonlyMap<number, string>):
 /** Stock that is kept for customers. */
 export function reservationsPage(
   query: Asked,
-  { value, next }: Listed<readonly Reservation[]>,
-  { viewer, locations }: { readonly viewer: Viewer; readonly locations: readonly Location[] },
+  { value, next }: Listed<readonly ListedReservation[]>,
+  viewer: Viewer,
 ): ConsolePage {
   const path = '/reservations'
   const states = Object.keys(STATUS_TONES).map((status) => [status, status] as const)
   const isFiltered = [query.search, query.status].some(Boolean)
-  const codes = new Map(locations.map(({ id, code }) => [id, code]))
   return stockPage({
     path,
     role: viewer.role,
@@ -172,7 +171,7 @@ export function reservationsPage(
     list: listCard({
       label: 'Reservations',
       path,
-      columns: reservationColumns(viewer, codes),
+      columns: reservationColumns(viewer),
       rows: value,
       next,
       query: { ...query },

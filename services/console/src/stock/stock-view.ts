@@ -52,8 +52,11 @@ const Reservation = z.looseObject({
 })
 /** Stock that is kept for a customer (inventory reference: Reservations). */
 export type Reservation = z.infer<typeof Reservation>
-/** A page of reservations. */
-export const ReservationsView: z.ZodType<readonly Reservation[]> = enveloped(z.array(Reservation))
+const ListedReservation = Reservation.extend({ sku: z.string(), location: z.string() })
+/** A reservation with the names of its product and location. */
+export type ListedReservation = z.infer<typeof ListedReservation>
+/** A page of reservations, with `include=names`. */
+export const ReservationsView: z.ZodType<readonly ListedReservation[]> = enveloped(z.array(ListedReservation))
 /** One reservation. */
 export const ReservationView: z.ZodType<Reservation> = enveloped(Reservation)
 

@@ -1,0 +1,172 @@
+import { once } from 'node:events'
+import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { portOf } from '@trestle/testing/free-port.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { hiddenFields, type TestBrowser } from '../../test/browser.ts'
+import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
+import { createProduct } from '../../test/inventory.ts'
+import { type RunningService, startService } from '../../test/services.ts'
+import { XSS } from '../../test/stocked-console.ts'
+
+let auth: RunningService
+let inventory: RunningService
+let test: TestConsole
+let admin: TestBrowser
+let viewer: TestBrowser
+beforeAll(async () => {
+  ;[auth, inventory] = await Promise.all([startService('auth'), startService('inventory')])
+  test = await openTestConsole([auth, inventory])
+  ;[admin, viewer] = await Promise.all([test.signedIn('admin'), test.signedIn('viewer')])
+  await test.app.listen({ host: '127.0.0.1', port: 0 })
+  await createProduct(inventory, 'TAKEN')
+})
+afterAll(async () => {
+  await test.close()
+  for (const service of [auth, inventory]) await service.stop()
+})
+
+const withoutTimes = (text: string) => text.replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, 'TIME')
+const OPTIONS = { mode: 'insert' }
+const LONG = { timeout: 30_000 }
+
+/** Sends the form of a page of imports up to its file, over a connection. The file, and the end of the form, are still to be sent. */
+async function beginUpload(
+  browser: TestBrowser,
+  changes: Readonly<Record<string, string>> = {},
+): Promise<ClientRequest> {
+  const { html } = await browser.open('/imports')
+  const { _csrf = '', _key = '' } = hiddenFields(html, '/sign-out')
+  const sent = request({
+    host: '127.0.0.1',
+    port: portOf(test.app.server),
+    path: '/imports',
+    method: 'POST',
+    headers: {
+      cookie: [...browser.cookies].map((each) => each.join('=')).join('; '),
+      origin: test.origin,
+      'content-type': 'multipart/form-data; boundary=part',
+    },
+  })
+  for (const [name, value] of Object.entries({ _csrf, _key, ...OPTIONS, ...changes })) {
+    sent.write(`--part\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`)
+  }
+  sent.write('--part\r\ncontent-disposition: form-data; name="file"; filename="autumn.csv"\r\n\r\n')
+  return sent
+}
+
+async function answerOf(sent: ClientRequest): Promise<{ readonly status: number | undefined; readonly html: string }> {
+  const [response]: IncomingMessage[] = await once(sent, 'response')
+  if (response === undefined) throw new Error('no answer')
+  return { status: response.statusCode, html: await text(response) }
+}
+
+/** As large as a browser sends it: the buffers of a connection hold a part of it alone. */
+const REST = `A,${'x'.repeat(1_000)}\n`.repeat(10_000)
+
+describe('POST /imports', () => {
+  it('303: shows the progress, and then the report with errors by line', async () => {
+    await admin.open('/imports')
+    const text = `sku,attributes\nNEW-1,{}\nTAKEN,{}\n"${XSS}",{\n`
+    const begun = await admin.upload('/imports', OPTIONS, { name: 'autumn.csv', text })
+    expect([begun.status, begun.path]).toEqual([200, expect.stringMatching(/^\/imports\/\d+$/)])
+    const seen = async () => (await admin.open(begun.path, { 'x-trestle-poll': '1' })).html
+    await expect.poll(seen, LONG).not.toContain('hx-trigger="every 2s"')
+    const page = await admin.open(begun.path)
+    const [, id] = begun.path.split('/imports/')
+    expect([page.html.includes('<img'), withoutTimes(page.text).replaceAll(/admin-[\w-]+@/g, 'admin@')]).toEqual([
+      false,
+      `Import and export Import ${id} by admin@example.com started TIME Progress done 3 of 3 records · new products 3 of 3 records Report New 1 Changed 0 Left as they were 0 Failed 2 Errors by line Line SKU Problem 4 ${XSS} attributes: must be JSON 3 TAKEN A product with this sku already exists. Ended TIME .`,
+    ])
+    expect((await admin.open('/imports')).text).toContain('3 of 3 new products')
+  })
+
+  it('422: says why inventory refuses a file', async () => {
+    await admin.open('/imports')
+    const page = await admin.upload('/imports', OPTIONS, { name: 'wrong.csv', text: 'name\nA\n' })
+    expect([page.status, page.text]).toEqual([422, expect.stringContaining('The column "name" is not known.')])
+  })
+
+  it('422: asks for a file whose name says what it is', async () => {
+    await admin.open('/imports')
+    const page = await admin.upload('/imports', OPTIONS, { name: 'autumn.xlsx', text: 'PK' })
+    expect([page.status, page.text]).toEqual([
+      422,
+      expect.stringContaining('Choose a file whose name ends in .csv, .ndjson or .jsonl.'),
+    ])
+  })
+
+  it('403: refuses a file that does not come from a form of the session', async () => {
+    await admin.open('/imports')
+    const page = await admin.upload('/imports', { ...OPTIONS, _csrf: 'x' }, { name: 'a.csv', text: 'sku,attributes\n' })
+    expect([page.status, page.text]).toEqual([403, expect.stringContaining('This form did not come from the console')])
+  })
+})
+
+describe('POST /imports, while the file is on its way', () => {
+  it('422: says why inventory refuses the file, and reads the rest of it', async () => {
+    const sent = await beginUpload(admin)
+    const answer = answerOf(sent)
+    sent.write(`name\n${REST}`)
+    const { status, html } = await answer
+    expect([status, html]).toEqual([422, expect.stringContaining('The column &quot;name&quot; is not known.')])
+    // A browser that could not send all of the form would not show the answer.
+    await once(sent.end('\r\n--part--\r\n'), 'finish')
+  })
+
+  it.each([
+    ['ends in its middle', (sent: ClientRequest) => sent.end()],
+    ['breaks off', (sent: ClientRequest) => sent.destroy()],
+  ])('403: goes on when the file of a viewer %s', async (_how, end) => {
+    const sent = await beginUpload(viewer)
+    const answer = answerOf(sent)
+    sent.write(REST)
+    expect((await answer).status).toBe(403)
+    await once(end(sent), 'close')
+    expect((await test.app.inject('/health')).statusCode).toBe(200)
+  })
+
+  it('400: refuses a form that ends in the middle of its file, and keeps nothing of it', async () => {
+    const sent = await beginUpload(admin)
+    const { status } = await answerOf(sent.end('sku,attributes\nHALF,{}\n'))
+    expect([status, await inventory.query(`SELECT FROM inventory.products WHERE sku = 'HALF'`)]).toEqual([400, []])
+  })
+
+  it('303: a double click leads to one import', async () => {
+    const both = [await beginUpload(admin, { _key: 'twice' }), await beginUpload(admin, { _key: 'twice' })]
+    const answers = both.map((sent) => once(sent.end('sku,attributes\nTWICE,{}\n\r\n--part--\r\n'), 'response'))
+    const seen = (await Promise.all(answers)).map(([{ statusCode, headers }]) => [statusCode, headers.location])
+    expect(seen).toEqual([
+      [303, expect.stringMatching(/^\/imports\/\d+$/)],
+      [303, seen[0]?.[1]],
+    ])
+    const made = `SELECT count(*)::int AS count FROM inventory.operator_imports WHERE idempotency_key = 'twice'`
+    expect(await inventory.query(made)).toEqual([{ count: 1 }])
+  })
+
+  it('keeps nothing of a file that its operator cancels', async () => {
+    const arriving = () => inventory.query(`SELECT FROM inventory.operator_imports WHERE state = 'arriving'`)
+    const sent = await beginUpload(admin)
+    sent.on('error', () => {})
+    sent.write('sku,attributes\nA,{}\n')
+    await expect.poll(arriving, LONG).toHaveLength(1)
+    sent.destroy()
+    await expect.poll(arriving, LONG).toEqual([])
+    expect(await inventory.query(`SELECT FROM inventory.products WHERE sku = 'A'`)).toEqual([])
+  })
+})
+
+describe('GET /imports', () => {
+  it('200: offers the export to a viewer, and the import to the role admin alone', async () => {
+    const offers = await Promise.all(
+      [viewer, admin].map(async (browser) => {
+        const { html } = await browser.open('/imports')
+        return [html.includes('action="/products/export"'), html.includes('type="file"')]
+      }),
+    )
+    expect(offers).toEqual([
+      [true, false],
+      [true, true],
+    ])
+  })
+})
