@@ -48,7 +48,11 @@ describe('GET /: the overview', () => {
       'payments database ok queue ok mail: no mail server is set rates ok inventory database ok Payments Show test Open disputes 0 Payouts due none Exceptions 0 0 unknown outcomes Failed deliveries 0 Dead jobs 0 Volume 0 DAYS Declines 0 DAYS',
     )
     expect(known).toContain('Inventory Low stock 0 less than 10 available Open reservations 0 Products 0 Locations 1')
-    expect(page.html).toContain('<a class="stat" href="/stock/low">')
+    expect([...page.html.matchAll(/<a class="stat" href="([^"]+)">/g)].map(([, path]) => path)).toEqual([
+      ...['/disputes?status=open', '/payouts', '/exceptions', '/deliveries?status=failed', '/jobs'],
+      ...['/users', '/messages?status=waiting', '/messages?status=failed'],
+      ...['/stock/low', '/reservations?status=active', '/products', '/locations'],
+    ])
     await other.close()
     for (const service of services) await service.stop()
   })
