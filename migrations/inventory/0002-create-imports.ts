@@ -1,18 +1,20 @@
 // What an import that stores all products of a file or none has read so far. The rows wait here without a lock until the file
 // has ended. Stored as they arrive, in one transaction, they would lock products for as long as the client takes to send the
-// file. The tables are not logged: whoever applies the rows counts them first, so rows that a crash has emptied are noticed.
+// file. The tables are not logged: whoever applies the rows counts them first, so rows that a crash has emptied are noticed. A crash
+// sets the sequence of such a table back, too. So ids are random: a file that arrives on after a crash must not add its rows to a
+// file that has got the same number since.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
 export const createImports: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await sql`CREATE UNLOGGED TABLE ${names.id('imports')} (
-      id bigint GENERATED ALWAYS AS IDENTITY,
+      id uuid NOT NULL DEFAULT gen_random_uuid(),
       touched_at timestamptz NOT NULL DEFAULT now(),
       CONSTRAINT ${names.local('imports_pkey')} PRIMARY KEY (id)
     )`.execute(db)
     await sql`CREATE UNLOGGED TABLE ${names.id('import_rows')} (
-      import_id bigint NOT NULL,
+      import_id uuid NOT NULL,
       place bigint NOT NULL,
       line bigint NOT NULL,
       sku varchar(255) COLLATE "C" NOT NULL,

@@ -41,8 +41,8 @@ const importsTable = sql.table('imports')
 const heldProduct = sql`${sql.table('products')} p ON p.sku = r.sku AND p.deleted_at IS NULL`
 
 /** Adds a staged file without rows. Resolves to its id. @throws Error when the database returns no row */
-export async function insertImport(db: Db): Promise<bigint> {
-  const { rows } = await sql<{ id: bigint }>`INSERT INTO ${importsTable} DEFAULT VALUES RETURNING id`.execute(db)
+export async function insertImport(db: Db): Promise<string> {
+  const { rows } = await sql<{ id: string }>`INSERT INTO ${importsTable} DEFAULT VALUES RETURNING id`.execute(db)
   const [row] = rows
   if (row === undefined) throw new Error('the import has no id')
   return row.id
@@ -51,7 +51,7 @@ export async function insertImport(db: Db): Promise<bigint> {
 /** Adds products behind the rows that the file has. Neither locks nor reads products of the service. */
 export async function insertImportRows(
   db: Db,
-  { id, staged }: { readonly id: bigint; readonly staged: number },
+  { id, staged }: { readonly id: string; readonly staged: number },
   products: readonly ReadProduct[],
 ): Promise<void> {
   const staging = columns(products, { line: 'bigint', sku: 'text', attributes: 'text' })
@@ -78,7 +78,7 @@ export interface JudgedRows {
  * Counts the rows of a file by what would become of them. Takes no locks, so other requests may change the outcome.
  * @throws Error when the database returns no counts
  */
-export async function countImportRows(db: Db, id: bigint): Promise<JudgedRows> {
+export async function countImportRows(db: Db, id: string): Promise<JudgedRows> {
   const digest = (attributes: RawBuilder<unknown>) => sql`sha256(convert_to(${attributes}::text, 'UTF8'))`
   const own = digest(sql`r.attributes`)
   const { rows } = await sql<JudgedRows>`
@@ -97,7 +97,7 @@ export async function countImportRows(db: Db, id: bigint): Promise<JudgedRows> {
 }
 
 /** Deletes all rows of a file but those whose SKU is taken, by a product or by an earlier row. */
-export async function deleteFreeImportRows(db: Db, id: bigint): Promise<void> {
+export async function deleteFreeImportRows(db: Db, id: string): Promise<void> {
   await sql`
     WITH numbered AS (
       SELECT r.place, p.id IS NULL AND row_number() OVER (PARTITION BY r.sku ORDER BY r.place) = 1 AS is_free
@@ -117,7 +117,7 @@ export interface StagedRow {
 /** Rows of a file that come after a place, in their order, at most `limit`. */
 export async function listImportRows(
   db: Db,
-  id: bigint,
+  id: string,
   { after, limit }: { readonly after: number; readonly limit: number },
 ): Promise<readonly StagedRow[]> {
   const { rows } = await sql<StagedRow>`
@@ -133,7 +133,7 @@ export async function listImportRows(
  */
 export async function upsertImportRows(
   trx: Trx,
-  id: bigint,
+  id: string,
   existing: Existing,
 ): Promise<{ readonly created: number; readonly updated: number }> {
   const replaces = existing === 'replace'
@@ -164,7 +164,7 @@ export async function upsertImportRows(
  *
  * Lock order: this lock, the products. Two files may name products in opposite orders, so only one is stored at a time.
  */
-export async function lockImports(trx: Trx, id: bigint): Promise<void> {
+export async function lockImports(trx: Trx, id: string): Promise<void> {
   await sql`SELECT pg_advisory_xact_lock(tableoid::bigint) FROM ${importsTable} WHERE id = ${id}`.execute(trx)
 }
 
@@ -172,7 +172,7 @@ export async function lockImports(trx: Trx, id: bigint): Promise<void> {
  * Deletes a staged file with its rows. Lock order: the file, its rows. Clean-up takes them in this order too, so that the two
  * never wait for each other.
  */
-export async function deleteImport(db: Db, id: bigint): Promise<void> {
+export async function deleteImport(db: Db, id: string): Promise<void> {
   await sql`
     WITH held AS MATERIALIZED (SELECT id FROM ${importsTable} WHERE id = ${id} FOR UPDATE),
       gone AS (DELETE FROM ${rowsTable} r USING held WHERE r.import_id = held.id)

@@ -35,10 +35,10 @@ const ATTEMPTS_MAX = 5
 /** A file whose rows wait in the database until it is complete. Deleted when it is disposed of. */
 export class StagedImport implements AsyncDisposable {
   readonly #db: Db
-  readonly #id: bigint
+  readonly #id: string
   #staged = 0
 
-  private constructor(db: Db, id: bigint) {
+  private constructor(db: Db, id: string) {
     this.#db = db
     this.#id = id
   }
