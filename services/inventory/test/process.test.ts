@@ -67,7 +67,8 @@ describe('inventory', () => {
     )
     expect(await output(['doctor'], env)).toBe(
       'ok    settings\nok    log file: logs/app.log\nok    database: answers\nok    migration database: answers\n' +
-        `ok    migrations: ${names.length} applied\nok    stock: every level is the sum of its movements\n`,
+        `ok    migrations: ${names.length} applied\nok    stock: every level is the sum of its movements\n` +
+        'ok    dead jobs: none\n',
     )
   }, 60_000)
 

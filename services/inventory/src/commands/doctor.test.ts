@@ -48,6 +48,7 @@ const HEALTHY = [
   'ok    migration database: answers',
   `ok    migrations: ${Object.keys(inventoryMigrations).length} applied`,
   'ok    stock: every level is the sum of its movements',
+  'ok    dead jobs: none',
 ]
 
 describe('inventory doctor', () => {
@@ -68,9 +69,27 @@ describe('inventory doctor', () => {
     expect(await examine()).toEqual({
       isHealthy: false,
       lines: [
-        ...HEALTHY.slice(0, -1),
+        ...HEALTHY.slice(0, -2),
         'wrong stock: 3 levels that are not the sum of their movements; somebody has changed rows by hand: ' +
           'compare levels and reservations with the ledger of movements',
+        ...HEALTHY.slice(-1),
+      ],
+    })
+  })
+
+  it('names imports whose jobs have failed for good', async () => {
+    const client = new pg.Client({ connectionString: database.url })
+    await client.connect()
+    await client.query(`
+      INSERT INTO inventory_jobs.job (name, source_name, source_output, data, created_on)
+      VALUES ('import_products_dead', 'import_products', '{"message": "no room"}', '{"importId": 1}', '2026-03-01T12:00:00Z')`)
+    await client.end()
+    expect(await examine()).toEqual({
+      isHealthy: false,
+      lines: [
+        ...HEALTHY.slice(0, -1),
+        'wrong dead jobs: 1 of import_products (no room; last at 2026-03-01T12:00:00.000Z); look at the log for more, mend ' +
+          'the cause, and import the file again; they stay in the queue of the same name with _dead for 90 days',
       ],
     })
   })
@@ -80,7 +99,7 @@ describe('inventory doctor', () => {
       isHealthy: false,
       lines: [
         ...HEALTHY.slice(0, 2),
-        'wrong database: connect ECONNREFUSED 127.0.0.1:1, so not checked: migration database, migrations, stock; ' +
+        'wrong database: connect ECONNREFUSED 127.0.0.1:1, so not checked: migration database, migrations, stock, dead jobs; ' +
           'start PostgreSQL, or correct INVENTORY_DATABASE_URL',
       ],
     })

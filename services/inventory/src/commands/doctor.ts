@@ -1,9 +1,10 @@
 import { countPublishedKeys } from '@trestle/common/outbound/token-issuer.ts'
+import { type DeadJobs, listDeadJobs } from '@trestle/jobs/list-jobs.ts'
 import { commonChecks } from '@trestle/service/common-checks.ts'
 import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
 import type { TokenRules } from '../access/token-verifier.ts'
 import type { InventoryConfig } from '../config.ts'
-import { migrateOptions } from '../migrations.ts'
+import { migrateOptions, tasks } from '../migrations.ts'
 import { openCommandDatabase } from '../open-database.ts'
 import { openRateLimit } from '../requests/rate-limit.ts'
 import { findStockFaults } from '../stock/level-repository.ts'
@@ -22,6 +23,28 @@ const stockCheck: Check<InventoryConfig> = {
       await database.close()
     }
   },
+}
+
+const jobsCheck: Check<InventoryConfig> = {
+  name: 'dead jobs',
+  advice:
+    'look at the log for more, mend the cause, and import the file again; ' +
+    'they stay in the queue of the same name with _dead for 90 days',
+  needs: ['database'],
+  run: async (config) => {
+    const { db, names, close } = openCommandDatabase(config, 'doctor')
+    try {
+      const dead = await listDeadJobs({ db, schema: names.jobSchema, tasks })
+      if (dead.length === 0) return 'none'
+      throw new Error(dead.map(describeDeadJobs).join(', '))
+    } finally {
+      await close()
+    }
+  },
+}
+
+function describeDeadJobs({ task, count, reason, lastAt }: DeadJobs): string {
+  return `${count} of ${task} (${reason}; last at ${lastAt.toISOString()})`
 }
 
 /** Runs only when requests are limited. */
@@ -69,6 +92,7 @@ export async function doctor(load: () => InventoryConfig, print: (line: string) 
   const { access, rateLimit } = config
   const own = [
     stockCheck,
+    jobsCheck,
     ...(rateLimit.requestsPerMinute === 0 ? [] : [limitCheck]),
     ...(access === undefined ? [] : [keysCheck(access)]),
   ]
