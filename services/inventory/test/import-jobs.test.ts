@@ -131,3 +131,40 @@ describe('an import whose process is stopped', () => {
     expect((await find(second.url, id)).report?.created).toBe(1_000)
   })
 })
+
+describe('an import whose job is given out again while its attempt goes on', () => {
+  it.each([
+    ['mode=insert', 500],
+    ['mode=insert&atomic=true', 2_200],
+  ])('stores each record once, by the later attempt (%s)', { timeout: 120_000 }, async (query, processed) => {
+    await inventory.query('DELETE FROM inventory.products')
+    // A process that was killed has left rows for clean-up.
+    await inventory.query('TRUNCATE inventory.imports, inventory.import_rows')
+    await holdSku('S-600')
+    const { url } = await serve()
+    const id = await send(url, query, 2_200)
+    await expect.poll(waiting, LONG).toBe(1)
+    const held = async () =>
+      inventory.query('SELECT runner, processed::int FROM inventory.operator_imports WHERE id = $1', [id])
+    const [before] = await held()
+    expect(before?.processed).toBe(processed)
+    // As the queue does with the job of a process that it has not heard of for 10 s, such as one that was halted.
+    await inventory.query(`UPDATE inventory_jobs.job SET state = 'retry', start_after = now() WHERE state = 'active'`)
+    await expect.poll(held, LONG).toEqual([{ runner: expect.not.stringContaining(String(before?.runner)), processed }])
+    await holder.query('ROLLBACK')
+    await expect.poll(async () => (await find(url, id)).state, LONG).toBe('done')
+    const { report } = await find(url, id)
+    expect([report?.received, report?.created, report?.failed]).toEqual([2_200, 2_200, 0])
+    expect(await numbers()).toEqual([{ products: 2_200, skus: 2_200, version: 1 }])
+    const audited = `SELECT sum((changes->>'created')::int)::int AS created FROM inventory.operator_audit WHERE object_id = $1`
+    expect(await inventory.query(audited, [id])).toEqual([{ created: 2_200 }])
+    const left = 'SELECT count(*)::int AS rows FROM inventory.import_rows'
+    await expect.poll(() => inventory.query(left), LONG).toEqual([{ rows: 0 }])
+    // What the earlier attempt reports must not end the job of the later one, which would then stop at the next kill. `done`: the later
+    // one has ended the import.
+    const jobs = `SELECT state::text, retry_count, output->>'outcome' AS outcome FROM inventory_jobs.job WHERE (data->>'importId')::int = $1`
+    await expect
+      .poll(() => inventory.query(jobs, [id]), LONG)
+      .toEqual([{ state: 'completed', retry_count: 1, outcome: 'done' }])
+  })
+})
