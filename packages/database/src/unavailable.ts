@@ -31,9 +31,10 @@ const SERVER_CLASSES = /^(08|53|57)|^(40001|40P01|25006)$/
 const CITUS_CODE = 'XX000'
 // A part of a table has gone since a statement was planned: Citus has split or moved it. Nothing was written.
 const STALE_PART = /^could not find valid entry for (shard|citus table) /i
-// What libpq says on the coordinator of a server that went away in a statement. Whether a commit was done there is unknown.
+// What libpq says on the coordinator of a server that went away in a statement, and what Citus says on a server that is killed while
+// it waits for another. Whether a commit was done there is unknown.
 const LOST_SERVER =
-  /server closed the connection unexpectedly|connection not open|invalid socket|no connection to the server|could not (receive|send) data (from|to) server|failure on connection marked as essential/i
+  /^postmaster was shut down|server closed the connection unexpectedly|connection not open|invalid socket|no connection to the server|could not (receive|send) data (from|to) server|failure on connection marked as essential/i
 
 /** Whether the database is away, overloaded or restarting, so that the same request may succeed later. */
 export function isDatabaseUnavailable(error: unknown): boolean {

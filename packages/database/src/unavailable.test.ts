@@ -1,0 +1,33 @@
+import { DatabaseError } from 'pg'
+import { describe, expect, it } from 'vitest'
+import { isDatabaseUnavailable, isLostConflict } from './unavailable.ts'
+
+/** An error of Citus, which gives what it says of other servers no code of its own. */
+function ofCitus(message: string): DatabaseError {
+  const error = new DatabaseError(message, message.length, 'error')
+  error.code = 'XX000'
+  return error
+}
+
+describe('an error of Citus without a code', () => {
+  it.each([
+    'server closed the connection unexpectedly',
+    'connection not open',
+    'failure on connection marked as essential: 10.0.0.2:5432',
+    'could not receive data from server: Connection reset by peer',
+    // The server itself was killed while it waited for another.
+    'postmaster was shut down, exiting',
+  ])('is a server that is away, whose commit may be done, with the words: %s', (words) => {
+    expect([isDatabaseUnavailable(ofCitus(words)), isLostConflict(ofCitus(words))]).toEqual([true, false])
+  })
+
+  it('is a lost conflict, which wrote nothing, where a part of a table has gone', () => {
+    const error = ofCitus('could not find valid entry for shard 102008')
+    expect([isDatabaseUnavailable(error), isLostConflict(error)]).toEqual([true, true])
+  })
+
+  it('is an error of the service with any other words', () => {
+    const error = ofCitus('could not create distributed plan')
+    expect([isDatabaseUnavailable(error), isLostConflict(error)]).toEqual([false, false])
+  })
+})
