@@ -4,6 +4,10 @@
 --
 -- The fee of a lost dispute is that of the merchant as it was recorded. Its day is that of UTC, whatever the time zone of the
 -- session.
+--
+-- Lock: the balance, as in post, for a lost dispute. A change of the merchant holds this lock until its record is committed. On a
+-- cluster the row of the merchant is on another server than its record, and what commits them may be lost in between: a caller
+-- that did not wait would take the new row for one that was changed by hand.
 CREATE OR REPLACE FUNCTION {{dispute_movement}}(
   p_held {{transactions}}, p_after {{transactions}}, p_dispute {{disputes}}, p_outcome text
 )
@@ -24,6 +28,7 @@ BEGIN
     moved.gross := {{reversal_gross}}(
       p_held.merchant_id, p_held.id, p_held.refunded + p_held.lost, p_dispute.amount
     );
+    PERFORM 1 FROM {{merchant_balances}} b WHERE b.merchant_id = p_held.merchant_id FOR UPDATE;
     SELECT f.flat, f.rate INTO moved.fee_flat, moved.fee_rate
       FROM {{recorded_merchant}}(p_held.merchant_id) m, {{operation_fee}}(
         'dispute', moved.gross, m.pricing, m.currency, (clock_timestamp() AT TIME ZONE 'UTC')::date

@@ -3,7 +3,8 @@
 -- concurrent calls returns a payout: the second waits for the rows, and leaves out those that are exported by then.
 --
 -- Lock order: the payouts by merchant and id, the balances by merchant. close_payout takes a payout before its balance too, so
--- that the two never wait for each other.
+-- that the two never wait for each other. The lock of the balance comes before a merchant is compared with what was recorded: a
+-- change of the merchant holds it until its record, which may be on another server, is committed.
 CREATE OR REPLACE FUNCTION {{export_payouts}}()
 RETURNS SETOF {{payouts}}
 LANGUAGE plpgsql SECURITY DEFINER
@@ -23,6 +24,7 @@ BEGIN
       SELECT p.* FROM {{payouts}} p WHERE p.merchant_id = merchant AND NOT p.test AND p.status = 'created'
       ORDER BY p.id FOR UPDATE
     LOOP
+      PERFORM 1 FROM {{merchant_balances}} b WHERE b.merchant_id = merchant FOR UPDATE;
       PERFORM {{expect_recorded}}(merchant, 'payouts', ARRAY[payout.id]);
       PERFORM {{expect_recorded}}(merchant, 'merchants', ARRAY[merchant]);
       UPDATE {{payouts}} p SET status = 'exported' WHERE p.merchant_id = merchant AND p.id = payout.id;

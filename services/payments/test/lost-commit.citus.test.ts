@@ -3,11 +3,15 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import type { OperatorRole } from '@trestle/service/operators/operator-roles.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
+import type { LightMyRequestResponse } from 'fastify'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { buildApp } from '../src/app.ts'
+import { runPayoutExport } from '../src/payouts/payout-batch-repository.ts'
+import { payOutMerchants } from '../src/use-cases/pay-out-merchants.ts'
 import { customerPayment } from './customer-payment.ts'
 import { capture } from './operations.ts'
+import { payableMerchant } from './operator-payouts.ts'
 import { operatorHeaders, testOperators } from './operators.ts'
 import {
   createTestApp,
@@ -17,13 +21,17 @@ import {
   type TestApp,
   type TestPayments,
 } from './payments-app.ts'
+import { TEST_IBAN } from './payout-requests.ts'
 
 // A server that is lost at the end of a transaction: it does what it was told, and who told it never hears so.
+
+/** Whose rows of the audit log concern no merchant. All merchants of this file are on the same worker. */
+const NO_MERCHANT = '0'.repeat(24)
 
 let payments: TestPayments
 let app: TestApp
 let merchantId: string
-let worker: { readonly id: number; readonly port: number }
+let worker: { readonly id: number; readonly port: number; readonly part: number }
 let wire: LossyWire
 beforeAll(async () => {
   payments = await startPayments({
@@ -31,13 +39,11 @@ beforeAll(async () => {
     refundLimits: { once: new Map([['EUR', 100]]), daily: new Map([['EUR', 250]]) },
   })
   app = await createTestApp(payments)
-  merchantId = (await createTestMerchant(payments, app, { test: true, currency: 'EUR' })).id
-  const { rows } = await sql<typeof worker>`
-    SELECT n.nodeid AS id, n.nodeport AS port FROM pg_dist_placement p JOIN pg_dist_node n USING (groupid)
-    WHERE p.shardid = get_shard_id_for_distribution_column('payments.merchant_balances', ${merchantId}::text)`.execute(
-    payments.owner.db,
-  )
-  worker = rows[0] ?? { id: 0, port: 0 }
+  worker = await findWorker(NO_MERCHANT)
+  merchantId = await onWorker(async () => {
+    const { id } = await createTestMerchant(payments, app, { test: true, currency: 'EUR' })
+    return id
+  })
   wire = await openLossyWire(worker.port)
   await moveWorker(wire.port)
 })
@@ -47,6 +53,22 @@ afterAll(async () => {
   await wire.close()
 })
 
+/** The worker that has the rows of a merchant. */
+async function findWorker(merchant: string): Promise<typeof worker> {
+  const { rows } = await sql<typeof worker>`
+    SELECT n.nodeid AS id, n.nodeport AS port, p.shardid::int AS part FROM pg_dist_placement p JOIN pg_dist_node n USING (groupid)
+    WHERE p.shardid = get_shard_id_for_distribution_column('payments.merchant_balances', ${merchant}::text)`.execute(
+    payments.owner.db,
+  )
+  return rows[0] ?? { id: 0, port: 0, part: 0 }
+}
+
+/** Makes merchants until one is on the worker. Returns its id. */
+async function onWorker(make: () => Promise<string>): Promise<string> {
+  const id = await make()
+  return (await findWorker(id)).part === worker.part ? id : onWorker(make)
+}
+
 const moveWorker = (port: number) =>
   sql`SELECT citus_update_node(${worker.id}::int, '127.0.0.1', ${port}::int)`.execute(payments.owner.db)
 
@@ -55,7 +77,9 @@ interface LossyWire {
   readonly port: number
   /** Loses the answers to statements that begin with a word, from now on. Undefined: to none. */
   readonly lose: (word: string | undefined) => void
-  /** How many answers were lost. */
+  /** Loses such statements themselves. */
+  readonly drop: (word: string | undefined) => void
+  /** How many answers and statements were lost. */
   readonly lost: () => number
   readonly close: () => Promise<void>
 }
@@ -67,12 +91,20 @@ async function openLossyWire(serverPort: number): Promise<LossyWire> {
   const port = await freePort()
   const sockets = new Set<Socket>()
   let word: string | undefined
+  let dropped: string | undefined
   let lost = 0
   const listener = createServer((client) => {
     const server = connect(serverPort, '127.0.0.1')
     let isLosing = false
     client.on('data', (data) => {
-      isLosing ||= word !== undefined && data.toString('latin1', TEXT_OFFSET).startsWith(word)
+      const begins = (text: string | undefined) =>
+        text !== undefined && data.toString('latin1', TEXT_OFFSET).startsWith(text)
+      if (begins(dropped)) {
+        lost += 1
+        client.destroy()
+        return
+      }
+      isLosing ||= begins(word)
       server.write(data)
     })
     server.on('data', (data) => {
@@ -99,6 +131,9 @@ async function openLossyWire(serverPort: number): Promise<LossyWire> {
     port,
     lose: (next) => {
       word = next
+    },
+    drop: (next) => {
+      dropped = next
     },
     lost: () => lost,
     close: async () => {
@@ -219,3 +254,104 @@ it('503: a refund whose outcome the service has not heard is made, counts once, 
   expect([second.statusCode, second.headers['idempotent-replayed']]).toEqual([201, 'true'])
   expect([await refundedOf(id), await sumTaken(), await countAudits(id)]).toEqual([7, before + 7, 1])
 })
+
+/** Makes the payout of a merchant. */
+async function payOut(only: string): Promise<void> {
+  const { lanes, config } = payments.deps
+  for await (const _turn of payOutMerchants({ db: payments.owner.db, lanes, config }, { only }));
+}
+
+it.each([
+  ['waits', 'PREPARE TRANSACTION', { status: 'created', batches: 0 }],
+  ['is in one batch', 'COMMIT', { status: 'exported', batches: 1 }],
+] as const)('a payout %s where a worker is lost at the %s of its export', async (_, word, expected) => {
+  const id = await onWorker(() => payableMerchant(payments, app, 'EUR'))
+  await payOut(id)
+  const before = wire.lost()
+  wire.lose(word)
+  const exported = runPayoutExport(
+    payments.owner.db,
+    { name: 'Trestle', iban: TEST_IBAN, bic: undefined },
+    async () => {},
+  )
+  const ended = await exported.then(
+    () => 'exported',
+    () => 'created',
+  )
+  wire.lose(undefined)
+  expect(wire.lost() - before).toBeGreaterThan(0)
+  await sql`SELECT recover_prepared_transactions()`.execute(payments.owner.db)
+  const payouts = await payments.owner.db
+    .selectFrom('payouts')
+    .select(['id', 'status'])
+    .where('merchant_id', '=', id)
+    .execute()
+  const [payout] = payouts
+  const { rows: batches } = await sql`
+    SELECT FROM payments.payout_batches WHERE payouts @> jsonb_build_array(jsonb_build_object('id', ${payout?.id}::text))`.execute(
+    payments.owner.db,
+  )
+  expect({ status: payout?.status, batches: batches.length }).toEqual(expected)
+  expect(ended).toBe(expected.status)
+})
+
+const changeAs = (method: 'POST' | 'PUT', url: string, payload: object) =>
+  payments.app.inject({
+    ...{ method, url: `/operator${url}`, payload },
+    headers: { ...operatorHeaders('admin'), 'idempotency-key': randomUUID() },
+  })
+
+/** A change that needs the row of a merchant as it was recorded. */
+interface Change {
+  readonly merchant: string
+  readonly send: () => Promise<LightMyRequestResponse>
+}
+
+async function lostDispute(): Promise<Change> {
+  const opened = await changeAs('POST', `/transactions/${await capturedPayment()}/disputes`, { amount: 5 })
+  const send = () => changeAs('POST', `/disputes/${opened.json().dispute.id}/outcome`, { outcome: 'lost' })
+  return { merchant: merchantId, send }
+}
+
+async function exportOfPayouts(): Promise<Change> {
+  const merchant = await onWorker(() => payableMerchant(payments, app, 'EUR'))
+  await payOut(merchant)
+  return { merchant, send: () => changeAs('POST', '/payouts/batches', { name: 'Trestle', iban: TEST_IBAN }) }
+}
+
+async function changeOfPrices(): Promise<Change> {
+  const send = () => changeAs('PUT', `/merchants/${merchantId}/pricing`, { rate: 8 })
+  return { merchant: merchantId, send }
+}
+
+async function changeByMember(): Promise<Change> {
+  const [url, payload] = [`/merchants/${merchantId}`, { descriptor: 'Tea' }]
+  return {
+    merchant: merchantId,
+    send: () => payments.app.inject({ method: 'PUT', url, headers: app.headers, payload }),
+  }
+}
+
+it.each([
+  ['a dispute is not lost', 201, lostDispute],
+  ['a payout is not exported', 201, exportOfPayouts],
+  ['prices are not changed', 200, changeOfPrices],
+  ['a member changes nothing', 204, changeByMember],
+] as const)(
+  '409: %s while the worker of the merchant has not heard of the end of a change',
+  async (_, done, prepare) => {
+    const { merchant, send } = await prepare()
+    const before = wire.lost()
+    wire.drop('COMMIT PREPARED')
+    const { statusCode } = await changeAs('PUT', `/merchants/${merchant}/pricing`, { rate: 7 })
+    expect([statusCode, wire.lost() > before]).toEqual([200, true])
+    const first = await send()
+    wire.drop(undefined)
+    await sql`SELECT recover_prepared_transactions()`.execute(payments.owner.db)
+    expect([first.statusCode, first.json()]).toEqual([
+      409,
+      { code: 'CONFLICT', message: 'The object is being changed by another request' },
+    ])
+    expect((await send()).statusCode).toBe(done)
+  },
+)
