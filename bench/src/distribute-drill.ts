@@ -10,9 +10,9 @@ import { makeLaterRelease } from './later-release.ts'
 
 // Kills `payments distribute`, `payments distribute --undo`, and `payments migrate` of a later release at statements, runs them
 // again, and compares the database with that of a run that nobody killed: `CITUS_PG_BIN=… node bench/src/distribute-drill.ts
-// [cuts|all]`, 10 of each by default. The result must have nothing left to do, no drift, and the same rows; `payments ledger
-// verify` must find nothing. Then a server is added and rows move to it. Exit status 1 when one of these is not so. It needs a
-// PostgreSQL with Citus 13.
+// [cuts|commits|all]`, at 10 statements of each by default, with `commits` at those that commit. The result must have nothing left
+// to do, no drift, and the same rows; `payments ledger verify` must find nothing. Then a server is added and rows move to it. Exit
+// status 1 when one of these is not so. It needs a PostgreSQL with Citus 13.
 
 const WORKERS = 2
 const ROLE = 'payments_service'
@@ -69,12 +69,11 @@ async function killAt({ title, words, from, to, program, expect }: Killed): Prom
   const wire = await openWire(await cluster.copy(from, to))
   await timed(`${title}, not killed`, () => payments(wire.url, words, program))
   const statements = wire.statements()
+  const commits = wire.commits()
   await wire.close()
   await expect(to)
-  say(`it sends ${statements} statements`)
-  const length = cuts === 'all' ? statements - 1 : Number(cuts)
-  for (let nth = 1; nth <= length; nth += 1) {
-    const cutAt = Math.ceil((nth * (statements - 1)) / length)
+  say(`it sends ${statements} statements, of which ${commits.length} commit`)
+  for (const cutAt of cuts === 'commits' ? commits : spread(statements - 1)) {
     const database = `cut_${cutAt}`
     const cut = await openWire(await cluster.copy(from, database), cutAt)
     const killed = await payments(cut.url, words, program).then(
@@ -88,6 +87,12 @@ async function killAt({ title, words, from, to, program, expect }: Killed): Prom
     await expect(database)
     await cluster.drop(database)
   }
+}
+
+/** The statements to kill a command at, of so many. */
+function spread(statements: number): readonly number[] {
+  const length = cuts === 'all' ? statements : Number(cuts)
+  return Array.from({ length }, (_, index) => Math.ceil(((index + 1) * statements) / length))
 }
 
 function expectPlaced(database: string): Promise<void> {

@@ -8,6 +8,8 @@ export interface Wire {
   readonly url: string
   /** How many statements have passed. */
   readonly statements: () => number
+  /** The numbers of those that commit a transaction. */
+  readonly commits: () => readonly number[]
   close(): Promise<void>
 }
 
@@ -20,6 +22,7 @@ export interface Wire {
 export async function openWire(serverUrl: string, cutAt?: number): Promise<Wire> {
   const { hostname, port } = new URL(serverUrl)
   const sockets = new Set<Socket>()
+  const commits: number[] = []
   let statements = 0
   let isCut = false
   const cut = (): void => {
@@ -29,10 +32,13 @@ export async function openWire(serverUrl: string, cutAt?: number): Promise<Wire>
   const listener = createServer((client) => {
     if (isCut) return client.destroy()
     const server = connect(Number(port || 5432), hostname)
-    const count = createCounter()
+    const read = createReader()
     client.on('data', (data: Buffer) => {
       server.write(data)
-      statements += count(data)
+      for (const isCommit of read(data)) {
+        statements += 1
+        if (isCommit) commits.push(statements)
+      }
       if (cutAt !== undefined && statements >= cutAt && !isCut) cut()
     })
     server.on('data', (data) => {
@@ -56,6 +62,7 @@ export async function openWire(serverUrl: string, cutAt?: number): Promise<Wire>
   return {
     url,
     statements: () => statements,
+    commits: () => commits,
     close: async () => {
       for (const socket of sockets) socket.destroy()
       listener.close()
@@ -68,23 +75,25 @@ const SIMPLE_QUERY = 'Q'.charCodeAt(0)
 const EXECUTE = 'E'.charCodeAt(0)
 
 /**
- * Counts the statements of a client, however its bytes are split. A message has a type, which the first message lacks, and a length
- * that includes itself.
+ * Reads the statements of a client, however its bytes are split: for each, whether it commits a transaction. A message has a type,
+ * which the first message lacks, and a length that includes itself.
  * @see https://www.postgresql.org/docs/current/protocol-message-formats.html
  */
-function createCounter(): (data: Buffer) => number {
+function createReader(): (data: Buffer) => readonly boolean[] {
   let rest = Buffer.alloc(0)
   let typeBytes = 0
   return (data) => {
-    let count = 0
+    const statements: boolean[] = []
     rest = Buffer.concat([rest, data])
     while (rest.length >= typeBytes + 4) {
       const length = typeBytes + rest.readInt32BE(typeBytes)
       if (rest.length < length) break
-      if (typeBytes > 0 && (rest[0] === SIMPLE_QUERY || rest[0] === EXECUTE)) count += 1
+      if (typeBytes > 0 && (rest[0] === SIMPLE_QUERY || rest[0] === EXECUTE)) {
+        statements.push(/^commit\0$/i.test(rest.toString('latin1', typeBytes + 4, length)))
+      }
       rest = rest.subarray(length)
       typeBytes = 1
     }
-    return count
+    return statements
   }
 }
