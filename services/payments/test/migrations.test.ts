@@ -57,6 +57,7 @@ const DEFINERS = [
   'snapshot_accounts',
   'delete_old_events',
   'delete_events_of',
+  'delete_old_invitations',
   'create_webhook',
   'rotate_webhook_secret',
   'delete_webhook',

@@ -63,7 +63,8 @@ const BATCH_EVENTS = 1_000
 
 /**
  * Deletes old rows of a distributed database, one merchant a statement. Rows that somebody holds stay until the next run. Rows of
- * reference tables are few, and lie in another place on each node, so one statement deletes them by their values.
+ * reference tables are few, and lie in another place on each node, so one statement deletes them by their values. Invitations refer
+ * to merchants, which the service may not lock for that, so a function deletes them: those that expired more than 30 days ago.
  * Resolves to how many rows were deleted.
  */
 export async function deleteOldDistributedRows(
@@ -77,12 +78,19 @@ export async function deleteOldDistributedRows(
     case 'claim':
       return deleteOldRows(db, table, old)
     case 'reference': {
+      if (table === 'invitations') return callDeleteOldInvitations(db)
       const { numAffectedRows = 0n } = await sql`DELETE FROM ${sql.table(table)} WHERE ${isOld}`.execute(db)
       return Number(numAffectedRows)
     }
     case 'owned':
       return deleteByMerchant(db, table, isOld)
   }
+}
+
+async function callDeleteOldInvitations(db: Db): Promise<number> {
+  const { rows } = await sql<{ deleted: number }>`
+    SELECT ${sql.table('delete_old_invitations')}() AS deleted`.execute(db)
+  return rows[0]?.deleted ?? 0
 }
 
 /** A merchant whose old rows are all held is met again only in the next run: the merchants are read in the order of their ids. */

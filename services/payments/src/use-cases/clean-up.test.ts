@@ -55,7 +55,7 @@ describe('cleanUp', () => {
       .insertInto('events')
       .values([...old, eventAt(ago(29 * 24), 0), eventAt(ago(0), 0)])
       .execute()
-    expect(await cleanUp({ db, ...KEEP })).toEqual({
+    expect(await cleanUp({ db: payments.service.db, ...KEEP })).toEqual({
       idempotency: 1,
       merchant_creations: 1,
       spent_tokens: 1,
@@ -71,7 +71,27 @@ describe('cleanUp', () => {
     expect(await db.selectFrom('spent_tokens').select('jti').execute()).toEqual([{ jti: 't1' }])
     expect(await db.selectFrom('token_merchants').select('jti').execute()).toEqual([{ jti: 't1' }])
     expect(await db.selectFrom('events').select('id').execute()).toHaveLength(2)
-    expect(await cleanUp({ db, ...KEEP })).toEqual(deletedRows({ idempotency: 0, events: 0 }))
+    expect(await cleanUp({ db: payments.service.db, ...KEEP })).toEqual(deletedRows({ idempotency: 0, events: 0 }))
+  })
+
+  it('deletes invitations that expired more than 30 days ago, as the role of the service', async () => {
+    const { db } = payments.database
+    const member = await createTestApp(payments)
+    const { id } = await createTestMerchant(payments, member)
+    const emails = ['old@example.com', 'new@example.com']
+    for (const email of emails) {
+      await payments.app.inject({
+        ...{ method: 'POST', url: `/merchants/${id}/users`, headers: member.headers, payload: { email } },
+      })
+    }
+    const users = await db.selectFrom('users').select(['id', 'email']).where('email', 'in', emails).execute()
+    for (const user of users) {
+      const expires = ago((user.email === 'old@example.com' ? 31 : 29) * 24)
+      await db.updateTable('invitations').set({ expires }).where('user_id', '=', user.id).execute()
+    }
+    expect(await cleanUp({ db: payments.service.db, ...KEEP })).toEqual(deletedRows({ invitations: 1 }))
+    const left = await db.selectFrom('invitations').select('user_id').execute()
+    expect(left).toEqual([{ user_id: users.find(({ email }) => email === 'new@example.com')?.id }])
   })
 
   it('deletes apps that nobody uses, where the setting says so', async () => {
@@ -91,8 +111,10 @@ describe('cleanUp', () => {
       .execute()
     const ask = ({ headers }: { headers: { authorization: string } }) =>
       payments.app.inject({ url: '/me', headers: { ...headers } })
-    expect(await cleanUp({ db, ...KEEP })).toEqual(deletedRows({ apps: 0 }))
-    expect(await cleanUp({ db, placement, config: { unusedAppDays: 30 } })).toEqual(deletedRows({ apps: 1 }))
+    expect(await cleanUp({ db: payments.service.db, ...KEEP })).toEqual(deletedRows({ apps: 0 }))
+    expect(await cleanUp({ db: payments.service.db, placement, config: { unusedAppDays: 30 } })).toEqual(
+      deletedRows({ apps: 1 }),
+    )
     expect(statusAndBody(await ask(unused))).toEqual(refusals.unauthorized)
     for (const valid of [used, fresh, member]) expect((await ask(valid)).statusCode).toBe(200)
   })
@@ -106,9 +128,9 @@ describe('cleanUp', () => {
       .execute()
     await db.transaction().execute(async (trx) => {
       await trx.selectFrom('merchant_creations').select('key').where('identity_id', '=', id).forUpdate().execute()
-      expect(await cleanUp({ db, ...KEEP })).toEqual(deletedRows({ merchant_creations: 0 }))
+      expect(await cleanUp({ db: payments.service.db, ...KEEP })).toEqual(deletedRows({ merchant_creations: 0 }))
     })
-    expect(await cleanUp({ db, ...KEEP })).toEqual(deletedRows({ merchant_creations: 1 }))
+    expect(await cleanUp({ db: payments.service.db, ...KEEP })).toEqual(deletedRows({ merchant_creations: 1 }))
   })
 })
 
@@ -127,7 +149,7 @@ describe('startCleanUp', () => {
       },
     }
     const logger = { info: (...line: unknown[]) => logged.push(line) }
-    await startCleanUp({ db: payments.database.db, jobs, logger, ...KEEP })
+    await startCleanUp({ db: payments.service.db, jobs, logger, ...KEEP })
     expect({ works, schedules, logged }).toEqual({
       works: [{ name: 'clean_up', outcome: 'done' }],
       schedules: [{ name: 'clean_up', cron: '17 * * * *' }],
