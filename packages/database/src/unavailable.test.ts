@@ -2,10 +2,10 @@ import { DatabaseError } from 'pg'
 import { describe, expect, it } from 'vitest'
 import { isDatabaseUnavailable, isLostConflict } from './unavailable.ts'
 
-/** An error of Citus, which gives what it says of other servers no code of its own. */
-function ofCitus(message: string): DatabaseError {
+/** An error of a server. Citus gives what it says of other servers no code of its own. */
+function ofCitus(message: string, code = 'XX000'): DatabaseError {
   const error = new DatabaseError(message, message.length, 'error')
-  error.code = 'XX000'
+  error.code = code
   return error
 }
 
@@ -29,5 +29,15 @@ describe('an error of Citus without a code', () => {
   it('is an error of the service with any other words', () => {
     const error = ofCitus('could not create distributed plan')
     expect([isDatabaseUnavailable(error), isLostConflict(error)]).toEqual([false, false])
+  })
+})
+
+describe('a table that does not exist', () => {
+  it.each([
+    ['a lost conflict, where it was a part of a table', 'relation "payments.transactions_102066" does not exist', true],
+    ['an error of the service, where it is a table', 'relation "payments.transactions" does not exist', false],
+  ])('is %s', (_what, words, isLost) => {
+    const error = ofCitus(words, '42P01')
+    expect([isDatabaseUnavailable(error), isLostConflict(error)]).toEqual([isLost, isLost])
   })
 })

@@ -29,8 +29,11 @@ const SERVER_CLASSES = /^(08|53|57)|^(40001|40P01|25006)$/
 
 /** Citus gives no code of its own (XX000) to what it says of its tables, and of other servers. */
 const CITUS_CODE = 'XX000'
-// A part of a table has gone since a statement was planned: Citus has split or moved it. Nothing was written.
+// A part of a table has gone since a statement was planned: Citus has split or moved it. Nothing was written. The second is what the
+// server says that had the part. The name of a part ends with its number.
 const STALE_PART = /^could not find valid entry for (shard|citus table) /i
+const NO_TABLE_CODE = '42P01'
+const DROPPED_PART = /^relation "[^"]+_\d+" does not exist$/
 // What libpq says on the coordinator of a server that went away in a statement, and what Citus says on a server that is killed while
 // it waits for another. Whether a commit was done there is unknown.
 const LOST_SERVER =
@@ -76,7 +79,7 @@ export function isLostConflict(error: unknown): boolean {
 }
 
 function isStalePart({ code, message }: DatabaseError): boolean {
-  return code === CITUS_CODE && STALE_PART.test(message)
+  return (code === CITUS_CODE && STALE_PART.test(message)) || (code === NO_TABLE_CODE && DROPPED_PART.test(message))
 }
 
 function isLostServer({ code, message }: DatabaseError): boolean {
