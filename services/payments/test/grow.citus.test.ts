@@ -207,6 +207,24 @@ it('no run moves rows while a server acknowledges commits that its log may lack'
   expect(await partOf(merchantId)).toEqual(before)
 }, 300_000)
 
+it('no run moves rows while a server is away, and the error names it', async () => {
+  const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
+  const before = await partOf(merchantId)
+  const port = Number(before.node.split(':')[1])
+  const { host } = new URL(payments.url)
+  const moveNode = (from: number, to: number) =>
+    runOn(host, `UPDATE pg_dist_node SET nodeport = ${to} WHERE nodeport = ${from}`)
+  await moveNode(port, 1)
+  try {
+    const reason = 'no answer from 127.0.0.1:1, so no rows move'
+    await expect(rebalance(options, () => {})).rejects.toThrow(reason)
+    await expect(isolateOwner(options, { owner: merchantId, node: before.node })).rejects.toThrow(reason)
+  } finally {
+    await moveNode(1, port)
+  }
+  expect(await partOf(merchantId)).toEqual(before)
+}, 300_000)
+
 it('no run moves rows before every server lets the role of operators in, which has a password of its own', async () => {
   const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
   const before = await partOf(merchantId)

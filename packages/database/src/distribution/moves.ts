@@ -1,5 +1,6 @@
 import { type QueryExecutorProvider, sql } from 'kysely'
 import { findCitus } from './citus.ts'
+import { listAway } from './servers.ts'
 
 /** The number by which Citus marks its advisory locks of tables whose rows move. Each move and split holds one until it ends. */
 const LOCK_OF_MOVES = 13
@@ -40,9 +41,8 @@ export async function expectNoMoves(db: QueryExecutorProvider): Promise<void> {
 export async function listLazyCommits(db: QueryExecutorProvider): Promise<readonly string[]> {
   const { rows } = await sql<{ text: string }>`
     SELECT n.nodename || ':' || n.nodeport || ' has ' || r.result AS text
-    FROM run_command_on_all_nodes(${LAZY}) r JOIN pg_dist_node n USING (nodeid) WHERE r.result <> '' ORDER BY n.groupid`.execute(
-    db,
-  )
+    FROM run_command_on_all_nodes(${LAZY}) r JOIN pg_dist_node n USING (nodeid) WHERE r.success AND r.result <> ''
+    ORDER BY n.groupid`.execute(db)
   return rows.map(({ text }) => text)
 }
 
@@ -54,9 +54,11 @@ const LAZY = `SELECT CASE WHEN current_setting('synchronous_commit') = 'off' OR 
 
 /**
  * Refuses a move of rows that might lose some.
- * @throws Error when a server acknowledges commits before they are in its log
+ * @throws Error when a server does not answer, or acknowledges commits before they are in its log
  */
 export async function expectNoLoss(db: QueryExecutorProvider): Promise<void> {
+  const away = await listAway(db)
+  if (away.length > 0) throw new Error(`no answer from ${away.join(', ')}, so no rows move`)
   const lazy = await listLazyCommits(db)
   if (lazy.length > 0) throw new Error(`a move of rows may lose commits that were acknowledged: ${lazy.join('; ')}`)
 }
