@@ -150,9 +150,12 @@ export async function createDeps(
   const { meter } = metrics
   const found = await findPlacement(config, SOURCES.now)
   const database = await openServingDatabase(config, { findOwner: found.findOwner, logger })
-  const placement = followPlacement(found, { config, database, logger, now: SOURCES.now })
-  const { db, lanes } = database
   const operatorDatabase = openOperatorDatabase(config, logger)
+  const placement = followPlacement(found, {
+    ...{ config, database, operators: operatorDatabase },
+    ...{ logger, now: SOURCES.now },
+  })
+  const { db, lanes } = database
   observeDatabase(meter, database, tasks)
   const onAway = (error: unknown) => logger.warn({ err: error }, 'the store of the rate limits is away')
   const limiters = await openLimiterStore({ store: config.rateLimitStore, redisUrl: config.redisUrl }, database, onAway)

@@ -110,6 +110,8 @@ export interface TestPayments {
   readonly service: Database<PaymentsTables>
   /** The database as commands of operators use it. */
   readonly owner: Database<PaymentsTables>
+  /** The database with the role of operators. */
+  readonly operators: Database<PaymentsTables>
   /**
    * The lanes of the service, with a `db` that has the rights of the owner, so that a test may alter what the service
    * cannot.
@@ -310,6 +312,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     deps,
     service,
     owner,
+    operators,
     database,
     url,
     close: async () => {
@@ -365,7 +368,8 @@ export async function secondProcess(first: TestPayments, standby?: StandbyConfig
     await app.close()
     await service.close()
   }
-  return { app, deps: own, service, owner: first.owner, database: { ...service, db: first.database.db }, url, close }
+  const { owner, operators, database } = first
+  return { app, deps: own, service, owner, operators, database: { ...service, db: database.db }, url, close }
 }
 
 /**

@@ -71,7 +71,16 @@ async function start(state: 'plain' | 'distributed', arrows: Set<string>) {
     if (next !== last) arrows.add(`${last} --> ${next}`)
     last = next
   }
-  return { ...followPlacement(found, { config, database: { ...service, switchMode }, logger, now }), state: () => last }
+  return {
+    ...followPlacement(found, {
+      config,
+      database: { ...service, switchMode },
+      operators: payments.operators,
+      logger,
+      now,
+    }),
+    state: () => last,
+  }
 }
 
 it('a process goes through the arrows of its diagram, and through no others', async () => {

@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import { type DistributionState, expectWhole, stateStatements } from '@trestle/database/distribution/notes.ts'
 import { distributed } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { callerOf } from '../../test/caller.ts'
+import { operatorHeaders, testOperators } from '../../test/operators.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -26,7 +28,7 @@ import { findPlacement, findWrongEntry, followPlacement } from './placement.ts'
 let payments: TestPayments
 let member: TestApp
 beforeAll(async () => {
-  payments = await startPayments()
+  payments = await startPayments({ operators: testOperators })
   member = await createTestApp(payments)
 })
 afterAll(() => payments.close())
@@ -207,12 +209,15 @@ describe('findPlacement', () => {
 describe('followPlacement', () => {
   const lines: unknown[] = []
   let laterMs = 0
+  let merchantId: string
   let rows: ReturnType<typeof followPlacement>
   beforeAll(async () => {
+    merchantId = (await createTestMerchant(payments, member)).id
     const config = configWith({})
     const logger = pino({ base: {} }, { write: (line) => lines.push(JSON.parse(line).msg) })
     const now = () => new Date(Date.now() + laterMs)
-    rows = followPlacement(await findPlacement(config, now), { config, database: payments.service, logger, now })
+    const { service: database, operators } = payments
+    rows = followPlacement(await findPlacement(config, now), { config, database, operators, logger, now })
   })
   afterAll(() => rows.stop())
 
@@ -224,6 +229,11 @@ describe('followPlacement', () => {
   const create = () =>
     payments.app.inject({ method: 'POST', url: '/merchants', headers: member.headers, payload: merchantBody })
   const read = () => payments.app.inject({ method: 'GET', url: '/me', headers: member.headers })
+  const price = async () =>
+    payments.app.inject({
+      ...{ method: 'PUT', url: `/operator/merchants/${merchantId}/pricing`, payload: { rate: 7 } },
+      headers: { ...operatorHeaders('admin'), 'idempotency-key': randomUUID() },
+    })
   const statusOf = async (answer: Promise<{ readonly statusCode: number }>) => (await answer).statusCode
 
   it('503: refuses writes while rows move, and answers reads', async () => {
@@ -238,6 +248,14 @@ describe('followPlacement', () => {
     await expect(sql`SELECT 1`.execute(payments.service.db)).rejects.toThrow('rows are moving to other servers')
   })
 
+  it('503: refuses changes of operators while rows move', async () => {
+    const refused = await price()
+    expect([refused.statusCode, refused.json()]).toEqual([
+      503,
+      { code: 'SERVICE_UNAVAILABLE', message: 'The service cannot answer now' },
+    ])
+  })
+
   it('goes on with the statements for distributed databases, once rows are there', async () => {
     await pretendDistributed(payments)
     await note('distributed')
@@ -250,6 +268,10 @@ describe('followPlacement', () => {
       'rows are moving to other servers: writes are refused until they are there',
       'rows have moved, writes go on',
     ])
+  })
+
+  it('200: takes changes of operators once rows are there', async () => {
+    expect(await statusOf(price())).toBe(200)
   })
 
   it('says for ten seconds that rows have just moved', () => {

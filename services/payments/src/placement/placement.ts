@@ -59,6 +59,8 @@ function problemOf({ batchScope, database }: PlacementConfig): string | undefine
 interface FollowOptions {
   readonly config: PlacementConfig
   readonly database: Pick<Database<PaymentsTables>, 'checks' | 'names' | 'switchMode'>
+  /** The connections of operators, which follow too. */
+  readonly operators: Pick<Database<PaymentsTables>, 'switchMode'>
   readonly logger: Pick<ServiceLogger['logger'], 'info' | 'warn' | 'error'>
   readonly now: () => Date
 }
@@ -72,18 +74,21 @@ const HELD_BACK_MS = 10_000
  * @param found where the rows are at first
  */
 export function followPlacement(found: Placement, options: FollowOptions): Placement & { readonly stop: () => void } {
-  const { config, database, logger, now } = options
+  const { config, database, operators, logger, now } = options
+  const switchMode = (mode: DatabaseMode): void => {
+    for (const each of [database, operators]) each.switchMode(mode)
+  }
   let current = found
   let movedAtMs = Number.NEGATIVE_INFINITY
   const onChange = async (state: DistributionState): Promise<void> => {
     if (isMoving(state)) {
       // The statements for distributed databases are plain SQL, so they read tables of both kinds.
-      database.switchMode({ findOwner: createDistributed(now).findOwner, isMoving: true })
+      switchMode({ findOwner: createDistributed(now).findOwner, isMoving: true })
       logger.warn('rows are moving to other servers: writes are refused until they are there')
       return
     }
     current = await locateRows(config, now)
-    database.switchMode({ findOwner: current.findOwner, isMoving: false })
+    switchMode({ findOwner: current.findOwner, isMoving: false })
     movedAtMs = now().getTime()
     logger.info({ distributed: current.isDistributed }, 'rows have moved, writes go on')
     const problem = current.isDistributed ? problemOf(config) : undefined
