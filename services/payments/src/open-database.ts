@@ -22,6 +22,9 @@ export const LOCK_TIMEOUT_MS = 5_000
 /** Longer than two waits for locks, so that the lock timeout ends a statement first. */
 const WRITE_TIMEOUT_MS = 12_000
 
+/** What the process calls itself to a server, but for its queue. */
+export const APPLICATION_NAME = 'payments'
+
 /** Opens the database as the role of the service. Connections are made on demand. */
 export function openPaymentsDatabase(
   config: PaymentsConfig,
@@ -35,7 +38,7 @@ export function openPaymentsDatabase(
     url: config.database.url,
     coordinatorUrl: config.database.coordinatorUrl,
     names: paymentsNames(config),
-    applicationName: 'payments',
+    applicationName: APPLICATION_NAME,
     poolSize: config.database.poolSize,
     role: config.database.role,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,

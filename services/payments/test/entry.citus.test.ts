@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { undoDistribution } from '@trestle/database/distribution/undo.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
 import { programEnvironment } from '@trestle/testing/program-environment.ts'
 import type { TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, inject, it } from 'vitest'
-import { createMigratedDatabase } from './payments-app.ts'
+import { createMigratedDatabase, distributionOptions } from './payments-app.ts'
 
 const PROGRAM = join(import.meta.dirname, '..', 'src', 'main.ts')
 
@@ -35,6 +36,20 @@ async function catalogue(): Promise<readonly unknown[]> {
   return rows
 }
 
+/** Starts the service by a worker, and resolves when it has ended. */
+async function startByWorker(settings: Readonly<Record<string, string>>) {
+  const env = {
+    ...programEnvironment,
+    PAYMENTS_DEV: 'true',
+    PAYMENTS_BASE_URL: 'http://localhost',
+    PAYMENTS_PORT: String(await freePort()),
+    PAYMENTS_DATABASE_URL: workerUrl,
+    PAYMENTS_DB_CONNECT_TIMEOUT: '1s',
+    ...settings,
+  }
+  return promisify(execFile)(process.execPath, [PROGRAM, 'serve'], { env, timeout: 20_000 })
+}
+
 it.each([
   [
     'no coordinator is set',
@@ -53,16 +68,35 @@ it.each([
   ],
 ])('refuses a start by a worker when %s, and migrates nothing', async (_what, settings, reason) => {
   const before = await catalogue()
-  const env = {
-    ...programEnvironment,
-    PAYMENTS_DEV: 'true',
-    PAYMENTS_BASE_URL: 'http://localhost',
-    PAYMENTS_PORT: String(await freePort()),
-    PAYMENTS_DATABASE_URL: workerUrl,
-    PAYMENTS_DB_CONNECT_TIMEOUT: '1s',
-    ...(await settings()),
-  }
-  const started = promisify(execFile)(process.execPath, [PROGRAM, 'serve'], { env, timeout: 20_000 })
-  await expect(started).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining(reason) })
+  await expect(startByWorker(await settings())).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(reason),
+  })
   expect(await catalogue()).toEqual(before)
 })
+
+it('no way back begins while processes enter by a worker, and the error names it', async () => {
+  const entered = new pg.Client({ connectionString: workerUrl, application_name: 'entered' })
+  await entered.connect()
+  try {
+    await expect(undoDistribution(distributionOptions(database.url))).rejects.toThrow(
+      new Error(
+        `processes enter by ${new URL(workerUrl).host}, which will have no tables: let them enter by the coordinator, and run distribute --undo again`,
+      ),
+    )
+  } finally {
+    await entered.end()
+  }
+  const { rows } = await worker.query("SELECT FROM citus_tables WHERE table_name = 'payments.transactions'::regclass")
+  expect(rows).toHaveLength(1)
+})
+
+it('refuses a start by a worker once all rows are back on the coordinator', async () => {
+  await undoDistribution(distributionOptions(database.url))
+  await expect(startByWorker({ PAYMENTS_COORDINATOR_URL: database.url })).rejects.toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(
+      'PAYMENTS_DATABASE_URL enters by a worker of a Citus cluster, and the database is not distributed: set it to the address of the coordinator',
+    ),
+  })
+}, 120_000)

@@ -138,7 +138,7 @@ export function distributionOptions(url: string, roles: TestRoles = {}): Distrib
       service: { value: passwordOf(url), place: 'that of the service' },
       operators: { value: roles.operatorPassword ?? inject('operatorPassword'), place: 'that of operators' },
     },
-    ...{ column: 'merchant_id', lockTimeoutMs: LOCK_TIMEOUT_MS },
+    ...{ column: 'merchant_id', lockTimeoutMs: LOCK_TIMEOUT_MS, applicationName: 'entered' },
   }
 }
 

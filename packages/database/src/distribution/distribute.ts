@@ -25,6 +25,8 @@ export interface DistributeOptions extends MigrateOptions {
   readonly column: string
   /** Longest wait of the service for a lock, on every server. */
   readonly lockTimeoutMs: number
+  /** What processes of the service call themselves to a server. */
+  readonly applicationName: string
 }
 
 /** Called before each step, with its place among the steps of the run. */

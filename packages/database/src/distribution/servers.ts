@@ -1,7 +1,7 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
 import { isOwn } from '../migrations/namespace.ts'
-import { findCitus, type Lack, listLacking, literal, onWorkers, qualified } from './citus.ts'
+import { findCitus, type Lack, listLacking, literal, onWorkers, qualified, runOnWorkers } from './citus.ts'
 import { listLoginLacks, type NodeLogin } from './logins.ts'
 
 /**
@@ -43,6 +43,15 @@ export async function listAway(db: QueryExecutorProvider): Promise<readonly stri
     SELECT nodename || ':' || nodeport AS node FROM run_command_on_workers('SELECT 1') WHERE NOT success
     ORDER BY 1`.execute(db)
   return rows.map(({ node }) => node)
+}
+
+/** The servers other than the coordinator by which processes enter that call themselves so: `10.0.0.2:5432`. */
+export async function listEntered(db: QueryExecutorProvider, applicationName: string): Promise<readonly string[]> {
+  const answers = await runOnWorkers(
+    db,
+    `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = ${literal(applicationName)}`,
+  )
+  return answers.filter(({ text }) => text !== '0').map(({ node }) => node)
 }
 
 /**

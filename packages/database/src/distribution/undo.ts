@@ -18,6 +18,7 @@ import {
   stateStatements,
 } from './notes.ts'
 import { listForeignKeys, listMissingKeys, listPlacedTables } from './placement.ts'
+import { listEntered } from './servers.ts'
 import { type DistributionStep, NOTE_BEGIN, runStep, runSteps } from './steps.ts'
 
 /** The steps that are left until all rows are on one server again. Changes nothing. */
@@ -32,7 +33,8 @@ export function planUndo(options: DistributeOptions): Promise<readonly Distribut
  * Brings all rows of a distributed database back to the coordinator. After a run that was killed, it does what is left. The
  * extension stays.
  * @returns how many steps it took
- * @throws Error when the server is a worker, while Citus moves rows, when a statement fails, or when the result differs from what the migrations make. Another run continues
+ * @throws Error when the server is a worker, while Citus moves rows or processes enter by a worker, when a statement fails, or when
+ * the result differs from what the migrations make. Another run continues
  */
 export async function undoDistribution(options: DistributeOptions, onStep: OnStep = () => {}): Promise<number> {
   const { names } = options
@@ -40,6 +42,7 @@ export async function undoDistribution(options: DistributeOptions, onStep: OnSte
     await expectCoordinator(db)
     await expectNoMoves(db)
     const steps = await listUndoSteps(db, names)
+    if (steps.length > 0) await expectNoEntries(db, options)
     await runSteps(db, steps, onStep)
     return steps.length
   })
@@ -56,6 +59,15 @@ export async function undoDistribution(options: DistributeOptions, onStep: OnSte
     }),
   )
   return count
+}
+
+/** @throws Error when processes enter by servers that will have no tables */
+async function expectNoEntries(db: QueryExecutorProvider, { applicationName }: DistributeOptions): Promise<void> {
+  const entered = await listEntered(db, applicationName)
+  if (entered.length === 0) return
+  throw new Error(
+    `processes enter by ${entered.join(', ')}, which will have no tables: let them enter by the coordinator, and run distribute --undo again`,
+  )
 }
 
 async function listUndoSteps(db: QueryExecutorProvider, names: Names): Promise<readonly DistributionStep[]> {

@@ -14,7 +14,7 @@ import { passwordOf } from '@trestle/database/rights/roles.ts'
 import { Command } from 'commander'
 import type { PaymentsConfig } from '../config.ts'
 import { migrateOptions } from '../migrations.ts'
-import { LOCK_TIMEOUT_MS } from '../open-database.ts'
+import { APPLICATION_NAME, LOCK_TIMEOUT_MS } from '../open-database.ts'
 import { verifyAll } from './ledger.ts'
 import type { Operator } from './operator-command.ts'
 
@@ -118,5 +118,6 @@ export function distributeOptions(config: PaymentsConfig): DistributeOptions {
     },
     column: 'merchant_id',
     lockTimeoutMs: LOCK_TIMEOUT_MS,
+    applicationName: APPLICATION_NAME,
   }
 }

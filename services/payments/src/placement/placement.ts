@@ -124,7 +124,7 @@ interface PlacementConfig {
   readonly database: Pick<PaymentsConfig['database'], 'url' | 'namespace' | 'standby'>
 }
 
-function isDistributed({ url }: PlacementConfig['database'], names: Names): Promise<boolean> {
+function isDistributed({ url }: Pick<EntryConfig, 'url'>, names: Names): Promise<boolean> {
   return askServer(url, async (client) => {
     if (!(await hasCitus(client))) return false
     const { rows } = await client.query('SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass($1)', [
@@ -138,16 +138,23 @@ function isDistributed({ url }: PlacementConfig['database'], names: Names): Prom
  * What is wrong with the servers by which the settings enter a cluster; undefined when nothing is. Only the coordinator has the
  * tables of the migrator and the queue of jobs.
  */
-export async function findWrongEntry({ url, coordinatorUrl }: EntryConfig): Promise<Error | undefined> {
-  if (await askServer(coordinatorUrl ?? url, isCoordinator)) return undefined
+export async function findWrongEntry(config: EntryConfig): Promise<Error | undefined> {
+  const { url, coordinatorUrl, namespace } = config
+  if (!(await askServer(coordinatorUrl ?? url, isCoordinator))) {
+    return new Error(
+      coordinatorUrl === undefined
+        ? 'PAYMENTS_DATABASE_URL enters by a worker of a Citus cluster: set PAYMENTS_COORDINATOR_URL to the address of its coordinator'
+        : 'PAYMENTS_COORDINATOR_URL leads to a worker of a Citus cluster, not to its coordinator',
+    )
+  }
+  if (coordinatorUrl === undefined || (await askServer(url, isCoordinator))) return undefined
+  if (await isDistributed(config, createNames('payments', namespace))) return undefined
   return new Error(
-    coordinatorUrl === undefined
-      ? 'PAYMENTS_DATABASE_URL enters by a worker of a Citus cluster: set PAYMENTS_COORDINATOR_URL to the address of its coordinator'
-      : 'PAYMENTS_COORDINATOR_URL leads to a worker of a Citus cluster, not to its coordinator',
+    'PAYMENTS_DATABASE_URL enters by a worker of a Citus cluster, and the database is not distributed: set it to the address of the coordinator',
   )
 }
 
-type EntryConfig = Pick<PaymentsConfig['database'], 'url' | 'coordinatorUrl'>
+type EntryConfig = Pick<PaymentsConfig['database'], 'url' | 'coordinatorUrl' | 'namespace'>
 
 async function isCoordinator(client: pg.Client): Promise<boolean> {
   if (!(await hasCitus(client))) return true
