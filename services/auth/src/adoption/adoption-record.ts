@@ -51,9 +51,10 @@ export async function beginRecord(db: Kysely<unknown>, places: AdoptionPlaces, v
   await inLatest(db).execute(async (trx) => {
     for (const schema of schemasOf(places)) await sql`CREATE SCHEMA IF NOT EXISTS ${sql.id(schema)}`.execute(trx)
     await requireOwnSchemas(trx, schemasOf(places))
+    // A publication FOR ALL TABLES forbids to update a table without a primary key.
     await sql`
       CREATE TABLE IF NOT EXISTS ${table(places)} (
-        version text NOT NULL, changes text[] NOT NULL DEFAULT '{}', switched_at timestamptz,
+        one boolean PRIMARY KEY DEFAULT true CHECK (one), version text NOT NULL, changes text[] NOT NULL DEFAULT '{}', switched_at timestamptz,
         finished_at timestamptz, had_pgcrypto boolean NOT NULL)`.execute(trx)
     await sql`
       INSERT INTO ${table(places)} (version, had_pgcrypto)

@@ -90,6 +90,20 @@ export async function listDependents(
   return rows
 }
 
+/** The publications that will publish the tables of this service, whatever their names: those FOR ALL TABLES or of the whole schema. */
+export async function listWidePublications(
+  db: Kysely<unknown>,
+  { names: { schema } }: Pick<AdoptionPlaces, 'names'>,
+): Promise<readonly string[]> {
+  const { rows } = await sql<{ name: string }>`
+    SELECT format('%I', p.pubname) AS name FROM pg_publication p
+    WHERE p.puballtables OR EXISTS (
+      SELECT FROM pg_publication_namespace n
+      WHERE n.pnpubid = p.oid AND n.pnnspid = to_regnamespace(format('%I', ${schema}::text)))
+    ORDER BY 1`.execute(db)
+  return rows.map(({ name }) => name)
+}
+
 /** What of others goes with a table. */
 const ON_TABLE = /^(trigger|policy|rule|column|constraint) ([^.]+)\.(.+)$/
 /** An index has its table in its definition alone: `CREATE INDEX seen ON auth.outbox USING btree (id)`. */

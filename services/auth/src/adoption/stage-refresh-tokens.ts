@@ -48,6 +48,8 @@ export async function prepareStaging(db: Kysely<unknown>, { places }: StagingDep
       CREATE TABLE ${sql.id(staging, 'progress')} AS
       SELECT ${NIL_UUID}::uuid AS after, coalesce(max(id), 0) + ${sql.lit(ID_GAP)} AS first_derived
       FROM ${names.id('refresh_tokens')}`.execute(trx)
+    // A publication FOR ALL TABLES forbids to update a table without a primary key.
+    await sql`ALTER TABLE ${sql.id(staging, 'progress')} ADD PRIMARY KEY (first_derived)`.execute(trx)
     await sql`
       SELECT setval(${`"${staging}".refresh_tokens_id_seq`}, first_derived, false)
       FROM ${sql.id(staging, 'progress')}`.execute(trx)

@@ -139,6 +139,8 @@ function report(check: AdoptionCheck, print: Print): void {
   for (const group of admins) print(describeAdmins(group))
   for (const { object, table } of dependents)
     print(`depends    ${object} on ${table}: it would read the rows of the old service; change or drop it`)
+  for (const name of check.publications)
+    print(`depends    publication ${name}: it would publish the tables of this service; name the tables that it needs`)
   const { path, functions } = check.openTriggers
   for (const name of functions)
     print(`path       ${name} has no search_path of its own: it would not run under ${path}`)

@@ -14,7 +14,7 @@ import {
   UNSERVED,
 } from '../adoption/inspect-database.ts'
 import { type AdminGroup, listAdmins } from '../adoption/list-admins.ts'
-import { type Dependent, listDependents } from '../adoption/list-dependents.ts'
+import { type Dependent, listDependents, listWidePublications } from '../adoption/list-dependents.ts'
 import { listSharedEmails } from '../adoption/prepare-users.ts'
 import { listReplaced } from '../adoption/switch-tables.ts'
 import { type EarlierRun, findObstacles } from '../adoption/upstream-database.ts'
@@ -41,6 +41,8 @@ export interface AdoptionCheck {
   readonly admins: readonly AdminGroup[]
   /** What names a table that moves. */
   readonly dependents: readonly Dependent[]
+  /** Publications that will publish the tables of this service too. */
+  readonly publications: readonly string[]
   /** Functions of triggers that will run under another search path, and the one that they run under now. */
   readonly openTriggers: OpenTriggers
   /** What else is in the schema. */
@@ -83,6 +85,7 @@ export async function checkAdoption(
       sharedEmails: await listSharedEmails(db, names),
       admins: await listAdmins(db, places, config.jwt.adminRoles),
       dependents: await listDependents(db, places, await listReplaced(names)),
+      publications: await listWidePublications(db, places),
       openTriggers: await listOpenTriggers(db, names),
       inhabitants: await listInhabitants(db, places),
       seconds: estimate(served),
@@ -97,6 +100,7 @@ const NOTHING = {
   sharedEmails: [],
   admins: [],
   dependents: [],
+  publications: [],
   openTriggers: { path: '', functions: [] },
   inhabitants: [],
   seconds: 0,

@@ -31,6 +31,7 @@ describe.each(VERSIONS)('adopt --check on %s', (version) => {
       sharedEmails: [],
       admins: [],
       dependents: [],
+      publications: [],
       openTriggers: { path: 'auth', functions: [] },
       inhabitants: [],
       seconds: 6,
