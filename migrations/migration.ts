@@ -35,8 +35,8 @@ export type TableClass = 'owned' | 'reference' | 'local' | 'claim'
 export interface ServiceMigration extends Migration {
   readonly tables?: Readonly<Record<string, TableClass>>
   /**
-   * What adopts a table of the same name that another program has made, in place of `up` and `down`. The table stays, with
-   * everything that refers to it.
+   * What runs in a database that another program serves from, in place of `up` and `down`. A table of the same name that this program
+   * has made stays, with everything that refers to it. What would take long under a lock comes later, by the command that adopts.
    */
   readonly inPlace?: Required<Migration>
   /** Tables of that program whose names this migration needs. They give way before it runs. */

@@ -16,6 +16,7 @@
 //   applications write too.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
+import { CLEAN_UP_INDEXES } from './clean-up-indexes.ts'
 import { EMAIL_KEY } from './email-key.ts'
 
 /** The columns of the service, beside those of supabase/auth. */
@@ -27,12 +28,7 @@ const OWN_COLUMNS = [
   'phone_change_asked_at timestamptz',
   'console_role text',
 ] as const
-const OWN_INDEXES = [
-  'users_staged_at_idx',
-  'users_anonymous_idx',
-  'users_unconfirmed_idx',
-  'users_email_lower_key',
-] as const
+const OWN_INDEXES = [...Object.keys(CLEAN_UP_INDEXES), 'users_email_lower_key']
 
 export const createUsers: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
@@ -46,17 +42,16 @@ export const createUsers: MigrationSource = (names) => ({
     await sql`DROP TABLE ${names.id('users')}`.execute(db)
     await sql`DROP FUNCTION ${names.id('claim_user')}()`.execute(db)
   },
+  // An index takes long on a large table, so `auth adopt` makes them all without a lock.
   inPlace: {
     async up(db: Kysely<unknown>) {
       await addColumns(db, names)
-      await createCleanUpIndexes(db, names)
-      await createEmailIndex(db, names)
       await createClaim(db, names)
     },
     async down(db: Kysely<unknown>) {
       await sql`DROP TRIGGER ${names.local('users_claimed')} ON ${names.id('users')}`.execute(db)
       await sql`DROP FUNCTION ${names.id('claim_user')}()`.execute(db)
-      for (const index of OWN_INDEXES) await sql`DROP INDEX ${names.id(index)}`.execute(db)
+      for (const index of OWN_INDEXES) await sql`DROP INDEX IF EXISTS ${names.id(index)}`.execute(db)
       const columns = OWN_COLUMNS.map((column) => sql`DROP COLUMN ${sql.id(column.split(' ')[0] ?? '')}`)
       await sql`ALTER TABLE ${names.id('users')} ${sql.join(columns)}, RESET (fillfactor)`.execute(db)
     },
@@ -147,32 +142,19 @@ async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
   await createCleanUpIndexes(db, names)
 }
 
-/** Clean-up deletes some rows at a time, again and again: these rows are always the first of an index. */
 async function createCleanUpIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
-  const users = names.id('users')
-  await sql`
-    CREATE INDEX ${names.local('users_staged_at_idx')} ON ${users} (staged_at)
-    WHERE staged_at IS NOT NULL`.execute(db)
-  await sql`
-    CREATE INDEX ${names.local('users_anonymous_idx')} ON ${users} (is_anonymous, created_at)
-    WHERE is_anonymous`.execute(db)
-  await sql`
-    CREATE INDEX ${names.local('users_unconfirmed_idx')} ON ${users} (confirmation_sent_at)
-    WHERE confirmed_at IS NULL AND invited_at IS NULL AND staged_at IS NULL AND NOT keep_unconfirmed`.execute(db)
+  for (const [name, definition] of Object.entries(CLEAN_UP_INDEXES))
+    await sql`CREATE INDEX ${names.local(name)} ON ${names.id('users')} ${definition}`.execute(db)
 }
 
 /**
  * Finds a user by an email in lower case, however the row has it. The index is made last: of indexes that cost the same,
  * PostgreSQL takes the youngest. A plan that is made for a few users would else walk `users_instance_id_email_idx`, whose first
  * column is not asked for, and keep doing so when there are many.
- *
- * The index may be there: it takes long on a large table, so `auth adopt` makes it before, without a lock.
  */
 async function createEmailIndex(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
-    CREATE UNIQUE INDEX IF NOT EXISTS ${names.local('users_email_lower_key')} ON ${names.id('users')} ${EMAIL_KEY}`.execute(
-    db,
-  )
+    CREATE UNIQUE INDEX ${names.local('users_email_lower_key')} ON ${names.id('users')} ${EMAIL_KEY}`.execute(db)
 }
 
 /**

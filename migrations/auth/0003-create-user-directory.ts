@@ -8,32 +8,41 @@
 //
 // A search finds substrings through an inverted index of all runs of three characters. Unlike the runs of pg_trgm, they include
 // `@`, `.`, digits, spaces and letters of any script, whatever the locale of the database, and they need no extension.
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { userDocument } from './user-document.ts'
 
-export const createUserDirectory: MigrationSource = (names) => ({
-  async up(db: Kysely<unknown>) {
-    await createTextGrams(db, names)
-    await sql`
-      CREATE TABLE ${names.id('user_directory')} (
-        user_id uuid CONSTRAINT ${names.local('user_directory_pkey')} PRIMARY KEY,
-        aud text NOT NULL,
-        created_at timestamptz NOT NULL,
-        document text COLLATE "C" NOT NULL,
-        CONSTRAINT ${names.local('user_directory_user_fkey')}
-          FOREIGN KEY (user_id) REFERENCES ${names.id('users')} (id) ON DELETE CASCADE
-      )`.execute(db)
-    await createIndexes(db, names)
-    await createTrigger(db, names)
-  },
-  async down(db: Kysely<unknown>) {
-    await sql`DROP TRIGGER ${names.local('users_directory')} ON ${names.id('users')}`.execute(db)
-    await sql`DROP FUNCTION ${names.id('list_user')}()`.execute(db)
-    await sql`DROP TABLE ${names.id('user_directory')}`.execute(db)
-    await sql`DROP FUNCTION ${names.id('text_grams')}(text)`.execute(db)
-  },
-})
+export const createUserDirectory: MigrationSource = (names) => {
+  const key = sql`,
+    CONSTRAINT ${names.local('user_directory_user_fkey')} FOREIGN KEY (user_id) REFERENCES ${names.id('users')} (id) ON DELETE CASCADE`
+  const down = (db: Kysely<unknown>) => dropDirectory(db, names)
+  return {
+    up: (db: Kysely<unknown>) => createDirectory(db, names, key),
+    down,
+    // The foreign key would lock users while `auth adopt` lists them, so it comes with the switch.
+    inPlace: { up: (db: Kysely<unknown>) => createDirectory(db, names, sql``), down },
+  }
+}
+
+async function createDirectory(db: Kysely<unknown>, names: Names, key: RawBuilder<unknown>): Promise<void> {
+  await createTextGrams(db, names)
+  await sql`
+    CREATE TABLE ${names.id('user_directory')} (
+      user_id uuid CONSTRAINT ${names.local('user_directory_pkey')} PRIMARY KEY,
+      aud text NOT NULL,
+      created_at timestamptz NOT NULL,
+      document text COLLATE "C" NOT NULL${key}
+    )`.execute(db)
+  await createIndexes(db, names)
+  await createTrigger(db, names)
+}
+
+async function dropDirectory(db: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`DROP TRIGGER ${names.local('users_directory')} ON ${names.id('users')}`.execute(db)
+  await sql`DROP FUNCTION ${names.id('list_user')}()`.execute(db)
+  await sql`DROP TABLE ${names.id('user_directory')}`.execute(db)
+  await sql`DROP FUNCTION ${names.id('text_grams')}(text)`.execute(db)
+}
 
 /** All different runs of three characters. */
 async function createTextGrams(db: Kysely<unknown>, names: Names): Promise<void> {

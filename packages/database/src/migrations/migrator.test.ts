@@ -4,8 +4,8 @@ import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createNames } from '../names.ts'
+import { againWhenLocked } from './again-when-locked.ts'
 import { migrateAtStart, migrateDown, migrateUp, migrationStatus } from './migrate.ts'
-import { againWhenLocked } from './migrator.ts'
 
 const database = await createEmptyDatabase()
 afterAll(database.drop)

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { MigrationSources, Names, ServiceMigration } from '@trestle/migrations/migration.ts'
 import {
   type Kysely,
@@ -9,9 +8,10 @@ import {
   type Transaction,
 } from 'kysely'
 import { type Migration, type MigrationResultSet, Migrator, NO_MIGRATIONS } from 'kysely/migration'
-import pg from 'pg'
+import type pg from 'pg'
 import { inSequence } from '../distribution/citus.ts'
 import { migrateForward } from '../distribution/place-migration.ts'
+import { againWhenLocked } from './again-when-locked.ts'
 import { MIGRATIONS, migratorTable, migratorTables } from './migrator-tables.ts'
 
 /** The migrations of a service, and where they run. */
@@ -25,6 +25,11 @@ export interface Migrations {
   readonly beforeFirst?:
     | ((trx: Kysely<unknown>, attempt: number) => Promise<(trx: Kysely<unknown>) => Promise<void>>)
     | undefined
+  /**
+   * How long a migration waits for a lock, in milliseconds; by default 3,000. Where another program serves from the same tables, it
+   * is less than the second after which PostgreSQL looks for deadlocks: the migration gives way, and no request of that program fails.
+   */
+  readonly lockWaitMs?: number
 }
 
 /** A migration that has run, even if this release does not know it. */
@@ -34,11 +39,7 @@ export interface ExecutedMigration {
 }
 
 /** A migration that waits for a lock blocks every request behind it. So it gives up, lets these run, and tries again. */
-const LOCK_WAIT = '3s'
-const LOCK_ATTEMPTS_MAX = 20
-const LOCK_PAUSE_MS = 1_000
-/** 55P03: the lock was not available. 40P01: PostgreSQL ended the migration because of a deadlock. */
-const RETRYABLE: ReadonlySet<string | undefined> = new Set(['55P03', '40P01'])
+const LOCK_WAIT_MS = 3_000
 
 /** Lists the migrations that have run, in the order of their run. */
 export async function listExecuted(db: QueryExecutorProvider, names: Names): Promise<readonly ExecutedMigration[]> {
@@ -74,6 +75,15 @@ export async function runPending(
   pending: readonly string[],
 ): Promise<readonly string[]> {
   if (pending.length === Object.keys(migrations.sources).length) return runTogether(db, migrations)
+  return runOneByOne(db, migrations, pending)
+}
+
+/** Runs the pending migrations, each in a transaction of its own, on an empty database too. @returns the names of those that ran, in order */
+export async function runOneByOne(
+  db: Kysely<unknown>,
+  migrations: Migrations,
+  pending: readonly string[],
+): Promise<readonly string[]> {
   const ran: string[] = []
   for (const _ of pending) ran.push(...(await runStep(db, migrations, (migrator) => migrator.migrateUp())))
   return ran
@@ -176,28 +186,6 @@ function runStep(
   )
 }
 
-/**
- * Runs a transaction again if it gave way to others: it waited too long for a lock, or PostgreSQL ended it because of a deadlock.
- * @param run gets the number of the attempt, from 1
- * @param pauseMs between attempts, in which others get their turn
- * @throws Error that says what to do when every attempt gave way
- */
-export async function againWhenLocked<T>(run: (attempt: number) => Promise<T>, pauseMs = LOCK_PAUSE_MS): Promise<T> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await run(attempt)
-    } catch (error) {
-      if (!isRetryable(error)) throw error
-      if (attempt === LOCK_ATTEMPTS_MAX)
-        throw new Error(
-          `other transactions held tables that are needed, at each of ${attempt} attempts: end the long ones that pg_stat_activity lists, or wait for a quieter time, and run this again`,
-          { cause: error },
-        )
-      await pause(pauseMs)
-    }
-  }
-}
-
 function namesOfApplied({ error, results = [] }: MigrationResultSet): readonly string[] {
   if (error) {
     const failed = results.find(({ status }) => status === 'Error')
@@ -206,20 +194,14 @@ function namesOfApplied({ error, results = [] }: MigrationResultSet): readonly s
   return results.filter(({ status }) => status === 'Success').map(({ migrationName }) => migrationName)
 }
 
-/** The error of a migration has that of the database as its cause. */
-function isRetryable(error: unknown): boolean {
-  const reason = error instanceof Error && error.cause !== undefined ? error.cause : error
-  return reason instanceof pg.DatabaseError && RETRYABLE.has(reason.code)
-}
-
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-function createMigrator(db: Kysely<unknown>, { names, sources }: Migrations): Migrator {
+function createMigrator(db: Kysely<unknown>, { names, sources, lockWaitMs = LOCK_WAIT_MS }: Migrations): Migrator {
   const load = async ([name, source]: [string, MigrationSources[string]]) => [
     name,
-    withLockTimeout(names, await source(names)),
+    withLockTimeout(names, await source(names), lockWaitMs),
   ]
   return new Migrator({
     db,
@@ -232,9 +214,9 @@ function createMigrator(db: Kysely<unknown>, { names, sources }: Migrations): Mi
   })
 }
 
-function withLockTimeout(names: Names, migration: ServiceMigration): Migration {
+function withLockTimeout(names: Names, migration: ServiceMigration, lockWaitMs: number): Migration {
   const { down } = migration
-  const limitLockWait = (db: Kysely<unknown>) => sql`SET LOCAL lock_timeout = ${sql.lit(LOCK_WAIT)}`.execute(db)
+  const limitLockWait = (db: Kysely<unknown>) => sql`SET LOCAL lock_timeout = ${sql.lit(lockWaitMs)}`.execute(db)
   return {
     up: async (db) => {
       await limitLockWait(db)

@@ -27,6 +27,11 @@ export interface AdoptionRecord {
   readonly hadPgcrypto: boolean
 }
 
+/**
+ * How long a statement waits for a lock while the old service serves, in milliseconds. Its requests wait behind one that waits. The time
+ * is less than the second after which PostgreSQL looks for deadlocks, so that none of them fails.
+ */
+export const GENTLE_WAIT_MS = 200
 const GENTLE_ATTEMPTS = 5
 /** Longer than the second after which PostgreSQL looks for deadlocks, in waits that are shorter. */
 const PATIENT_REQUESTS = 5
@@ -95,13 +100,17 @@ export async function noteVersion(
   await sql`UPDATE ${table(places)} SET version = ${version}, changes = ${[...changes]}::text[]`.execute(db)
 }
 
-/** Notes later changes of supabase/auth that were made. */
+/** Notes later changes of supabase/auth that were made. One that was noted before stays where it is. */
 export async function noteChanges(
   trx: Kysely<unknown>,
   places: AdoptionPlaces,
   changes: readonly string[],
 ): Promise<void> {
-  await sql`UPDATE ${table(places)} SET changes = changes || ${changes}::text[]`.execute(trx)
+  await sql`
+    UPDATE ${table(places)} SET changes = changes || ARRAY (
+      SELECT name FROM unnest(${changes}::text[]) WITH ORDINALITY AS made (name, number) WHERE name <> ALL (changes) ORDER BY number)`.execute(
+    trx,
+  )
 }
 
 /** Notes that this service has taken over. */
@@ -115,7 +124,18 @@ export async function noteEnd(db: Kysely<unknown>, places: AdoptionPlaces): Prom
 }
 
 /**
- * Locks tables, one after the other. Requests of the old service lock its tables in various orders, so no order of ours avoids
+ * A transaction while the old service serves, which waits for no lock for long. To disturb no request, it locks one table of
+ * supabase/auth, and none of its rows. @throws DatabaseError (55P03) when a lock is not granted
+ */
+export function inGentle<T>(db: Kysely<unknown>, use: (trx: Kysely<unknown>) => Promise<T>): Promise<T> {
+  return inLatest(db).execute(async (trx) => {
+    await sql`SET LOCAL lock_timeout = ${sql.lit(GENTLE_WAIT_MS)}`.execute(trx)
+    return use(trx)
+  })
+}
+
+/**
+ * Locks tables against everything, one after the other. Requests of the old service lock its tables in various orders, so no order of ours avoids
  * deadlocks with all of them. The first attempts of a transaction give up before PostgreSQL looks for deadlocks, so that no request
  * fails. Where the old service is so busy that there is always such a request, later attempts keep the locks that they have, and ask
  * again for the next one: PostgreSQL ends the requests that wait for us and that we wait for, and never us.
@@ -125,12 +145,12 @@ export async function noteEnd(db: Kysely<unknown>, places: AdoptionPlaces): Prom
 export async function lockTables(
   trx: Kysely<unknown>,
   tables: readonly RawBuilder<unknown>[],
-  { mode, attempt }: { readonly mode: 'SHARE ROW EXCLUSIVE' | 'ACCESS EXCLUSIVE'; readonly attempt: number },
+  attempt: number,
 ): Promise<void> {
   await sql`SET LOCAL lock_timeout = '500ms'`.execute(trx)
   const requests = attempt <= GENTLE_ATTEMPTS ? 1 : PATIENT_REQUESTS
   for (const name of tables) {
-    const lock = sql`LOCK TABLE ${name} IN ${sql.raw(mode)} MODE`
+    const lock = sql`LOCK TABLE ${name} IN ACCESS EXCLUSIVE MODE`
     for (let request = 1; !(await isGranted(trx, lock, request === requests)); request += 1);
   }
 }

@@ -1,14 +1,24 @@
+import { againWhenLocked } from '@trestle/database/migrations/again-when-locked.ts'
 import { type MigrationTarget, underLock, withDatabase } from '@trestle/database/migrations/migration-connection.ts'
-import { againWhenLocked, compareMigrations, runPending } from '@trestle/database/migrations/migrator.ts'
+import { compareMigrations, runOneByOne } from '@trestle/database/migrations/migrator.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AuthConfig } from '../config.ts'
 import type { EncryptionKeys, RandomBytes } from '../secrets/sealed-secret.ts'
-import { type AdoptionPlaces, beginRecord, findRecord, lockTables, noteVersion, placesOf } from './adoption-record.ts'
+import {
+  type AdoptionPlaces,
+  beginRecord,
+  findRecord,
+  GENTLE_WAIT_MS,
+  inGentle,
+  noteVersion,
+  placesOf,
+} from './adoption-record.ts'
 import { hideOwnTables } from './hidden-tables.ts'
-import { createEmailIndex, fillDirectory } from './prepare-users.ts'
-import { prepareStaging, stageRefreshTokens } from './stage-refresh-tokens.ts'
-import { earlyMigrations, listReplaced, type SwitchDeps, stayingTables } from './switch-tables.ts'
-import { makeUpstreamChanges, ownChanges } from './upstream-changes.ts'
+import { createUserIndexes, fillDirectory } from './prepare-users.ts'
+import { stageRefreshTokens } from './stage-refresh-tokens.ts'
+import { prepareStaging } from './staging-tables.ts'
+import { earlyMigrations, listReplaced, type SwitchDeps } from './switch-tables.ts'
+import { makeEarlyChanges, makeEarlyIndexes, ownChanges } from './upstream-changes.ts'
 import { requireAdoptable } from './upstream-database.ts'
 
 /** How a run goes. */
@@ -64,7 +74,7 @@ async function describeLockOwner(db: Kysely<unknown>, key: RawBuilder<unknown>):
 }
 
 /**
- * Notes the beginning, unless an earlier run has, and makes the index of emails.
+ * Notes the beginning, unless an earlier run has, makes the tables that need no name of supabase/auth, and the indexes of its tables.
  * @returns the newest migration of supabase/auth
  * @throws Error where the database cannot be adopted
  */
@@ -85,11 +95,27 @@ export async function beginAdoption(
       const changes = ownChanges(found.changes, places, { since: found.version, version })
       await noteVersion(db, places, { version, changes })
     }
+    await makeEarlyTables(db, places)
     return { version, switchedAt: null }
   })
+  if (switchedAt !== null) return version
   // PostgreSQL makes an index without a lock once every open transaction has ended, that of the lock too.
-  if (switchedAt === null) await withDatabase(target, (db) => createEmailIndex(db, names))
+  await withDatabase(target, async (db) => {
+    await makeEarlyIndexes(db, places)
+    await createUserIndexes(db, names)
+  })
   return version
+}
+
+/** Each change is a transaction of its own, which locks one table that the old service needs. */
+async function makeEarlyTables(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+  const { names } = places
+  await makeEarlyChanges(db, places)
+  const sources = await earlyMigrations(names)
+  const { pending } = await compareMigrations(db, { names, sources })
+  await runOneByOne(db, { names, sources, lockWaitMs: GENTLE_WAIT_MS }, pending)
+  const replaced = await listReplaced(names)
+  await againWhenLocked(() => inGentle(db, (trx) => hideOwnTables(trx, names, replaced)))
 }
 
 /** Everything that may take long, while the old service serves. */
@@ -98,20 +124,10 @@ export async function prepareSwitch(
   deps: SwitchDeps,
   { report }: Pick<AdoptionRun, 'report'>,
 ): Promise<void> {
-  const { names } = deps.places
-  const sources = await earlyMigrations(names)
-  const beforeFirst = async (trx: Kysely<unknown>, attempt: number) => {
-    await lockTables(trx, stayingTables(names), { mode: 'ACCESS EXCLUSIVE', attempt })
-    await makeUpstreamChanges(trx, deps.places, 'harmless')
-    return async () => {}
-  }
-  const { pending } = await compareMigrations(db, { names, sources })
-  await runPending(db, { names, sources, beforeFirst }, pending)
-  await hideOwnTables(db, names, await listReplaced(names))
   await fillDirectory(db, deps.places)
   report('the directory of users is filled')
-  await againWhenLocked((attempt) => prepareStaging(db, deps, attempt))
-  await againWhenLocked(() => stageRefreshTokens(db, deps))
+  await prepareStaging(db, deps.places)
+  await stageRefreshTokens(db, deps)
   report('the refresh tokens are copied')
 }
 

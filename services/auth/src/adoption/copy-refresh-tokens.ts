@@ -21,20 +21,30 @@ export interface TokenCopy {
   readonly encryptionKeys: EncryptionKeys
 }
 
-/** Replaces the refresh tokens of sessions by those of the old service, in both of their forms. The caller has locked the sessions. */
+/**
+ * Replaces the refresh tokens of sessions by those of the old service, in both of their forms. Of a session that is gone, none stays.
+ * @param ids at most a few hundred: each is looked up by itself
+ */
 export async function copyTokens(trx: Kysely<unknown>, copy: TokenCopy, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
   const { old, own, sessions, hasKeys, idOffset } = copy
   const offset = sql.lit(idOffset)
-  await sql`DELETE FROM ${own} WHERE session_id = ANY (${ids}::uuid[])`.execute(trx)
+  // OFFSET 0 keeps a subquery apart: PostgreSQL looks up each session by an index, whatever it knows of the tables, and reads none whole.
+  await sql`
+    DELETE FROM ${own} WHERE id = ANY (ARRAY (
+      SELECT t.id FROM unnest(${ids}::uuid[]) i (id)
+      CROSS JOIN LATERAL (SELECT o.id FROM ${own} o WHERE o.session_id = i.id OFFSET 0) t))`.execute(trx)
   await sql`
     INSERT INTO ${own} (id, session_id, user_id, token_hash, counter, parent_id, revoked, created_at, updated_at)
     SELECT t.id + ${offset}, t.session_id, s.user_id, sha256(convert_to(t.token, 'UTF8')),
         row_number() OVER (PARTITION BY t.session_id ORDER BY t.id) - 1, p.id + ${offset}, coalesce(t.revoked, false),
         coalesce(t.created_at, s.created_at, 'epoch'), coalesce(t.updated_at, t.created_at, s.created_at, 'epoch')
-      FROM ${old} t JOIN ${sessions} s ON s.id = t.session_id
-      LEFT JOIN ${old} p ON p.token = t.parent AND p.session_id = t.session_id
-      WHERE t.session_id = ANY (${ids}::uuid[]) AND t.token <> ''`.execute(trx)
+      FROM unnest(${ids}::uuid[]) i (id)
+      CROSS JOIN LATERAL (SELECT * FROM ${sessions} o WHERE o.id = i.id OFFSET 0) s
+      CROSS JOIN LATERAL (SELECT * FROM ${old} o WHERE o.session_id = s.id AND o.token <> '' OFFSET 0) t
+      LEFT JOIN LATERAL (SELECT o.id FROM ${old} o WHERE o.token = t.parent AND o.session_id = t.session_id OFFSET 0) p ON true`.execute(
+    trx,
+  )
   if (hasKeys) await insertDerived(trx, copy, await listKeyedSessions(trx, { sessions, ids }))
 }
 

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { READER } from './copy-audit-log.ts'
 import { COPIED_FLOWS, COPIED_PROVIDERS, UNCOPIED_SESSIONS } from './copy-live-rows.ts'
-import { STAGED_TABLES, STAGING_FUNCTIONS } from './stage-refresh-tokens.ts'
+import { STAGED_TABLES, STAGING_FUNCTIONS } from './staging-tables.ts'
 import { COPIED_CODES } from './upstream-codes.ts'
 
 /** The tables that an adoption makes in the schema where the tables of supabase/auth are kept. */

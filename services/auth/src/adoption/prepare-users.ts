@@ -1,34 +1,52 @@
+import { againWhenLocked } from '@trestle/database/migrations/again-when-locked.ts'
+import { CLEAN_UP_INDEXES } from '@trestle/migrations/auth/clean-up-indexes.ts'
 import { EMAIL_KEY } from '@trestle/migrations/auth/email-key.ts'
 import { userDocument } from '@trestle/migrations/auth/user-document.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
-import { NIL_UUID } from '../records/ids.ts'
-import type { AdoptionPlaces } from './adoption-record.ts'
+import { type AdoptionPlaces, inGentle } from './adoption-record.ts'
+import { createIndexConcurrently } from './concurrent-index.ts'
 
-const BATCH_ROWS = 10_000
+/** A change of a listed user waits for the batch that lists them, so a batch takes some ten milliseconds. */
+const BATCH_ROWS = 500
 
 /**
  * Lists the users of an adopted database in the directory, some at a time. The trigger of the directory lists those who come or
- * change meanwhile, so a listed user stays as they are.
+ * change meanwhile, so a listed user stays as they are. No user is locked: one who is deleted meanwhile may stay in the directory until
+ * `checkLateKeys`.
  */
 export async function fillDirectory(db: Kysely<unknown>, { names }: AdoptionPlaces): Promise<void> {
-  let after = NIL_UUID
-  for (;;) {
-    // A user who is deleted waits for the batch, or the foreign key of the directory would refuse it.
+  if (await isFilled(db, names)) return
+  let after: string | null = null
+  do after = await againWhenLocked(() => listNext(db, names, after))
+  while (after !== null)
+}
+
+/** A run after one that has filled the directory reads two indexes, and no user. */
+async function isFilled(db: Kysely<unknown>, { id }: Names): Promise<boolean> {
+  const { rows } = await sql`
+    SELECT FROM ${id('users')} u
+    WHERE u.staged_at IS NULL AND NOT EXISTS (SELECT FROM ${id('user_directory')} d WHERE d.user_id = u.id) LIMIT 1`.execute(
+    db,
+  )
+  return rows.length === 0
+}
+
+/** @param after the last user of the batch before; null at the beginning @returns the last one of this batch; null where there was none */
+function listNext(db: Kysely<unknown>, { id }: Names, after: string | null): Promise<string | null> {
+  return inGentle(db, async (trx) => {
     const { rows } = await sql<{ last: string | null }>`
       WITH batch AS (
-        SELECT * FROM ${names.id('users')} u WHERE u.id > ${after} ORDER BY u.id LIMIT ${sql.lit(BATCH_ROWS)}
-        FOR KEY SHARE),
+        SELECT * FROM ${id('users')} u ${after === null ? sql`` : sql`WHERE u.id > ${after}`}
+        ORDER BY u.id LIMIT ${sql.lit(BATCH_ROWS)}),
       listed AS (
-        INSERT INTO ${names.id('user_directory')} (user_id, aud, created_at, document)
+        INSERT INTO ${id('user_directory')} (user_id, aud, created_at, document)
         SELECT b.id, coalesce(b.aud, ''), coalesce(b.created_at, '0001-01-01 00:00:00+00'), ${userDocument(sql.ref('b'))}
           FROM batch b WHERE b.staged_at IS NULL
           ON CONFLICT (user_id) DO NOTHING)
-      SELECT max(id::text) AS last FROM batch`.execute(db)
-    const last = rows[0]?.last ?? null
-    if (last === null) return
-    after = last
-  }
+      SELECT max(id::text) AS last FROM batch`.execute(trx)
+    return rows[0]?.last ?? null
+  })
 }
 
 /** Emails of which several users have one, in lower case. */
@@ -40,36 +58,17 @@ export async function listSharedEmails(db: Kysely<unknown>, { id }: Names): Prom
 }
 
 /**
- * Makes the index by which users are found, without a lock. It is not unique where several users share an email. The index of a run
- * that was killed is not valid, and is made anew. PostgreSQL may still be making it when the client of that run is gone.
- * @throws Error while PostgreSQL makes the index for a run that was killed
+ * Makes this service's indexes of users, without a lock. That of emails, by which users are found, is not unique where several users
+ * share an email, and the last one: of indexes that cost the same, PostgreSQL takes the youngest.
  */
-export async function createEmailIndex(db: Kysely<unknown>, names: Names): Promise<void> {
-  const index = sql.id(names.schema, EMAIL_INDEX)
-  const state = await findIndexState(db, names)
-  if (state === 'valid') return
-  await requireNobodyIndexes(db, names)
-  if (state === 'invalid') await sql`DROP INDEX IF EXISTS ${index}`.execute(db)
-  const unique = (await listSharedEmails(db, names)).length === 0 ? sql`UNIQUE` : sql``
-  await sql`CREATE ${unique} INDEX CONCURRENTLY ${sql.id(EMAIL_INDEX)} ON ${names.id('users')} ${EMAIL_KEY}`.execute(db)
-}
-
-const EMAIL_INDEX = 'users_email_lower_key'
-
-async function findIndexState(db: Kysely<unknown>, { schema }: Names): Promise<'none' | 'invalid' | 'valid'> {
-  const { rows } = await sql<{ valid: boolean }>`
-    SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = to_regclass(format('%I.%I', ${schema}::text, ${EMAIL_INDEX}::text))`.execute(
-    db,
-  )
-  const [found] = rows
-  if (found === undefined) return 'none'
-  return found.valid ? 'valid' : 'invalid'
-}
-
-async function requireNobodyIndexes(db: Kysely<unknown>, { schema }: Names): Promise<void> {
-  const { rows } = await sql`
-    SELECT FROM pg_stat_progress_create_index
-    WHERE datname = current_database() AND relid = to_regclass(format('%I.users', ${schema}::text))`.execute(db)
-  if (rows.length > 0)
-    throw new Error('PostgreSQL still makes the index of emails for a run that was killed: wait until it has ended')
+export async function createUserIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
+  for (const [name, definition] of Object.entries(CLEAN_UP_INDEXES))
+    await createIndexConcurrently(db, names, { name, table: 'users', isUnique: false, definition })
+  const isUnique = (await listSharedEmails(db, names)).length === 0
+  await createIndexConcurrently(db, names, {
+    name: 'users_email_lower_key',
+    table: 'users',
+    isUnique,
+    definition: EMAIL_KEY,
+  })
 }

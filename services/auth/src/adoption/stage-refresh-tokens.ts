@@ -1,30 +1,16 @@
 import { inLatest } from '@trestle/database/migrations/migrator.ts'
-import { createRefreshTokens } from '@trestle/migrations/auth/0008-create-refresh-tokens.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { NIL_UUID } from '../records/ids.ts'
 import type { EncryptionKeys } from '../secrets/sealed-secret.ts'
-import { type AdoptionPlaces, lockTables } from './adoption-record.ts'
-import { columnsOf, hasRelation } from './catalog.ts'
-import { copyTokens, ID_GAP, type TokenCopy } from './copy-refresh-tokens.ts'
+import type { AdoptionPlaces } from './adoption-record.ts'
+import { columnsOf } from './catalog.ts'
+import { copyTokens, type TokenCopy } from './copy-refresh-tokens.ts'
+import { KEYED } from './staging-tables.ts'
 
-const BATCH_SESSIONS = 5_000
+/** So few that the numbers of a batch are soon read, and so many that round trips to the database cost little. */
+const BATCH_SESSIONS = 300
 /** A session with a key, whatever the settings can open, and its print: what changes when the key or the counter does. */
 const hasKey = sql`s.refresh_token_hmac_key IS NOT NULL AND s.refresh_token_counter IS NOT NULL`
 const printOf = sql`hashtextextended(s.refresh_token_hmac_key, s.refresh_token_counter)`
-/** The tables whose changes are noted, each with its column for the id of the session. */
-const WATCHED = [
-  { table: 'refresh_tokens', column: 'session_id' },
-  { table: 'sessions', column: 'id' },
-] as const
-
-/** The sessions from whose key a token follows, with what `printOf` made of the key when it was copied. */
-const KEYED = 'keyed_sessions'
-
-/** What stands in the schema of copies, until the switch. */
-export const STAGED_TABLES = ['refresh_tokens', 'changes', 'progress', KEYED] as const
-/** The functions of the triggers that note changed sessions, in the schema of copies. */
-export const STAGING_FUNCTIONS = WATCHED.map(({ table }) => `note_${table}()`)
-
 /** What copies of refresh tokens work with. */
 export interface StagingDeps {
   readonly places: AdoptionPlaces
@@ -32,85 +18,34 @@ export interface StagingDeps {
 }
 
 /**
- * Makes the table of refresh tokens beside that of supabase/auth, and triggers that note each session that changes from now on.
- * Does nothing where an earlier run has.
- * @param attempt from 1; the first attempts give way to requests of the old service
- */
-export async function prepareStaging(db: Kysely<unknown>, { places }: StagingDeps, attempt: number): Promise<void> {
-  const { names, staging } = places
-  if (await hasRelation(db, staging, 'refresh_tokens')) return
-  const id = (name: string) => (name.startsWith('refresh_tokens') ? sql.id(staging, name) : names.id(name))
-  await inLatest(db).execute(async (trx) => {
-    const tables = WATCHED.map(({ table }) => names.id(table))
-    await lockTables(trx, tables, { mode: 'SHARE ROW EXCLUSIVE', attempt })
-    await createRefreshTokens({ ...names, id }).up(trx)
-    await sql`
-      CREATE TABLE ${sql.id(staging, 'progress')} AS
-      SELECT ${NIL_UUID}::uuid AS after, coalesce(max(id), 0) + ${sql.lit(ID_GAP)} AS first_derived
-      FROM ${names.id('refresh_tokens')}`.execute(trx)
-    // A publication FOR ALL TABLES forbids to update a table without a primary key.
-    await sql`ALTER TABLE ${sql.id(staging, 'progress')} ADD PRIMARY KEY (first_derived)`.execute(trx)
-    await sql`
-      SELECT setval(${`"${staging}".refresh_tokens_id_seq`}, first_derived, false)
-      FROM ${sql.id(staging, 'progress')}`.execute(trx)
-    await sql`
-      CREATE TABLE ${sql.id(staging, 'changes')} (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, session_id uuid)`.execute(
-      trx,
-    )
-    await sql`CREATE TABLE ${sql.id(staging, KEYED)} (session_id uuid PRIMARY KEY, print bigint NOT NULL)`.execute(trx)
-    await createTriggers(trx, places)
-  })
-}
-
-/** The triggers have the rights of their owner: whatever changes a session is noted. */
-async function createTriggers(trx: Kysely<unknown>, { names, staging }: AdoptionPlaces): Promise<void> {
-  for (const { table, column } of WATCHED) {
-    const note = sql.id(staging, `note_${table}`)
-    await sql`
-      CREATE FUNCTION ${note}() RETURNS trigger LANGUAGE plpgsql
-      SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-      BEGIN
-        INSERT INTO ${sql.id(staging, 'changes')} (session_id) VALUES (coalesce(NEW.${sql.id(column)}, OLD.${sql.id(column)}));
-        RETURN NULL;
-      END
-      $$`.execute(trx)
-    await sql`
-      CREATE TRIGGER trestle_note_change AFTER INSERT OR UPDATE OR DELETE ON ${names.id(table)}
-      FOR EACH ROW EXECUTE FUNCTION ${note}()`.execute(trx)
-  }
-}
-
-/** Removes the triggers of `prepareStaging`. */
-export async function dropTriggers(trx: Kysely<unknown>, { names }: AdoptionPlaces): Promise<void> {
-  for (const { table } of WATCHED)
-    await sql`DROP TRIGGER IF EXISTS trestle_note_change ON ${names.id(table)}`.execute(trx)
-}
-
-/**
  * Copies the refresh tokens of all sessions, some sessions at a time. A later run goes on where this one ended, replays what
- * was noted since, and corrects the copies of the run before.
+ * was noted since, and corrects the copies of the run before. Nothing of the old service is locked: a session that changes while it is
+ * copied is noted, so the next replay copies it anew.
  */
 export async function stageRefreshTokens(db: Kysely<unknown>, deps: StagingDeps): Promise<void> {
-  while (
-    await inLatest(db).execute(async (trx) => {
-      const ids = await lockNextSessions(trx, deps.places)
-      await copyTokensOf(trx, deps, ids)
-      return ids.length > 0
-    })
-  );
+  while (await inLatest(db).execute((trx) => copyNextSessions(trx, deps)));
   await inLatest(db).execute((trx) => replayChanges(trx, deps))
   await inLatest(db).execute((trx) => correctCopies(trx, deps))
 }
 
-async function lockNextSessions(trx: Kysely<unknown>, { names, staging }: AdoptionPlaces): Promise<readonly string[]> {
+/** @returns whether there were any */
+async function copyNextSessions(trx: Kysely<unknown>, deps: StagingDeps): Promise<boolean> {
+  const { names, staging } = deps.places
   const progress = sql.id(staging, 'progress')
+  const { rows: before } = await sql<{ after: string | null }>`SELECT after FROM ${progress}`.execute(trx)
+  const after = before[0]?.after ?? null
   const { rows } = await sql<{ id: string }>`
-    SELECT id FROM ${names.id('sessions')}
-    WHERE id > (SELECT after FROM ${progress})
-    ORDER BY id LIMIT ${sql.lit(BATCH_SESSIONS)} FOR KEY SHARE`.execute(trx)
+    SELECT id FROM ${names.id('sessions')} ${after === null ? sql`` : sql`WHERE id > ${after}`}
+    ORDER BY id LIMIT ${sql.lit(BATCH_SESSIONS)}`.execute(trx)
   const last = rows.at(-1)
-  if (last !== undefined) await sql`UPDATE ${progress} SET after = ${last.id}`.execute(trx)
-  return rows.map(({ id }) => id)
+  if (last === undefined) return false
+  await copySessions(
+    trx,
+    deps,
+    rows.map(({ id }) => id),
+  )
+  await sql`UPDATE ${progress} SET after = ${last.id}`.execute(trx)
+  return true
 }
 
 /** How many notes of changed sessions wait. */
@@ -119,12 +54,11 @@ export async function countChanges(db: Kysely<unknown>, { staging }: AdoptionPla
   return Number(rows[0]?.count ?? 0)
 }
 
-/** Copies the sessions anew that have changed since they were copied. @returns how many there were */
+/** Copies the sessions anew that have changed since they were copied; of one that is gone, nothing stays. @returns how many there were */
 export async function replayChanges(trx: Kysely<unknown>, deps: StagingDeps): Promise<number> {
   const { rows } = await sql<{ id: string }>`
     WITH noted AS (DELETE FROM ${sql.id(deps.places.staging, 'changes')} RETURNING session_id)
-    SELECT DISTINCT n.session_id AS id FROM noted n
-    WHERE EXISTS (SELECT FROM ${deps.places.names.id('sessions')} s WHERE s.id = n.session_id)`.execute(trx)
+    SELECT DISTINCT session_id AS id FROM noted WHERE session_id IS NOT NULL`.execute(trx)
   await copySessions(
     trx,
     deps,
@@ -196,13 +130,26 @@ async function areComplete(trx: Kysely<unknown>, places: AdoptionPlaces): Promis
   return rows[0]?.isComplete === true
 }
 
-async function copySessions(trx: Kysely<unknown>, deps: StagingDeps, sessions: readonly string[]): Promise<void> {
+/** Copies the tokens of sessions anew. The old service goes on numbering its tokens, and the copies have the same numbers. */
+async function copySessions(
+  trx: Kysely<unknown>,
+  { places, encryptionKeys }: StagingDeps,
+  sessions: readonly string[],
+): Promise<void> {
+  const { names, staging } = places
+  const copy: TokenCopy = {
+    old: names.id('refresh_tokens'),
+    own: sql.id(staging, 'refresh_tokens'),
+    sessions: names.id('sessions'),
+    hasKeys: await haveKeys(trx, places),
+    idOffset: 0n,
+    encryptionKeys,
+  }
   for (let start = 0; start < sessions.length; start += BATCH_SESSIONS) {
     const ids = sessions.slice(start, start + BATCH_SESSIONS)
-    // A session that ends meanwhile takes its copy with it.
-    await sql`
-      SELECT FROM ${deps.places.names.id('sessions')} WHERE id = ANY (${ids}::uuid[]) FOR KEY SHARE`.execute(trx)
-    await copyTokensOf(trx, deps, ids)
+    // Before the tokens: a key that changes in between is then seen to differ.
+    await copyKeyPrints(trx, { places, hasKeys: copy.hasKeys, ids })
+    await copyTokens(trx, copy, ids)
   }
 }
 
@@ -211,28 +158,18 @@ async function haveKeys(trx: Kysely<unknown>, { names }: AdoptionPlaces): Promis
   return (await columnsOf(trx, names.schema, 'sessions')).has('refresh_token_hmac_key')
 }
 
-/** Copies the tokens of sessions. The old service goes on numbering its tokens, and the copies have the same numbers. */
-async function copyTokensOf(
+async function copyKeyPrints(
   trx: Kysely<unknown>,
-  { places, encryptionKeys }: StagingDeps,
-  ids: readonly string[],
-): Promise<void> {
-  const { names, staging } = places
-  const [sessions, keyed] = [names.id('sessions'), sql.id(staging, KEYED)]
-  const hasKeys = await haveKeys(trx, places)
-  const copy: TokenCopy = {
-    old: names.id('refresh_tokens'),
-    own: sql.id(staging, 'refresh_tokens'),
-    sessions,
+  {
+    places: { names, staging },
     hasKeys,
-    idOffset: 0n,
-    encryptionKeys,
-  }
+    ids,
+  }: { readonly places: AdoptionPlaces; readonly hasKeys: boolean; readonly ids: readonly string[] },
+): Promise<void> {
+  const keyed = sql.id(staging, KEYED)
   await sql`DELETE FROM ${keyed} WHERE session_id = ANY (${ids}::uuid[])`.execute(trx)
-  // Before the tokens: a key that changes in between is then seen to differ.
   if (hasKeys)
     await sql`
-      INSERT INTO ${keyed} SELECT s.id, ${printOf} FROM ${sessions} s
+      INSERT INTO ${keyed} SELECT s.id, ${printOf} FROM ${names.id('sessions')} s
       WHERE s.id = ANY (${ids}::uuid[]) AND ${hasKey}`.execute(trx)
-  await copyTokens(trx, copy, ids)
 }

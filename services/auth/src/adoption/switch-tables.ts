@@ -9,8 +9,10 @@ import { copyLiveRows, type Lifetimes, noteCopies, noteUncopied } from './copy-l
 import { copyCustomProviders, copyFlows, type SealedCopyContext } from './copy-sealed-rows.ts'
 import { dropStaging } from './drop-adoption.ts'
 import { hideOwnTables } from './hidden-tables.ts'
+import { addLateKeys } from './late-keys.ts'
 import { refuseOldServer } from './refuse-old-server.ts'
-import { correctCopies, dropTriggers, replayChanges, type StagingDeps } from './stage-refresh-tokens.ts'
+import { correctCopies, replayChanges, type StagingDeps } from './stage-refresh-tokens.ts'
+import { dropTriggers } from './staging-tables.ts'
 import { makeUpstreamChanges } from './upstream-changes.ts'
 import { findVersion } from './upstream-database.ts'
 
@@ -106,17 +108,18 @@ export function switchHooks(deps: SwitchDeps): Switch {
     const inOrder = moving.toSorted((one, other) => Number(other === FIRST_WRITTEN) - Number(one === FIRST_WRITTEN))
     const tables = [...inOrder.map((table) => names.id(table)), ...stayingTables(names)]
     // The changes below would need this mode. To ask for it later would wait for those who read and wait for us.
-    await lockTables(trx, tables, { mode: 'ACCESS EXCLUSIVE', attempt })
+    await lockTables(trx, tables, attempt)
     const lockedAtMs = performance.now()
     await requireSameVersion(trx, places)
     await replayChanges(trx, deps)
     const areCopied = await correctCopies(trx, deps)
     await dropTriggers(trx, places)
     for (const table of moving) await moveTable(trx, [names.schema, kept], table)
-    await makeUpstreamChanges(trx, places, 'all')
+    await makeUpstreamChanges(trx, places)
     // Until now, users were those of the old service, which clean-up keeps.
     await sql`ALTER TABLE ${names.id('users')} ALTER COLUMN keep_unconfirmed SET DEFAULT false`.execute(trx)
     return async (later) => {
+      await addLateKeys(later, names)
       const context: SealedCopyContext = { trx: later, places, users: names.id('users'), lifetimes, sealing }
       await copyFlows(context)
       await copyLiveRows(context)

@@ -1,5 +1,7 @@
+import { againWhenLocked } from '@trestle/database/migrations/again-when-locked.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { type AdoptionPlaces, noteChanges } from './adoption-record.ts'
+import { type AdoptionPlaces, inGentle, noteChanges } from './adoption-record.ts'
+import { createIndexConcurrently, findIndexState, type LateIndex } from './concurrent-index.ts'
 
 /** A change that later versions of supabase/auth have made to one of the tables that stay. */
 interface UpstreamChange {
@@ -57,22 +59,35 @@ const LATE_INDEXES: ReadonlySet<string> = new Set(['sessions_oauth_client_id_idx
 /**
  * Brings the tables that stay to the form that the newest supabase/auth gives them, as its own migrations do, and notes what was
  * done.
- * @param which `harmless`: what the old service does not notice
  */
-export async function makeUpstreamChanges(
-  trx: Kysely<unknown>,
-  places: AdoptionPlaces,
-  which: 'harmless' | 'all',
-): Promise<void> {
-  const made: string[] = []
-  for (const change of changesOf(places.names.schema)) {
-    if (which === 'harmless' && !change.isHarmless) continue
-    const { rows } = await sql<{ is_made: boolean }>`SELECT ${change.isMade} AS is_made`.execute(trx)
-    if (rows[0]?.is_made === true) continue
-    for (const statement of change.up) await statement.execute(trx)
-    made.push(change.name)
+export async function makeUpstreamChanges(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+  const { schema } = places.names
+  for (const change of [...tableChanges(schema), ...indexChanges(schema), identityChange(schema)])
+    await makeChange(trx, places, change)
+}
+
+/** Makes the changes that the old service does not notice, but for indexes: each in a transaction of its own, which locks one table. */
+export async function makeEarlyChanges(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+  for (const change of tableChanges(places.names.schema)) {
+    if (change.isHarmless) await againWhenLocked(() => inGentle(db, (trx) => makeChange(trx, places, change)))
   }
-  await noteChanges(trx, places, made)
+}
+
+/** Makes the indexes of these changes, without a lock. They are noted before: undo also drops one whose run was killed. */
+export async function makeEarlyIndexes(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+  const { names } = places
+  for (const [name, [definition]] of Object.entries(INDEXES)) {
+    if (LATE_INDEXES.has(name) || (await findIndexState(db, names, name)) === 'valid') continue
+    await noteChanges(db, places, [name])
+    await createIndexConcurrently(db, names, { name, ...partsOf(definition) })
+  }
+}
+
+async function makeChange(trx: Kysely<unknown>, places: AdoptionPlaces, change: UpstreamChange): Promise<void> {
+  const { rows } = await sql<{ is_made: boolean }>`SELECT ${change.isMade} AS is_made`.execute(trx)
+  if (rows[0]?.is_made === true) return
+  for (const statement of change.up) await statement.execute(trx)
+  await noteChanges(trx, places, [change.name])
 }
 
 /**
@@ -103,7 +118,11 @@ export async function revertUpstreamChanges(
 }
 
 function changesOf(schema: string): readonly UpstreamChange[] {
-  return [typeChange(schema), ...columnChanges(schema), ...indexChanges(schema), identityChange(schema)]
+  return [...tableChanges(schema), ...indexChanges(schema), identityChange(schema)]
+}
+
+function tableChanges(schema: string): readonly UpstreamChange[] {
+  return [typeChange(schema), ...columnChanges(schema)]
 }
 
 function columnChanges(schema: string): readonly UpstreamChange[] {
@@ -126,16 +145,26 @@ function columnChanges(schema: string): readonly UpstreamChange[] {
 /** The index of a column that was added comes with the column, and goes with it. */
 function indexChanges(schema: string): readonly UpstreamChange[] {
   return Object.entries(INDEXES).map(([name, [definition, migration]]) => {
-    const [kind = '', rest = ''] = definition.split(' ON ')
+    const { table, isUnique, definition: columns } = partsOf(definition)
     return {
       name,
       migration,
       isHarmless: !LATE_INDEXES.has(name),
       isMade: sql<boolean>`to_regclass(format('%I.%I', ${schema}::text, ${name}::text)) IS NOT NULL`,
-      up: [sql`CREATE ${sql.raw(kind)} ${sql.id(name)} ON ${sql.id(schema)}.${sql.raw(rest)}`],
-      down: [sql`DROP INDEX ${sql.id(schema, name)}`],
+      up: [sql`CREATE ${isUnique ? sql`UNIQUE` : sql``} INDEX ${sql.id(name)} ON ${sql.id(schema, table)} ${columns}`],
+      down: [sql`DROP INDEX IF EXISTS ${sql.id(schema, name)}`],
     }
   })
+}
+
+/** @param definition such as `UNIQUE INDEX ON users (email)` */
+function partsOf(definition: string): Omit<LateIndex, 'name'> {
+  const {
+    kind,
+    table = '',
+    columns = '',
+  } = /^(?<kind>.*) ON (?<table>\w+) (?<columns>.*)$/.exec(definition)?.groups ?? {}
+  return { table, isUnique: kind === 'UNIQUE INDEX', definition: sql.raw(columns) }
 }
 
 /** PostgreSQL cannot take a value out of a type, so undo makes the type anew. */

@@ -19,7 +19,7 @@ import { countEndedSessions, countForeignHashes, giveBackRows } from '../adoptio
 import { listUnfitForUpstream, listUnopened } from '../adoption/give-back-sealed-rows.ts'
 import { listAdditions } from '../adoption/list-dependents.ts'
 import { allowOldServer } from '../adoption/refuse-old-server.ts'
-import { dropTriggers } from '../adoption/stage-refresh-tokens.ts'
+import { dropTriggers } from '../adoption/staging-tables.ts'
 import { migrationsInPlace, moveBack } from '../adoption/switch-tables.ts'
 import { ownChanges, revertUpstreamChanges } from '../adoption/upstream-changes.ts'
 import { findVersion } from '../adoption/upstream-database.ts'
@@ -116,7 +116,7 @@ async function requireSameVersion(
 
 /** Lock order: users, sessions, as requests of this service lock them. Where one takes another order, `takeBackAll` tries again. */
 async function lockOwnTables(trx: Kysely<unknown>, { names }: AdoptionPlaces, attempt: number): Promise<void> {
-  await lockTables(trx, [names.id('users'), names.id('sessions')], { mode: 'ACCESS EXCLUSIVE', attempt })
+  await lockTables(trx, [names.id('users'), names.id('sessions')], attempt)
 }
 
 async function dropOwnFunctions(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {

@@ -1,6 +1,7 @@
 import { createPrivateKey, randomBytes } from 'node:crypto'
 import { authMigrations } from '@trestle/migrations/auth.ts'
 import { createAuthenticator, type SoftwareAuthenticator } from '@trestle/testing/software-authenticator.ts'
+import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import { loadAuthConfig } from '../../src/config.ts'
 import { toEncryptionKeys } from '../../src/deps.ts'
@@ -72,6 +73,14 @@ export async function restoreAdopted(version: Version): Promise<Restored> {
   })
   onTestFinished(() => database.drop())
   return withDeps(database)
+}
+
+/** A connection of the old server: as the owner of the tables, whose names lack the schema. The end of the test closes it. */
+export async function connectOld({ database: { url } }: Restored): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: `${url}?options=-csearch_path%3Dauth` })
+  await client.connect()
+  onTestFinished(() => client.end())
+  return client
 }
 
 /** The service on an adopted database. */

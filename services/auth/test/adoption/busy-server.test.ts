@@ -1,8 +1,8 @@
-import pg from 'pg'
-import { expect, it, onTestFinished, vi } from 'vitest'
+import type pg from 'pg'
+import { expect, it, vi } from 'vitest'
 import { deleteExpired } from '../../src/retention/clean-up-repository.ts'
 import { listCleanUps } from '../../src/retention/list-clean-ups.ts'
-import { adopt, openAdopted, prepare, type Restored, restore } from './adopted-app.ts'
+import { adopt, connectOld, openAdopted, prepare, type Restored, restore } from './adopted-app.ts'
 import { runSql, VERSIONS } from './restored-database.ts'
 
 const NIL = '00000000-0000-0000-0000-000000000000'
@@ -11,14 +11,6 @@ const YEAR_MS = 365 * 86_400_000
 const WAITS = `
   SELECT relation::regclass::text AS name FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
-
-/** A connection of the old server: as the owner of the tables, whose names lack the schema. */
-async function connectOld({ database: { url } }: Restored): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: `${url}?options=-csearch_path%3Dauth` })
-  await client.connect()
-  onTestFinished(() => client.end())
-  return client
-}
 
 /** The tables that the adoption waits for. */
 const listAwaited = async ({ database: { superuserUrl } }: Restored) =>

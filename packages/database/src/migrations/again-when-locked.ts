@@ -1,0 +1,35 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import pg from 'pg'
+
+const LOCK_ATTEMPTS_MAX = 20
+const LOCK_PAUSE_MS = 1_000
+/** 55P03: the lock was not available. 40P01: PostgreSQL ended the migration because of a deadlock. */
+const RETRYABLE: ReadonlySet<string | undefined> = new Set(['55P03', '40P01'])
+
+/**
+ * Runs a transaction again if it gave way to others: it waited too long for a lock, or PostgreSQL ended it because of a deadlock.
+ * @param run gets the number of the attempt, from 1
+ * @param pauseMs between attempts, in which others get their turn
+ * @throws Error that says what to do when every attempt gave way
+ */
+export async function againWhenLocked<T>(run: (attempt: number) => Promise<T>, pauseMs = LOCK_PAUSE_MS): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await run(attempt)
+    } catch (error) {
+      if (!isRetryable(error)) throw error
+      if (attempt === LOCK_ATTEMPTS_MAX)
+        throw new Error(
+          `other transactions held tables that are needed, at each of ${attempt} attempts: end the long ones that pg_stat_activity lists, or wait for a quieter time, and run this again`,
+          { cause: error },
+        )
+      await pause(pauseMs)
+    }
+  }
+}
+
+/** The error of a migration has that of the database as its cause. */
+function isRetryable(error: unknown): boolean {
+  const reason = error instanceof Error && error.cause !== undefined ? error.cause : error
+  return reason instanceof pg.DatabaseError && RETRYABLE.has(reason.code)
+}

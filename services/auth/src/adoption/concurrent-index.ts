@@ -1,0 +1,55 @@
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+
+/** An index of a table of supabase/auth. */
+export interface LateIndex {
+  readonly name: string
+  readonly table: string
+  readonly isUnique: boolean
+  /** What its definition says behind the name of the table. */
+  readonly definition: RawBuilder<unknown>
+}
+
+/**
+ * Makes an index without a lock, unless it is there. The index of a run that was killed is not valid, and is made anew. PostgreSQL may
+ * still be making it when the client of that run is gone. It waits until every open transaction has ended, so no caller holds one.
+ * @throws Error while PostgreSQL makes an index of the table for a run that was killed
+ */
+export async function createIndexConcurrently(db: Kysely<unknown>, names: Names, index: LateIndex): Promise<void> {
+  const { name, table, isUnique, definition } = index
+  const state = await findIndexState(db, names, name)
+  if (state === 'valid') return
+  await requireNobodyIndexes(db, names, table)
+  if (state === 'invalid') await sql`DROP INDEX CONCURRENTLY IF EXISTS ${names.id(name)}`.execute(db)
+  await sql`
+    CREATE ${isUnique ? sql`UNIQUE` : sql``} INDEX CONCURRENTLY ${sql.id(name)} ON ${names.id(table)} ${definition}`.execute(
+    db,
+  )
+}
+
+/** Whether there is an index of this name, and whether queries can use it. */
+export async function findIndexState(
+  db: Kysely<unknown>,
+  { schema }: Pick<Names, 'schema'>,
+  name: string,
+): Promise<'none' | 'invalid' | 'valid'> {
+  const { rows } = await sql<{ valid: boolean }>`
+    SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = to_regclass(format('%I.%I', ${schema}::text, ${name}::text))`.execute(
+    db,
+  )
+  const [found] = rows
+  if (found === undefined) return 'none'
+  return found.valid ? 'valid' : 'invalid'
+}
+
+async function requireNobodyIndexes(db: Kysely<unknown>, { schema }: Names, table: string): Promise<void> {
+  const { rows } = await sql`
+    SELECT FROM pg_stat_progress_create_index
+    WHERE datname = current_database() AND relid = to_regclass(format('%I.%I', ${schema}::text, ${table}::text))`.execute(
+    db,
+  )
+  if (rows.length > 0)
+    throw new Error(
+      `PostgreSQL still makes an index of ${schema}.${table} for a run that was killed: wait until it has ended`,
+    )
+}
