@@ -161,6 +161,7 @@ const COMPOSE_OPTIONS: Readonly<Record<string, Readonly<Record<string, boolean>>
   build: {},
   restart: {},
   stop: {},
+  kill: {},
   exec: { '-T': false },
   run: { '--rm': false, '-T': false, '--no-deps': false, '--volume': true, '--workdir': true },
 }
@@ -368,6 +369,15 @@ describe('docs/runbooks/moving-in.md', () => {
     expect(parse(readFileSync(join(work, 'moving.yml'), 'utf8'))).toEqual({
       services: { auth: { image: compose.auth?.image } },
     })
+  })
+
+  it('kills the old server before the switch: one that is stopped answers what is under way with 500', () => {
+    const moves = [...called].flatMap(([place, calls]) =>
+      place.startsWith('docs/runbooks/moving-in.md') && calls.some((words) => words.join(' ').endsWith('auth adopt'))
+        ? [calls.map((words) => words.join(' '))]
+        : [],
+    )
+    expect(moves).toEqual([['docker compose kill auth', expect.stringMatching(/auth adopt$/)]])
   })
 
   it('calls auth by npm in a checkout, with the settings of a file', async () => {
