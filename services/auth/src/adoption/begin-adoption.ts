@@ -31,7 +31,7 @@ export interface AdoptionRun {
 
 /** The settings and keys of the service that an adoption needs. */
 interface AdoptionDeps {
-  readonly config: Pick<AuthConfig, 'mail' | 'sms' | 'external'>
+  readonly config: Pick<AuthConfig, 'mail' | 'sms' | 'external' | 'mfa'>
   readonly encryptionKeys: EncryptionKeys
   readonly now: () => Date
   readonly randomBytes: RandomBytes
@@ -140,8 +140,9 @@ function settingsOf({
   config,
   encryptionKeys,
   now,
+    challengeSeconds: config.mfa.challengeLifetimeSeconds,
   randomBytes,
-}: AdoptionDeps): Pick<SwitchDeps, 'lifetimes' | 'sealing'> {
+}: AdoptionDeps): Pick<SwitchDeps, 'lifetimes' | 'sealing' | 'challengeSeconds'> {
   return {
     sealing: { encryptionKeys, randomBytes },
     lifetimes: {

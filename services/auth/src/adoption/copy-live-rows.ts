@@ -86,6 +86,23 @@ async function copyCodes({ trx, places, users, lifetimes }: CopyContext): Promis
   }
 }
 
+/**
+ * Copies what authenticator apps are asked for right now, so that whoever is typing a code need not begin anew. The other types of
+ * factors are asked anew: the hash of a code by SMS is another one here, and a WebAuthn challenge has another form.
+ * @param lifetimeSeconds how long a challenge counts
+ */
+export async function copyChallenges(
+  { trx, places: { names, kept }, lifetimes: { now } }: CopyContext,
+  lifetimeSeconds: number,
+): Promise<void> {
+  await sql`
+    INSERT INTO ${names.id('mfa_challenges')} (id, factor_id, ip, created_at)
+      SELECT c.id, c.factor_id, c.ip_address, c.created_at
+        FROM ${sql.id(kept, 'mfa_challenges')} c JOIN ${names.id('mfa_factors')} f ON f.id = c.factor_id
+        WHERE f.factor_type = 'totp' AND c.verified_at IS NULL
+          AND c.created_at + make_interval(secs => ${lifetimeSeconds}) > ${now}`.execute(trx)
+}
+
 /** Where a switch notes which flows it has copied. */
 export const COPIED_FLOWS = 'copied_flows'
 /** Where a switch notes which custom providers it has copied. */

@@ -61,6 +61,17 @@ export async function listInhabitants(db: Kysely<unknown>, { names }: UpstreamPl
   return rows.map(({ name }) => name)
 }
 
+/** How many users have a second factor or a passkey whose challenge the switch does not copy. */
+export async function countAskedAgain(db: Kysely<unknown>, { names }: UpstreamPlace): Promise<number> {
+  const passkeys = (await hasRelation(db, names.schema, 'webauthn_credentials'))
+    ? sql`UNION SELECT user_id FROM ${names.id('webauthn_credentials')}`
+    : sql``
+  const { rows } = await sql<{ count: string }>`
+    SELECT count(*) AS count FROM (
+      SELECT user_id FROM ${names.id('mfa_factors')} WHERE factor_type::text <> 'totp' ${passkeys}) asked`.execute(db)
+  return Number(rows[0]?.count ?? 0)
+}
+
 /** The columns that supabase/auth may have sealed. */
 const SEALED = [
   { table: 'users', column: 'encrypted_password', what: 'users whose password' },

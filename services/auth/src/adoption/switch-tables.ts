@@ -5,7 +5,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Sealing } from '../secrets/sealed-secret.ts'
 import { type AdoptionPlaces, findRecord, lockTables, noteSwitch } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
-import { copyLiveRows, type Lifetimes, noteCopies, noteUncopied } from './copy-live-rows.ts'
+import { copyChallenges, copyLiveRows, type Lifetimes, noteCopies, noteUncopied } from './copy-live-rows.ts'
 import { copyCustomProviders, copyFlows, type SealedCopyContext } from './copy-sealed-rows.ts'
 import { dropStaging } from './drop-adoption.ts'
 import { hideOwnTables } from './hidden-tables.ts'
@@ -20,6 +20,8 @@ import { findVersion } from './upstream-database.ts'
 export interface SwitchDeps extends StagingDeps {
   readonly lifetimes: Lifetimes
   readonly sealing: Sealing
+  /** How long a challenge of a second factor counts. */
+  readonly challengeSeconds: number
 }
 
 /** What the last transaction of an adoption has done. */
@@ -100,7 +102,7 @@ function replacedBy({ replaces = [] }: ServiceMigration): readonly string[] {
  * waits for, and tries again.
  */
 export function switchHooks(deps: SwitchDeps): Switch {
-  const { places, lifetimes, sealing } = deps
+  const { places, lifetimes, sealing, challengeSeconds } = deps
   const { names, kept } = places
   let outcome: SwitchOutcome = { lockedAtMs: performance.now(), leftProviders: [] }
   const beforeFirst: Switch['beforeFirst'] = async (trx, attempt) => {
@@ -123,6 +125,7 @@ export function switchHooks(deps: SwitchDeps): Switch {
       const context: SealedCopyContext = { trx: later, places, users: names.id('users'), lifetimes, sealing }
       await copyFlows(context)
       await copyLiveRows(context)
+      await copyChallenges(context, challengeSeconds)
       outcome = { lockedAtMs, leftProviders: await copyCustomProviders(context) }
       await noteCopies(context)
       await noteUncopied(context, areCopied)

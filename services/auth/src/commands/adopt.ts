@@ -126,7 +126,8 @@ function describeAdoption({ version, switchMs, leftProviders, losses }: Adoption
 
 /** @throws Error where the database cannot be adopted */
 function report(check: AdoptionCheck, print: Print): void {
-  const { version, earlierRun, obstacles, rows, notYetServed, losses, sharedEmails, admins, dependents } = check
+  const { version, earlierRun, obstacles, rows, notYetServed, losses, askedAgain, sharedEmails, admins, dependents } =
+    check
   if (version !== 'none') print(`migration  ${version}`)
   if (earlierRun === 'switched') {
     print('ok         the database is adopted already: start the service')
@@ -147,6 +148,10 @@ function report(check: AdoptionCheck, print: Print): void {
   for (const name of check.inhabitants) print(`left alone ${name}`)
   if (version !== 'none') print(`time       about ${check.seconds} s, in which the old service serves`)
   if (obstacles.length > 0) throw new Error(obstacles.join('\n'))
+  if (askedAgain > 0)
+    print(
+      `again      ${askedAgain} users have a factor by SMS or WebAuthn, or a passkey: who is being asked for it at the switch is asked again`,
+    )
   print(
     earlierRun === 'begun'
       ? 'ok         an adoption has begun: run auth adopt again, which continues it'

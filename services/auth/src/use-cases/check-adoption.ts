@@ -4,6 +4,7 @@ import { listOpenTriggers, type OpenTriggers } from '../adoption/catalog.ts'
 import { countRefusedPayloads, describeRewritten } from '../adoption/copy-audit-log.ts'
 import { listUnfitProviders } from '../adoption/copy-sealed-rows.ts'
 import {
+  countAskedAgain,
   countRows,
   type Loss,
   listBrokenValues,
@@ -35,6 +36,8 @@ export interface AdoptionCheck {
   readonly notYetServed: ReadonlyMap<string, number>
   /** What does not carry over. */
   readonly losses: readonly Loss[]
+  /** Users who are asked anew for a second factor or a passkey, if they are being asked at the switch. */
+  readonly askedAgain: number
   /** Emails of which several users have one, in lower case. The oldest confirmed user of each keeps it for sign-ins. */
   readonly sharedEmails: readonly string[]
   /** Users who are admins here, as they are at supabase/auth. */
@@ -82,6 +85,7 @@ export async function checkAdoption(
         ...describeRewritten(await countRefusedPayloads(db, places)),
         ...unfit.map((identifier) => ({ what: `provider ${identifier}: create it anew afterwards`, count: 1 })),
       ],
+      askedAgain: await countAskedAgain(db, places),
       sharedEmails: await listSharedEmails(db, names),
       admins: await listAdmins(db, places, config.jwt.adminRoles),
       dependents: await listDependents(db, places, await listReplaced(names)),
@@ -97,6 +101,7 @@ const NOTHING = {
   rows: new Map(),
   notYetServed: new Map(),
   losses: [],
+  askedAgain: 0,
   sharedEmails: [],
   admins: [],
   dependents: [],

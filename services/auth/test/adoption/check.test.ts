@@ -9,10 +9,14 @@ import { adoptDatabase } from '../../src/use-cases/adopt-database.ts'
 import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
 import { importDatabase } from '../../src/use-cases/import-database.ts'
 import { adopt, openAdopted, prepare, restore, restoreAdopted } from './adopted-app.ts'
-import { runSql, settingsFor, VERSIONS } from './restored-database.ts'
+import { type RestoredDatabase, runSql, settingsFor, VERSIONS } from './restored-database.ts'
 
 /** Tables that a version has beside those which the check counts as served. */
 const UNSERVED = /^(sso|saml|oauth)_/
+
+/** The users of a manifest with a passkey or a WebAuthn factor, and the one with a factor by SMS. */
+const countAskedAgain = ({ manifest }: RestoredDatabase) =>
+  manifest.users.filter(({ name, passkey, webauthn }) => passkey || webauthn || name === 'phone-factor').length
 
 describe.each(VERSIONS)('adopt --check on %s', (version) => {
   it('says what the database has, whom it loses, and changes nothing', async () => {
@@ -28,6 +32,7 @@ describe.each(VERSIONS)('adopt --check on %s', (version) => {
       rows: new Map(served),
       notYetServed: new Map(unserved),
       losses: [{ what: 'users who sign in only by sso, which this service does not serve', count: 2 }],
+      askedAgain: countAskedAgain(database),
       sharedEmails: [],
       admins: [],
       dependents: [],

@@ -25,6 +25,7 @@ it('auth adopt checks, adopts, asks before it goes back, and forgets', async () 
     'not served oauth_clients: 1 rows stay as they are',
     'not served oauth_consents: 1 rows stay as they are',
     'lost       2 users who sign in only by sso, which this service does not serve',
+    'again      3 users have a factor by SMS or WebAuthn, or a passkey: who is being asked for it at the switch is asked again',
     'time       about 6 s, in which the old service serves',
   ]
   expect(await run('--check')).toEqual([...found, 'ok         auth adopt can run'])

@@ -132,26 +132,32 @@ it.each([
   expect(await tryAllWays(await openAdopted(restored), restored)).toEqual(expected)
 })
 
-it('a code of an authenticator app works once after the switch, and no older challenge counts', async () => {
+it('an authenticator app that was asked before the switch is answered after it, once and for the lifetime of a challenge', async () => {
   const restored = await restore('v2.196.0')
   const user = named(restored, 'totp')
   const { factor_id: factorId = '', secret = '' } = user.totp ?? {}
-  const old = '00000000-0000-4000-8000-000000000001'
+  const [open, spent, late, elsewhere] = [1, 2, 3, 4].map((digit) => `00000000-0000-4000-8000-00000000000${digit}`)
   await runSql(
     restored.database.superuserUrl,
-    `INSERT INTO auth.mfa_challenges (id, factor_id, created_at, ip_address) VALUES ('${old}', '${factorId}', now(), '192.0.2.1')`,
+    `INSERT INTO auth.mfa_challenges (id, factor_id, created_at, verified_at, ip_address)
+     SELECT id::uuid, '${factorId}', '${restored.database.manifest.made}'::timestamptz - age::interval, verified::timestamptz, ip::inet
+     FROM (VALUES ('${open}', '0', NULL, '127.0.0.1'), ('${spent}', '0', now(), '127.0.0.1'), ('${late}', '1 hour', NULL, '127.0.0.1'),
+       ('${elsewhere}', '0', NULL, '192.0.2.1')) c (id, age, verified, ip)`,
   )
   await adopt(restored)
   const app = await openAdopted(restored)
   const headers = bearer((await signIn(app, { email: user.email, password: user.password })).json().access_token)
   const code = totpCode(secret, app.deps.now())
-  const verify = async (challengeId: string) => {
+  const verify = async (challengeId: string | undefined) => {
     const answer = await app.post(`/factors/${factorId}/verify`, { challenge_id: challengeId, code }, headers)
     return `${answer.statusCode} ${answer.json().error_code}`
   }
   const challenge = async () => (await app.post(`/factors/${factorId}/challenge`, {}, headers)).json().id
-  expect([await verify(old), await verify(await challenge()), await verify(await challenge())]).toEqual([
+  const answers = [await verify(spent), await verify(late), await verify(elsewhere), await verify(open)]
+  expect([...answers, await verify(await challenge())]).toEqual([
     '422 mfa_factor_not_found',
+    '422 mfa_factor_not_found',
+    '422 mfa_ip_address_mismatch',
     '200 undefined',
     '422 mfa_verification_failed',
   ])
