@@ -4,6 +4,7 @@ import { isMigrated } from '@trestle/database/migrations/migrate.ts'
 import type { DatabaseConfig } from '@trestle/database/open-server.ts'
 import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
 import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inventory.ts'
+import { findPooler } from '@trestle/service/find-pooler.ts'
 import type { InventoryConfig } from './config.ts'
 import type { InventoryTables } from './database.ts'
 import { inventoryNames } from './migrations.ts'
@@ -49,6 +50,20 @@ export function openTransferDatabase(
     ...rest,
     onConnectionError,
   })
+}
+
+/**
+ * Opens the database for a command of an operator.
+ * @throws Error where the service would refuse to start: behind a pooler that keeps no settings, which would drop the role and the
+ * search path
+ */
+export async function openOperatorDatabase(
+  config: InventoryConfig,
+  command: string,
+): Promise<Database<InventoryTables>> {
+  const pooler = await findPooler({ program: 'inventory', ...config.database })
+  if (pooler) throw pooler
+  return openCommandDatabase(config, command)
 }
 
 /**

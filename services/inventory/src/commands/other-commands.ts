@@ -14,8 +14,8 @@ interface OtherCommandsOptions {
 export function otherCommands({ load, process }: OtherCommandsOptions): CommandLoaders {
   const print = (line: string) => void process.stdout.write(`${line}\n`)
   const operatorOf = async (command: string) => {
-    const { openCommandDatabase } = await import('../open-database.ts')
-    return { open: async () => openCommandDatabase(load(), command), print, terminal: terminalOf(process.stdout) }
+    const { openOperatorDatabase } = await import('../open-database.ts')
+    return { open: () => openOperatorDatabase(load(), command), print, terminal: terminalOf(process.stdout) }
   }
   const loaders: CommandLoaders = {
     migrate: async () => {

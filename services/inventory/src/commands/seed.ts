@@ -1,7 +1,7 @@
 import { numberOption } from '@trestle/common/commands/number-option.ts'
 import { Command } from 'commander'
 import type { InventoryConfig } from '../config.ts'
-import { openCommandDatabase } from '../open-database.ts'
+import { openOperatorDatabase } from '../open-database.ts'
 import { QUANTITY_MAX } from '../stock/level-view.ts'
 import { seedProducts } from '../use-cases/seed-products.ts'
 import { SEED_LOCATION, seedStock } from '../use-cases/seed-stock.ts'
@@ -34,7 +34,7 @@ async function seed(
   { products, stock }: SeedFlags,
   print: (line: string) => void,
 ): Promise<void> {
-  const database = openCommandDatabase(config, 'seed')
+  const database = await openOperatorDatabase(config, 'seed')
   try {
     print(`added ${await seedProducts(database, products)} of ${products} sample products`)
     if (stock === undefined) return

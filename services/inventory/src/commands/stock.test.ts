@@ -1,12 +1,13 @@
 import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { anyTime } from '@trestle/testing/any-value.ts'
+import { openStartupPooler } from '@trestle/testing/startup-pooler.ts'
 import { createTemporaryDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { Command } from 'commander'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { loadInventoryConfig } from '../config.ts'
 import { migrateOptions } from '../migrations.ts'
-import { openCommandDatabase } from '../open-database.ts'
+import { openCommandDatabase, openOperatorDatabase } from '../open-database.ts'
 import { callReserve } from '../reservations/reservation-repository.ts'
 import { listLevels } from '../stock/level-repository.ts'
 import { stockCommand } from './stock.ts'
@@ -37,6 +38,19 @@ beforeAll(async () => {
   await run('receive', 'TEA', '3', '--location', 'SHOP')
 })
 afterAll(() => temporary.drop())
+
+it.each(['drop', 'refuse'] as const)(
+  'a command of an operator refuses a pooler that no setting names, as a start does: %s',
+  async (does) => {
+    const pooler = await openStartupPooler(temporary.url, does)
+    onTestFinished(pooler.close)
+    const config = load(temporary.url)
+    const wanted = { ...config, database: { ...config.database, url: pooler.url, prepared: true } }
+    await expect(openOperatorDatabase(wanted, 'stock')).rejects.toThrow(
+      new Error('the database is behind a pooler that keeps no settings of a session: set INVENTORY_DB_PREPARED=false'),
+    )
+  },
+)
 
 const open = () => openCommandDatabase(load(temporary.url), 'stock')
 

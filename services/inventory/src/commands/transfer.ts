@@ -9,7 +9,7 @@ import { csvForm, jsonLines, readColumnPaths } from '../exports/export-form.ts'
 import type { ImportReport } from '../imports/import-report.ts'
 import { IMPORT_FORMATS, type ImportFormat, readRecords } from '../imports/read-records.ts'
 import { storingOf } from '../imports/storing.ts'
-import { openCommandDatabase } from '../open-database.ts'
+import { openOperatorDatabase } from '../open-database.ts'
 import { PRODUCT_SORTS, type ProductSort } from '../products/product-list-repository.ts'
 import { readSelection } from '../products/product-query.ts'
 import { openGate } from '../requests/turns.ts'
@@ -78,7 +78,7 @@ async function runImport(
   { stdout, stderr }: Streams,
 ): Promise<void> {
   const bar = createProgressBar(stderr, (await stat(file)).size)
-  const database = openCommandDatabase(config, 'import')
+  const database = await openOperatorDatabase(config, 'import')
   try {
     const limits = { bytesMax: Number.MAX_SAFE_INTEGER, attributesBytesMax: config.attributesBytesMax }
     const records = readRecords(bar.watch(createReadStream(file)), format, limits)
@@ -146,7 +146,7 @@ async function runExport(
   if (read.verdict === 'refused') throw new Error(`--flatten: ${read.problem}`)
   const { paths: flatten } = read
   const form = format === 'csv' ? csvForm({ flatten, spreadsheetSafe: spreadsheetSafe ?? false }) : jsonLines
-  const database = openCommandDatabase(config, 'export')
+  const database = await openOperatorDatabase(config, 'export')
   const bar = createProgressBar(stderr, undefined)
   try {
     const bytes = bar.watch(exportProducts(database, { selection, flatten, form }))
