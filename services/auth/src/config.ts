@@ -30,7 +30,14 @@ import { type PasswordConfig, type SessionConfig, toPasswordConfig, toSessionCon
 import { settings } from './config/settings.ts'
 import { type SignupConfig, toSignupConfig } from './config/signup.ts'
 import { type SmsConfig, smsWarnings, toSmsConfig } from './config/sms.ts'
-import { findWithoutEffect, listUpstreamNames, PREFIXES, upstreamWarnings } from './config/upstream-settings.ts'
+import {
+  findWithoutEffect,
+  listAliases,
+  listUpstreamNames,
+  namedAsSet,
+  PREFIXES,
+  upstreamWarnings,
+} from './config/upstream-settings.ts'
 import { toWebauthnConfig, type WebauthnConfig, webauthnRules, webauthnWarnings } from './config/webauthn.ts'
 
 /** The settings of the service, checked and grouped by subject. Durations end in their unit: `Ms` or `Seconds`. */
@@ -53,6 +60,8 @@ export interface AuthConfig {
   readonly external: ExternalConfig
   readonly mail: MailConfig
   readonly sms: SmsConfig
+  /** The names of supabase/auth under which settings were set: texts for the operator name them so (`namedAsSet`). */
+  readonly aliases: readonly string[]
   /** Warnings for the operator. */
   readonly warnings: readonly string[]
   /** What the service has chosen because a setting is unset, where that may surprise the operator. */
@@ -83,7 +92,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: EnvFile): AuthConf
       ...profileRules,
     ],
   })
-  const behaviours = behavioursOf(values.PROFILE)
+  const [behaviours, aliases] = [behavioursOf(values.PROFILE), listAliases(source)]
   return {
     profile: values.PROFILE,
     behaviours,
@@ -102,6 +111,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: EnvFile): AuthConf
     external: toExternalConfig(values),
     mail: toMailConfig(values, behaviours),
     sms: toSmsConfig(values, behaviours),
+    aliases,
     warnings: [
       ...findUnknownSettings(all, { ...source, isExpected: isWithoutEffect }),
       ...findContradictions(all, source),
@@ -116,7 +126,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: EnvFile): AuthConf
       ...externalWarnings(values),
       ...plainHttpSettings(values),
       ...dangerousSettings(values),
-    ],
+    ].map((warning) => namedAsSet(warning, aliases)),
     notes: [
       ...noteProfile(choice.selectedBy),
       ...(values.TRUSTED_PROXIES === undefined && behaviours.trustedPeer === 'private peer' ? [TRUSTS_PEER] : []),

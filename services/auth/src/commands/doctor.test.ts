@@ -51,6 +51,22 @@ async function migrate(words: readonly string[], changes: Record<string, string>
   return lines
 }
 
+it('names settings as the operator has set them, in notes and in advice', async () => {
+  const { lines } = await examine({
+    AUTH_PROFILE: 'supabase',
+    AUTH_SMTP_PORT: '1',
+    GOTRUE_SMTP_USER: 'auth',
+    GOTRUE_SMTP_PASS: 'secret',
+    GOTRUE_JWT_DEFAULT_GROUP_NAME: 'authenticated',
+  })
+  expect(lines.filter((line) => /GROUP_NAME|SMTP_HOST/.test(line))).toEqual([
+    'note  GOTRUE_JWT_DEFAULT_GROUP_NAME is a deprecated name: it sets the role of new users, tokens have no groups',
+    expect.stringMatching(
+      /^wrong SMTP: .*; start the mail server, or correct AUTH_SMTP_HOST, AUTH_SMTP_PORT, GOTRUE_SMTP_USER and GOTRUE_SMTP_PASS$/,
+    ),
+  ])
+})
+
 describe('auth migrate and auth doctor', () => {
   it('list pending migrations, apply them once, and then report no problem', async () => {
     const empty = await createEmptyDatabase()

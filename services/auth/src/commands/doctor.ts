@@ -7,6 +7,7 @@ import { sql } from 'kysely'
 import { findRecord, placesOf } from '../adoption/adoption-record.ts'
 import { requireOwnJobSchema } from '../adoption/catalog.ts'
 import { listClosedSecrets } from '../adoption/inspect-database.ts'
+import { namedAsSet } from '../config/upstream-settings.ts'
 import type { AuthConfig } from '../config.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { belongsToUpstream } from '../existing-schema.ts'
@@ -173,7 +174,8 @@ export async function doctor(load: () => AuthConfig, print: (line: string) => vo
     database: { url: config.database.url, setting: 'AUTH_DB_DATABASE_URL', prepared: config.database.prepared },
     migrations: migrateOptions(config),
   })
-  const isHealthy = await runChecks(await fitChecks([...common, ...checks], deps), deps, print)
+  const printAsSet = (line: string) => print(namedAsSet(line, config.aliases))
+  const isHealthy = await runChecks(await fitChecks([...common, ...checks], deps), deps, printAsSet)
   await deps.close()
   return isHealthy
 }

@@ -45,8 +45,8 @@ describe('auth doctor --env', () => {
         .map(([name, value]) => (value === '' ? `unset   ${name} is empty` : `taken   ${name}`)),
       'note    AUTH_PROFILE is unset and GOTRUE_API_HOST is set: the profile is supabase',
       'note    AUTH_TRUSTED_PROXIES is unset: the last address in X-Forwarded-For is that of the client, if the connection comes from a private network',
-      'note    AUTH_JWT_DEFAULT_GROUP_NAME is a deprecated name: it sets the role of new users, tokens have no groups',
-      'note    AUTH_SMS_AUTOCONFIRM is true: whoever signs up with the phone of somebody else has it',
+      'note    GOTRUE_JWT_DEFAULT_GROUP_NAME is a deprecated name: it sets the role of new users, tokens have no groups',
+      'note    GOTRUE_SMS_AUTOCONFIRM is true: whoever signs up with the phone of somebody else has it',
       'ok      the service starts with these settings',
     ])
   })

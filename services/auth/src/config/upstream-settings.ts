@@ -103,6 +103,22 @@ export function listUpstreamNames(source: EnvironmentOptions): readonly string[]
     .sort()
 }
 
+/** The names of supabase/auth that are set, and whose own name here is not. @throws ConfigError when the env file cannot be read */
+export function listAliases(source: EnvironmentOptions): readonly string[] {
+  const env = readEnvironment(source)
+  return listUpstreamNames(source).filter((name) => env[ownNameOf(name)] === undefined)
+}
+
+/** A text for the operator, in which a setting has the name under which it was set. @param aliases from `listAliases` */
+export function namedAsSet(text: string, aliases: readonly string[]): string {
+  const names = new Map(aliases.map((alias) => [ownNameOf(alias), alias]))
+  return text.replaceAll(/\bAUTH_[A-Z0-9_]+/g, (name) => names.get(name) ?? name)
+}
+
+function ownNameOf(alias: string): string {
+  return PREFIXES.prefix + alias.slice(PREFIXES.otherPrefix.length)
+}
+
 /** Names the settings of supabase/auth without effect, of those that no setting here reads, in one line. */
 export function upstreamWarnings(unread: readonly string[]): readonly string[] {
   const names = unread.filter((name) => findWithoutEffect(name) !== undefined)
