@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { stateStatements } from '../distribution/notes.ts'
 import { createNames } from '../names.ts'
 import { type MigrateOptions, migrateAtStart, migrateDown, migrateUp, migrationStatus } from './migrate.ts'
-import { withDatabase } from './migration-connection.ts'
+import { underLock, withDatabase } from './migration-connection.ts'
 
 const createTable =
   (table: string): MigrationSource =>
@@ -98,6 +98,24 @@ it('holds its lock in a transaction, so that a pooler lends the connection to no
   }
   await migrateUp({ ...options, afterwards: [look] })
   expect(holders).toEqual(['idle in transaction'])
+})
+
+it('tells an operator who holds the lock that a run waits for', async () => {
+  const lines: string[] = []
+  const told = { ...options, report: (line: string) => void lines.push(line) }
+  let waiting: Promise<unknown> = Promise.resolve()
+  const [owner] = await underLock(options, async (db) => {
+    waiting = migrateUp(told)
+    await expect.poll(() => lines, { timeout: 60_000 }).toHaveLength(1)
+    const { rows } = await sql<{ pid: number; user: string }>`
+      SELECT a.pid, usename AS "user" FROM pg_stat_activity a JOIN pg_locks l ON l.pid = a.pid
+      WHERE l.locktype = 'advisory' AND l.granted AND datname = current_database()`.execute(db)
+    return rows
+  })
+  await waiting
+  expect(lines).toEqual([
+    `waiting for the lock of migrations of the schema example: process ${owner?.pid} of PostgreSQL, of the user ${owner?.user}, holds it`,
+  ])
 })
 
 it('names the migration that failed, and rolls it back', async () => {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Names } from '@trestle/migrations/migration.ts'
-import { Kysely } from 'kysely'
+import { Kysely, type RawBuilder, sql } from 'kysely'
 import pg from 'pg'
 import { OWN_PATH, type SettingsOptions, underSettings } from '../driver/session-settings.ts'
 import { migrationDialect } from './migrator.ts'
@@ -12,10 +12,15 @@ export interface MigrationTarget {
   readonly names: Names
   /** True: the work needs sessions of its own, which no pooler in transaction mode gives. By default it runs behind one too. */
   readonly hasSession?: true
+  /** Is told whom a run waits for, after some seconds; by default standard error is. */
+  readonly report?: (line: string) => void
 }
 
 /** The address of a database, and how to connect to it. */
 type Address = Pick<MigrationTarget, 'url' | 'hasSession'>
+
+/** After so long, an operator wonders why nothing happens. */
+const TOLD_AFTER_MS = 3_000
 
 /** Opens a database for one piece of work, and closes it however the work ends. It sets no statement timeout. */
 export async function withDatabase<T>(address: Address, use: (db: Kysely<unknown>) => Promise<T>): Promise<T> {
@@ -45,12 +50,48 @@ export function underLock<T>(target: MigrationTarget, use: (db: Kysely<unknown>)
     try {
       await client.query('BEGIN')
       await client.query('SET LOCAL idle_in_transaction_session_timeout = 0')
-      await client.query('SELECT pg_advisory_xact_lock($1)', [lockKey(target.names)])
+      await waitFor(client, db, target)
       return await use(db)
     } finally {
       await client.end()
     }
   })
+}
+
+/** Anybody who may connect can take the lock, and keep it: a run that waits says who has it. */
+async function waitFor(
+  client: pg.Client,
+  db: Kysely<unknown>,
+  { names, report = tellOperator }: MigrationTarget,
+): Promise<void> {
+  const key = lockKey(names)
+  const tell = async () => {
+    const owners = await listLockOwners(db, sql`${key}::bigint`)
+    if (owners.length > 0)
+      report(`waiting for the lock of migrations of the schema ${names.schema}: ${owners.join(', ')}`)
+  }
+  const timer = setTimeout(() => void tell().catch(() => {}), TOLD_AFTER_MS)
+  await client.query('SELECT pg_advisory_xact_lock($1)', [key]).finally(() => clearTimeout(timer))
+}
+
+function tellOperator(line: string): void {
+  process.stderr.write(`${line}\n`)
+}
+
+/**
+ * Who holds an advisory lock of this database.
+ * @param key an expression of type bigint
+ * @returns each in words, such as `process 123 of PostgreSQL, of the user jane, holds it`; empty where the lock is free
+ */
+export async function listLockOwners(db: Kysely<unknown>, key: RawBuilder<unknown>): Promise<readonly string[]> {
+  const { rows } = await sql<{ pid: number; user: string }>`
+    SELECT a.pid, a.usename AS "user" FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+    WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND l.classid = ((${key}::bigint >> 32) & 4294967295)::oid AND l.objid = (${key}::bigint & 4294967295)::oid`.execute(
+    db,
+  )
+  return rows.map(({ pid, user }) => `process ${pid} of PostgreSQL, of the user ${user}, holds it`)
 }
 
 function underOwnPath({ url, hasSession }: Address): SettingsOptions {

@@ -1,7 +1,12 @@
 import { againWhenLocked } from '@trestle/database/migrations/again-when-locked.ts'
-import { type MigrationTarget, underLock, withDatabase } from '@trestle/database/migrations/migration-connection.ts'
+import {
+  listLockOwners,
+  type MigrationTarget,
+  underLock,
+  withDatabase,
+} from '@trestle/database/migrations/migration-connection.ts'
 import { compareMigrations, runOneByOne } from '@trestle/database/migrations/migrator.ts'
-import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { AuthConfig } from '../config.ts'
 import type { EncryptionKeys, RandomBytes } from '../secrets/sealed-secret.ts'
 import {
@@ -51,7 +56,10 @@ export function withoutOtherRuns<T>(target: MigrationTarget, use: () => Promise<
       )
       if (rows[0]?.isMine !== true)
         throw new Error(
-          `another run of auth adopt is at work: wait until it has ended${await describeLockOwner(connection, key)}`,
+          [
+            'another run of auth adopt is at work: wait until it has ended',
+            ...(await listLockOwners(connection, key)),
+          ].join('; '),
         )
       // A server ends a connection some time after the client has closed it. The lock would keep the next run away until then. With
       // a connection that is lost, the lock is gone.
@@ -59,18 +67,6 @@ export function withoutOtherRuns<T>(target: MigrationTarget, use: () => Promise<
       return use().finally(unlock)
     }),
   )
-}
-
-/** Anybody who may connect can take the lock, so the operator has to see who it is. Empty where the lock is free by now. */
-async function describeLockOwner(db: Kysely<unknown>, key: RawBuilder<unknown>): Promise<string> {
-  const { rows } = await sql<{ pid: number; user: string }>`
-    SELECT a.pid, a.usename AS "user" FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
-    WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND a.datname = current_database()
-      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-      AND l.classid = ((${key}::bigint >> 32) & 4294967295)::oid AND l.objid = (${key}::bigint & 4294967295)::oid`.execute(
-    db,
-  )
-  return rows.map(({ pid, user }) => `. Process ${pid} of PostgreSQL, of the user ${user}, holds its lock`).join('')
 }
 
 /**
@@ -140,11 +136,11 @@ function settingsOf({
   config,
   encryptionKeys,
   now,
-    challengeSeconds: config.mfa.challengeLifetimeSeconds,
   randomBytes,
 }: AdoptionDeps): Pick<SwitchDeps, 'lifetimes' | 'sealing' | 'challengeSeconds'> {
   return {
     sealing: { encryptionKeys, randomBytes },
+    challengeSeconds: config.mfa.challengeLifetimeSeconds,
     lifetimes: {
       now: now(),
       mailCodeSeconds: config.mail.codeLifetimeSeconds,

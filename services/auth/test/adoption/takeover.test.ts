@@ -174,7 +174,7 @@ it('auth adopt in all its forms refuses to run while another run is at work, nam
       )
       const [owner] = rows
       const reason = new Error(
-        `another run of auth adopt is at work: wait until it has ended. Process ${owner?.pid} of PostgreSQL, of the user ${owner?.user}, holds its lock`,
+        `another run of auth adopt is at work: wait until it has ended; process ${owner?.pid} of PostgreSQL, of the user ${owner?.user}, holds it`,
       )
       await expect(undoAdoption(restored.deps, () => expect.fail('asked'))).rejects.toThrow(reason)
       await expect(prepare(restored)).rejects.toThrow(reason)
