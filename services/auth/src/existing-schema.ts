@@ -1,5 +1,7 @@
+import { listExecuted } from '@trestle/database/migrations/migrator.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
+import { hasRelation } from './adoption/catalog.ts'
 
 /** The newest migration of a schema `auth` as the PostgreSQL image of Supabase makes it, before supabase/auth has run. */
 const NEWEST_AT_BIRTH = '20180125194653'
@@ -34,6 +36,22 @@ export async function belongsToUpstream(db: QueryExecutorProvider, names: Names)
   const tables = await listForeignTables(db, names)
   const version = await findUpstreamVersion(db, names, tables)
   return version !== undefined && !(await isAsAtBirth(db, names, { tables, version }))
+}
+
+/** The table that an adoption changes last: the old service cannot serve from it afterwards. */
+const CHANGED_BY_SWITCH = '0007-create-sessions'
+
+/**
+ * An adoption makes the first tables while supabase/auth serves. Nobody else may make the others, which have names of its tables.
+ * @throws Error between `auth adopt --prepare` and `auth adopt`
+ */
+export async function requireSwitched(db: Kysely<unknown>, names: Names): Promise<void> {
+  if (names.prefix !== '' || !(await hasRelation(db, names.schema, 'schema_migrations'))) return
+  const executed = await listExecuted(db, names)
+  if (executed.length > 0 && !executed.some(({ name }) => name === CHANGED_BY_SWITCH))
+    throw new Error(
+      `auth adopt has prepared the schema ${names.schema}, from which supabase/auth serves: run auth adopt, which takes over, or auth adopt --undo, which gives up`,
+    )
 }
 
 async function requireUnused(db: Kysely<unknown>, names: Names, tables: readonly string[]): Promise<void> {

@@ -13,7 +13,7 @@ import { requireOwnJobSchema } from './adoption/catalog.ts'
 import { hideOwnTables } from './adoption/hidden-tables.ts'
 import type { Behaviours } from './config/behaviours.ts'
 import type { AuthDatabaseSettings } from './config/database.ts'
-import { clearExistingSchema } from './existing-schema.ts'
+import { clearExistingSchema, requireSwitched } from './existing-schema.ts'
 import { userCreatedTask } from './hooks/user-created-job.ts'
 import { mailTask } from './messages/mail-job.ts'
 import { messageRequestTask } from './messages/message-request.ts'
@@ -75,6 +75,7 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
     url,
     names,
     sources: authMigrations,
+    expectFit: (db) => requireSwitched(db, names),
     beforeFirst: async (trx) => {
       await requireOwnJobSchema(trx, names)
       return clearExistingSchema(trx, names)

@@ -24,6 +24,8 @@ import { compareMigrations, inTurn, listExecuted, type Migrations, runPending, t
 /** What a run of migrations needs: where it runs, what it brings, and which rights it grants at the end. */
 export interface MigrateOptions extends MigrationTarget, Migrations {
   readonly functions?: ServiceFunctions | undefined
+  /** Runs before everything else, under the lock. It may refuse the database. */
+  readonly expectFit?: ((db: Kysely<unknown>) => Promise<void>) | undefined
   /** Steps that run after the migrations, under the same lock, such as those for the schema of the job queue. */
   readonly afterwards?: ReadonlyArray<(db: Kysely<unknown>) => Promise<void>>
   /** The rights of the service's role, granted last. Undefined: the service works as its own user. */
@@ -96,6 +98,7 @@ type Replaceable = 'functions of earlier releases' | 'functions of this release 
 function bringUp(options: MigrateOptions, replaceable: Replaceable): Promise<MigrateResult> {
   return underLock(options, async (db) => {
     const { names, functions } = options
+    await options.expectFit?.(db)
     await expectWhole(db, names)
     const changes = functions && (await compareFunctions(db, names, functions))
     const { pending, unknown } = await compareMigrations(db, options)

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { expect, it, onTestFinished, vi } from 'vitest'
+import { migrateToLatest } from '../../src/migrations.ts'
 import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
 import { adopt, prepare, type Restored, restore, restoreAdopted } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
@@ -26,6 +27,23 @@ const undo = ({ deps }: Restored) => undoAdoption(deps, async () => true)
 async function readShape({ database: { superuserUrl } }: Restored): Promise<readonly string[]> {
   return (await runSql<{ name: string }>(superuserUrl, SHAPE)).map(({ name }) => name)
 }
+
+it('auth migrate on a database that adopt --prepare has prepared says to adopt it or to give up, and changes nothing', async () => {
+  const restored = await restore('v2.196.0')
+  await prepare(restored)
+  const tables = () =>
+    runSql(
+      restored.database.superuserUrl,
+      "SELECT oid::regclass::text AS name FROM pg_class WHERE relkind = 'r' ORDER BY 1",
+    )
+  const before = await tables()
+  await expect(migrateToLatest(restored.deps.config)).rejects.toThrow(
+    new Error(
+      'auth adopt has prepared the schema auth, from which supabase/auth serves: run auth adopt, which takes over, or auth adopt --undo, which gives up',
+    ),
+  )
+  expect(await tables()).toEqual(before)
+})
 
 it('adopt --undo keeps what a newer version of supabase/auth counts as migrated since --prepare, and drops the rest', async () => {
   const restored = await restore('v2.151.0')
