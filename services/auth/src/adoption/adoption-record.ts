@@ -86,9 +86,14 @@ export async function findRecord(
   return rows[0]
 }
 
-/** Whether this service has taken over. Another run may have switched between two transactions of this one. */
+/**
+ * Whether this service has taken over. Another run may have switched between two transactions of this one.
+ * @throws Error where the record of the run is gone
+ */
 export async function hasSwitched(db: Kysely<unknown>, places: AdoptionPlaces): Promise<boolean> {
-  return (await findRecord(db, places))?.switchedAt !== null
+  const record = await findRecord(db, places)
+  if (record === undefined) throw new Error(`somebody has dropped the schema ${places.kept} meanwhile: run this again`)
+  return record.switchedAt !== null
 }
 
 /** Notes that the old service has migrated the database since. @param changes those of before that stay the adoption's own */

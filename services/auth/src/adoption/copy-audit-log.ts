@@ -25,12 +25,13 @@ export async function copyAuditLog(
 ): Promise<CopiedEntries> {
   await createReader(db, kept)
   const read = (payload: RawBuilder<unknown>) => sql`${sql.id(kept, READER)}(${payload})`
-  let [after, copied, rewritten] = [NIL_UUID, 0, 0]
+  let after: string | undefined
+  let [copied, rewritten] = [0, 0]
   for (;;) {
     const { rows } = await sql<{ last: string | null; copied: string; rewritten: string }>`
       WITH batch AS (
         SELECT id, payload::text AS text, ${read(sql`payload::text`)} AS payload, created_at, ip_address
-        FROM ${sql.id(kept, 'audit_log_entries')} WHERE id > ${after} ORDER BY id LIMIT ${sql.lit(BATCH_ENTRIES)}),
+        FROM ${sql.id(kept, 'audit_log_entries')} ${after === undefined ? sql`` : sql`WHERE id > ${after}`} ORDER BY id LIMIT ${sql.lit(BATCH_ENTRIES)}),
       readable AS (
         SELECT *, payload IS NULL AS is_rewritten FROM batch WHERE text IS NOT NULL),
       entry AS (

@@ -1,5 +1,4 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { NIL_UUID } from '../records/ids.ts'
 import { hasRelation } from './catalog.ts'
 import type { ImportPlaces } from './import-record.ts'
 import type { Source } from './source-database.ts'
@@ -108,10 +107,12 @@ export async function stageOthers(staging: Staging, openSince: Date): Promise<vo
 /** Fetches the rows of all users who are wanted, some users at a time. */
 export async function stageUsers(staging: Staging, wanted: RawBuilder<unknown>): Promise<void> {
   const { trx, places, source } = staging
-  let after = NIL_UUID
+  let after: string | undefined
   for (;;) {
     const { rows } = await sql<{ id: string }>`
-      SELECT id FROM (${wanted}) w WHERE id > ${after} ORDER BY id LIMIT ${sql.lit(BATCH_USERS)}`.execute(trx)
+      SELECT id FROM (${wanted}) w ${after === undefined ? sql`` : sql`WHERE id > ${after}`} ORDER BY id LIMIT ${sql.lit(BATCH_USERS)}`.execute(
+      trx,
+    )
     const ids = rows.map(({ id }) => id)
     const last = ids.at(-1)
     if (last === undefined) break
@@ -130,11 +131,13 @@ export async function stageUsers(staging: Staging, wanted: RawBuilder<unknown>):
 
 /** Fetches the entries of the audit log of some days, some at a time. */
 export async function stageEntries(staging: Staging, days: readonly string[]): Promise<void> {
-  let after: string | undefined = NIL_UUID
-  while (after !== undefined && days.length > 0) {
-    const isWanted: RawBuilder<unknown> = sql`t.id > ${after} AND ${dayOf('t')} = ANY (${days}::date[])
-      ORDER BY t.id LIMIT ${sql.lit(BATCH_ENTRIES)}`
-    after = await stageRows(staging, 'audit_log_entries', isWanted)
+  if (days.length === 0) return
+  let isLater: RawBuilder<unknown> = sql`true`
+  for (;;) {
+    const isWanted = sql`${isLater} AND ${dayOf('t')} = ANY (${days}::date[]) ORDER BY t.id LIMIT ${sql.lit(BATCH_ENTRIES)}`
+    const last = await stageRows(staging, 'audit_log_entries', isWanted)
+    if (last === undefined) return
+    isLater = sql`t.id > ${last}`
   }
 }
 

@@ -10,7 +10,6 @@ import {
   findRecord,
   lockTables,
   placesOf,
-  schemasOf,
 } from '../adoption/adoption-record.ts'
 import { withoutOtherRuns } from '../adoption/begin-adoption.ts'
 import { requireOwnSchemas } from '../adoption/catalog.ts'
@@ -55,13 +54,15 @@ export async function undoAdoption(
   const places = placesOf(names)
   // A run that waits for its index holds no other lock. It would go on in a database that is the old service's again.
   const work = async (db: Kysely<unknown>) => {
-    await requireOwnSchemas(db, schemasOf(places))
     const record = await findRecord(db, places)
     if (record === undefined)
       throw new Error(`the schema ${places.kept} is not there: nothing was adopted, or adopt --forget has dropped it`)
     const { switchedAt } = record
     await requireStopped(db)
     await requireSameVersion(db, places, record)
+    // The switch has dropped the schema of copies: since then, its name is free for anybody.
+    const staging = switchedAt === null ? [places.staging] : []
+    await requireOwnSchemas(db, [places.kept, ...staging, names.jobSchema])
     if (switchedAt !== null) await requireNoAdditions(db, places)
     await requireNoDependents(() => rehearse(db, places, record))
     await requireKeys(db, { places, switchedAt, encryptionKeys })
@@ -197,7 +198,7 @@ async function findCosts(db: Kysely<unknown>, places: AdoptionPlaces, switchedAt
 async function restore(
   trx: Kysely<unknown>,
   places: AdoptionPlaces,
-  { version: since, changes, hadPgcrypto }: AdoptionRecord,
+  { version: since, changes, hadPgcrypto, switchedAt }: AdoptionRecord,
 ): Promise<void> {
   const { names } = places
   await sql`DROP INDEX IF EXISTS ${names.id('users_email_lower_key')}`.execute(trx)
@@ -207,7 +208,7 @@ async function restore(
   await dropJobs(trx, names.jobSchema)
   if (!hadPgcrypto) await dropPgcrypto(trx)
   await dropKept(trx, places, [])
-  await dropStaging(trx, places)
+  if (switchedAt === null) await dropStaging(trx, places)
 }
 
 /** Functions of applications may have come to need the extension. */

@@ -10,6 +10,29 @@ import { runSql } from './restored-database.ts'
 const idOf = ({ database }: Restored, name: string) => database.manifest.users.find((user) => user.name === name)?.id
 const SSO = { what: 'users who sign in only by sso, which this service does not serve', count: 2 }
 
+it('adopt takes over rows whose id is the nil UUID as any others', async () => {
+  const restored = await restore('v2.196.0')
+  const { superuserUrl } = restored.database
+  const nil = '00000000-0000-0000-0000-000000000000'
+  await runSql(
+    superuserUrl,
+    `INSERT INTO auth.users (instance_id, id, aud, email, confirmation_token, recovery_token, email_change_token_new, email_change)
+       VALUES ('${nil}', '${nil}', 'authenticated', 'nil@example.com', '', '', '', '');
+     INSERT INTO auth.sessions (id, user_id) VALUES ('${nil}', '${nil}');
+     INSERT INTO auth.refresh_tokens (session_id, user_id, token) VALUES ('${nil}', '${nil}', 'of-nobody');
+     INSERT INTO auth.audit_log_entries (id, payload) VALUES ('${nil}', '{"action": "of nobody"}')`,
+  )
+  await adopt(restored)
+  expect(
+    await runSql(
+      superuserUrl,
+      `SELECT (SELECT count(*)::int FROM auth.user_directory WHERE user_id = '${nil}') AS listed,
+         (SELECT count(*)::int FROM auth.refresh_tokens WHERE session_id = '${nil}') AS tokens,
+         (SELECT count(*)::int FROM auth.audit_log_entries WHERE id = '${nil}') AS entries`,
+    ),
+  ).toEqual([{ listed: 1, tokens: 1, entries: 1 }])
+})
+
 it('a secret that begins as a sealed one does and is none ends no check, import or undo: the check names its row', async () => {
   const restored = await restore('v2.196.0')
   const { superuserUrl, manifest } = restored.database

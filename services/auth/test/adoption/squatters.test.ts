@@ -98,6 +98,15 @@ describe('a schema that somebody else has made under a name of ours', () => {
     expect(await runSql(superuserUrl, made)).toEqual([])
   })
 
+  it('keeps nobody from --undo after the switch, which has left the name auth_adopting free', async () => {
+    const restored = await restoreAdopted('v2.196.0')
+    const { superuserUrl } = restored.database
+    const role = await addSquatter(superuserUrl)
+    await squat(superuserUrl, role, { schema: 'auth_adopting', view: 'refresh_tokens' })
+    expect(await undoAdoption(restored.deps, async () => true)).toBe(true)
+    expect(await readersOf(superuserUrl, 'auth_adopting')).toEqual([])
+  })
+
   it('stops doctor, --undo and --forget after an adoption that was forgotten', async () => {
     const restored = await restoreAdopted('v2.196.0')
     const { superuserUrl } = restored.database
