@@ -65,7 +65,12 @@ const recorded = sql`
     WHERE c.relkind IN ('r', 'p', 'f', 'c') AND c.oid NOT IN (SELECT oid FROM known)
   UNION SELECT pg_describe_object(d.classid, d.objid, d.objsubid), d.name
     FROM dependent d JOIN pg_attrdef a ON d.classid = 'pg_attrdef'::regclass AND a.oid = d.objid
-    WHERE a.adrelid NOT IN (SELECT oid FROM known)`
+    WHERE a.adrelid NOT IN (SELECT oid FROM known)
+  UNION SELECT pg_describe_object(d.classid, d.objid, 0), d.name
+    FROM dependent d JOIN pg_type t ON d.classid = 'pg_type'::regclass AND t.oid = d.objid WHERE t.typtype = 'd'`
+
+/** What may stand around the dot of a name: spaces and comments. */
+const GAP = String.raw`(\s|--[^\n]*\n|/[*]([^*]|[*]+[^*/])*[*]+/)*`
 
 /**
  * The functions whose bodies are texts, which PostgreSQL parses at each call: those that name a table with its schema, in quotes or
@@ -75,7 +80,7 @@ const named = (schema: string): RawBuilder<unknown> => sql`
   SELECT format('function %s', f.oid::regprocedure), m.name
     FROM moving m JOIN pg_proc f ON f.pronamespace <> 'pg_catalog'::regnamespace
     CROSS JOIN LATERAL (SELECT regexp_replace(${schema}::text, '(\\W)', '\\\\\\1', 'g') AS schema) word
-    WHERE f.prosrc ~* format('\\m%s"?\\s*[.]\\s*"?%s\\M', word.schema, m.name)
+    WHERE f.prosrc ~* format('\\m%s"?%s[.]%s"?%s\\M', word.schema, ${GAP}::text, ${GAP}::text, m.name)
       OR (f.prosrc ~* format('\\m%s\\M', m.name)
         AND EXISTS (SELECT FROM unnest(f.proconfig) setting WHERE setting ~* format('^search_path=(.*\\W)?%s(\\W|$)', word.schema)))`
 
@@ -105,14 +110,19 @@ export async function listWidePublications(
 }
 
 /** What of others goes with a table. */
-const ON_TABLE = /^(trigger|policy|rule|column|constraint) ([^.]+)\.(.+)$/
+const ON_TABLE = /^(trigger|policy|rule|column|constraint|statistics) ([^.]+)\.(.+)$/
+/** A comment on a table, or on one of its columns. */
+const COMMENT = /^comment ([^.]+)(?:\.(.+))?$/
+/** The view that this service has made. */
+const OWN_VIEW = 'user_factors'
 /** An index has its table in its definition alone: `CREATE INDEX seen ON auth.outbox USING btree (id)`. */
 const INDEX = /^index (.+)$/
 const INDEX_TABLE = / ON (?:ONLY )?\w+\.(\w+) USING /
 
 /**
  * What others have added since the switch to the tables of this service, which `adopt --undo` drops: triggers, policies, rules,
- * indexes, columns, constraints and rights. They would go with the tables in silence. The tables that stay keep theirs.
+ * indexes, columns, constraints, statistics, defaults, comments, rights and places in publications. They would go with the tables in
+ * silence. The tables that stay keep theirs.
  * @returns each in a line, such as `policy mine of table refresh_tokens`
  */
 export async function listAdditions(db: Kysely<unknown>, places: AdoptionPlaces): Promise<readonly string[]> {
@@ -121,10 +131,27 @@ export async function listAdditions(db: Kysely<unknown>, places: AdoptionPlaces)
   const found = await inLatest(db).execute((trx) => readCatalogue(trx, names))
   const added = [...found].flatMap(([object, definition]) => {
     const [, kind, table = '', name] = ON_TABLE.exec(object) ?? indexOf(object, definition)
-    const isOthers = kind !== undefined && ownTables.includes(table) && !made.has(object) && name !== REFUSING_TRIGGER
-    return isOthers ? [`${kind} ${name} of table ${table}`] : []
+    const isOwnTable = ownTables.includes(table) && name !== REFUSING_TRIGGER
+    if (isOwnTable && !made.has(object)) return [`${kind} ${name} of table ${table}`]
+    // Its default, or what else was changed.
+    if (isOwnTable && kind === 'column' && made.get(object) !== definition)
+      return [`changed column ${name} of table ${table}`]
+    const [, commented = '', column] = COMMENT.exec(object) ?? []
+    const isComment = [...ownTables, OWN_VIEW].includes(commented) && made.get(object) !== definition
+    return isComment ? [`comment on ${column === undefined ? 'table' : `column ${column} of table`} ${commented}`] : []
   })
-  return [...added, ...(await listRights(db, places))].sort()
+  return [...added, ...(await listRights(db, places)), ...(await listPublished(db, places))].sort()
+}
+
+/** The publications that somebody has added a table of this service to. */
+async function listPublished(db: Kysely<unknown>, { names }: AdoptionPlaces): Promise<readonly string[]> {
+  const { rows } = await sql<{ name: string }>`
+    SELECT format('place in publication %I of table %s', p.pubname, c.relname) AS name
+    FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid JOIN pg_class c ON c.oid = r.prrelid
+    WHERE c.relnamespace = to_regnamespace(format('%I', ${names.schema}::text)) AND c.relname = ANY (${[...ownTables]}::text[])`.execute(
+    db,
+  )
+  return rows.map(({ name }) => name)
 }
 
 function indexOf(object: string, definition: string): readonly (string | undefined)[] {
@@ -132,16 +159,23 @@ function indexOf(object: string, definition: string): readonly (string | undefin
   return index === undefined ? [] : [object, 'index', INDEX_TABLE.exec(definition)?.[1], index]
 }
 
-/** Rights on these tables that neither the table of supabase/auth with the same name has, nor default privileges have given. */
+/**
+ * Rights on these tables, on their columns and on the view that neither the table of supabase/auth with the same name has, nor default
+ * privileges have given.
+ */
 async function listRights(db: Kysely<unknown>, { names, kept }: AdoptionPlaces): Promise<readonly string[]> {
   const { rows } = await sql<{ right: string }>`
-    SELECT DISTINCT format('right %s of %s on table %s', a.privilege_type,
+    SELECT DISTINCT format('right %s%s of %s on table %s', a.privilege_type, ' (' || g.attname || ')',
         CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE pg_get_userbyid(a.grantee)::text END, c.relname) AS "right"
-      FROM pg_class c CROSS JOIN aclexplode(c.relacl) a
-      WHERE c.relnamespace = to_regnamespace(format('%I', ${names.schema}::text)) AND c.relkind IN ('r', 'p')
-        AND c.relname = ANY (${[...ownTables]}::text[]) AND a.grantee <> c.relowner
+      FROM pg_class c CROSS JOIN LATERAL (
+        SELECT NULL AS attname, c.relacl AS acl
+        UNION ALL SELECT attname, attacl FROM pg_attribute WHERE attrelid = c.oid AND NOT attisdropped) g
+      CROSS JOIN aclexplode(g.acl) a
+      WHERE c.relnamespace = to_regnamespace(format('%I', ${names.schema}::text)) AND c.relkind IN ('r', 'p', 'v')
+        AND c.relname = ANY (${[...ownTables, OWN_VIEW]}::text[]) AND a.grantee <> c.relowner
         AND NOT EXISTS (
-          SELECT FROM pg_class o CROSS JOIN aclexplode(o.relacl) b
+          SELECT FROM pg_class o LEFT JOIN pg_attribute oa ON oa.attrelid = o.oid AND oa.attname = g.attname
+          CROSS JOIN aclexplode(CASE WHEN g.attname IS NULL THEN o.relacl ELSE oa.attacl END) b
           WHERE o.relnamespace = to_regnamespace(format('%I', ${kept}::text)) AND o.relname = c.relname
             AND b.grantee = a.grantee AND b.privilege_type = a.privilege_type)
         AND NOT EXISTS (

@@ -158,17 +158,22 @@ export async function moveBack(trx: Kysely<unknown>, { names, kept }: AdoptionPl
 /**
  * Gives the roles that had rights on a table of supabase/auth the same rights on the table that has its name now. A dump by such a
  * role would fail otherwise. A table that is made in the schema has the default privileges there; the one of refresh tokens is made
- * elsewhere and has none.
+ * elsewhere and has none. A right on a column is given where the new table has a column of that name.
  */
 async function copyGrants(trx: Kysely<unknown>, { names, kept }: AdoptionPlaces, table: string): Promise<void> {
   await sql`
     DO $$ DECLARE statement text; BEGIN
       FOR statement IN
-        SELECT format('GRANT %s ON %s TO %s%s', a.privilege_type,
+        SELECT format('GRANT %s%s ON %s TO %s%s', a.privilege_type, g.columns,
             CASE c.relkind WHEN 'S' THEN 'SEQUENCE ' ELSE 'TABLE ' END || format('%I.%I', ${sql.lit(names.schema)}, c.relname),
             CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END,
             CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
-        FROM pg_class c CROSS JOIN aclexplode(c.relacl) a
+        FROM pg_class c CROSS JOIN LATERAL (
+          SELECT '' AS columns, c.relacl AS acl
+          UNION ALL SELECT format(' (%I)', o.attname), o.attacl FROM pg_attribute o JOIN pg_attribute n USING (attname)
+            WHERE o.attrelid = c.oid AND o.attacl IS NOT NULL AND NOT n.attisdropped
+              AND n.attrelid = to_regclass(format('%I.%I', ${sql.lit(names.schema)}, c.relname))) g
+        CROSS JOIN aclexplode(g.acl) a
         WHERE c.relnamespace = to_regnamespace(quote_ident(${sql.lit(kept)})) AND a.grantee <> c.relowner
           AND c.relname IN (${sql.lit(table)}, ${sql.lit(`${table}_id_seq`)})
           AND to_regclass(format('%I.%I', ${sql.lit(names.schema)}, c.relname)) IS NOT NULL

@@ -128,6 +128,16 @@ it.each([
     { object: 'function public.returned()', table: 'one_time_tokens' },
   ],
   [
+    'a function with a comment in a name',
+    `CREATE FUNCTION public.commented() RETURNS void LANGUAGE plpgsql AS 'BEGIN DELETE FROM auth./* x */refresh_tokens; END'`,
+    { object: 'function public.commented()', table: 'refresh_tokens' },
+  ],
+  [
+    'a domain over its rows',
+    'CREATE DOMAIN public.entry AS auth.refresh_tokens',
+    { object: 'type public.entry', table: 'refresh_tokens' },
+  ],
+  [
     'a column of the type of its rows',
     'CREATE TABLE public.kept (entry auth.refresh_tokens)',
     { object: 'column entry of table public.kept', table: 'refresh_tokens' },

@@ -24,7 +24,7 @@ describe('adopt --forget', () => {
     await runSql(superuserUrl, DEPENDENTS)
     await adopt(restored)
     const policies = await runSql(superuserUrl, POLICIES)
-    await expect(forgetAdoption(restored.deps)).rejects.toThrow(
+    await expect(forgetAdoption(restored.deps, async () => true)).rejects.toThrow(
       new Error(
         [
           'nothing was dropped: change or drop first what depends on the old tables',
@@ -40,7 +40,7 @@ describe('adopt --forget', () => {
       superuserUrl,
       `DROP POLICY by_passkey ON public.vault; DROP VIEW public.newest, public.tokens; DROP TABLE public.seen`,
     )
-    await forgetAdoption(restored.deps)
+    await forgetAdoption(restored.deps, async () => true)
     expect(await runSql(superuserUrl, "SELECT to_regnamespace('auth_before_trestle') AS kept")).toEqual([
       { kept: null },
     ])
@@ -62,7 +62,7 @@ describe('adopt --forget', () => {
       `CREATE FUNCTION auth_before_trestle.own() RETURNS int LANGUAGE sql AS 'SELECT 1';
        CREATE TABLE auth_before_trestle.notes (text text)`,
     )
-    await expect(forgetAdoption(restored.deps)).rejects.toThrow(
+    await expect(forgetAdoption(restored.deps, async () => true)).rejects.toThrow(
       new Error(
         [
           'nothing was dropped: change or drop first what depends on the old tables',
@@ -72,6 +72,24 @@ describe('adopt --forget', () => {
       ),
     )
     expect(await runSql(url, 'SELECT count(*)::int AS count FROM auth_before_trestle.adoption')).toEqual([{ count: 1 }])
+  })
+})
+
+describe('adopt', () => {
+  it('gives a right on columns of a table that moves on the table that takes its name, and undo asks for no revoke', async () => {
+    const restored = await restore('v2.196.0')
+    const { superuserUrl } = restored.database
+    await runSql(superuserUrl, 'GRANT SELECT (session_id, token) ON auth.refresh_tokens TO anon WITH GRANT OPTION')
+    await adopt(restored)
+    const columns = (right: string) =>
+      runSql(
+        superuserUrl,
+        `SELECT attname AS name FROM pg_attribute WHERE attrelid = 'auth.refresh_tokens'::regclass AND attnum > 0
+           AND has_column_privilege('anon', attrelid, attnum, '${right}')`,
+      )
+    expect(await columns('SELECT WITH GRANT OPTION')).toEqual([{ name: 'session_id' }])
+    expect(await undoAdoption(restored.deps, async () => true)).toBe(true)
+    expect(await columns('SELECT')).toEqual([{ name: 'token' }, { name: 'session_id' }])
   })
 })
 
@@ -89,18 +107,31 @@ describe('adopt --undo', () => {
        CREATE INDEX seen ON auth.flow_state (created_at);
        ALTER TABLE auth.one_time_tokens ADD COLUMN extra text;
        ALTER TABLE auth.send_throttle ADD CONSTRAINT always CHECK (true);
-       GRANT SELECT ON auth.refresh_tokens TO anon`,
+       CREATE STATISTICS auth.related ON aud, document FROM auth.user_directory;
+       ALTER TABLE auth.user_directory ALTER COLUMN aud SET DEFAULT 'all';
+       COMMENT ON TABLE auth.messages IS 'read by support';
+       COMMENT ON COLUMN auth.user_directory.document IS 'read by support';
+       CREATE PUBLICATION told FOR TABLE auth.messages;
+       GRANT SELECT ON auth.refresh_tokens, auth.user_factors TO anon;
+       GRANT SELECT (aud) ON auth.user_directory TO anon`,
     )
     await expect(undoAdoption(restored.deps, () => expect.fail('asked'))).rejects.toThrow(
       new Error(
         [
           'nothing changed: drop or revoke first what was added to the tables of this service, and would be lost with them',
+          'changed column aud of table user_directory',
           'column extra of table one_time_tokens',
+          'comment on column document of table user_directory',
+          'comment on table messages',
           'constraint always of table send_throttle',
           'index auth.seen of table flow_state',
+          'place in publication told of table messages',
           'policy own of table audit_log_entries',
+          'right SELECT (aud) of anon on table user_directory',
           'right SELECT of anon on table refresh_tokens',
+          'right SELECT of anon on table user_factors',
           'rule quiet of table outbox',
+          'statistics related of table user_directory',
           'trigger noted of table refresh_tokens',
         ].join('\n'),
       ),
@@ -109,7 +140,10 @@ describe('adopt --undo', () => {
       superuserUrl,
       `DROP TRIGGER noted ON auth.refresh_tokens; DROP POLICY own ON auth.audit_log_entries; DROP RULE quiet ON auth.outbox;
        DROP INDEX auth.seen; ALTER TABLE auth.one_time_tokens DROP COLUMN extra;
-       ALTER TABLE auth.send_throttle DROP CONSTRAINT always; REVOKE SELECT ON auth.refresh_tokens FROM anon`,
+       ALTER TABLE auth.send_throttle DROP CONSTRAINT always; DROP STATISTICS auth.related; DROP PUBLICATION told;
+       ALTER TABLE auth.user_directory ALTER COLUMN aud DROP DEFAULT; COMMENT ON TABLE auth.messages IS NULL;
+       COMMENT ON COLUMN auth.user_directory.document IS NULL; REVOKE SELECT (aud) ON auth.user_directory FROM anon;
+       REVOKE SELECT ON auth.refresh_tokens, auth.user_factors FROM anon`,
     )
     expect(await undoAdoption(restored.deps, async () => true)).toBe(true)
     expect(await runSql(superuserUrl, "SELECT tgname FROM pg_trigger WHERE tgname = 'stays'")).toEqual([
