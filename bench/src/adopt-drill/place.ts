@@ -17,6 +17,8 @@ export interface Place {
 export interface Running extends AsyncDisposable {
   readonly url: string
   stop(): Promise<void>
+  /** Kills the service by SIGKILL. */
+  kill(): Promise<void>
 }
 
 const SETTINGS = {
@@ -68,7 +70,7 @@ export async function start(place: Place, kind: ServerKind): Promise<Running> {
   const env = { ...kind.environment(place.databaseUrl, port), ...underNames(place.env), API_EXTERNAL_URL: url }
   const server = await kind.start(env, url)
   const stop = () => server.stop()
-  return { url, stop, [Symbol.asyncDispose]: stop }
+  return { url, stop, kill: () => server.kill(), [Symbol.asyncDispose]: stop }
 }
 
 /** Both services read the names of the old one. */

@@ -19,7 +19,14 @@ export interface ServerKind {
   /** Prepares an empty database. */
   migrate(databaseUrl: string): Promise<void>
   /** Starts the server. The URL of the database and the port are in the environment. */
-  start(env: Readonly<Record<string, string>>, url: string): Promise<{ stop(): Promise<void> }>
+  start(
+    env: Readonly<Record<string, string>>,
+    url: string,
+  ): Promise<{
+    stop(): Promise<void>
+    /** Kills it by SIGKILL. */
+    kill(): Promise<void>
+  }>
   /** Names that the server wants for its port and database. */
   environment(databaseUrl: string, port: number): Readonly<Record<string, string>>
 }

@@ -9,7 +9,7 @@ import type { AuthConfig } from '../config.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { type Adoption, adoptDatabase } from '../use-cases/adopt-database.ts'
 import { type AdoptionCheck, checkAdoption } from '../use-cases/check-adoption.ts'
-import { forgetAdoption } from '../use-cases/forget-adoption.ts'
+import { type ForgetCosts, forgetAdoption } from '../use-cases/forget-adoption.ts'
 import { prepareAdoption } from '../use-cases/prepare-adoption.ts'
 import { type UndoCosts, undoAdoption } from '../use-cases/undo-adoption.ts'
 import { createQuietDeps } from './operator-deps.ts'
@@ -39,7 +39,7 @@ export function adoptCommand(
   return new Command('adopt')
     .exitOverride()
     .description(
-      'turn a database of supabase/auth into one of this service, in place; the old service serves meanwhile',
+      'turn a database of supabase/auth into one of this service, in place: --prepare while the old service serves, then without an option once it has ended',
     )
     .option('--check', 'say what would carry over and what would not, and change nothing')
     .addOption(
@@ -51,7 +51,7 @@ export function adoptCommand(
     .addOption(new Option('--undo', 'give the old service its database back').conflicts(['check', 'forget', 'force']))
     .addOption(new Option('--forget', 'drop what --undo needs').conflicts(['check', 'force']))
     .option('--force', 'adopt a version of supabase/auth that is newer than this release knows')
-    .option('--yes', 'do not ask before --undo')
+    .option('--yes', 'do not ask before --undo or --forget')
     .action(async (flags: AdoptFlags) => {
       const deps = await createQuietDeps(load(), createLogger({ level: 'fatal', stdout: false }))
       await run(deps, flags, { print, ask }).finally(() => deps.close())
@@ -76,32 +76,44 @@ async function run(
   { print, ask }: { readonly print: Print; readonly ask: Ask },
 ): Promise<void> {
   if (check) return report(await checkAdoption(deps, { force: force === true }), print)
+  const confirm = async (lines: readonly string[], question: string) => {
+    for (const line of lines) print(line)
+    if (yes) return true
+    const answer = await ask(`${question} [y/N] `)
+    if (answer === undefined) throw new Error('nothing changed: nobody has answered. --yes answers the question')
+    return /^y(es)?$/i.test(answer)
+  }
   if (forget) {
-    await forgetAdoption(deps)
-    return print('dropped what adopt --undo needs')
+    const isDone = await forgetAdoption(deps, (costs) =>
+      confirm(describeForgotten(costs), 'Drop this, without a way back?'),
+    )
+    return print(isDone ? 'dropped what adopt --undo needs' : 'nothing changed')
   }
   if (undo) {
-    const confirm = async (costs: UndoCosts) => {
-      for (const line of describeCosts(costs)) print(line)
-      if (yes) return true
-      const answer = await ask('Give the old service its database back? [y/N] ')
-      if (answer === undefined)
-        throw new Error('nothing changed: nobody has answered. --yes goes back without a question')
-      return /^y(es)?$/i.test(answer)
-    }
-    return print((await undoAdoption(deps, confirm)) ? 'the old service has its database back' : 'nothing changed')
+    const isDone = await undoAdoption(deps, (costs) =>
+      confirm(describeCosts(costs), 'Give the old service its database back?'),
+    )
+    return print(isDone ? 'the old service has its database back' : 'nothing changed')
   }
   const options = { force: force === true, report: print }
   if (prepare) {
     if (!(await prepareAdoption(deps, options))) return print('the database is adopted already: start the service')
     const { losses } = await checkAdoption(deps, { force: force === true })
     printLosses(losses, print)
-    return print('prepared: stop the old service, run auth adopt, and start this service')
+    return print('prepared: end the old service, run auth adopt, and start this service; auth adopt --undo gives up')
   }
   for (const line of describeAdoption(await adoptDatabase(deps, options))) print(line)
 }
 
-function describeCosts({ sessions, passwords, providers }: UndoCosts): readonly string[] {
+function describeForgotten({ switchedAt, rows }: ForgetCosts): readonly string[] {
+  return [
+    `this service took over at ${switchedAt.toISOString()}; auth adopt --undo is not possible afterwards`,
+    ...[...rows].map(([table, count]) => `drops      ${table}: ${count} rows`),
+  ]
+}
+
+function describeCosts({ hasSwitched, sessions, passwords, providers }: UndoCosts): readonly string[] {
+  if (!hasSwitched) return ['this service has not taken over: no session ends, and the old service may go on serving']
   return [
     `${sessions} sessions have begun, refreshed or ended by a theft since the switch: their users sign in again`,
     ...(passwords > 0 ? [`${passwords} users have a password in a form that supabase/auth does not know`] : []),
@@ -136,6 +148,10 @@ function report(check: AdoptionCheck, print: Print): void {
   for (const [table, count] of rows) print(`rows       ${table}: ${count}`)
   for (const [table, count] of notYetServed) print(`not served ${table}: ${count} rows stay as they are`)
   printLosses(losses, print)
+  if (askedAgain > 0)
+    print(
+      `again      ${askedAgain} users have a factor by SMS or WebAuthn, or a passkey: who is being asked for it at the switch is asked again`,
+    )
   for (const email of sharedEmails) print(`shared     ${email}: the oldest confirmed user keeps it`)
   for (const group of admins) print(describeAdmins(group))
   for (const { object, table } of dependents)
@@ -148,10 +164,6 @@ function report(check: AdoptionCheck, print: Print): void {
   for (const name of check.inhabitants) print(`left alone ${name}`)
   if (version !== 'none') print(`time       about ${check.seconds} s, in which the old service serves`)
   if (obstacles.length > 0) throw new Error(obstacles.join('\n'))
-  if (askedAgain > 0)
-    print(
-      `again      ${askedAgain} users have a factor by SMS or WebAuthn, or a passkey: who is being asked for it at the switch is asked again`,
-    )
   print(
     earlierRun === 'begun'
       ? 'ok         an adoption has begun: run auth adopt again, which continues it'

@@ -4,24 +4,38 @@ import { readDependents } from '@trestle/database/violations.ts'
 import { type Kysely, sql } from 'kysely'
 import { type AdoptionPlaces, findRecord, placesOf } from '../adoption/adoption-record.ts'
 import { dropKept } from '../adoption/drop-adoption.ts'
-import { SERVED, UNSERVED } from '../adoption/inspect-database.ts'
+import { countRows, SERVED, UNSERVED } from '../adoption/inspect-database.ts'
 import { listReplaced } from '../adoption/switch-tables.ts'
 import type { AuthDeps } from '../deps.ts'
 import { adoptOptions } from '../migrations.ts'
 
+/** What a forgotten adoption costs, before it is done. */
+export interface ForgetCosts {
+  /** When this service took over. */
+  readonly switchedAt: Date
+  /** The tables that are dropped, with their schema, and how many rows each has. */
+  readonly rows: ReadonlyMap<string, number>
+}
+
 /**
  * Drops what undo needs: the tables of supabase/auth that have moved, with everything in them. Until an adoption is finished, the
  * entries of the audit log may be there alone.
+ * @param confirm asked before anything is dropped; false drops nothing
+ * @returns whether it was done
  * @throws Error where nothing was adopted, the adoption is not finished, or something of others depends on these tables
  */
-export async function forgetAdoption({ config }: Pick<AuthDeps, 'config'>): Promise<void> {
+export async function forgetAdoption(
+  { config }: Pick<AuthDeps, 'config'>,
+  confirm: (costs: ForgetCosts) => Promise<boolean>,
+): Promise<boolean> {
   const target = adoptOptions(config)
   const places = placesOf(target.names)
-  await underLock(target, async (db) => {
+  return underLock(target, async (db) => {
     const record = await findRecord(db, places)
     if (record === undefined) throw new Error(`the schema ${places.kept} is not there: there is nothing to forget`)
-    if (record.finishedAt === null)
+    if (record.finishedAt === null || record.switchedAt === null)
       throw new Error('the adoption is not finished: run auth adopt again, or adopt --undo')
+    if (!(await confirm({ switchedAt: record.switchedAt, rows: await countKept(db, places) }))) return false
     try {
       await inLatest(db).execute((trx) => forget(trx, places))
     } catch (error) {
@@ -31,7 +45,17 @@ export async function forgetAdoption({ config }: Pick<AuthDeps, 'config'>): Prom
         `nothing was dropped: change or drop first what depends on the old tables\n${dependents.join('\n')}`,
       )
     }
+    return true
   })
+}
+
+async function countKept(db: Kysely<unknown>, { names, kept }: AdoptionPlaces): Promise<ReadonlyMap<string, number>> {
+  const counts = await countRows(
+    db,
+    { names: { ...names, schema: kept, id: (name) => sql.id(kept, name) } },
+    await listReplaced(names),
+  )
+  return new Map([...counts].map(([table, count]) => [`${kept}.${table}`, count]))
 }
 
 /** Foreign keys of the tables of supabase/auth that stay go with the tables that they lead to. */

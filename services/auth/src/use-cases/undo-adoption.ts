@@ -19,7 +19,7 @@ import { listUnfitForUpstream, listUnopened } from '../adoption/give-back-sealed
 import { listAdditions } from '../adoption/list-dependents.ts'
 import { allowOldServer } from '../adoption/refuse-old-server.ts'
 import { dropTriggers } from '../adoption/staging-tables.ts'
-import { migrationsInPlace, moveBack } from '../adoption/switch-tables.ts'
+import { migrationsInPlace, moveBack, stayingTables } from '../adoption/switch-tables.ts'
 import { ownChanges, revertUpstreamChanges } from '../adoption/upstream-changes.ts'
 import { findVersion } from '../adoption/upstream-database.ts'
 import type { AuthDeps } from '../deps.ts'
@@ -30,6 +30,8 @@ type UndoAdoptionDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'randomByte
 
 /** What an undo costs the users, before it is done. */
 export interface UndoCosts {
+  /** Whether this service has taken over. Before, an undo costs the users nothing. */
+  readonly hasSwitched: boolean
   /** Sessions that have begun, refreshed or ended by a theft since the switch. Their users have to sign in again. */
   readonly sessions: number
   /** Users whose password is stored in a form that supabase/auth does not know. */
@@ -58,18 +60,18 @@ export async function undoAdoption(
     if (record === undefined)
       throw new Error(`the schema ${places.kept} is not there: nothing was adopted, or adopt --forget has dropped it`)
     const { switchedAt } = record
-    await requireStopped(db)
-    await requireSameVersion(db, places, record)
     // The switch has dropped the schema of copies: since then, its name is free for anybody.
     const staging = switchedAt === null ? [places.staging] : []
     await requireOwnSchemas(db, [places.kept, ...staging, names.jobSchema])
+    await requireStopped(db)
+    await requireSameVersion(db, places, record)
     if (switchedAt !== null) await requireNoAdditions(db, places)
     await requireNoDependents(() => rehearse(db, places, record))
     await requireKeys(db, { places, switchedAt, encryptionKeys })
     if (!(await confirm(await findCosts(db, places, switchedAt)))) return false
     const sealing = { encryptionKeys, randomBytes }
     const takeBack = takeBackAll(db, { names, sources: migrationsInPlace() }, async (trx, attempt) => {
-      await lockOwnTables(trx, places, attempt)
+      await lockOwnTables(trx, places, { switchedAt, attempt })
       // The operator may have thought about the question for long, and somebody may have started a service meanwhile.
       await requireStopped(trx)
       if (switchedAt === null) await dropTriggers(trx, places)
@@ -115,9 +117,17 @@ async function requireSameVersion(
     )
 }
 
-/** Lock order: users, sessions, as requests of this service lock them. Where one takes another order, `takeBackAll` tries again. */
-async function lockOwnTables(trx: Kysely<unknown>, { names }: AdoptionPlaces, attempt: number): Promise<void> {
-  await lockTables(trx, [names.id('users'), names.id('sessions')], attempt)
+/**
+ * Lock order: users, sessions, as requests of this service lock them. Where one takes another order, `takeBackAll` tries again. Before
+ * the switch the old service serves: all tables that change are locked at once, and each attempt gives way to its requests.
+ */
+async function lockOwnTables(
+  trx: Kysely<unknown>,
+  { names }: AdoptionPlaces,
+  { switchedAt, attempt }: Pick<AdoptionRecord, 'switchedAt'> & { readonly attempt: number },
+): Promise<void> {
+  if (switchedAt === null) await lockTables(trx, [names.id('refresh_tokens'), ...stayingTables(names)], 1)
+  else await lockTables(trx, [names.id('users'), names.id('sessions')], attempt)
 }
 
 async function dropOwnFunctions(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
@@ -133,7 +143,7 @@ async function rehearse(db: Kysely<unknown>, places: AdoptionPlaces, record: Ado
   const { names } = places
   try {
     await takeBackAll(db, { names, sources: migrationsInPlace() }, async (trx, attempt) => {
-      await lockOwnTables(trx, places, attempt)
+      await lockOwnTables(trx, places, { switchedAt: record.switchedAt, attempt })
       await dropTriggers(trx, places)
       await dropOwnFunctions(trx, places)
       return async (later) => {
@@ -187,8 +197,9 @@ interface UndoMoment {
 }
 
 async function findCosts(db: Kysely<unknown>, places: AdoptionPlaces, switchedAt: Date | null): Promise<UndoCosts> {
-  if (switchedAt === null) return { sessions: 0, passwords: 0, providers: [] }
+  if (switchedAt === null) return { hasSwitched: false, sessions: 0, passwords: 0, providers: [] }
   return {
+    hasSwitched: true,
     sessions: await countEndedSessions(db, { places, switchedAt }),
     passwords: await countForeignHashes(db, places),
     providers: await listUnfitForUpstream(db, places),

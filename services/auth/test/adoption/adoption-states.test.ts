@@ -93,7 +93,7 @@ it('an adoption goes through the arrows of its diagram, and through no others', 
     'a run is killed': kill,
     'adopt --undo': undo,
     'the old service sends a request': () => signInAtOldServer(restored),
-    'adopt --forget': () => forgetAdoption(restored.deps),
+    'adopt --forget': () => forgetAdoption(restored.deps, async () => true),
   }
   const reach = async (wanted: State) => {
     if ((await readState(restored)) === wanted) return

@@ -40,13 +40,18 @@ it('auth adopt checks, adopts, asks before it goes back, and forgets', async () 
   const prepared = [
     ...adopted.slice(0, 2),
     'lost       2 users who sign in only by sso, which this service does not serve',
-    'prepared: stop the old service, run auth adopt, and start this service',
+    'prepared: end the old service, run auth adopt, and start this service; auth adopt --undo gives up',
   ]
   expect(await run('--prepare')).toEqual(prepared)
   expect(await run('--prepare')).toEqual(prepared)
   expect(await run('--check')).toEqual([
     ...found,
     'ok         an adoption has begun: run auth adopt again, which continues it',
+  ])
+  expect(await run('--undo')).toEqual([
+    'this service has not taken over: no session ends, and the old service may go on serving',
+    question,
+    'nothing changed',
   ])
   expect(await run()).toEqual(adopted)
   expect(await run('--check')).toEqual([
@@ -60,17 +65,28 @@ it('auth adopt checks, adopts, asks before it goes back, and forgets', async () 
   expect(await run()).toEqual(adopted)
   expect(await run('--undo', '--yes')).toEqual([costs, 'the old service has its database back'])
   await run()
-  expect(await run('--forget')).toEqual(['dropped what adopt --undo needs'])
+  const forgotten = [
+    expect.stringMatching(
+      /^this service took over at \d{4}-\d\d-\d\dT[\d:.]+Z; auth adopt --undo is not possible afterwards$/,
+    ),
+    'drops      auth_before_trestle.refresh_tokens: 31 rows',
+    ...Array.from({ length: 7 }, () => expect.stringMatching(/^drops {6}auth_before_trestle\.\w+: \d+ rows$/)),
+  ]
+  const doubt = 'Drop this, without a way back? [y/N] '
+  answer = 'n'
+  expect(await run('--forget')).toEqual([...forgotten, doubt, 'nothing changed'])
+  answer = 'y'
+  expect(await run('--forget')).toEqual([...forgotten, doubt, 'dropped what adopt --undo needs'])
   await expect(run('--undo')).rejects.toThrow('nothing was adopted, or adopt --forget has dropped it')
 })
 
-it('auth adopt --undo takes the end of its input for a no, and names --yes', async () => {
+it.each(['--undo', '--forget'])('auth adopt %s takes the end of its input for a no, and names --yes', async (flag) => {
   const restored = await restoreAdopted('v2.196.0')
   const output = new PassThrough()
   const ask = (question: string) => askOn(Readable.from([]), output, question)
-  const undo = adoptCommand(() => restored.deps.config, { print: () => {}, ask })
-  await expect(undo.parseAsync(['--undo'], { from: 'user' })).rejects.toThrow(
-    'nothing changed: nobody has answered. --yes goes back without a question',
+  const command = adoptCommand(() => restored.deps.config, { print: () => {}, ask })
+  await expect(command.parseAsync([flag], { from: 'user' })).rejects.toThrow(
+    'nothing changed: nobody has answered. --yes answers the question',
   )
   expect(await askOn(Readable.from(['y\n']), output, 'Again? ')).toBe('y')
 })

@@ -110,12 +110,12 @@ describe('a schema that somebody else has made under a name of ours', () => {
   it('stops doctor, --undo and --forget after an adoption that was forgotten', async () => {
     const restored = await restoreAdopted('v2.196.0')
     const { superuserUrl } = restored.database
-    await forgetAdoption(restored.deps)
+    await forgetAdoption(restored.deps, async () => true)
     const role = await addSquatter(superuserUrl)
     await squat(superuserUrl, role, { schema: 'auth_before_trestle', view: 'adoption' })
     const reason = foreign('auth_before_trestle', role, 'supabase_auth_admin')
     await expect(undoAdoption(restored.deps, async () => true)).rejects.toThrow(new Error(reason))
-    await expect(forgetAdoption(restored.deps)).rejects.toThrow(new Error(reason))
+    await expect(forgetAdoption(restored.deps, async () => true)).rejects.toThrow(new Error(reason))
     expect(await lineOf(restored.deps.config, 'adoption')).toContain(reason)
     expect(await readersOf(superuserUrl, 'auth_before_trestle')).toEqual([])
   })

@@ -136,7 +136,7 @@ describe('functions and operators of strangers in a schema of the search path of
     expect(await lineOf(restored, 'adoption')).toBe('ok    adoption: 0 days ago')
     expect(await undoAdoption(restored.deps, async () => true)).toBe(true)
     await adopt(restored)
-    await forgetAdoption(restored.deps)
+    await forgetAdoption(restored.deps, async () => true)
     expect(await listReaders()).toEqual([])
   })
 

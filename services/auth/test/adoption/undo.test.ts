@@ -75,7 +75,7 @@ describe.each(VERSIONS)('adopt --undo on %s', (version) => {
     expect(made.statusCode).toBe(200)
     const costs: unknown[] = []
     await undoAdoption(restored.deps, async (each) => costs.push(each) > 0)
-    expect(costs).toEqual([{ sessions: 2, passwords: 0, providers: [] }])
+    expect(costs).toEqual([{ hasSwitched: true, sessions: 2, passwords: 0, providers: [] }])
     const url = restored.database.superuserUrl
     expect(
       await runSql(
@@ -287,7 +287,7 @@ describe.each(['v2.196.0', 'v2.196.0-encrypted'] as const)('custom providers aft
     await createCustomProvider(deps, { ...NEW, name })
     const costs: unknown[] = []
     await undoAdoption(restored.deps, async (each) => costs.push(each) > 0)
-    expect(costs).toEqual([{ sessions: 0, passwords: 0, providers: ['custom:new'] }])
+    expect(costs).toEqual([{ hasSwitched: true, sessions: 0, passwords: 0, providers: ['custom:new'] }])
     expect(await read(restored)).toEqual([])
   })
 })
@@ -424,7 +424,7 @@ it('adopt --undo is not kept from it by a role that names its connection as the 
 
 it('adopt --forget drops the old tables, after which there is no way back', async () => {
   const restored = await restoreAdopted('v2.196.0')
-  await forgetAdoption(restored.deps)
+  await forgetAdoption(restored.deps, async () => true)
   await expect(undo(restored)).rejects.toThrow('the schema auth_before_trestle is not there')
-  await expect(forgetAdoption(restored.deps)).rejects.toThrow('there is nothing to forget')
+  await expect(forgetAdoption(restored.deps, async () => true)).rejects.toThrow('there is nothing to forget')
 })
