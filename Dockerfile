@@ -7,7 +7,7 @@ COPY . .
 # Only the files that an install depends on, so that a change of sources does not repeat the install.
 RUN find . -type f ! -name package.json ! -name pnpm-lock.yaml ! -name pnpm-workspace.yaml ! -name .pnpmfile.cjs ! -name install.mjs ! -path './packages/common/patches/*' -delete
 
-# The packages of all services at once: one download for the three images.
+# The packages of all services at once: one download for all images.
 FROM node:24-bookworm-slim AS packages
 ARG NPM_CONFIG_REGISTRY
 WORKDIR /all
@@ -17,7 +17,8 @@ RUN if [ -z "$NPM_CONFIG_REGISTRY" ]; then unset NPM_CONFIG_REGISTRY; fi \
  && sed -n "s/^const PNPM = '\(.*\)'$/exec npx --yes \1 \"\$@\"/p" scripts/install.mjs >/usr/local/bin/pinned-pnpm \
  && chmod +x /usr/local/bin/pinned-pnpm \
  && pinned-pnpm install --frozen-lockfile --prod --filter-prod '@trestle/auth...' \
-      --filter-prod '@trestle/payments...' --filter-prod '@trestle/inventory...'
+      --filter-prod '@trestle/payments...' --filter-prod '@trestle/inventory...' \
+      --filter-prod '@trestle/console...'
 
 FROM packages AS install
 ARG SERVICE
@@ -30,7 +31,8 @@ FROM node:24-bookworm-slim
 RUN apt-get update && apt-get install -y --no-install-recommends wget && rm -rf /var/lib/apt/lists/*
 ARG SERVICE
 ENV SERVICE=$SERVICE NODE_ENV=production NODE_COMPILE_CACHE=/app/.cache/node \
-    PAYMENTS_HOST=0.0.0.0 INVENTORY_HOST=0.0.0.0 OTEL_EXPORTER_PROMETHEUS_HOST=0.0.0.0
+    PAYMENTS_HOST=0.0.0.0 INVENTORY_HOST=0.0.0.0 CONSOLE_HOST=0.0.0.0 \
+    OTEL_EXPORTER_PROMETHEUS_HOST=0.0.0.0
 WORKDIR /app
 RUN mkdir -p .cache logs && chown node:node .cache logs
 COPY --from=install /app ./
@@ -39,7 +41,8 @@ COPY deploy/docker/healthcheck.mjs ./
 COPY migrations migrations
 COPY packages packages
 COPY services/$SERVICE services/$SERVICE
-COPY docs/openapi/$SERVICE.json docs/openapi/
+# Of all services: the console has no API document, and COPY needs a file.
+COPY docs/openapi docs/openapi
 USER node
 RUN "$SERVICE" warm-up
 HEALTHCHECK --interval=5s --timeout=5s --start-period=30s --retries=6 CMD ["node", "healthcheck.mjs"]

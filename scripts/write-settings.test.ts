@@ -60,7 +60,7 @@ it('refuses a setting without a meaning, and a service that exports no settings'
 it('describes the settings that docker-compose.yml reads, with the same defaults', async () => {
   const compose = readFileSync(join(root, 'docker-compose.yml'), 'utf8')
   const read = new Map([...compose.matchAll(/\$\{(\w+):-([^}]*)\}/g)].map(([, name = '', value = '']) => [name, value]))
-  const ofServices = /^(AUTH|PAYMENTS|INVENTORY)_/
+  const ofServices = /^(AUTH|PAYMENTS|INVENTORY|CONSOLE)_/
   const described = describeSettings(startSettings, '')
   const ofCompose = described.filter(({ group, name }) => group === 'docker compose' || read.has(name))
   expect(new Map(ofCompose.map(({ name, default: value }) => [name, value]))).toEqual(

@@ -3,6 +3,7 @@ const settings = {
   auth: [['AUTH_API_PORT', 'AUTH_PORT', 'GOTRUE_API_PORT', 'GOTRUE_PORT', 'PORT'], '8081'],
   payments: [['PAYMENTS_PORT', 'PORT'], '8082'],
   inventory: [['INVENTORY_PORT', 'PORT'], '8080'],
+  console: [['CONSOLE_PORT', 'PORT'], '8084'],
 }
 const [names, port] = settings[process.env.SERVICE]
 const set = names.map((name) => process.env[name]).find((value) => value)

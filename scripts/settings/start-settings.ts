@@ -1,7 +1,16 @@
+import { createHash } from 'node:crypto'
 import { duration, oneOf, port, secret, text, url } from '../../packages/common/src/config/setting.ts'
 import { group } from '../../packages/common/src/config/setting-description.ts'
 import { LOG_LEVELS } from '../../packages/common/src/telemetry/logger.ts'
 import { databaseUrl } from '../../packages/service/src/common-settings.ts'
+
+/** The operator keys of Docker Compose for development, by role, and what the services know of them. */
+const DEVELOPMENT_KEYS =
+  'viewer:development-only-operator-key-viewer,support:development-only-operator-key-support,admin:development-only-operator-key-admin'
+const DEVELOPMENT_DIGESTS = DEVELOPMENT_KEYS.split(',')
+  .map((entry) => entry.split(':'))
+  .map(([role = '', key = '']) => `console-${role}:${role}:${createHash('sha256').update(key).digest('hex')}`)
+  .join(',')
 
 /** The settings of `npm start`, `npm test` and Docker Compose, in addition to those of the services. */
 export const startSettings = {
@@ -68,7 +77,16 @@ export const startSettings = {
       ...published('AUTH', '8081'),
       ...published('PAYMENTS', '8082'),
       ...published('INVENTORY', '8080'),
+      ...published('CONSOLE', '8084'),
       ...published('MAIL', '8025'),
+      OPERATOR_KEYS_OF_CONSOLE: secret()
+        .prefault(DEVELOPMENT_KEYS)
+        .describe(
+          'Keys of the console for the three services, as `role:key,role:key`. services/console/README.md makes some.',
+        ),
+      OPERATOR_KEYS: text()
+        .prefault(DEVELOPMENT_DIGESTS)
+        .describe('What the services know of these keys, as `name:role:SHA-256,name:role:SHA-256`.'),
       SHUTDOWN_DELAY: duration()
         .prefault('2s')
         .describe(

@@ -44,6 +44,7 @@ export const RUN_BY: Readonly<Record<string, string>> = {
   'examples/shop/README.md': 'scripts/examples.test.ts',
   'packages/endpoints/README.md': 'packages/endpoints/test/readme.test.ts',
   'services/auth/README.md': 'scripts/examples.test.ts',
+  'services/console/README.md': 'scripts/container-files.test.ts',
   'services/inventory/README.md': 'services/inventory/test/readme.test.ts',
   'services/payments/README.md': 'services/payments/test/readme.test.ts',
 }
