@@ -1,16 +1,12 @@
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
-import { readStatus } from '@trestle/stack/status/status-file.ts'
-import { freePort } from '@trestle/testing/free-port.ts'
 import { Command } from 'commander'
 import type { BrowserContext, Page } from 'playwright-core'
 import { makeBenchFolder } from './bench-folder.ts'
 import { runCommand } from './command-line.ts'
 import { type Made, makeSamples, Urls } from './page-samples.ts'
-import { ROOT } from './payment-page/stage.ts'
+import { startStack } from './page-stack.ts'
 import { findBarriers, findCutTexts, startBrowser } from './payment-page/visitor.ts'
-import { startServer } from './processes/server.ts'
 
 // Opens every page that people see of a running stack, light and dark, on a desktop and on phones, in Chromium. CHROMIUM names
 // the browser. The payment page and the bank have more states, which bench/src/payment-page.ts visits.
@@ -19,7 +15,6 @@ const WIDTHS = [1_280, 390, 320] as const
 const SCHEMES = ['light', 'dark'] as const
 const HEIGHT = 844
 const PATIENCE_MS = 30_000
-const START_MS = 120_000
 
 /** An operation in the API document of inventory. */
 const OPERATION = '/docs/#tag/products/POST/products'
@@ -140,7 +135,7 @@ async function run({ only, pictures }: { readonly only: string; readonly picture
   if (pictures) mkdirSync(pictures, { recursive: true })
   try {
     await using started = new AsyncDisposableStack()
-    const urls = await startStack(join(folder, 'data'), started)
+    const urls = Urls.parse(await startStack(join(folder, 'data'), started))
     const browser = await startBrowser(started)
     const look = async (shown: readonly Screen[]) => {
       for (const screen of shown.filter(({ name }) => pattern.test(name))) {
@@ -167,34 +162,6 @@ async function run({ only, pictures }: { readonly only: string; readonly picture
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
-}
-
-/** Starts what `npm start` starts, on ports of its own. Mails of auth lead to a page with a button. */
-async function startStack(dataDirectory: string, started: AsyncDisposableStack): Promise<Urls> {
-  const base = await freePort()
-  const server = await startServer({
-    name: 'the stack',
-    args: [join(ROOT, 'packages', 'stack', 'src', 'main.ts')],
-    cwd: ROOT,
-    cores: undefined,
-    env: {
-      PATH: process.env.PATH ?? '',
-      AUTH_MAILER_LINK_MODE: 'confirm',
-      TRESTLE_DATA_DIRECTORY: dataDirectory,
-      TRESTLE_PORT_BASE: String(base),
-    },
-    // The home page, which is the first to answer.
-    url: `http://localhost:${base + 3}`,
-    signs: ['/'],
-  })
-  started.defer(server.stop)
-  const end = performance.now() + START_MS
-  while (performance.now() < end) {
-    const status = readStatus({ dataDirectory })
-    if (status) return Urls.parse(status)
-    await delay(100)
-  }
-  throw new Error('the stack does not become ready')
 }
 
 /** What is wrong with a page: foreign loads, errors of scripts, barriers, and content that is cut or wider than the window. */
