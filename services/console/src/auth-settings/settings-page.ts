@@ -38,7 +38,10 @@ function providersCard({ providers, custom_providers: custom }: AuthSettings): H
     ]),
   ]
   if (rows.length === 0) return card('Providers', emptyState('settings', 'Users sign in without a provider.'))
-  return card('Providers', smallTable('Providers', ['Name', 'State', { label: 'Client id', kind: 'gone' }], rows))
+  return card(
+    'Providers',
+    smallTable('Providers', ['Name', { label: 'State', kind: 'state' }, { label: 'Client id', kind: 'gone' }], rows),
+  )
 }
 
 function hooksCard({ hooks }: AuthSettings): Html {
@@ -47,7 +50,10 @@ function hooksCard({ hooks }: AuthSettings): Html {
     stateBadge(enabled),
     html`<span class="long">${host ?? '–'}</span>`,
   ])
-  return card('Hooks', smallTable('Hooks', ['Name', 'State', { label: 'Host', kind: 'gone' }], rows))
+  return card(
+    'Hooks',
+    smallTable('Hooks', ['Name', { label: 'State', kind: 'state' }, { label: 'Host', kind: 'gone' }], rows),
+  )
 }
 
 function messagesCard({ profile, mail, sms }: AuthSettings): Html {
@@ -67,7 +73,7 @@ function limitsCard({ limits }: AuthSettings): Html {
     html`<code>${name}</code>`,
     value === null ? badge('Off', 'warn') : `${count(value)} in ${wordsOf(seconds)}`,
   ])
-  return card('Limits', smallTable('Limits', ['Name', { label: 'At most', kind: 'number' }], rows))
+  return card('Limits', smallTable('Limits', ['Name', { label: 'At most', kind: 'state' }], rows))
 }
 
 /** A span of time as people say it. */

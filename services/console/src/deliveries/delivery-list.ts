@@ -60,10 +60,10 @@ const COLUMNS: readonly Column<Delivery>[] = [
     label: 'Event',
     cell: ({ id, type, eventId }) => html`<a class="main-link" href="${deliveryPath(id)}">${type ?? eventId}</a>`,
   },
+  { label: 'State', kind: 'state', cell: ({ status }) => badge(status, DELIVERY_TONES[status]) },
   {
-    label: 'State',
-    cell: ({ status, error }) =>
-      html`${badge(status, DELIVERY_TONES[status])}${error === undefined ? undefined : html`<div class="hint long">${error}</div>`}`,
+    label: 'Last error',
+    cell: ({ error }) => (error === undefined ? '' : html`<span class="long">${error}</span>`),
   },
   { label: 'Attempts', kind: 'number', cell: ({ attempts }) => String(attempts) },
   {

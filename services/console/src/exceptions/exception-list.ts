@@ -70,8 +70,12 @@ function exceptionColumns(viewer: Viewer): readonly Column<Exception>[] {
   return [
     {
       label: 'About',
-      cell: ({ kind, acquirer, resolved }) =>
-        html`<strong>${kind}</strong> ${resolved === undefined ? badge('Waits', 'warn') : badge('Resolved', 'good')}<div class="hint">${acquirer ?? 'simulator'}</div>`,
+      cell: ({ kind, acquirer }) => html`<strong>${kind}</strong> <span class="soft">${acquirer ?? 'simulator'}</span>`,
+    },
+    {
+      label: 'State',
+      kind: 'state',
+      cell: ({ resolved }) => (resolved === undefined ? badge('Waits', 'warn') : badge('Resolved', 'good')),
     },
     { label: 'What was said', cell: ({ payload }) => payloadOf(payload) },
     { label: 'Merchant', kind: 'gone', cell: ({ merchantId }) => merchantLink(merchantId) },

@@ -40,18 +40,24 @@ ${registrationCard(registration, viewer)}
 function tasksCard(tasks: readonly Task[], viewer: Viewer): Html {
   const rows = tasks.map((task) => [
     html`<code>${task.name}</code>`,
-    count(task.waiting),
-    count(task.running),
-    task.failed === 0 ? '0' : badge(count(task.failed), 'bad'),
+    quietCount(task.waiting),
+    quietCount(task.running),
+    task.failed === 0 ? quietCount(0) : badge(count(task.failed), 'bad'),
     html`${changeLinks(taskChanges, task, viewer)}`,
   ])
   const numbers = ['Waiting', 'Running', 'Failed'].map((label) => ({ label, kind: 'number' as const }))
   return card('Tasks', smallTable('Tasks', ['Task', ...numbers, ''], rows))
 }
 
+/** A number of jobs. Most are 0, and the others should be seen. */
+function quietCount(jobs: number): Html {
+  return jobs === 0 ? html`<span class="soft">0</span>` : html`<strong>${count(jobs)}</strong>`
+}
+
 function jobsCard(jobs: readonly Job[], state: ShownJobs['state']): Html {
   const title = LABELS[state]
-  if (jobs.length === 0) return card(title, emptyState('check', 'No job is in this state.'))
+  // The tab above says which jobs these are.
+  if (jobs.length === 0) return html`<section class="card">${emptyState('check', 'No job is in this state.')}</section>`
   const rows = jobs.map(({ id, task, created, attempts, error }) => [
     html`<code>${task}</code>${error === undefined ? undefined : html`<div class="hint long">${error}</div>`}`,
     html`<code>${id}</code>`,
@@ -59,7 +65,7 @@ function jobsCard(jobs: readonly Job[], state: ShownJobs['state']): Html {
     time(created),
   ])
   const heads = ['Task', { label: 'Id', kind: 'gone' }, { label: 'Attempts', kind: 'number' }, 'Created'] as const
-  return card(title, smallTable(title, heads, rows))
+  return html`<section class="card">${smallTable(title, heads, rows)}</section>`
 }
 
 function registrationCard(registration: Registration, viewer: Viewer): Html {

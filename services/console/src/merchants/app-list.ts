@@ -37,7 +37,7 @@ ${listCard({
   rows: value.apps,
   next,
   query: { ...query },
-  empty: emptyState('settings', query.search ? 'No app is like that.' : 'No app is registered yet.'),
+  empty: emptyState('apps', query.search ? 'No app is like that.' : 'No app is registered yet.'),
 })}`,
   }
 }

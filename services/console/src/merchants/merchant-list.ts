@@ -14,9 +14,9 @@ export interface MerchantsQuery extends z.infer<typeof ListQuery> {
 const COLUMNS: readonly Column<Merchant>[] = [
   {
     label: 'Merchant',
-    cell: ({ id, name, test }) =>
-      html`<a class="main-link" href="${merchantPath(id)}">${name ?? id}</a> ${test ? badge('Test') : undefined}`,
+    cell: ({ id, name }) => html`<a class="main-link" href="${merchantPath(id)}">${name ?? id}</a>`,
   },
+  { label: 'Mode', kind: 'state', cell: ({ test }) => (test ? badge('Test') : badge('Live', 'info')) },
   { label: 'Balance', kind: 'number', cell: ({ balance, currency }) => money(balance, currency) },
   { label: 'Email', kind: 'gone', cell: ({ email }) => email },
   { label: 'Website', kind: 'gone', cell: ({ website }) => website },

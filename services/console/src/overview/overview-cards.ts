@@ -9,15 +9,18 @@ export interface Stat {
   readonly hint?: string
   /** Where what is counted is listed. */
   readonly path?: string
+  /** Whether somebody should look at what is counted. */
+  readonly isDue?: boolean
 }
 
 /** Writes numbers side by side. */
 export function statList(stats: readonly Stat[]): Html {
-  return html`<div class="stats">${stats.map(({ label, value, hint, path }) => {
+  return html`<div class="stats">${stats.map(({ label, value, hint, path, isDue }) => {
+    const kind = isDue === true ? 'stat due' : 'stat'
     const inner = html`<dl><dt>${label}</dt><dd>${value}</dd></dl>${hint === undefined ? undefined : html`<p class="hint">${hint}</p>`}`
     return path === undefined
-      ? html`<div class="stat">${inner}</div>`
-      : html`<a class="stat" href="${path}">${inner}</a>`
+      ? html`<div class="${kind}">${inner}</div>`
+      : html`<a class="${kind}" href="${path}">${inner}</a>`
   })}</div>`
 }
 
@@ -41,7 +44,12 @@ export function paymentsCard(seen: Seen<PaymentsOverview>, now: Date, isTest: bo
   return card(
     title,
     html`${statList([
-      { label: 'Open disputes', value: count(value.openDisputes), path: '/disputes?status=open' },
+      {
+        label: 'Open disputes',
+        value: count(value.openDisputes),
+        path: '/disputes?status=open',
+        isDue: value.openDisputes > 0,
+      },
       {
         label: 'Payouts due',
         value: due === undefined ? 'none' : money(due.amount, due.currency),
@@ -53,13 +61,20 @@ export function paymentsCard(seen: Seen<PaymentsOverview>, now: Date, isTest: bo
       {
         label: 'Exceptions',
         value: count(value.openExceptions + value.unknownAttempts),
+        isDue: value.openExceptions + value.unknownAttempts > 0,
         hint: `${count(value.unknownAttempts)} unknown outcomes`,
         path: value.openExceptions === 0 && value.unknownAttempts > 0 ? '/attempts' : '/exceptions',
       },
-      { label: 'Failed deliveries', value: count(value.failedDeliveries), path: '/deliveries?status=failed' },
+      {
+        label: 'Failed deliveries',
+        value: count(value.failedDeliveries),
+        path: '/deliveries?status=failed',
+        isDue: value.failedDeliveries > 0,
+      },
       {
         label: 'Dead jobs',
         value: count(jobs),
+        isDue: jobs > 0,
         path: '/jobs',
         ...hintOf(value.deadJobs.map(({ task }) => task).join(', ')),
       },
@@ -101,7 +116,13 @@ export function inventoryCard(seen: Seen<InventoryOverview>): Html {
   return card(
     'Inventory',
     statList([
-      { label: 'Low stock', value: count(lowStock), hint: 'less than 10 available', path: '/stock/low' },
+      {
+        label: 'Low stock',
+        value: count(lowStock),
+        hint: 'less than 10 available',
+        path: '/stock/low',
+        isDue: lowStock > 0,
+      },
       { label: 'Open reservations', value: count(openReservations), path: '/reservations?status=active' },
       { label: 'Products', value: count(products), path: '/products' },
       { label: 'Locations', value: count(locations), path: '/locations' },

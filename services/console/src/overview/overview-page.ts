@@ -59,7 +59,12 @@ function authCard(seen: Seen<AuthOverview>, now: Date): Html {
       { label: 'Users', value: count(users.total), hint: `${count(users.confirmed)} confirmed`, path: '/users' },
       { label: 'Banned', value: count(users.banned) },
       { label: 'Messages that wait', value: count(messages.waiting), path: '/messages?status=waiting' },
-      { label: 'Messages that failed', value: count(messages.failed), path: '/messages?status=failed' },
+      {
+        label: 'Messages that failed',
+        value: count(messages.failed),
+        path: '/messages?status=failed',
+        isDue: messages.failed > 0,
+      },
     ])}
 <div class="card-body charts">${dayChart({ label: 'Sign-ups', days: valuesOf('sign_ups'), write: count })}${dayChart({ label: 'Sign-ins', days: valuesOf('sign_ins'), tone: 'second', write: count })}</div>`,
   )

@@ -6,7 +6,7 @@ import type { Change } from '../service-calls/operator-calls.ts'
 import type { ServiceName } from '../service-calls/service-call.ts'
 import { changeForm, type FormProof, hiddenField } from './form.ts'
 import type { ConsolePage } from './layout.ts'
-import { askLink, questionOf } from './parts.ts'
+import { type AskTone, askLink, questionOf } from './parts.ts'
 
 /** What the form of a question holds, or the link that leads to it. */
 export const GivenFields = z.record(z.string().max(64), z.string().max(4_096))
@@ -35,6 +35,8 @@ export interface AskedChange<Shown> {
   readonly title?: (shown: Shown, given: GivenFields) => string
   /** Whether the change cannot be undone, or keeps somebody out. */
   readonly isDangerous?: boolean
+  /** Whether its page is mostly opened for this change. */
+  readonly isMain?: boolean
   /** Whether the head of its page has a button for it. Undefined: always. */
   readonly isOffered?: (shown: Shown, viewer: Viewer) => boolean
   /** What will happen, a sentence each. */
@@ -65,9 +67,13 @@ export interface Changeable<Shown> {
 
 /** The buttons of a page: the changes that its object allows now, and the role of the operator permits. */
 export function changeLinks<Shown>(changeable: Changeable<Shown>, shown: Shown, viewer: Viewer): readonly Html[] {
-  return permittedChanges(changeable, shown, viewer)
-    .filter(({ isOffered }) => isOffered?.(shown, viewer) ?? true)
-    .map((change) => askLink(`${changeable.pathOf(shown)}/${change.name}`, `${change.label}…`, toneOf(change)))
+  return (
+    permittedChanges(changeable, shown, viewer)
+      .filter(({ isOffered }) => isOffered?.(shown, viewer) ?? true)
+      // What cannot be undone stands last, apart from what is pressed often.
+      .toSorted((one, other) => Number(one.isDangerous === true) - Number(other.isDangerous === true))
+      .map((change) => askLink(`${changeable.pathOf(shown)}/${change.name}`, `${change.label}…`, toneOf(change)))
+  )
 }
 
 /** A change of a part of an object, such as one of its sessions, which the fields name. */
@@ -103,8 +109,9 @@ function permittedChanges<Shown>(
   return changes.filter(({ action }) => isOpen && mayDo(viewer.role, action))
 }
 
-function toneOf<Shown>({ isDangerous }: AskedChange<Shown>): 'danger' | 'plain' {
-  return isDangerous === true ? 'danger' : 'plain'
+function toneOf<Shown>({ isDangerous, isMain }: AskedChange<Shown>): AskTone {
+  if (isDangerous === true) return 'danger'
+  return isMain === true ? 'main' : 'plain'
 }
 
 /** A question, with what its form holds already. */

@@ -77,7 +77,7 @@ const NAVIGATION: readonly SectionGroup[] = [
     service: 'auth',
     sections: [
       { name: 'users', label: 'Users', path: '/users', icon: 'users', key: 'u' },
-      { name: 'messages', label: 'Messages', path: '/messages', icon: 'deliveries' },
+      { name: 'messages', label: 'Messages', path: '/messages', icon: 'mail' },
       { name: 'settings', label: 'Settings', path: '/settings', icon: 'settings' },
     ],
   },
@@ -90,7 +90,7 @@ const NAVIGATION: readonly SectionGroup[] = [
       { name: 'payouts', label: 'Payouts', path: '/payouts', icon: 'payouts', key: 'p' },
       { name: 'exceptions', label: 'Exceptions', path: '/exceptions', icon: 'exceptions' },
       { name: 'merchants', label: 'Merchants', path: '/merchants', icon: 'merchants', key: 'm' },
-      { name: 'apps', label: 'Apps', path: '/apps', icon: 'settings' },
+      { name: 'apps', label: 'Apps', path: '/apps', icon: 'apps' },
       { name: 'deliveries', label: 'Deliveries', path: '/deliveries', icon: 'deliveries' },
       { name: 'jobs', label: 'Jobs', path: '/jobs', icon: 'jobs' },
     ],

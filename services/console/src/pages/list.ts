@@ -31,8 +31,11 @@ export interface Column<Row> {
   /** Empty: the column has buttons, and is as narrow as they are. */
   readonly label: string
   readonly cell: (row: Row) => Html | string
-  /** `number`: at the end of its column. `gone`: left out on phones. `created`: by which the list is sorted. */
-  readonly kind?: 'number' | 'gone' | 'created'
+  /**
+   * `number`: at the end of its column. `gone`: left out on phones. `state`: on phones beside the first column, without its label.
+   * `created`: by which the list is sorted.
+   */
+  readonly kind?: 'number' | 'gone' | 'state' | 'created'
 }
 
 /** A list with its columns and its place among the pages. */
@@ -53,19 +56,19 @@ export interface List<Row> {
 export function listCard<Row>(list: List<Row>): Html {
   const { label, columns, rows, empty } = list
   if (rows.length === 0) return html`<div class="card" id="list">${empty}${pager(list)}</div>`
-  return html`<div class="card" id="list"><div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
-<thead><tr>${columns.map((column) => heading(column, list))}</tr></thead>
+  return html`<div class="card" id="list"><div class="scroll" tabindex="0" role="region" aria-label="${label}"><table class="rows" role="table">
+<thead role="rowgroup"><tr role="row">${columns.map((column) => heading(column, list))}</tr></thead>
 ${bodyOf(columns, rows)}
 </table></div>${pager(list)}</div>`
 }
 
 function plainHeading<Row>(column: Column<Row>): Html {
   const label = column.label === '' ? html`<span class="unseen">Actions</span>` : column.label
-  return html`<th scope="col"${attribute('class', classOf(column))}>${label}</th>`
+  return html`<th scope="col" role="columnheader"${attribute('class', classOf(column))}>${label}</th>`
 }
 
 function bodyOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): Html {
-  return html`<tbody>${rows.map((row) => html`<tr data-row>${columns.map((column) => html`<td${attribute('class', classOf(column))}>${column.cell(row)}</td>`)}</tr>`)}</tbody>`
+  return html`<tbody role="rowgroup">${rows.map((row) => html`<tr role="row" data-row>${columns.map((column) => html`<td role="cell"${attribute('class', classOf(column))}${attribute('data-label', labelOf(column))}>${column.cell(row)}</td>`)}</tr>`)}</tbody>`
 }
 
 function heading<Row>(column: Column<Row>, { path, query }: List<Row>): Html {
@@ -73,13 +76,20 @@ function heading<Row>(column: Column<Row>, { path, query }: List<Row>): Html {
   const isAscending = query.order === 'asc'
   const { cursor: _cursor, before: _before, ...others } = query
   const turned = addressOf(path, { ...others, order: isAscending ? undefined : 'asc' })
-  return html`<th scope="col" aria-sort="${isAscending ? 'ascending' : 'descending'}"><a href="${turned}" title="Turn the order round">${column.label} ${isAscending ? '↑' : '↓'}</a></th>`
+  return html`<th scope="col" role="columnheader" aria-sort="${isAscending ? 'ascending' : 'descending'}"><a href="${turned}" title="Turn the order round">${column.label} ${isAscending ? '↑' : '↓'}</a></th>`
 }
 
 function classOf<Row>({ kind, label }: Column<Row>): string | undefined {
   if (label === '') return 'fit'
-  if (kind === 'number') return 'number'
-  return kind === 'gone' ? 'narrow-gone' : undefined
+  return kind && CLASSES[kind]
+}
+
+/** How the cells of a column look. */
+const CLASSES = { number: 'number', gone: 'narrow-gone', state: 'state', created: 'when' } as const
+
+/** What stands before a value on phones, where a row has no heads above it. Undefined: the value tells what it is. */
+function labelOf<Row>({ kind, label }: Column<Row>): string | undefined {
+  return kind === undefined || kind === 'number' ? label : undefined
 }
 
 function pager<Row>({ path, query, rows, next, hasCsv }: List<Row>): Html | undefined {

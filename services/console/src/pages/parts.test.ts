@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { dayChart, lastDays } from './parts.ts'
+import { dayChart, lastDays, smallTable } from './parts.ts'
 
 const write = (value: number) => `EUR ${value}`
 
@@ -7,6 +7,16 @@ describe('lastDays', () => {
   it('ends with the UTC day of the clock', () => {
     const days = lastDays(new Date('2026-03-01T23:59:59Z'))
     expect([days.length, days[0], days.at(-1)]).toEqual([30, '2026-01-31', '2026-03-01'])
+  })
+})
+
+describe('smallTable', () => {
+  it('gives each value its label for phones, but the first, a state, and buttons', () => {
+    const heads = ['Name', { label: 'State', kind: 'state' }, { label: 'Jobs', kind: 'number' }, ''] as const
+    const { html } = smallTable('Tasks', heads, [['payout', 'failed', '3', 'Retry']])
+    expect(html.slice(html.indexOf('<tbody'))).toBe(
+      '<tbody role="rowgroup"><tr role="row"><td role="cell" data-label="Name">payout</td><td role="cell" class="state">failed</td><td role="cell" class="number" data-label="Jobs">3</td><td role="cell" class="fit">Retry</td></tr></tbody></table></div>',
+    )
   })
 })
 

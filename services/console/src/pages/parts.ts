@@ -70,23 +70,26 @@ export function factList(facts: readonly (readonly [string, Html | string | unde
   return html`<dl class="facts">${known.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
 }
 
-/** The head of a column: its label, and whether it holds numbers or is left out on phones. An empty label is that of buttons. */
-export type Head = string | { readonly label: string; readonly kind: 'number' | 'gone' }
+/** The head of a column: its label, and whether it holds numbers or a state, or is left out on phones. An empty label is that of buttons. */
+export type Head = string | { readonly label: string; readonly kind: 'number' | 'gone' | 'state' }
 
 /** Writes a short table inside a card. @param rows as many cells as heads; the cells of a head share its kind */
 export function smallTable(label: string, heads: readonly Head[], rows: readonly (readonly (Html | string)[])[]): Html {
   const classes = heads.map((head) => {
     if (head === '') return html` class="fit"`
     if (typeof head === 'string') return undefined
-    return html` class="${head.kind === 'gone' ? 'narrow-gone' : 'number'}"`
+    return html` class="${head.kind === 'gone' ? 'narrow-gone' : head.kind}"`
   })
   const labels = heads.map((head) => (typeof head === 'string' ? head : head.label))
+  // On phones a row has no heads above it, and a state tells what it is.
+  const shown = heads.map((head) => (typeof head === 'string' ? head : head.kind === 'number' ? head.label : undefined))
   const headings = labels.map(
     (text, at) =>
-      html`<th scope="col"${classes[at]}>${text === '' ? html`<span class="unseen">Actions</span>` : text}</th>`,
+      html`<th scope="col" role="columnheader"${classes[at]}>${text === '' ? html`<span class="unseen">Actions</span>` : text}</th>`,
   )
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table><thead><tr>${headings}</tr></thead><tbody>${rows.map(
-    (cells) => html`<tr>${cells.map((cell, at) => html`<td${classes[at]}>${cell}</td>`)}</tr>`,
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table class="rows" role="table"><thead role="rowgroup"><tr role="row">${headings}</tr></thead><tbody role="rowgroup">${rows.map(
+    (cells) =>
+      html`<tr role="row">${cells.map((cell, at) => html`<td role="cell"${classes[at]}${attribute('data-label', shown[at])}>${cell}</td>`)}</tr>`,
   )}</tbody></table></div>`
 }
 
@@ -117,9 +120,14 @@ export function pageHead({ title, above, badges = [], facts = [], actions = [] }
 ${actions.length === 0 ? undefined : html`<div class="actions">${actions}</div>`}</div>`
 }
 
+/** How the link to a question looks: what a page is mostly opened for, what cannot be undone, or neither. */
+export type AskTone = 'main' | 'plain' | 'danger'
+
+const ASK_CLASSES = { main: 'button primary', plain: 'button', danger: 'button danger-quiet' } as const
+
 /** A link to the question before a change. With script, the question opens in a dialog. */
-export function askLink(path: string, label: string, tone: 'plain' | 'danger' = 'plain'): Html {
-  return html`<a class="button${tone === 'danger' ? ' danger-quiet' : ''}" href="${path}" data-ask>${label}</a>`
+export function askLink(path: string, label: string, tone: AskTone = 'plain'): Html {
+  return html`<a class="${ASK_CLASSES[tone]}" href="${path}" data-ask>${label}</a>`
 }
 
 /** A question before a change: it names what will happen. */
@@ -175,7 +183,13 @@ export function dayChart({ label, days, tone, write }: DayChart): Html {
   })
   return html`<figure class="day-chart"><figcaption><span>${label}</span><strong>${write(sum)}</strong></figcaption>
 <svg class="chart" viewBox="0 0 ${WIDTH} ${HEIGHT + 1}" preserveAspectRatio="none" role="img" aria-label="${label} in the last ${days.length} days: ${write(sum)} in all, ${write(most)} on the highest day"><path class="grid-line" d="M0 ${HEIGHT + 0.5}H${WIDTH}"/>${bars}</svg>
-<p class="hint chart-ends"><span>${days[0]?.date}</span><span>${days.at(-1)?.date}</span></p></figure>`
+<p class="hint chart-ends"><span>${shortDay(days[0]?.date)}</span><span>${shortDay(days.at(-1)?.date)}</span></p></figure>`
+}
+
+/** A UTC day below a chart, such as `28 Oct`. */
+function shortDay(date: string | undefined): string {
+  if (date === undefined) return ''
+  return new Date(date).toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' })
 }
 
 function fixed(number: number): string {

@@ -45,7 +45,7 @@ const OBJECT_ICONS = {
   transaction: 'transactions',
   dispute: 'disputes',
   payout: 'payouts',
-  app: 'settings',
+  app: 'apps',
 } as const satisfies Record<z.infer<typeof FoundObject>['kind'], IconName>
 
 /** The users of an answer of auth. */

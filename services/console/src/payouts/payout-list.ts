@@ -85,13 +85,13 @@ function payoutColumns(viewer: Viewer): readonly Column<Payout>[] {
   return [
     {
       label: 'Amount',
-      kind: 'number',
       cell: ({ amount, currency }) => html`<strong class="figure">${money(amount, currency)}</strong>`,
     },
     {
       label: 'State',
+      kind: 'state',
       cell: ({ status, test }) =>
-        html`${badge(STATES[status][0], STATES[status][1])} ${test ? badge('Test') : undefined}`,
+        html`<span class="badges">${badge(STATES[status][0], STATES[status][1])}${test ? badge('Test') : undefined}</span>`,
     },
     {
       label: 'Merchant',

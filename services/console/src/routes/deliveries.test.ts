@@ -51,7 +51,7 @@ describe('GET /deliveries', () => {
     const { browser } = await pathsOf(1)
     const { text, html } = await browser.open(`/deliveries?webhook=${webhookId}`)
     expect(text.replaceAll(/\b[0-9a-f]{24}\b/g, 'ID')).toMatch(
-      /^Deliveries Id of a merchant State All states .* Webhook ID Filter Event State Attempts Merchant Created ↓ merchant\.updated delivered 1 ID .* UTC$/,
+      /^Deliveries Id of a merchant State All states .* Webhook ID Filter Event State Last error Attempts Merchant Created ↓ merchant\.updated delivered 1 ID .* UTC$/,
     )
     expect(html).toContain('<a href="/deliveries" aria-label="Take the filter away: Webhook')
   })

@@ -31,7 +31,7 @@ describe('GET /exceptions', () => {
   it('200: lists what waits, with what the acquirer has said as text', async () => {
     const page = await (await test.signedIn('viewer')).open('/exceptions')
     expect(plain(page.text)).toBe(
-      `Exceptions Exceptions Unknown outcomes ${FILTERS} About What was said Merchant Created ↓ Actions operation Waits north Answer { "acquirer": "north", "type": "operation", "reason": "<b>late</b>" } ID TIME`,
+      `Exceptions Exceptions Unknown outcomes ${FILTERS} About State What was said Merchant Created ↓ Actions operation north Waits Answer { "acquirer": "north", "type": "operation", "reason": "<b>late</b>" } ID TIME`,
     )
     expect(page.html).toContain('&lt;b&gt;late&lt;/b&gt;')
     expect((await (await test.signedIn('viewer')).open('/exceptions?open=false')).text).toContain(

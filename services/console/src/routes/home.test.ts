@@ -42,7 +42,9 @@ describe('GET /: the overview', () => {
     const services = await Promise.all([startService('payments'), startService('inventory')])
     const other = await openTestConsole([auth, ...services])
     const page = await (await other.signedIn('viewer')).open('/')
-    const known = page.text.replaceAll(/\d{4}-\d\d-\d\d(: 0)?/g, 'DAY').replaceAll(/(DAY )+/g, 'DAYS ')
+    const known = page.text
+      .replaceAll(/\d{4}-\d\d-\d\d(: 0)?|\b\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sept|Oct|Nov|Dec)\b/g, 'DAY')
+      .replaceAll(/(DAY )+/g, 'DAYS ')
     expect(page.status).toBe(200)
     expect(known).toContain(
       'payments database ok queue ok mail: no mail server is set rates ok inventory database ok Payments Show test Open disputes 0 Payouts due none Exceptions 0 0 unknown outcomes Failed deliveries 0 Dead jobs 0 Volume 0 DAYS Declines 0 DAYS',

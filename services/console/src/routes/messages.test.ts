@@ -28,7 +28,7 @@ describe('GET /messages', () => {
     const [, id = ''] = /href="\/users\/([^"]+)">ada@example.com/.exec(support.page().html) ?? []
     const { text, html } = await support.open(`/messages?user=${id}`)
     expect(text.replaceAll(id, 'ID')).toMatch(
-      /^Messages .* User ID Filter Message State To Created ↓ Actions invite mail .* a…@example\.com .* UTC Send again…$/,
+      /^Messages .* User ID Filter Message State Last error To Created ↓ Actions invite mail .* a…@example\.com .* UTC Send again…$/,
     )
     expect(html).toContain(`href="/users/${id}/resend?message=`)
     const seen = await (await test.signedIn('viewer')).open(`/messages?user=${id}`)

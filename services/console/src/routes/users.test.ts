@@ -77,7 +77,7 @@ describe('GET /users/:userId', () => {
       await offered('support', ada.id),
       await offered('admin', ada.id),
       await offered('support', operator.id),
-    ]).toEqual([[], ['ban'], ['ban', 'sign-in-link', 'change', 'console-role', 'delete'], []])
+    ]).toEqual([[], ['ban'], ['change', 'console-role', 'ban', 'sign-in-link', 'delete'], []])
   })
 
   it('404: says so for an id that no user has', async () => {

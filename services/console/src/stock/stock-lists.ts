@@ -138,7 +138,7 @@ function reservationColumns(viewer: Viewer): readonly Column<ListedReservation>[
       kind: 'number',
       cell: ({ remaining, quantity }) => `${count(remaining)} of ${count(quantity)}`,
     },
-    { label: 'State', cell: ({ status }) => badge(status, STATUS_TONES[status]) },
+    { label: 'State', kind: 'state', cell: ({ status }) => badge(status, STATUS_TONES[status]) },
     { label: 'Reference', kind: 'gone', cell: ({ reference }) => html`<span class="long">${reference ?? '–'}</span>` },
     { label: 'Until', kind: 'gone', cell: ({ expiresAt }) => (expiresAt === null ? 'no end' : time(expiresAt)) },
     {
@@ -183,7 +183,11 @@ export function reservationsPage(
 const LOCATION_COLUMNS: readonly Column<Location>[] = [
   { label: 'Code', cell: ({ id, code }) => html`<a class="main-link" href="/stock?location=${id}">${code}</a>` },
   { label: 'Name', cell: ({ name }) => html`<span class="long">${name}</span>` },
-  { label: 'State', cell: ({ active }) => (active ? badge('active', 'good') : badge('takes no stock', 'warn')) },
+  {
+    label: 'State',
+    kind: 'state',
+    cell: ({ active }) => (active ? badge('active', 'good') : badge('takes no stock', 'warn')),
+  },
 ]
 
 /** The places that keep stock. */

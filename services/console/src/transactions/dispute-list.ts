@@ -85,7 +85,7 @@ function disputeColumns({ role }: Viewer): readonly Column<Dispute>[] {
       cell: ({ transactionId, amount, currency }) =>
         html`<a class="main-link figure" href="${transactionPath(transactionId)}">${money(amount, currency)}</a>`,
     },
-    { label: 'State', cell: ({ status }) => badge(status, TONES[status]) },
+    { label: 'State', kind: 'state', cell: ({ status }) => badge(status, TONES[status]) },
     { label: 'Reason', kind: 'gone', cell: ({ reason }) => reason.title },
     { label: 'Due', kind: 'gone', cell: ({ due, status }) => (status === 'open' ? time(due) : '–') },
     { label: 'Merchant', kind: 'gone', cell: ({ merchantId }) => merchantLink(merchantId) },

@@ -98,7 +98,11 @@ const COLUMNS: readonly Column<Transaction>[] = [
     cell: ({ id, amount, currency }) =>
       html`<a class="main-link figure" href="${transactionPath(id)}">${money(amount, currency)}</a>`,
   },
-  { label: 'State', cell: (transaction) => html`${stateBadges(transaction).map((each) => html`${each} `)}` },
+  {
+    label: 'State',
+    kind: 'state',
+    cell: (transaction) => html`<span class="badges">${stateBadges(transaction)}</span>`,
+  },
   {
     label: 'Card',
     kind: 'gone',

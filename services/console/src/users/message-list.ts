@@ -77,7 +77,7 @@ ${listCard({
   next,
   query: { ...query },
   empty: emptyState(
-    'deliveries',
+    'mail',
     user || status ? 'No message is like that.' : 'No mail and no SMS was sent in the last 30 days.',
   ),
 })}`,
@@ -93,11 +93,8 @@ function messageColumns({ role }: Viewer): readonly Column<Message>[] {
       cell: ({ purpose, user_id: userId, kind }) =>
         html`<a class="main-link" href="${userPath(userId)}">${purpose}</a> <span class="soft">${kind}</span>`,
     },
-    {
-      label: 'State',
-      cell: ({ status, error }) =>
-        html`${badge(status, MESSAGE_TONES[status])}${error ? html`<div class="hint long">${error}</div>` : undefined}`,
-    },
+    { label: 'State', kind: 'state', cell: ({ status }) => badge(status, MESSAGE_TONES[status]) },
+    { label: 'Last error', cell: ({ error }) => (error ? html`<span class="long">${error}</span>` : '') },
     { label: 'To', kind: 'gone', cell: ({ to }) => html`<span class="long">${to}</span>` },
     { label: 'Created', kind: 'created', cell: ({ created_at: at }) => time(at) },
     {

@@ -34,6 +34,7 @@ export const newUserChanges: Changeable<undefined> = {
       action: 'users.create',
       label: 'New user',
       submit: 'Create',
+      isMain: true,
       consequences: () => [
         'The user exists at once, and no message is sent.',
         'Whoever has the password signs in, once an address is confirmed.',
@@ -81,8 +82,12 @@ function userColumns(now: Date): readonly Column<User>[] {
   return [
     {
       label: 'User',
-      cell: (user) =>
-        html`<a class="main-link" href="${userPath(user.id)}">${nameOf(user)}</a> ${userBadges(user, now).map((each) => html`${each} `)}`,
+      cell: (user) => html`<a class="main-link" href="${userPath(user.id)}">${nameOf(user)}</a>`,
+    },
+    {
+      label: 'State',
+      kind: 'state',
+      cell: (user) => html`<span class="badges">${userBadges(user, now)}</span>`,
     },
     { label: 'Phone', kind: 'gone', cell: ({ phone }) => (phone === '' ? '–' : `+${phone}`) },
     {

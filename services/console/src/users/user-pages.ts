@@ -172,7 +172,7 @@ function browserName(agent: string): string {
 function messagesCard(shown: ShownUser, viewer: Viewer): Html {
   const { user, messages } = shown
   const all = html`<a class="button quiet" href="${messagesPath({ user: user.id })}">All</a>`
-  if (messages.length === 0) return card('Messages', emptyState('deliveries', 'No mail and no SMS was sent.'))
+  if (messages.length === 0) return card('Messages', emptyState('mail', 'No mail and no SMS was sent.'))
   const rows = messages.map(({ id, kind, purpose, to, status, created_at: at, error }) => [
     html`<strong>${purpose}</strong> ${badge(status, MESSAGE_TONES[status])}${error ? html`<p class="hint">${error}</p>` : undefined}`,
     html`<span class="long">${kind} to ${to}</span>`,

@@ -5,6 +5,12 @@ const COPIED_MS = 1_500
 const WAY_MS = 1_200
 
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+const ofThisYear = new Intl.DateTimeFormat(undefined, {
+  month: 'short',
+  day: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+})
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' })
 
 /** Shows times in the zone of the reader. The time in UTC stands in the title. */
@@ -14,7 +20,8 @@ function showTimes(root) {
     if (Number.isNaN(date.getTime())) continue
     time.dataset.local = ''
     time.title = `${time.textContent} · ${exact.format(date)}`
-    time.textContent = moment.format(date)
+    const isOfThisYear = date.getFullYear() === new Date().getFullYear()
+    time.textContent = (isOfThisYear ? ofThisYear : moment).format(date)
   }
 }
 
@@ -45,6 +52,7 @@ function toast(text, ms = TOAST_MS) {
 /** Opens the page of a question in the dialog. Where it cannot be fetched, the link leads to the page. */
 async function ask(link) {
   const dialog = document.querySelector('#dialog')
+  link.setAttribute('aria-busy', 'true')
   try {
     const answer = await fetch(link.href, { headers: { accept: 'text/html' } })
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
@@ -54,6 +62,8 @@ async function ask(link) {
   } catch {
     location.assign(link.href)
     return
+  } finally {
+    link.removeAttribute('aria-busy')
   }
   prepare(dialog)
   dialog.showModal()
@@ -77,6 +87,8 @@ document.addEventListener('click', (event) => {
     close.closest('dialog').close()
   }
   if (target instanceof HTMLDialogElement) target.close()
+  const menu = document.querySelector('.menu[open]')
+  if (menu && !menu.contains(target)) menu.open = false
 })
 
 /** A change that was sent once is not sent again. The Idempotency-Key of the form would refuse it anyway. */
@@ -115,7 +127,16 @@ const KEYS = {
 /** The first key of a way, `g`, and when it was pressed. */
 let way = 0
 
+/** Closes the menu of a narrow page. The focus goes back to its button. */
+function closeMenu() {
+  const menu = document.querySelector('.menu[open]')
+  if (!menu) return
+  menu.open = false
+  menu.querySelector('summary').focus()
+}
+
 document.addEventListener('keydown', (event) => {
+  if (event.key === 'Escape') closeMenu()
   const field = event.target instanceof Element && event.target.closest('input, select, textarea, [contenteditable]')
   if (event.key === 'Escape' && field && 'search' in field.dataset) field.blur()
   if (field || event.metaKey || event.ctrlKey || event.altKey || document.querySelector('dialog[open]')) return
@@ -134,5 +155,6 @@ document.addEventListener('keydown', (event) => {
 // A page that the browser restores from its memory still has its buttons disabled.
 addEventListener('pageshow', ({ persisted }) => persisted && location.reload())
 document.addEventListener('htmx:load', ({ target }) => prepare(target))
+document.documentElement.dataset.script = ''
 prepare(document)
 for (const line of document.querySelectorAll('.toasts .toast')) setTimeout(() => line.remove(), TOAST_MS)
