@@ -6,7 +6,7 @@ import { type BrowserApp, openBrowserApp } from './browser-app.ts'
 import { dataOf, newCredentials } from './client-service.ts'
 
 /** Many times what a test needs on an idle machine. */
-const TIMEOUT_MS = 20_000
+const TIMEOUT_MS = 60_000
 
 describe.runIf(canTestWith('chromium'))('createClient(url, key) of supabase-js, in Chromium without a gateway', () => {
   let app: BrowserApp
