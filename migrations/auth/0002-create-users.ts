@@ -18,6 +18,7 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { CLEAN_UP_INDEXES } from './clean-up-indexes.ts'
 import { EMAIL_KEY } from './email-key.ts'
+import { createClaim } from './user-claim.ts'
 
 /** The columns of the service, beside those of supabase/auth. */
 const OWN_COLUMNS = [
@@ -42,15 +43,13 @@ export const createUsers: MigrationSource = (names) => ({
     await sql`DROP TABLE ${names.id('users')}`.execute(db)
     await sql`DROP FUNCTION ${names.id('claim_user')}()`.execute(db)
   },
-  // An index takes long on a large table, so `auth adopt` makes them all without a lock.
+  // An index takes long on a large table, so `auth adopt` makes them all without a lock. The claim comes with the table that it
+  // reads: an old server that serves meanwhile confirms users between two migrations.
   inPlace: {
     async up(db: Kysely<unknown>) {
       await addColumns(db, names)
-      await createClaim(db, names)
     },
     async down(db: Kysely<unknown>) {
-      await sql`DROP TRIGGER ${names.local('users_claimed')} ON ${names.id('users')}`.execute(db)
-      await sql`DROP FUNCTION ${names.id('claim_user')}()`.execute(db)
       for (const index of OWN_INDEXES) await sql`DROP INDEX IF EXISTS ${names.id(index)}`.execute(db)
       const columns = OWN_COLUMNS.map((column) => sql`DROP COLUMN ${sql.id(column.split(' ')[0] ?? '')}`)
       await sql`ALTER TABLE ${names.id('users')} ${sql.join(columns)}, RESET (fillfactor)`.execute(db)
@@ -155,32 +154,4 @@ async function createCleanUpIndexes(db: Kysely<unknown>, names: Names): Promise<
 async function createEmailIndex(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE UNIQUE INDEX ${names.local('users_email_lower_key')} ON ${names.id('users')} ${EMAIL_KEY}`.execute(db)
-}
-
-/**
- * Whoever confirms an account for the first time takes it over: what came before may be a stranger's. `confirmed_at` cannot say
- * whether it is the first time, since it is null again once an established account gets another address or loses its own. The
- * first change of a confirmation writes `claimed_at`. Two others write it too: admins who create a user, and sign-ins through a
- * provider that tells no address, since nobody else can own such a user. A confirmed row needs no claim until then.
- *
- * The trigger has the rights of its owner: SQL of other roles may confirm a user. Nobody else may make a trigger of its function
- * on a table of their own.
- */
-async function createClaim(db: Kysely<unknown>, names: Names): Promise<void> {
-  await sql`
-    CREATE FUNCTION ${names.id('claim_user')}() RETURNS trigger LANGUAGE plpgsql
-    SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-    BEGIN
-      NEW.claimed_at := LEAST(OLD.email_confirmed_at, OLD.phone_confirmed_at, NEW.email_confirmed_at, NEW.phone_confirmed_at);
-      DELETE FROM ${names.id('sign_up_contents')} c WHERE c.user_id = NEW.id;
-      RETURN NEW;
-    END
-    $$`.execute(db)
-  await sql`REVOKE EXECUTE ON FUNCTION ${names.id('claim_user')}() FROM PUBLIC`.execute(db)
-  await sql`
-    CREATE TRIGGER ${names.local('users_claimed')}
-    BEFORE UPDATE OF email_confirmed_at, phone_confirmed_at ON ${names.id('users')}
-    FOR EACH ROW WHEN (NEW.claimed_at IS NULL AND num_nonnulls(
-      OLD.email_confirmed_at, OLD.phone_confirmed_at, NEW.email_confirmed_at, NEW.phone_confirmed_at) > 0)
-    EXECUTE FUNCTION ${names.id('claim_user')}()`.execute(db)
 }

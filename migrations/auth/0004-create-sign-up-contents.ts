@@ -7,10 +7,26 @@
 // makes where nobody has the identifier, and the message that confirms the identifier.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
+import { createClaim, dropClaim } from './user-claim.ts'
 
 export const createSignUpContents: MigrationSource = (names) => ({
-  async up(db: Kysely<unknown>) {
-    await sql`
+  up: (db: Kysely<unknown>) => createObjects(db, names),
+  down: (db: Kysely<unknown>) => dropObjects(db, names),
+  // The trigger of the users reads the table, so it comes after it and goes before it.
+  inPlace: {
+    async up(db: Kysely<unknown>) {
+      await createObjects(db, names)
+      await createClaim(db, names)
+    },
+    async down(db: Kysely<unknown>) {
+      await dropClaim(db, names)
+      await dropObjects(db, names)
+    },
+  },
+})
+
+async function createObjects(db: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`
       CREATE TABLE ${names.id('sign_up_contents')} (
         user_id uuid NOT NULL,
         kind text NOT NULL,
@@ -21,13 +37,13 @@ export const createSignUpContents: MigrationSource = (names) => ({
         CONSTRAINT ${names.local('sign_up_contents_user_fkey')}
           FOREIGN KEY (user_id) REFERENCES ${names.id('users')} (id) ON DELETE CASCADE
       )`.execute(db)
-    await createSignUpTypes(db, names)
-  },
-  async down(db: Kysely<unknown>) {
-    await sql`DROP TYPE ${names.id('sign_up_message')}, ${names.id('sign_up_item')}`.execute(db)
-    await sql`DROP TABLE ${names.id('sign_up_contents')}`.execute(db)
-  },
-})
+  await createSignUpTypes(db, names)
+}
+
+async function dropObjects(db: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`DROP TYPE ${names.id('sign_up_message')}, ${names.id('sign_up_item')}`.execute(db)
+  await sql`DROP TABLE ${names.id('sign_up_contents')}`.execute(db)
+}
 
 /**
  * `sign_up_item`: the account. `confirmed`: whether the identifier counts as confirmed, so that the user is signed in.

@@ -1,5 +1,9 @@
+import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
+import { compareMigrations, runOneByOne } from '@trestle/database/migrations/migrator.ts'
+import { createNames } from '@trestle/database/names.ts'
 import pg from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
+import { earlyMigrations } from '../../src/adoption/switch-tables.ts'
 import { errorBody, statusAndBody } from '../bodies.ts'
 import { adopt, connectOld, openAdopted, prepare, type Restored, restore } from './adopted-app.ts'
 import { type OldUser, runSql } from './restored-database.ts'
@@ -123,6 +127,24 @@ it.each([
     expect(statusAndBody(refreshed)).toEqual([400, NOT_FOUND])
   },
 )
+
+it('a user confirms at the old server between any two changes of adopt --prepare', async () => {
+  const { database } = await restore('v2.196.0')
+  const names = createNames('auth', '')
+  const migrations = { names, sources: await earlyMigrations(names) }
+  await withDatabase({ url: database.url }, async (db) => {
+    const { pending } = await compareMigrations(db, migrations)
+    expect(pending.length).toBeGreaterThan(10)
+    for (const name of pending) {
+      await runOneByOne(db, migrations, [name])
+      const confirmed = await runSql(
+        database.superuserUrl,
+        `UPDATE auth.users SET email_confirmed_at = now() WHERE email IS NOT NULL RETURNING id`,
+      )
+      expect([name, confirmed.length > 0]).toEqual([name, true])
+    }
+  })
+})
 
 it('the old server deletes a user while adopt --prepare lists the users, and nobody lists the user afterwards', {
   timeout: 120_000,
