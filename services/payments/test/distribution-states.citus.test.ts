@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { type DistributeOptions, distributeDatabase, type OnStep } from '@trestle/database/distribution/distribute.ts'
-import { readState } from '@trestle/database/distribution/notes.ts'
+import { readState, stateStatements } from '@trestle/database/distribution/notes.ts'
 import { NOTE_BEGIN } from '@trestle/database/distribution/steps.ts'
 import { undoDistribution } from '@trestle/database/distribution/undo.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
@@ -29,6 +29,19 @@ function killer(): OnStep {
     isNoted = title === NOTE_BEGIN
   }
 }
+
+it('no way back begins where something is not as the migrations make it, and the error names it', async () => {
+  const alter = (change: string) =>
+    withDatabase(options, (db) =>
+      sql`ALTER TABLE payments.payout_batches ALTER COLUMN digest ${sql.raw(change)} NOT NULL`.execute(db),
+    )
+  await alter('DROP')
+  await expect(undoDistribution(options)).rejects.toThrow(
+    new Error('differs from what the migrations make: column payout_batches.digest'),
+  )
+  expect(await withDatabase(options, (db) => readState(db, options.names))).toBe('distributed')
+  await alter('SET')
+}, 600_000)
 
 it('a distribution goes through the arrows of its diagram, and through no others', async () => {
   const events = {
@@ -63,4 +76,19 @@ it('a distribution goes through the arrows of its diagram, and through no others
   expect(await run('undo begins')).toEqual([KILLED, 'undoing'])
   const drawn = [...(diagramsOf(readFileSync(README, 'utf8'))[1]?.arrows.keys() ?? [])]
   expect([...arrows].sort()).toEqual(drawn.filter((arrow) => !arrow.startsWith('none ')).sort())
+}, 600_000)
+
+it('the way back ends, and keeps it, where a role of somebody else was granted a right', async () => {
+  await withDatabase(options, async (db) => {
+    await sql`GRANT SELECT ON payments.fx_rates TO pg_monitor`.execute(db)
+    for (const statement of stateStatements(options.names, 'undoing')) await sql.raw(statement).execute(db)
+  })
+  expect(await undoDistribution(options)).toBeGreaterThan(0)
+  const { rows } = await withDatabase(options, (db) =>
+    sql`SELECT has_table_privilege('pg_monitor', 'payments.fx_rates', 'SELECT') AS reads`.execute(db),
+  )
+  expect([await withDatabase(options, (db) => readState(db, options.names)), rows]).toEqual([
+    'plain',
+    [{ reads: true }],
+  ])
 }, 600_000)

@@ -34,10 +34,12 @@ export function planUndo(options: DistributeOptions): Promise<readonly Distribut
  * extension stays.
  * @returns how many steps it took
  * @throws Error when the server is a worker, while Citus moves rows or processes enter by a worker, when a statement fails, or when
- * the result differs from what the migrations make. Another run continues
+ * the result lacks something that the migrations make, or has it otherwise. Another run continues
  */
 export async function undoDistribution(options: DistributeOptions, onStep: OnStep = () => {}): Promise<number> {
   const { names } = options
+  // Found at the end, a difference would keep everybody from writing until it is mended.
+  if ((await withDatabase(options, (db) => readState(db, names))) === 'distributed') await expectAsMade(options)
   const count = await underLock(options, async (db) => {
     await expectCoordinator(db)
     await expectNoMoves(db)
@@ -48,10 +50,7 @@ export async function undoDistribution(options: DistributeOptions, onStep: OnSte
   })
   if (count === 0) return 0
   await reinstallFunctions(options)
-  const { differences } = await findDrift(options)
-  if (differences.length > 0) {
-    throw new Error(`differs from what the migrations make: ${differences.map(({ object }) => object).join(', ')}`)
-  }
+  await expectAsMade(options)
   await underLock(options, (db) =>
     runStep(db, {
       title: 'note the end',
@@ -59,6 +58,16 @@ export async function undoDistribution(options: DistributeOptions, onStep: OnSte
     }),
   )
   return count
+}
+
+/**
+ * What somebody has added, such as a right of another role, is no difference here.
+ * @throws Error when something that the migrations make is missing, or otherwise
+ */
+async function expectAsMade(options: DistributeOptions): Promise<void> {
+  const wrong = (await findDrift(options)).differences.filter(({ made }) => made !== undefined)
+  if (wrong.length === 0) return
+  throw new Error(`differs from what the migrations make: ${wrong.map(({ object }) => object).join(', ')}`)
 }
 
 /** @throws Error when processes enter by servers that will have no tables */
