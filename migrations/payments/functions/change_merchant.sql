@@ -5,6 +5,7 @@
 -- The row is locked before it is compared with what was recorded, so that nobody changes it in between.
 --
 -- Lock order: the merchant, its balance. The balance comes last, because everything else of the merchant waits for its lock.
+-- Another change holds it until its record, which may be on another server than the row, is committed.
 CREATE OR REPLACE FUNCTION {{change_merchant}}(p_merchant_id text, p_change jsonb)
 RETURNS SETOF {{merchants}}
 LANGUAGE plpgsql SECURITY DEFINER
@@ -17,6 +18,7 @@ DECLARE
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
   PERFORM FROM {{merchants}} m WHERE m.id = p_merchant_id FOR NO KEY UPDATE;
+  PERFORM 1 FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;
   PERFORM {{expect_recorded}}(p_merchant_id, 'merchants', ARRAY[p_merchant_id]);
   UPDATE {{merchants}} m SET
       claim = m.claim || coalesce(p_change -> 'claim', '{}'),

@@ -7,6 +7,7 @@
 -- recorded. (reference: Changing a merchant)
 --
 -- Lock order: the merchant, its balance. The balance comes last, because everything else of the merchant waits for its lock.
+-- Another change holds it until its record, which may be on another server than the row, is committed.
 CREATE OR REPLACE FUNCTION {{update_merchant}}(p_caller {{caller}}, p_merchant_id text, p_changes jsonb, p_fixed jsonb)
 RETURNS TABLE (verdict text, identity_id text, differing text[])
 LANGUAGE plpgsql SECURITY DEFINER
@@ -27,6 +28,7 @@ BEGIN
     WHERE given.value IS DISTINCT FROM {{merchant_fixed_fields}}(merchant) -> given.key;
   IF p_changes IS NOT NULL AND differing = '{}' THEN
     PERFORM FROM {{merchants}} m WHERE m.id = p_merchant_id FOR NO KEY UPDATE;
+    PERFORM 1 FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;
     PERFORM {{expect_recorded}}(p_merchant_id, 'merchants', ARRAY[p_merchant_id]);
     UPDATE {{merchants}} m SET
         name = CASE WHEN p_changes ? 'name' THEN p_changes ->> 'name' ELSE m.name END,
