@@ -32,6 +32,13 @@ export const serviceSilent: ErrorTemplate<{ readonly service: string }> = define
   ({ service }) => `${capitalize(service)} does not answer. Its pages work again as soon as it does`,
   RETRY,
 )
+/** A service has no place for one more file now. */
+export const serviceBusy: ErrorTemplate<{ readonly service: string }> = defineError(
+  503,
+  'service_busy',
+  ({ service }) => `${capitalize(service)} has too much to do. Try again in a minute`,
+  RETRY,
+)
 /** What the form of a product says of fields that cannot be sent. */
 export const FIELD_TEXTS = {
   nameless: 'A value has no name',

@@ -3,6 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { createOutbound } from './outbound.ts'
 
 const peer = await startStubProvider(({ url }) => {
+  if (url === '/long') return { status: 503, body: 'x'.repeat(1_000_000) }
   if (url === '/big') return { body: 'x'.repeat(2_000) }
   if (url === '/list') return { status: 200, headers: { link: '</list?cursor=2>; rel="next"' }, body: [] }
   if (url === '/moved') return { status: 302, headers: { location: '/big' }, body: '' }
@@ -13,6 +14,21 @@ const get = (path: string, rest = {}) =>
   outbound.send({ method: 'GET', url: peer.url + path, timeoutMs: 2_000, origin: 'operator', ...rest })
 
 afterAll(() => peer.close())
+
+describe('open', () => {
+  it('leaves the process alive when an answer is destroyed unread', async () => {
+    const { status, body } = await outbound.open({
+      method: 'GET',
+      url: `${peer.url}/long`,
+      timeoutMs: 2_000,
+      origin: 'operator',
+    })
+    // A listener of the test for errors would hide an error that nobody hears.
+    const closed = new Promise((resolve) => body.once('close', () => resolve('closed')))
+    body.destroy()
+    expect([status, await closed]).toEqual([503, 'closed'])
+  })
+})
 
 describe('send', () => {
   it('sends a form and reads the answer', async () => {

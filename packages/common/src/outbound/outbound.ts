@@ -152,6 +152,8 @@ async function begin(
     body: body ?? null,
     signal: AbortSignal.timeout(timeoutMs),
   })
+  // An answer that breaks while nobody reads it, or is destroyed unread, must not end the process. Whoever reads it learns it too.
+  answer.body.on('error', () => {})
   return { status: answer.statusCode, headers: answer.headers, body: answer.body }
 }
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { createOutbound, hostOf } from '@trestle/common/outbound/outbound.ts'
-import { serviceSilent } from '../errors.ts'
+import { serviceBusy, serviceSilent } from '../errors.ts'
 import { type OpenFile, readAnswer, type SendCall, type ServiceCall, type ServiceName, urlOf } from './service-call.ts'
 
 /** How long a page waits for a service, in milliseconds. */
@@ -12,6 +12,8 @@ const FILE_TIMEOUT_MS = 3_600_000
 const BYTES_MAX = 16 * 1024 * 1024
 /** A service that answers this cannot do what it is asked now. */
 const SILENT_STATUS = 500
+/** A service answers this to a file where it sends as many as it can already, or where it starts or stops. */
+const BUSY_STATUS = 503
 
 /**
  * Makes calls to the services, by the guarded client: it follows no redirect and bounds answers. Only the hosts of the settings are
@@ -66,6 +68,7 @@ export function createOpenFile(urls: Readonly<Partial<Record<ServiceName, string
       return { kind: 'file', bytes, type: String(type), disposition: String(disposition) }
     }
     bytes.destroy()
+    if (status === BUSY_STATUS) throw serviceBusy({ service })
     if (status >= SILENT_STATUS) throw silent(service, new Error(`${service} answered ${status}`))
     return { kind: 'refused', status }
   }

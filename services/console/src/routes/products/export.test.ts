@@ -1,3 +1,4 @@
+import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestConsole, type TestConsole } from '../../../test/console-app.ts'
 import { createProduct } from '../../../test/inventory.ts'
@@ -24,5 +25,17 @@ describe('GET /products/export', () => {
       expect.stringMatching(/^attachment; filename=/),
       expect.stringContaining('"sku":"TAKEN"'),
     ])
+  })
+
+  it('503: says that inventory has too much to do when it refuses parallel exports, and goes on', async () => {
+    const busy = await startStubProvider(() => ({ status: 503, body: 'x'.repeat(1_000_000) }))
+    const over = await openTestConsole([auth, { name: 'inventory', url: busy.url }])
+    const browser = await over.signedIn('viewer')
+    const answers = await Promise.all(Array.from({ length: 8 }, () => browser.open('/products/export')))
+    const refused = '503 No answer Inventory has too much to do. Try again in a minute. Go to the overview'
+    expect(answers.map(({ status, text }) => [status, text])).toEqual(Array.from({ length: 8 }, () => [503, refused]))
+    expect((await over.app.inject('/health')).statusCode).toBe(200)
+    await over.close()
+    await busy.close()
   })
 })
