@@ -20,7 +20,7 @@ export interface Viewer {
 }
 
 /** What a service is asked, or why what was typed cannot be sent. */
-export type AskedCall = Pick<Change, 'method' | 'path' | 'body' | 'ifMatch'> | { readonly problem: HttpError }
+export type AskedCall = Pick<Change, 'method' | 'path' | 'query' | 'body' | 'ifMatch'> | { readonly problem: HttpError }
 
 /** A change that an operator makes on a page, after a question that names what will happen. */
 export interface AskedChange<Shown> {

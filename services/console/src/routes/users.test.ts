@@ -225,6 +225,18 @@ describe('POST /users/:userId/:change', () => {
     expect(audit.match(/operator\.users\.ban/g)).toEqual(['operator.users.ban'])
   })
 
+  it('404: deletes nobody when a link names `..` as the session or the factor to end', async () => {
+    const { id } = await newUser()
+    const browser = await test.signedIn('admin')
+    const [, _csrf = ''] = /name="_csrf" value="([^"]+)"/.exec(browser.page().html) ?? []
+    const sent = [
+      await browser.post(`/users/${id}/end-session`, { _csrf, _key: 'one', session: '..' }),
+      await browser.post(`/users/${id}/reset-factor`, { _csrf, _key: 'two', factor: '..' }),
+    ]
+    expect(sent.map(({ status }) => status)).toEqual([404, 404])
+    expect((await browser.open(`/users/${id}`)).text).toContain('Nothing keeps this user from signing in')
+  })
+
   it('404: knows no other change', async () => {
     const { id } = await newUser()
     expect((await (await test.signedIn('admin')).open(`/users/${id}/promote`)).status).toBe(404)

@@ -7,6 +7,7 @@ import {
   type Query,
   type Refusal,
   readRefusal,
+  refuseMissing,
   type SendCall,
   type SentFile,
   type ServiceAnswer,
@@ -132,7 +133,7 @@ export function requireRole<T>(found: T | undefined): T {
 export function refuse({ status, body }: Pick<ServiceAnswer, 'status' | 'body'>): never {
   if (status === 401) requireSession(undefined)
   if (status === 403) requireRole(undefined)
-  if (status === 404) throw errors.objectNotFound()
+  if (status === 404) refuseMissing()
   if (status === 429) throw errors.tooManyRequests()
   throw errors.serviceRefused(readRefusal(body))
 }

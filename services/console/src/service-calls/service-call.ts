@@ -1,5 +1,6 @@
 import type { OutboundAnswer, OutboundRequest } from '@trestle/common/outbound/outbound.ts'
 import { z } from 'zod'
+import { objectNotFound } from '../errors.ts'
 
 /** The services whose pages the console has, in the order in which they are listed. */
 export const SERVICE_NAMES = ['auth', 'payments', 'inventory'] as const
@@ -57,14 +58,25 @@ export type OpenedFile =
     }
   | { readonly kind: 'refused'; readonly status: number }
 
-/** The URL of a call, with its query. */
+/**
+ * The URL of a call, with its query. Every call is made by it, so that no part of a path leads to another object: `..` as the id of a
+ * session would name its user.
+ * @throws what `refuseMissing` throws for a path with a part that is empty, `.` or `..`
+ */
 export function urlOf(base: string, { path, query = {} }: Pick<ServiceCall, 'path' | 'query'>): string {
+  const isAsGiven = new URL(`${base}${path}`).pathname === new URL(base).pathname.replace(/\/$/, '') + path
+  if (!isAsGiven || /\/(?:\/|$)/.test(path)) refuseMissing()
   const given = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined && value !== '') given.set(name, String(value))
   }
   const text = given.toString()
   return `${base}${path}${text === '' ? '' : `?${text}`}`
+}
+
+/** Refuses an object that no service has. @throws objectNotFound */
+export function refuseMissing(): never {
+  throw objectNotFound()
 }
 
 /** Reads an answer: its JSON, the cursor of its header Link, and its ETag. */

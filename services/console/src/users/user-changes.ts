@@ -155,7 +155,8 @@ const ACCOUNT: readonly AskedChange<ShownUser>[] = [
       choiceField({ name: 'soft', label: 'What stays', value: soft, options: REMAINS }),
     call: (shown, { soft }) => ({
       method: 'DELETE',
-      path: callPath(shown, `?soft=${soft === 'false' ? 'false' : 'true'}`),
+      path: callPath(shown),
+      query: { soft: soft !== 'false' },
     }),
     done: 'The user is deleted',
     // Nothing is left of a user whose record was removed.
