@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Operator } from '@trestle/service/operators/operator.ts'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { actorOf } from '../../test/operators.ts'
 import { openTestDatabase } from '../../test/payments-app.ts'
@@ -106,6 +107,38 @@ describe('an allowance', () => {
     expect(given).toEqual([true, false, false])
     expect(await takenBy(ann)).toEqual([['EUR', 300]])
     expect(await db.transaction().execute((trx) => callUseAllowance(trx, refused))).toBe(false)
+  })
+})
+
+describe('an allowance of an old key', () => {
+  const isOld = ({ actorId, key }: { readonly actorId: string; readonly key: string }) =>
+    sql`UPDATE ${sql.table('allowance_uses')} SET created = created - interval '25 hours', day = day - 1
+      WHERE actor_id = ${actorId} AND key = ${key}`.execute(database.owner.db)
+
+  it('is used once, so that a second refund by it is refused', async () => {
+    const refund = wanted(randomUUID())
+    await claimAllowance(db, refund)
+    const use = () => db.transaction().execute((trx) => callUseAllowance(trx, refund))
+    expect([await use(), await use()]).toEqual([true, false])
+  })
+
+  it('is taken of the new day a day later, also while more than a hundred older uses wait for their deletion', async () => {
+    const ann = randomUUID()
+    const old = Array.from({ length: 110 }, () => wanted(ann, { amount: 1 }))
+    for (const each of old) {
+      await claimAllowance(db, each)
+      await isOld(each)
+    }
+    const refund = wanted(ann, { amount: 500 })
+    await claimAllowance(db, refund)
+    await isOld(refund)
+    await sql`UPDATE ${sql.table('operator_allowances')} SET day = day - 1 WHERE actor_id = ${ann}`.execute(
+      database.owner.db,
+    )
+    expect(await claimAllowance(db, { ...refund, daily: 499 })).toEqual({ verdict: 'exceeded', remaining: 499 })
+    expect(await claimAllowance(db, refund)).toEqual({ verdict: 'taken' })
+    const use = () => db.transaction().execute((trx) => callUseAllowance(trx, refund))
+    expect([await use(), await use()]).toEqual([true, false])
   })
 })
 
