@@ -44,6 +44,7 @@ import { operatorAppsRoutes } from './routes/operator/apps.ts'
 import { operatorAttemptOutcomeRoutes } from './routes/operator/attempts/outcome.ts'
 import { operatorAttemptsRoutes } from './routes/operator/attempts.ts'
 import { operatorAuditRoutes } from './routes/operator/audit.ts'
+import { operatorCurrenciesRoutes } from './routes/operator/currencies.ts'
 import { operatorReplayRoutes } from './routes/operator/deliveries/replay.ts'
 import { operatorDeliveriesRoutes } from './routes/operator/deliveries.ts'
 import { operatorDisputeOutcomeRoutes } from './routes/operator/disputes/outcome.ts'
@@ -96,11 +97,7 @@ const API_DOCUMENT = new URL('../../../docs/openapi/payments.json', import.meta.
 const BODY_BYTES_MAX = 131_072
 const HANDLER_TIMEOUT_MS = 30_000
 const SECURITY_SCHEMES = {
-  key: {
-    type: 'http',
-    scheme: 'basic',
-    description: 'No user name; the API key as password',
-  },
+  key: { type: 'http', scheme: 'basic', description: 'No user name; the API key as password' },
   user: { type: 'http', scheme: 'bearer', description: 'An access token of a user, where that is switched on' },
 } as const
 
@@ -210,6 +207,7 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(operatorBatchesRoutes)
   await app.register(operatorBankFilesRoutes)
   await app.register(operatorRegistrationRoutes)
+  await app.register(operatorCurrenciesRoutes)
   await app.register(operatorSearchRoutes)
   await app.register(operatorTasksRoutes)
   await app.register(operatorTaskRetryRoutes)

@@ -35,6 +35,11 @@ export function isCurrency(code: string): boolean {
   return CURRENCIES.has(code)
 }
 
+/** Every listed currency with its decimals, deprecated or not, in the order of currencies.json. */
+export function listCurrencies(): readonly Pick<Currency, 'code' | 'exponent'>[] {
+  return table.currencies.map(({ code, exponent }) => ({ code, exponent }))
+}
+
 /** Decimals of the minor unit, or undefined for a currency that is not listed. */
 export function currencyExponent(code: string): number | undefined {
   return CURRENCIES.get(code)?.exponent

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { formatAmount, formatMoney, readMoney } from './minor-units.ts'
+import { currencyExponent, listCurrencies } from './currencies.ts'
+import { formatAmount, formatMoney, readMeantAmounts, readMoney } from './minor-units.ts'
 
 describe('formatMoney', () => {
   it.each([
@@ -37,5 +38,51 @@ describe('readMoney', () => {
     ['', undefined],
   ])('reads %j as the money %j', (text, expected) => {
     expect(readMoney(text)).toEqual(expected)
+  })
+})
+
+describe('readMeantAmounts', () => {
+  /** What the text means in a euro, a forint, a dinar of three decimals, and a yen. */
+  const meantIn = (text: string) => {
+    const meant = readMeantAmounts(text)
+    const amountsIn = (code: string) =>
+      meant.filter(({ currencies }) => currencies.includes(code)).map(({ amount }) => Number(amount))
+    return ['EUR', 'HUF', 'KWD', 'JPY'].map(amountsIn)
+  }
+
+  it.each<[string, number[][]]>([
+    ['12.50', [[1_250], [1_250], [12_500], []]],
+    ['12,5', [[1_250], [1_250], [12_500], []]],
+    ['12.345', [[], [], [12_345], []]],
+    ['0.00', [[0], [0], [0], []]],
+    ['HUF 1000', [[], [100_000], [], []]],
+    ['huf  1000.5', [[], [100_050], [], []]],
+    ['JPY 1000', [[], [], [], [1_000]]],
+    ['JPY 1000.0', [[], [], [], []]],
+    ['EUR 1,234.50', [[123_450], [], [], []]],
+    ['1,234', [[123_400], [123_400], [1_234, 1_234_000], [1_234]]],
+    ['1,234,567.89', [[123_456_789], [123_456_789], [1_234_567_890], []]],
+    ['999999999999.99', [[99_999_999_999_999], [99_999_999_999_999], [999_999_999_999_990], []]],
+    ['1000', [[], [], [], []]],
+    ['1000000000000.00', [[], [], [], []]],
+    ['-1.00', [[], [], [], []]],
+    ['1.', [[], [], [], []]],
+    ['.5', [[], [], [], []]],
+    ['1,23.45', [[], [], [], []]],
+    ['1.2345', [[], [], [], []]],
+    ['XXX 1.00', [[], [], [], []]],
+    ['EUR', [[], [], [], []]],
+    ['', [[], [], [], []]],
+  ])('reads %j in each currency as what it may mean there', (text, expected) => {
+    expect(meantIn(text)).toEqual(expected)
+  })
+
+  it('reads what formatMoney writes as that amount, in every currency', () => {
+    for (const { code } of listCurrencies()) {
+      for (const amount of [0n, 1n, 99n, 1_000n, 123_456_789n, 999_999_999_999n]) {
+        expect(readMeantAmounts(formatMoney(code, amount))).toEqual([{ amount, currencies: [code] }])
+      }
+      expect(currencyExponent(code)).toBeTypeOf('number')
+    }
   })
 })

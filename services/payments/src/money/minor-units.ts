@@ -1,4 +1,4 @@
-import { currencyExponent, isCurrency } from './currencies.ts'
+import { currencyExponent, isCurrency, listCurrencies } from './currencies.ts'
 
 /** An amount in the minor units of its currency. */
 export interface Money {
@@ -27,4 +27,35 @@ export function formatAmount(currency: string, amount: bigint): string {
 export function readMoney(text: string): Money | undefined {
   const [, currency, amount] = /^([A-Z]{3}):(\d{1,12})$/.exec(text) ?? []
   return currency !== undefined && isCurrency(currency) ? { currency, amount: Number(amount) } : undefined
+}
+
+/** An amount in minor units that a text may mean, and the codes of the currencies in which it means that. */
+export interface MeantAmount {
+  readonly amount: bigint
+  readonly currencies: readonly string[]
+}
+
+/** `12.50` or `12,5`. */
+const PLAIN = /^(\d{1,12})(?:[.,](\d{1,3}))?$/
+/** `1,234` or `1,234.50`, as pages for people show amounts. */
+const GROUPED = /^(\d{1,3}(?:,\d{3}){1,3})(?:\.(\d{1,3}))?$/
+
+/**
+ * What a text may mean as an amount in major units (console reference: Search by amount): `12.50` is 1250 where a currency has two
+ * decimals, and 12500 where it has three. `HUF 1000` means its currency alone. Digits alone mean nothing here: they are minor units.
+ */
+export function readMeantAmounts(text: string): readonly MeantAmount[] {
+  const [, code, number = ''] = /^(?:([a-z]{3})\s+)?([\d.,]+)$/i.exec(text) ?? []
+  if (code === undefined && /^\d*$/.test(number)) return []
+  const possible = listCurrencies().filter((currency) => code === undefined || currency.code === code.toUpperCase())
+  const byExponent = [...Map.groupBy(possible, ({ exponent }) => exponent)]
+  return [PLAIN, GROUPED].flatMap((form) => {
+    const [, whole, fraction = ''] = form.exec(number) ?? []
+    if (whole === undefined) return []
+    return byExponent.flatMap(([exponent, currencies]) => {
+      if (fraction.length > exponent) return []
+      const amount = BigInt(whole.replaceAll(',', '') + fraction.padEnd(exponent, '0'))
+      return [{ amount, currencies: currencies.map((currency) => currency.code) }]
+    })
+  })
 }

@@ -11,6 +11,7 @@ type FilterColumn =
   | 'id'
   | 'last4'
   | 'amount'
+  | 'currencies'
   | 'reference'
   | 'actor'
   | 'action'
@@ -37,6 +38,8 @@ interface ListOfAllSource {
   readonly filters: readonly FilterColumn[]
   /** What a filter compares with, where that is no column. The index is on the same expression. */
   readonly expressions?: Readonly<Partial<Record<FilterColumn, RawBuilder<unknown>>>>
+  /** How a filter compares, where it is no equality. Another filter of the list has the index. */
+  readonly comparisons?: Readonly<Partial<Record<FilterColumn, (value: string | undefined) => RawBuilder<unknown>>>>
   /** Conditions on `r`, by name. They are literal, so that a partial index serves them. */
   readonly flags?: Readonly<Record<string, RawBuilder<unknown>>>
   /** Where a row stands in the list, as 24 hexadecimal digits in the order of creation. Default: the id. */
@@ -50,10 +53,10 @@ interface ListOfAllSource {
  */
 export function listOfAll<Columns>(
   name: string,
-  { table, columns, join = sql``, filters, expressions = {}, flags = {}, place = sql`r.id` }: ListOfAllSource,
+  { table, columns, join = sql``, filters, flags = {}, place = sql`r.id`, ...source }: ListOfAllSource,
 ): ListOfAll<Columns> {
   const conditions = [
-    ...filters.map((column) => equal(column, expressions[column] ?? sql`r.${sql.id(column)}`)),
+    ...filters.map((column) => compare(column, source)),
     ...Object.entries(flags).map(([flag, holds]) => either(flag, holds)),
   ]
   const queries = new Map<string, PreparedQuery<ListColumns, Columns>>()
@@ -95,8 +98,13 @@ interface Condition {
   readonly holds: (p: ListColumns) => RawBuilder<unknown>
 }
 
-function equal(column: FilterColumn, value: RawBuilder<unknown>): readonly Condition[] {
-  return [{ name: column, holds: (p) => sql`${value} = ${p[column]}` }]
+function compare(
+  column: FilterColumn,
+  { expressions = {}, comparisons = {} }: Pick<ListOfAllSource, 'expressions' | 'comparisons'>,
+): readonly Condition[] {
+  const expression = expressions[column] ?? sql`r.${sql.id(column)}`
+  const holds = comparisons[column] ?? ((value) => sql`${expression} = ${value}`)
+  return [{ name: column, holds: (p) => holds(p[column]) }]
 }
 
 function either(flag: string, condition: RawBuilder<unknown>): readonly Condition[] {

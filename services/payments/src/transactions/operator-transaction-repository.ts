@@ -1,6 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare, prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
+import { readMeantAmounts } from '../money/minor-units.ts'
 import { type ListOfAll, type ListOfAllInput, listOfAll } from '../pagination/list-of-all.ts'
 import { PIECE } from '../pagination/pieces.ts'
 import type { Transaction } from './transaction.ts'
@@ -17,16 +18,19 @@ export interface FoundTransaction {
 /** Which transactions of all merchants an operator asks for. */
 export interface TransactionSearch extends Omit<ListOfAllInput, 'filters'> {
   readonly merchantId: string | undefined
-  /** An id, the last four digits of a card, an amount in minor units or a reference, each whole. */
+  /** An id, the last four digits of a card, an amount (console reference: Search by amount) or a reference, each whole. */
   readonly search: string | undefined
 }
 
-/** A list by a column, or by none. */
-function listBy(name: string, column?: 'id' | 'last4' | 'amount' | 'reference'): ListOfAll<FoundTransaction> {
+type SearchColumn = 'id' | 'last4' | 'amount' | 'currencies' | 'reference'
+
+/** A list by columns, or by none. */
+function listBy(name: string, ...columns: readonly SearchColumn[]): ListOfAll<FoundTransaction> {
   return listOfAll<FoundTransaction>(name, {
     table: 'transactions',
     columns: sql`r.id, r.merchant_id AS "merchantId", r.trail_length AS "trailLength"`,
-    filters: column === undefined ? ['merchant_id'] : ['merchant_id', column],
+    filters: ['merchant_id', ...columns],
+    comparisons: { currencies: (codes) => sql`r.currency = ANY (string_to_array(${codes}, ','))` },
     flags: { test: sql`r.test`, successful: sql`r.successful` },
   })
 }
@@ -41,6 +45,9 @@ const SEARCHES = [
   { column: 'reference', form: /./, list: listBy('found_by_reference', 'reference') },
 ] as const
 
+/** Amounts in major units, in the currencies with so many decimals. The index of amounts serves it. */
+const listByMoney = listBy('found_by_money', 'amount', 'currencies')
+
 /**
  * The transactions of a page of operators. A text that may be several things, such as `1000`, finds what each of them finds. One
  * condition for all would have the database read and sort every transaction that it fits.
@@ -51,11 +58,15 @@ export async function findTransactionsOfAll(
 ): Promise<readonly FoundTransaction[]> {
   const filters = { merchant_id: merchantId }
   if (search === undefined) return listAll(lanes, { ...page, filters })
-  const pages = await Promise.all(
-    SEARCHES.filter(({ form }) => form.test(search)).map(({ list, column }) =>
+  const pages = await Promise.all([
+    ...SEARCHES.filter(({ form }) => form.test(search)).map(({ list, column }) =>
       list(lanes, { ...page, filters: { ...filters, [column]: column === 'id' ? search.toLowerCase() : search } }),
     ),
-  )
+    ...readMeantAmounts(search).map(({ amount, currencies }) => {
+      const money = { amount: amount.toString(), currencies: currencies.join(',') }
+      return listByMoney(lanes, { ...page, filters: { ...filters, ...money } })
+    }),
+  ])
   const found = [...new Map(pages.flat().map((row) => [row.id, row])).values()]
   const newestFirst = found.toSorted((one, other) => (one.id < other.id ? 1 : -1))
   return (page.order === 'newest-first' ? newestFirst : newestFirst.toReversed()).slice(0, page.limit)

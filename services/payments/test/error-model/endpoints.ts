@@ -347,6 +347,7 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
     bad: { request: () => ({ url: '/operator/overview?test=x' }), fields: [['test', 'must be a boolean', 'TYPE']] },
     action: 'overview.read',
   },
+  { name: 'GET /operator/currencies', path: () => '/operator/currencies', action: 'settings.read' },
   { name: 'GET /operator/registration', path: () => '/operator/registration', action: 'settings.read' },
   {
     name: 'PUT /operator/registration',

@@ -27,7 +27,7 @@ export const operatorSearchRoutes: Routes = async (app) => {
             .min(1)
             .max(255)
             .describe(
-              'An id, a name, an email address, a website, the last four digits of a card, an amount or a reference',
+              'An id, a name, an email address, a website, the last four digits of a card, an amount as `12.50`, or a reference',
             ),
         }),
         response: { 200: z.object({ hits: z.array(HitView).max(20) }), ...operatorAnswers(400) },

@@ -74,6 +74,9 @@ describe('GET /operator/transactions', () => {
     ['an id, in any case', () => `search=${ids[1]?.toUpperCase()}`, [1]],
     ['the last four digits of a card', () => 'search=4321', [3, 0]],
     ['an amount', () => 'search=300', [5, 4, 0]],
+    ['an amount in major units', () => 'search=3.00', [5, 4, 0]],
+    ['an amount with its currency', () => 'search=eur%203', [5, 4, 0]],
+    ['an amount of another currency', () => 'search=DKK%203.00', []],
     ['what is an amount and a reference', () => 'search=1000', [3, 1]],
     ['what nothing has', () => 'search=9999', []],
     ['a reference in part', () => 'search=100', []],
@@ -138,6 +141,24 @@ describe('GET /operator/transactions', () => {
     ['cursor=x', 'cursor', 'must be a cursor of this list', 'FORMAT'],
   ])('400: refuses %s', async (query, field, message, code) => {
     expect(statusAndBody(await get(`?${query}`))).toEqual([400, [{ field, message, code }]])
+  })
+})
+
+describe('GET /operator/transactions?search= in several currencies', () => {
+  it('200: finds an amount in major units in each currency with its own decimals', async () => {
+    const owner = await createTestMerchant(payments, member, { currency: 'EUR', test: true })
+    const pay = (currency: string, amount: number) => customerPayment(payments, owner.id, { currency, amount })
+    const euro = await pay('EUR', 1_250)
+    const forint = await pay('HUF', 100_000)
+    const dinar = await pay('KWD', 12_500)
+    const yen = await pay('JPY', 1_250)
+    const find = (search: string) => list(`merchant=${owner.id}&${new URLSearchParams({ search })}`)
+    expect(await find('12.50')).toEqual([dinar, euro])
+    expect(await find('12.500')).toEqual([dinar])
+    expect(await find('HUF 1000')).toEqual([forint])
+    expect(await find('HUF 1,000.00')).toEqual([forint])
+    expect(await find('1,250')).toEqual([yen])
+    expect(await find('1250')).toEqual([yen, euro])
   })
 })
 

@@ -28,7 +28,9 @@ const TransactionsQuery = operatorListQuery('transactions').extend({
     .min(1)
     .max(255)
     .optional()
-    .describe('A whole id, the last four digits of a card, an amount in minor units, or a reference'),
+    .describe(
+      'A whole id, the last four digits of a card, an amount such as `12.50`, `HUF 1000` or 1250 minor units, or a reference',
+    ),
   merchant: id().optional().describe('Only transactions of this merchant'),
   successful: z.boolean().optional().describe('Only those that were authorized, or only those that were refused'),
   test: z.boolean().optional().describe('Only those of test merchants, or only of live ones'),
