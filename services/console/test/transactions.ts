@@ -11,10 +11,10 @@ export const idOf = (number: number): string => `6901f3a${number.toString(16).pa
 
 const APP_ID = '6901f3a000000000c0ffee00'
 
-/** Makes a merchant with transactions, by the command that fills a new installation. @param amounts in cents @param operations what is done with each */
+/** Makes a merchant with transactions, by the command that fills a new installation. @param amounts in cents, or in the minor units of another currency @param operations what is done with each */
 export async function seedTransactions(
   payments: RunningService,
-  amounts: readonly number[],
+  amounts: readonly (number | { readonly currency: string; readonly amount: number })[],
   ...operations: readonly Readonly<Record<'capture', number>>[]
 ): Promise<void> {
   const file = join(newFolder(), 'seed.json')
@@ -34,11 +34,10 @@ export async function seedTransactions(
         apps: [APP_ID],
       },
     ],
-    transactions: amounts.map((amount, index) => ({
+    transactions: amounts.map((given, index) => ({
       id: idOf(index + 1),
       merchantId: SHOP_ID,
-      currency: 'EUR',
-      amount,
+      ...(typeof given === 'number' ? { currency: 'EUR', amount: given } : given),
       card: { number: '4100000000000000', expiry: { month: 12, year: 2066 } },
       operations,
     })),

@@ -1,6 +1,6 @@
 import type { Changeable } from '../pages/asked-change.ts'
 import { choiceField, textField } from '../pages/form.ts'
-import { money } from '../pages/parts.ts'
+import { money, type WithDecimals } from '../pages/money.ts'
 import { ATTEMPTS_PATH, type Attempt, EXCEPTIONS_PATH, type Exception } from './exception-view.ts'
 
 /** What operators make of an exception. */
@@ -46,7 +46,7 @@ const OUTCOMES = [
 ] as const
 
 /** What operators make of an attempt. */
-export const attemptChanges: Changeable<Attempt> = {
+export const attemptChanges: Changeable<WithDecimals<Attempt>> = {
   service: 'payments',
   section: 'exceptions',
   pathOf: ({ id }) => `${ATTEMPTS_PATH}/${encodeURIComponent(id)}`,
@@ -57,7 +57,7 @@ export const attemptChanges: Changeable<Attempt> = {
       action: 'attempts.resolve',
       label: 'Outcome',
       submit: 'Record the outcome',
-      title: ({ amount, currency }) => `Outcome of the authorization of ${money(amount, currency)}`,
+      title: ({ amount, currency, decimals }) => `Outcome of the authorization of ${money(amount, currency, decimals)}`,
       isDangerous: true,
       consequences: ({ acquirer = 'the simulator' }) => [
         `Ask ${acquirer} first: only they know what became of the authorization.`,

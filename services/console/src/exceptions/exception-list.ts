@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { changeLinks, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, ListQuery, listCard, MerchantId } from '../pages/list.ts'
-import { badge, emptyState, money, pageHead, tabs, time } from '../pages/parts.ts'
+import { type Decimals, money, type WithDecimals } from '../pages/money.ts'
+import { badge, emptyState, pageHead, tabs, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import { attemptChanges, exceptionChanges } from './exception-changes.ts'
 import {
@@ -91,7 +92,7 @@ function payloadOf(payload: Exception['payload']): Html {
 /** The list of authorizations whose outcome nobody knows. */
 export function attemptsPage(
   query: z.infer<typeof ListQuery>,
-  { value, next }: Listed<z.infer<typeof AttemptsView>>,
+  { value, next }: Listed<WithDecimals<z.infer<typeof AttemptsView>>>,
   viewer: Viewer,
 ): ConsolePage {
   return {
@@ -102,7 +103,7 @@ ${tabs('Exceptions and unknown outcomes', TABS, ATTEMPTS_PATH)}
 ${listCard({
   label: 'Unknown outcomes',
   path: ATTEMPTS_PATH,
-  columns: attemptColumns(viewer),
+  columns: attemptColumns(viewer, value.decimals),
   rows: value.attempts,
   next,
   query: { ...query },
@@ -111,16 +112,16 @@ ${listCard({
   }
 }
 
-function attemptColumns(viewer: Viewer): readonly Column<Attempt>[] {
+function attemptColumns(viewer: Viewer, decimals: Decimals): readonly Column<Attempt>[] {
   return [
     {
       label: 'Amount',
-      cell: ({ amount, currency }) => html`<strong class="figure">${money(amount, currency)}</strong>`,
+      cell: ({ amount, currency }) => html`<strong class="figure">${money(amount, currency, decimals)}</strong>`,
     },
     { label: 'Acquirer', cell: ({ acquirer }) => acquirer ?? 'simulator' },
     { label: 'Merchant', kind: 'gone', cell: ({ merchantId }) => merchantLink(merchantId) },
     { label: 'Id', kind: 'gone', cell: ({ id }) => html`<code>${id}</code>` },
     { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
-    { label: '', cell: (attempt) => html`${changeLinks(attemptChanges, attempt, viewer)}` },
+    { label: '', cell: (attempt) => html`${changeLinks(attemptChanges, { ...attempt, decimals }, viewer)}` },
   ]
 }

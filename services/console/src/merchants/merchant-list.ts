@@ -2,7 +2,8 @@ import { html } from '@trestle/common/documents/html.ts'
 import type { z } from 'zod'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, type ListQuery, listCard } from '../pages/list.ts'
-import { badge, emptyState, money, pageHead, time } from '../pages/parts.ts'
+import { type Decimals, money, type WithDecimals } from '../pages/money.ts'
+import { badge, emptyState, pageHead, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import { type Merchant, type MerchantsView, merchantPath } from './merchant-view.ts'
 
@@ -11,23 +12,10 @@ export interface MerchantsQuery extends z.infer<typeof ListQuery> {
   readonly test?: string | undefined
 }
 
-const COLUMNS: readonly Column<Merchant>[] = [
-  {
-    label: 'Merchant',
-    cell: ({ id, name }) => html`<a class="main-link" href="${merchantPath(id)}">${name ?? id}</a>`,
-  },
-  { label: 'Mode', kind: 'state', cell: ({ test }) => (test ? badge('Test') : badge('Live', 'info')) },
-  { label: 'Balance', kind: 'number', cell: ({ balance, currency }) => money(balance, currency) },
-  { label: 'Email', kind: 'gone', cell: ({ email }) => email },
-  { label: 'Website', kind: 'gone', cell: ({ website }) => website },
-  { label: 'Id', kind: 'gone', cell: ({ id }) => html`<code>${id}</code>` },
-  { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
-]
-
 /** The list of merchants. */
 export function merchantsPage(
   query: MerchantsQuery,
-  { value, next }: Listed<z.infer<typeof MerchantsView>>,
+  { value, next }: Listed<WithDecimals<z.infer<typeof MerchantsView>>>,
 ): ConsolePage {
   const path = '/merchants'
   const isFiltered = [query.search, query.test].some(Boolean)
@@ -55,7 +43,7 @@ ${filterForm({
 ${listCard({
   label: 'Merchants',
   path,
-  columns: COLUMNS,
+  columns: merchantColumns(value.decimals),
   rows: value.merchants,
   next,
   query: { ...query },
@@ -65,4 +53,19 @@ ${listCard({
   ),
 })}`,
   }
+}
+
+function merchantColumns(decimals: Decimals): readonly Column<Merchant>[] {
+  return [
+    {
+      label: 'Merchant',
+      cell: ({ id, name }) => html`<a class="main-link" href="${merchantPath(id)}">${name ?? id}</a>`,
+    },
+    { label: 'Mode', kind: 'state', cell: ({ test }) => (test ? badge('Test') : badge('Live', 'info')) },
+    { label: 'Balance', kind: 'number', cell: ({ balance, currency }) => money(balance, currency, decimals) },
+    { label: 'Email', kind: 'gone', cell: ({ email }) => email },
+    { label: 'Website', kind: 'gone', cell: ({ website }) => website },
+    { label: 'Id', kind: 'gone', cell: ({ id }) => html`<code>${id}</code>` },
+    { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
+  ]
 }

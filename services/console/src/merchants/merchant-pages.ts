@@ -1,7 +1,8 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { changeLinks, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { badge, card, copyableId, emptyState, factList, money, pageHead, smallTable, time } from '../pages/parts.ts'
+import { money, percent } from '../pages/money.ts'
+import { badge, card, copyableId, emptyState, factList, pageHead, smallTable, time } from '../pages/parts.ts'
 import { appChanges } from './app-changes.ts'
 import type { ShownMerchant } from './merchant-view.ts'
 
@@ -29,7 +30,7 @@ ${webhooksCard(shown)}
   }
 }
 
-function balanceCard({ merchant, available, reserve }: ShownMerchant): Html {
+function balanceCard({ merchant, available, reserve, decimals }: ShownMerchant): Html {
   const { balance, currency } = merchant
   const stats = [
     ['Balance', balance],
@@ -37,11 +38,11 @@ function balanceCard({ merchant, available, reserve }: ShownMerchant): Html {
     ['Kept for open disputes', reserve],
   ] as const
   return html`<section class="card" aria-label="Balance"><dl class="stats">${stats.map(
-    ([label, amount]) => html`<div class="stat"><dt>${label}</dt><dd>${money(amount, currency)}</dd></div>`,
+    ([label, amount]) => html`<div class="stat"><dt>${label}</dt><dd>${money(amount, currency, decimals)}</dd></div>`,
   )}</dl></section>`
 }
 
-function detailsCard({ merchant, acquirer }: ShownMerchant): Html {
+function detailsCard({ merchant, acquirer, decimals }: ShownMerchant): Html {
   const { key, email, descriptor, company, bank, pricing, tds, claim } = merchant
   const refused = Object.entries(claim).flatMap(([name, may]) => (may ? [] : [name.replace(/^can/, '').toLowerCase()]))
   return card(
@@ -52,8 +53,8 @@ function detailsCard({ merchant, acquirer }: ShownMerchant): Html {
       ['Descriptor', descriptor],
       ['Company', [company.country, company.number].filter(Boolean).join(' ')],
       ['IBAN', bank?.iban === undefined ? 'none: no payout is made' : html`<code>${bank.iban}</code>`],
-      ['Fee', `${(pricing.rate / 100).toFixed(2)} % + ${money(pricing.flat.amount, pricing.flat.currency)}`],
-      ['Fee of a dispute', money(pricing.dispute.amount, pricing.dispute.currency)],
+      ['Fee', `${percent(pricing.rate)} + ${money(pricing.flat.amount, pricing.flat.currency, decimals)}`],
+      ['Fee of a dispute', money(pricing.dispute.amount, pricing.dispute.currency, decimals)],
       ['3-D Secure', tds.mode],
       ['Acquirer', acquirer ?? 'simulator'],
       ['May not', refused.map(wordsOf).join(', ')],

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { WithDecimals } from '../pages/money.ts'
 
 const Money = z.object({ currency: z.string(), amount: z.int() })
 
@@ -31,7 +32,7 @@ const Webhook = z.looseObject({ id: z.string(), url: z.string() })
 export const MerchantsView = z.object({ merchants: z.array(Merchant) })
 
 /** A merchant with its balance, apps, users and webhooks (console reference: Routes of payments). */
-export const ShownMerchant = z.object({
+export const MerchantView = z.object({
   merchant: Merchant,
   available: z.int(),
   reserve: z.int(),
@@ -40,7 +41,8 @@ export const ShownMerchant = z.object({
   users: z.array(Member),
   webhooks: z.array(Webhook),
 })
-export type ShownMerchant = z.infer<typeof ShownMerchant>
+/** The same, with what writes its amounts. */
+export type ShownMerchant = WithDecimals<z.infer<typeof MerchantView>>
 
 /** Where a merchant is shown. */
 export function merchantPath(id: string): string {

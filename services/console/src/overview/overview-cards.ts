@@ -1,5 +1,6 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
-import { card, count, dayChart, emptyState, lastDays, money } from '../pages/parts.ts'
+import { money, type WithDecimals } from '../pages/money.ts'
+import { card, count, dayChart, emptyState, lastDays } from '../pages/parts.ts'
 import type { InventoryOverview, PaymentsOverview, Seen } from './overview-view.ts'
 
 /** A number with what it counts. */
@@ -32,7 +33,7 @@ export function unseen(name: string, { kind }: { readonly kind: 'silent' | 'miss
 }
 
 /** Payments: what waits for somebody, and volume and declines by day. */
-export function paymentsCard(seen: Seen<PaymentsOverview>, now: Date, isTest: boolean): Html {
+export function paymentsCard(seen: Seen<WithDecimals<PaymentsOverview>>, now: Date, isTest: boolean): Html {
   const other = isTest
     ? html`<a class="button quiet" href="/">Show live</a>`
     : html`<a class="button quiet" href="/?test=true">Show test</a>`
@@ -52,11 +53,11 @@ export function paymentsCard(seen: Seen<PaymentsOverview>, now: Date, isTest: bo
       },
       {
         label: 'Payouts due',
-        value: due === undefined ? 'none' : money(due.amount, due.currency),
+        value: due === undefined ? 'none' : money(due.amount, due.currency, value.decimals),
         path: '/payouts',
         ...(others.length === 0
           ? {}
-          : { hint: others.map(({ amount, currency }) => money(amount, currency)).join(', ') }),
+          : { hint: others.map(({ amount, currency }) => money(amount, currency, value.decimals)).join(', ') }),
       },
       {
         label: 'Exceptions',
@@ -89,7 +90,7 @@ function hintOf(hint: string): { readonly hint?: string } {
 }
 
 /** A chart of the volume of each currency, and one of what was declined in all of them. */
-function paymentCharts({ days }: PaymentsOverview, now: Date): readonly Html[] {
+function paymentCharts({ days, decimals }: WithDecimals<PaymentsOverview>, now: Date): readonly Html[] {
   const dates = lastDays(now)
   const byCurrency = [...Map.groupBy(days, ({ currency }) => currency)]
   const valueOn = (rows: PaymentsOverview['days'], name: 'volume' | 'declines') =>
@@ -101,7 +102,7 @@ function paymentCharts({ days }: PaymentsOverview, now: Date): readonly Html[] {
     dayChart({
       label: `Volume in ${currency}`,
       days: valueOn(rows, 'volume'),
-      write: (value) => money(value, currency),
+      write: (value) => money(value, currency, decimals),
     }),
   )
   const empty = dayChart({ label: 'Volume', days: valueOn([], 'volume'), write: count })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { WithDecimals } from '../pages/money.ts'
 import { enveloped } from '../service-calls/inventory-answer.ts'
 
 /** What a service depends on, and `ok` or a short text of what is wrong. */
@@ -46,6 +47,6 @@ export type Seen<T> = { readonly kind: 'seen'; readonly value: T } | { readonly 
 /** What the services tell. Undefined: the service is not set up. */
 export interface Overviews {
   readonly auth: Seen<AuthOverview> | undefined
-  readonly payments: Seen<PaymentsOverview> | undefined
+  readonly payments: Seen<WithDecimals<PaymentsOverview>> | undefined
   readonly inventory: Seen<InventoryOverview> | undefined
 }

@@ -22,35 +22,6 @@ export function time(iso: string | null | undefined): Html {
   return html`<time datetime="${utc}">${utc.slice(0, 10)} ${utc.slice(11, 16)} UTC</time>`
 }
 
-/** An amount with its currency, as `EUR 1,234.50`. @param minor in minor units */
-export function money(minor: number, currency: string): string {
-  const digits = digitsOf(currency)
-  const amount = (minor / 10 ** digits).toLocaleString('en', {
-    minimumFractionDigits: digits,
-    maximumFractionDigits: digits,
-  })
-  return `${currency} ${amount}`
-}
-
-/** Reads an amount that somebody typed, such as `12.50` or `12,5`, in minor units. Undefined when it is none. */
-export function readMoney(text: string, currency: string): number | undefined {
-  const [, whole = '', fraction = ''] = /^\s*(\d{1,12})(?:[.,](\d+))?\s*$/.exec(text) ?? []
-  const digits = digitsOf(currency)
-  if (whole === '' || fraction.length > digits) return undefined
-  return Number(whole + fraction.padEnd(digits, '0'))
-}
-
-/** An amount as a field takes it: `12.50`. @param minor in minor units */
-export function typedMoney(minor: number, currency: string): string {
-  const digits = digitsOf(currency)
-  return (minor / 10 ** digits).toFixed(digits)
-}
-
-/** How many digits the minor units of a currency have (ISO 4217). */
-function digitsOf(currency: string): number {
-  return new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2
-}
-
 /** A whole number, as `1,234`. */
 export function count(number: number): string {
   return number.toLocaleString('en')

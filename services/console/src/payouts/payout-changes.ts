@@ -2,7 +2,7 @@ import { html } from '@trestle/common/documents/html.ts'
 import { z } from 'zod'
 import type { Changeable } from '../pages/asked-change.ts'
 import { choiceField, textField } from '../pages/form.ts'
-import { money } from '../pages/parts.ts'
+import { money, type WithDecimals } from '../pages/money.ts'
 import { BATCHES_PATH, PAYOUTS_PATH, type Payout, payoutPath } from './payout-view.ts'
 
 /** The answer where there was something to export. */
@@ -14,7 +14,7 @@ const OUTCOMES = [
 ] as const
 
 /** What operators record of a payout. */
-export const payoutChanges: Changeable<Payout> = {
+export const payoutChanges: Changeable<WithDecimals<Payout>> = {
   service: 'payments',
   section: 'payouts',
   pathOf: payoutPath,
@@ -25,10 +25,10 @@ export const payoutChanges: Changeable<Payout> = {
       action: 'payouts.close',
       label: 'Outcome',
       submit: 'Record the outcome',
-      title: ({ amount, currency }) => `Outcome of the payout of ${money(amount, currency)}`,
+      title: ({ amount, currency, decimals }) => `Outcome of the payout of ${money(amount, currency, decimals)}`,
       isDangerous: true,
-      consequences: ({ amount, currency, bank }) => [
-        `The bank has made of ${money(amount, currency)} to ${bank.iban} what you record here.`,
+      consequences: ({ amount, currency, bank, decimals }) => [
+        `The bank has made of ${money(amount, currency, decimals)} to ${bank.iban} what you record here.`,
         'This cannot be undone.',
       ],
       fields: (_payout, { outcome }) =>

@@ -6,7 +6,8 @@ import { type FormProof, hiddenField, proofFields } from '../pages/form.ts'
 import { icon } from '../pages/icons.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, ListQuery, listCard, MerchantId } from '../pages/list.ts'
-import { badge, emptyState, money, pageHead, tabs, time } from '../pages/parts.ts'
+import { type Decimals, money, type WithDecimals } from '../pages/money.ts'
+import { badge, emptyState, pageHead, tabs, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import { allPayoutsChanges, payoutChanges } from './payout-changes.ts'
 import {
@@ -32,7 +33,7 @@ const TABS = [
 /** The list of payouts. Their outcome is recorded from here. */
 export function payoutsPage(
   query: z.infer<typeof PayoutsQuery>,
-  { value, next }: Listed<z.infer<typeof PayoutsView>>,
+  { value, next }: Listed<WithDecimals<z.infer<typeof PayoutsView>>>,
   viewer: Viewer,
 ): ConsolePage {
   const { merchant, status } = query
@@ -64,7 +65,7 @@ ${filterForm({
 ${listCard({
   label: 'Payouts',
   path: PAYOUTS_PATH,
-  columns: payoutColumns(viewer),
+  columns: payoutColumns(viewer, value.decimals),
   rows: value.payouts,
   next,
   query: { ...query },
@@ -81,11 +82,11 @@ const STATES = {
   failed: ['Failed', 'bad'],
 } as const
 
-function payoutColumns(viewer: Viewer): readonly Column<Payout>[] {
+function payoutColumns(viewer: Viewer, decimals: Decimals): readonly Column<Payout>[] {
   return [
     {
       label: 'Amount',
-      cell: ({ amount, currency }) => html`<strong class="figure">${money(amount, currency)}</strong>`,
+      cell: ({ amount, currency }) => html`<strong class="figure">${money(amount, currency, decimals)}</strong>`,
     },
     {
       label: 'State',
@@ -102,7 +103,8 @@ function payoutColumns(viewer: Viewer): readonly Column<Payout>[] {
     { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
     {
       label: '',
-      cell: (payout) => html`${payout.status === 'exported' ? changeLinks(payoutChanges, payout, viewer) : undefined}`,
+      cell: (payout) =>
+        html`${payout.status === 'exported' ? changeLinks(payoutChanges, { ...payout, decimals }, viewer) : undefined}`,
     },
   ]
 }
@@ -110,7 +112,7 @@ function payoutColumns(viewer: Viewer): readonly Column<Payout>[] {
 /** The list of batches. Their files are downloads, by a form: each is written into the audit log. */
 export function batchesPage(
   query: z.infer<typeof ListQuery>,
-  { value, next }: Listed<z.infer<typeof BatchesView>>,
+  { value, next }: Listed<WithDecimals<z.infer<typeof BatchesView>>>,
   { viewer, proof }: { readonly viewer: Viewer; readonly proof: FormProof },
 ): ConsolePage {
   return {
@@ -121,7 +123,7 @@ ${tabs('Payouts and bank files', TABS, BATCHES_PATH)}
 ${listCard({
   label: 'Batches of payouts',
   path: BATCHES_PATH,
-  columns: batchColumns(viewer, proof),
+  columns: batchColumns(viewer, { proof, decimals: value.decimals }),
   rows: value.batches,
   next,
   query: { ...query },
@@ -130,13 +132,16 @@ ${listCard({
   }
 }
 
-function batchColumns({ role }: Viewer, proof: FormProof): readonly Column<Batch>[] {
+function batchColumns(
+  { role }: Viewer,
+  { proof, decimals }: WithDecimals<{ readonly proof: FormProof }>,
+): readonly Column<Batch>[] {
   return [
     { label: 'Batch', cell: ({ id }) => html`<code>${id}</code>` },
     {
       label: 'Amounts',
       cell: ({ currencies }) =>
-        html`${currencies.map(({ currency, amount }) => html`<div class="figure">${money(amount, currency)}</div>`)}`,
+        html`${currencies.map(({ currency, amount }) => html`<div class="figure">${money(amount, currency, decimals)}</div>`)}`,
     },
     { label: 'Payouts', kind: 'number', cell: ({ payouts }) => String(payouts) },
     { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },

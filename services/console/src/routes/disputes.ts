@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { pageQuery } from '../pages/list.ts'
+import { readWithDecimals } from '../pages/money.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendCsv, sendPage } from '../plugins/pages.ts'
 import { DisputesQuery, disputesPage } from '../transactions/dispute-list.ts'
@@ -16,7 +17,7 @@ export const disputesRoutes: FastifyPluginAsyncZod = async (app) => {
     if (format === 'csv') {
       return sendCsv(reply, 'disputes', await calls.readCsv('payments', LIST, { ...asked, limit: undefined }))
     }
-    const listed = await calls.read('payments', LIST, DisputesView, asked)
+    const listed = await readWithDecimals(calls, { path: LIST, schema: DisputesView, query: asked })
     return sendPage(request, reply, disputesPage(request.query, listed, viewerOf(request)))
   })
 }

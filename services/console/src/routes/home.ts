@@ -9,10 +9,11 @@ import {
   PaymentsOverview,
   type Seen,
 } from '../overview/overview-view.ts'
+import { readWithDecimals } from '../pages/money.ts'
 import { visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
-import type { OperatorCalls } from '../service-calls/operator-calls.ts'
-import type { Query, ServiceName } from '../service-calls/service-call.ts'
+import type { Listed, OperatorCalls } from '../service-calls/operator-calls.ts'
+import type { ServiceName } from '../service-calls/service-call.ts'
 
 const OverviewQuery = z.object({ test: z.enum(['true', 'false']).prefault('false') })
 
@@ -25,13 +26,14 @@ export const homeRoutes: FastifyPluginAsyncZod = async (app) => {
   })
 }
 
+/** Where each service tells its numbers. */
+const PATH = '/operator/overview'
+
 async function readOverviews(calls: OperatorCalls, test: string): Promise<Overviews> {
-  const see = <T>(service: ServiceName, schema: z.ZodType<T>, query?: Query) =>
-    calls.has(service) ? readOverview(calls, { service, schema, query }) : undefined
   const [auth, payments, inventory] = await Promise.all([
-    see('auth', AuthOverview),
-    see('payments', PaymentsOverview, { test }),
-    see('inventory', InventoryOverview),
+    see(calls, 'auth', () => calls.read('auth', PATH, AuthOverview)),
+    see(calls, 'payments', () => readWithDecimals(calls, { path: PATH, schema: PaymentsOverview, query: { test } })),
+    see(calls, 'inventory', () => calls.read('inventory', PATH, InventoryOverview)),
   ])
   return { auth, payments, inventory }
 }
@@ -42,16 +44,15 @@ const ABSENT: Readonly<Record<string, 'silent' | 'missing'>> = {
   object_not_found: 'missing',
 }
 
-async function readOverview<T>(
+/** What a service tells. Undefined: the service is not set up. */
+async function see<T>(
   calls: OperatorCalls,
-  {
-    service,
-    schema,
-    query,
-  }: { readonly service: ServiceName; readonly schema: z.ZodType<T>; readonly query: Query | undefined },
-): Promise<Seen<T>> {
+  service: ServiceName,
+  read: () => Promise<Listed<T>>,
+): Promise<Seen<T> | undefined> {
+  if (!calls.has(service)) return undefined
   try {
-    return { kind: 'seen', value: (await calls.read(service, '/operator/overview', schema, query)).value }
+    return { kind: 'seen', value: (await read()).value }
   } catch (error) {
     const kind = error instanceof HttpError ? ABSENT[error.code] : undefined
     if (kind === undefined) throw error

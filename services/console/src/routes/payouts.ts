@@ -3,6 +3,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { GivenFields } from '../pages/asked-change.ts'
 import { pageQuery } from '../pages/list.ts'
+import { readWithDecimals, type WithDecimals } from '../pages/money.ts'
 import { allPayoutsChanges, payoutChanges } from '../payouts/payout-changes.ts'
 import { PayoutsQuery, payoutsPage } from '../payouts/payout-list.ts'
 import { type Payout, PayoutsView } from '../payouts/payout-view.ts'
@@ -27,7 +28,7 @@ export const payoutsRoutes: FastifyPluginAsyncZod = async (app) => {
     if (format === 'csv') {
       return sendCsv(reply, 'payouts', await calls.readCsv('payments', LIST, { ...asked, limit: undefined }))
     }
-    const listed = await calls.read('payments', LIST, PayoutsView, asked)
+    const listed = await readWithDecimals(calls, { path: LIST, schema: PayoutsView, query: asked })
     return sendPage(request, reply, payoutsPage(request.query, listed, viewerOf(request)))
   })
 
@@ -62,8 +63,8 @@ export const payoutsRoutes: FastifyPluginAsyncZod = async (app) => {
 async function readPayout(
   request: FastifyRequest,
   { merchantId, payoutId }: z.infer<typeof ChangeParams>,
-): Promise<Payout> {
+): Promise<WithDecimals<Payout>> {
   const query = { merchant: merchantId, limit: 100 }
-  const { value } = await visitOf(request).calls.read('payments', LIST, PayoutsView, query)
-  return findById(value.payouts, payoutId)
+  const { value } = await readWithDecimals(visitOf(request).calls, { path: LIST, schema: PayoutsView, query })
+  return { ...findById(value.payouts, payoutId), decimals: value.decimals }
 }

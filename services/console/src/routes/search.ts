@@ -31,10 +31,7 @@ const SEARCHES: readonly Search[] = [
     service: 'payments',
     label: 'Payments',
     path: '/operator/search',
-    // An amount is written as 12.50, and searched in minor units.
-    query: (text) => ({
-      q: /^\d{1,12}[.,]\d{2,3}$/.test(text) ? text.replace(/[.,]/, '').replace(/^0+(?=\d)/, '') : text,
-    }),
+    query: (text) => ({ q: text }),
     hits: PaymentsHits,
   },
   {

@@ -12,7 +12,10 @@ let test: TestConsole
 beforeAll(async () => {
   services = await Promise.all([startService('auth'), startService('payments')])
   test = await openTestConsole(services)
-  await seedTransactions(services[1], [1_250, 99_900, 10_000, 20_000, 30_000])
+  await seedTransactions(services[1], [
+    ...[1_250, 99_900, 10_000, 20_000, 30_000],
+    { currency: 'HUF', amount: 500_000 },
+  ])
 })
 afterAll(async () => {
   await test.close()
@@ -48,7 +51,7 @@ describe('GET /transactions', () => {
     const browser = await test.signedIn('viewer')
     const all = await browser.open(`/transactions?merchant=${SHOP_ID}&search=12.50`)
     expect(plain(all.text)).toBe(
-      'Transactions Last 4 digits, amount as 12.50, reference or id Outcome All outcomes Authorized Refused Mode Live and test Live Test Merchant ID Filter Amount State Card Reference Id Created ↓ EUR 12.50 Authorized Test visa •••• 0000 – ID TIME CSV',
+      'Transactions Last 4 digits, amount as 12.50 or HUF 1000, reference or id Outcome All outcomes Authorized Refused Mode Live and test Live Test Merchant ID Filter Amount State Card Reference Id Created ↓ EUR 12.50 Authorized Test visa •••• 0000 – ID TIME CSV',
     )
     expect(all.html).toContain('<a href="/transactions?search=12.50" aria-label="Take the filter away: Merchant')
   })
@@ -102,6 +105,18 @@ describe('POST /transactions/:transactionId/:change', () => {
     ])
     expect(plain(browser.page().text)).toContain('Trail Captured EUR 10.00 TIME Voided EUR 2.50 TIME · sold out')
     expect(changesOf(browser.page().html)).toEqual(['refund', 'dispute'])
+  })
+
+  it('303: moves forints with their two decimals, which cash does not have', async () => {
+    const browser = await test.signedIn('admin')
+    expect(await sends(browser, pathOf(6, '/capture'), { amount: '1000', reference: '' })).toEqual([
+      pathOf(6),
+      'HUF 1,000.00 captured',
+    ])
+    expect(plain(browser.page().text)).toContain('Captured HUF 1,000.00 Pending HUF 4,000.00')
+    expect((await browser.open(pathOf(6, '/void'))).html).toContain('value="4000.00"')
+    const { html } = await browser.open(`/transactions?${new URLSearchParams({ search: 'huf 5000' })}`)
+    expect(html).toContain(`<a class="main-link figure" href="${pathOf(6)}">HUF 5,000.00</a>`)
   })
 
   it('422: says what is no amount, and what payments refuses, with what was typed', async () => {

@@ -2,13 +2,14 @@ import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { GivenFields } from '../pages/asked-change.ts'
+import { readWithDecimals } from '../pages/money.ts'
 import { answerChange, askChange } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendCsv, sendPage } from '../plugins/pages.ts'
 import { transactionChanges } from '../transactions/transaction-changes.ts'
 import { TransactionsQuery, transactionsPage, transactionsQuery } from '../transactions/transaction-list.ts'
 import { transactionPage } from '../transactions/transaction-pages.ts'
-import { ShownTransaction, TransactionsView } from '../transactions/transaction-view.ts'
+import { type ShownTransaction, TransactionsView, TransactionView } from '../transactions/transaction-view.ts'
 
 const LIST = '/operator/transactions'
 const TransactionParams = z.object({ transactionId: z.string().max(64) })
@@ -22,7 +23,7 @@ export const transactionsRoutes: FastifyPluginAsyncZod = async (app) => {
     if (request.query.format === 'csv') {
       return sendCsv(reply, 'transactions', await calls.readCsv('payments', LIST, { ...asked, limit: undefined }))
     }
-    const listed = await calls.read('payments', LIST, TransactionsView, asked)
+    const listed = await readWithDecimals(calls, { path: LIST, schema: TransactionsView, query: asked })
     return sendPage(request, reply, transactionsPage(request.query, listed))
   })
 
@@ -55,5 +56,5 @@ async function readTransaction(
   { transactionId }: z.infer<typeof TransactionParams>,
 ): Promise<ShownTransaction> {
   const path = `${LIST}/${encodeURIComponent(transactionId)}`
-  return (await visitOf(request).calls.read('payments', path, ShownTransaction)).value
+  return (await readWithDecimals(visitOf(request).calls, { path, schema: TransactionView })).value
 }

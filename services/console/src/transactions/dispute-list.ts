@@ -4,7 +4,8 @@ import { z } from 'zod'
 import type { Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, ListQuery, listCard, MerchantId } from '../pages/list.ts'
-import { askLink, badge, emptyState, money, pageHead, tabs, time } from '../pages/parts.ts'
+import { type Decimals, money, type WithDecimals } from '../pages/money.ts'
+import { askLink, badge, emptyState, pageHead, tabs, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import {
   DISPUTES_PATH,
@@ -32,7 +33,7 @@ const TABS = [
 /** The list of disputes. Their outcome is recorded from here. */
 export function disputesPage(
   query: z.infer<typeof DisputesQuery>,
-  { value, next }: Listed<z.infer<typeof DisputesView>>,
+  { value, next }: Listed<WithDecimals<z.infer<typeof DisputesView>>>,
   viewer: Viewer,
 ): ConsolePage {
   const { merchant, status } = query
@@ -63,7 +64,7 @@ ${filterForm({
 ${listCard({
   label: 'Disputes',
   path: DISPUTES_PATH,
-  columns: disputeColumns(viewer),
+  columns: disputeColumns(viewer, value.decimals),
   rows: value.disputes,
   next,
   query: { ...query },
@@ -75,7 +76,7 @@ ${listCard({
 
 const TONES = { open: 'warn', won: 'good', lost: 'bad' } as const
 
-function disputeColumns({ role }: Viewer): readonly Column<Dispute>[] {
+function disputeColumns({ role }: Viewer, decimals: Decimals): readonly Column<Dispute>[] {
   const mayClose = mayDo(role, 'disputes.close')
   const outcomePath = ({ id, transactionId }: Dispute) =>
     `${transactionPath(transactionId)}/close-dispute?${new URLSearchParams({ dispute: id })}`
@@ -83,7 +84,7 @@ function disputeColumns({ role }: Viewer): readonly Column<Dispute>[] {
     {
       label: 'Amount',
       cell: ({ transactionId, amount, currency }) =>
-        html`<a class="main-link figure" href="${transactionPath(transactionId)}">${money(amount, currency)}</a>`,
+        html`<a class="main-link figure" href="${transactionPath(transactionId)}">${money(amount, currency, decimals)}</a>`,
     },
     { label: 'State', kind: 'state', cell: ({ status }) => badge(status, TONES[status]) },
     { label: 'Reason', kind: 'gone', cell: ({ reason }) => reason.title },

@@ -2,7 +2,7 @@ import { type Html, html } from '@trestle/common/documents/html.ts'
 import { amountInvalid } from '../errors.ts'
 import type { AskedCall, AskedChange, Changeable, GivenFields } from '../pages/asked-change.ts'
 import { choiceField, hiddenField, textField } from '../pages/form.ts'
-import { money, readMoney, typedMoney } from '../pages/parts.ts'
+import { money, readMoney, typedMoney } from '../pages/money.ts'
 import { cardText, type ShownTransaction, transactionPath } from './transaction-view.ts'
 
 const callPath = ({ transaction }: ShownTransaction, below: string) =>
@@ -110,7 +110,7 @@ const DISPUTES: readonly AskedChange<ShownTransaction>[] = [
       const dispute = disputeOf(shown, given)
       return dispute === undefined
         ? 'Outcome of a dispute'
-        : `Outcome of the dispute of ${money(dispute.amount, dispute.currency)}`
+        : `Outcome of the dispute of ${money(dispute.amount, dispute.currency, shown.decimals)}`
     },
     isDangerous: true,
     // It stands beside each dispute.
@@ -143,16 +143,16 @@ function disputeOf({ disputes }: ShownTransaction, { dispute }: GivenFields) {
 }
 
 function amountFields(
-  { transaction: { currency } }: ShownTransaction,
+  { transaction: { currency }, decimals }: ShownTransaction,
   given: GivenFields,
   { most, suggested = most }: { readonly most: number; readonly suggested?: number },
 ): Html {
   return html`${textField({
     name: 'amount',
     label: `Amount in ${currency}`,
-    value: given.amount ?? typedMoney(suggested, currency),
+    value: given.amount ?? typedMoney(suggested, currency, decimals),
     inputMode: 'decimal',
-    hint: `At most ${money(most, currency)}.`,
+    hint: `At most ${money(most, currency, decimals)}.`,
     isRequired: true,
     isFocused: true,
   })}${textField({ name: 'reference', label: 'Reference (optional)', value: given.reference, maxLength: 255 })}`
@@ -164,17 +164,17 @@ function operationCall(
   below: string,
 ): AskedCall {
   const { currency } = shown.transaction
-  const minor = readMoney(amount, currency)
+  const minor = readMoney(amount, currency, shown.decimals)
   if (minor === undefined) return { problem: amountInvalid({ currency }) }
   const body = { amount: minor, ...(reference === '' ? {} : { reference }) }
   return { method: 'POST', path: callPath(shown, below), body }
 }
 
-function typedAmount({ transaction: { currency } }: ShownTransaction, { amount = '' }: GivenFields): string {
-  return money(readMoney(amount, currency) ?? 0, currency)
+function typedAmount({ transaction: { currency }, decimals }: ShownTransaction, { amount = '' }: GivenFields): string {
+  return money(readMoney(amount, currency, decimals) ?? 0, currency, decimals)
 }
 
-function allowanceLine({ transaction, limits: { refundAllowance } }: ShownTransaction): readonly string[] {
+function allowanceLine({ transaction, decimals, limits: { refundAllowance } }: ShownTransaction): readonly string[] {
   if (refundAllowance === undefined) return []
-  return [`Of your allowance of today, ${money(refundAllowance, transaction.currency)} is left.`]
+  return [`Of your allowance of today, ${money(refundAllowance, transaction.currency, decimals)} is left.`]
 }

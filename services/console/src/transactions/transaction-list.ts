@@ -2,7 +2,8 @@ import { type Html, html } from '@trestle/common/documents/html.ts'
 import { z } from 'zod'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, ListQuery, listCard, pageQuery } from '../pages/list.ts'
-import { badge, emptyState, money, pageHead, time } from '../pages/parts.ts'
+import { type Decimals, money, type WithDecimals } from '../pages/money.ts'
+import { badge, emptyState, pageHead, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import type { Query } from '../service-calls/service-call.ts'
 import {
@@ -24,17 +25,15 @@ export const TransactionsQuery = ListQuery.extend({
 })
 type TransactionsQuery = z.infer<typeof TransactionsQuery>
 
-/** What payments is asked for. An amount is typed as `12.50`, and searched in minor units. */
-export function transactionsQuery({ search, merchant, successful, test, ...place }: TransactionsQuery): Query {
-  const [, whole = '', fraction = ''] = /^(\d{1,12})[.,](\d{2,3})$/.exec(search ?? '') ?? []
-  const found = whole === '' ? search : String(Number(whole + fraction))
-  return { ...pageQuery({ ...place, search: found }), merchant, successful, test }
+/** What payments is asked for. Payments reads a search by an amount, because it knows the currencies. */
+export function transactionsQuery({ merchant, successful, test, ...place }: TransactionsQuery): Query {
+  return { ...pageQuery(place), merchant, successful, test }
 }
 
 /** The list of transactions. */
 export function transactionsPage(
   query: TransactionsQuery,
-  { value, next }: Listed<z.infer<typeof TransactionsView>>,
+  { value, next }: Listed<WithDecimals<z.infer<typeof TransactionsView>>>,
 ): ConsolePage {
   const isFiltered = [query.search, query.merchant, query.successful, query.test].some(Boolean)
   return {
@@ -45,7 +44,7 @@ ${filters(query)}
 ${listCard({
   label: 'Transactions',
   path: TRANSACTIONS_PATH,
-  columns: COLUMNS,
+  columns: transactionColumns(value.decimals),
   rows: value.transactions,
   next,
   query: { ...query },
@@ -59,7 +58,7 @@ function filters({ search, merchant, successful, test }: TransactionsQuery): Htm
   return filterForm({
     path: TRANSACTIONS_PATH,
     search,
-    placeholder: 'Last 4 digits, amount as 12.50, reference or id',
+    placeholder: 'Last 4 digits, amount as 12.50 or HUF 1000, reference or id',
     kept: [{ name: 'merchant', label: `Merchant ${merchant ?? ''}`, value: merchant }],
     choices: [
       {
@@ -92,23 +91,25 @@ export function stateBadges(transaction: Transaction): readonly Html[] {
   return [badge(text, tone), ...(transaction.test ? [badge('Test')] : [])]
 }
 
-const COLUMNS: readonly Column<Transaction>[] = [
-  {
-    label: 'Amount',
-    cell: ({ id, amount, currency }) =>
-      html`<a class="main-link figure" href="${transactionPath(id)}">${money(amount, currency)}</a>`,
-  },
-  {
-    label: 'State',
-    kind: 'state',
-    cell: (transaction) => html`<span class="badges">${stateBadges(transaction)}</span>`,
-  },
-  {
-    label: 'Card',
-    kind: 'gone',
-    cell: (transaction) => html`<span class="mono figure">${cardText(transaction)}</span>`,
-  },
-  { label: 'Reference', kind: 'gone', cell: ({ reference }) => html`<span class="long">${reference ?? '–'}</span>` },
-  { label: 'Id', kind: 'gone', cell: ({ id }) => html`<code>${id}</code>` },
-  { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
-]
+function transactionColumns(decimals: Decimals): readonly Column<Transaction>[] {
+  return [
+    {
+      label: 'Amount',
+      cell: ({ id, amount, currency }) =>
+        html`<a class="main-link figure" href="${transactionPath(id)}">${money(amount, currency, decimals)}</a>`,
+    },
+    {
+      label: 'State',
+      kind: 'state',
+      cell: (transaction) => html`<span class="badges">${stateBadges(transaction)}</span>`,
+    },
+    {
+      label: 'Card',
+      kind: 'gone',
+      cell: (transaction) => html`<span class="mono figure">${cardText(transaction)}</span>`,
+    },
+    { label: 'Reference', kind: 'gone', cell: ({ reference }) => html`<span class="long">${reference ?? '–'}</span>` },
+    { label: 'Id', kind: 'gone', cell: ({ id }) => html`<code>${id}</code>` },
+    { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
+  ]
+}

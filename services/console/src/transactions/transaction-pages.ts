@@ -2,18 +2,8 @@ import { type Html, html } from '@trestle/common/documents/html.ts'
 import { changeLinks, partChangeLink, type Viewer } from '../pages/asked-change.ts'
 import { icon } from '../pages/icons.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import {
-  badge,
-  card,
-  copyableId,
-  emptyState,
-  factList,
-  money,
-  pageHead,
-  smallTable,
-  type Tone,
-  time,
-} from '../pages/parts.ts'
+import { money } from '../pages/money.ts'
+import { badge, card, copyableId, emptyState, factList, pageHead, smallTable, type Tone, time } from '../pages/parts.ts'
 import { transactionChanges } from './transaction-changes.ts'
 import { stateBadges } from './transaction-list.ts'
 import {
@@ -26,13 +16,13 @@ import {
 
 /** The page of a transaction: what may be done, what was done, and what the books say. */
 export function transactionPage(shown: ShownTransaction, viewer: Viewer): ConsolePage {
-  const { transaction, merchant } = shown
+  const { transaction, merchant, decimals } = shown
   const { id, amount, currency, created } = transaction
   return {
-    title: `${money(amount, currency)} of ${merchant.name ?? merchant.id}`,
+    title: `${money(amount, currency, decimals)} of ${merchant.name ?? merchant.id}`,
     section: 'transactions',
     main: html`${pageHead({
-      title: money(amount, currency),
+      title: money(amount, currency, decimals),
       above: { label: 'Transactions', path: TRANSACTIONS_PATH },
       badges: stateBadges(transaction),
       facts: [
@@ -46,7 +36,7 @@ ${refusalNotice(transaction)}
 <div class="grid split"><div class="stack">
 ${amountsCard(shown)}
 ${disputesCard(shown, viewer)}
-${trailCard(transaction)}
+${trailCard(shown)}
 ${journalsCard(shown)}
 </div><div class="stack">
 ${detailsCard(shown)}
@@ -60,7 +50,7 @@ function refusalNotice({ error }: Transaction): Html | undefined {
   return html`<div class="notice bad">${icon('disputes')}<div><h2>${error.message}</h2><p>The payment was refused with code ${error.code}.</p></div></div>`
 }
 
-function amountsCard({ transaction, limits }: ShownTransaction): Html {
+function amountsCard({ transaction, limits, decimals }: ShownTransaction): Html {
   const { currency, pendingAmount, capturedAmount, refundedAmount, voidedAmount, disputedAmount } = transaction
   const amounts = [
     ['Captured', capturedAmount],
@@ -72,15 +62,15 @@ function amountsCard({ transaction, limits }: ShownTransaction): Html {
   const allowance =
     limits.refundAllowance === undefined
       ? undefined
-      : html`<p class="card-body hint">You may still refund ${money(limits.refundAllowance, currency)} today.</p>`
+      : html`<p class="card-body hint">You may still refund ${money(limits.refundAllowance, currency, decimals)} today.</p>`
   return html`<section class="card" aria-label="Amounts"><dl class="stats">${amounts
     .filter(([name, value]) => value > 0 || name === 'Captured')
     .map(
-      ([name, value]) => html`<div class="stat"><dt>${name}</dt><dd>${money(value, currency)}</dd></div>`,
+      ([name, value]) => html`<div class="stat"><dt>${name}</dt><dd>${money(value, currency, decimals)}</dd></div>`,
     )}</dl>${allowance}</section>`
 }
 
-function trailCard({ trail, currency }: Transaction): Html {
+function trailCard({ transaction: { trail, currency }, decimals }: ShownTransaction): Html {
   if (trail.length === 0) {
     return card('Trail', emptyState('transactions', 'Nothing was captured, refunded or voided yet.'))
   }
@@ -88,7 +78,7 @@ function trailCard({ trail, currency }: Transaction): Html {
     'Trail',
     html`<ol class="card-body timeline">${trail.map(
       (entry) =>
-        html`<li><strong>${trailText(entry)} ${money(entry.amount, currency)}</strong> <span class="soft">${time(entry.created)}${entry.reference === undefined ? '' : ` · ${entry.reference}`}</span></li>`,
+        html`<li><strong>${trailText(entry)} ${money(entry.amount, currency, decimals)}</strong> <span class="soft">${time(entry.created)}${entry.reference === undefined ? '' : ` · ${entry.reference}`}</span></li>`,
     )}</ol>`,
   )
 }
@@ -103,11 +93,11 @@ function trailText({ capture, refund, dispute }: TrailEntry): string {
 const TONES = { open: 'warn', won: 'good', lost: 'bad' } as const satisfies Record<string, Tone>
 
 function disputesCard(shown: ShownTransaction, viewer: Viewer): Html | undefined {
-  const { disputes, frauds } = shown
+  const { disputes, frauds, decimals } = shown
   if (disputes.length + frauds.length === 0) return undefined
   const rows = [
     ...disputes.map(({ id, status, amount, currency, reason, due }) => [
-      html`<strong class="figure">${money(amount, currency)}</strong>`,
+      html`<strong class="figure">${money(amount, currency, decimals)}</strong>`,
       html`${reason.title} ${badge(status, TONES[status])}`,
       status === 'open' ? html`due ${time(due)}` : '',
       html`${status === 'open' ? partChangeLink(transactionChanges, { name: 'close-dispute', shown, given: { dispute: id } }, viewer) : undefined}`,
@@ -123,13 +113,13 @@ function disputesCard(shown: ShownTransaction, viewer: Viewer): Html | undefined
   return card(title, smallTable(title, ['Amount', 'Reason', { label: 'When', kind: 'gone' }, ''], rows))
 }
 
-function journalsCard({ journals }: ShownTransaction): Html {
+function journalsCard({ journals, decimals }: ShownTransaction): Html {
   if (journals.length === 0) return card('Ledger', emptyState('payouts', 'Nothing is booked yet.'))
   const rows = journals.flatMap(({ created, kind, entries }) =>
     entries.map(({ account, currency, amount }, at) => [
       at === 0 ? kind : html`<span class="unseen">${kind}</span>`,
       html`<code>${account}</code>`,
-      html`<span class="figure">${money(amount, currency)}</span>`,
+      html`<span class="figure">${money(amount, currency, decimals)}</span>`,
       at === 0 ? time(created) : '',
     ]),
   )

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { WithDecimals } from '../pages/money.ts'
 import type { Tone } from '../pages/parts.ts'
 
 const TrailEntry = z.looseObject({
@@ -61,7 +62,7 @@ const Dispute = z.looseObject({
 })
 
 /** A transaction with all that happened to it (console reference: Transaction of operators). */
-export const ShownTransaction = z.object({
+export const TransactionView = z.object({
   transaction: Transaction,
   merchant: z.object({ id: z.string(), name: z.string().optional() }),
   acquirer: z.string().optional(),
@@ -85,7 +86,8 @@ export const ShownTransaction = z.object({
     refundAllowance: z.int().optional(),
   }),
 })
-export type ShownTransaction = z.infer<typeof ShownTransaction>
+/** The same, with what writes its amounts. */
+export type ShownTransaction = WithDecimals<z.infer<typeof TransactionView>>
 
 /** What became of a transaction, in a word or two. */
 export function stateOf({

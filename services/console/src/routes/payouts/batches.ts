@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ListQuery, pageQuery } from '../../pages/list.ts'
+import { readWithDecimals } from '../../pages/money.ts'
 import { batchesPage } from '../../payouts/payout-list.ts'
 import { BankFiles, BatchesView } from '../../payouts/payout-view.ts'
 import { FormBody } from '../../plugins/browser-session.ts'
@@ -15,7 +16,8 @@ const FileBody = FormBody.extend({ kind: z.enum(['xml', 'csv']) })
 export const batchesRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/payouts/batches', { schema: { querystring: ListQuery } }, async (request, reply) => {
     const { calls, form: proof } = visitOf(request)
-    const listed = await calls.read('payments', '/operator/payouts/batches', BatchesView, pageQuery(request.query))
+    const query = pageQuery(request.query)
+    const listed = await readWithDecimals(calls, { path: '/operator/payouts/batches', schema: BatchesView, query })
     return sendPage(request, reply, batchesPage(request.query, listed, { viewer: viewerOf(request), proof }))
   })
 

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { appChanges, type KnownApp } from '../../../merchants/app-changes.ts'
-import { ShownMerchant } from '../../../merchants/merchant-view.ts'
+import { MerchantView } from '../../../merchants/merchant-view.ts'
 import { answerChange, askChange } from '../../../plugins/asked-changes.ts'
 import { FormBody } from '../../../plugins/browser-session.ts'
 import { visitOf } from '../../../plugins/operator.ts'
@@ -28,6 +28,6 @@ export const appKeysRoutes: FastifyPluginAsyncZod = async (app) => {
 
 async function readApp(request: FastifyRequest, { merchantId, appId }: z.infer<typeof Params>): Promise<KnownApp> {
   const path = `/operator/merchants/${encodeURIComponent(merchantId)}`
-  const { merchant, apps } = (await visitOf(request).calls.read('payments', path, ShownMerchant)).value
+  const { merchant, apps } = (await visitOf(request).calls.read('payments', path, MerchantView)).value
   return { merchant, app: apps.find(({ id }) => id === appId) ?? { id: appId } }
 }

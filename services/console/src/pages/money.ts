@@ -1,0 +1,70 @@
+import { z } from 'zod'
+import type { Listed, OperatorCalls } from '../service-calls/operator-calls.ts'
+import type { Query } from '../service-calls/service-call.ts'
+
+/** The decimals of the minor unit of each currency, by its code, as payments lists them. */
+export type Decimals = ReadonlyMap<string, number>
+
+/** An answer of payments that has amounts, with what writes them. */
+export type WithDecimals<T> = T & { readonly decimals: Decimals }
+
+/** The currencies of payments (console reference: Currencies of operators). */
+const Currencies = z
+  .object({ currencies: z.array(z.object({ code: z.string(), exponent: z.int().min(0) })) })
+  .transform(({ currencies }): Decimals => new Map(currencies.map(({ code, exponent }) => [code, exponent])))
+
+/** Reads an answer of payments that has amounts, and how they are written, at once. @throws what `OperatorCalls.read` throws */
+export async function readWithDecimals<T extends object>(
+  calls: Pick<OperatorCalls, 'read'>,
+  { path, schema, query }: { readonly path: string; readonly schema: z.ZodType<T>; readonly query?: Query | undefined },
+): Promise<Listed<WithDecimals<T>>> {
+  const [listed, { value: decimals }] = await Promise.all([
+    calls.read('payments', path, schema, query),
+    calls.read('payments', '/operator/currencies', Currencies),
+  ])
+  return { ...listed, value: { ...listed.value, decimals } }
+}
+
+/**
+ * An amount with its currency, as `EUR 1,234.50`. An amount of a currency that payments does not list is shown as what it is, minor
+ * units. @param amount in minor units
+ */
+export function money(amount: number, currency: string, decimals: Decimals): string {
+  const digits = decimals.get(currency)
+  if (digits === undefined) return `${currency} ${amount} minor units`
+  const [whole = '', fraction] = decimalText(amount, digits).split('.')
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',')
+  return `${currency} ${fraction === undefined ? grouped : `${grouped}.${fraction}`}`
+}
+
+/** An amount as a field takes it: `1234.50`. Empty in a currency that payments does not list. @param amount in minor units */
+export function typedMoney(amount: number, currency: string, decimals: Decimals): string {
+  const digits = decimals.get(currency)
+  return digits === undefined ? '' : decimalText(amount, digits)
+}
+
+/**
+ * Reads an amount that somebody typed, such as `12.50` or `12,5`, in minor units. Undefined when it is none. A comma before three
+ * digits is refused: it may stand between thousands.
+ */
+export function readMoney(text: string, currency: string, decimals: Decimals): number | undefined {
+  const digits = decimals.get(currency)
+  const [, whole, fraction = ''] = /^\s*(\d{1,12})(?:(?!,\d{3}\s*$)[.,](\d+))?\s*$/.exec(text) ?? []
+  if (digits === undefined || whole === undefined || fraction.length > digits) return undefined
+  const minor = BigInt(whole + fraction.padEnd(digits, '0'))
+  return minor <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(minor) : undefined
+}
+
+/** A share as `1.45 %`. @param basisPoints hundredths of a percent */
+export function percent(basisPoints: number): string {
+  return `${decimalText(basisPoints, 2)} %`
+}
+
+/** Writes an integer with a point before its last digits. */
+function decimalText(amount: number, digits: number): string {
+  if (amount < 0) return `-${decimalText(-amount, digits)}`
+  const text = BigInt(amount)
+    .toString()
+    .padStart(digits + 1, '0')
+  return digits === 0 ? text : `${text.slice(0, -digits)}.${text.slice(-digits)}`
+}
