@@ -147,7 +147,7 @@ describe('POST /users/:userId/:change', () => {
     const { html } = await browser.open(`/users/${id}`)
     const [, question = ''] = /href="([^"]+reset-factor\?factor=[^"]+)"/.exec(html) ?? []
     expect((await browser.open(question)).text.replaceAll(UUID, 'ID')).toBe(
-      `Remove the second factor totp ${email} signs in without this second factor from now on. Make sure that the user asks for this, and nobody else: whoever has the password gets in. This cannot be undone. The user can set up a new one. Remove Cancel`,
+      `Remove the second factor Trestle console ${email} signs in without this second factor from now on. Make sure that the user asks for this, and nobody else: whoever has the password gets in. This cannot be undone. The user can set up a new one. Remove Cancel`,
     )
     const page = await browser.submit(`/users/${id}/reset-factor`)
     expect([page.path, toastOf(page.html)]).toEqual([`/users/${id}`, 'The second factor is removed'])

@@ -68,11 +68,27 @@ interface FactorCaller {
 /** The code of a refusal for too many attempts. */
 const TOO_MANY = 'too_many'
 
+/** The name of the factors that operators set up here. A user has one factor of a name. */
+const FACTOR_NAME = 'Trestle console'
+
 const User = z.looseObject({
-  factors: z.array(z.looseObject({ id: z.string(), factor_type: z.string(), status: z.string() })).default([]),
+  factors: z
+    .array(
+      z.looseObject({
+        id: z.string(),
+        factor_type: z.string(),
+        status: z.string(),
+        friendly_name: z.string().optional(),
+      }),
+    )
+    .default([]),
 })
+type Factor = z.infer<typeof User>['factors'][number]
 const Enrolled = z.looseObject({ id: z.string(), totp: z.looseObject({ qr_code: z.string(), secret: z.string() }) })
 const Challenge = z.looseObject({ id: z.string() })
+
+/** The secret of a factor is shown once. Whoever left before they had typed its code gets another factor in its place. */
+const isLeft = ({ status, friendly_name }: Factor) => status === 'unverified' && friendly_name === FACTOR_NAME
 
 /**
  * Makes the calls of sign-ins to auth. They carry an operator key of any role, so that auth counts by the address of the browser.
@@ -80,7 +96,7 @@ const Challenge = z.looseObject({ id: z.string() })
  */
 export function createAuthSessions(send: SendCall, keys: ReadonlyMap<OperatorRole, string>): AuthSessions {
   const [key = ''] = keys.values()
-  const ask = async (method: 'GET' | 'POST', path: string, options: AskOptions) => {
+  const ask = async (method: 'GET' | 'POST' | 'DELETE', path: string, options: AskOptions) => {
     const { body, query, accessToken, address } = options
     const authorization = accessToken === undefined ? {} : { authorization: `Bearer ${accessToken}` }
     const identified = { 'x-trestle-operator-key': key, 'x-trestle-operator-address': address }
@@ -107,11 +123,8 @@ export function createAuthSessions(send: SendCall, keys: ReadonlyMap<OperatorRol
             address,
           }),
     refresh: async (refreshToken, address) => {
-      const answer = await expectSession('POST', '/token', {
-        query: { grant_type: 'refresh_token' },
-        body: { refresh_token: refreshToken },
-        address,
-      })
+      const body = { refresh_token: refreshToken }
+      const answer = await expectSession('POST', '/token', { query: { grant_type: 'refresh_token' }, body, address })
       if (answer.kind === 'signed-in') return answer.tokens
       if (answer.code === TOO_MANY) refuse({ status: 429, body: undefined })
       return undefined
@@ -121,7 +134,10 @@ export function createAuthSessions(send: SendCall, keys: ReadonlyMap<OperatorRol
       return factors.find(({ factor_type, status }) => factor_type === 'totp' && status === 'verified')?.id
     },
     enrolFactor: async (accessToken, address) => {
-      const body = { factor_type: 'totp', issuer: 'Trestle console' }
+      const { factors } = await expectAnswer(User, 'GET', '/user', { accessToken, address })
+      for (const { id } of factors.filter(isLeft))
+        await expectAnswer(z.unknown(), 'DELETE', `/factors/${encodeURIComponent(id)}`, { accessToken, address })
+      const body = { factor_type: 'totp', friendly_name: FACTOR_NAME, issuer: 'Trestle console' }
       const { id, totp } = await expectAnswer(Enrolled, 'POST', '/factors', { body, accessToken, address })
       return { id, qrCode: totp.qr_code, secret: totp.secret }
     },

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { signIn } from '../../../test/browser.ts'
+import { setUpFactor, signIn } from '../../../test/browser.ts'
 import { openTestConsole, type TestConsole } from '../../../test/console-app.ts'
 import { createUser, type RunningService, startService } from '../../../test/services.ts'
 
@@ -27,6 +27,17 @@ describe('POST /sign-in/factors', () => {
     const [, picture = ''] =
       /<img src="data:image\/svg\+xml;base64,([^"]+)" alt="The secret below as a QR code"/.exec(page.html) ?? []
     expect(Buffer.from(picture, 'base64').toString()).toMatch(/^<svg .*<\/svg>$/s)
+  })
+
+  it('200: shows another secret, whose code signs in, to whoever left before they had typed a code', async () => {
+    const browser = test.browser()
+    await createUser(auth, 'grace@example.com', 'viewer')
+    await signIn(browser, 'grace@example.com')
+    const lost = await setUpFactor(browser)
+    await signIn(browser, 'grace@example.com')
+    const code = await setUpFactor(browser)
+    expect(code(0)).not.toBe(lost(0))
+    expect((await browser.submit('/sign-in/factor', { code: code(0) })).path).toBe('/')
   })
 
   it('403: takes no form without the token of the session', async () => {
