@@ -6,9 +6,15 @@ import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/te
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { dropJobs, installJobs } from './install.ts'
-import { type AnyTask, defineTask } from './task.ts'
+import { type AnyTask, defineTask, type TaskOptions } from './task.ts'
 
-const options = { retryLimit: 1, firstDelaySeconds: 1, delaySecondsMax: 1, timeoutSeconds: 30 }
+const options: TaskOptions = {
+  ...{ retryLimit: 1, firstDelaySeconds: 1, delaySecondsMax: 1, timeoutSeconds: 30 },
+  indexes: [
+    { name: 'greet_to_idx', of: 'jobs', columns: "(data ->> 'to'), created_on" },
+    { name: 'greet_dead_idx', of: 'dead jobs', columns: 'created_on', where: "state = 'created'" },
+  ],
+}
 const tasks: readonly AnyTask[] = [defineTask<{ readonly to: string }>('greet', options)]
 const names = createNames('shop', 'app')
 const role = 'install_service'
@@ -86,6 +92,23 @@ describe('installing the queue', () => {
     expect(await asOwner("SELECT to_regclass('public.owned') AS made")).toEqual([{ made: null }])
     expect(await asOwner('SELECT name, partition, table_name FROM app_shop_jobs.queue ORDER BY name')).toEqual(queues)
     expect(await asRole(FORGED)).toBe('42501')
+  })
+
+  it('makes the indexes of tasks, and again one that is missing', async () => {
+    const readIndexes = () =>
+      asOwner(`SELECT indexrelid::regclass::oid::int AS id, indexrelid::regclass::text AS name, pg_get_expr(indpred, indrelid) AS holds
+        FROM pg_index WHERE indexrelid::regclass::text LIKE '%greet%' ORDER BY name`)
+    const dead = {
+      id: expect.any(Number),
+      name: 'app_shop_jobs.greet_dead_idx',
+      holds: "((name = 'greet_dead'::text) AND (state = 'created'::app_shop_jobs.job_state))",
+    }
+    const living = { id: expect.any(Number), name: 'app_shop_jobs.greet_to_idx', holds: "(name = 'greet'::text)" }
+    const made = await readIndexes()
+    expect(made).toEqual([dead, living])
+    await asOwner('DROP INDEX app_shop_jobs.greet_dead_idx')
+    await migrateUp(optionsOf(database.url))
+    expect(await readIndexes()).toEqual([dead, made[1]])
   })
 
   it('keeps the statements that an install has left', async () => {

@@ -3,7 +3,7 @@ import { keepsSettings } from '@trestle/database/wait-for-database.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { PgBoss } from 'pg-boss'
 import pgBoss from 'pg-boss/package.json' with { type: 'json' }
-import { type AnyTask, deadQueue } from './task.ts'
+import { type AnyTask, deadQueue, type JobIndex } from './task.ts'
 
 /** The schema that the queue is installed into, and the tasks that get a queue there. */
 export interface InstallOptions {
@@ -57,6 +57,26 @@ export async function installJobs(db: Kysely<unknown>, { url, schema, tasks }: I
     await boss.stop({ graceful: false })
   }
   await secureQueue(db, schema)
+  // Without it the planner believes that each queue has jobs in each state, and reads all of a queue to find none.
+  await sql`
+    CREATE STATISTICS IF NOT EXISTS ${sql.id(schema, 'job_common_queue_states')} (mcv)
+    ON name, state FROM ${sql.id(schema, 'job_common')}`.execute(db)
+  for (const task of tasks) for (const index of task.indexes ?? []) await createIndex(db, schema, { task, index })
+}
+
+/** Makes an index that is missing. Writers of jobs wait meanwhile, some seconds with a million jobs: they run in the background. */
+async function createIndex(
+  db: Kysely<unknown>,
+  schema: string,
+  { task, index }: { readonly task: AnyTask; readonly index: JobIndex },
+): Promise<void> {
+  // IF NOT EXISTS would wait for the lock of the table before it looks.
+  const { rows } = await sql`SELECT WHERE to_regclass(${`"${schema}"."${index.name}"`}) IS NULL`.execute(db)
+  if (rows.length === 0) return
+  const queue = index.of === 'jobs' ? task.name : deadQueue(task)
+  await sql`
+    CREATE INDEX ${sql.id(index.name)} ON ${sql.id(schema, 'job_common')} (${sql.raw(index.columns)})
+    WHERE name = ${sql.lit(queue)}${sql.raw(index.where === undefined ? '' : ` AND ${index.where}`)}`.execute(db)
 }
 
 /**

@@ -6,6 +6,20 @@ export interface TaskOptions {
   readonly delaySecondsMax: number
   /** How long an attempt may take. */
   readonly timeoutSeconds: number
+  /** What lists of its jobs need besides the indexes of the queue. */
+  readonly indexes?: readonly JobIndex[]
+}
+
+/** An index on the jobs of one task. A list uses it only where its statement has the name of the queue as a literal. */
+export interface JobIndex {
+  /** Unique among all tasks of a service. Another definition is another name: an install makes what is missing, and changes nothing. */
+  readonly name: string
+  /** The jobs of the task, or those that have failed for good. */
+  readonly of: 'jobs' | 'dead jobs'
+  /** Columns and expressions as SQL, such as `(data ->> 'to'), created_on`. */
+  readonly columns: string
+  /** Which of the jobs it has, as SQL. Undefined: all. */
+  readonly where?: string
 }
 
 /** A kind of background work with any payload, for code that only needs its name and its rules. */

@@ -2,7 +2,7 @@ import { deadQueue } from '@trestle/jobs/task.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
 import { HIGHEST, LOWEST, ONE_ROW, type PageBounds } from '../pagination/page-query.ts'
-import { deliveryTask } from './delivery.ts'
+import { deliveryTask, FIRST_CREATED, IS_DEAD, WAS_DROPPED } from './delivery.ts'
 import type { DeliveryStatus } from './delivery-attempt.ts'
 import type { EventType } from './event.ts'
 
@@ -50,13 +50,10 @@ export async function listDeliveries(
   { order, limit, above, below, ...filter }: DeliveryFilter & PageBounds,
 ): Promise<readonly ListedDelivery[]> {
   const direction = order === 'newest-first' ? sql`DESC` : sql`ASC`
-  const isOnPage = (created: RawBuilder<unknown>) => sql`
-    ${created} >= ${timeOf(above, -1) ?? '-infinity'}::timestamptz AND ${created} <= ${timeOf(below, 1) ?? 'infinity'}::timestamptz
-    AND ${placeOf(created)} > ${above} AND ${placeOf(created)} < ${below}`
   const page = ({ name, columns, created, holds }: Source) => sql`(
     SELECT ${ROOT} AS id, ${created} AS created, ${placeOf(created)} AS place, j.data ->> 'eventId' AS "eventId",
       j.data ->> 'webhookId' AS "webhookId", j.data ->> 'merchantId' AS "merchantId", ${columns}
-    FROM ${sql.id(schema, 'job')} j WHERE j.name = ${name} AND ${holds} AND ${isOnPage(created)} AND ${isWanted(filter)}
+    FROM ${sql.id(schema, 'job')} j WHERE j.name = ${sql.lit(name)} AND ${holds} AND ${isOnPage(created, { above, below })} AND ${isWanted(filter)}
     ORDER BY ${created} ${direction}, ${ROOT} ${direction} LIMIT ${limit}
   )`
   // The page is chosen first, so that webhooks and events are read for the page alone, on each node of a distributed database too.
@@ -93,18 +90,32 @@ function placeOf(created: RawBuilder<unknown>): RawBuilder<unknown> {
     || left(replace(${ROOT}::text, '-', ''), 10)) COLLATE "C"`
 }
 
-/** The instant of a place, some milliseconds later: an index of the queue has instants. Undefined for the end of the list. */
-function timeOf(place: string, laterMs: number): Date | undefined {
-  return place === LOWEST || place === HIGHEST
-    ? undefined
-    : new Date(Math.floor(Number.parseInt(place.slice(0, 14), 16) / 1_000) + laterMs)
+/**
+ * Which jobs stand on a page. An end of the list is no condition: the planner would take two for few rows, and sort all rows of a
+ * merchant rather than read the first ones from an index.
+ */
+function isOnPage(
+  created: RawBuilder<unknown>,
+  { above, below }: Pick<PageBounds, 'above' | 'below'>,
+): RawBuilder<unknown> {
+  // An index has instants, and no places.
+  const conditions = [
+    ...(above === LOWEST ? [] : [sql`${created} >= ${timeOf(above, -1)} AND ${placeOf(created)} > ${above}`]),
+    ...(below === HIGHEST ? [] : [sql`${created} <= ${timeOf(below, 1)} AND ${placeOf(created)} < ${below}`]),
+  ]
+  return conditions.length === 0 ? sql`true` : sql.join(conditions, sql` AND `)
+}
+
+/** The instant of a place, some milliseconds later. */
+function timeOf(place: string, laterMs: number): Date {
+  return new Date(Math.floor(Number.parseInt(place.slice(0, 14), 16) / 1_000) + laterMs)
 }
 
 /** Jobs of one queue, as deliveries. */
 interface Source {
   readonly name: string
   readonly columns: RawBuilder<unknown>
-  /** An index of the queue has the name, and the instant of those that are not dead. */
+  /** An index has it after the merchant and after the webhook, and without a filter. */
   readonly created: RawBuilder<unknown>
   readonly holds: RawBuilder<unknown>
 }
@@ -113,8 +124,8 @@ const DEAD: Source = {
   name: deadQueue(deliveryTask),
   columns: sql`'failed' AS status, j.source_retry_count + 1 AS attempts, j.created_on AS "lastAttempt",
     NULL::timestamptz AS "nextAttempt", j.source_output ->> 'message' AS failure, j.source_output -> 'notes' AS notes`,
-  created: sql`coalesce(j.source_created_on, j.created_on)`,
-  holds: sql`j.state = 'created'`,
+  created: sql.raw(FIRST_CREATED),
+  holds: sql.raw(IS_DEAD),
 }
 
 /** The jobs that are not dead, in some states. */
@@ -136,7 +147,7 @@ const IN_STATE: Readonly<Record<DeliveryStatus, Source>> = {
   sending: livingIn(sql`j.state = 'active'`),
   retrying: livingIn(sql`j.state = 'retry'`),
   delivered: livingIn(sql`j.state = 'completed' AND j.output ->> 'outcome' IS DISTINCT FROM 'dropped'`),
-  dropped: livingIn(sql`j.state = 'completed' AND j.output ->> 'outcome' = 'dropped'`),
+  dropped: livingIn(sql.raw(WAS_DROPPED)),
   failed: DEAD,
 }
 

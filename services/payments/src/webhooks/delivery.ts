@@ -12,6 +12,15 @@ export interface DeliveryJob {
 
 const DAY_SECONDS = 86_400
 
+/** When the delivery of a dead job was sent to the queue. SQL that lists and their indexes share. */
+export const FIRST_CREATED = 'coalesce(source_created_on, created_on)'
+/** Whether nobody has put a dead job back. The planner knows by the index that this leaves all of them. */
+export const IS_DEAD = "state = 'created'"
+/** Whether the delivery of a job waits, for its first attempt or another one, or is being sent. */
+const IS_OPEN = "state IN ('created', 'retry', 'active')"
+/** Whether the delivery of a job made no sense any more. */
+export const WAS_DROPPED = "state = 'completed' AND output ->> 'outcome' = 'dropped'"
+
 /**
  * At most twelve more attempts after the first. The delay grows from a minute or two to a day (reference: Deliveries).
  */
@@ -20,6 +29,22 @@ export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
   firstDelaySeconds: 60,
   delaySecondsMax: DAY_SECONDS,
   timeoutSeconds: 30,
+  // The queue has an index of all its jobs by their time, which serves the list without a filter.
+  indexes: [
+    { name: 'webhook_delivery_merchant_idx', of: 'jobs', columns: "(data ->> 'merchantId'), created_on" },
+    { name: 'webhook_delivery_webhook_idx', of: 'jobs', columns: "(data ->> 'webhookId'), created_on" },
+    { name: 'webhook_delivery_open_idx', of: 'jobs', columns: 'state, created_on', where: IS_OPEN },
+    { name: 'webhook_delivery_dropped_idx', of: 'jobs', columns: 'created_on', where: WAS_DROPPED },
+    { name: 'webhook_delivery_dead_idx', of: 'dead jobs', columns: FIRST_CREATED, where: IS_DEAD },
+    {
+      ...{ name: 'webhook_delivery_dead_merchant_idx', of: 'dead jobs' },
+      ...{ columns: `(data ->> 'merchantId'), ${FIRST_CREATED}`, where: IS_DEAD },
+    },
+    {
+      ...{ name: 'webhook_delivery_dead_webhook_idx', of: 'dead jobs' },
+      ...{ columns: `(data ->> 'webhookId'), ${FIRST_CREATED}`, where: IS_DEAD },
+    },
+  ],
 })
 
 /** What a delivery needs: the way out, the secrets that sign it, and the rule for TLS. */
