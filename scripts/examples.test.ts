@@ -417,7 +417,7 @@ describe('docs/runbooks/', () => {
       5: 'every secret is sealed with key [0-9a-f]{16}\n',
       6: said('key-rotation.md', 7),
     },
-    'one-machine.md': { 2: 'machine\nmachine_auth\nmachine_inventory\nmachine_payments\n' },
+    'one-machine.md': { 2: 'machine\nmachine_auth\nmachine_inventory\nmachine_operators\nmachine_payments\n' },
     'scaling-out.md': {
       4: String.raw`"trestle" "SCRAM-SHA-256\$.+"\n`,
       5: '',

@@ -1,4 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { existsSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, delimiter, join } from 'node:path'
 import { parseArgs, parseEnv } from 'node:util'
@@ -9,6 +10,7 @@ import { planStack } from '../packages/stack/src/settings/plan.ts'
 import { canTestWith, findProgram } from '../packages/testing/src/find-program.ts'
 import { newFolder, removeFoldersAtEnd } from '../packages/testing/src/temporary-folder.ts'
 import { loadAuthConfig } from '../services/auth/src/config.ts'
+import { loadConsoleConfig } from '../services/console/src/config.ts'
 import { loadInventoryConfig } from '../services/inventory/src/config.ts'
 import { loadPaymentsConfig } from '../services/payments/src/config.ts'
 import { examplesIn, RUN_WITH_STAND_INS } from './test/document-examples.ts'
@@ -18,12 +20,12 @@ removeFoldersAtEnd()
 
 const root = join(import.meta.dirname, '..')
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
-const services = ['auth', 'payments', 'inventory']
+const services = ['auth', 'payments', 'inventory', 'console']
 const loaders = { auth: loadAuthConfig, payments: loadPaymentsConfig, inventory: loadInventoryConfig }
 
 /** Programs that change a machine, or need one of their own. */
 const STAND_INS =
-  'apt-get auth citus-drill createdb curl docker git install inventory ha-drill node npm openssl payments pnpm pg_basebackup pg_ctl pg_dump pg_dumpall pg_restore psql replicas runuser setpriv systemctl systemd-sysusers vacuumdb'
+  'apt-get auth citus-drill console createdb curl docker git install inventory ha-drill node npm openssl payments pnpm pg_basebackup pg_ctl pg_dump pg_dumpall pg_restore psql replicas runuser setpriv systemctl systemd-sysusers vacuumdb'
 
 /** Takes the place of each of them: writes down its name and arguments, and does what the next command of a runbook needs. */
 const STAND_IN = `#!/usr/bin/env bash
@@ -226,10 +228,11 @@ const RULES: Readonly<Record<string, (words: readonly string[]) => readonly stri
   auth: (words) => problemsOfService('auth', words),
   payments: (words) => problemsOfService('payments', words),
   inventory: (words) => problemsOfService('inventory', words),
+  console: (words) => problemsOfService('console', words),
   docker: problemsOfDocker,
   curl: (words) => {
     const { port, pathname } = new URL(String(words.at(-1)))
-    const isKnown = /^(?:[89]08[0-2]\/(?:health|ready)|910[0-2]\/metrics)$/.test(port + pathname)
+    const isKnown = /^(?:(?:[89]08[0-2]|8084)\/(?:health|ready)|910[0-3]\/metrics)$/.test(port + pathname)
     return isKnown ? [] : [String(words.at(-1))]
   },
   npm: (words) => {
@@ -399,6 +402,19 @@ describe('docs/runbooks/one-machine.md', () => {
     expect(() => load({ NODE_ENV: 'production', ...own })).not.toThrow()
     expect(() => load({ NODE_ENV: 'production', ...own, ...ofOwner })).not.toThrow()
     expect(Object.keys(ofOwner ?? {})).toEqual([`${name.toUpperCase()}_MIGRATION_DATABASE_URL`])
+  })
+
+  it('writes keys of operators for the console, and their digests for the services', () => {
+    const file = (name: string) => parseEnv(readFileSync(join(folder, 'etc/trestle', `${name}.env`), 'utf8'))
+    const { services: accesses } = loadConsoleConfig({ NODE_ENV: 'production', ...file('console') })
+    const keys = [...accesses.auth.keys]
+    const digests = keys.map(
+      ([role, key]) => `console-${role}:${role}:${createHash('sha256').update(key).digest('hex')}`,
+    )
+    expect(keys.map(([role]) => role)).toEqual(['viewer', 'support', 'admin'])
+    expect([accesses.payments?.keys, accesses.inventory?.keys]).toEqual([accesses.auth.keys, accesses.auth.keys])
+    for (const name of Object.keys(loaders))
+      expect(file(name)[`${name.toUpperCase()}_OPERATOR_KEYS`]).toBe(digests.join(','))
   })
 
   it('runs doctor as the service and other commands as the operator', () => {
