@@ -43,7 +43,8 @@ export async function openWindow(
   return context
 }
 
-const PATIENCE_MS = 60_000
+/** A machine that has other work to do answers late, and is not what is judged. */
+const PATIENCE_MS = 300_000
 
 /** What to look at, and where pictures go. */
 export interface Glance {

@@ -23,22 +23,43 @@ const first = (name: string, list: string, then = ''): Screen => ({
   name,
   open: async (page, url) => {
     await page.goto(url + list)
-    const href = await page.locator('main a.main-link').first().getAttribute('href')
+    const links = page.locator('main a.main-link')
+    if ((await links.count()) === 0) throw new Error(`nothing is at ${list}`)
+    const href = await links.first().getAttribute('href')
     await page.goto(url + href + then)
   },
 })
 
+/** Chooses a file of products and sends it, to be tried only. @returns once the page of its import is there */
+async function sendProducts(page: Page, url: string, { name, text }: { readonly name: string; readonly text: string }) {
+  await page.goto(`${url}/imports`)
+  await page.getByLabel('Only try, and store nothing').check()
+  await page.locator('#file').setInputFiles({ name, mimeType: 'text/csv', buffer: Buffer.from(text) })
+  await page.getByRole('button', { name: 'Import' }).click()
+  await page.waitForURL(/\/imports\/\d+/)
+}
+
+/** A new SKU, one that is there twice, and one that is too long. */
+const FAULTY_PRODUCTS = `sku,attributes.name\nNEW-1,Kettle\nNEW-1,Kettle\n${'SKU-'.repeat(100)},Pan\n`
+/** So many that the import still runs when its page is looked at. */
+const MANY_PRODUCTS = `sku,attributes.name\n${Array.from({ length: 50_000 }, (_, at) => `MANY-${at},Mug`).join('\n')}\n`
+
 /** Pages of a stack that has nothing yet. */
 export const EMPTY_SCREENS: readonly Screen[] = [
   path('empty-overview', '/'),
-  path('empty-transactions', '/transactions'),
-  path('empty-merchants', '/merchants'),
-  path('empty-payouts', '/payouts'),
-  path('empty-deliveries', '/deliveries'),
-  path('empty-products', '/products'),
-  path('empty-stock', '/stock'),
-  path('empty-locations', '/locations'),
-]
+  ...[
+    '/transactions',
+    '/disputes',
+    '/frauds',
+    '/payouts',
+    '/payouts/batches',
+    '/exceptions',
+    '/attempts',
+    '/merchants',
+  ],
+  ...['/apps', '/deliveries', '/jobs', '/messages', '/audit/payments', '/audit/inventory', '/products', '/stock'],
+  ...['/stock/low', '/movements', '/reservations', '/locations', '/imports'],
+].map((screen) => (typeof screen === 'string' ? path(`empty${screen.replaceAll('/', '-')}`, screen) : screen))
 
 /** Pages of a stack with example data. */
 export const SCREENS: readonly Screen[] = [
@@ -95,11 +116,11 @@ export const SCREENS: readonly Screen[] = [
   first('transaction', '/transactions'),
   first('transaction-disputed', '/disputes'),
   first('transaction-refused', '/transactions?successful=false'),
-  first('transaction-refund', '/transactions?search=4242', '/refund'),
+  first('transaction-refund', '/transactions?successful=true', '/refund'),
   {
     name: 'transaction-refund-refused',
     open: async (page, url) => {
-      await first('', '/transactions?search=4242', '/refund').open(page, url)
+      await first('', '/transactions?successful=true', '/refund').open(page, url)
       await page.locator('input[name="amount"]').fill('99999.99')
       await page.locator('.question button[type="submit"]').click()
       await page.getByRole('alert').waitFor()
@@ -129,6 +150,16 @@ export const SCREENS: readonly Screen[] = [
   first('product-history', '/products', '/history'),
   first('product-deletion', '/products', '/deletion'),
   path('product-new', '/products/new'),
+  {
+    name: 'product-new-refused',
+    open: async (page, url) => {
+      await page.goto(`${url}/products/new?as=json`)
+      await page.getByLabel('SKU').fill('BROKEN')
+      await page.getByLabel('Attributes').fill('{"weight": }')
+      await page.locator('main button[type="submit"]').last().click()
+      await page.getByRole('alert').waitFor()
+    },
+  },
   path('stock', '/stock'),
   path('stock-low', '/stock/low?below=30'),
   path('movements', '/movements'),
@@ -137,6 +168,36 @@ export const SCREENS: readonly Screen[] = [
   path('reservations', '/reservations'),
   path('locations', '/locations'),
   path('location-new', '/locations/new'),
+  path('imports', '/imports'),
+  { name: 'import-running', open: (page, url) => sendProducts(page, url, { name: 'many.csv', text: MANY_PRODUCTS }) },
+  {
+    name: 'import-failed',
+    open: async (page, url) => {
+      await sendProducts(page, url, { name: 'faulty.csv', text: FAULTY_PRODUCTS })
+      await page.getByRole('heading', { name: 'Errors by line' }).waitFor()
+    },
+  },
+  {
+    name: 'import-refused',
+    open: async (page, url) => {
+      await page.goto(`${url}/imports`)
+      const file = { name: 'products.xlsx', mimeType: 'application/octet-stream', buffer: Buffer.from('PK') }
+      await page.locator('#file').setInputFiles(file)
+      await page.getByRole('button', { name: 'Import' }).click()
+      await page.getByRole('alert').waitFor()
+    },
+  },
+  path('address-wrong', '/users?cursor=x'),
+  {
+    name: 'form-refused',
+    open: async (page, url) => {
+      await page.goto(`${url}/locations/new`)
+      await page.evaluate(`document.querySelector('main input[name="_csrf"]').value = 'forged'`)
+      await page.locator('main [required]').first().fill('X')
+      await page.evaluate(`document.querySelector('main form').submit()`)
+      await page.getByRole('alert').waitFor()
+    },
+  },
   path('not-found', '/nothing-is-here'),
   path('user-missing', '/users/00000000-0000-4000-8000-000000000000'),
 ]

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import type { StackStatus } from '@trestle/stack/status/stack-status.ts'
 import { freePort, portOf } from '@trestle/testing/free-port.ts'
+import { START_MS_MAX } from '../page-stack.ts'
 import { ROOT } from '../payment-page/stage.ts'
 import { startServer } from '../processes/server.ts'
 import type { ConsoleName } from './screens.ts'
@@ -46,6 +47,7 @@ export async function startConsole(
     },
     url,
     signs: ['/ready'],
+    startMsMax: START_MS_MAX,
   })
   started.defer(server.stop)
   return url

@@ -21,6 +21,8 @@ export interface ServerCommand {
   readonly signs: readonly string[]
   /** How often they are asked for. Default: as often as `startMs` needs to be exact, which takes processor time. */
   readonly pollMs?: number
+  /** How long a start may take, in milliseconds. Default: 30 s. */
+  readonly startMsMax?: number
 }
 
 /** A server that has started. */
@@ -49,7 +51,7 @@ const TICK_MS = 10
 /**
  * Starts a server, on the Node.js of this process unless it is another program. Its output goes into pipes that are read and discarded, as the output of a
  * container is read.
- * @throws Error with its standard error when it ends, or does not answer within 30 s
+ * @throws Error with its standard error when it ends, or does not answer in time
  */
 export async function startServer(command: ServerCommand): Promise<Server> {
   const [program = '', ...args] = pinned(command.cores, command.program ?? process.execPath, command.args)
@@ -67,7 +69,11 @@ export async function startServer(command: ServerCommand): Promise<Server> {
   const startMs: number[] = []
   for (const sign of command.signs) {
     while (!(await answers(command.url + sign))) {
-      const problem = hasEnded(child) ? 'has ended' : performance.now() - start > START_MS ? 'does not answer' : ''
+      const problem = hasEnded(child)
+        ? 'has ended'
+        : performance.now() - start > (command.startMsMax ?? START_MS)
+          ? 'does not answer'
+          : ''
       if (problem !== '') {
         child.kill('SIGKILL')
         throw new Error(`${command.name} ${problem}:\n${said}`)
