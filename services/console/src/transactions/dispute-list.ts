@@ -87,8 +87,8 @@ function disputeColumns({ role }: Viewer, decimals: Decimals): readonly Column<D
         html`<a class="main-link figure" href="${transactionPath(transactionId)}">${money(amount, currency, decimals)}</a>`,
     },
     { label: 'State', kind: 'state', cell: ({ status }) => badge(status, TONES[status]) },
-    { label: 'Reason', kind: 'gone', cell: ({ reason }) => reason.title },
-    { label: 'Due', kind: 'gone', cell: ({ due, status }) => (status === 'open' ? time(due) : '–') },
+    { label: 'Reason', cell: ({ reason }) => reason.title },
+    { label: 'Due', cell: ({ due, status }) => (status === 'open' ? time(due) : '') },
     { label: 'Merchant', kind: 'gone', cell: ({ merchantId }) => merchantLink(merchantId) },
     { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
     {
