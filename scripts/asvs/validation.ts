@@ -1,7 +1,7 @@
 import { chapter } from './requirement.ts'
 
 const OPENAPI = {
-  documented: 'README.md#what-all-three-have',
+  documented: 'README.md#what-the-services-have',
   note: 'the OpenAPI document of each service has the form of every field',
 }
 
