@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { z } from 'zod'
-import { SERVICES, type Service } from './asvs/requirement.ts'
+import { type Program, SERVICES } from './asvs/requirement.ts'
 import { chapters, listDocuments, listProblems, writePage } from './asvs/security-page.ts'
 import { listTaggedTests, type Users } from './asvs/test-tags.ts'
 import { readSourceTree } from './layout/source-tree.ts'
@@ -31,7 +31,10 @@ process.exitCode = problems.length > 0 ? 1 : 0
 
 /** A service runs its own folder and the packages that it depends on. The checks in `scripts` cover all services. */
 function usersOfCode(): Users {
-  const users = new Map<string, readonly Service[]>([['scripts', SERVICES]])
+  const users = new Map<string, readonly Program[]>([
+    ['scripts', SERVICES],
+    ['services/console', ['console']],
+  ])
   for (const service of SERVICES) {
     users.set(`services/${service}`, [service])
     const manifest = readFileSync(join(root, 'services', service, 'package.json'), 'utf8')

@@ -2,6 +2,8 @@
 export const SERVICES = ['auth', 'payments', 'inventory'] as const
 /** The name of a service that requirements are asked of. */
 export type Service = (typeof SERVICES)[number]
+/** A program with tagged tests. The console is asked nothing: the page lists what its tests show. */
+export type Program = Service | 'console'
 
 /** The answer of a service to a requirement. A requirement that is met has a tagged test. */
 export type Standing = 'met' | Documented | Deviation | NotApplicable

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { chapter, SERVICES, type Service } from './requirement.ts'
+import { chapter, type Program, SERVICES } from './requirement.ts'
 import { chapters as chaptersOfStandard, listDocuments, listProblems, writePage } from './security-page.ts'
 import { listTaggedTests } from './test-tags.ts'
 
@@ -17,7 +17,7 @@ const other = chapter('V2 Other', [['2.1', 1, 'a fifth', { payments: 'met' }]], 
 const nowhere = chapter('V3 None', [], { auth: 'nobody has', payments: 'nobody has', inventory: 'nobody has' })
 const chapters = [some, other, nowhere]
 
-const test = (requirements: readonly string[], services: readonly Service[] = SERVICES) => {
+const test = (requirements: readonly string[], services: readonly Program[] = SERVICES) => {
   return { path: 'a.test.ts', line: 3, title: '200: [a] | b', requirements, services }
 }
 
@@ -54,7 +54,7 @@ describe('listDocuments', () => {
 })
 
 describe('writePage', () => {
-  const page = writePage(chapters, [test(['1.1', '1.2']), test(['2.1'], ['auth'])])
+  const page = writePage(chapters, [test(['1.1', '1.2']), test(['2.1'], ['auth']), test(['1.3'], ['console'])])
 
   it('counts the requirements of each service', () => {
     expect(page).toContain('| auth | 2 | 1 | 1 | 0 | 1 | 0 |')
@@ -77,6 +77,21 @@ describe('writePage', () => {
     ]) {
       expect(page).toContain(line)
     }
+  })
+})
+
+describe('writePage of the console', () => {
+  it('lists the requirements that tests of the console show, and no others', () => {
+    const page = writePage(chapters, [test(['1.1']), test(['1.3'], ['console'])])
+    const section = page
+      .split('## Console')[1]
+      ?.split('\n')
+      .filter((line) => line.startsWith('|'))
+    expect(section).toEqual([
+      '| # | Level | Asks | Shown by |',
+      '| --- | --- | --- | --- |',
+      '| 1.3 | 2 | a third | [200: \\[a\\] \\| b](../a.test.ts) |',
+    ])
   })
 })
 

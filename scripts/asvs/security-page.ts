@@ -6,7 +6,14 @@ import { encoding } from './encoding.ts'
 import { frontend, interfaces, webrtc } from './frontend.ts'
 import { oauth } from './oauth.ts'
 import { configuration, logging } from './operation.ts'
-import { type Chapter, type Requirement, SERVICES, type Service, type ServiceStanding } from './requirement.ts'
+import {
+  type Chapter,
+  type Program,
+  type Requirement,
+  SERVICES,
+  type Service,
+  type ServiceStanding,
+} from './requirement.ts'
 import { sessions } from './sessions.ts'
 import type { TaggedTest } from './test-tags.ts'
 import { files, validation } from './validation.ts'
@@ -31,6 +38,11 @@ How auth, payments and inventory stand to every requirement of levels 1 and 2 of
 - **–**: the whole chapter does not apply to the service. The next section says why.
 
 What an operator must do is in [SECURITY.md](../SECURITY.md).
+`
+
+const CONSOLE = `## Console
+
+The [console](../services/console/README.md) is in none of the columns above, because it has no accounts, no database and no API: auth signs operators in, and each service decides what they may do ([console reference](reference/console.md#credentials)). It has pages, forms and sessions, and these requirements of its own are shown by its tests. The other requirements have not been judged for it.
 `
 
 type Verdict = 'met' | 'documented' | 'met when strict' | 'deviation' | 'not applicable' | '–'
@@ -59,7 +71,7 @@ export function listProblems(chapters: readonly Chapter[], tests: readonly Tagge
   ]
 }
 
-function isShownBy({ requirements, services }: TaggedTest, { id }: Requirement, service: Service): boolean {
+function isShownBy({ requirements, services }: TaggedTest, { id }: Requirement, service: Program): boolean {
   return requirements.includes(id) && services.includes(service)
 }
 
@@ -103,7 +115,17 @@ export function writePage(chapters: readonly Chapter[], tests: readonly TaggedTe
     `## Chapters that do not apply\n\n${chapters.flatMap(toOutside).join('\n')}\n`,
     `## Summary\n\n${toSummary(chapters)}`,
     `## Requirements\n\n${toTable(head, rows)}`,
+    `${CONSOLE}\n${toConsole(chapters, tests)}`,
   ].join('\n')
+}
+
+function toConsole(chapters: readonly Chapter[], tests: readonly TaggedTest[]): string {
+  const rows = chapters
+    .flatMap(({ requirements }) => requirements)
+    .map((requirement) => ({ requirement, shown: tests.filter((test) => isShownBy(test, requirement, 'console')) }))
+    .filter(({ shown }) => shown.length > 0)
+    .map(({ requirement: { id, level, asks }, shown }) => [id, level, asks, shown.map(toLink).join('<br>')])
+  return toTable(['#', 'Level', 'Asks', 'Shown by'], rows)
 }
 
 function toOutside({ title, outside }: Chapter): readonly string[] {
@@ -140,12 +162,12 @@ function groupServices(say: (service: Service) => string | undefined): readonly 
   return [...groups]
 }
 
-function prefix([text, services]: readonly [string, readonly Service[]]): string {
+function prefix([text, services]: readonly [string, readonly Program[]]): string {
   const names = toNames(services)
   return names === undefined ? text : `${names}: ${text}`
 }
 
-function toNames(services: readonly Service[]): string | undefined {
+function toNames(services: readonly Program[]): string | undefined {
   return services.length === SERVICES.length ? undefined : services.join(', ')
 }
 

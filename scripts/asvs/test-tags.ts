@@ -1,7 +1,7 @@
 import type { SourceFile } from '../layout/source-tree.ts'
 import { lineAt } from '../layout/syntax.ts'
 import { type TitledCall, titledCallsOf } from '../layout/titled-calls.ts'
-import type { Service } from './requirement.ts'
+import type { Program } from './requirement.ts'
 
 /** A test, or a group of them, that shows requirements to be met: `// ASVS 6.2.1, 6.2.4` is the line above it. */
 export interface TaggedTest {
@@ -9,12 +9,12 @@ export interface TaggedTest {
   readonly line: number
   readonly title: string
   readonly requirements: readonly string[]
-  /** The services that run the tested code. */
-  readonly services: readonly Service[]
+  /** The programs that run the tested code. */
+  readonly services: readonly Program[]
 }
 
-/** The services that run the code of each folder. */
-export type Users = ReadonlyMap<string, readonly Service[]>
+/** The programs that run the code of each folder. */
+export type Users = ReadonlyMap<string, readonly Program[]>
 
 const TAG = /^ *\/\/ ASVS ([0-9., ]+)$/gm
 

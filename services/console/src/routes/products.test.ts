@@ -77,6 +77,7 @@ describe('GET /products/:productId', () => {
     ])
   })
 
+  // ASVS 1.2.1, 3.2.2
   it('200: escapes names and values of attributes', async () => {
     const browser = await test.signedIn('admin')
     const list = await browser.open('/products?order=asc')

@@ -20,6 +20,7 @@ afterAll(async () => {
 const FORM = 'Trestle console Sign in Email Password Sign in'
 
 describe('GET /sign-in', () => {
+  // ASVS 3.4.3, 3.4.6, 14.3.2
   it('200: shows the form, with a policy that forbids scripts and frames of others', async () => {
     const page = await test.browser().open('/sign-in')
     expect([page.status, page.text]).toEqual([200, FORM])
@@ -32,6 +33,7 @@ describe('GET /sign-in', () => {
     })
   })
 
+  // ASVS 1.2.2, 3.7.2
   it.each([
     ['https://evil.example/', '/'],
     ['//evil.example', '/'],
@@ -45,6 +47,7 @@ describe('GET /sign-in', () => {
 })
 
 describe('POST /sign-in', () => {
+  // ASVS 3.3.2, 3.3.4
   it('303: opens a session whose cookie no script reads, and leads to the page that was asked for', async () => {
     const browser = test.browser()
     expect((await browser.open('/?q=a%26b')).path).toBe('/sign-in?next=%2F%3Fq%3Da%2526b')
@@ -80,6 +83,7 @@ describe('POST /sign-in', () => {
     ])
   })
 
+  // ASVS 3.5.1
   it.each([['https://evil.example'], ['null'], ['http://localhost:8084']])(
     '403: refuses a form from the origin %s',
     async (origin) => {
@@ -93,6 +97,7 @@ describe('POST /sign-in', () => {
 })
 
 describe('a session', () => {
+  // ASVS 7.3.1
   it('ends after half an hour without use, which a poll is not', async () => {
     const browser = await test.signedIn('viewer')
     test.advance(IDLE_MS - 1_000)
@@ -106,6 +111,7 @@ describe('a session', () => {
     })
   })
 
+  // ASVS 7.3.2
   it('ends twelve hours after its sign-in, however often it is used', async () => {
     const browser = await test.signedIn('viewer')
     for (let spent = IDLE_MS / 2; spent < LIFE_MS; spent += IDLE_MS / 2) {

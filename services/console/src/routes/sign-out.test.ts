@@ -14,6 +14,7 @@ afterAll(async () => {
 })
 
 describe('POST /sign-out', () => {
+  // ASVS 7.4.1
   it('303: ends the session at auth too, so a copy of the cookie is worth nothing', async () => {
     const browser = await test.signedIn('viewer')
     const [[name = '', value = ''] = []] = browser.cookies
@@ -23,6 +24,7 @@ describe('POST /sign-out', () => {
     expect((await browser.open('/')).path).toBe('/sign-in?ended=1')
   })
 
+  // ASVS 3.5.1
   it('403: takes no form without the token of the session, nor with that of another', async () => {
     const [browser, other] = [await test.signedIn('viewer'), await test.signedIn('viewer')]
     const foreign = /name="_csrf" value="([^"]+)"/.exec(other.page().html)?.[1] ?? ''

@@ -7,6 +7,7 @@ const seal = (...secrets: readonly (Buffer | undefined)[]) =>
 const session = { id: 's1', refreshToken: 'r0', generation: 3, signedInAt: 1_000, usedAt: 2_000, toast: 'Done' }
 
 describe('a sealed session', () => {
+  // ASVS 11.2.2
   it('is opened by each secret of the list, and sealed by the first', async () => {
     const before = await seal(old).seal(session)
     expect(await seal(current, old).open(before)).toEqual(session)
@@ -27,6 +28,7 @@ describe('a sealed session', () => {
     expect(await seal(current).open(text)).toBeUndefined()
   })
 
+  // ASVS 11.3.3
   it('is none when a byte was changed or another secret has sealed it', async () => {
     const sealed = await seal(current).seal(session)
     // The last character of base64url may hold bits that nobody reads, the first one holds none.

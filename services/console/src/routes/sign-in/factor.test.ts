@@ -22,6 +22,7 @@ async function newOperator(): Promise<TestBrowser> {
 }
 
 describe('GET /sign-in/factor', () => {
+  // ASVS 6.3.3
   it('200: leads an operator without an authenticator app to set one up, and shows no other page before', async () => {
     const browser = await newOperator()
     expect(browser.page()).toMatchObject({
