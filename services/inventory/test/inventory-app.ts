@@ -11,7 +11,7 @@ import { createDeps, type InventoryDeps } from '../src/deps.ts'
 import { migrateOptions } from '../src/migrations.ts'
 import { createInventoryLog, openInventoryTelemetry } from '../src/open-telemetry.ts'
 import { startCleanUp } from '../src/use-cases/clean-up.ts'
-import { runImports } from '../src/use-cases/run-imports.ts'
+import { startImports } from '../src/use-cases/run-import.ts'
 
 /** A replica of the service inside the process of the test. */
 export interface TestReplica {
@@ -76,7 +76,7 @@ export async function startReplica(
   const stopping = new AbortController()
   const jobs = instead.operators && deps.jobs
   await jobs?.open()
-  if (jobs) await runImports(deps, stopping.signal)
+  if (jobs) await startImports(deps, stopping.signal)
   deps.readiness.markReady()
   return {
     app,

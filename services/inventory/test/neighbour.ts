@@ -7,7 +7,7 @@ import { loadInventoryConfig } from '../src/config.ts'
 import { createDeps } from '../src/deps.ts'
 import { migrateOptions } from '../src/migrations.ts'
 import { openInventoryTelemetry } from '../src/open-telemetry.ts'
-import { runImports } from '../src/use-cases/run-imports.ts'
+import { startImports } from '../src/use-cases/run-import.ts'
 
 /** How long background work may take to end. */
 const CLOSE_MS = 5_000
@@ -22,7 +22,7 @@ export const neighbour: Neighbour = {
     deps.readiness.markReady()
     const stopping = new AbortController()
     await deps.jobs.open()
-    await runImports(deps, stopping.signal)
+    await startImports(deps, stopping.signal)
     return {
       app: await buildApp(deps),
       close: async () => {

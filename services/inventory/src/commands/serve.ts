@@ -8,7 +8,7 @@ import { createDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
 import { createInventoryLog, openInventoryTelemetry } from '../open-telemetry.ts'
 import { startCleanUp } from '../use-cases/clean-up.ts'
-import { runImports } from '../use-cases/run-imports.ts'
+import { startImports } from '../use-cases/run-import.ts'
 
 /** The time that telemetry and the database get to close after the jobs, in milliseconds. */
 const CLOSE_MS = 2_000
@@ -61,7 +61,7 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
       const port = await deps.metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')
       stopCleanUp = startCleanUp(deps)
-      if (config.operators) await runImports(deps, stopping.signal)
+      if (config.operators) await startImports(deps, stopping.signal)
     },
     stop: async (remainingMs) => {
       // An import that runs ends behind its batch. Another process goes on with it.

@@ -1,9 +1,8 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import type { Operator } from '@trestle/service/operators/operator.ts'
-import { type RawBuilder, sql } from 'kysely'
-import type { Db, Trx } from '../database.ts'
-import type { ImportReport } from './import-report.ts'
+import { sql } from 'kysely'
+import type { Db } from '../database.ts'
 import type { OperatorImport, ReportedImport } from './operator-import-view.ts'
 import type { ImportFormat } from './read-records.ts'
 import type { Storing } from './storing.ts'
@@ -97,96 +96,6 @@ export async function findOperatorImport(db: Db, id: number): Promise<ReportedIm
   return rows[0]
 }
 
-/** An import that an attempt has taken over. */
-export interface TakenImport extends ImportOrder {
-  readonly actorId: string
-  /** What earlier attempts have stored; null for none. */
-  readonly report: ImportReport | null
-}
-
-/** An attempt at an import. `runner` is different for each: an attempt that has lost its import changes nothing more. */
-export interface ImportAttempt {
-  readonly importId: number
-  readonly runner: string
-}
-
-/**
- * Takes an import over, from an earlier attempt too. Undefined: it has ended, or is gone. Waits for a transaction of the earlier
- * attempt, whose report it then finds.
- */
-export async function updateRunner(db: Db, { importId, runner }: ImportAttempt): Promise<TakenImport | undefined> {
-  const { rows } = await sql<TakenImport>`
-    UPDATE ${importsTable}
-    SET state = 'running', runner = ${runner}, touched_at = now(),
-      processed = CASE WHEN storing = 'batches' THEN processed ELSE 0 END
-    WHERE id = ${importId} AND state IN ('waiting', 'running')
-    RETURNING format, mode, storing, actor_id AS "actorId", report`.execute(db)
-  return rows[0]
-}
-
-/** Writes how many records of a file wait for its end. @returns whether the attempt has the import still */
-export function updateProcessed(db: Db, attempt: ImportAttempt, processed: number): Promise<boolean> {
-  return updateHeld(db, attempt, sql`processed = ${processed}`)
-}
-
-/** Writes the report of what is stored. @returns whether the attempt has the import still */
-export function updateReport(trx: Db, attempt: ImportAttempt, report: ImportReport): Promise<boolean> {
-  return updateHeld(trx, attempt, sql`processed = ${report.received}, report = ${JSON.stringify(report)}::json`)
-}
-
-/** How an import ends. `report` null: it stays as it is. */
-export interface ImportEnd {
-  readonly state: 'done' | 'failed'
-  readonly report: ImportReport | null
-  readonly error: { readonly type: string; readonly description: string } | null
-}
-
-/** Ends an import, and deletes its file. @returns whether the attempt had the import still */
-export async function updateEnded(
-  trx: Db,
-  attempt: ImportAttempt,
-  { state, report, error }: ImportEnd,
-): Promise<boolean> {
-  const counts = report && sql`, processed = ${report.received}, report = ${JSON.stringify(report)}::json`
-  const isHeld = await updateHeld(
-    trx,
-    attempt,
-    sql`state = ${state}, ended_at = clock_timestamp(), error = ${error && JSON.stringify(error)}::json${counts ?? sql``}`,
-  )
-  if (isHeld) await sql`DELETE FROM ${piecesTable} WHERE import_id = ${attempt.importId}`.execute(trx)
-  return isHeld
-}
-
-async function updateHeld(db: Db, { importId, runner }: ImportAttempt, changes: RawBuilder<unknown>): Promise<boolean> {
-  const { rows } = await sql`
-    UPDATE ${importsTable} SET ${changes}, touched_at = now()
-    WHERE id = ${importId} AND runner = ${runner} AND state = 'running' RETURNING 1`.execute(db)
-  return rows.length > 0
-}
-
-/**
- * Adds a row to the audit log for the products that this transaction has written, in the name of the operator who has started the
- * import. Adds none when it has written no product.
- */
-export async function insertImportAudit(
-  trx: Trx,
-  importId: number,
-  written: { readonly skus: readonly string[] } | 'every product',
-): Promise<void> {
-  const bySku = written === 'every product' ? sql`true` : sql`p.sku = ANY (${written.skus}::text[])`
-  await sql`
-    WITH written AS (
-      SELECT array_agg(p.id) AS ids, count(*) FILTER (WHERE p.version = 1) AS created,
-        count(*) FILTER (WHERE p.version > 1) AS updated
-      FROM ${sql.table('products')} p WHERE p.xmin = pg_current_xact_id()::xid AND ${bySku}
-    )
-    INSERT INTO ${sql.table('operator_audit')}
-      (action, actor_id, actor_email, key_name, role, address, object_kind, object_id, product_ids, idempotency_key, changes)
-    SELECT 'products.import', actor_id, actor_email, key_name, role, address, 'import', i.id, w.ids, idempotency_key,
-      json_build_object('created', w.created, 'updated', w.updated)
-    FROM ${importsTable} i, written w WHERE i.id = ${importId} AND w.ids IS NOT NULL`.execute(trx)
-}
-
 const cleanUpQuery = prepare(
   'clean_up_operator_imports',
   (p: { limit: number }) => sql<{ count: number }>`
@@ -227,7 +136,7 @@ const failQuery = prepare(
 export async function updateAbandonedImports(
   lanes: Lanes,
   limit: number,
-  error: NonNullable<ImportEnd['error']>,
+  error: NonNullable<ReportedImport['error']>,
 ): Promise<number> {
   return (await lanes.write.one(failQuery, { limit, error: JSON.stringify(error) })).count
 }

@@ -5,6 +5,13 @@ import type { TransferDatabase } from '../deps.ts'
 import { duplicateSku } from '../errors.ts'
 import { RECORD_TEXTS } from '../field-errors.ts'
 import { gatherBatches, type RecordBatch, splitBatch } from '../imports/gather-batches.ts'
+import {
+  type ImportAttempt,
+  insertImportAudit,
+  updateEnded,
+  updateProcessed,
+  updateReport,
+} from '../imports/import-attempt-repository.ts'
 import type { ImportRecord, ReadProduct, RecordProblem } from '../imports/import-record.ts'
 import { type BatchOutcome, type ImportReport, ImportTally } from '../imports/import-report.ts'
 import { callImportProducts, type ImportVerdict } from '../imports/import-repository.ts'
@@ -26,20 +33,10 @@ export interface ImportInput {
   readonly client: string
   /** Aborted when the client leaves. Nothing is committed after that. */
   readonly signal: AbortSignal | undefined
-  /** Undefined: nobody goes on with an import that breaks off. */
-  readonly keeper?: ImportKeeper
-}
-
-/** Keeps how far an import has come, so that another process can go on with it. What it throws ends the import. */
-export interface ImportKeeper {
-  /** What an earlier attempt has kept. The import goes on behind these records. */
-  readonly before: ImportReport | undefined
-  /** Told how many records wait for the end of the file. Nothing of them is stored yet. */
-  noteStaged(received: number): Promise<void>
-  /** Keeps the report in the transaction that stores a batch, which has these products. */
-  keepBatch(trx: Trx, report: ImportReport, products: readonly ReadProduct[]): Promise<void>
-  /** Keeps the report in the transaction that stores a whole file. */
-  keepWhole(trx: Trx, report: ImportReport): Promise<void>
+  /** The attempt of a job that imports the file. Undefined: nobody goes on with an import that breaks off. */
+  readonly attempt?: ImportAttempt
+  /** What earlier attempts have stored. The import goes on behind these records. */
+  readonly before?: ImportReport | undefined
 }
 
 /** What an import reports on the way. */
@@ -63,15 +60,16 @@ export interface ImportOutcome {
  * happens later. The batches of an atomic import and of a dry run wait in a table of their own until the file has ended, so no
  * other request waits for the client.
  * @throws serviceUnavailable when the turn of the client does not come in time, or when an atomic import cannot be stored as a
- * whole, and what the records and the keeper throw
+ * whole, SupersededError when another attempt has taken the import over, and what the records throw
  */
 export async function* importProducts(
   database: TransferDatabase,
   input: ImportInput,
 ): AsyncGenerator<ImportEvent, ImportOutcome> {
-  const tally = new ImportTally(() => performance.now(), input.keeper?.before)
+  const tally = new ImportTally(() => performance.now(), input.before)
   if (input.storing !== 'batches') return yield* importStaged(database, input, tally)
-  const store = input.keeper ? storeAndKeep(database, input, input.keeper, tally) : storeAlone(database, input)
+  const { attempt, mode } = input
+  const store = attempt ? storeWithReport(database, { attempt, mode }, tally) : storeAlone(database, input)
   yield* storeRecords(input, tally, storeInTurn(database, input, store))
   return { verdict: 'stored', report: tally.report() }
 }
@@ -81,20 +79,24 @@ async function* importStaged(
   input: ImportInput,
   tally: ImportTally,
 ): AsyncGenerator<ImportEvent, ImportOutcome> {
-  const { mode, storing, client, signal, keeper } = input
+  const { mode, storing, client, signal, attempt } = input
   const { db, until, batches, wholeImports } = database
   await using staged = await StagedImport.open(db)
   const stage: StoreBatch = async (batch) => {
     const { products } = batch
     const outcome = judgeBatch(batch, products.length === 0 ? [] : await staged.add(products), mode)
-    await keeper?.noteStaged(tally.received + outcome.received)
+    if (attempt) await updateProcessed(db, attempt, tally.received + outcome.received)
     return outcome
   }
   yield* storeRecords(input, tally, storeInTurn(database, input, stage))
   // A dry run need not wait for atomic imports. Neither does an import with a failed record, which stores nothing.
   const isTrial = storing === 'nothing' || tally.failed > 0
-  const keep = (trx: Trx, counts: StagedCounts) => keeper?.keepWhole(trx, tally.reportWith(wholeOutcome(counts)))
-  const finish = () => (isTrial ? staged.judge(mode) : staged.apply(mode, keep))
+  const endAttempt = async (trx: Trx, counts: StagedCounts) => {
+    if (!attempt) return
+    await insertImportAudit(trx, attempt.importId, 'every product')
+    await updateEnded(trx, attempt, { state: 'done', report: tally.reportWith(wholeOutcome(counts)), error: null })
+  }
+  const finish = () => (isTrial ? staged.judge(mode) : staged.apply(mode, endAttempt))
   const end = await (isTrial ? batches : wholeImports).run(() => until(signal, finish), { client })
   tally.add(wholeOutcome(end))
   const isRefused = tally.failed > 0 || end.taken > 0
@@ -129,17 +131,17 @@ function storeAlone({ db }: Pick<TransferDatabase, 'db'>, { mode }: Pick<ImportI
 }
 
 /** Stores each batch in one transaction with the report that counts it. */
-function storeAndKeep(
-  { db }: TransferDatabase,
-  { mode }: ImportInput,
-  keeper: ImportKeeper,
+function storeWithReport(
+  { db }: Pick<TransferDatabase, 'db'>,
+  { attempt, mode }: { readonly attempt: ImportAttempt; readonly mode: ImportMode },
   tally: ImportTally,
 ): StoreBatch {
   return (batch) =>
     againWhenLost(() =>
       db.transaction().execute(async (trx) => {
         const outcome = await storeAlone({ db: trx }, { mode })(batch)
-        await keeper.keepBatch(trx, tally.reportWith(outcome), batch.products)
+        await insertImportAudit(trx, attempt.importId, { skus: batch.products.map(({ sku }) => sku) })
+        await updateReport(trx, attempt, tally.reportWith(outcome))
         return outcome
       }),
     )

@@ -13,7 +13,7 @@ import { listBody, listEnvelope, recordBody, recordEnvelope } from '../../reques
 import { ImportId } from '../../requests/record-id.ts'
 import { callerOf } from '../../requests/request-caller.ts'
 import { outage, repeatable } from '../../requests/responses.ts'
-import { startImport } from '../../use-cases/start-import.ts'
+import { queueImport } from '../../use-cases/queue-import.ts'
 
 const ListKeywords = PageKeywords.extend({
   order: p.oneOf('desc', 'asc').default('desc').meta({ description: 'desc: the newest first' }),
@@ -58,14 +58,14 @@ export class Default extends OperatorController {
     tags: ['operators'],
   })
   async POST(...[keywords]: Args<typeof Default.POST>): Promise<RawJson> {
-    const { verdict, body } = await this.#start(keywords)
+    const { verdict, body } = await this.#queue(keywords)
     this.noteRepeat(verdict, { event: 'import.started', import_id: body.id })
     this.response.headers.set('location', `${PATH}/${body.id}`)
     return recordBody(202, JSON.stringify(body))
   }
 
-  /** Keeps the file while it arrives, and starts its import. */
-  async #start({ mode, atomic, dryRun }: z.output<typeof ImportKeywords>): ReturnType<typeof startImport> {
+  /** Keeps the file while it arrives, and queues its import. */
+  async #queue({ mode, atomic, dryRun }: z.output<typeof ImportKeywords>): ReturnType<typeof queueImport> {
     const { context } = this.application
     const toCaller = (content: object) => callerOf(this.request, PATH, content)
     // Refuses a request without a key before its file has arrived.
@@ -78,7 +78,7 @@ export class Default extends OperatorController {
     this.liftDeadline()
     using _ = context.imports.take(this.client)
     const order = { format, mode, storing: storingOf({ atomic, dryRun }) }
-    return await startImport(context, { ...order, operator: this.operator, key, bytes: open(), toCaller })
+    return await queueImport(context, { ...order, operator: this.operator, key, bytes: open(), toCaller })
   }
 
   async #list({ order, ...keywords }: z.output<typeof ListKeywords>): Promise<RawJson> {

@@ -23,7 +23,7 @@ import { runOperatorChange, type TransactionDeps } from '../operators/operator-c
 /** Bytes of a piece of a file. A larger one would be in memory as a whole, several times over. */
 const PIECE_BYTES = 262_144
 
-type StartDeps = Pick<InventoryDeps, 'transferDatabase' | 'db' | 'jobs' | 'config'>
+type QueueDeps = Pick<InventoryDeps, 'transferDatabase' | 'db' | 'jobs' | 'config'>
 
 /** A file that arrives, whose it is, and how it is imported. */
 export interface ArrivingImport extends ImportOrder {
@@ -39,27 +39,27 @@ export interface ArrivingImport extends ImportOrder {
  * Keeps the file of an import in the database while it arrives, and then sends the job that imports it, in the transaction of the
  * audit log. A file that no import could read is refused at once. The same file with the same Idempotency-Key is imported once.
  * @throws what `readRecords` and the bytes throw, serviceUnavailable when a turn of the operator does not come in time, and when
- * the file arrives so slowly that clean-up deletes it, keyMismatch
- * when the Idempotency-Key was used for another request, keyRunning while its first request runs
+ * the file arrives so slowly that clean-up deletes it, keyMismatch when the Idempotency-Key was used for another request,
+ * keyRunning while its first request runs
  */
-export async function startImport(deps: StartDeps, arriving: ArrivingImport): Promise<Answered<ReportedImport>> {
+export async function queueImport(deps: QueueDeps, arriving: ArrivingImport): Promise<Answered<ReportedImport>> {
   const { operator, key, bytes, toCaller, ...order } = arriving
   const { db, batches } = deps.transferDatabase
   const inTurn = <T>(work: () => Promise<T>) => batches.run(work, { client: operator.actor.id })
   const id = await inTurn(() => insertOperatorImport(db, { operator, key }, order))
   const discard = () => deleteOperatorImport(db, id)
   try {
-    const hash = createHash('sha256')
-    const keep = async (place: number, piece: Uint8Array) => {
-      hash.update(piece)
+    const keep: KeepPiece = async (place, piece) => {
       if (!(await inTurn(() => insertImportPiece(db, id, place, piece)))) throw arrivedTooSlowly()
     }
-    const total = await countRecords(keepPieces(bytes, keep), order, deps)
-    const caller = toCaller({ ...order, digest: hash.digest('hex') })
+    const { digest, total } = await keepFile(bytes, keep, (kept) =>
+      readRecords(kept, order.format, importLimits(deps.config)),
+    )
+    const caller = toCaller({ ...order, digest })
     const answer = await runOperatorChange(
       deps.db,
       { operator, key },
-      (own) => queueImport({ ...deps, ...own }, caller, { id, total }),
+      (own) => sendJob({ ...deps, ...own }, caller, { id, total }),
       ({ verdict }) => (verdict === 'done' ? auditStart(id, { ...order, total }) : undefined),
     )
     if (answer.verdict === 'replayed') await discard()
@@ -71,21 +71,31 @@ export async function startImport(deps: StartDeps, arriving: ArrivingImport): Pr
   }
 }
 
-async function countRecords(
+/** Keeps a piece of a file. @param place of the piece, from 0 */
+type KeepPiece = (place: number, piece: Uint8Array) => Promise<void>
+
+/**
+ * Keeps a file while it arrives, and reads what is kept, so that a file that no import could read is refused at once.
+ * @returns the SHA-256 of the file in hexadecimal, and how many records it has
+ * @throws what `keep`, `read` and the bytes throw
+ */
+async function keepFile(
   bytes: AsyncIterable<Uint8Array>,
-  { format }: ImportOrder,
-  { config }: Pick<StartDeps, 'config'>,
-): Promise<number> {
-  let count = 0
-  for await (const arrived of readRecords(bytes, format, importLimits(config))) count += arrived.length
-  return count
+  keep: KeepPiece,
+  read: (kept: AsyncIterable<Uint8Array>) => AsyncIterable<readonly unknown[]>,
+): Promise<{ readonly digest: string; readonly total: number }> {
+  const hash = createHash('sha256')
+  const kept = keepPieces(bytes, async (place, piece) => {
+    hash.update(piece)
+    await keep(place, piece)
+  })
+  let total = 0
+  for await (const records of read(kept)) total += records.length
+  return { digest: hash.digest('hex'), total }
 }
 
 /** Gathers bytes into pieces, and passes each piece on once it is kept. */
-async function* keepPieces(
-  bytes: AsyncIterable<Uint8Array>,
-  keep: (place: number, piece: Uint8Array) => Promise<void>,
-): AsyncGenerator<Uint8Array, void> {
+async function* keepPieces(bytes: AsyncIterable<Uint8Array>, keep: KeepPiece): AsyncGenerator<Uint8Array, void> {
   let place = 0
   let gathered: Uint8Array[] = []
   let size = 0
@@ -105,8 +115,8 @@ async function* keepPieces(
   yield piece
 }
 
-async function queueImport(
-  { db, jobs }: Pick<StartDeps, 'jobs'> & Pick<TransactionDeps, 'db'>,
+async function sendJob(
+  { db, jobs }: Pick<QueueDeps, 'jobs'> & Pick<TransactionDeps, 'db'>,
   caller: Caller,
   { id, total }: { readonly id: number; readonly total: number },
 ): Promise<Answered<ReportedImport>> {
