@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Counter } from '@opentelemetry/api'
 import type { JobResult, JobWithMetadata, PgBoss } from 'pg-boss'
-import { Hopeless } from './hopeless.ts'
+import { DeadJob } from './dead-job.ts'
 import { putBack } from './queue.ts'
 import { isSealed, openPayload, type SealedPayload, type SealKeys } from './seal.ts'
 import type { AnyTask, Task } from './task.ts'
@@ -24,7 +24,7 @@ export interface JobAttempt {
   readonly note: (note: object) => void
 }
 
-/** Does one job. @throws Hopeless when the job has failed for good. After any other error it is tried again */
+/** Does one job. @throws DeadJob when no later attempt could succeed. After any other error it is tried again */
 export type Handler<Payload> = (payload: Payload, job: JobAttempt) => Promise<Outcome>
 
 /** The rules of a service for all attempts. */
@@ -71,12 +71,12 @@ export function jobRunner<Payload extends object>(
       return { id: job.id, status: 'completed', output: { outcome, ...noted() } }
     } catch (error) {
       const output = { message: error instanceof Error ? error.message : String(error), ...noted() }
-      const isHopeless = error instanceof Hopeless
-      if (!isHopeless && !mayWork()) {
+      const isDeadAtOnce = error instanceof DeadJob
+      if (!isDeadAtOnce && !mayWork()) {
         await putBack(boss, schema, job)
         return { id: job.id, status: 'failed', output }
       }
-      const isDead = isHopeless || job.retryCount >= job.retryLimit
+      const isDead = isDeadAtOnce || job.retryCount >= job.retryLimit
       outcomes.add(1, { task: task.name, outcome: isDead ? 'dead' : 'retry' })
       return { id: job.id, status: isDead ? 'deadletter' : 'failed', output }
     }

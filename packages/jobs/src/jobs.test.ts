@@ -172,7 +172,7 @@ describe('jobs', () => {
     expect(greeted).toEqual([])
   })
 
-  it('tries a failed job again', async () => {
+  it('tries a job again whose attempt has failed', async () => {
     refusals = 1
     await jobs.send(database.db, greet, { to: 'Grace' })
     await expect.poll(() => greeted.at(-1)).toEqual({ payload: { to: 'Grace' }, attempt: 2 })
@@ -253,7 +253,7 @@ describe('jobs', () => {
     await expect.poll(() => greeted.at(-1)?.payload.to, { timeout: 18_000 }).toBe('Margaret')
   })
 
-  it('keeps jobs that have failed for good for the operator', async () => {
+  it('keeps dead jobs for the operator', async () => {
     await jobs.send(database.db, fail, { to: 'Alan' })
     const list = () => listDeadJobs({ db: database.db, schema: names.jobSchema, tasks })
     await expect.poll(list).toEqual([{ task: 'fail', reason: 'never', count: 1, lastAt: expect.any(Date) }])

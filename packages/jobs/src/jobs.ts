@@ -45,7 +45,7 @@ export interface Jobs {
   /** Adds a job of a task at each time of a cron expression (UTC), once for all processes. */
   schedule(task: Task<Record<string, never>>, cron: string): Promise<void>
   /**
-   * Puts the jobs of a task that have failed for good back into its queue, with all their attempts.
+   * Puts the dead jobs of a task back into its queue, with all their attempts.
    * @param trx default: statements of the queue's own connection
    * @returns their number
    */

@@ -1,7 +1,7 @@
 import { type QueryExecutorProvider, sql } from 'kysely'
 import { type AnyTask, deadQueue } from './task.ts'
 
-/** Jobs of one task that have failed for good, for the same reason. */
+/** Dead jobs of one task, for the same reason. */
 export interface DeadJobs {
   readonly task: string
   /** The message of the error of the last attempt. */
@@ -50,7 +50,7 @@ export async function listWaitingJobs({ db, schema, tasks }: Queues): Promise<re
   return rows.map((row) => ({ ...row, oldest: new Date(row.oldest) }))
 }
 
-/** How many jobs of a task wait for their time or a worker, run, or have failed for good. */
+/** How many jobs of a task wait for their time or a worker, run, or are dead. */
 export interface TaskCounts {
   readonly name: string
   readonly waiting: number
@@ -78,10 +78,10 @@ export async function countJobs({ db, schema, tasks }: Queues): Promise<readonly
 
 /** A job that is not done, without its payload: some payloads are secret. */
 export interface ListedJob {
-  /** That which `send` has answered, also of a job that has failed for good. */
+  /** That which `send` has answered, also of a dead job. */
   readonly id: string
   readonly task: string
-  /** When it was sent, or put back after it had failed for good. */
+  /** When it was sent, or put back when it was dead. */
   readonly created: Date
   readonly attempts: number
   /** Why the last attempt failed. Null: none has failed. */

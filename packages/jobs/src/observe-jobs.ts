@@ -12,7 +12,7 @@ interface Queues {
 
 /**
  * Reports for each task how many jobs wait (`jobs_queued`), how long the oldest due job has waited for a worker
- * (`jobs_oldest_due_seconds`), and how many jobs have failed for good (`jobs_dead`). Every process reports the same values.
+ * (`jobs_oldest_due_seconds`), and how many jobs are dead (`jobs_dead`). Every process reports the same values.
  */
 export function observeJobs(meter: Meter, queues: Queues): void {
   const gauges = {
@@ -22,7 +22,7 @@ export function observeJobs(meter: Meter, queues: Queues): void {
     oldestDue: meter.createObservableGauge('jobs_oldest_due_seconds', {
       description: 'How long the oldest job whose time has come has waited for a worker, by task',
     }),
-    dead: meter.createObservableGauge('jobs_dead', { description: 'Jobs that have failed for good, by task' }),
+    dead: meter.createObservableGauge('jobs_dead', { description: 'Dead jobs, by task' }),
   }
   meter.addBatchObservableCallback(async (result) => {
     const lengths = await measureQueues(queues)

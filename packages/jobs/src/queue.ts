@@ -65,7 +65,7 @@ export async function openQueue(config: QueueConfig): Promise<Queue> {
   return { boss, fromKysely }
 }
 
-/** Puts the jobs of a task that have failed for good back into its queue, in the transaction if there is one. @returns their number */
+/** Puts the dead jobs of a task back into its queue, in the transaction if there is one. @returns their number */
 export async function retryDead({ boss, fromKysely }: Queue, task: AnyTask, trx?: JobTransaction): Promise<number> {
   const options = { limit: REDRIVE_BATCH_JOBS, ...(trx && { db: fromKysely(trx) }) }
   let total = 0

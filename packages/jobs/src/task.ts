@@ -45,7 +45,7 @@ export interface SealedTask<Payload extends object> extends Task<Payload> {
 /** @throws Error when the JSON is no payload of the task, as that of another release may be */
 export type ReadPayload<Payload> = (json: unknown) => Payload
 
-/** The dead-letter queue of a task. It keeps jobs that have failed for good until an operator looks. */
+/** The dead-letter queue of a task. It keeps dead jobs until an operator looks. */
 export function deadQueue(task: AnyTask): string {
   return `${task.name}_dead`
 }

@@ -1,6 +1,6 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
-import { Hopeless } from '@trestle/jobs/hopeless.ts'
+import { DeadJob } from '@trestle/jobs/dead-job.ts'
 import type { AnyTask } from '@trestle/jobs/task.ts'
 import type { Db } from '../database.ts'
 import { type MessageOutcome, updateMessages } from './message-repository.ts'
@@ -46,7 +46,7 @@ export async function attemptDelivery(
     return dropped === undefined ? 'done' : 'dropped'
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
-    const isOver = error instanceof Hopeless || attempt > task.retryLimit
+    const isOver = error instanceof DeadJob || attempt > task.retryLimit
     const entry = { ...line, message_id: messageId, attempt, reason }
     if (isOver) deps.logger.error(entry, `${task.name} given up`)
     else deps.logger.warn(entry, `${task.name} not sent, will be tried again`)

@@ -1,7 +1,7 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
-import { Hopeless } from '@trestle/jobs/hopeless.ts'
+import { DeadJob } from '@trestle/jobs/dead-job.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { smsSendFailed } from '../errors.ts'
 import { isIdentifierTaken } from '../users/user-repository.ts'
@@ -24,7 +24,7 @@ export interface DeliverSmsDeps extends MessageHookDeps {
 /**
  * Sends an SMS of the queue, by the hook SEND_SMS or by the gateway. Drops and counts it where no gateway is set. Logs what gateway
  * or hook do not take, and notes the outcome for operators.
- * @throws Hopeless when the code of the SMS has expired, SmsRefused, and Error when it could not be sent
+ * @throws DeadJob when the code of the SMS has expired, SmsRefused, and Error when it could not be sent
  */
 export function deliverSms(
   deps: DeliverSmsDeps,
@@ -33,7 +33,7 @@ export function deliverSms(
 ): Promise<Outcome> {
   return attemptDelivery(deps, { ...how, task: smsTask, messageId: job.messageId }, async () => {
     const { db, hooks, now } = deps
-    if (Date.parse(job.expiresAt) <= now().getTime()) throw new Hopeless('its code has expired')
+    if (Date.parse(job.expiresAt) <= now().getTime()) throw new DeadJob('its code has expired')
     const isTaken = job.onlyIfFree && (await isIdentifierTaken(db, { kind: 'phone', value: job.to }))
     if (isTaken) return 'a user has the address already'
     if (hooks.isOn('SEND_SMS')) return (await sendSmsByHook(deps, job)) ? undefined : 'the user is gone'

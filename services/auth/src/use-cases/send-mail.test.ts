@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { Hopeless } from '@trestle/jobs/hopeless.ts'
+import { DeadJob } from '@trestle/jobs/dead-job.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { mailTask, queueMail } from '../messages/mail-job.ts'
@@ -20,9 +20,7 @@ const mail = {
 const after = (ms: number) => new Date(clock.now().getTime() + ms).toISOString()
 
 it('gives a mail up whose link has expired', async () => {
-  await expect(sendMail(deps, { ...mail, expiresAt: after(0) }, 1)).rejects.toEqual(
-    new Hopeless('its link has expired'),
-  )
+  await expect(sendMail(deps, { ...mail, expiresAt: after(0) }, 1)).rejects.toEqual(new DeadJob('its link has expired'))
 })
 
 it.each([

@@ -1,5 +1,5 @@
 import type { Outcome } from '@trestle/jobs/attempt.ts'
-import { Hopeless } from '@trestle/jobs/hopeless.ts'
+import { DeadJob } from '@trestle/jobs/dead-job.ts'
 import type { AuthDeps } from '../deps.ts'
 import { attemptDelivery, type DropReason } from '../messages/attempt-delivery.ts'
 import { type MailJob, mailTask } from '../messages/mail-job.ts'
@@ -13,7 +13,7 @@ export type SendMailDeps = Pick<AuthDeps, 'config' | 'db' | 'hooks' | 'logger' |
  * Sends a mail of the queue, by SMTP or by the hook SEND_EMAIL. Drops and counts it where no mail server is set. Logs what the server
  * or the hook does not take, and notes the outcome for operators.
  * @param attempt 1 for the first
- * @throws Hopeless when the link of the mail has expired, Error when it could not be sent
+ * @throws DeadJob when the link of the mail has expired, Error when it could not be sent
  */
 export async function sendMail(deps: SendMailDeps, job: MailJob, attempt: number): Promise<Outcome> {
   const { kind, messageId } = job
@@ -24,12 +24,12 @@ export async function sendMail(deps: SendMailDeps, job: MailJob, attempt: number
   })
 }
 
-/** @returns why nobody is to send the mail; undefined once it is sent @throws Hopeless, Error when it could not be sent */
+/** @returns why nobody is to send the mail; undefined once it is sent @throws DeadJob, Error when it could not be sent */
 async function deliverMail(deps: SendMailDeps, job: MailJob): Promise<DropReason | undefined> {
   const at = deps.now()
   if (job.onlyIfFree && (await isIdentifierTaken(deps.db, { kind: 'email', value: job.to })))
     return 'a user has the address already'
-  if (job.expiresAt !== null && Date.parse(job.expiresAt) <= at.getTime()) throw new Hopeless('its link has expired')
+  if (job.expiresAt !== null && Date.parse(job.expiresAt) <= at.getTime()) throw new DeadJob('its link has expired')
   if (deps.hooks.isOn('SEND_EMAIL')) return (await sendMailByHook(deps, job)) ? undefined : 'the user is gone'
   return (await deps.mailer.send(job, at)) ? undefined : 'no mail server is set'
 }

@@ -12,14 +12,14 @@ export const taskChanges: Changeable<Task> = {
       name: 'retry',
       action: 'tasks.retry',
       label: 'Retry',
-      title: ({ name }) => `Retry the failed jobs of ${name}`,
+      title: ({ name }) => `Retry the dead jobs of ${name}`,
       isOffered: ({ failed }) => failed > 0,
       consequences: ({ failed }) => [
-        `All jobs of the task that have failed for good (${failed} now) run again, with all their attempts.`,
+        `All dead jobs of the task (${failed} now) run again, with all their attempts.`,
         'Mend the cause first, or they fail again.',
       ],
       call: ({ name }) => ({ method: 'POST', path: `/operator/tasks/${encodeURIComponent(name)}/retry` }),
-      done: ({ name }) => `The failed jobs of ${name} run again`,
+      done: ({ name }) => `The dead jobs of ${name} run again`,
     },
   ],
 }

@@ -14,7 +14,7 @@ export interface ShownJobs extends TasksView {
   readonly state: (typeof JOB_STATES)[number]
 }
 
-const LABELS = { failed: 'Failed for good', waiting: 'Waiting', running: 'Running' } as const
+const LABELS = { failed: 'Dead', waiting: 'Waiting', running: 'Running' } as const
 
 /** The page of background work, and of who may register apps. */
 export function jobsPage({ tasks, jobs, registration, state }: ShownJobs, viewer: Viewer): ConsolePage {
@@ -45,7 +45,7 @@ function tasksCard(tasks: readonly Task[], viewer: Viewer): Html {
     task.failed === 0 ? quietCount(0) : badge(count(task.failed), 'bad'),
     html`${changeLinks(taskChanges, task, viewer)}`,
   ])
-  const numbers = ['Waiting', 'Running', 'Failed'].map((label) => ({ label, kind: 'number' as const }))
+  const numbers = ['Waiting', 'Running', 'Dead'].map((label) => ({ label, kind: 'number' as const }))
   return card('Tasks', smallTable('Tasks', ['Task', ...numbers, ''], rows))
 }
 

@@ -19,7 +19,7 @@ describe('GET /jobs', () => {
   it('200: counts the jobs of each task, says who may register apps, and offers a viewer nothing', async () => {
     const page = await (await test.signedIn('viewer')).open('/jobs?state=running')
     expect(page.text).toMatch(
-      /^Jobs Tasks Task Waiting Running Failed Actions .* Failed for good Waiting Running .* Registration of apps /,
+      /^Jobs Tasks Task Waiting Running Dead Actions .* Dead Waiting Running .* Registration of apps /,
     )
     expect(page.html).not.toContain('data-ask')
   })
@@ -30,17 +30,17 @@ describe('GET /jobs', () => {
 })
 
 describe('POST /jobs/:task/:change', () => {
-  it('303: runs failed jobs again after a question, and then has none that failed', async () => {
+  it('303: runs dead jobs again after a question, and then has none', async () => {
     await services[1].query(
       "INSERT INTO payments_jobs.job (name, source_name, data) VALUES ('clean_up_dead', 'clean_up', '{}')",
     )
     const browser = await test.signedIn('admin')
     expect((await browser.open('/jobs')).html).toContain('href="/jobs/clean_up/retry" data-ask')
     expect((await browser.open('/jobs/clean_up/retry')).text).toBe(
-      'Retry the failed jobs of clean_up All jobs of the task that have failed for good (1 now) run again, with all their attempts. Mend the cause first, or they fail again. Retry Cancel',
+      'Retry the dead jobs of clean_up All dead jobs of the task (1 now) run again, with all their attempts. Mend the cause first, or they fail again. Retry Cancel',
     )
     const page = await browser.submit('/jobs/clean_up/retry')
-    expect([page.path, toastOf(page.html)]).toEqual(['/jobs', 'The failed jobs of clean_up run again'])
+    expect([page.path, toastOf(page.html)]).toEqual(['/jobs', 'The dead jobs of clean_up run again'])
     expect([page.text.includes('No job is in this state.'), page.html.includes('/retry"')]).toEqual([true, false])
   })
 

@@ -62,7 +62,7 @@ export function observeAcquiring(meter: Meter, { db, schema }: Observed): void {
   })
 }
 
-/** `created`, and `retry` after a failure: waiting; `active`: under way; `dead`: failed for good. */
+/** `created`, and `retry` after a failure: waiting; `active`: under way; `dead`: not tried again. */
 const STATES = ['created', 'retry', 'active', 'dead'] as const
 
 async function countAcquirerJobs({ db, schema }: Observed): Promise<readonly { state: string; count: number }[]> {

@@ -11,7 +11,7 @@ export interface RetryTaskInput {
 }
 
 /**
- * Puts the jobs of a task that have failed for good back into its queue, for an operator, in the transaction of the change (console
+ * Puts the dead jobs of a task back into its queue, for an operator, in the transaction of the change (console
  * reference: Routes of payments). Jobs that another transaction retries are left to it.
  * @throws notFound for an unknown task, and what `runOperatorChange` throws
  */

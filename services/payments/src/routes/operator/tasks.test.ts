@@ -47,7 +47,7 @@ describe('GET /operator/tasks', () => {
     ]
   })
 
-  it('200: counts the jobs of each task, and lists those that have failed for good, newest first, without payloads', async () => {
+  it('200: counts the jobs of each task, and lists dead ones, newest first, without payloads', async () => {
     const counts = {
       clean_up: { waiting: 1, running: 0, failed: 0 },
       payout: { waiting: 1, running: 1, failed: 2 },

@@ -5,7 +5,7 @@ import type { Routes } from '../../../plugins/request-input.ts'
 import { pathText } from '../../../requests/fields.ts'
 import { retryTask } from '../../../use-cases/retry-task.ts'
 
-/** Runs jobs again that have failed for good, for operators (console reference: Routes of payments). */
+/** Runs dead jobs again, for operators (console reference: Routes of payments). */
 export const operatorTaskRetryRoutes: Routes = async (app) => {
   app.post(
     '/operator/tasks/:task/retry',
@@ -14,7 +14,7 @@ export const operatorTaskRetryRoutes: Routes = async (app) => {
       schema: {
         operationId: 'retryTask',
         tags: ['Operators'],
-        summary: 'Run the jobs of a task again that have failed for good',
+        summary: 'Run the dead jobs of a task again',
         params: z.object({ task: pathText() }),
         response: {
           201: z.object({ retried: z.int().describe('How many jobs are back in the queue') }),
