@@ -11,7 +11,7 @@ export interface Tokens extends AuthTokens {
 export interface AccessTokens {
   /**
    * The tokens of a session. Refreshes an access token that is about to expire, once for all requests of the session.
-   * Undefined: auth has ended the session. Rejects with `service_silent` while auth does not answer.
+   * Undefined: auth has ended the session. Rejects with serviceAway while auth does not answer.
    */
   find(session: Session, address: string): Promise<Tokens | undefined>
   /** Keeps the tokens of a sign-in. */

@@ -16,6 +16,10 @@ describe('a sealed session', () => {
     expect(await seal(old).open(after)).toBeUndefined()
   })
 
+  it('is not made without a secret', () => {
+    expect(() => createSessionSeal([])).toThrow('a session cannot be sealed without a secret')
+  })
+
   it('shows nothing of what it holds', async () => {
     // Longer than what random bytes have in them by chance.
     const held = { ...session, id: 'session-of-ada', refreshToken: 'refresh-token-of-ada', toast: 'Refunded' }

@@ -41,21 +41,29 @@ export interface SessionSeal {
 const ENCRYPTION = { alg: 'dir', enc: 'A256GCM' } as const
 const KEY_BYTES = 32
 
-/** Makes the seal. The first secret seals; each of them opens, so that secrets can be replaced without an end of sessions. */
+/**
+ * Makes the seal. The first secret seals; each of them opens, so that secrets can be replaced without an end of sessions.
+ * @param secrets at least 32 random bytes each
+ * @throws Error without a secret
+ */
 export function createSessionSeal(secrets: readonly Buffer[]): SessionSeal {
   const derive = (purpose: string) => secrets.map((secret) => deriveKey(secret, purpose))
   const [cookieKeys, formKeys] = [derive('trestle console cookie'), derive('trestle console form')]
-  const macs = (sessionId: string) => formKeys.map((key) => createHmac('sha256', key).update(sessionId).digest())
+  const [cookieKey] = cookieKeys
+  const [formKey] = formKeys
+  if (cookieKey === undefined || formKey === undefined) throw new Error('a session cannot be sealed without a secret')
+  const macOf = (key: Uint8Array, sessionId: string) => createHmac('sha256', key).update(sessionId).digest()
   return {
     seal: (session) =>
       new CompactEncrypt(new TextEncoder().encode(JSON.stringify(Session.parse(session))))
         .setProtectedHeader(ENCRYPTION)
-        .encrypt(cookieKeys[0] ?? new Uint8Array()),
+        .encrypt(cookieKey),
     open: (text) => openWith(cookieKeys, text),
-    formToken: (sessionId) => macs(sessionId)[0]?.toString('base64url') ?? '',
+    formToken: (sessionId) => macOf(formKey, sessionId).toString('base64url'),
     isFormToken: (sessionId, token) => {
       const given = Buffer.from(token, 'base64url')
-      return macs(sessionId).filter((mac) => mac.length === given.length && timingSafeEqual(mac, given)).length > 0
+      const macs = formKeys.map((key) => macOf(key, sessionId))
+      return macs.filter((mac) => mac.length === given.length && timingSafeEqual(mac, given)).length > 0
     },
   }
 }
