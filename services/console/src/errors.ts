@@ -26,9 +26,9 @@ export const serviceRefused: ErrorTemplate<{ readonly message: string }> = defin
 export const tooManyRequests = defineError(429, 'too_many_requests', 'Too many requests. Wait a minute', {
   'retry-after': '60',
 })
-export const serviceSilent: ErrorTemplate<{ readonly service: string }> = defineError(
+export const serviceAway: ErrorTemplate<{ readonly service: string }> = defineError(
   503,
-  'service_silent',
+  'service_away',
   ({ service }) => `${capitalize(service)} does not answer. Its pages work again as soon as it does`,
   RETRY,
 )

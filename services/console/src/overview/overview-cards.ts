@@ -26,8 +26,8 @@ export function statList(stats: readonly Stat[]): Html {
 }
 
 /** What the part of a service shows that tells no numbers. */
-export function unseen(name: string, { kind }: { readonly kind: 'silent' | 'missing' }): Html {
-  return kind === 'silent'
+export function unseen(name: string, { kind }: { readonly kind: 'away' | 'missing' }): Html {
+  return kind === 'away'
     ? emptyState('disputes', `${name} does not answer. Its numbers are back as soon as it does.`)
     : emptyState('overview', `This release of ${name.toLowerCase()} tells no numbers.`)
 }

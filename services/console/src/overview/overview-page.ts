@@ -40,7 +40,7 @@ function healthRow(name: string, seen: Seen<{ readonly health: Readonly<Record<s
 }
 
 function badgesOf(seen: Seen<{ readonly health: Readonly<Record<string, string>> }>): readonly Html[] {
-  if (seen.kind !== 'seen') return [seen.kind === 'silent' ? badge('does not answer', 'bad') : badge('answers', 'good')]
+  if (seen.kind !== 'seen') return [seen.kind === 'away' ? badge('does not answer', 'bad') : badge('answers', 'good')]
   return Object.entries(seen.value.health).map(([part, state]) =>
     state === 'ok' ? badge(`${part} ok`, 'good') : badge(`${part}: ${state}`, 'bad'),
   )

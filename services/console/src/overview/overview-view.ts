@@ -42,7 +42,7 @@ export type InventoryOverview = z.infer<typeof InventoryCounts>
 export const InventoryOverview: z.ZodType<InventoryOverview> = enveloped(InventoryCounts)
 
 /** The overview of a service, or why there is none: it does not answer, or it has no such route. */
-export type Seen<T> = { readonly kind: 'seen'; readonly value: T } | { readonly kind: 'silent' | 'missing' }
+export type Seen<T> = { readonly kind: 'seen'; readonly value: T } | { readonly kind: 'away' | 'missing' }
 
 /** What the services tell. Undefined: the service is not set up. */
 export interface Overviews {

@@ -67,13 +67,13 @@ type Made =
 /**
  * Makes a change whose answer may be lost. It is then `unknown` whether the change was made: only a repeat with the same key is sure
  * to make it once.
- * @throws what `OperatorCalls.change` throws, but for serviceSilent
+ * @throws what `OperatorCalls.change` throws, but for serviceAway
  */
 export async function tryChange(calls: Pick<OperatorCalls, 'change'>, change: Change): Promise<Made> {
   try {
     return await calls.change(change)
   } catch (error) {
-    if (!(error instanceof HttpError) || error.code !== 'service_silent') throw error
+    if (!(error instanceof HttpError) || error.code !== 'service_away') throw error
     return { kind: 'unknown', ...wordsOf(answerLost()) }
   }
 }

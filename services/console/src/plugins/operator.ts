@@ -111,10 +111,9 @@ async function identify(request: FastifyRequest, session: Session, tokens: AuthT
 
 /** Notes that the session is used. What a page asks by itself is no use; it brings at most a newer refresh token. */
 async function keepAlive(request: FastifyRequest, reply: FastifyReply, session: Session): Promise<void> {
-  const isPoll = request.headers['x-trestle-poll'] === '1'
+  if (request.headers['x-trestle-poll'] === '1') return writeSession(reply, session)
   const { toast: _shown, ...others } = session
-  const usedAt = isPoll ? session.usedAt : request.server.deps.now().getTime()
-  await writeSession(reply, isPoll ? { ...session, usedAt } : { ...others, usedAt })
+  await writeSession(reply, { ...others, usedAt: request.server.deps.now().getTime() })
 }
 
 /** Leads to a page that tells what was done. */

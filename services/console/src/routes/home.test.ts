@@ -22,10 +22,10 @@ describe('GET /: the first page', () => {
   })
 
   it('503: says that auth does not answer while it is away, and works again when it is back', async () => {
-    const silent = await startService('auth')
-    const other = await openTestConsole([silent])
+    const away = await startService('auth')
+    const other = await openTestConsole([away])
     const browser = await other.signedIn('viewer')
-    await silent.halt()
+    await away.halt()
     const page = await browser.open('/')
     expect([page.status, page.text, page.headers['retry-after']]).toEqual([
       503,
@@ -33,7 +33,7 @@ describe('GET /: the first page', () => {
       '1',
     ])
     await other.close()
-    await silent.stop()
+    await away.stop()
   })
 })
 

@@ -39,8 +39,8 @@ async function readOverviews(calls: OperatorCalls, test: string): Promise<Overvi
 }
 
 /** Errors of a service that take only its own part off the page. */
-const ABSENT: Readonly<Record<string, 'silent' | 'missing'>> = {
-  service_silent: 'silent',
+const ABSENT: Readonly<Record<string, 'away' | 'missing'>> = {
+  service_away: 'away',
   object_not_found: 'missing',
 }
 

@@ -65,7 +65,7 @@ async function find(calls: OperatorCalls, search: Search, text: string): Promise
     if (!(error instanceof HttpError)) throw error
     // A text may be none that a service can look for, such as a SKU with a space.
     if (error.code === 'service_refused') return { service, label, hits: [] }
-    if (error.code === 'service_silent') return { service, label, hits: undefined }
+    if (error.code === 'service_away') return { service, label, hits: undefined }
     throw error
   }
 }

@@ -56,13 +56,13 @@ export interface Listed<T> {
 export interface OperatorCalls {
   /** Whether a service is set up. */
   has(service: ServiceName): boolean
-  /** Reads an object or a list. @throws what `refuse` throws, and serviceSilent */
+  /** Reads an object or a list. @throws what `refuse` throws, and serviceAway */
   read<T>(service: ServiceName, path: string, schema: z.ZodType<T>, query?: Query): Promise<Listed<T>>
-  /** Reads the rows of a list as CSV. @throws what `refuse` throws, and serviceSilent */
+  /** Reads the rows of a list as CSV. @throws what `refuse` throws, and serviceAway */
   readCsv(service: ServiceName, path: string, query: Query): Promise<string>
-  /** Opens a file. @throws what `refuse` throws, and serviceSilent */
+  /** Opens a file. @throws what `refuse` throws, and serviceAway */
   openFile(service: ServiceName, path: string, query: Query): Promise<Extract<OpenedFile, { kind: 'file' }>>
-  /** Makes a change. @throws what `refuse` throws for 401, 404 and 429, and serviceSilent */
+  /** Makes a change. @throws what `refuse` throws for 401, 404 and 429, and serviceAway */
   change(change: Change): Promise<Outcome>
 }
 

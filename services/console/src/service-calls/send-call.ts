@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { createOutbound, hostOf } from '@trestle/common/outbound/outbound.ts'
-import { serviceBusy, serviceSilent } from '../errors.ts'
+import { serviceAway, serviceBusy } from '../errors.ts'
 import { type OpenFile, readAnswer, type SendCall, type ServiceCall, type ServiceName, urlOf } from './service-call.ts'
 
 /** How long a page waits for a service, in milliseconds. */
@@ -10,20 +10,21 @@ const TIMEOUT_MS = 10_000
 const FILE_TIMEOUT_MS = 3_600_000
 /** A page of 100 users with their metadata, or a file of 10,000 lines. */
 const BYTES_MAX = 16 * 1024 * 1024
-/** A service that answers this cannot do what it is asked now. */
-const SILENT_STATUS = 500
+/** From this status on a service has done nothing that anybody can rely on, by an outage or a defect. A change may be made or not. */
+const AWAY_STATUS = 500
 /** A service answers this to a file where it sends as many as it can already, or where it starts or stops. */
 const BUSY_STATUS = 503
 
 /**
  * Makes calls to the services, by the guarded client: it follows no redirect and bounds answers. Only the hosts of the settings are
  * called, wherever they are.
+ * @returns calls that reject with serviceAway when the service does not answer in time, or answers 5xx
  */
 export function createSendCall(urls: Readonly<Partial<Record<ServiceName, string>>>): SendCall {
   const outbound = createOutbound(Object.values(urls).map(hostOf))
   return async ({ service, method, path, query, body, file, headers }) => {
     const base = urls[service]
-    if (base === undefined) throw silent(service, new Error(`${service} has no address`))
+    if (base === undefined) throw away(service, new Error(`${service} has no address`))
     const answer = await outbound
       .send({
         method,
@@ -34,10 +35,10 @@ export function createSendCall(urls: Readonly<Partial<Record<ServiceName, string
         origin: 'operator',
       })
       .catch((cause: unknown) => {
-        throw silent(service, cause)
+        throw away(service, cause)
       })
-    if (answer.status >= SILENT_STATUS) {
-      throw silent(service, new Error(`${service} answered ${answer.status}`))
+    if (answer.status >= AWAY_STATUS) {
+      throw away(service, new Error(`${service} answered ${answer.status}`))
     }
     return readAnswer(answer)
   }
@@ -50,17 +51,20 @@ function contentOf({ body, file, headers }: Pick<ServiceCall, 'body' | 'file' | 
   return { headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) }
 }
 
-/** Makes calls that open files of services, by the same client. */
+/**
+ * Makes calls that open files of services, by the same client.
+ * @returns calls that reject with serviceAway when the service does not answer in time, or answers 5xx
+ */
 export function createOpenFile(urls: Readonly<Partial<Record<ServiceName, string>>>): OpenFile {
   const outbound = createOutbound(Object.values(urls).map(hostOf))
   return async ({ service, path, query, headers }) => {
     const base = urls[service]
-    if (base === undefined) throw silent(service, new Error(`${service} has no address`))
+    if (base === undefined) throw away(service, new Error(`${service} has no address`))
     const url = urlOf(base, { path, query })
     const answer = await outbound
       .open({ method: 'GET', url, headers, timeoutMs: FILE_TIMEOUT_MS, origin: 'operator' })
       .catch((cause: unknown) => {
-        throw silent(service, cause)
+        throw away(service, cause)
       })
     const { status, body: bytes } = answer
     if (status < 300) {
@@ -69,11 +73,11 @@ export function createOpenFile(urls: Readonly<Partial<Record<ServiceName, string
     }
     bytes.destroy()
     if (status === BUSY_STATUS) throw serviceBusy({ service })
-    if (status >= SILENT_STATUS) throw silent(service, new Error(`${service} answered ${status}`))
+    if (status >= AWAY_STATUS) throw away(service, new Error(`${service} answered ${status}`))
     return { kind: 'refused', status }
   }
 }
 
-function silent(service: ServiceName, cause: unknown): HttpError {
-  return serviceSilent({ service }, { cause })
+function away(service: ServiceName, cause: unknown): HttpError {
+  return serviceAway({ service }, { cause })
 }

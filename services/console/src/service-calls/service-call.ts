@@ -42,7 +42,7 @@ export interface ServiceAnswer {
   readonly etag: string | undefined
 }
 
-/** Asks a service. Rejects with `service_silent` when it does not answer, or answers that it cannot now. */
+/** Asks a service. Rejects with serviceAway when it does not answer, or answers that it cannot now. */
 export type SendCall = (call: ServiceCall) => Promise<ServiceAnswer>
 
 /** Opens a file of a service, which is read as it comes. Rejects as `SendCall` does. */
