@@ -4,8 +4,8 @@ import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 // The catalogue of all errors that a client can see (reference: Error codes), with request-errors.ts for what is wrong with a
 // request, field-errors.ts for what is wrong with one of its fields, external-errors.ts for providers, hooks and identities,
 // factor-errors.ts for second factors, and operator-errors.ts for operators. import-errors.ts has the texts of `users import`.
-// Where a code has several texts, the name says where it is used. Clients of supabase/auth also know texts that several errors share:
-// status or code tells such errors apart, and the reference says where each is answered.
+// Where a code has several texts, the name says where it is used. Eight texts of supabase/auth stand twice: the code or the request tells
+// them apart. A body of the newer API has no status, so look for the route of the request in the table (reference: Error codes).
 
 const invalid = (message: string) => defineError(400, 'validation_failed', message)
 
