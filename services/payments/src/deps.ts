@@ -210,7 +210,7 @@ export const SOURCES: Sources = {
   wait: (ms, signal) => setTimeout(ms, undefined, signal && { signal }),
 }
 
-/** What keeps secrets, by the keys of the settings. */
+/** Makes what keeps secrets, by the keys of the settings: the key of MACs, the vault of card numbers, the seals of the checkout. */
 export function createSecrets(config: PaymentsConfig, meter: Meter): Secrets {
   return {
     pepper: createSecretKey(config.pepper),

@@ -63,7 +63,7 @@ export function distributeDatabase(options: DistributeOptions, onStep: OnStep = 
   })
 }
 
-/** What the database is to become, as its migrations and functions say. */
+/** Returns the distribution that migrations and functions ask for: the classes of tables, and the logins between servers. */
 export async function distributionOf(options: DistributeOptions): Promise<Distribution> {
   const { names, sources, functions, column, lockTimeoutMs } = options
   const files = functions?.files ?? (async () => [])

@@ -127,7 +127,7 @@ export async function prepareSwitch(
   report('the refresh tokens are copied')
 }
 
-/** What a switch works with, by the settings of the service. */
+/** Gathers what a switch takes: the places of its tables, keys of encryption, and the lifetimes and sealing of the settings. */
 export function switchDepsOf(deps: AdoptionDeps, places: AdoptionPlaces): SwitchDeps {
   return { places, encryptionKeys: deps.encryptionKeys, ...settingsOf(deps) }
 }

@@ -26,7 +26,7 @@ export async function listAdmins(
   return rows
 }
 
-/** What the commands say of admins, in a line. */
+/** Writes a group of admins as one line of a command: the number, the role, and the ids of the first five. */
 export function describeAdmins({ role, count, ids }: AdminGroup): string {
   const more = count > ids.length ? ` and ${count - ids.length} more` : ''
   return `admin      ${count} users have the role ${role}, which makes them admins: ${ids.join(', ')}${more}`

@@ -40,7 +40,7 @@ export interface MessagesTable {
   sent_at: ColumnType<string | null, string | null, string | null>
 }
 
-/** What operators see of a mail. */
+/** Makes the row of a mail for operators, with its address masked and neither text nor link. */
 export function describeMail({
   kind,
   messageId,
@@ -55,7 +55,7 @@ export function describeMail({
   return { id: messageId, kind: 'mail', purpose: kind.toLowerCase(), channel: null, userId, recipient: maskAddress(to) }
 }
 
-/** What operators see of an SMS. */
+/** Makes the row of an SMS for operators, with its phone masked and neither text nor code. */
 export function describeSms({
   messageId,
   purpose,

@@ -15,7 +15,7 @@ export interface PasswordRules {
   readonly behaviours: Pick<Behaviours, 'clearSentTimesOnNewPassword'>
 }
 
-/** What a new password changes of its user's row. */
+/** The columns of `users` that a new password changes: the hash, and the times of messages where the profile clears them. */
 export function passwordChange(config: PasswordRules, hash: string): Updateable<UsersTable> {
   return { encrypted_password: hash, ...clearedTimes(config) }
 }

@@ -3,7 +3,7 @@ import type { ConsolePage } from '../pages/layout.ts'
 import { badge, card, count, emptyState, factList, pageHead, smallTable, tabs } from '../pages/parts.ts'
 import { type AuthSettings, SETTINGS_PAGES, SETTINGS_PATH } from './settings-view.ts'
 
-/** What auth is set to. It is changed by the settings of the process, and not here. */
+/** The page of providers, hooks and limits of auth. It has no form: they are settings of the process of auth. */
 export function settingsPage(settings: AuthSettings): ConsolePage {
   return {
     title: 'Settings',

@@ -25,7 +25,7 @@ export function statList(stats: readonly Stat[]): Html {
   })}</div>`
 }
 
-/** What the part of a service shows that tells no numbers. */
+/** Says in the part of a service why it has no numbers: it does not answer, or its release has no such route. */
 export function unseen(name: string, { kind }: { readonly kind: 'away' | 'missing' }): Html {
   return kind === 'away'
     ? emptyState('disputes', `${name} does not answer. Its numbers are back as soon as it does.`)

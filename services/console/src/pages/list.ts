@@ -114,7 +114,7 @@ function addressOf(path: string, query: Query): string {
   return given.size === 0 ? path : `${path}?${given}`
 }
 
-/** What a list asks its service for. */
+/** The query by which a list asks its service for one page: at most PAGE_ROWS rows behind the cursor. */
 export function pageQuery({ search, order, cursor }: ListQuery): Query {
   return { search, order, cursor, limit: PAGE_ROWS }
 }

@@ -81,7 +81,7 @@ export const ProductHits = z.object({ data: z.array(FoundProduct) }).transform((
   })),
 )
 
-/** What was found for a text, by service. */
+/** The page of what was found for a text, with a card for each service that has found something or does not answer. */
 export function searchPage(text: string, found: readonly Found[]): ConsolePage {
   const isEmpty = found.every(({ hits }) => hits?.length === 0)
   return {

@@ -28,13 +28,13 @@ export function readAttributes(body: ProductBody): ReadAttributes {
   return body.as === 'json' ? { kind: 'read', json: body.attributes } : readFields(pairsOf(body))
 }
 
-/** What a form showed when it was sent, to show it again. */
+/** Returns the fields of a sent form as the form shows them: names and values, or attributes as the JSON text that was typed. */
 export function sentFields(body: ProductBody): ProductFields {
   const { sku, as, attributes } = body
   return as === 'json' ? { sku, fields: undefined, json: attributes } : { sku, fields: pairsOf(body), json: '' }
 }
 
-/** What a form shows of a product. Attributes that are no object are JSON. */
+/** Returns the fields of a product as its form shows them. Attributes that are no object have no names and values, and are JSON text. */
 export function shownFields(
   { sku, attributes }: Pick<Product, 'sku' | 'attributes'>,
   as: 'form' | 'json',

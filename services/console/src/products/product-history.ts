@@ -26,7 +26,7 @@ function wordsOf({ action, changes }: AuditEntry): string {
   return WORDS[action] ?? action
 }
 
-/** What operators have changed, the newest first. */
+/** A list of what operators have changed, each with its time and who did it. The newest comes first, as in the answer of inventory. */
 export function changeList(history: readonly AuditEntry[]): Html {
   return html`<ol class="timeline">${history.map(
     (entry) =>

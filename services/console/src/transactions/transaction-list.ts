@@ -25,7 +25,7 @@ export const TransactionsQuery = ListQuery.extend({
 })
 type TransactionsQuery = z.infer<typeof TransactionsQuery>
 
-/** What payments is asked for. Payments reads a search by an amount, because it knows the currencies. */
+/** The query of a list of transactions for payments, which reads a search by an amount itself: it knows the currencies. */
 export function transactionsQuery({ merchant, successful, test, ...place }: TransactionsQuery): Query {
   return { ...pageQuery(place), merchant, successful, test }
 }

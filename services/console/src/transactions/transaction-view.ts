@@ -89,7 +89,7 @@ export const TransactionView = z.object({
 /** The same, with what writes its amounts. */
 export type ShownTransaction = WithDecimals<z.infer<typeof TransactionView>>
 
-/** What became of a transaction, in a word or two. */
+/** Names the state of a transaction in a word or two, such as `Partly refunded`, with the tone of its badge. A dispute hides refunds. */
 export function stateOf({
   successful,
   amount,

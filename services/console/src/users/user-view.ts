@@ -102,7 +102,7 @@ export function userPath(id: string): string {
   return `${USERS_PATH}/${encodeURIComponent(id)}`
 }
 
-/** What a user is called: an address, a phone number, or that they have none. */
+/** The name of a user on pages: the email, else the phone, else that they are anonymous or have neither. */
 export function nameOf({ email, phone, is_anonymous }: Pick<User, 'email' | 'phone' | 'is_anonymous'>): string {
   if (email !== '') return email
   if (phone !== '') return `+${phone}`

@@ -42,7 +42,7 @@ export interface LineEffect {
   readonly counted?: number
 }
 
-/** What a line does: to which levels, and by how much or to which count. */
+/** Returns the effect of a line: the levels that it changes, and by how much, or to which count. */
 export function effectOf(line: MovementLine): LineEffect {
   switch (line.type) {
     case 'receive':

@@ -54,7 +54,7 @@ export function schemeOf(number: string, { test }: { readonly test: boolean }): 
   return isSupported(scheme) ? { verdict: 'supported', scheme } : { verdict: 'unsupported', scheme }
 }
 
-/** What may be shown of a card number: its first six digits and its last four. */
+/** Returns the digits of a card number that may be shown: the first six (`bin`) and the last four. */
 export function visibleDigits(number: string): { readonly bin: string; readonly last4: string } {
   return { bin: number.slice(0, 6), last4: number.slice(-4) }
 }

@@ -136,7 +136,7 @@ const rateQuery = prepare(
     WHERE m.key = ${p.merchantKey}::uuid`,
 )
 
-/** What the database knows about an order. Undefined when no merchant has the key. */
+/** Finds what decides an order, in one round trip: its merchant, session, spent tokens, and the end of an earlier request with its key. Undefined when no merchant has the key. */
 export async function findCheckout(lanes: Lanes, input: CheckoutInput): Promise<Checkout | undefined> {
   const { repeat, ...names } = input
   const { method = null, path = null, key: repeatKey = null } = repeat ?? {}

@@ -23,7 +23,7 @@ export const idempotencyKey = fp(
   { name: 'idempotency-key', dependencies: ['request-input', 'authenticate'] },
 )
 
-/** What is wrong with a malformed Idempotency-Key. */
+/** Returns the error of an Idempotency-Key that is malformed, for the plugin and for changes of operators. */
 export function malformedKey(): HttpError {
   return idempotencyKeyMalformed()
 }
