@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Changeable, changeLinks, type Viewer } from './asked-change.ts'
+import { type Changeable, changeLinks, linkedFields, type Viewer } from './asked-change.ts'
 
 const change = (name: string, more: object = {}) => ({
   name,
@@ -38,5 +38,23 @@ describe('changeLinks', () => {
 
   it('has no link for a role that may not', () => {
     expect(linksFor('viewer')).toEqual([])
+  })
+})
+
+describe('linkedFields', () => {
+  const part = { field: 'session', isOf: (ids: readonly string[], id: string) => ids.includes(id) }
+
+  it.each([
+    [
+      'a part of the object, and nothing else of the link',
+      { part },
+      { session: 'mine', role: 'admin' },
+      { session: 'mine' },
+    ],
+    ['no part of another object', { part }, { session: 'theirs' }, undefined],
+    ['no part where the link names none', { part }, {}, undefined],
+    ['nothing of a change of the whole object', {}, { role: 'admin', soft: 'false' }, {}],
+  ])('fills in %s', (_what, asked, query, expected) => {
+    expect(linkedFields(asked, ['mine'], query)).toEqual(expected)
   })
 })

@@ -42,6 +42,8 @@ export interface AskedChange<Shown> {
   /** What will happen, a sentence each. */
   readonly consequences: (shown: Shown, given: GivenFields) => readonly string[]
   readonly fields?: (shown: Shown, given: GivenFields) => Html
+  /** What the address of the question may name. Undefined: nothing. Whatever else a link holds is not filled in. */
+  readonly part?: ChangedPart<Shown>
   readonly call: (shown: Shown, given: GivenFields) => AskedCall
   /** A sentence without its full stop that says what was done. */
   readonly done: string | ((shown: Shown, given: GivenFields, answer: unknown) => string)
@@ -49,6 +51,29 @@ export interface AskedChange<Shown> {
   readonly leadsTo?: (shown: Shown, given: GivenFields) => string
   /** What its answer shows once, on a page in place of the redirect. For secrets: nothing else keeps them. */
   readonly shows?: (shown: Shown, answer: unknown) => Html
+}
+
+/** A part of an object, such as one of its sessions, which a field of the question names. */
+export interface ChangedPart<Shown> {
+  readonly field: string
+  /** Whether the object has the part: a question never names another object than it changes. */
+  readonly isOf: (shown: Shown, id: string) => boolean
+  /**
+   * Whether the change ends the part, so that a repeat no longer finds it. The path of its call names the object too, so the service
+   * refuses parts of others.
+   */
+  readonly isEnded?: boolean
+}
+
+/** What a link fills in of a question: the part that it names. Undefined where the object has no such part. */
+export function linkedFields<Shown>(
+  { part }: Pick<AskedChange<Shown>, 'part'>,
+  shown: Shown,
+  query: GivenFields,
+): GivenFields | undefined {
+  if (part === undefined) return {}
+  const { [part.field]: id = '' } = query
+  return part.isOf(shown, id) ? { [part.field]: id } : undefined
 }
 
 /** The changes of one kind of object. */

@@ -3,8 +3,16 @@ import { mayDo } from '@trestle/service/operators/operator-roles.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorVocabulary } from '../error-body.ts'
 import { answerLost } from '../errors.ts'
-import { type AskedChange, type Changeable, GivenFields, questionPage, shownOncePage } from '../pages/asked-change.ts'
-import { type Change, type OperatorCalls, refuse, requireRole } from '../service-calls/operator-calls.ts'
+import {
+  type AskedChange,
+  type Changeable,
+  GivenFields,
+  linkedFields,
+  questionPage,
+  shownOncePage,
+} from '../pages/asked-change.ts'
+import { type Change, type OperatorCalls, requireRole } from '../service-calls/operator-calls.ts'
+import { refuseMissing } from '../service-calls/service-call.ts'
 import { FormBody } from './browser-session.ts'
 import { answerDone, visitOf } from './operator.ts'
 import { sendPage } from './pages.ts'
@@ -15,7 +23,10 @@ export interface NamedChange<Shown> {
   readonly shown: Shown
 }
 
-/** Asks before a change. @throws what `requireChange` and `requireRole` throw */
+/**
+ * Asks before a change.
+ * @throws what `requireChange` and `requireRole` throw, and objectNotFound for a part that the object does not have
+ */
 export function askChange<Shown>(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -25,13 +36,13 @@ export function askChange<Shown>(
   const { role, form } = visitOf(request)
   const change = requireChange(changeable, name)
   requireRole(mayDo(role, change.action) ? role : undefined)
-  const given = GivenFields.parse(request.query)
+  const given = requirePart(linkedFields(change, shown, GivenFields.parse(request.query)))
   return sendPage(request, reply, questionPage(changeable, { change, shown, given, proof: form }))
 }
 
 /**
  * Makes the change that an operator has confirmed. What the service refuses stands above the question, with what was typed.
- * @throws what `requireChange` throws, and `tryChange`
+ * @throws what `requireChange` and `tryChange` throw, and objectNotFound for a part that the object does not have
  */
 export async function answerChange<Shown>(
   request: FastifyRequest,
@@ -42,6 +53,7 @@ export async function answerChange<Shown>(
   const change = requireChange(changeable, name)
   const { _key: key, _csrf: csrf } = FormBody.parse(request.body)
   const given = GivenFields.parse(request.body)
+  if (change.part?.isEnded !== true) requirePart(linkedFields(change, shown, given))
   const outcome = await makeChange(request, changeable, { change, shown, given, key })
   if (outcome.kind === 'done') {
     const path = change.leadsTo?.(shown, given) ?? (changeable.shownAt ?? changeable.pathOf)(shown)
@@ -104,7 +116,12 @@ function requireChange<Shown>({ changes }: Changeable<Shown>, name: string): Ask
   return found
 }
 
-/** The row of a list with an id, for objects that have no address of their own. @throws what `refuse` throws for 404 */
+/** What a link fills in. @throws what `refuseMissing` throws where the object has no such part */
+function requirePart(linked: GivenFields | undefined): GivenFields {
+  return linked ?? refuseMissing()
+}
+
+/** The row of a list with an id, for objects that have no address of their own. @throws what `refuseMissing` throws */
 export function findById<Row extends { readonly id: string }>(rows: readonly Row[], id: string): Row {
-  return rows.find((row) => row.id === id) ?? refuse({ status: 404, body: undefined })
+  return rows.find((row) => row.id === id) ?? refuseMissing()
 }

@@ -10,7 +10,7 @@ let test: TestConsole
 beforeAll(async () => {
   services = await Promise.all([startService('auth'), startService('payments')])
   test = await openTestConsole(services)
-  await seedTransactions(services[1], [10_000], { capture: 8_000 })
+  await seedTransactions(services[1], [10_000, 10_000], { capture: 8_000 })
   await services[1].command('disputes', 'open', idOf(1), '--amount', '5000', '--reason', '131')
 })
 afterAll(async () => {
@@ -43,6 +43,14 @@ describe('GET /disputes', () => {
       'attachment; filename="disputes.csv"',
       expect.stringContaining(idOf(1)),
     ])
+  })
+
+  it('404: records no outcome of a dispute by the page of another payment', async () => {
+    const browser = await test.signedIn('admin')
+    const { html } = await browser.open('/disputes')
+    const [, query = ''] = /close-dispute(\?dispute=[^"]+)" data-ask/.exec(html) ?? []
+    const page = await browser.open(`/transactions/${idOf(2)}/close-dispute${query}&outcome=lost`)
+    expect([page.status, query.length > 20]).toEqual([404, true])
   })
 
   it('303: lets an admin record the outcome from the list', async () => {

@@ -237,6 +237,27 @@ describe('POST /users/:userId/:change', () => {
     expect((await browser.open(`/users/${id}`)).text).toContain('Nothing keeps this user from signing in')
   })
 
+  it('404: asks nothing about a message of another user, and sends none again', async () => {
+    const browser = await test.signedIn('support')
+    await sends(browser, '/users/invite', { email: 'lise@example.com' })
+    const [, path = ''] = /href="(\/users\/[^"]+)">lise@example.com/.exec(browser.page().html) ?? []
+    const [, message = ''] = /resend\?message=([^"]+)"/.exec((await browser.open(path)).html) ?? []
+    const [, _csrf = ''] = /name="_csrf" value="([^"]+)"/.exec(browser.page().html) ?? []
+    const foreign = `/users/${ada.id}/resend`
+    const answers = [
+      await browser.open(`${foreign}?message=${message}`),
+      await browser.post(foreign, { _csrf, _key: 'k', message }),
+    ]
+    expect([answers.map(({ status }) => status), message.length]).toEqual([[404, 404], 36])
+    expect((await browser.open(path)).text.match(/mail to l…@example\.com/g)).toEqual(['mail to l…@example.com'])
+  })
+
+  it('200: chooses no role that a link names', async () => {
+    const { id } = await newUser()
+    const { html } = await (await test.signedIn('admin')).open(`/users/${id}/console-role?role=admin`)
+    expect([...html.matchAll(/<option value="([^"]*)" selected/g)].map(([, value]) => value)).toEqual([''])
+  })
+
   it('404: knows no other change', async () => {
     const { id } = await newUser()
     expect((await (await test.signedIn('admin')).open(`/users/${id}/promote`)).status).toBe(404)

@@ -7,9 +7,13 @@ import { answerChange, askChange } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
 import { userChanges } from '../users/user-changes.ts'
+import { hasId } from '../users/user-help.ts'
 import { usersPage } from '../users/user-list.ts'
 import { userPage } from '../users/user-pages.ts'
-import { ShownUser, UsersView } from '../users/user-view.ts'
+import { MessagesView, ShownUser, UsersView } from '../users/user-view.ts'
+
+/** The most that auth lists at once. */
+const MESSAGES_MAX = 100
 
 const UserParams = z.object({ userId: z.string().max(64) })
 const ChangeParams = UserParams.extend({ change: z.string().max(32) })
@@ -29,7 +33,8 @@ export const usersRoutes: FastifyPluginAsyncZod = async (app) => {
     '/users/:userId/:change',
     { schema: { params: ChangeParams, querystring: GivenFields } },
     async (request, reply) => {
-      const named = { name: request.params.change, shown: await readUser(request, request.params) }
+      const shown = await readWithMessage(request, request.params, request.query.message)
+      const named = { name: request.params.change, shown }
       return askChange(request, reply, userChanges, named)
     },
   )
@@ -38,7 +43,8 @@ export const usersRoutes: FastifyPluginAsyncZod = async (app) => {
     '/users/:userId/:change',
     { schema: { params: ChangeParams, body: GivenFields } },
     async (request, reply) => {
-      const named = { name: request.params.change, shown: await readUser(request, request.params) }
+      const shown = await readWithMessage(request, request.params, request.body.message)
+      const named = { name: request.params.change, shown }
       return answerChange(request, reply, userChanges, named)
     },
   )
@@ -47,4 +53,17 @@ export const usersRoutes: FastifyPluginAsyncZod = async (app) => {
 async function readUser(request: FastifyRequest, { userId }: z.infer<typeof UserParams>): Promise<ShownUser> {
   const path = `/operator/users/${encodeURIComponent(userId)}`
   return (await visitOf(request).calls.read('auth', path, ShownUser)).value
+}
+
+/** A user with the message that the list of all messages leads to: the user's own page has the newest alone. */
+async function readWithMessage(
+  request: FastifyRequest,
+  params: z.infer<typeof UserParams>,
+  message: string | undefined,
+): Promise<ShownUser> {
+  const shown = await readUser(request, params)
+  if (message === undefined || hasId(shown.messages, message)) return shown
+  const query = { user: shown.user.id, limit: MESSAGES_MAX }
+  const { messages } = (await visitOf(request).calls.read('auth', '/operator/messages', MessagesView, query)).value
+  return { ...shown, messages }
 }

@@ -119,6 +119,7 @@ const DISPUTES: readonly AskedChange<ShownTransaction>[] = [
       `Won: ${nameOf(shown)} keeps the money. Lost: it goes back to ${cardText(shown.transaction)}.`,
       'This cannot be undone.',
     ],
+    part: { field: 'dispute', isOf: (shown, dispute) => disputeOf(shown, { dispute }) !== undefined },
     fields: (_shown, { dispute = '', outcome }) =>
       html`${hiddenField('dispute', dispute)}${choiceField({ name: 'outcome', label: 'Outcome', value: outcome, options: OUTCOMES })}`,
     call: (_shown, { dispute = '', outcome = '' }) => ({

@@ -2,7 +2,7 @@ import { html } from '@trestle/common/documents/html.ts'
 import { nothingChanged } from '../errors.ts'
 import { type AskedChange, type Changeable, carriedField } from '../pages/asked-change.ts'
 import { choiceField, textField } from '../pages/form.ts'
-import { HELP, isBesidePart } from './user-help.ts'
+import { HELP, hasId, isBesidePart } from './user-help.ts'
 import { callPath, isBanned, isThere, nameOf, type ShownUser, USERS_PATH, userPath } from './user-view.ts'
 
 const DURATIONS = [
@@ -81,6 +81,7 @@ const ACCESS: readonly AskedChange<ShownUser>[] = [
       'Make sure that the user asks for this, and nobody else: whoever has the password gets in.',
       'This cannot be undone. The user can set up a new one.',
     ],
+    part: { field: 'factor', isOf: ({ factors }, id) => hasId(factors, id), isEnded: true },
     fields: carriedField('factor'),
     call: (shown, { factor = '' }) => ({
       method: 'DELETE',

@@ -8,6 +8,10 @@ import { callPath, isThere, nameOf, type ShownUser } from './user-view.ts'
 /** Beside a part of the user, not above the page. */
 export const isBesidePart = (): boolean => false
 
+/** Whether an id is that of one of the parts. */
+export const hasId = (parts: readonly { readonly id: string }[], id: string): boolean =>
+  parts.some((part) => part.id === id)
+
 /** The answer with a link that signs in. */
 const SignInLink = z.object({ link: z.string() })
 
@@ -36,6 +40,7 @@ export const HELP: readonly AskedChange<ShownUser>[] = [
         'They can sign in again at once.',
       ]
     },
+    part: { field: 'session', isOf: ({ sessions }, id) => hasId(sessions, id), isEnded: true },
     fields: carriedField('session'),
     call: (shown, { session = '' }) => ({
       method: 'DELETE',
@@ -56,6 +61,7 @@ export const HELP: readonly AskedChange<ShownUser>[] = [
       `A new message of the same kind goes to ${messages.find(({ id }) => id === message)?.to ?? 'the same address'}.`,
       'Its code and its link replace those of earlier messages.',
     ],
+    part: { field: 'message', isOf: ({ messages }, id) => hasId(messages, id) },
     fields: carriedField('message'),
     call: (_shown, { message = '' }) => ({
       method: 'POST',

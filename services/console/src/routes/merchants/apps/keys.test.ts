@@ -37,6 +37,12 @@ describe('POST /merchants/:merchantId/apps/:appId/keys', () => {
     expect((await browser.open(`/merchants/${shop.merchantId}`)).html).not.toContain('The keys of the app are revoked')
   })
 
+  it('404: asks nothing about an app that is not one of the merchant', async () => {
+    const browser = await test.signedIn('admin')
+    const page = await browser.open(`/merchants/${shop.merchantId}/apps/${shop.merchantId}/keys`)
+    expect(page.status).toBe(404)
+  })
+
   it('403: asks nothing of a role that may not', async () => {
     const browser = await test.signedIn('support')
     const page = await browser.open(`/merchants/${shop.merchantId}/apps/${shop.appId}/keys`)

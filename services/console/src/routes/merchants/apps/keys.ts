@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { appChanges, type KnownApp } from '../../../merchants/app-changes.ts'
 import { MerchantView } from '../../../merchants/merchant-view.ts'
-import { answerChange, askChange } from '../../../plugins/asked-changes.ts'
+import { answerChange, askChange, findById } from '../../../plugins/asked-changes.ts'
 import { FormBody } from '../../../plugins/browser-session.ts'
 import { visitOf } from '../../../plugins/operator.ts'
 
@@ -29,5 +29,5 @@ export const appKeysRoutes: FastifyPluginAsyncZod = async (app) => {
 async function readApp(request: FastifyRequest, { merchantId, appId }: z.infer<typeof Params>): Promise<KnownApp> {
   const path = `/operator/merchants/${encodeURIComponent(merchantId)}`
   const { merchant, apps } = (await visitOf(request).calls.read('payments', path, MerchantView)).value
-  return { merchant, app: apps.find(({ id }) => id === appId) ?? { id: appId } }
+  return { merchant, app: findById(apps, appId) }
 }
