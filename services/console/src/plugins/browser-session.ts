@@ -64,19 +64,23 @@ export function endSession(reply: FastifyReply, sessionId: string | undefined): 
   reply.clearCookie(cookieName(config.origin), cookieOptions(config.origin))
 }
 
-/** Begins the session of a browser with the tokens of a sign-in, and keeps its access token. */
+/**
+ * Begins the session of a browser with the tokens of a sign-in, and keeps its access token.
+ * @param earlier what is kept of the same session before its second factor was shown
+ */
 export async function beginSession(
   reply: FastifyReply,
   signedIn: AuthTokens,
-  earlier?: Pick<Session, 'signedInAt' | 'generation'>,
+  earlier: Partial<Pick<Session, 'signedInAt' | 'generation' | 'needsFactor'>> = {},
 ): Promise<void> {
   const { accessTokens, now } = reply.server.deps
   const usedAt = now().getTime()
   // A second factor of the same session brings newer tokens.
-  const tokens: Tokens = { ...signedIn, generation: (earlier?.generation ?? -1) + 1 }
+  const tokens: Tokens = { ...signedIn, generation: (earlier.generation ?? -1) + 1 }
   accessTokens.keep(tokens)
   const { sessionId: id, refreshToken, generation } = tokens
-  await writeSession(reply, { id, refreshToken, generation, signedInAt: earlier?.signedInAt ?? usedAt, usedAt })
+  const { signedInAt = usedAt, needsFactor } = earlier
+  await writeSession(reply, { id, refreshToken, generation, signedInAt, usedAt, needsFactor })
 }
 
 /** A browser takes a cookie with the prefix over TLS alone, and from this host alone (RFC 6265bis). */

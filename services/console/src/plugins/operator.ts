@@ -49,7 +49,8 @@ export const operatorPages = fp(
     app.decorateRequest('visit')
     app.addHook('onRequest', async (request, reply) => {
       const { session, tokens } = await requireTokens(request)
-      if (app.deps.config.mfaRequired && !tokens.hasSecondFactor) return reply.redirect(PATHS.signInFactor, 303)
+      const needsFactor = app.deps.config.mfaRequired || session.needsFactor === true
+      if (needsFactor && !tokens.hasSecondFactor) return reply.redirect(PATHS.signInFactor, 303)
       request.visit = await identify(request, session, tokens)
       await keepAlive(request, reply, session)
     })

@@ -30,8 +30,9 @@ export async function answerSignIn(
   }
   const { tokens } = signIn
   if (tokens.role === undefined) return refuseOutsider(request, reply, tokens)
-  await beginSession(reply, tokens)
   const needsFactor = !tokens.hasSecondFactor && (await asksForFactor(request, tokens))
+  // The session itself remembers it: a browser need not follow the redirect.
+  await beginSession(reply, tokens, needsFactor ? { needsFactor } : {})
   return reply.redirect(needsFactor ? factorPath(next) : next, 303)
 }
 
@@ -78,7 +79,8 @@ export async function answerFactor(
   if (factorId === undefined) return reply.redirect(request.url, 303)
   const proven = await auth.proveFactor(factorId, code.replaceAll(' ', ''), caller)
   if (proven.kind === 'signed-in') {
-    await beginSession(reply, proven.tokens, session)
+    const { signedInAt, generation } = session
+    await beginSession(reply, proven.tokens, { signedInAt, generation })
     return reply.redirect(next, 303)
   }
   const proof = { csrf: seal.formToken(session.id), key: newKey() }

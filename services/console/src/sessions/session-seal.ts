@@ -11,6 +11,8 @@ const Session = z.object({
   /** Milliseconds since 1970. */
   signedInAt: z.int(),
   usedAt: z.int(),
+  /** A second factor is set up, and not shown yet: no page opens before. */
+  needsFactor: z.literal(true).optional(),
   /** What the next page tells of the last change. */
   toast: z.string().optional(),
 })

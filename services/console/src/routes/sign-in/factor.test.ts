@@ -52,6 +52,25 @@ describe('POST /sign-in/factor', () => {
     expect(await later.submit('/sign-in/factor', { code: codeOf(1) })).toMatchObject({ status: 200, path: '/' })
   })
 
+  it('303: asks for a factor that is set up also where the console requires none, and opens no page before', async () => {
+    const lenient = await startService('auth')
+    const open = await openTestConsole([lenient])
+    const { email } = await createUser(lenient, 'eve@example.com', 'admin')
+    const [first, later] = [open.browser(), open.browser()]
+    await signIn(first, email)
+    expect(first.page().path).toBe('/')
+    await first.open('/sign-in/factor')
+    const codeOf = await setUpFactor(first)
+    await first.submit('/sign-in/factor', { code: codeOf(0) })
+    await signIn(later, email)
+    expect((await later.open('/users', { 'x-trestle-poll': '1' })).path).toBe('/sign-in/factor')
+    expect((await later.open('/users')).path).toBe('/sign-in/factor')
+    expect((await later.submit('/sign-in/factor', { code: codeOf(1) })).path).toBe('/')
+    expect((await later.open('/users')).path).toBe('/users')
+    await open.close()
+    await lenient.stop()
+  })
+
   it('401: shows the form again for a wrong code, and opens nothing', async () => {
     const browser = await newOperator()
     await setUpFactor(browser)
