@@ -27,7 +27,7 @@ const ImportBody = FormBody.extend({
 /** Files of products: started, listed, and shown with their progress. */
 export const importsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.addContentTypeParser('multipart/form-data', readFileForm)
-  app.addHook('onResponse', readRest)
+  app.addHook('onResponse', async ({ raw }) => readRest(raw))
 
   app.get('/imports', { schema: { querystring: ListQuery } }, async (request, reply) =>
     showImports({ request, reply }, request.query),
@@ -159,8 +159,28 @@ function readFileForm({ headers }: FastifyRequest, payload: Readable): Promise<R
   return promise
 }
 
-/** Reads what nobody has read of a file: a browser takes an answer once it has sent all of its form. */
-async function readRest({ raw }: FastifyRequest): Promise<void> {
+/** How much of a form is read after its answer, and for how long, in milliseconds. */
+interface RestBounds {
+  readonly bytes: number
+  readonly ms: number
+}
+
+/** More than a browser has on its way when it gets an answer; a client that sends on is cut. */
+const REST_MAX: RestBounds = { bytes: 64 * 1_024 * 1_024, ms: 30_000 }
+
+/**
+ * Reads what nobody has read of a file, and what comes of it within the bounds: a browser takes an answer once it has sent all of its
+ * form. Then the connection is cut, so that nobody keeps connections for nothing.
+ */
+export function readRest(raw: Readable, { bytes, ms }: RestBounds = REST_MAX): void {
   raw.unpipe()
+  if (raw.readableEnded || raw.destroyed) return
+  let rest = 0
+  const timer = setTimeout(() => raw.destroy(), ms).unref()
+  raw.once('close', () => clearTimeout(timer))
+  raw.on('data', (piece: Buffer) => {
+    rest += piece.length
+    if (rest > bytes) raw.destroy()
+  })
   raw.resume()
 }
