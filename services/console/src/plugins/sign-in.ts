@@ -11,6 +11,19 @@ export function sendSignInPage(reply: FastifyReply, page: string, status = 200):
   return reply.code(status).headers(PAGE_HEADERS).send(page)
 }
 
+/** Sends the page of a sign-in that auth has refused. */
+function sendRefused(
+  reply: FastifyReply,
+  page: string,
+  { status }: Extract<SignIn, { kind: 'refused' }>,
+): FastifyReply {
+  if (status === 429) reply.header('retry-after', RETRY_SECONDS)
+  return sendSignInPage(reply, page, status)
+}
+
+/** Auth forgets the oldest attempts of an address within minutes. */
+const RETRY_SECONDS = '60'
+
 /** What the page of a refused sign-in says, and where a good one leads. */
 interface SignInTry {
   readonly email?: string
@@ -26,7 +39,7 @@ export async function answerSignIn(
 ): Promise<FastifyReply> {
   const next = ownPath(asked)
   if (signIn.kind === 'refused') {
-    return sendSignInPage(reply, signInPage({ next, ...(email ? { email } : {}), problem: signIn.message }), 401)
+    return sendRefused(reply, signInPage({ next, ...(email ? { email } : {}), problem: signIn.message }), signIn)
   }
   const { tokens } = signIn
   if (tokens.role === undefined) return refuseOutsider(request, reply, tokens)
@@ -85,5 +98,5 @@ export async function answerFactor(
   }
   const proof = { csrf: seal.formToken(session.id), key: newKey() }
   const newFactor = newFactorId === undefined ? {} : { newFactor: { id: newFactorId } }
-  return sendSignInPage(reply, codePage({ proof, next, problem: proven.message, ...newFactor }), 401)
+  return sendRefused(reply, codePage({ proof, next, problem: proven.message, ...newFactor }), proven)
 }

@@ -1,3 +1,4 @@
+import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { signIn } from '../../test/browser.ts'
 import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
@@ -71,6 +72,22 @@ describe('POST /sign-in', () => {
       'Trestle console Sign in Invalid login credentials Email Password Sign in',
     ])
     expect(page.html).toContain('value="ada@example.com"')
+  })
+
+  it('429: says when to try again after too many attempts', async () => {
+    const limited = await startStubProvider(() => ({
+      status: 429,
+      body: { code: 'over_request_rate_limit', message: 'x' },
+    }))
+    const open = await openTestConsole([{ name: 'auth', url: limited.url }])
+    const page = await signIn(open.browser(), 'ada@example.com', 'wrong')
+    expect([page.status, page.headers['retry-after'], page.text]).toEqual([
+      429,
+      '60',
+      'Trestle console Sign in Too many attempts. Wait a few minutes Email Password Sign in',
+    ])
+    await open.close()
+    await limited.close()
   })
 
   it('403: lets no user in who has no console role', async () => {

@@ -38,7 +38,7 @@ export type Proof =
 /** A sign-in that auth has taken, or why not. */
 export type SignIn =
   | { readonly kind: 'signed-in'; readonly tokens: AuthTokens }
-  | ({ readonly kind: 'refused' } & Refusal)
+  | ({ readonly kind: 'refused'; readonly status: 401 | 429 } & Refusal)
 
 /** An authenticator app that a user has just begun to set up. */
 export interface NewFactor {
@@ -65,8 +65,13 @@ interface FactorCaller {
   readonly address: string
 }
 
-/** The code of a refusal for too many attempts. */
-const TOO_MANY = 'too_many'
+/** A refusal for too many attempts. */
+const TOO_MANY = {
+  kind: 'refused',
+  status: 429,
+  code: 'too_many',
+  message: 'Too many attempts. Wait a few minutes',
+} as const
 
 /** The name of the factors that operators set up here. A user has one factor of a name. */
 const FACTOR_NAME = 'Trestle console'
@@ -110,8 +115,8 @@ export function createAuthSessions(send: SendCall, keys: ReadonlyMap<OperatorRol
   }
   const expectSession = async (...asked: Parameters<typeof ask>): Promise<SignIn> => {
     const { status, body } = await ask(...asked)
-    if (status === 429) return { kind: 'refused', code: TOO_MANY, message: 'Too many attempts. Wait a few minutes' }
-    if (status >= 300) return { kind: 'refused', ...readRefusal(body) }
+    if (status === 429) return TOO_MANY
+    if (status >= 300) return { kind: 'refused', status: 401, ...readRefusal(body) }
     return { kind: 'signed-in', tokens: toTokens(AuthSession.parse(body)) }
   }
   return {
@@ -126,7 +131,7 @@ export function createAuthSessions(send: SendCall, keys: ReadonlyMap<OperatorRol
       const body = { refresh_token: refreshToken }
       const answer = await expectSession('POST', '/token', { query: { grant_type: 'refresh_token' }, body, address })
       if (answer.kind === 'signed-in') return answer.tokens
-      if (answer.code === TOO_MANY) refuse({ status: 429, body: undefined })
+      if (answer.status === 429) refuse({ status: 429, body: undefined })
       return undefined
     },
     findFactor: async (accessToken, address) => {
