@@ -7,6 +7,7 @@ import { signInLinkPage, signInPage } from '../sessions/sign-in-pages.ts'
 const SignInQuery = z.object({
   next: z.string().optional(),
   ended: z.string().optional(),
+  unended: z.string().optional(),
   token_hash: z.string().max(1_024).optional(),
 })
 const SignInBody = z.object({
@@ -18,10 +19,9 @@ const SignInBody = z.object({
 /** The sign-in by email and password, and the page that a link to sign in opens (console reference: Sessions of the console). */
 export const signInRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/sign-in', { schema: { querystring: SignInQuery } }, ({ query }, reply) => {
-    const { next, ended, token_hash: tokenHash } = query
+    const { next, token_hash: tokenHash } = query
     if (tokenHash !== undefined) return sendSignInPage(reply, signInLinkPage(tokenHash))
-    const note = ended === undefined ? undefined : 'Your session has ended. Sign in again.'
-    return sendSignInPage(reply, signInPage({ next: ownPath(next), note }))
+    return sendSignInPage(reply, signInPage({ next: ownPath(next), note: noteOf(query) }))
   })
 
   app.post('/sign-in', { schema: { body: SignInBody } }, async (request, reply) => {
@@ -29,4 +29,12 @@ export const signInRoutes: FastifyPluginAsyncZod = async (app) => {
     const signIn = await app.deps.auth.signIn({ kind: 'password', email, password }, request.ip)
     return answerSignIn(request, reply, signIn, { email, next })
   })
+}
+
+/** What the page says of the session before. */
+function noteOf({ ended, unended }: z.infer<typeof SignInQuery>): string | undefined {
+  if (unended !== undefined) {
+    return 'You are signed out of this browser. Auth has not answered, so the session is still open there. Nobody can use it without the cookie that was here.'
+  }
+  return ended === undefined ? undefined : 'Your session has ended. Sign in again.'
 }

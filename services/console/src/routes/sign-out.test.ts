@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { signIn } from '../../test/browser.ts'
 import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
-import { type RunningService, startService } from '../../test/services.ts'
+import { openLossyWay } from '../../test/lost-answers.ts'
+import { createUser, type RunningService, startService } from '../../test/services.ts'
 
 let auth: RunningService
 let test: TestConsole
@@ -22,6 +24,24 @@ describe('POST /sign-out', () => {
     expect(browser.cookies.size).toBe(0)
     browser.cookies.set(name, value)
     expect((await browser.open('/')).path).toBe('/sign-in?ended=1')
+  })
+
+  it('303: signs out of the browser also while auth does not answer, and says so', async () => {
+    const way = await openLossyWay(auth)
+    const lossy = await openTestConsole([way])
+    const browser = lossy.browser()
+    const { email } = await createUser(auth, 'shared@example.com', 'viewer')
+    await signIn(browser, email)
+    way.loseAnswers(true)
+    const page = await browser.submit('/sign-out')
+    expect([page.path, page.text, browser.cookies.size]).toEqual([
+      '/sign-in?unended=1',
+      'Trestle console Sign in You are signed out of this browser. Auth has not answered, so the session is still open there. Nobody can use it without the cookie that was here. Email Password Sign in',
+      0,
+    ])
+    expect((await browser.open('/')).path).toBe('/sign-in')
+    await lossy.close()
+    way.close()
   })
 
   // ASVS 3.5.1

@@ -152,7 +152,9 @@ export function createAuthSessions(send: SendCall, keys: ReadonlyMap<OperatorRol
       return expectSession('POST', `${path}/verify`, { body: { challenge_id: id, code }, ...caller })
     },
     signOut: async (accessToken, address) => {
-      await ask('POST', '/logout', { query: { scope: 'local' }, body: {}, accessToken, address })
+      const answer = await ask('POST', '/logout', { query: { scope: 'local' }, body: {}, accessToken, address })
+      // A session that auth has ended already needs no end.
+      if (answer.status >= 300 && answer.status !== 401 && answer.status !== 403) refuse(answer)
     },
   }
 }
