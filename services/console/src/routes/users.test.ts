@@ -258,6 +258,16 @@ describe('POST /users/:userId/:change', () => {
     expect([...html.matchAll(/<option value="([^"]*)" selected/g)].map(([, value]) => value)).toEqual([''])
   })
 
+  it.each(['"\r\nX: y"', '\0', 'ключ', ' '])('400: takes no form whose _key is %j, and calls nothing', async (_key) => {
+    const browser = await test.signedIn('support')
+    const [, _csrf = ''] = /name="_csrf" value="([^"]+)"/.exec(browser.page().html) ?? []
+    const page = await browser.post(`/users/${ada.id}/ban`, { _csrf, _key, duration: '1h' })
+    expect([page.status, page.text]).toEqual([
+      400,
+      '400 This address is not right A value of the form or the address is not valid. Go to the overview',
+    ])
+  })
+
   it('404: knows no other change', async () => {
     const { id } = await newUser()
     expect((await (await test.signedIn('admin')).open(`/users/${id}/promote`)).status).toBe(404)

@@ -62,9 +62,14 @@ export interface OperatorCalls {
   readCsv(service: ServiceName, path: string, query: Query): Promise<string>
   /** Opens a file. @throws what `refuse` throws, and serviceAway */
   openFile(service: ServiceName, path: string, query: Query): Promise<Extract<OpenedFile, { kind: 'file' }>>
-  /** Makes a change. @throws what `refuse` throws for 401, 404 and 429, and serviceAway */
+  /** Makes a change. @throws valuesInvalid for a key or a version that is none, what `refuse` throws for 401, 404 and 429, and serviceAway */
   change(change: Change): Promise<Outcome>
 }
+
+/** An Idempotency-Key (console reference: Changes). */
+const KEY = /^[\x21-\x7e]{1,255}$/
+/** An entity tag of RFC 9110. `*` is none: it would overwrite any version. */
+const ENTITY_TAG = /^(?:W\/)?"[\x21\x23-\x7e]*"$/
 
 /** Makes the calls of an operator: each carries the key of their role and their own access token. */
 export function createOperatorCalls(
@@ -100,6 +105,8 @@ export function createOperatorCalls(
       return opened.kind === 'file' ? opened : refuse({ status: opened.status, body: undefined })
     },
     change: async ({ service, key, ifMatch, ...call }) => {
+      // Fields of a form become headers.
+      if (!KEY.test(key) || (ifMatch !== undefined && !ENTITY_TAG.test(ifMatch))) throw errors.valuesInvalid()
       const headers = {
         ...headersFor(service),
         accept: 'application/json',
