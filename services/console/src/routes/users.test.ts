@@ -94,7 +94,7 @@ describe('POST /users/:userId/:change', () => {
     const { id, email } = await newUser()
     const browser = await test.signedIn('support')
     expect((await browser.open(`/users/${id}/ban`)).text).toBe(
-      `Ban ${email} ${email} can no longer sign in, and all their sessions end. You can end the ban at any time. For how long an hour a day seven days thirty days until somebody ends the ban Ban Cancel`,
+      `Ban ${email} ${email} can no longer sign in, and all their sessions pause. You can end the ban at any time. The sessions then go on, unless you sign the user out everywhere. For how long an hour a day seven days thirty days until somebody ends the ban Ban Cancel`,
     )
     expect(await sends(browser, `/users/${id}/ban`, { duration: '168h' })).toEqual([
       `/users/${id}`,

@@ -48,8 +48,8 @@ const ACCESS: readonly AskedChange<ShownUser>[] = [
     isDangerous: true,
     isOffered: (shown, { now }) => isThere(shown) && !isBanned(shown.user, now),
     consequences: ({ user }) => [
-      `${nameOf(user)} can no longer sign in, and all their sessions end.`,
-      'You can end the ban at any time.',
+      `${nameOf(user)} can no longer sign in, and all their sessions pause.`,
+      'You can end the ban at any time. The sessions then go on, unless you sign the user out everywhere.',
     ],
     fields: (_shown, { duration = '24h' }) =>
       choiceField({ name: 'duration', label: 'For how long', value: duration, options: DURATIONS }),

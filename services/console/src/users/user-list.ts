@@ -36,7 +36,8 @@ export const newUserChanges: Changeable<undefined> = {
       submit: 'Create',
       isMain: true,
       consequences: () => [
-        'The user exists at once, and no message is sent.',
+        'The user exists at once.',
+        'Where auth mails invitations (MAILER_INVITE_ON_ADMIN_CREATE), an address that is not confirmed gets a link that signs in.',
         'Whoever has the password signs in, once an address is confirmed.',
       ],
       fields: (_shown, { email, confirmed }) =>

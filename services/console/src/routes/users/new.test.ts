@@ -18,7 +18,7 @@ describe('POST /users/new', () => {
   it('303: makes a user who signs in by the password at once, where the address counts as confirmed', async () => {
     const browser = await test.signedIn('admin')
     expect((await browser.open('/users/new')).text).toBe(
-      'New user The user exists at once, and no message is sent. Whoever has the password signs in, once an address is confirmed. Email Password (optional) The address is confirmed Create Cancel',
+      'New user The user exists at once. Where auth mails invitations (MAILER_INVITE_ON_ADMIN_CREATE), an address that is not confirmed gets a link that signs in. Whoever has the password signs in, once an address is confirmed. Email Password (optional) The address is confirmed Create Cancel',
     )
     const typed = { email: 'made@example.com', password: PASSWORD, confirmed: 'yes' }
     const page = await browser.submit('/users/new', typed)
