@@ -57,7 +57,7 @@ describe('GET /: the overview', () => {
     const known = withoutDays(page.text)
     expect(page.status).toBe(200)
     expect(known).toBe(
-      `Overview Services auth database ok mail: no server is set queue ok payments database ok queue ok mail: no mail server is set rates ok inventory database ok Payments Show test Open disputes 0 Payouts due none Exceptions 0 0 unknown outcomes Failed deliveries 0 Dead jobs 0 Volume 0 DAYS Declines 0 DAYS ${USERS} ${INVENTORY}`,
+      `Overview Services auth database ok mail: no server is set queue ok payments database ok queue ok mail: no mail server is set rates ok inventory database ok queue ok Payments Show test Open disputes 0 Payouts due none Exceptions 0 0 unknown outcomes Failed deliveries 0 Dead jobs 0 Volume 0 DAYS Declines 0 DAYS ${USERS} ${INVENTORY}`,
     )
     expect([...page.html.matchAll(/<a class="stat" href="([^"]+)">/g)].map(([, path]) => path)).toEqual([
       ...['/disputes?status=open', '/payouts', '/exceptions', '/deliveries?status=failed', '/jobs'],
@@ -74,7 +74,7 @@ describe('GET /: the overview', () => {
     const page = await (await other.signedIn('viewer')).open('/')
     expect([page.status, withoutDays(page.text)]).toEqual([
       200,
-      `Overview Services auth database ok mail: no server is set queue ok payments does not answer inventory database ok Payments Payments does not answer. Its numbers are back as soon as it does. ${USERS} ${INVENTORY}`,
+      `Overview Services auth database ok mail: no server is set queue ok payments does not answer inventory database ok queue ok Payments Payments does not answer. Its numbers are back as soon as it does. ${USERS} ${INVENTORY}`,
     ])
     await other.close()
     await inventory.stop()

@@ -8,20 +8,23 @@ import type { Level } from '../stock/level-view.ts'
 const Count = z.int().min(0)
 
 /** What there is in the inventory, in numbers (console reference: Routes of inventory). */
-export const OverviewView = z
-  .object({
-    products: Count.meta({ description: 'Live products. Above 100,000 an estimate' }),
-    locations: Count.meta({ description: 'Live locations' }),
-    lowStock: Count.meta({ description: 'Levels with less available than the limit' }),
-    openReservations: Count.meta({ description: 'Reservations that keep stock' }),
+const InventoryCounts = z.object({
+  products: Count.meta({ description: 'Live products. Above 100,000 an estimate' }),
+  locations: Count.meta({ description: 'Live locations' }),
+  lowStock: Count.meta({ description: 'Levels with less available than the limit' }),
+  openReservations: Count.meta({ description: 'Reservations that keep stock' }),
+})
+/** Counts of rows. */
+export type InventoryCounts = z.output<typeof InventoryCounts>
+
+/** The counts, left out while the database does not answer, with the health of the service. */
+export const OverviewView = InventoryCounts.partial()
+  .extend({
     health: z
-      .object({ database: z.literal('ok') })
-      .meta({ description: 'Whether what the service depends on works. Without its database the service answers 503' }),
+      .object({ database: z.string(), queue: z.string() })
+      .meta({ description: 'ok, or a short text of what is wrong' }),
   })
   .meta({ id: 'Overview' })
-
-/** Counts of rows. */
-export type InventoryCounts = Omit<z.output<typeof OverviewView>, 'health'>
 
 /** Above this number products are estimated: a count of millions of rows takes seconds. */
 const EXACT_MAX = 100_000
@@ -49,6 +52,11 @@ export async function countInventory(db: Db, names: Names, below: number): Promi
   const [counts] = rows
   if (counts === undefined) throw new Error('the counts of the inventory returned no row')
   return counts
+}
+
+/** Asks the database for nothing. @throws Error when it does not answer */
+export async function getAnswer(db: Db): Promise<void> {
+  await sql`SELECT`.execute(db)
 }
 
 /**

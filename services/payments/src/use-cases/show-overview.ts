@@ -1,5 +1,6 @@
 import { listDeadJobs } from '@trestle/jobs/list-jobs.ts'
 import { deadQueue } from '@trestle/jobs/task.ts'
+import { askHealth, type Health, readUnlessAway } from '@trestle/service/operators/ask-health.ts'
 import { sql } from 'kysely'
 import type { PaymentsDeps } from '../deps.ts'
 import { tasks } from '../migrations.ts'
@@ -15,15 +16,18 @@ import {
 } from '../operators/overview-repository.ts'
 import { deliveryTask } from '../webhooks/delivery.ts'
 
-/** `ok`, or a short text of what is wrong. */
-type Health = string
-
-/** Counts and health for the first page of operators. */
-export interface Overview extends WaitingCounts {
+/** Counts for the first page of operators. */
+interface OverviewCounts extends WaitingCounts {
   readonly days: readonly DayFigures[]
   readonly payoutsDue: readonly DueFigures[]
   readonly failedDeliveries: number
   readonly deadJobs: readonly { readonly task: string; readonly count: number }[]
+}
+
+/** Counts and health for the first page of operators. */
+export interface Overview {
+  /** Undefined while the database does not answer. */
+  readonly counts: OverviewCounts | undefined
   readonly health: { readonly database: Health; readonly queue: Health; readonly mail: Health; readonly rates: Health }
 }
 
@@ -32,40 +36,38 @@ type OverviewDeps = Pick<PaymentsDeps, 'jobs' | 'jobSchema' | 'mailer' | 'operat
 /**
  * The overview of test merchants, or of live ones (console reference: Overview of payments). It reads over the connections of
  * operators, so that its sums keep no capture waiting.
+ * @throws MovingRowsError while rows move to other servers
  */
 export async function showOverview(deps: OverviewDeps, test: boolean): Promise<Overview> {
-  const { operatorDb: db, jobSchema: schema } = deps
-  const [days, waiting, payoutsDue, failedDeliveries, dead, health] = await Promise.all([
+  const [counts, health] = await Promise.all([readUnlessAway(() => countAll(deps, test)), findHealth(deps)])
+  return { counts, health }
+}
+
+async function countAll({ operatorDb: db, jobSchema: schema }: OverviewDeps, test: boolean): Promise<OverviewCounts> {
+  const [days, waiting, payoutsDue, failedDeliveries, dead] = await Promise.all([
     listDayFigures(db, test),
     countWaiting(db, test),
     listDuePayouts(db, test),
     countDeadJobsOf(db, { schema, queue: deadQueue(deliveryTask), test }),
     listDeadJobs({ db, schema, tasks }),
-    findHealth(deps),
   ])
   const byTask = Map.groupBy(dead, ({ task }) => task)
   const deadJobs = [...byTask].map(([task, rows]) => ({ task, count: rows.reduce((sum, { count }) => sum + count, 0) }))
-  return { days, ...waiting, payoutsDue, failedDeliveries, deadJobs, health }
+  return { days, ...waiting, payoutsDue, failedDeliveries, deadJobs }
 }
 
 async function findHealth({ jobs, mailer, operatorDb: db }: OverviewDeps): Promise<Overview['health']> {
   const [database, queue, mail, rates] = await Promise.all([
-    tell(() => sql`SELECT`.execute(db), 'does not answer'),
-    tell(() => jobs.check(), 'does not work on jobs'),
-    mailer === undefined ? 'no mail server is set' : tell(() => mailer.check(), 'does not answer'),
-    tellRates(db),
+    askHealth(() => sql`SELECT`.execute(db), 'does not answer'),
+    askHealth(() => jobs.check(), 'does not work on jobs'),
+    mailer === undefined ? 'no mail server is set' : askHealth(() => mailer.check(), 'does not answer'),
+    findRatesHealth(db),
   ])
   return { database, queue, mail, rates }
 }
 
-async function tellRates(db: OverviewDeps['operatorDb']): Promise<Health> {
-  const { date, areNeeded } = await findImportedRates(db)
-  return date === null && areNeeded ? 'none were imported' : 'ok'
-}
-
-function tell(check: () => Promise<unknown>, problem: string): Promise<Health> {
-  return check().then(
-    () => 'ok',
-    () => problem,
-  )
+async function findRatesHealth(db: OverviewDeps['operatorDb']): Promise<Health> {
+  const rates = await readUnlessAway(() => findImportedRates(db))
+  if (rates === undefined) return 'cannot be read'
+  return rates.date === null && rates.areNeeded ? 'none were imported' : 'ok'
 }

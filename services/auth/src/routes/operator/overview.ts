@@ -9,7 +9,7 @@ const FRESH_MS = 60_000
 const ALL = 'all'
 
 const Health = z.string().meta({ example: 'ok' })
-const OverviewView = z.object({
+const OverviewCounts = z.object({
   users: z
     .object({ total: z.int(), confirmed: z.int(), banned: z.int(), anonymous: z.int() })
     .meta({ description: 'Above 100,000 users these are estimates' }),
@@ -17,6 +17,9 @@ const OverviewView = z.object({
     .array(z.object({ date: z.iso.date(), sign_ups: z.int(), sign_ins: z.int() }))
     .meta({ description: 'The last 30 UTC days, the oldest first' }),
   messages: z.object({ waiting: z.int(), failed: z.int() }),
+})
+/** Without counts while the database does not answer. */
+const OverviewView = OverviewCounts.partial().extend({
   health: z
     .object({ database: Health, mail: Health, queue: Health })
     .meta({ description: 'ok, or a short text of what is wrong' }),
@@ -28,7 +31,12 @@ export const operatorOverviewRoutes: FastifyPluginAsyncZod = async (app) => {
   const overviews = new LRUCache<typeof ALL, Overview>({
     max: 1,
     ttl: FRESH_MS,
-    fetchMethod: () => showOverview(app.deps),
+    fetchMethod: async (_key, _stale, { options }) => {
+      const overview = await showOverview(app.deps)
+      // The counts are back as soon as the database is.
+      if (overview.counts === undefined) options.ttl = 1
+      return overview
+    },
   })
   app.get(
     '/operator/overview',
@@ -46,7 +54,9 @@ export const operatorOverviewRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-function viewOverview({ users, days, messages, health }: Overview): z.output<typeof OverviewView> {
+function viewOverview({ counts, health }: Overview): z.output<typeof OverviewView> {
+  if (counts === undefined) return { health }
+  const { users, days, messages } = counts
   const shown = days.map(({ date, signUps, signIns }) => ({ date, sign_ups: signUps, sign_ins: signIns }))
   return { users, days: shown, messages, health }
 }

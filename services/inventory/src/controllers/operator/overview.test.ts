@@ -1,6 +1,9 @@
+import { Kysely, PostgresDialect } from 'kysely'
+import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from '../../../test/inventory-app.ts'
 import { operatorHeaders, testOperators } from '../../../test/operators.ts'
+import type { InventoryDeps } from '../../deps.ts'
 
 let inventory: TestInventory
 let guarded: TestReplica
@@ -30,9 +33,20 @@ const get = async (url: string) => {
   return { status: answer.statusCode, body: answer.json() }
 }
 it('200: GET /operator/overview counts what there is', async () => {
-  const data = { products: 2, locations: 2, lowStock: 3, openReservations: 1, health: { database: 'ok' } }
+  const data = { products: 2, locations: 2, lowStock: 3, openReservations: 1, health: { database: 'ok', queue: 'ok' } }
   expect((await get('/operator/overview')).body).toEqual({ statusCode: 200, data })
   expect((await get('/operator/overview?below=5')).body).toEqual({ statusCode: 200, data: { ...data, lowStock: 1 } })
+})
+
+it('200: GET /operator/overview tells that the database does not answer, without counts', async () => {
+  const pool = new pg.Pool({ host: '127.0.0.1', port: 1 })
+  const away: InventoryDeps['db'] = new Kysely({ dialect: new PostgresDialect({ pool }) })
+  const readLagging: InventoryDeps['readLagging'] = (read) => read(away)
+  const cut = await startReplica(inventory.databaseUrl, {}, { operators: testOperators, db: away, readLagging })
+  const answer = await cut.app.inject({ url: '/operator/overview', headers: operatorHeaders('viewer') })
+  expect(answer.json()).toEqual({ statusCode: 200, data: { health: { database: 'does not answer', queue: 'ok' } } })
+  await away.destroy()
+  await cut.close()
 })
 
 it('404: neither is there without operator keys', async () => {

@@ -1,6 +1,7 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
+import { askHealth, readUnlessAway } from '@trestle/service/operators/ask-health.ts'
 import { z } from 'zod'
-import { countInventory, OverviewView } from '../../operators/overview-repository.ts'
+import { countInventory, getAnswer, OverviewView } from '../../operators/overview-repository.ts'
 import { operatorGuardsFor } from '../../plugins/authorize.ts'
 import { OperatorController } from '../../plugins/inventory-controller.ts'
 import { recordBody, recordEnvelope } from '../../requests/envelope.ts'
@@ -24,8 +25,12 @@ export class Default extends OperatorController {
     tags: ['operators'],
   })
   async GET(...[{ below }]: Args<typeof Default.GET>): Promise<RawJson> {
-    const { names } = this.application.context
-    const counts = await this.readLagging((db) => countInventory(db, names, below))
-    return recordBody(200, JSON.stringify({ ...counts, health: { database: 'ok' } }))
+    const { names, db, jobs } = this.application.context
+    const [counts, database, queue] = await Promise.all([
+      readUnlessAway(() => this.readLagging((lagging) => countInventory(lagging, names, below))),
+      askHealth(() => getAnswer(db), 'does not answer'),
+      askHealth(() => jobs.check(), 'does not work on jobs'),
+    ])
+    return recordBody(200, JSON.stringify({ ...counts, health: { database, queue } }))
   }
 }

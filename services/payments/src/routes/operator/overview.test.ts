@@ -1,10 +1,13 @@
-import { sql } from 'kysely'
+import { Kysely, PostgresDialect, sql } from 'kysely'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusedField, statusAndBody } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import { openWorld, type World } from '../../../test/error-model/world.ts'
 import { operatorHeaders, testOperators } from '../../../test/operators.ts'
 import { createTestMerchant } from '../../../test/payments-app.ts'
+import { buildApp } from '../../app.ts'
+import type { PaymentsDeps } from '../../deps.ts'
 
 let world: World
 beforeAll(async () => {
@@ -75,6 +78,21 @@ describe('GET /operator/overview', () => {
         health: { ...health, rates: 'none were imported' },
       },
     ])
+  })
+
+  it('200: tells that the database does not answer, without counts, and counts again as soon as it does', async () => {
+    const { deps } = world.payments
+    const pool = new pg.Pool({ host: '127.0.0.1', port: 1 })
+    const away: PaymentsDeps['operatorDb'] = new Kysely({ dialect: new PostgresDialect({ pool }) })
+    const changing = { ...deps, operatorDb: away }
+    const app = await buildApp(changing)
+    const ask = async () =>
+      statusAndBody(await app.inject({ url: '/operator/overview', headers: operatorHeaders('viewer') }))
+    expect(await ask()).toEqual([200, { health: { ...health, database: 'does not answer', rates: 'cannot be read' } }])
+    changing.operatorDb = deps.operatorDb
+    await expect.poll(ask).toEqual(statusAndBody(await get()))
+    await app.close()
+    await away.destroy()
   })
 
   it('400: refuses a mode that is none', async () => {

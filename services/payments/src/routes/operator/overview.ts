@@ -6,7 +6,7 @@ import { type Overview, showOverview } from '../../use-cases/show-overview.ts'
 
 const FRESH_MS = 60_000
 
-const OverviewView = z.object({
+const OverviewCounts = z.object({
   days: z
     .array(
       z.object({
@@ -26,6 +26,9 @@ const OverviewView = z.object({
   unknownAttempts: z.int(),
   failedDeliveries: z.int(),
   deadJobs: z.array(z.object({ task: z.string(), count: z.int() })),
+})
+/** Without counts while the database does not answer. */
+const OverviewView = OverviewCounts.partial().extend({
   health: z
     .object({ database: z.string(), queue: z.string(), mail: z.string(), rates: z.string() })
     .describe('ok, or a short text of what is wrong'),
@@ -37,7 +40,12 @@ export const operatorOverviewRoutes: Routes = async (app) => {
   const overviews = new LRUCache<'test' | 'live', Overview>({
     max: 2,
     ttl: FRESH_MS,
-    fetchMethod: (mode) => showOverview(app.deps, mode === 'test'),
+    fetchMethod: async (mode, _stale, { options }) => {
+      const overview = await showOverview(app.deps, mode === 'test')
+      // The counts are back as soon as the database is.
+      if (overview.counts === undefined) options.ttl = 1
+      return overview
+    },
   })
   app.get(
     '/operator/overview',
@@ -55,7 +63,9 @@ export const operatorOverviewRoutes: Routes = async (app) => {
   )
 }
 
-function viewOverview({ days, payoutsDue, deadJobs, health, ...counts }: Overview): z.infer<typeof OverviewView> {
+function viewOverview({ counts: all, health }: Overview): z.infer<typeof OverviewView> {
+  if (all === undefined) return { health }
+  const { days, payoutsDue, deadJobs, ...counts } = all
   return {
     days: days.map(({ volume, ...day }) => ({ ...day, volume: Number(volume) })),
     ...counts,

@@ -1,0 +1,30 @@
+import { MovingRowsError, NoConnectionError } from '@trestle/database/unavailable.ts'
+import { describe, expect, it } from 'vitest'
+import { askHealth, readUnlessAway } from './ask-health.ts'
+
+describe('askHealth', () => {
+  it.each([
+    ['what answers', () => Promise.resolve(), 'ok'],
+    ['what rejects', () => Promise.reject(new Error('refused')), 'does not answer'],
+    ['what never answers', () => new Promise(() => {}), 'does not answer'],
+  ])('tells of %s whether it works, in time', async (_what, ask, expected) => {
+    expect(await askHealth(ask, 'does not answer', 5)).toBe(expected)
+  })
+})
+
+describe('readUnlessAway', () => {
+  it('returns what was read', async () => {
+    expect(await readUnlessAway(() => Promise.resolve(3))).toBe(3)
+  })
+
+  it('returns nothing while the database is away', async () => {
+    expect(await readUnlessAway(() => Promise.reject(new NoConnectionError('away')))).toBeUndefined()
+  })
+
+  it.each([
+    ['a defect', new TypeError('no such column')],
+    ['a move of rows', new MovingRowsError('rows are moving')],
+  ])('keeps %s no secret', async (_what, error) => {
+    await expect(readUnlessAway(() => Promise.reject(error))).rejects.toBe(error)
+  })
+})
