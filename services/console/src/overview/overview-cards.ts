@@ -25,11 +25,11 @@ export function statList(stats: readonly Stat[]): Html {
   })}</div>`
 }
 
-/** Says in the part of a service why it has no numbers: it does not answer, or its release has no such route. */
-export function unseen(name: string, { kind }: { readonly kind: 'away' | 'missing' }): Html {
-  return kind === 'away'
-    ? emptyState('disputes', `${name} does not answer. Its numbers are back as soon as it does.`)
-    : emptyState('overview', `This release of ${name.toLowerCase()} tells no numbers.`)
+/** What the part of a service shows that tells no numbers. */
+export function unseen(name: string, { kind }: { readonly kind: Exclude<Seen<unknown>['kind'], 'seen'> }): Html {
+  if (kind === 'missing') return emptyState('overview', `This release of ${name.toLowerCase()} tells no numbers.`)
+  const subject = kind === 'away' ? name : `The database of ${name.toLowerCase()}`
+  return emptyState('disputes', `${subject} does not answer. Its numbers are back as soon as it does.`)
 }
 
 /** Payments: what waits for somebody, and volume and declines by day. */

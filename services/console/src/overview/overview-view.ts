@@ -4,18 +4,35 @@ import { enveloped } from '../service-calls/inventory-answer.ts'
 
 /** What a service depends on, and `ok` or a short text of what is wrong. */
 const Health = z.record(z.string(), z.string())
+type Health = z.infer<typeof Health>
+
+/** What a service tells: counts and health, or its health alone while its database does not answer. */
+export type Told<T> =
+  | { readonly kind: 'seen'; readonly value: T }
+  | { readonly kind: 'uncounted'; readonly health: Health }
+
+/** Reads what a service tells. */
+function toldOf<T>(counts: z.ZodType<T>): z.ZodType<Told<T>> {
+  return z.union([
+    counts.transform((value) => ({ kind: 'seen', value }) as const),
+    z.strictObject({ health: Health }).transform(({ health }) => ({ kind: 'uncounted', health }) as const),
+  ])
+}
 
 /** The overview of auth (console reference: Overview of auth). */
-export const AuthOverview = z.looseObject({
+const AuthCounts = z.looseObject({
   users: z.looseObject({ total: z.int(), confirmed: z.int(), banned: z.int() }),
   days: z.array(z.looseObject({ date: z.string(), sign_ups: z.int(), sign_ins: z.int() })),
   messages: z.looseObject({ waiting: z.int(), failed: z.int() }),
   health: Health,
 })
-export type AuthOverview = z.infer<typeof AuthOverview>
+/** The counts and the health of auth. */
+export type AuthOverview = z.infer<typeof AuthCounts>
+/** What auth tells. */
+export const ToldByAuth: z.ZodType<Told<AuthOverview>> = toldOf(AuthCounts)
 
 /** The overview of payments (console reference: Overview of payments). Amounts are in minor units. */
-export const PaymentsOverview = z.looseObject({
+const PaymentsCounts = z.looseObject({
   days: z.array(
     z.looseObject({ date: z.string(), currency: z.string(), volume: z.int(), captures: z.int(), declines: z.int() }),
   ),
@@ -27,7 +44,10 @@ export const PaymentsOverview = z.looseObject({
   deadJobs: z.array(z.looseObject({ task: z.string(), count: z.int() })),
   health: Health,
 })
-export type PaymentsOverview = z.infer<typeof PaymentsOverview>
+/** The counts and the health of payments. */
+export type PaymentsOverview = z.infer<typeof PaymentsCounts>
+/** What payments tells. */
+export const ToldByPayments: z.ZodType<Told<PaymentsOverview>> = toldOf(PaymentsCounts)
 
 const InventoryCounts = z.looseObject({
   products: z.int(),
@@ -38,11 +58,11 @@ const InventoryCounts = z.looseObject({
 })
 /** The overview of inventory (console reference: Routes of inventory). */
 export type InventoryOverview = z.infer<typeof InventoryCounts>
-/** The overview of inventory in its envelope. */
-export const InventoryOverview: z.ZodType<InventoryOverview> = enveloped(InventoryCounts)
+/** What inventory tells, in its envelope. */
+export const ToldByInventory: z.ZodType<Told<InventoryOverview>> = enveloped(toldOf(InventoryCounts))
 
 /** The overview of a service, or why there is none: it does not answer, or it has no such route. */
-export type Seen<T> = { readonly kind: 'seen'; readonly value: T } | { readonly kind: 'away' | 'missing' }
+export type Seen<T> = Told<T> | { readonly kind: 'away' } | { readonly kind: 'missing' }
 
 /** What the services tell. Undefined: the service is not set up. */
 export interface Overviews {

@@ -3,16 +3,18 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { overviewPage } from '../overview/overview-page.ts'
 import {
-  AuthOverview,
-  InventoryOverview,
   type Overviews,
-  PaymentsOverview,
+  type PaymentsOverview,
   type Seen,
+  type Told,
+  ToldByAuth,
+  ToldByInventory,
+  ToldByPayments,
 } from '../overview/overview-view.ts'
-import { readWithDecimals } from '../pages/money.ts'
+import { readWithDecimals, type WithDecimals } from '../pages/money.ts'
 import { visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
-import type { Listed, OperatorCalls } from '../service-calls/operator-calls.ts'
+import type { OperatorCalls } from '../service-calls/operator-calls.ts'
 import type { ServiceName } from '../service-calls/service-call.ts'
 
 const OverviewQuery = z.object({ test: z.enum(['true', 'false']).prefault('false') })
@@ -31,11 +33,17 @@ const PATH = '/operator/overview'
 
 async function readOverviews(calls: OperatorCalls, test: string): Promise<Overviews> {
   const [auth, payments, inventory] = await Promise.all([
-    see(calls, 'auth', () => calls.read('auth', PATH, AuthOverview)),
-    see(calls, 'payments', () => readWithDecimals(calls, { path: PATH, schema: PaymentsOverview, query: { test } })),
-    see(calls, 'inventory', () => calls.read('inventory', PATH, InventoryOverview)),
+    see(calls, 'auth', async () => (await calls.read('auth', PATH, ToldByAuth)).value),
+    see(calls, 'payments', () => readPayments(calls, test)),
+    see(calls, 'inventory', async () => (await calls.read('inventory', PATH, ToldByInventory)).value),
   ])
   return { auth, payments, inventory }
+}
+
+async function readPayments(calls: OperatorCalls, test: string): Promise<Told<WithDecimals<PaymentsOverview>>> {
+  const asked = { path: PATH, schema: ToldByPayments, query: { test } }
+  const { decimals, ...told } = (await readWithDecimals(calls, asked)).value
+  return told.kind === 'seen' ? { kind: 'seen', value: { ...told.value, decimals } } : told
 }
 
 /** Errors of a service that take only its own part off the page. */
@@ -48,11 +56,11 @@ const ABSENT: Readonly<Record<string, 'away' | 'missing'>> = {
 async function see<T>(
   calls: OperatorCalls,
   service: ServiceName,
-  read: () => Promise<Listed<T>>,
+  read: () => Promise<Told<T>>,
 ): Promise<Seen<T> | undefined> {
   if (!calls.has(service)) return undefined
   try {
-    return { kind: 'seen', value: (await read()).value }
+    return await read()
   } catch (error) {
     const kind = error instanceof HttpError ? ABSENT[error.code] : undefined
     if (kind === undefined) throw error

@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest'
+import { overviewPage } from './overview-page.ts'
+import { type Overviews, ToldByAuth, ToldByInventory, ToldByPayments } from './overview-view.ts'
+
+const NONE: Overviews = { auth: undefined, payments: undefined, inventory: undefined }
+const textOf = (overviews: Partial<Overviews>) =>
+  overviewPage({ overviews: { ...NONE, ...overviews }, now: new Date('2026-03-01'), isTest: false })
+    .main.html.replaceAll(/<svg.*?<\/svg>|<[^>]*>/gs, ' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim()
+
+describe('the overview of a service whose database is away', () => {
+  it.each([
+    ['auth', ToldByAuth, { health: { database: 'does not answer', mail: 'ok' } }],
+    ['payments', ToldByPayments, { health: { database: 'does not answer', mail: 'ok' } }],
+    ['inventory', ToldByInventory, { data: { health: { database: 'does not answer', mail: 'ok' } } }],
+  ] as const)('is the health of %s alone', (_service, schema, answer) => {
+    const health = { database: 'does not answer', mail: 'ok' }
+    expect(schema.parse(answer)).toEqual({ kind: 'uncounted', health })
+  })
+
+  it('says what does not answer, and that the numbers will be back', () => {
+    expect(textOf({ payments: { kind: 'uncounted', health: { database: 'does not answer', mail: 'ok' } } })).toBe(
+      'Overview Services payments database: does not answer mail ok Payments The database of payments does not answer. Its numbers are back as soon as it does.',
+    )
+  })
+
+  it('is no answer that lacks some of the counts', () => {
+    expect(ToldByPayments.safeParse({ openDisputes: 1, health: { database: 'ok' } }).success).toBe(false)
+  })
+})
+
+describe('the overview of a service that tells nothing', () => {
+  it.each([
+    [
+      'away',
+      'Overview Services inventory does not answer Inventory Inventory does not answer. Its numbers are back as soon as it does.',
+    ],
+    ['missing', 'Overview Services inventory answers Inventory This release of inventory tells no numbers.'],
+  ] as const)('says why, where it is %s', (kind, expected) => {
+    expect(textOf({ inventory: { kind } })).toBe(expected)
+  })
+})
