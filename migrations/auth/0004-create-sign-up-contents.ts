@@ -27,16 +27,16 @@ export const createSignUpContents: MigrationSource = (names) => ({
 
 async function createObjects(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
-      CREATE TABLE ${names.id('sign_up_contents')} (
-        user_id uuid NOT NULL,
-        kind text NOT NULL,
-        aud text NOT NULL,
-        data jsonb NOT NULL,
-        password_hash text,
-        CONSTRAINT ${names.local('sign_up_contents_pkey')} PRIMARY KEY (user_id, kind),
-        CONSTRAINT ${names.local('sign_up_contents_user_fkey')}
-          FOREIGN KEY (user_id) REFERENCES ${names.id('users')} (id) ON DELETE CASCADE
-      )`.execute(db)
+    CREATE TABLE ${names.id('sign_up_contents')} (
+      user_id uuid NOT NULL,
+      kind text NOT NULL,
+      aud text NOT NULL,
+      data jsonb NOT NULL,
+      password_hash text,
+      CONSTRAINT ${names.local('sign_up_contents_pkey')} PRIMARY KEY (user_id, kind),
+      CONSTRAINT ${names.local('sign_up_contents_user_fkey')}
+        FOREIGN KEY (user_id) REFERENCES ${names.id('users')} (id) ON DELETE CASCADE
+    )`.execute(db)
   await createSignUpTypes(db, names)
 }
 

@@ -14,7 +14,7 @@ export interface TaskOptions {
 export interface JobIndex {
   /** Unique among all tasks of a service. Another definition is another name: an install makes what is missing, and changes nothing. */
   readonly name: string
-  /** The jobs of the task, or those that have failed for good. */
+  /** The jobs of the task, or its dead jobs. */
   readonly of: 'jobs' | 'dead jobs'
   /** Columns and expressions as SQL, such as `(data ->> 'to'), created_on`. */
   readonly columns: string

@@ -19,7 +19,9 @@ export interface OpenNeighbour {
     readonly close: () => PromiseLike<unknown>
     readonly server: { readonly listening: boolean; readonly closeAllConnections: () => void }
   }
-  /** Ends the background work and closes what the app uses, once the app is closed. */
+  /** Ends the background work within so many milliseconds, once the app is closed. */
+  readonly stopWork: (withinMs: number) => Promise<unknown>
+  /** Closes what the app and its work use. */
   readonly close: () => Promise<unknown>
 }
 

@@ -9,9 +9,6 @@ import { migrateToLatest } from '../src/migrations.ts'
 import { openAuthTelemetry } from '../src/open-telemetry.ts'
 import { runRemembered } from './remembered-hashes.ts'
 
-/** How long background work may take to end. */
-const CLOSE_MS = 5_000
-
 /** Auth, for tests of another service. */
 export const neighbour: Neighbour = {
   migrate: (settings) => migrateToLatest(loadAuthConfig(settings)),
@@ -23,13 +20,7 @@ export const neighbour: Neighbour = {
     deps.readiness.markReady()
     await deps.jobs.open()
     await startWork(deps)
-    return {
-      app: await buildApp(deps),
-      close: async () => {
-        await stopWork(deps, CLOSE_MS)
-        await deps.close()
-      },
-    }
+    return { app: await buildApp(deps), stopWork: (withinMs) => stopWork(deps, withinMs), close: deps.close }
   },
   commands: (settings, process) =>
     otherCommands({ load: () => loadAuthConfig(settings), now: () => new Date(), process }),

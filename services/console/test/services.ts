@@ -62,6 +62,9 @@ const SETTINGS: Readonly<Record<ServiceName, Settings>> = {
   },
 }
 
+/** How long background work may take to end. */
+const WORK_MS = 5_000
+
 /** A service on a database of its own, inside the process of the test. */
 export interface RunningService {
   readonly name: ServiceName
@@ -86,13 +89,14 @@ export async function startService(
     template: `console ${name}`,
     migrate: (url) => service.migrate(settingsOf(url)),
   })
-  const { app, close } = await service.open(settingsOf(database.url))
+  const { app, stopWork, close } = await service.open(settingsOf(database.url))
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const halt = async () => {
     const closed = app.close()
     // A connection of the console may hold an upload that was refused, which a process would cut when it ends.
     app.server.closeAllConnections()
     await closed
+    await stopWork(WORK_MS)
     await close()
   }
   return {

@@ -9,9 +9,6 @@ import { migrateOptions } from '../src/migrations.ts'
 import { openInventoryTelemetry } from '../src/open-telemetry.ts'
 import { startImports } from '../src/use-cases/run-import.ts'
 
-/** How long background work may take to end. */
-const CLOSE_MS = 5_000
-
 /** Inventory, for tests of another service. */
 export const neighbour: Neighbour = {
   migrate: (settings) => migrateUp(migrateOptions(loadInventoryConfig(settings))),
@@ -25,11 +22,11 @@ export const neighbour: Neighbour = {
     await startImports(deps, stopping.signal)
     return {
       app: await buildApp(deps),
-      close: async () => {
+      stopWork: (withinMs) => {
         stopping.abort()
-        await deps.jobs.close(CLOSE_MS)
-        await deps.close()
+        return deps.jobs.close(withinMs)
       },
+      close: deps.close,
     }
   },
   commands: (settings, process) => otherCommands({ load: () => loadInventoryConfig(settings), process }),

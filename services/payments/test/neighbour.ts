@@ -8,9 +8,6 @@ import { createDeps } from '../src/deps.ts'
 import { migrateToLatest } from '../src/migrations.ts'
 import { openPaymentsTelemetry } from '../src/open-telemetry.ts'
 
-/** How long background work may take to end. */
-const CLOSE_MS = 5_000
-
 /** Payments, for tests of another service. */
 export const neighbour: Neighbour = {
   migrate: (settings) => migrateToLatest(loadPaymentsConfig(settings)),
@@ -21,13 +18,7 @@ export const neighbour: Neighbour = {
     deps.readiness.markReady()
     await deps.jobs.open()
     await startWork(deps)
-    return {
-      app: await buildApp(deps),
-      close: async () => {
-        await stopWork(deps, CLOSE_MS)
-        await deps.close()
-      },
-    }
+    return { app: await buildApp(deps), stopWork: (withinMs) => stopWork(deps, withinMs), close: deps.close }
   },
   commands: (settings, process) =>
     otherCommands({ load: () => loadPaymentsConfig(settings), now: () => new Date(), process }),

@@ -4,15 +4,20 @@ import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, ListQuery, listCard, MerchantId } from '../pages/list.ts'
 import { badge, emptyState, pageHead, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
-import { DELIVERIES_PATH, DELIVERY_TONES, type DeliveriesView, type Delivery, deliveryPath } from './delivery-view.ts'
-
-const STATUSES = ['waiting', 'sending', 'retrying', 'delivered', 'dropped', 'failed'] as const
+import {
+  DELIVERIES_PATH,
+  DELIVERY_STATUSES,
+  DELIVERY_TONES,
+  type DeliveriesView,
+  type Delivery,
+  deliveryPath,
+} from './delivery-view.ts'
 
 /** What the address of the list of deliveries says. */
 export const DeliveriesQuery = ListQuery.extend({
   merchant: MerchantId,
   webhook: MerchantId,
-  status: z.enum(['', ...STATUSES]).optional(),
+  status: z.enum(['', ...DELIVERY_STATUSES]).optional(),
 })
 
 /** The list of deliveries to webhooks. */
@@ -36,7 +41,7 @@ ${filterForm({
       name: 'status',
       label: 'State',
       value: status,
-      options: [['', 'All states'] as const, ...STATUSES.map((each) => [each, each] as const)],
+      options: [['', 'All states'] as const, ...DELIVERY_STATUSES.map((each) => [each, each] as const)],
     },
   ],
 })}

@@ -1,12 +1,15 @@
 import { z } from 'zod'
 
+/** The states of a delivery, in the order in which it goes through them. */
+export const DELIVERY_STATUSES = ['waiting', 'sending', 'retrying', 'delivered', 'dropped', 'failed'] as const
+
 const Delivery = z.looseObject({
   id: z.string(),
   merchantId: z.string(),
   webhookId: z.string(),
   eventId: z.string(),
   type: z.string().optional(),
-  status: z.enum(['waiting', 'sending', 'retrying', 'delivered', 'dropped', 'failed']),
+  status: z.enum(DELIVERY_STATUSES),
   attempts: z.int(),
   created: z.string(),
   error: z.string().optional(),

@@ -3,8 +3,7 @@ import { z } from 'zod'
 import { AUDIT_LOGS, AuditQuery, auditPage, auditPath } from '../pages/audit-page.ts'
 import { visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
-import { refuse } from '../service-calls/operator-calls.ts'
-import { SERVICE_NAMES } from '../service-calls/service-call.ts'
+import { refuseMissing, SERVICE_NAMES } from '../service-calls/service-call.ts'
 
 const AuditParams = z.object({ service: z.enum(SERVICE_NAMES) })
 
@@ -16,7 +15,7 @@ export const auditRoutes: FastifyPluginAsyncZod = async (app) => {
     const { calls } = visitOf(request)
     const logs = AUDIT_LOGS.filter(({ service }) => calls.has(service))
     const log = logs.find(({ service }) => service === request.params.service)
-    if (log === undefined) return refuse({ status: 404, body: undefined })
+    if (log === undefined) return refuseMissing()
     const listed = await calls.read(log.service, '/operator/audit', log.entries, log.query(request.query))
     return sendPage(request, reply, auditPage(request.query, listed, { log, logs }))
   })

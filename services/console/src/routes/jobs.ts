@@ -8,7 +8,7 @@ import { GivenFields } from '../pages/asked-change.ts'
 import { answerChange, askChange } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
-import { refuse } from '../service-calls/operator-calls.ts'
+import { refuseMissing } from '../service-calls/service-call.ts'
 
 const LIST = '/operator/tasks'
 const JobsQuery = z.object({ state: z.enum(JOB_STATES).prefault('failed') })
@@ -43,5 +43,5 @@ export const jobsRoutes: FastifyPluginAsyncZod = async (app) => {
 
 async function readTask(request: FastifyRequest, { task }: z.infer<typeof ChangeParams>): Promise<Task> {
   const { tasks } = (await visitOf(request).calls.read('payments', LIST, TasksView)).value
-  return tasks.find(({ name }) => name === task) ?? refuse({ status: 404, body: undefined })
+  return tasks.find(({ name }) => name === task) ?? refuseMissing()
 }

@@ -7,7 +7,7 @@ import { GivenFields } from '../pages/asked-change.ts'
 import { answerChange, askChange } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
-import { refuse } from '../service-calls/operator-calls.ts'
+import { refuseMissing } from '../service-calls/service-call.ts'
 
 const ChangeParams = z.object({ kid: z.string().max(128), change: z.string().max(32) })
 
@@ -42,5 +42,5 @@ async function readKeys(request: FastifyRequest): Promise<readonly SigningKey[]>
 
 async function readKey(request: FastifyRequest, { kid }: z.infer<typeof ChangeParams>): Promise<SigningKey> {
   const found = (await readKeys(request)).find((key) => key.kid === kid)
-  return found ?? refuse({ status: 404, body: undefined })
+  return found ?? refuseMissing()
 }

@@ -79,7 +79,7 @@ export function createOperatorCalls(
 ): OperatorCalls {
   const keyOf = (service: ServiceName): string => {
     // A service that is not set up has no pages.
-    const known = keys[service] ?? refuse({ status: 404, body: undefined })
+    const known = keys[service] ?? refuseMissing()
     return requireRole(known.get(role))
   }
   const headersFor = (service: ServiceName) => ({

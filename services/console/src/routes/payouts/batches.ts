@@ -7,7 +7,7 @@ import { BankFiles, BatchesView } from '../../payouts/payout-view.ts'
 import { FormBody } from '../../plugins/browser-session.ts'
 import { viewerOf, visitOf } from '../../plugins/operator.ts'
 import { sendFile, sendPage } from '../../plugins/pages.ts'
-import { refuse } from '../../service-calls/operator-calls.ts'
+import { refuseMissing } from '../../service-calls/service-call.ts'
 
 const BatchParams = z.object({ batchId: z.string().max(64) })
 const FileBody = FormBody.extend({ kind: z.enum(['xml', 'csv']) })
@@ -26,7 +26,7 @@ export const batchesRoutes: FastifyPluginAsyncZod = async (app) => {
     const path = `/operator/payouts/batches/${encodeURIComponent(request.params.batchId)}/files`
     const { files } = (await visitOf(request).calls.read('payments', path, BankFiles)).value
     const file = files.find(({ name }) => name.endsWith(`.${request.body.kind}`))
-    if (file === undefined) return refuse({ status: 404, body: undefined })
+    if (file === undefined) return refuseMissing()
     return sendFile(reply, { ...file, content: Buffer.from(file.content, 'base64') })
   })
 }
