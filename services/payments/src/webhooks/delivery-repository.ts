@@ -2,7 +2,7 @@ import { deadQueue } from '@trestle/jobs/task.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
 import { HIGHEST, LOWEST, ONE_ROW, type PageBounds } from '../pagination/page-query.ts'
-import { deliveryTask, FIRST_CREATED, IS_DEAD, WAS_DROPPED } from './delivery.ts'
+import { deliveryTask, FIRST_CREATED, IS_DEAD, ROOT_ID, WAS_DROPPED } from './delivery.ts'
 import type { DeliveryStatus } from './delivery-attempt.ts'
 import type { EventType } from './event.ts'
 
@@ -81,8 +81,7 @@ export async function findDeliveryJob(db: Db, schema: string, id: string): Promi
   return (await listDeliveries(db, schema, { ...ONE_ROW, id }))[0]
 }
 
-/** The id of the first job, which those that follow a failure for good carry on. */
-const ROOT = sql`coalesce(j.source_root_id, j.id)`
+const ROOT = sql.raw(ROOT_ID)
 
 /** Jobs of a batch have the same instant, so the place has a part of the id too. */
 function placeOf(created: RawBuilder<unknown>): RawBuilder<unknown> {

@@ -14,6 +14,8 @@ const DAY_SECONDS = 86_400
 
 /** When the delivery of a dead job was sent to the queue. SQL that lists and their indexes share. */
 export const FIRST_CREATED = 'coalesce(source_created_on, created_on)'
+/** The id of the first job, which those that follow a failure for good carry on. */
+export const ROOT_ID = 'coalesce(source_root_id, id)'
 /** Whether nobody has put a dead job back. The planner knows by the index that this leaves all of them. */
 export const IS_DEAD = "state = 'created'"
 /** Whether the delivery of a job waits, for its first attempt or another one, or is being sent. */
@@ -29,20 +31,21 @@ export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
   firstDelaySeconds: 60,
   delaySecondsMax: DAY_SECONDS,
   timeoutSeconds: 30,
-  // The queue has an index of all its jobs by their time, which serves the list without a filter.
+  // The queue has an index of all its jobs by their time, which serves the list without a filter. Those of a merchant or a webhook
+  // are in the order of a page to its end, or PostgreSQL 15 sorts all of them where it expects few.
   indexes: [
-    { name: 'webhook_delivery_merchant_idx', of: 'jobs', columns: "(data ->> 'merchantId'), created_on" },
-    { name: 'webhook_delivery_webhook_idx', of: 'jobs', columns: "(data ->> 'webhookId'), created_on" },
+    { name: 'webhook_delivery_merchant_idx', of: 'jobs', columns: `(data ->> 'merchantId'), created_on, ${ROOT_ID}` },
+    { name: 'webhook_delivery_webhook_idx', of: 'jobs', columns: `(data ->> 'webhookId'), created_on, ${ROOT_ID}` },
     { name: 'webhook_delivery_open_idx', of: 'jobs', columns: 'state, created_on', where: IS_OPEN },
     { name: 'webhook_delivery_dropped_idx', of: 'jobs', columns: 'created_on', where: WAS_DROPPED },
     { name: 'webhook_delivery_dead_idx', of: 'dead jobs', columns: FIRST_CREATED, where: IS_DEAD },
     {
       ...{ name: 'webhook_delivery_dead_merchant_idx', of: 'dead jobs' },
-      ...{ columns: `(data ->> 'merchantId'), ${FIRST_CREATED}`, where: IS_DEAD },
+      ...{ columns: `(data ->> 'merchantId'), ${FIRST_CREATED}, ${ROOT_ID}`, where: IS_DEAD },
     },
     {
       ...{ name: 'webhook_delivery_dead_webhook_idx', of: 'dead jobs' },
-      ...{ columns: `(data ->> 'webhookId'), ${FIRST_CREATED}`, where: IS_DEAD },
+      ...{ columns: `(data ->> 'webhookId'), ${FIRST_CREATED}, ${ROOT_ID}`, where: IS_DEAD },
     },
   ],
 })
