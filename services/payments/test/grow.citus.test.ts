@@ -7,6 +7,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { verifyLedger } from '../src/use-cases/verify-ledger.ts'
 import { customerPayment } from './customer-payment.ts'
+import { lockMovesOfRows, MOVES_TIMEOUT_MS } from './moves-of-rows.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -23,13 +24,16 @@ let payments: TestPayments
 let app: TestApp
 let options: DistributeOptions
 let watcher: pg.Client
+let unlockMoves: () => Promise<void>
 beforeAll(async () => {
   payments = await startPayments({ lockTimeoutMs: 30_000 })
   app = await createTestApp(payments)
   options = distributionOptions(payments.url)
   watcher = await openClient()
-})
+  unlockMoves = await lockMovesOfRows(payments.url)
+}, MOVES_TIMEOUT_MS)
 afterAll(async () => {
+  await unlockMoves()
   await watcher.end()
   await payments.close()
 })

@@ -9,6 +9,7 @@ import { verifyLedger } from '../src/use-cases/verify-ledger.ts'
 import { createPanVault } from '../src/vault/pan-vault.ts'
 import { createWebhookSecrets } from '../src/webhooks/webhook-secret.ts'
 import { customerPayment } from './customer-payment.ts'
+import { lockMovesOfRows, MOVES_TIMEOUT_MS } from './moves-of-rows.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -20,11 +21,14 @@ import {
 
 let payments: TestPayments
 let watcher: pg.Client
+let unlockMoves: () => Promise<void>
 beforeAll(async () => {
   payments = await startPayments({ lockTimeoutMs: WAITS.lockTimeoutMs })
   watcher = await openClient()
-})
+  unlockMoves = await lockMovesOfRows(payments.url)
+}, MOVES_TIMEOUT_MS)
 afterAll(async () => {
+  await unlockMoves()
   await watcher.end()
   await payments.close()
 })
