@@ -9,7 +9,7 @@ const body = '\n\nBuyers asked for it, because pears are sold out.'
 
 it.each([
   'feat(auth): sell apples',
-  'docs: say where apples grow',
+  'docs(repo): say where apples grow',
   `fix(auth): ${'a'.repeat(61)}`,
   'fix(auth): hand over the band',
 ])('accepts %s', (subject) => {
@@ -18,6 +18,7 @@ it.each([
 
 it.each([
   ['sell apples', 'the subject is not "type(scope): imperative, lower case"'],
+  ['docs: say where apples grow', 'the subject is not "type(scope): imperative, lower case"'],
   ['style(auth): sell apples', 'the subject is not "type(scope): imperative, lower case"'],
   ['feat(shop): sell apples', 'the subject is not "type(scope): imperative, lower case"'],
   ['feat(auth): Sell apples', 'the subject is not "type(scope): imperative, lower case"'],
@@ -100,10 +101,16 @@ it('names the commits since the base that break a rule, the oldest first', () =>
 it('refuses a subject that an earlier commit has, before the base or since', () => {
   const apples = `feat(auth): sell apples${body}`
   const pears = `feat(auth): sell pears${body}`
-  const { root } = repositoryOf(apples, pears, apples, `docs: describe apples${body}`, `docs: describe apples${body}`)
+  const { root } = repositoryOf(
+    apples,
+    pears,
+    apples,
+    `docs(repo): describe apples${body}`,
+    `docs(repo): describe apples${body}`,
+  )
   expect(withoutHashes(checkCommits(root, 'HEAD~3').problems)).toEqual([
     'feat(auth): sell apples: an earlier commit has the same subject',
-    'docs: describe apples: an earlier commit has the same subject',
+    'docs(repo): describe apples: an earlier commit has the same subject',
   ])
 })
 
