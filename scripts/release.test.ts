@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { problemsOfMessage } from './check-commits.ts'
 import {
   describeRelease,
   isLaterVersion,
@@ -65,6 +66,7 @@ describe('a release', () => {
     }
     expect(read('CHANGELOG.md')).toBe('# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2026-03-01\n\n- Refunds.\n')
     expect(git('log', '-1', '--format=%s')).toBe('chore(repo): release 0.2.0')
+    expect(problemsOfMessage(git('log', '-1', '--format=%B'))).toEqual([])
     expect(git('show', 'HEAD:generated')).toBe('0.2.0')
     expect(git('tag', '--list', '--format=%(refname:short) %(subject) %(body)')).toBe('v0.2.0 Trestle 0.2.0 - Refunds.')
     expect(git('status', '--porcelain')).toBe('')

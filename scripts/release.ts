@@ -58,7 +58,12 @@ export function release(plan: ReleasePlan, regenerate: () => void): void {
   }
   regenerate()
   git('add', '--all')
-  git('commit', '--quiet', '--message', `chore(repo): release ${version}\n\nWhat has changed is in CHANGELOG.md.`)
+  git(
+    'commit',
+    '--quiet',
+    '--message',
+    `chore(repo): release ${version}\n\nThe version and the date of the changelog follow from what has changed.`,
+  )
   git('tag', '--annotate', tag, '--message', `Trestle ${version}\n\n${plan.notes}`)
 }
 
