@@ -57,3 +57,32 @@ it.each([
 ])('allows the whole text of %j', async (text) => {
   expect(await problemsOf(catalogueTexts, { [catalogue]: `${text}\n` })).toEqual([])
 })
+
+it.each([
+  "const [a, b] = [defineError(403, 'GONE', 'It is gone'), defineError(404, 'GONE', 'It is gone')]",
+  `const a = defineError(403, 'GONE', ({ id }: Item) => \`\${id} is gone\`)\nconst b = defineError(404, 'GONE', ({ id }: Item) => \`\${id} is gone\`)`,
+])('refuses a text that stands twice: %j', async (text) => {
+  const found = await problemsOf(catalogueTexts, { [catalogue]: `${text}\n` })
+  expect(found).toEqual([
+    expect.stringContaining(`the text stands in ${catalogue} too: write a function that has it, and takes the status`),
+  ])
+})
+
+it('refuses a text that stands in two catalogues of a service', async () => {
+  const text = "export const itemGone = defineError(404, 'GONE', 'It is gone')\n"
+  expect(await problemsOf(catalogueTexts, { [catalogue]: text, 'services/shop/src/errors.ts': text })).toHaveLength(1)
+})
+
+it.each([
+  "const gone = (status: number) => defineError(status, 'GONE', 'It is gone')\nconst a = gone(403)\nconst b = gone(404)",
+  "const [a, b] = [defineError(403, 'GONE', 'gone'), defineError(404, 'GONE', 'lost')]",
+])('allows one text with several statuses, and codes of several errors: %j', async (text) => {
+  expect(await problemsOf(catalogueTexts, { [catalogue]: `${text}\n` })).toEqual([])
+})
+
+it('allows services to have the same text', async () => {
+  const text = "export const itemGone = defineError(404, 'GONE', 'It is gone')\n"
+  expect(
+    await problemsOf(catalogueTexts, { 'services/shop/src/errors.ts': text, 'services/till/src/errors.ts': text }),
+  ).toEqual([])
+})

@@ -17,13 +17,19 @@ const PLACES = [
 
 /**
  * The text of an error of a service stands in its catalogue alone, so that a search from an answer finds it there. It stands whole
- * in the line of its error: neither in a constant of several errors, nor put together from pieces.
+ * in the line of its error: neither in a constant of several errors, nor put together from pieces. A service has each text once:
+ * where a text has several statuses or codes, a function of the catalogue has the text, and takes what differs.
  */
-export const catalogueTexts: Rule = (tree) =>
-  productionFiles(tree, 'services').flatMap((file) => [
-    ...(EXEMPT.test(file.path) ? [] : textsElsewhere(file)),
-    ...(CATALOGUE.test(file.path) ? textsInPieces(file) : []),
-  ])
+export const catalogueTexts: Rule = (tree) => {
+  const files = productionFiles(tree, 'services')
+  const catalogues = files.filter(({ path }) => CATALOGUE.test(path))
+  const services = Map.groupBy(catalogues, ({ path }) => path.split('/')[1])
+  return [
+    ...files.filter(({ path }) => !EXEMPT.test(path)).flatMap(textsElsewhere),
+    ...catalogues.flatMap(textsInPieces),
+    ...[...services.values()].flatMap(repeatedTexts),
+  ]
+}
 
 function textsElsewhere(file: SourceFile): readonly Problem[] {
   const { path, text } = file
@@ -56,6 +62,37 @@ function textsInPieces(file: SourceFile): readonly Problem[] {
     },
   })
   return problems
+}
+
+/** The texts of a catalogue that stand earlier in a catalogue of its service. */
+function repeatedTexts(catalogues: readonly SourceFile[]): readonly Problem[] {
+  const places = new Map<string, SourceFile>()
+  return catalogues.flatMap((file) =>
+    wholeTexts(file).flatMap(({ text, start }): readonly Problem[] => {
+      const earlier = places.get(text)
+      places.set(text, earlier ?? file)
+      if (earlier === undefined) return []
+      const message = `the text stands in ${earlier.path} too: write a function that has it, and takes the status or the code`
+      return [{ path: file.path, line: lineAt(file.text, start), message }]
+    }),
+  )
+}
+
+/** The texts of the errors of a catalogue, as they are written. What has fewer than two words is a code or a separator. */
+function wholeTexts(file: SourceFile): readonly { readonly text: string; readonly start: number }[] {
+  const texts: { readonly text: string; readonly start: number }[] = []
+  visitSyntax(file, {
+    CallExpression({ arguments: values }) {
+      for (const value of values) {
+        const written = value.type === 'ArrowFunctionExpression' ? value.body : value
+        if (written.type !== 'BlockStatement' && written.type !== 'SpreadElement' && isText(written)) {
+          const text = file.text.slice(written.start, written.end)
+          if (/[a-z].* /i.test(text)) texts.push({ text, start: written.start })
+        }
+      }
+    },
+  })
+  return texts
 }
 
 /** Constants of a catalogue. */

@@ -2,10 +2,11 @@ import { defineError } from '@trestle/common/errors/define-error.ts'
 import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 
 // The catalogue of all errors that a client can see (reference: Error codes), with request-errors.ts for what is wrong with a
-// request, field-errors.ts for what is wrong with one of its fields, external-errors.ts for providers, hooks and identities,
-// factor-errors.ts for second factors, and operator-errors.ts for operators. import-errors.ts has the texts of `users import`.
-// Where a code has several texts, the name says where it is used. Eight texts of supabase/auth stand twice: the code or the request tells
-// them apart. A body of the newer API has no status, so look for the route of the request in the table (reference: Error codes).
+// request, field-errors.ts for what is wrong with one of its fields, external-errors.ts for providers, captchas, hooks and
+// identities, factor-errors.ts for second factors, and operator-errors.ts for operators. import-errors.ts has the texts of
+// `users import`.
+// Where a code has several texts, the name says where it is used. Where supabase/auth answers one text with several statuses or
+// codes, the text stands once, and the lines below it say which request gets which.
 
 const invalid = (message: string) => defineError(400, 'validation_failed', message)
 
@@ -17,11 +18,18 @@ export const methodNotAllowed = defineError(405, 'method_not_allowed', 'Method n
 
 export const notAdmin = defineError(403, 'not_admin', 'User not allowed')
 export const appMetadataForAdmins = defineError(403, 'not_admin', 'Updating app_metadata requires admin privileges')
-export const userBanned = defineError(403, 'user_banned', 'User is banned')
-export const signInUserBanned = defineError(400, 'user_banned', 'User is banned')
 
-export const audienceMismatch = invalid("Token audience doesn't match request audience")
-export const foreignAudience = defineError(403, 'unexpected_audience', "Token audience doesn't match request audience")
+const banned = (status: number) => defineError(status, 'user_banned', 'User is banned')
+export const userBanned = banned(403)
+/** At `POST /token`. */
+export const signInUserBanned = banned(400)
+
+const otherAudience = (status: number, code: string) =>
+  defineError(status, code, "Token audience doesn't match request audience")
+/** At `GET /user`. */
+export const audienceMismatch = otherAudience(400, 'validation_failed')
+/** When an identity is unlinked. */
+export const foreignAudience = otherAudience(403, 'unexpected_audience')
 
 export const userNotFound = defineError(404, 'user_not_found', 'User not found')
 export const emailUnknown = defineError(404, 'user_not_found', 'User with this email not found')
@@ -35,15 +43,22 @@ export const emailExists = defineError(
 export const phoneExists = defineError(422, 'phone_exists', 'A user with this phone number has already been registered')
 export const phoneExistsForAdmin = defineError(422, 'phone_exists', 'Phone number already registered by another user')
 
-export const userAlreadyExists = defineError(400, 'user_already_exists', 'User already registered')
-export const userAlreadyRegistered = defineError(422, 'user_already_exists', 'User already registered')
+const alreadyRegistered = (status: number) => defineError(status, 'user_already_exists', 'User already registered')
+export const userAlreadyExists = alreadyRegistered(400)
+/** In the profile supabase. */
+export const userAlreadyRegistered = alreadyRegistered(422)
+
 export const signupDisabled = defineError(422, 'signup_disabled', 'Signups not allowed for this instance')
 export const emailSignupsDisabled = defineError(400, 'email_provider_disabled', 'Email signups are disabled')
-export const emailSignInsDisabled = defineError(422, 'email_provider_disabled', 'Email logins are disabled')
-export const emailMessagesDisabled = defineError(400, 'email_provider_disabled', 'Email logins are disabled')
+const emailOff = (status: number) => defineError(status, 'email_provider_disabled', 'Email logins are disabled')
+export const emailSignInsDisabled = emailOff(422)
+/** At `/recover` and `/resend`. */
+export const emailMessagesDisabled = emailOff(400)
 export const phoneSignupsDisabled = defineError(400, 'phone_provider_disabled', 'Phone signups are disabled')
-export const phoneSignInsDisabled = defineError(422, 'phone_provider_disabled', 'Phone logins are disabled')
-export const phoneMessagesDisabled = defineError(400, 'phone_provider_disabled', 'Phone logins are disabled')
+const phoneOff = (status: number) => defineError(status, 'phone_provider_disabled', 'Phone logins are disabled')
+export const phoneSignInsDisabled = phoneOff(422)
+/** At `/resend`. */
+export const phoneMessagesDisabled = phoneOff(400)
 export const phoneCodesDisabled = defineError(400, 'phone_provider_disabled', 'Unsupported phone provider')
 export const otpDisabled = defineError(422, 'otp_disabled', 'Signups not allowed for otp')
 export const anonymousDisabled = defineError(422, 'anonymous_provider_disabled', 'Anonymous sign-ins are disabled')
@@ -67,16 +82,9 @@ export const WEAKNESS_SENTENCES = {
   pwned: 'Password is known to be weak and easy to guess, please choose a different one.',
 } as const
 
-export const currentPasswordRequired = defineError(
-  400,
-  'current_password_required',
-  'Current password required when setting new password.',
-)
-export const currentPasswordInvalid = defineError(
-  400,
-  'current_password_invalid',
-  'Current password required when setting new password.',
-)
+const currentPassword = (code: string) => defineError(400, code, 'Current password required when setting new password.')
+export const currentPasswordRequired = currentPassword('current_password_required')
+export const currentPasswordInvalid = currentPassword('current_password_invalid')
 export const samePassword = defineError(422, 'same_password', 'New password should be different from the old password.')
 export const reauthenticationNeeded = defineError(
   400,
@@ -190,32 +198,19 @@ export const customProvidersDisabled = defineError(404, 'feature_disabled', 'Cus
 export const overRequestRateLimit = defineError(429, 'over_request_rate_limit', 'Request rate limit reached')
 export const overEmailRateLimit = defineError(429, 'over_email_send_rate_limit', 'email rate limit exceeded')
 export const overSmsRateLimit = defineError(429, 'over_sms_send_rate_limit', 'SMS rate limit exceeded')
-export const emailTooSoon = defineError(
-  429,
-  'over_email_send_rate_limit',
-  ({ seconds }: { readonly seconds: number }) =>
-    `For security purposes, you can only request this after ${seconds} seconds.`,
-)
-export const smsTooSoon = defineError(
-  429,
-  'over_sms_send_rate_limit',
-  ({ seconds }: { readonly seconds: number }) =>
-    `For security purposes, you can only request this after ${seconds} seconds.`,
-)
+const tooSoon = (code: string) =>
+  defineError(
+    429,
+    code,
+    ({ seconds }: { readonly seconds: number }) =>
+      `For security purposes, you can only request this after ${seconds} seconds.`,
+  )
+export const emailTooSoon = tooSoon('over_email_send_rate_limit')
+export const smsTooSoon = tooSoon('over_sms_send_rate_limit')
 export const smsSendFailed = defineError(
   422,
   'sms_send_failed',
   ({ reason }: { readonly reason: string }) => `Error sending confirmation OTP to provider: ${reason}`,
-)
-export const captchaFailed = defineError(
-  400,
-  'captcha_failed',
-  'captcha protection: request disallowed (no captcha_token found)',
-)
-export const captchaRefused = defineError(
-  400,
-  'captcha_failed',
-  ({ codes }: { readonly codes: readonly string[] }) => `captcha protection: request disallowed (${codes.join(', ')})`,
 )
 
 export const unexpectedFailure = defineError(
@@ -224,7 +219,6 @@ export const unexpectedFailure = defineError(
   'Unexpected failure, please check server logs for more information',
 )
 export const smsProviderMissing = defineError(500, 'unexpected_failure', 'Unable to get SMS provider')
-export const captchaUnreachable = defineError(500, 'unexpected_failure', 'captcha verification process failed')
 /** The database, the keys of a provider or the list of breached passwords: the `cause` in the log names what is away. */
 export const serviceUnavailable = defineError(
   503,

@@ -1,9 +1,8 @@
 import { defineError, HttpError } from '@trestle/common/errors/define-error.ts'
 import { BEARER_CHALLENGE } from './errors.ts'
 
-// The part of the catalogue in errors.ts about other servers, which are external providers and hooks, and about the identities of
-// a user (reference: Error codes). An error
-// at /callback goes into the redirect.
+// The part of the catalogue in errors.ts about other servers, which are external providers, captchas and hooks, and about the
+// identities of a user (reference: Error codes). An error at /callback goes into the redirect.
 
 interface Named {
   readonly provider: string
@@ -39,16 +38,12 @@ export const providerDisabled = defineError(
 )
 export const exchangeFailed = defineError(500, 'unexpected_failure', 'Unable to exchange external code')
 export const profileFailed = defineError(500, 'unexpected_failure', 'Error getting user profile from external provider')
-export const profileWithoutEmail = defineError(
-  500,
-  'unexpected_failure',
-  'Error getting user email from external provider',
-)
-export const idTokenWithoutEmail = defineError(
-  400,
-  'validation_failed',
-  'Error getting user email from external provider',
-)
+const withoutEmail = (status: number, code: string) =>
+  defineError(status, code, 'Error getting user email from external provider')
+/** At `/callback`. */
+export const profileWithoutEmail = withoutEmail(500, 'unexpected_failure')
+/** In the id_token grant. */
+export const idTokenWithoutEmail = withoutEmail(400, 'validation_failed')
 export const severalOwners = defineError(
   500,
   'unexpected_failure',
@@ -59,18 +54,16 @@ export const externalEmailUnverified = defineError(
   'provider_email_needs_verification',
   ({ provider }: Named) => `Unverified email with ${provider}. Verify the email with ${provider} in order to sign in`,
 )
-export const externalEmailMailed = defineError(
-  422,
-  'provider_email_needs_verification',
-  ({ provider }: Named) =>
-    `Unverified email with ${provider}. A confirmation email has been sent to your ${provider} email`,
-)
-export const linkedEmailUnverified = defineError(
-  422,
-  'email_not_confirmed',
-  ({ provider }: Named) =>
-    `Unverified email with ${provider}. A confirmation email has been sent to your ${provider} email`,
-)
+const confirmationMailed = (code: string) =>
+  defineError(
+    422,
+    code,
+    ({ provider }: Named) =>
+      `Unverified email with ${provider}. A confirmation email has been sent to your ${provider} email`,
+  )
+export const externalEmailMailed = confirmationMailed('provider_email_needs_verification')
+/** When an identity is linked. */
+export const linkedEmailUnverified = confirmationMailed('email_not_confirmed')
 export const inviteNotFound = defineError(404, 'invite_not_found', 'Invite not found')
 export const invitedEmailElsewhere = defineError(
   400,
@@ -145,6 +138,18 @@ export const tooManyCustomProviders = defineError(
   'over_custom_provider_quota',
   'Maximum number of custom providers reached',
 )
+
+export const captchaFailed = defineError(
+  400,
+  'captcha_failed',
+  'captcha protection: request disallowed (no captcha_token found)',
+)
+export const captchaRefused = defineError(
+  400,
+  'captcha_failed',
+  ({ codes }: { readonly codes: readonly string[] }) => `captcha protection: request disallowed (${codes.join(', ')})`,
+)
+export const captchaUnreachable = defineError(500, 'unexpected_failure', 'captcha verification process failed')
 
 // The errors of hooks.
 

@@ -5,7 +5,7 @@ import fp from 'fastify-plugin'
 import { z } from 'zod'
 import type { CaptchaConfig } from '../config/security.ts'
 import type { AuthDeps } from '../deps.ts'
-import { captchaFailed, captchaRefused, captchaUnreachable } from '../errors.ts'
+import { captchaFailed, captchaRefused, captchaUnreachable } from '../external-errors.ts'
 import { findBearer } from '../sessions/caller.ts'
 import { checkAdmin } from '../sessions/check-admin.ts'
 
