@@ -4,7 +4,7 @@ import type { ControllerApplication } from './request/endpoint-request.ts'
 import type { ErrorLog } from './request/incoming.ts'
 import type { RouteTable } from './routing/table.ts'
 
-/** What answering a request needs of an application. */
+/** The parts of an application that answer a request: its settings, its table of routes, its listeners and its log. */
 export interface Core {
   readonly application: ControllerApplication
   readonly settings: Settings

@@ -27,7 +27,7 @@ const NEXT_WATCH: Readonly<Record<WatchState, Readonly<Record<WatchEvent, WatchS
   ended: { served: 'ended', changed: 'ended', reloaded: 'ended', closed: 'ended' },
 }
 
-/** What a lifecycle needs of its application. */
+/** The parts of an application that its lifecycle uses: how its routes are built, and how changes of files are noticed. */
 export interface LifecycleOptions {
   readonly core: Pick<Core, 'table' | 'log' | 'listeners'>
   /** Builds the table of a version; 0 is the first load. @throws Error for a controller that cannot be imported or served */

@@ -1,7 +1,8 @@
 import { isCheckout } from '@trestle/common/lifecycle/command-line.ts'
 
 /**
- * What to do when required settings of a service are missing. packages/stack writes the file that this names.
+ * The hint below an error about missing settings of a service, a line that begins with `hint:`. packages/stack writes the file
+ * that the hint names.
  * @param service its name, as in `auth`
  * @param hasStart whether `npm start` exists
  */

@@ -19,7 +19,7 @@ interface Waiter {
   readonly resolve: (mail: Email) => void
 }
 
-/** What the mail server of a test offers to its clients. */
+/** The options of the mail server of a test. */
 export interface MailSinkOptions {
   /** Whether it offers TLS, with a certificate that nobody trusts. */
   readonly offersTls?: boolean

@@ -10,7 +10,7 @@ export interface StubRequest {
   readonly body: string
 }
 
-/** What a stub peer answers. */
+/** The answer of a stub peer. Its status is 200 and its type JSON unless others are given. */
 export interface StubAnswer {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>

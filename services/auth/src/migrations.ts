@@ -64,8 +64,8 @@ export function serviceFunctions({
 }
 
 /**
- * What `migrate` runs: the migrations and functions, then the job queue's schema and queues, then the grants of the service's
- * role.
+ * The options of `migrate` and of the start: the migrations and functions, then the schema and queues of jobs, then the grants of the
+ * service's role.
  */
 export function migrateOptions(config: DatabaseConfig): MigrateOptions {
   const names = authNames(config)

@@ -118,7 +118,7 @@ export interface RateLimitTable {
   readonly expire: bigint | null
 }
 
-/** What operators have changed. */
+/** The changes of operators, a row each (console reference: Audit of operators). */
 export interface OperatorAuditTable {
   readonly id: GeneratedAlways<bigint>
   readonly created_at: Generated<Date>

@@ -40,7 +40,7 @@ export function errorBody({ status, code, message, details }: HttpError): z.outp
   return { statusCode: status, error: { type: code, description: message, ...details } }
 }
 
-/** What the shared error handler says in this service. */
+/** The errors and the envelope with which the shared error handler answers in this service. */
 export const errorVocabulary = {
   envelope: errorBody,
   invalid: ({ issues }) => errors.validationError(toIssues(issues)),

@@ -24,7 +24,7 @@ export function inventoryNames({ database }: { readonly database: Pick<DatabaseS
 }
 
 /**
- * What `inventory migrate` and the start of the service apply: migrations and functions, then the schema and queues of jobs, then the
+ * The options of `inventory migrate` and of the start: the migrations and functions, then the schema and queues of jobs, then the
  * grants of the service's role.
  */
 export function migrateOptions(config: DatabaseConfig): MigrateOptions {

@@ -127,7 +127,7 @@ export const FIELD_ERROR_CODES = [
   'DUPLICATE',
 ] as const
 
-/** What may be wrong with a field. */
+/** The code of what is wrong with a field. */
 export type FieldErrorCode = (typeof FIELD_ERROR_CODES)[number]
 
 /** One element of a 400 answer. `field` is the dotted path, or `body` for the whole. */
@@ -137,7 +137,7 @@ export interface FieldError {
   readonly code: FieldErrorCode
 }
 
-/** What is wrong with a member of an order. */
+/** A member of an order that is wrong, by its dotted path, and the text about it. */
 export type OrderProblem = Pick<FieldError, 'field' | 'message'>
 
 /** 400 over the fields that are wrong. */

@@ -22,7 +22,7 @@ export const LOCK_TIMEOUT_MS = 5_000
 /** Longer than two waits for locks, so that the lock timeout ends a statement first. */
 const WRITE_TIMEOUT_MS = 12_000
 
-/** What the process calls itself to a server, but for its queue. */
+/** The `application_name` of the connections of a process, except those of its queue. */
 export const APPLICATION_NAME = 'payments'
 
 /** Opens the database as the role of the service. Connections are made on demand. */

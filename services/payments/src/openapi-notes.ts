@@ -28,7 +28,7 @@ const tags = [
   { name: 'Service', description: 'Health and API documents.' },
 ]
 
-/** What the API document says beside the schemas of the routes. Its examples are compared by test/document-examples.test.ts. */
+/** The parts of the API document that no schema of a route states. test/document-examples.test.ts compares the examples. */
 export function documentNotes(): DocumentNotes {
   return {
     servers: [{ url: '/', description: 'This process' }],

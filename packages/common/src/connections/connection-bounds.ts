@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { createBodyPlaces } from '../capacity/body-places.ts'
 import { findCrowding, progressOf, unacknowledgedBytes } from './slow-clients.ts'
 
-/** What a client may occupy in the process, and for how long. */
+/** How much of the process a client may occupy, in bytes, and for how long, in milliseconds. */
 export interface ConnectionBounds {
   /** A connection is cut when its client reads no byte of an answer for this time. */
   readonly stallMs: number

@@ -8,7 +8,7 @@ export interface DocumentPage {
   readonly policy: string
 }
 
-/** What the page shows, and the script that shows it. */
+/** The title of the page of an API document, and the URLs of its script and of the document. */
 export interface DocumentPageOptions {
   /** The name of the API: the title of the page. */
   readonly title: string

@@ -68,7 +68,7 @@ export function renderServicePage({ title, about, readme }: ServicePage): Render
   })
 }
 
-/** What a browser sees at an address without a page. `about` is a sentence about the start page, to which a button leads. */
+/** The HTML and the headers of the page `Not found`. @param about a sentence about the start page, to which a button leads */
 export function renderNotFound(about: string): RenderedPage {
   const main = `${renderTitle('Not found')}<p>This address has no page. ${escapeHtml(about)}</p>
 <p class="actions"><a class="button" href="/">Start page</a></p>`
@@ -188,5 +188,5 @@ summary { margin-top: .6rem; cursor: pointer; font-weight: 600; color: var(--acc
 @media (max-width: 36rem) { li { grid-template-columns: minmax(0, 1fr) } li > span:nth-of-type(2) { grid-column: 1 } }
 `
 
-/** What a browser sees at a path of a service that no route has. */
+/** The page `Not found` of a service, for browsers. Its API answers such a path with an error body. */
 export const serviceNotFound = renderNotFound('The start page links to the API and to the state of this service.')

@@ -1,4 +1,4 @@
-/** What the codes of errors of files mean. */
+/** Texts for the codes of errors of files. */
 const PROBLEMS: ReadonlyMap<unknown, string> = new Map([
   ['ENOENT', 'no such file'],
   ['EEXIST', 'the file exists already'],
@@ -6,7 +6,7 @@ const PROBLEMS: ReadonlyMap<unknown, string> = new Map([
   ['EISDIR', 'a folder, not a file'],
 ])
 
-/** What is wrong with a file, in words. Undefined for any other error. */
+/** Why a file cannot be read or written, such as `no such file`. Undefined for an error whose code is not listed above. */
 export function findFileProblem(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error ? PROBLEMS.get(error.code) : undefined
 }

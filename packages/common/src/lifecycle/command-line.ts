@@ -39,7 +39,7 @@ export interface CommandProcess {
   exit(status: number): never
 }
 
-/** What a program is. `-c` is read by `configFile`. */
+/** The name, the purpose and the version of a program, for `--help` and `--version`. `-c` is read by `configFile`. */
 export interface ProgramDescription {
   readonly name: string
   readonly description: string

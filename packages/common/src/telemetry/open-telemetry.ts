@@ -8,7 +8,7 @@ export interface Telemetry {
   readonly tracing: Tracing
 }
 
-/** What the settings of a service say of metrics and traces. */
+/** The settings of a service for metrics and traces. */
 export interface TelemetrySettings {
   readonly metrics: Omit<MetricsConfig, 'otlpProtocol' | 'resource'>
   readonly tracingEnabled: boolean

@@ -45,7 +45,7 @@ export async function listNodes(db: QueryExecutorProvider): Promise<readonly Clu
   return rows
 }
 
-/** What a server has answered to a command. */
+/** A server of a cluster, and the first column of the first row that a statement has returned there. */
 export interface NodeAnswer {
   /** `10.0.0.2:5432` */
   readonly node: string
@@ -73,13 +73,17 @@ export interface Lack {
   readonly missing: string
 }
 
-/** What servers other than the coordinator lack: those on which a query does not answer `t`. */
+/**
+ * Runs a query on every server but the coordinator.
+ * @returns `missing` with the server, for each server on which the query does not return true
+ * @throws Error with the answer of a server that refuses the query
+ */
 export async function listLacking(db: QueryExecutorProvider, missing: string, query: string): Promise<readonly Lack[]> {
   const answers = await runOnWorkers(db, query)
   return answers.filter(({ text }) => text !== 't').map(({ node }) => ({ node, missing }))
 }
 
-/** What follows in the transaction is done on this server alone. */
+/** The statement after which Citus passes no DDL of the transaction on to other servers. */
 export const HERE = 'SET LOCAL citus.enable_ddl_propagation = off'
 
 /** The statement that runs a text on every server but the coordinator, which alone would otherwise change the cluster. */

@@ -10,7 +10,7 @@ const POLL_MS = 1_000
  */
 export const NOTICE_MS = 3 * POLL_MS
 
-/** What follows the state of a database. */
+/** A poll for the state of a database, once a second until `stop`. */
 export interface StateFollower {
   readonly stop: () => void
 }

@@ -110,7 +110,11 @@ export function listRefusedLogins(
 
 const ITERATIONS = 4_096
 
-/** What PostgreSQL stores of a password. @see https://www.rfc-editor.org/rfc/rfc5803 */
+/**
+ * The SCRAM-SHA-256 verifier of a password, as PostgreSQL stores it: `SCRAM-SHA-256$4096:<salt>$<stored key>:<server key>`, with
+ * salt and keys in base64.
+ * @see https://www.rfc-editor.org/rfc/rfc5803
+ */
 export function verifierOf(password: string, salt: Buffer): string {
   const salted = pbkdf2Sync(password.normalize('NFKC'), salt, ITERATIONS, 32, 'sha256')
   const mac = (text: string) => createHmac('sha256', salted).update(text).digest()

@@ -91,7 +91,7 @@ export async function listNotes(
   return rows
 }
 
-/** What is noted. */
+/** The kind of an object that a move of tables takes away, and whose definition is noted until the move has made it again. */
 export type NoteKind = 'foreign key' | 'type' | 'comment'
 
 async function hasNotes(db: QueryExecutorProvider, names: Names): Promise<boolean> {

@@ -123,7 +123,12 @@ export async function listCloseStatements(db: QueryExecutorProvider, names: Name
   return open.size === 0 ? [] : [closeStatement([...open].sort())]
 }
 
-/** What PUBLIC may call on a server although it may not on the coordinator: as on a server that was added to the cluster. */
+/**
+ * Lists functions that PUBLIC may call on a server although it may not on the coordinator, which is so on a server that was added to
+ * the cluster.
+ * @returns the signatures of such functions by server; empty without Citus
+ * @throws Error with the answer of a server that refuses the query
+ */
 export async function listOpenFunctions(
   db: QueryExecutorProvider,
   names: Names,

@@ -5,8 +5,9 @@ import { findCitus, type Lack, listLacking, literal, onWorkers, qualified, runOn
 import { listLoginLacks, type NodeLogin } from './logins.ts'
 
 /**
- * What the servers lack before a request can run on them. A server that was added to the cluster lacks all of it until it is
- * prepared.
+ * Lists the sequences, rights and logins that a server lacks, without which a request fails there. A server that was added to the
+ * cluster lacks all of them until it is prepared.
+ * @returns each with its server; empty when nothing is missing
  */
 export async function listLacks(
   db: QueryExecutorProvider,

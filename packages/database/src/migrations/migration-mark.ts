@@ -6,7 +6,7 @@ import { queueRights } from '../rights/queue-rights.ts'
 import type { ServiceFunctions } from './functions.ts'
 import { MIGRATIONS, migratorTable } from './migrator-tables.ts'
 
-/** What a complete run of `migrate up` depends on. */
+/** The inputs of a complete run of `migrate up`. A start with the same inputs has nothing to do. */
 export interface MarkedRun {
   readonly names: Names
   readonly sources: MigrationSources

@@ -23,7 +23,7 @@ export interface Difference {
   readonly found: string | undefined
 }
 
-/** What a comparison has found. */
+/** The outcome of a comparison of a database with its migrations. */
 export interface Drift {
   /** How many objects were compared. */
   readonly objects: number
@@ -77,7 +77,10 @@ async function executedRelease(
   throw new Error(`the database has the functions of release ${installed}: use that release`)
 }
 
-/** What the executed migrations that this release knows make, without the functions that have files. */
+/**
+ * Makes the objects of the executed migrations that this release knows in an empty schema, in a transaction that is rolled back.
+ * @returns their definitions, with the names of the service's own schema, and without the functions that have files
+ */
 export async function rehearseExecuted(
   db: Kysely<unknown>,
   { names, sources }: Pick<DriftOptions, 'names' | 'sources'>,

@@ -29,7 +29,7 @@ export interface Grants {
   readonly operators?: OperatorGrants | undefined
 }
 
-/** What only operators may do by the API of a service. */
+/** The functions and tables that the role of operators may use in another way than the role of the service. */
 export interface OperatorGrants {
   /** Functions that run with the rights of their owner, and that the role of the service may not call. */
   readonly functions: readonly string[]

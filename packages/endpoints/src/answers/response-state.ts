@@ -1,4 +1,4 @@
-/** What a handler may set about its answer before it returns. */
+/** The status, media type and headers of an answer, which a handler may set before it returns. */
 export class ResponseState {
   /** Replaces the default status of the returned value. */
   status: number | undefined

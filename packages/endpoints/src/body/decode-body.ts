@@ -7,7 +7,7 @@ import { type JsonCodec, parseJson } from './json.ts'
 import { isJsonType, type MediaType, parseMediaType } from './media-type.ts'
 import { type MultipartLimits, readForm } from './multipart.ts'
 
-/** What a body contributes to the arguments of a call. */
+/** The arguments of a call that a body gives: keywords, positionals, or neither for a body that is absent. */
 export interface DecodedBody {
   readonly keywords?: Keywords
   readonly positionals?: readonly unknown[]

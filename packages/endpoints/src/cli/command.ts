@@ -2,14 +2,14 @@ import { parseArgs } from 'node:util'
 import { closestMatch } from 'leven'
 import { type Address, parseAddress } from './address.ts'
 
-/** What the command line asks for. */
+/** A command of `endpoints`, as read from the command line. */
 export type Command =
   | { readonly run: 'help' | 'version' }
   | { readonly run: 'build-map'; readonly folder: string; readonly file: string }
   | ({ readonly run: 'serve' | 'routes' } & ServeOptions)
   | ({ readonly run: 'openapi'; readonly file: string | undefined } & ServeOptions)
 
-/** What the command `endpoints` serves, and at which address. */
+/** The controllers or the application that `endpoints` serves, and the address that it listens at. */
 export interface ServeOptions {
   readonly prefixes: readonly string[]
   readonly dir: string
@@ -24,7 +24,7 @@ export interface ServeOptions {
 /** A wrong command line. */
 export class UsageError extends Error {}
 
-/** What `endpoints --help` prints, with every option. */
+/** The text of `endpoints --help`, with every option. */
 export const usage = `Usage: endpoints [options]
        endpoints build-map FOLDER FILE
 

@@ -26,7 +26,7 @@ export interface CorsPolicy {
   readonly preflight: (asked: Preflight, response: ResponseState) => void
 }
 
-/** What a preflight asks, and the methods that its path allows. */
+/** The origin and the headers that a preflight names, and the methods that its path allows (Fetch Standard, CORS protocol). */
 export interface Preflight {
   readonly origin: string
   readonly requestedHeaders: string | undefined

@@ -2,7 +2,7 @@ import type { ResponseState } from '../answers/response-state.ts'
 import type { Arguments } from '../binding/binding.ts'
 import type { EndpointRequest } from '../request/endpoint-request.ts'
 
-/** What a guard may look at before it refuses. */
+/** The request, the answer so far and the arguments, on which a guard decides whether it refuses. */
 export interface GuardContext {
   readonly request: EndpointRequest
   readonly response: ResponseState

@@ -7,7 +7,7 @@ import type { DocumentInfo, DocumentServer, JsonSchema, OpenApiDocument, Operati
 import { buildOperation, preflightOperation } from './operation.ts'
 import { SchemaComponents } from './schemas.ts'
 
-/** What a document says beside its operations. */
+/** The title, version and servers of a document (OpenAPI 3.1, Info Object and Server Object). */
 export interface DocumentHead {
   readonly info: DocumentInfo
   readonly servers: readonly DocumentServer[] | undefined

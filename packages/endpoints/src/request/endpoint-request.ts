@@ -34,7 +34,7 @@ export interface ControllerApplication<Context = unknown> {
   openapi(): OpenApiDocument
 }
 
-/** What a request needs of its application. */
+/** The application that serves a request, and its settings that bound how the request is read. */
 export interface RequestHost {
   readonly application: ControllerApplication
   readonly settings: {

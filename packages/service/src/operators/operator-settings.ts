@@ -27,7 +27,10 @@ export const operatorSettings = {
 
 type OperatorValues = SettingValues<typeof operatorSettings>
 
-/** What holds between the settings of operators. The prefix is that of the service: `PAYMENTS_`. */
+/**
+ * The rule that operators need an issuer, and either published keys or a secret. Returns its complaint as a text.
+ * @param prefix of the settings of the service, as in `PAYMENTS_`
+ */
 export function operatorRule(prefix: string): Rule<OperatorValues> {
   return ({ OPERATOR_KEYS, OPERATOR_JWKS_URL, OPERATOR_JWT_SECRET, OPERATOR_ISSUER }) => {
     if (OPERATOR_KEYS.length === 0) return undefined

@@ -22,7 +22,7 @@ export interface Operator {
   readonly address: string
 }
 
-/** What recognizes operators. */
+/** The keys that operators may call with, and the check of their access tokens. */
 export interface OperatorAccess {
   readonly keys: readonly OperatorKey[]
   /** Undefined for a token that is not an operator's. Rejects with `UnverifiableTokenError` while it cannot be verified. */

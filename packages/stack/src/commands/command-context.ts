@@ -1,6 +1,6 @@
 import type { Environment } from '../settings/environment.ts'
 
-/** What every command of the stack is given. */
+/** The checkout, the settings of the user and the output, for every command of the stack. */
 export interface CommandContext {
   /** The checkout. */
   readonly root: string

@@ -1,6 +1,6 @@
 import { StackFailure } from '../stack-failure.ts'
 
-/** What a service has answered. */
+/** The answer of a service: its status, and its body as read from JSON. */
 export interface DemoAnswer {
   readonly status: number
   readonly body: unknown

@@ -13,7 +13,7 @@ export interface SourceWatch {
   close(): Promise<void>
 }
 
-/** What a watch needs, and whom it tells. */
+/** The sources to watch, and the function that is called when they change. */
 export interface SourceWatchOptions {
   /** The checkout. */
   readonly root: string

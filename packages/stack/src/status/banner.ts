@@ -17,8 +17,8 @@ export const QUICK_STARTS = [
 ] as const
 
 /**
- * What the terminal shows of a running stack: where everything is, the keys of auth, the settings, and what to try next. What was
- * not started is left out.
+ * The lines that the terminal shows when the stack runs: addresses, the keys of auth, files of settings, and what to try next. A
+ * service that was not started has no line.
  */
 export function bannerLines(status: StackStatus, folders: StackFolders): readonly string[] {
   const paragraphs = [addresses(status), keys(status), places(status, folders), trials(status, folders)]

@@ -7,7 +7,7 @@ import type { Loss } from './inspect-database.ts'
 
 const BATCH_ENTRIES = 10_000
 
-/** What a copy of the audit log has done. */
+/** How many entries of the audit log a copy has added. */
 export interface CopiedEntries {
   readonly copied: number
   /** How many of the copied entries have another payload here, because PostgreSQL refuses theirs as `jsonb`. */

@@ -6,7 +6,7 @@ import type { AdoptionPlaces } from './adoption-record.ts'
 import { columnsOf, hasRelation } from './catalog.ts'
 import type { CopyContext } from './copy-live-rows.ts'
 
-/** What copies of secrets work with. */
+/** The transaction and the places of a copy, and the keys that seal the copied secrets. */
 export interface SealedCopyContext extends CopyContext {
   readonly sealing: Sealing
 }

@@ -7,7 +7,7 @@ import { COPIED_FLOWS, UNCOPIED_SESSIONS } from './copy-live-rows.ts'
 import { giveBackProviders, giveBackTotpFactors, type SealedGiveBackContext } from './give-back-sealed-rows.ts'
 import { CODES, COPIED_CODES } from './upstream-codes.ts'
 
-/** What giving rows back works with. */
+/** The transaction of `giveBackRows`, its places and keys, and the limits that decide which rows still count. */
 export interface GiveBackContext extends SealedGiveBackContext {
   /** Since when this service has served. */
   readonly switchedAt: Date

@@ -13,7 +13,7 @@ import { columnsOf, hasRelation } from './catalog.ts'
 import { COPIED_PROVIDERS } from './copy-live-rows.ts'
 import { listSealedSecrets } from './inspect-database.ts'
 
-/** What giving secrets back works with. */
+/** The transaction that writes secrets back, its places, and the keys that open them. */
 export interface SealedGiveBackContext {
   readonly trx: Kysely<unknown>
   readonly places: AdoptionPlaces

@@ -3,7 +3,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { hasRelation } from './catalog.ts'
 import type { ImportPlaces } from './import-record.ts'
 
-/** What an import did to a table of this service. */
+/** How many rows an import has added, changed and deleted in a table of this service. */
 export interface TableChange {
   readonly table: string
   readonly added: number

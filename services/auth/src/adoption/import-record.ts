@@ -13,7 +13,7 @@ export interface ImportPlaces {
   readonly kept: string
 }
 
-/** What an import notes about its own state. */
+/** The state of an import, which it notes in its schema for the next run. */
 export interface ImportRecord {
   /** The database that the rows came from, as `readIdentity` tells it. */
   readonly source: string

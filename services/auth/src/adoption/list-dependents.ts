@@ -8,7 +8,7 @@ import { ownTables } from './hidden-tables.ts'
 import { SERVED, UNSERVED } from './inspect-database.ts'
 import { REFUSING_TRIGGER } from './refuse-old-server.ts'
 
-/** What names a table that moves. */
+/** An object of an application that names a table that moves. */
 export interface Dependent {
   /** A kind and a name, such as `view public.tokens`. */
   readonly object: string
@@ -84,7 +84,12 @@ const named = (schema: string): RawBuilder<unknown> => sql`
       OR (f.prosrc ~* format('\\m%s\\M', m.name)
         AND EXISTS (SELECT FROM unnest(f.proconfig) setting WHERE setting ~* format('^search_path=(.*\\W)?%s(\\W|$)', word.schema)))`
 
-/** What names a table that moves, and would go on reading the table of the old service. @param moving the names of these tables */
+/**
+ * Lists the views, rules, policies, functions, foreign keys, publications, columns and tables that name a table that moves, and would
+ * go on reading the table of the old service.
+ * @param moving the names of the tables that move
+ * @returns in the order of their names, then of the tables
+ */
 export async function listDependents(
   db: Kysely<unknown>,
   { names: { schema } }: Pick<AdoptionPlaces, 'names'>,
@@ -120,9 +125,9 @@ const INDEX = /^index (.+)$/
 const INDEX_TABLE = / ON (?:ONLY )?\w+\.(\w+) USING /
 
 /**
- * What others have added since the switch to the tables of this service, which `adopt --undo` drops: triggers, policies, rules,
- * indexes, columns, constraints, statistics, defaults, comments, rights and places in publications. They would go with the tables in
- * silence. The tables that stay keep theirs.
+ * Lists objects that applications have added since the switch to the tables of this service, which `adopt --undo` drops: triggers,
+ * policies, rules, indexes, columns, constraints, statistics, defaults, comments, rights and places in publications. They would go
+ * with the tables in silence. The tables that stay keep theirs.
  * @returns each in a line, such as `policy mine of table refresh_tokens`
  */
 export async function listAdditions(db: Kysely<unknown>, places: AdoptionPlaces): Promise<readonly string[]> {

@@ -11,7 +11,7 @@ const BATCH_SESSIONS = 300
 /** A session with a key, whatever the settings can open, and its print: what changes when the key or the counter does. */
 const hasKey = sql`s.refresh_token_hmac_key IS NOT NULL AND s.refresh_token_counter IS NOT NULL`
 const printOf = sql`hashtextextended(s.refresh_token_hmac_key, s.refresh_token_counter)`
-/** What copies of refresh tokens work with. */
+/** The places of a copy of refresh tokens, and the keys that supabase/auth may have encrypted them with. */
 export interface StagingDeps {
   readonly places: AdoptionPlaces
   readonly encryptionKeys: EncryptionKeys

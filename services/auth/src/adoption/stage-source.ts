@@ -3,7 +3,7 @@ import { hasRelation } from './catalog.ts'
 import type { ImportPlaces } from './import-record.ts'
 import type { Source } from './source-database.ts'
 
-/** What a staging reads and writes. */
+/** The transaction of a staging, the schemas that it writes, and the database that it reads. */
 export interface Staging {
   readonly trx: Kysely<unknown>
   readonly places: ImportPlaces

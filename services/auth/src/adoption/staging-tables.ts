@@ -16,7 +16,7 @@ type Watched = (typeof WATCHED)[number]
 /** The sessions from whose key a token follows, with what `printOf` made of the key when it was copied. */
 export const KEYED = 'keyed_sessions'
 
-/** What stands in the schema of copies, until the switch. */
+/** The tables in the schema of copies, which exist until the switch. */
 export const STAGED_TABLES = ['refresh_tokens', 'changes', 'progress', KEYED] as const
 /** The functions of the triggers that note changed sessions, in the schema of copies. */
 export const STAGING_FUNCTIONS = WATCHED.map(({ table }) => `note_${table}()`)

@@ -16,7 +16,7 @@ import { dropTriggers } from './staging-tables.ts'
 import { makeUpstreamChanges } from './upstream-changes.ts'
 import { findVersion } from './upstream-database.ts'
 
-/** What a switch works with. */
+/** The places, the keys and the lifetimes by which a switch judges rows of supabase/auth. */
 export interface SwitchDeps extends StagingDeps {
   readonly lifetimes: Lifetimes
   readonly sealing: Sealing
@@ -24,7 +24,7 @@ export interface SwitchDeps extends StagingDeps {
   readonly challengeSeconds: number
 }
 
-/** What the last transaction of an adoption has done. */
+/** The outcome of the last transaction of an adoption. */
 export interface SwitchOutcome {
   /** When the old service began to wait, by `performance.now()`. */
   readonly lockedAtMs: number

@@ -19,7 +19,7 @@ interface Adoptability {
   readonly obstacles: readonly string[]
 }
 
-/** What an adoption needs to know before it begins. */
+/** The names of an adoption, and the options of its command. */
 export interface AdoptionWish {
   readonly names: Names
   /** Whether a version is adopted that this release does not know. */

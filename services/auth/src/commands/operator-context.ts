@@ -16,11 +16,12 @@ export const OPERATOR: Admin = {
   actor: { id: null, email: 'operator', phone: null, userMetadata: {}, isSsoUser: false },
 }
 
-/** What the use cases of admins are told of every command: it acts on users of any audience, and no client is behind it. */
+/** The caller of every command, for the use cases of admins: it acts on users of any audience, and no client is behind it. */
 export const BY_COMMAND = { admin: OPERATOR, audience: undefined, ip: '' } as const
 
 /**
- * What a use case knows about a command in place of a request. No client is behind it, so no client is limited.
+ * The context of a command, in place of that of a request. No client is behind a command, so no client is limited.
+ * @param wanted the address where the flow is to end; undefined: the address of the site
  * @throws Error when the redirect rules refuse where the flow is to end
  */
 export function operatorContext(

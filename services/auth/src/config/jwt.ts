@@ -103,8 +103,8 @@ export function jwtWarnings(values: JwtValues): string[] {
 }
 
 /**
- * What to say where every user who signs up is an admin; undefined where the role of new users is no admin role. The compatible
- * profile warns of it, the strict profile refuses it.
+ * The sentence that says that every user who signs up is an admin; undefined where the role of new users is no admin role. The
+ * compatible profile warns with it, and the strict profile refuses to start.
  */
 export function roleProblem({
   JWT_ADMIN_ROLES: admins,

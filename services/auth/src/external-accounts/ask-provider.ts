@@ -55,7 +55,7 @@ export interface ProviderSignIn {
   readonly tokens: { readonly access: string; readonly refresh: string | undefined }
 }
 
-/** What a flow has stored for the answer of its provider. */
+/** The id of a flow, and the secrets that it has kept for the answer of its provider. */
 export type ReturnedFlow = Pick<AuthorizationFlow, 'id' | 'codeVerifier' | 'requestToken'>
 
 /**

@@ -56,7 +56,7 @@ export interface Protection {
 }
 
 /**
- * What the confirmation of an email does to an account (reference: Owner of an external account):
+ * Decides what the confirmation of an email does to an account (reference: Owner of an external account):
  * - `take-over`: nobody has claimed the account, so a stranger may have made it and waits for the owner of the email. The owner
  *   gets the account without what the stranger has left there. An account without an email was made by its provider, and loses
  *   nothing when that provider gives an email for the first time.

@@ -14,7 +14,7 @@ import { z } from 'zod'
 import type { ConfiguredProvider } from './configured-provider.ts'
 import type { Grant, OAuth2Provider } from './provider.ts'
 
-/** What the browser brings back from the provider. */
+/** The parameters with which the browser returns from the provider, and the verifier that the flow has kept. */
 export interface CodeAnswer {
   readonly code: string
   /** Undefined for a provider that does not bind its code to a verifier. */

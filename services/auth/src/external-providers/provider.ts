@@ -111,5 +111,5 @@ export interface OAuth1Provider extends CommonProvider {
   identify(api: Pick<ProviderApi, 'get'>): Promise<ExternalProfile>
 }
 
-/** What a file of `providers/` exports. */
+/** The export of a file of `providers/`: makes a provider from the client id and secret of the settings. */
 export type DefineProvider<Kind = OAuth2Provider> = (account: ClientAccount) => Kind

@@ -38,7 +38,7 @@ export interface UserFactorsView {
   updated_at: TimestampColumn
 }
 
-/** What a second factor was asked. Its id is the salt of `otp_hash`. */
+/** A challenge of a second factor. Its id is the salt of `otp_hash`. */
 export interface MfaChallengesTable {
   id: string
   factor_id: string

@@ -25,11 +25,11 @@ export const CustomisedClaims = z.looseObject({
   session_id: z.string(),
   is_anonymous: z.boolean(),
 })
-/** What the hook CUSTOM_ACCESS_TOKEN answers. */
+/** The answer of the hook CUSTOM_ACCESS_TOKEN: the claims of the token, whole. */
 export const ClaimsAnswer = z.object({ claims: CustomisedClaims })
 
 const Decision = z.enum(['continue', 'reject'])
-/** What the hooks of attempts answer. `should_logout_user` is read only with PASSWORD_VERIFICATION_ATTEMPT. */
+/** The answer of the hooks of attempts. `should_logout_user` is read only with PASSWORD_VERIFICATION_ATTEMPT. */
 export const AttemptVerdict = z.object({
   decision: Decision,
   message: z.string().optional(),

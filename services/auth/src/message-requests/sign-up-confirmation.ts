@@ -21,7 +21,7 @@ import {
 import { type MessageRequestDeps, toMessageRequest } from './request-message.ts'
 import { sendRequested } from './send-requested.ts'
 
-/** What a sign-up works with whose identifier has to be confirmed. */
+/** The dependencies of a sign-up whose identifier has to be confirmed. */
 export interface ConfirmationDeps extends MessageRequestDeps {
   readonly insertSignUp: InsertSignUp
 }

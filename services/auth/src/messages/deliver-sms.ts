@@ -13,7 +13,7 @@ import { type HeldSms, type SmsJob, smsTask } from './sms-job.ts'
 /** How long a request waits for the gateway. */
 const PATIENCE_MS = 2_000
 
-/** What sending an SMS works with, by the hook SEND_SMS or by the gateway. */
+/** The hook SEND_SMS and the gateway, one of which sends an SMS, with the log and the clock. */
 export interface DeliverSmsDeps extends MessageHookDeps {
   readonly logger: ServiceLogger['logger']
   readonly now: () => Date

@@ -21,7 +21,7 @@ export interface GatewayRequest {
   readonly form: Readonly<Record<string, string>>
 }
 
-/** What the answer of a gateway says; undefined where it says neither. */
+/** Whether a gateway has sent an SMS, as its answer says; undefined where the answer says neither. */
 export type GatewayVerdict =
   | { readonly verdict: 'sent'; readonly id: string }
   | { readonly verdict: 'refused'; readonly reason: string; readonly code: string }

@@ -20,7 +20,7 @@ import { type MailJob, mailTask } from './mail-job.ts'
 import type { SmsGateway } from './sms-gateway.ts'
 import { type SmsJob, smsTask } from './sms-job.ts'
 
-/** What a transaction works with that may send messages or make users. */
+/** The dependencies of a transaction that may send messages or make users. */
 export interface HookedDeps extends IntervalDeps {
   readonly config: IntervalConfig & Pick<AuthConfig, 'behaviours' | 'server'>
   readonly db: Db

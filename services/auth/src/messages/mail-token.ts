@@ -40,7 +40,7 @@ export interface MailToken {
   readonly onlyIfFree?: MailJob['onlyIfFree']
 }
 
-/** What the secrets of a mail are made with. */
+/** The settings, clock, random source and keys that make the secrets of a mail. */
 export interface MailTokenDeps {
   readonly config: Pick<AuthConfig, 'mail' | 'signup'>
   readonly now: () => Date

@@ -9,13 +9,13 @@ import type { Sms } from './gateway-protocol.ts'
 import type { Mail } from './mailer.ts'
 import { SmsRefused } from './sms-gateway.ts'
 
-/** What the content of a call is made with. */
+/** The settings and the database that the payload of a hook is made from. */
 export interface MessagePayloadDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'server'>
   readonly db: Db
 }
 
-/** What the job of a message works with, where a hook sends it. */
+/** The hooks that send messages, and the settings and the database for their payloads. */
 export interface MessageHookDeps extends MessagePayloadDeps {
   readonly hooks: Hooks
 }
@@ -71,8 +71,8 @@ export async function sendSmsByHook(deps: MessageHookDeps, sms: OwnedSms): Promi
 }
 
 /**
- * What SEND_EMAIL is sent of a mail, or of the two mails of a change of email. Reads the user as `db` sees it.
- * @returns undefined where the user no longer exists
+ * Makes the body of a call of SEND_EMAIL for a mail, or for the two mails of a change of email. Reads the user as `db` sees it.
+ * @returns `{ user, email_data }` (reference: Hooks); undefined where the user no longer exists
  */
 export async function makeMailPayload(
   deps: MessagePayloadDeps,
@@ -87,7 +87,7 @@ export async function makeMailPayload(
   return { user, email_data: { email_action_type: toActionType(kind), to, ...Object.fromEntries(fields) } }
 }
 
-/** What SEND_SMS is sent of an SMS. @returns undefined where its user no longer exists */
+/** Makes the body of a call of SEND_SMS. @returns `{ user, sms }` (reference: Hooks); undefined where the user no longer exists */
 export async function makeSmsPayload(
   deps: MessagePayloadDeps,
   { to, text, code, channel, userId, purpose }: OwnedSms,

@@ -3,10 +3,10 @@ import type { GeneratedTimestamp } from '../records/column-types.ts'
 import type { MailKind } from './default-templates.ts'
 import type { SmsChannel } from './gateway-protocol.ts'
 
-/** What an SMS is for. A mail says so by its kind. */
+/** The purposes of SMS. A mail has a kind in their place. */
 export const SMS_PURPOSES = ['one_time_code', 'phone_change', 'reauthentication', 'second_factor'] as const
 
-/** What an SMS is for. `one_time_code`: to sign in, or to confirm the number. */
+/** The purpose of an SMS. `one_time_code`: to sign in, or to confirm the number. */
 export type SmsPurpose = (typeof SMS_PURPOSES)[number]
 
 /** A mail or an SMS that is about to be queued, as operators see it (console reference: Routes of auth). It holds no secret. */

@@ -25,7 +25,7 @@ export async function insertMessage(
   await trx.insertInto('messages').values({ id, kind, purpose, channel, user_id: userId, recipient }).execute()
 }
 
-/** What has become of messages. Undefined `error`: they were taken. */
+/** The outcome of an attempt to send messages. Undefined `error`: the mail server or gateway has accepted them. */
 export interface MessageOutcome {
   readonly status: MessageStatus
   /** The number of the attempt, 1 for the first. */
@@ -66,7 +66,7 @@ export async function updateLostMessages(db: Db, before: Date): Promise<number> 
   return Number(numAffectedRows)
 }
 
-/** What `updateLostMessages` executes, for a test of its plan. */
+/** The statement of `updateLostMessages`, exported so that a test can read its plan. */
 export function lostMessagesStatement(before: Date): RawBuilder<unknown> {
   const messages = sql.table('messages')
   return sql`

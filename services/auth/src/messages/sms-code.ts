@@ -21,7 +21,7 @@ export interface SmsCode {
   readonly messageId: string
 }
 
-/** What a code is made with. */
+/** The settings, clock, random source and keys that make the code of an SMS. */
 export interface SmsCodeDeps {
   readonly config: Pick<AuthConfig, 'sms'>
   readonly now: () => Date

@@ -50,7 +50,7 @@ export function hashCode(serverKey: Buffer, salt: Buffer, identifier: string, co
   return createHmac('sha256', serverKey).update(salt).update(identifier).update('\0').update(code).digest()
 }
 
-/** What the row of a message says of its code. */
+/** The hash of a code and its salt, as the row of a message has them. */
 export interface CodeOfRow {
   /** The table allows NULL, which no code matches. */
   readonly codeHash: Buffer | null

@@ -17,7 +17,7 @@ export interface OperatorChange {
   readonly sealing: Sealing
 }
 
-/** What a change has done. */
+/** The answer to a change of an operator, and its entry in the audit log. */
 export interface OperatorEffect {
   /** Below 300. */
   readonly status: number

@@ -24,7 +24,7 @@ export async function countUserStates(db: Db, now: Date): Promise<UserCounts> {
   }
 }
 
-/** What happened on a UTC day. */
+/** The numbers of sign-ups and sign-ins on a UTC day. */
 export interface DayCounts {
   /** YYYY-MM-DD. */
   readonly date: string

@@ -35,7 +35,7 @@ interface PageFields {
   readonly per_page?: string | undefined
 }
 
-/** What a list accepts. */
+/** The bounds of the pages of a list. */
 export interface PageRules {
   readonly rowsMax: number
   /** Whether page 0 is page 1. */

@@ -8,7 +8,7 @@ const RANGES = 'https://api.pwnedpasswords.com/range/'
 const PREFIX_LENGTH = 5
 const TIMEOUT_MS = 5_000
 
-/** What looking a password up needs. */
+/** The list of breached passwords, the way out to it, and the log for its failures. */
 export interface BreachLookup {
   readonly config: { readonly passwords: { readonly breaches: BreachRules | undefined } }
   readonly outbound: Outbound

@@ -4,7 +4,7 @@ import type { SessionOrigin } from '../sessions/session.ts'
 /** Longer than any browser sends. A header may hold 16 KiB, which every session would store. */
 const USER_AGENT_LENGTH_MAX = 512
 
-/** What a session stores of the request that opened or refreshed it. */
+/** The client of the request that opens or refreshes a session: its address, and its User-Agent or null. */
 export function readSessionOrigin(request: FastifyRequest): SessionOrigin {
   return { userAgent: readUserAgent(request) ?? null, ip: request.clientAddress.ip }
 }

@@ -1,6 +1,6 @@
 import { emailMalformed, emailMissing, emailTooLong, phoneMalformed } from '../request-errors.ts'
 
-/** What identifies a user: an email address or a phone number. */
+/** The two kinds of identifiers of a user: an email address, or a phone number. */
 export type IdentifierKind = 'email' | 'phone'
 
 /** A normalised email or phone number, by which a user is known. */

@@ -1,4 +1,4 @@
-/** What a use case knows about the request that it serves. */
+/** The client, the audience and the addresses of a request, as use cases need them. */
 export interface RequestContext {
   /** The audience of new users, and among whom users are looked up. */
   readonly audience: string

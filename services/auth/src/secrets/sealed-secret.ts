@@ -15,7 +15,7 @@ export interface SealedSecret {
   readonly data: string
 }
 
-/** What seals: the encryption keys of the service, and a source of nonces. */
+/** The encryption keys of the service and a source of nonces, with which secrets are sealed. */
 export interface Sealing {
   readonly encryptionKeys: EncryptionKeys
   readonly randomBytes: RandomBytes

@@ -17,7 +17,7 @@ export interface LiveSession {
   readonly userHasFactor: boolean
 }
 
-/** What the check of a live session works with. Undefined is no limit. */
+/** The limits of sessions in milliseconds, undefined where there is none, and the database that has the sessions. */
 export interface LiveSessionDeps {
   readonly config: {
     readonly sessions: {

@@ -29,7 +29,7 @@ export const SessionView = z
 /** The body of a session, as every sign-in and refresh answers it. */
 export type SessionView = z.output<typeof SessionView>
 
-/** What an access token is made with. */
+/** The settings, the signing key, the clock and the hook that make an access token. */
 export interface SessionViewDeps {
   readonly config: {
     readonly behaviours: Pick<Behaviours, 'keepSentTimesOfChanges' | 'expireTokensAtTimebox' | 'sendSessionHeaders'>

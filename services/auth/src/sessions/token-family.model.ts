@@ -17,7 +17,7 @@ export interface RotationRules {
   readonly reuseMs: number
 }
 
-/** What became of the tokens of a session. */
+/** The outcome of a refresh in the model, and the tokens of the session after it. */
 export interface Rotation {
   /** `rotated`: a child was made. `reused`: the child that is there is given again. */
   readonly verdict: 'token-not-found' | 'rotated' | 'reused' | 'stolen'

@@ -38,7 +38,7 @@ export interface NewOwnUser {
   readonly since: Pick<Insertable<UsersTable>, 'staged_at' | 'invited_at' | 'confirmation_sent_at' | 'keep_unconfirmed'>
 }
 
-/** What the identity of an invited email keeps of the data of the invitation. */
+/** The data that the identity of an invited email gets: those of the invitation, or none, by profile. */
 export function invitationData(
   { behaviours }: Pick<AuthConfig, 'behaviours'>,
   data: NewOwnUser['data'],

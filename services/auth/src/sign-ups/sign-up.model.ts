@@ -6,7 +6,7 @@ import type { SignUpVerdict } from './sign-up-repository.ts'
  */
 export type OwnerState = 'nobody' | 'staged' | 'claimed' | 'unconfirmed' | 'confirmed'
 
-/** What decides on a sign-up, beside the owner of its identifier. */
+/** The inputs of the model of a sign-up, beside the owner of its identifier. */
 export interface SignUpRules {
   /** Whether identifiers count as confirmed at once. */
   readonly autoconfirm: boolean

@@ -8,7 +8,7 @@ import { passwordMissingAtVerify } from '../request-errors.ts'
 import { awaitsFirstSignIn, type ConfirmerDeps, confirmerTakesOver } from '../users/take-over-account.ts'
 import type { User } from '../users/user.ts'
 
-/** What hashing the password of a verification needs. */
+/** The rules for the password of a verification, and the hasher of passwords. */
 export interface VerificationPasswordDeps extends NewPasswordRules, ConfirmerDeps {
   readonly config: NewPasswordRules['config'] & ConfirmerDeps['config']
   readonly passwords: Pick<PasswordHasher, 'hash'>

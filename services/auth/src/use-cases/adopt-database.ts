@@ -22,7 +22,7 @@ import { adoptOptions } from '../migrations.ts'
 /** What an adoption needs. It opens connections of its own to the database that it adopts. */
 export type AdoptDatabaseDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'now' | 'randomBytes'>
 
-/** What an adoption has done. */
+/** The report of an adoption that has succeeded. */
 export interface Adoption {
   /** The newest migration of supabase/auth. */
   readonly version: string

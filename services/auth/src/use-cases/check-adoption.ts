@@ -22,7 +22,7 @@ import { type EarlierRun, findObstacles } from '../adoption/upstream-database.ts
 import type { AuthDeps } from '../deps.ts'
 import { adoptOptions } from '../migrations.ts'
 
-/** What an adoption would do. */
+/** The report of `adopt --check`, which changes nothing. */
 export interface AdoptionCheck {
   /** The newest migration of supabase/auth; `none` where the database is not one of it. Nothing else is said where there are obstacles. */
   readonly version: string

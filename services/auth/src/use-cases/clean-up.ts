@@ -44,7 +44,7 @@ interface CleanUpDeps {
 /** Counts removed rows of a table. */
 type CountRows = (table: string, rows: number) => void
 
-/** What runs of a process share. */
+/** The state that the clean-up runs of a process share: counters, places of unfinished walks, and limits in batches and rows. */
 export interface CleanUpRuns {
   readonly countRows: CountRows
   /** Where walks continue that an earlier run did not finish. */

@@ -34,7 +34,7 @@ import type { IssuedSession } from '../sessions/session.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { withUniqueAccount } from '../users/claim-identifier.ts'
 
-/** What a sign-in at a provider needs to finish. */
+/** The dependencies that finish a sign-in at a provider. */
 export type FinishAuthorizationDeps = HookedDeps &
   Pick<
     AuthDeps,

@@ -9,7 +9,7 @@ import { listReplaced } from '../adoption/switch-tables.ts'
 import type { AuthDeps } from '../deps.ts'
 import { adoptOptions } from '../migrations.ts'
 
-/** What a forgotten adoption costs, before it is done. */
+/** The rows that `adopt --forget` would drop, for the operator who decides on it. */
 export interface ForgetCosts {
   /** When this service took over. */
   readonly switchedAt: Date

@@ -42,7 +42,7 @@ import { migrateOptions } from '../migrations.ts'
 
 type ImportDatabaseDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'now' | 'randomBytes'>
 
-/** What an import has done. */
+/** The report of an import that has succeeded. */
 export interface DatabaseImport {
   /** The newest migration of supabase/auth at the source. */
   readonly version: string

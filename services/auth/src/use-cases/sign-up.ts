@@ -14,7 +14,7 @@ import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
 import { requireMetadata } from '../users/metadata.ts'
 import type { UnconfirmedUser } from '../users/unconfirmed-user.ts'
 
-/** What a sign-up works with, by email or by phone. */
+/** The dependencies of a sign-up, by email or by phone. */
 export type SignUpDeps = CreateSignUpDeps & SessionViewDeps & Pick<AuthDeps, 'config' | 'outbound'>
 
 /** The members of a request to sign up. Empty members count as absent. */

@@ -11,7 +11,7 @@ import { sealOptional } from '../secrets/sealed-secret.ts'
 import { lockLinkingUser } from '../sessions/active-caller.ts'
 import { requireUser } from '../users/user.ts'
 
-/** What beginning a sign-in at a provider works with. */
+/** The dependencies that begin a sign-in at a provider. */
 export type StartAuthorizationDeps = Pick<
   AuthDeps,
   'config' | 'db' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'

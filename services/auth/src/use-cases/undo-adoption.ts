@@ -28,7 +28,7 @@ import { JOBS_APPLICATION } from '../open-database.ts'
 
 type UndoAdoptionDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'randomBytes'>
 
-/** What an undo costs the users, before it is done. */
+/** The losses that `adopt --undo` would bring to users, for the operator who decides on it. */
 export interface UndoCosts {
   /** Whether this service has taken over. Before, an undo costs the users nothing. */
   readonly hasSwitched: boolean

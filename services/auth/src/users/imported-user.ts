@@ -23,7 +23,7 @@ export interface ImportedUser {
 /** An identity of an imported user, without the id of the user, which is known when the user is inserted. */
 export type ImportedIdentity = Omit<Insertable<IdentitiesTable>, 'user_id'>
 
-/** What a line of an import does not say. */
+/** The values of an imported user that a line may leave out. */
 export interface ImportDefaults extends MetadataRules {
   readonly audience: string
   readonly role: string

@@ -9,7 +9,7 @@ export const Metadata = z.record(z.string(), z.unknown())
 
 type Metadata = Readonly<z.output<typeof Metadata>>
 
-/** What bounds metadata: a part of the configuration. */
+/** The part of the configuration that bounds metadata, in bytes of JSON. */
 export interface MetadataRules {
   readonly behaviours: Pick<Behaviours, 'metadataBytesMax'>
 }

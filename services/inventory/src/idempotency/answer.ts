@@ -17,7 +17,7 @@ export interface Refused<Refusal extends string> {
   readonly line: number | null
 }
 
-/** What a SQL function returns that answers a request. */
+/** The verdict of a SQL function that answers a request: a body, or a refusal. */
 export type Answer<Body extends object, Refusal extends string> = Answered<Body> | Refused<Refusal>
 
 /** Returns SQL that selects the answer of a call of such a function. */

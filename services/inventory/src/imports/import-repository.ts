@@ -7,10 +7,10 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
 import type { ReadProduct } from './import-record.ts'
 
-/** What became of a product of a file. `exists`: a live product has the SKU and stays as it is. */
+/** The outcome for a product of a file. `exists`: a live product has the SKU and stays as it is. */
 export type ImportVerdict = 'created' | 'updated' | 'exists'
 
-/** What happens to the attributes of a product whose SKU comes again. */
+/** Whether a product whose SKU comes again keeps its attributes, or gets those of the file. */
 export type Existing = 'keep' | 'replace'
 
 interface VerdictRow extends NumberedRow {
@@ -62,7 +62,7 @@ export async function insertImportRows(
     FROM touched, unnest(${staging}) WITH ORDINALITY AS u (line, sku, attributes, place)`.execute(db)
 }
 
-/** What would become of the rows of a file if they were stored one after the other. */
+/** How many rows of a file would create or change a product if they were stored one after the other. */
 export interface JudgedRows {
   /** All rows of the file. */
   readonly staged: number
@@ -75,7 +75,7 @@ export interface JudgedRows {
 }
 
 /**
- * Counts the rows of a file by what would become of them. Takes no locks, so other requests may change the outcome.
+ * Counts the rows of a file by their outcome. Takes no locks, so other requests may change the outcome.
  * @throws Error when the database returns no counts
  */
 export async function countImportRows(db: Db, id: string): Promise<JudgedRows> {

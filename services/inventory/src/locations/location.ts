@@ -1,7 +1,7 @@
 import type { HttpErrorOptions } from '@trestle/common/errors/define-error.ts'
 import { duplicateCode, locationChanged, locationNotFound } from '../errors.ts'
 
-/** What a new location is made of. */
+/** The fields of a new location. */
 export interface NewLocation {
   readonly code: string
   readonly name: string
@@ -23,9 +23,10 @@ export interface LocationTarget {
 export type LocationRefusal = 'not-found' | 'stale'
 
 /**
- * What a query found of a location, or a verdict of a SQL function on it.
+ * Requires that a query has found a location, or that the verdict of a SQL function does not say that there is none.
  * @param details what the error says beside its text, such as the line of a batch
- * @throws locationNotFound when nothing was found, or the verdict says that there is no such location
+ * @returns `found` as it is
+ * @throws locationNotFound
  */
 export function requireLocation<Found>(
   found: Found | 'not-found' | 'location-not-found' | undefined,

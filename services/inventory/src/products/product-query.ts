@@ -25,7 +25,7 @@ export const IncludeKeywords = z.object({
     .meta({ description: 'Members that are shown too' }),
 })
 
-/** What a product is shown with. */
+/** The parameter `include`: the parts that a product is shown with. */
 export type IncludeKeywords = z.output<typeof IncludeKeywords>
 
 /** The filters and the order of products. Beside these, every `attributes.PATH` with or without an operator is a filter. */

@@ -26,7 +26,7 @@ export const ProductView = z
 
 /** The words that the parameter `include` may have. */
 export const INCLUDES = ['meta', 'stock'] as const
-/** What a product can be shown with. */
+/** A part that a product can be shown with, by the parameter `include`. */
 export type Include = (typeof INCLUDES)[number]
 
 /** The record in the answer to POST /products. */

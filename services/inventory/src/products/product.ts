@@ -22,7 +22,7 @@ export interface ProductDetails extends VersionedProduct {
   readonly stock: string
 }
 
-/** What a new product is made of. */
+/** The SKU and the attributes of a new product. */
 export interface NewProduct {
   readonly sku: string
   /** JSON text that `checkAttributes` has accepted. */
@@ -30,9 +30,10 @@ export interface NewProduct {
 }
 
 /**
- * What a query found of a live product, or a verdict of a SQL function on it.
+ * Requires that a query has found a live product, or that the verdict of a SQL function does not say that there is none.
  * @param details what the error says beside its text, such as the line of a batch
- * @throws productNotFound when nothing was found, or the verdict says that there is no such product
+ * @returns `found` as it is
+ * @throws productNotFound
  */
 export function requireProduct<Found>(
   found: Found | 'not-found' | 'product-not-found' | undefined,

@@ -16,8 +16,9 @@ export interface NewReservation {
 }
 
 /**
- * What a query found of a reservation, or a verdict of a SQL function on it.
- * @throws reservationNotFound when nothing was found, or the verdict says that there is no such reservation
+ * Requires that a query has found a reservation, or that the verdict of a SQL function does not say that there is none.
+ * @returns `found` as it is
+ * @throws reservationNotFound
  */
 export function requireReservation<Found>(found: Found | 'not-found' | undefined): Found {
   if (found === undefined || found === 'not-found') throw reservationNotFound()

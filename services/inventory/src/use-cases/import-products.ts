@@ -18,9 +18,9 @@ import { callImportProducts, type ImportVerdict } from '../imports/import-reposi
 import { type StagedCounts, StagedImport } from '../imports/staged-import.ts'
 import type { Storing } from '../imports/storing.ts'
 
-/** What can happen to a product whose SKU is taken (reference: Import). */
+/** The values of the parameter `mode`, which decides about a product whose SKU is taken (reference: Import). */
 export const IMPORT_MODES = ['insert', 'upsert', 'skip'] as const
-/** What happens to a product whose SKU is taken. */
+/** `insert`: a product whose SKU is taken fails. `upsert`: its attributes are replaced. `skip`: it is left out. */
 export type ImportMode = (typeof IMPORT_MODES)[number]
 
 /** A file to import, with whose it is and how it is stored. */
@@ -39,7 +39,7 @@ export interface ImportInput {
   readonly before?: ImportReport | undefined
 }
 
-/** What an import reports on the way. */
+/** The news of an import while it runs: how many records were received, or the error of a record by its line. */
 export type ImportEvent =
   | { readonly type: 'progress'; readonly received: number }
   | {

@@ -8,7 +8,7 @@ import type { StockMetrics } from '../reservations/stock-metrics.ts'
 import type { NamedLevel } from '../stock/level-repository.ts'
 import { moveStock } from './move-stock.ts'
 
-/** What an operator does to the stock of a product. */
+/** A movement of the stock of one product, as an operator orders it by SKU and codes of locations. */
 export interface StockOrder {
   readonly sku: string
   /** The codes of the locations: one, or for a transfer where stock leaves and where it arrives. */

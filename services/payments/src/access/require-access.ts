@@ -69,7 +69,7 @@ export function requireObject<Result extends AccessResult, Name extends Extract<
   return object
 }
 
-/** What became of a request that may go on. */
+/** The outcome of a request with access, and the values that it asked with. */
 export interface Effect<Outcome, Values> {
   readonly outcome: Outcome
   /** What the request asked with. */

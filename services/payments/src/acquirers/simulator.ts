@@ -3,7 +3,7 @@ import type { Scenario } from '../cards/scenario.ts'
 import type { Money } from '../money/minor-units.ts'
 import type { Acquirer, AuthorizationOutcome, AuthorizationRequest } from './acquirer.ts'
 
-/** What the simulator needs from the service: rates, and a clock to wait by. */
+/** The exchange rates by which the simulator compares an amount with limits, and the clock that it waits by. */
 export interface SimulatorDeps {
   /** Converts an amount at today's rate, into minor units; undefined when a currency has no rate. */
   readonly convert: (money: Money, currency: string) => Promise<bigint | undefined>

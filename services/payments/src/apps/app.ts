@@ -32,7 +32,7 @@ export function keyHint(key: string): string {
   return key.slice(-4)
 }
 
-/** What is stored of a key. Nobody can call with it. */
+/** The MAC of a key, and the hint that people know the key by. Nobody can call with them. */
 export interface StoredKey {
   readonly keyMac: Buffer
   readonly hint: string

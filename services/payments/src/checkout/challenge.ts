@@ -2,7 +2,7 @@ import type { Step } from './enrolment.ts'
 
 /** How a client takes a step: by a request, in a frame, by a redirect of the customer, or by polling. */
 export const CHALLENGE_TYPES = ['fetch', 'background-iframe', 'iframe', 'redirect', 'poll'] as const
-/** What a customer does before paying (reference: Challenges). */
+/** The kind of a step that a customer takes before paying (reference: Challenges). */
 export type ChallengeType = (typeof CHALLENGE_TYPES)[number]
 
 /** A step that is offered. The client posts the same order to `path` to get the task. */

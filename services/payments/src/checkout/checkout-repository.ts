@@ -6,7 +6,7 @@ import { type RateState, rateState } from '../money/exchange-repository.ts'
 import type { Authentication } from './authentication.ts'
 import type { Enrolment, Step } from './enrolment.ts'
 
-/** What paying needs of the merchant of an order. */
+/** The fields of a merchant that decide how an order is paid. */
 export interface Payee {
   readonly id: string
   readonly test: boolean
@@ -35,7 +35,7 @@ export interface Session extends Authentication {
   readonly end: PaymentEnd | undefined
 }
 
-/** What the database knows about an order. */
+/** The merchant, the rate and the earlier uses of tokens of an order, read in one statement. */
 export interface Checkout {
   readonly payee: Payee
   /** Whether the order's currency can be exchanged into the merchant's. */

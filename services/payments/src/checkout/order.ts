@@ -12,8 +12,9 @@ const DESCRIPTOR_LENGTH_MIN = 2
 type Amount = DecimalMoney & { readonly currency: string }
 
 /**
- * What is wrong with the amounts of an order (reference: Amounts of orders) or its plan (reference: Plans); undefined:
- * nothing.
+ * The first problem with the amounts of an order (reference: Amounts of orders) or with its plan (reference: Plans).
+ * @param now the entries of a plan lie after it
+ * @returns the dotted path of the member, and a text of `FIELD_TEXTS`; undefined when nothing is wrong
  */
 export function orderProblem({ amount, plan = [], unplanned }: Order, now: Date): OrderProblem | undefined {
   if (!amount && plan.length === 0 && !unplanned) return { field: 'amount', message: FIELD_TEXTS.missingWithoutPlan }

@@ -104,8 +104,8 @@ function hideVerifier(statement: string): string {
 }
 
 /**
- * What the commands that distribute a database need to know. Between the servers, the role of operators has the password of the
- * connection that their changes use: who knows the password of the service is no operator.
+ * The options of the commands that distribute a database. Between the servers, the role of operators has the password of the
+ * connection that changes of operators use, so that the password of the service does not make anybody an operator.
  */
 export function distributeOptions(config: PaymentsConfig): DistributeOptions {
   const { nodePassword, operatorUrl, migrationUrl } = config.database

@@ -58,7 +58,7 @@ export interface VerifiedBalance extends LedgerHead {
   readonly states: ChainHead
 }
 
-/** What is read of a merchant once, before its chains. */
+/** The rows and sums of a merchant that `ledger verify` reads once, before the chains. */
 export interface VerifiedRows {
   readonly merchant: Pick<PaymentsTables['merchants'], 'currency' | 'test'> | undefined
   readonly balance: VerifiedBalance | undefined

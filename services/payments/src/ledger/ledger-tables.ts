@@ -29,7 +29,7 @@ export interface TrailEntriesTable extends ChainedRow {
   rate_date: Date | null
 }
 
-/** What has changed the balance of a merchant. */
+/** The kind of a line: the act that has changed the balance of a merchant. */
 export type LineKind = 'capture' | 'refund' | 'dispute' | 'payout' | 'payoutReversal' | 'adjustment'
 
 /**

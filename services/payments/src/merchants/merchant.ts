@@ -1,5 +1,5 @@
 import type { Money } from '../money/minor-units.ts'
-/** What a merchant is allowed to do. */
+/** The acts that a merchant may do, each allowed or not. */
 export interface Claim {
   readonly canChargeCard: boolean
   readonly canSaveCard: boolean

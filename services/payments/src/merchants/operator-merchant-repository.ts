@@ -131,7 +131,10 @@ const heldBackQuery = prepareOnCoordinator(
     ) AS "notYetDue"`,
 )
 
-/** What of the balance of a merchant is not available. `delayDays`: for how long a capture stays in the balance. */
+/**
+ * The parts of the balance of a merchant that no payout takes, in minor units of the merchant's currency (reference: Available amount).
+ * @param input.delayDays for how many days a capture stays in the balance
+ */
 export async function findHeldBack(
   { read }: Lanes,
   input: { readonly merchantId: string; readonly delayDays: number },
@@ -175,7 +178,7 @@ export async function listMerchantApps(
     .execute()
 }
 
-/** What an operator decides for a merchant. Absent fields stay as they are. */
+/** The settings of a merchant that an operator changes. Absent fields stay as they are. */
 export interface OperatorChange {
   readonly claim?: Partial<Claim>
   readonly pricing?: Partial<Pricing>
@@ -186,7 +189,7 @@ export interface OperatorChange {
   readonly iban?: string
 }
 
-/** What an operator may decide, after the change. */
+/** The settings of a merchant that an operator may change, as they are after the change. */
 export type OperatorSettings = Pick<Merchant, 'id' | 'claim' | 'pricing' | 'tdsMode'> & {
   readonly acquirer: string | null
 }

@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
 import { judgeRefund, type RefundLimits } from './refund-limits.ts'
 
-/** What a refund takes of the day of an operator, under its Idempotency-Key. */
+/** The amount that a refund takes of the allowance of an operator for a day, under the Idempotency-Key of the refund. */
 export interface WantedAllowance {
   readonly actorId: Operator['actor']['id']
   readonly key: string
@@ -77,8 +77,9 @@ const leftQuery = prepareOnCoordinator(
 )
 
 /**
- * What an operator with the role support may still refund today in a currency, in minor units: 0 in a currency without limits.
- * Undefined for other roles, which no allowance limits.
+ * The amount that an operator with the role support may still refund on this UTC day in a currency (console reference: Refund
+ * allowance).
+ * @returns minor units, 0 in a currency without limits; undefined for other roles, which no allowance limits
  */
 export async function findShownAllowance(
   { read }: Lanes,
@@ -103,7 +104,7 @@ export interface AllowedRefund {
   readonly amount: number
 }
 
-/** What came of it. `exceeded`: `limit` is the most of one refund, and `left` what is left of the day, in minor units. */
+/** The outcome of a refund under an allowance. `exceeded`: `limit` is the most of one refund, `left` the rest of the day, in minor units. */
 export type AllowanceOutcome<Done> =
   | { readonly verdict: 'not-allowed' | 'key-mismatch' }
   | { readonly verdict: 'exceeded'; readonly limit: number; readonly left: number }

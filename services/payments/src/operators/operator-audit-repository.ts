@@ -6,14 +6,14 @@ import type { Db } from '../database.ts'
 import { listOfAll } from '../pagination/list-of-all.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
 
-/** What an operator has done to an object, or has read of it where the audit log must say so. */
+/** An act of an operator on an object: a change, or a read that the audit log must have. */
 export interface OperatorAct {
   readonly operator: Operator
   readonly action: OperatorAction
   readonly object: { readonly kind: string; readonly id: string }
 }
 
-/** What the audit log says of every act (console reference: Audit of operators). */
+/** The payload of an act in the audit log: action, actor, key, role, address and object (console reference: Audit of operators). */
 export function toPayload({ operator: { key, role, address, actor }, action, object }: OperatorAct): object {
   return { action, actor: { id: actor.id, email: actor.email }, key, role, address, object }
 }
@@ -27,7 +27,7 @@ export async function insertOperatorRead(db: Db, read: OperatorAct): Promise<voi
   await sql`SELECT ${sql.table('add_operator_read')}(${read.action}, ${toPayload(read)})`.execute(db)
 }
 
-/** What an operator did by a command. The operator has no identity. */
+/** An act of an operator by a command, which knows no identity of the operator. */
 export interface CommandAct {
   /** For example `app.hidden`. */
   readonly action: string

@@ -15,7 +15,7 @@ export interface OperatorChangesTable {
   created: Date
 }
 
-/** What an operator has refunded on a UTC day. */
+/** The sum that an operator has refunded on a UTC day in a currency. */
 export interface OperatorAllowancesTable {
   actor_id: string
   currency: string
@@ -24,7 +24,7 @@ export interface OperatorAllowancesTable {
   taken: bigint
 }
 
-/** What one refund has taken of it. */
+/** The part of such a sum that one refund has taken. */
 export interface AllowanceUsesTable {
   actor_id: string
   key: string

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 
-/** What customers paid in a currency, by the UTC day on which the payments were authorized. Amounts are minor units. */
+/** The payments of customers in a currency, by the UTC day on which they were authorized. Amounts are minor units. */
 export interface DayFigures {
   /** `2026-03-01`. */
   readonly date: string
@@ -32,7 +32,7 @@ export async function listDayFigures(db: Db, test: boolean): Promise<readonly Da
   return rows
 }
 
-/** What waits for somebody. */
+/** How many disputes, exceptions and attempts wait for an operator. */
 export interface WaitingCounts {
   readonly openDisputes: number
   readonly openExceptions: number
@@ -55,7 +55,7 @@ export async function countWaiting(db: Db, test: boolean): Promise<WaitingCounts
   }
 }
 
-/** What merchants have in a currency, in minor units. */
+/** The sum of the balances above 0 in a currency, in minor units, and how many merchants have them. */
 export interface DueFigures {
   readonly currency: string
   readonly amount: bigint

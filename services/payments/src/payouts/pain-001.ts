@@ -16,7 +16,7 @@ export interface Debtor {
   readonly bic: string | undefined
 }
 
-/** What a pain.001 file says: who pays whom how much. */
+/** A payment order as a file of pain.001 states it: the debtor, and the transfers in euro (ISO 20022). */
 export interface TransferMessage {
   /** At most 35 characters, unique for the debtor. */
   readonly messageId: string

@@ -4,7 +4,7 @@ import type { PayoutSkip } from './payout.ts'
 /** The figures that decide a payout, in minor units of the merchant's currency. */
 export interface PayoutPosition {
   readonly balance: bigint
-  /** What open disputes would take if they were lost: it stays with us. */
+  /** The sum that open disputes would take if they were lost, which is not paid out. */
   readonly reserve: bigint
   /** Captures that are too recent, or that the acquirer has not accepted. */
   readonly notYetDue: bigint
@@ -36,8 +36,8 @@ export interface DisputedTransaction {
 }
 
 /**
- * What the merchant would lose if it lost all open disputes, in minor units. The model of the SQL function `dispute_reserve`
- * (reference: Available amount).
+ * The sum that the merchant would lose with all open disputes, in minor units of its currency. The model of the SQL function
+ * `dispute_reserve` (reference: Available amount).
  */
 export function disputeReserve(transactions: readonly DisputedTransaction[]): bigint {
   return transactions.reduce(

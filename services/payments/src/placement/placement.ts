@@ -135,8 +135,8 @@ function isDistributed({ url }: Pick<EntryConfig, 'url'>, names: Names): Promise
 }
 
 /**
- * What is wrong with the servers by which the settings enter a cluster; undefined when nothing is. Only the coordinator has the
- * tables of the migrator and the queue of jobs.
+ * Checks the servers by which the settings enter a cluster. Only the coordinator has the tables of the migrator and the queue of jobs.
+ * @returns an Error whose message names the wrong setting, not thrown; undefined when both addresses are right
  */
 export async function findWrongEntry(config: EntryConfig): Promise<Error | undefined> {
   const { url, coordinatorUrl, namespace } = config

@@ -29,8 +29,9 @@ export function malformedKey(): HttpError {
 }
 
 /**
- * What identifies a request with an Idempotency-Key and its repeats; `refused` for a malformed header, undefined without one.
+ * The method, path, key and fingerprint that a request with an Idempotency-Key shares with its repeats.
  * @param body the values of its body
+ * @returns `refused` for a malformed header; undefined without the header
  */
 export function repeatOf(request: FastifyRequest, body: unknown): Repeat | 'refused' | undefined {
   const key = request.headers[HEADER]

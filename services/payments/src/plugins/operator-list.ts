@@ -121,7 +121,7 @@ function memberOf(value: unknown, name: string): unknown {
     : undefined
 }
 
-/** What a list that is CSV too answers, for its schema. The rows are sent as they are, so the type is left open. */
+/** The answer 200 of a list that is CSV too, for the schema of its route. Rows are sent as they are, so the type is left open. */
 export function listOrCsv(schema: z.ZodType): { readonly 200: unknown } {
   const content = { 'application/json': { schema }, 'text/csv': { schema: z.string() } }
   return { 200: { description: 'A page, or CSV with a header line', content } }

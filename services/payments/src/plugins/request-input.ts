@@ -94,7 +94,7 @@ export function requireValues<Values>(input: RequestInput<Values>): Values {
   return input.values
 }
 
-/** What a part of the path names: an unknown name is an unknown endpoint. @throws endpointNotFound */
+/** Returns what a part of the path names. An unknown name is an unknown endpoint. @throws endpointNotFound when `found` is undefined */
 export function requireEndpoint<Found>(found: Found | undefined): Found {
   if (found === undefined) throw endpointNotFound()
   return found

@@ -46,7 +46,7 @@ interface BegunChargeRow {
   planned: boolean | null
 }
 
-/** What to ask the acquirer. */
+/** An attempt to charge, with all that the acquirer is asked for it. */
 export interface Attempt {
   readonly id: string
   /** Null: the simulator. */

@@ -38,7 +38,7 @@ export type OperationOutcome =
   | { readonly verdict: 'done'; readonly transaction: Transaction }
   | { readonly verdict: 'refused'; readonly refusal: EntryRefusal }
 
-/** What an operation did for its caller. */
+/** The outcome of an operation, judged by the access of its caller. */
 export type OperationResult = Judged<OperationOutcome>
 
 /** Which exchange rates are good enough for captures. */

@@ -1,4 +1,4 @@
-/** What is shown of the card of a transaction. */
+/** The parts of the card of a transaction that clients see. */
 export interface ShownCard {
   readonly bin: string
   readonly last4: string
@@ -33,7 +33,7 @@ export interface TrailEntry {
   readonly rateDate: string | null
 }
 
-/** What a merchant may do to a transaction. */
+/** The kind of an operation of a merchant on a transaction. */
 export type OperationKind = 'capture' | 'refund' | 'void'
 
 /** A transaction with its trail, oldest entry first. Amounts are minor units of its currency. */

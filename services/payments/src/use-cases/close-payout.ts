@@ -7,7 +7,7 @@ import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import { callClosePayout, findPayoutOfAll } from '../payouts/payout-repository.ts'
 import { viewPayout } from '../payouts/payout-view.ts'
 
-/** What the bank made of a payout. */
+/** The answer of the bank to a payout, as an operator enters it. */
 export interface ClosePayoutInput {
   readonly change: OperatorChange
   readonly payoutId: string

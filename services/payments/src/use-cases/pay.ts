@@ -30,7 +30,7 @@ import { beginOnceFree } from '../transactions/begin-once-free.ts'
 /** What `pay` uses of the dependencies. */
 export type PayDeps = CheckoutDeps & Pick<PaymentsDeps, 'acquirers' | 'vault' | 'wait' | 'limitRefusals'>
 
-/** What a client is to do next, or the transaction that its order became. */
+/** The challenges that an order needs before it is paid, or the transaction that the order became. */
 export type PaymentAnswer =
   | { readonly verdict: 'challenged'; readonly challenges: readonly Challenge[] }
   | { readonly verdict: 'paid'; readonly transactionId: string; readonly replayed: boolean }

@@ -13,7 +13,7 @@ import type { Transaction } from '../transactions/transaction.ts'
 import { findTransactionOwner } from '../transactions/transaction-repository.ts'
 import { viewTransaction } from '../transactions/transaction-view.ts'
 
-/** What an operator asks of a transaction. */
+/** A capture, refund or void that an operator asks for. */
 export interface RunOperationAsOperatorInput {
   readonly change: OperatorChange
   readonly transactionId: string

@@ -7,7 +7,7 @@ import { refuseEntry } from '../transactions/refuse-entry.ts'
 import type { OperationKind, Transaction } from '../transactions/transaction.ts'
 import { readOperationAccess } from '../transactions/transaction-repository.ts'
 
-/** What a client asks of a transaction. */
+/** A capture, refund or void that a client asks for. */
 export interface RunOperationRequest {
   readonly caller: Caller
   readonly transactionId: string

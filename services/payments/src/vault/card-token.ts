@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { TextSeal } from './text-seal.ts'
 
-/** What a token stands for: a card number, or the security code of a card. */
+/** The kind of card data behind a token. `pcn`: a card number. `pcsc`: the security code of a card. */
 export type TokenType = 'pcn' | 'pcsc'
 
 /** What a client has in place of card data. Anybody who has the token can use it, until it is spent or too old. */

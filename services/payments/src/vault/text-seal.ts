@@ -11,7 +11,7 @@ export interface TextSeal {
 
 /** Texts are padded to a multiple of this length, so that the length of a sealed text reveals little. */
 const BLOCK_LENGTH = 128
-/** What sealed texts look like, in the API document too. */
+/** The pattern of sealed texts, which are base64, for schemas and the API document. */
 export const SEALED_PATTERN = '^[A-Za-z0-9+/]+={0,2}$'
 const BASE64 = new RegExp(SEALED_PATTERN)
 

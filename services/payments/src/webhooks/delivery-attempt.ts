@@ -19,8 +19,8 @@ export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>
 const SHOWN_BYTES = 4_096
 
 /**
- * What is kept of an answer: its first 4 KiB, without card numbers, accounts and addresses, because a receiver may answer what it
- * knows. PostgreSQL stores no U+0000.
+ * The first 4 KiB of an answer, without card numbers, accounts and addresses, because a receiver may answer with data that it knows.
+ * U+FFFD replaces U+0000, which PostgreSQL does not store.
  */
 export function toShownAnswer(body: string): string {
   const text = scrub(body.slice(0, 2 * SHOWN_BYTES)).replaceAll('\0', '\ufffd')

@@ -1,6 +1,6 @@
 import { type BehaviourRows, is } from './behaviour.ts'
 
-/** What an operator sees. */
+/** The behaviours that an operator sees: migrations, starts, health, settings and logs. */
 export const operationBehaviours = {
   makesPgcrypto: {
     subject: '`migrate`',
