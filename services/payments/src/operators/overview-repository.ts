@@ -1,6 +1,9 @@
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 
+/** Whether merchants take payments of customers, or try out the service. */
+export type MerchantMode = 'live' | 'test'
+
 /** The payments of customers in a currency, by the UTC day on which they were authorized. Amounts are minor units. */
 export interface DayFigures {
   /** `2026-03-01`. */
@@ -17,17 +20,17 @@ export interface DayFigures {
 const DAYS = 30
 
 /**
- * The figures of the last 30 UTC days, the oldest first, of test merchants or of live ones. The first eight digits of an id are
+ * The figures of the last 30 UTC days, the oldest first, of the merchants of a mode. The first eight digits of an id are
  * seconds, so the index of ids finds the transactions.
  */
-export async function listDayFigures(db: Db, test: boolean): Promise<readonly DayFigures[]> {
+export async function listDayFigures(db: Db, mode: MerchantMode): Promise<readonly DayFigures[]> {
   const since = sql`(date_trunc('day', now() AT TIME ZONE 'UTC') - ${sql.lit(DAYS - 1)}::int * interval '1 day')`
   const { rows } = await sql<DayFigures>`
     SELECT to_char(r.created AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS date, r.currency, sum(r.captured)::bigint AS volume,
       (count(*) FILTER (WHERE r.captured > 0))::int AS captures, (count(*) FILTER (WHERE NOT r.successful))::int AS declines
     FROM ${sql.table('transactions')} r
     WHERE r.id >= lpad(to_hex(extract(epoch FROM ${since} AT TIME ZONE 'UTC')::bigint), 8, '0')
-      AND r.created >= ${since} AT TIME ZONE 'UTC' AND ${test ? sql`r.test` : sql`NOT r.test`}
+      AND r.created >= ${since} AT TIME ZONE 'UTC' AND ${mode === 'test' ? sql`r.test` : sql`NOT r.test`}
     GROUP BY 1, 2 ORDER BY 1, 2`.execute(db)
   return rows
 }
@@ -39,12 +42,12 @@ export interface WaitingCounts {
   readonly unknownAttempts: number
 }
 
-/** Counts what waits for somebody, of test merchants or of live ones. */
-export async function countWaiting(db: Db, test: boolean): Promise<WaitingCounts> {
+/** Counts what waits for an operator, of the merchants of a mode. */
+export async function countWaiting(db: Db, mode: MerchantMode): Promise<WaitingCounts> {
   const count = async (table: string, condition: ReturnType<typeof sql>) => {
     const { rows } = await sql<{ count: number }>`
       SELECT count(*)::int AS count FROM ${sql.table(table)} r JOIN ${sql.table('merchants')} m ON m.id = r.merchant_id
-      WHERE m.test = ${test} AND ${condition}`.execute(db)
+      WHERE m.test = ${mode === 'test'} AND ${condition}`.execute(db)
     return rows[0]?.count ?? 0
   }
   return {
@@ -62,12 +65,12 @@ export interface DueFigures {
   readonly merchants: number
 }
 
-/** The balances above 0, by currency. A payout takes less where disputes are open or captures are young. */
-export async function listDuePayouts(db: Db, test: boolean): Promise<readonly DueFigures[]> {
+/** The balances above 0 of the merchants of a mode, by currency. A payout takes less where disputes are open or captures are young. */
+export async function listDuePayouts(db: Db, mode: MerchantMode): Promise<readonly DueFigures[]> {
   const { rows } = await sql<DueFigures>`
     SELECT b.currency, sum(b.balance)::bigint AS amount, count(*)::int AS merchants
     FROM ${sql.table('merchant_balances')} b JOIN ${sql.table('merchants')} m ON m.id = b.merchant_id
-    WHERE m.test = ${test} AND b.balance > 0 GROUP BY 1 ORDER BY 1`.execute(db)
+    WHERE m.test = ${mode === 'test'} AND b.balance > 0 GROUP BY 1 ORDER BY 1`.execute(db)
   return rows
 }
 

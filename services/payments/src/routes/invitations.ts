@@ -3,6 +3,7 @@ import { type Html, html } from '@trestle/common/documents/html.ts'
 import { PAGE_ICON, renderTitle } from '@trestle/common/documents/page-style.ts'
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
+import type { PaymentsConfig } from '../config.ts'
 import { errorAnswers, pageAnswers, pageOrErrorAnswers, redirectAnswer } from '../error-body.ts'
 import { hashToken, type Invitation } from '../members/invitation.ts'
 import { findInvitation } from '../members/invitation-repository.ts'
@@ -25,7 +26,7 @@ export const invitationsRoutes: Routes = async (app) => {
   const refuseGuess = refuseBeyond(app, 'failure', rateLimits.failures)
   const show = async (invitation: Invitation | undefined, reply: FastifyReply) => {
     if (!invitation) await refuseGuess(reply.request.ip)
-    const { status, text } = invitationPage(invitation, config.server.docsEnabled)
+    const { status, text } = invitationPage(invitation, config.server)
     return reply.code(status).headers(PAGE_HEADERS).send(text)
   }
   app.get(
@@ -74,14 +75,16 @@ interface InvitationPage {
   readonly text: string
 }
 
+type ShownServer = Pick<PaymentsConfig['server'], 'docsEnabled'>
+
 /**
  * The page of an invitation; undefined when there is none. A button accepts it: programs that scan mails open links, and must
  * not accept anything.
  */
-function invitationPage(invitation: Invitation | undefined, hasDocs: boolean): InvitationPage {
+function invitationPage(invitation: Invitation | undefined, server: ShownServer): InvitationPage {
   if (!invitation) return page(404, 'There is no such invitation', [NO_INVITATION])
   const { merchant, email, inviter, state } = invitation
-  if (state === 'accepted') return acceptedPage(invitation, hasDocs)
+  if (state === 'accepted') return acceptedPage(invitation, server)
   const advice = `Ask ${inviter ?? 'whoever invited you'} for a new one.`
   if (state === 'expired') return page(410, 'This invitation has expired', [advice])
   const text = html`${inviter ?? 'An app'} invites ${addressOf(email)} to look after ${merchant}. Whoever accepts may:`
@@ -89,7 +92,7 @@ function invitationPage(invitation: Invitation | undefined, hasDocs: boolean): I
 }
 
 /** Says where the access of a new member works, because the service has no page for members. */
-function acceptedPage({ merchant, merchantId, email }: Invitation, hasDocs: boolean): InvitationPage {
+function acceptedPage({ merchant, merchantId, email }: Invitation, { docsEnabled }: ShownServer): InvitationPage {
   const docs = html`<p><a href="/docs">The API documentation</a> shows what else members may do.</p>`
   const address = addressOf(email)
   const next = html`<h2>What now?</h2>
@@ -98,7 +101,7 @@ address.</p>
 <details><summary>For developers</summary>
 <p>Programs use an access token of ${address}. This lists the newest payments:</p>
 <p class="command"><code tabindex="0">${{ html: breakable(`GET /merchants/${merchantId}/transactions?limit=10`) }}</code></p>
-${hasDocs ? docs : undefined}</details>`
+${docsEnabled ? docs : undefined}</details>`
   return page(200, `You look after ${merchant}`, [html`${address} has accepted the invitation.`], next)
 }
 

@@ -12,6 +12,7 @@ import {
   type DueFigures,
   listDayFigures,
   listDuePayouts,
+  type MerchantMode,
   type WaitingCounts,
 } from '../operators/overview-repository.ts'
 import { deliveryTask } from '../webhooks/delivery.ts'
@@ -34,21 +35,24 @@ export interface Overview {
 type OverviewDeps = Pick<PaymentsDeps, 'jobs' | 'jobSchema' | 'mailer' | 'operatorDb'>
 
 /**
- * The overview of test merchants, or of live ones (console reference: Overview of payments). It reads over the connections of
+ * The overview of the merchants of a mode (console reference: Overview of payments). It reads over the connections of
  * operators, so that its sums keep no capture waiting.
  * @throws MovingRowsError while rows move to other servers
  */
-export async function showOverview(deps: OverviewDeps, test: boolean): Promise<Overview> {
-  const [counts, health] = await Promise.all([readUnlessAway(() => countAll(deps, test)), findHealth(deps)])
+export async function showOverview(deps: OverviewDeps, mode: MerchantMode): Promise<Overview> {
+  const [counts, health] = await Promise.all([readUnlessAway(() => countAll(deps, mode)), findHealth(deps)])
   return { counts, health }
 }
 
-async function countAll({ operatorDb: db, jobSchema: schema }: OverviewDeps, test: boolean): Promise<OverviewCounts> {
+async function countAll(
+  { operatorDb: db, jobSchema: schema }: OverviewDeps,
+  mode: MerchantMode,
+): Promise<OverviewCounts> {
   const [days, waiting, payoutsDue, failedDeliveries, dead] = await Promise.all([
-    listDayFigures(db, test),
-    countWaiting(db, test),
-    listDuePayouts(db, test),
-    countDeadJobsOf(db, { schema, queue: deadQueue(deliveryTask), test }),
+    listDayFigures(db, mode),
+    countWaiting(db, mode),
+    listDuePayouts(db, mode),
+    countDeadJobsOf(db, { schema, queue: deadQueue(deliveryTask), test: mode === 'test' }),
     listDeadJobs({ db, schema, tasks }),
   ])
   const byTask = Map.groupBy(dead, ({ task }) => task)

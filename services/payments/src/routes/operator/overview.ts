@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import { operatorAnswers } from '../../error-body.ts'
+import type { MerchantMode } from '../../operators/overview-repository.ts'
 import { type Routes, requireValues } from '../../plugins/request-input.ts'
 import { type Overview, showOverview } from '../../use-cases/show-overview.ts'
 
@@ -37,11 +38,11 @@ const OverviewView = OverviewCounts.partial().extend({
 /** Tells counts and health for the first page of operators (console reference: Overview of payments). */
 export const operatorOverviewRoutes: Routes = async (app) => {
   // The page asks again and again. Its sums read a month of payments.
-  const overviews = new LRUCache<'test' | 'live', Overview>({
+  const overviews = new LRUCache<MerchantMode, Overview>({
     max: 2,
     ttl: FRESH_MS,
     fetchMethod: async (mode, _stale, { options }) => {
-      const overview = await showOverview(app.deps, mode === 'test')
+      const overview = await showOverview(app.deps, mode)
       // The counts are back as soon as the database is.
       if (overview.counts === undefined) options.ttl = 1
       return overview
