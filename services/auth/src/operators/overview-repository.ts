@@ -48,14 +48,14 @@ export async function listDayCounts(db: Db, now: Date): Promise<readonly DayCoun
   return rows
 }
 
-/** How many messages of the last 30 days are not sent. */
+/** How many messages of the last 30 days wait or have failed. */
 export interface MessageCounts {
   readonly waiting: number
-  /** For good. */
+  /** Their jobs are dead, or they are not sent (console reference: Messages of operators). */
   readonly failed: number
 }
 
-/** Counts the messages that wait, and those that have failed for good. */
+/** Counts the messages that wait, and those that have failed. */
 export async function countUnsentMessages(db: Db): Promise<MessageCounts> {
   const { rows } = await sql<MessageCounts>`
     SELECT count(*) FILTER (WHERE status = 'waiting')::int AS waiting, count(*) FILTER (WHERE status = 'failed')::int AS failed

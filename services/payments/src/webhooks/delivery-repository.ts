@@ -8,7 +8,7 @@ import type { EventType } from './event.ts'
 
 /** An event on its way to a webhook, as the job queue has it. */
 export interface ListedDelivery {
-  /** The same before and after the delivery has failed for good. */
+  /** The same before and after its job is dead. */
   readonly id: string
   readonly status: DeliveryStatus
   /** The type of the event. Null when the event is too old to be kept. */
@@ -19,7 +19,7 @@ export interface ListedDelivery {
   /** Null when the webhook is deleted. */
   readonly url: string | null
   readonly attempts: number
-  /** When it was sent to the queue, or put back after it had failed for good. */
+  /** When it was sent to the queue, or put back after its job was dead. */
   readonly created: Date
   readonly lastAttempt: Date | null
   readonly nextAttempt: Date | null
@@ -40,8 +40,8 @@ export interface DeliveryFilter {
 }
 
 /**
- * A page of the deliveries of all merchants. The queue keeps those that were delivered or dropped for an hour, and those that have
- * failed for good for 90 days, in another queue; the copy that failed is left out.
+ * A page of the deliveries of all merchants. The queue keeps those that were delivered or dropped for an hour, and those whose
+ * job is dead for 90 days, in another queue; the copy that failed is left out.
  * @param schema the schema of the job queue
  */
 export async function listDeliveries(
