@@ -62,19 +62,19 @@ export function underLock<T>(target: MigrationTarget, use: (db: Kysely<unknown>)
 async function waitFor(
   client: pg.Client,
   db: Kysely<unknown>,
-  { names, report = tellOperator }: MigrationTarget,
+  { names, report = printLine }: MigrationTarget,
 ): Promise<void> {
   const key = lockKey(names)
-  const tell = async () => {
+  const reportOwners = async () => {
     const owners = await listLockOwners(db, sql`${key}::bigint`)
     if (owners.length > 0)
       report(`waiting for the lock of migrations of the schema ${names.schema}: ${owners.join(', ')}`)
   }
-  const timer = setTimeout(() => void tell().catch(() => {}), TOLD_AFTER_MS)
+  const timer = setTimeout(() => void reportOwners().catch(() => {}), TOLD_AFTER_MS)
   await client.query('SELECT pg_advisory_xact_lock($1)', [key]).finally(() => clearTimeout(timer))
 }
 
-function tellOperator(line: string): void {
+function printLine(line: string): void {
   process.stderr.write(`${line}\n`)
 }
 
