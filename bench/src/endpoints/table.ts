@@ -38,7 +38,7 @@ function resolutionsPerSecond(routes: number): number {
   const { root } = buildTable(modules, readOptions({}))
   const paths = Array.from({ length: CLASSES }, (_, i) => {
     const module = Math.floor((i * modules.length) / CLASSES)
-    return parseTarget(`/api/module${module}/class${i}/first/second`, false).parts
+    return parseTarget(`/api/module${module}/class${i}/first/second`, { allowEncodedSlash: false }).parts
   })
   let best = 0
   for (let batch = 0; batch < BATCHES; batch += 1) {

@@ -42,7 +42,7 @@ interface Location {
 
 function locate({ settings, table }: Core, { method, target: raw, mountDepth }: Incoming): Location {
   try {
-    const target = parseTarget(raw, settings.allowEncodedSlash)
+    const target = parseTarget(raw, settings)
     const parts = mountDepth === 0 ? target.parts : target.parts.slice(mountDepth)
     return { target, resolution: resolve(table.root, method, parts, settings.canonicalPart) }
   } catch (failure) {

@@ -79,12 +79,12 @@ function listed(route: Route): ListedRoute {
 export function resolvePath(
   { root }: RouteTable,
   { method, path }: { readonly method: string; readonly path: string },
-  { allowEncodedSlash, canonicalPart }: Pick<Settings, 'allowEncodedSlash' | 'canonicalPart'>,
+  settings: Pick<Settings, 'allowEncodedSlash' | 'canonicalPart'>,
 ): ResolvedPath {
   const nowhere = { route: undefined, positionals: [], allow: [] }
   try {
-    const { parts } = parseTarget(path, allowEncodedSlash)
-    const resolution = resolve(root, method, parts, canonicalPart)
+    const { parts } = parseTarget(path, settings)
+    const resolution = resolve(root, method, parts, settings.canonicalPart)
     if (resolution.verdict === 'not-implemented') return { ...nowhere, status: 501 }
     if (resolution.verdict === 'not-found') return { ...nowhere, status: 404 }
     const { endpoint, positionals } = resolution

@@ -22,11 +22,16 @@ const notInUrl = /[\x00-\x20\x7f-\uffff]/
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are characters to refuse
 const control = /[\x00-\x1f\x7f]/
 
+interface TargetSettings {
+  /** Whether a part may hold an encoded slash. */
+  readonly allowEncodedSlash: boolean
+}
+
 /**
  * Splits a request target (reference: Request targets). Nothing is collapsed, and nothing is decoded twice.
  * @throws CallError 400 when it is malformed or ambiguous, 414 when it is too long
  */
-export function parseTarget(target: string, allowEncodedSlash: boolean): Target {
+export function parseTarget(target: string, settings: TargetSettings): Target {
   if (target.includes('#')) throw malformed()
   const local = target.startsWith('/') ? target : withoutOrigin(target)
   const mark = local.indexOf('?')
@@ -35,7 +40,7 @@ export function parseTarget(target: string, allowEncodedSlash: boolean): Target 
   if (path.length > PATH_BYTES_MAX) throw new CallError(414)
   const parts = splitPath(path)
   if (parts.length > PARTS_MAX) throw new CallError(414)
-  return { path, query, parts: suspicious.test(path) ? parts.map((part) => decode(part, allowEncodedSlash)) : parts }
+  return { path, query, parts: suspicious.test(path) ? parts.map((part) => decode(part, settings)) : parts }
 }
 
 /** The parts between the slashes, without empty ones. */
@@ -58,7 +63,7 @@ function withoutOrigin(target: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`
 }
 
-function decode(part: string, allowEncodedSlash: boolean): string {
+function decode(part: string, { allowEncodedSlash }: TargetSettings): string {
   if (notInUrl.test(part)) throw malformed()
   const decoded = decodePercent(part)
   if (decoded === '.' || decoded === '..' || control.test(decoded)) throw malformed()
