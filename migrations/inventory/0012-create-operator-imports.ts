@@ -17,7 +17,7 @@ export const createOperatorImports: MigrationSource = (names) => ({
       storing text NOT NULL,
       total bigint,
       processed bigint NOT NULL DEFAULT 0,
-      runner uuid,
+      attempt_id uuid,
       report json,
       error json,
       actor_id uuid NOT NULL,

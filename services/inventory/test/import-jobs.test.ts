@@ -145,12 +145,14 @@ describe('an import whose job is given out again while its attempt goes on', () 
     const id = await send(url, query, 2_200)
     await expect.poll(waiting, LONG).toBe(1)
     const held = async () =>
-      inventory.query('SELECT runner, processed::int FROM inventory.operator_imports WHERE id = $1', [id])
+      inventory.query('SELECT attempt_id, processed::int FROM inventory.operator_imports WHERE id = $1', [id])
     const [before] = await held()
     expect(before?.processed).toBe(processed)
     // As the queue does with the job of a process that it has not heard of for 10 s, such as one that was halted.
     await inventory.query(`UPDATE inventory_jobs.job SET state = 'retry', start_after = now() WHERE state = 'active'`)
-    await expect.poll(held, LONG).toEqual([{ runner: expect.not.stringContaining(String(before?.runner)), processed }])
+    await expect
+      .poll(held, LONG)
+      .toEqual([{ attempt_id: expect.not.stringContaining(String(before?.attempt_id)), processed }])
     await holder.query('ROLLBACK')
     await expect.poll(async () => (await find(url, id)).state, LONG).toBe('done')
     const { report } = await find(url, id)

@@ -6,34 +6,35 @@ import type { ImportOrder } from './operator-import-repository.ts'
 const importsTable = sql.table('operator_imports')
 const piecesTable = sql.table('import_pieces')
 
-/** An import that an attempt has taken over. */
-export interface TakenImport extends ImportOrder {
+/** An import that an attempt has claimed. */
+export interface ClaimedImport extends ImportOrder {
   readonly actorId: string
   /** What earlier attempts have stored; null for none. */
   readonly report: ImportReport | null
 }
 
-/** An attempt at an import. `runner` is different for each: an attempt that has lost its import changes nothing more. */
+/** An attempt at an import. Its id is stored with the import, so an attempt that has lost its import changes nothing more. */
 export interface ImportAttempt {
   readonly importId: number
-  readonly runner: string
+  readonly attemptId: string
 }
 
 /**
- * Takes an import over, from an earlier attempt too. Undefined: it has ended, or is gone. Waits for a transaction of the earlier
- * attempt, whose report it then finds.
+ * Claims an import for an attempt, from an earlier attempt too. Waits for a transaction of the earlier attempt, whose report it then
+ * finds.
+ * @returns undefined when the import has ended, or is gone
  */
-export async function updateRunner(db: Db, { importId, runner }: ImportAttempt): Promise<TakenImport | undefined> {
-  const { rows } = await sql<TakenImport>`
+export async function claimImport(db: Db, { importId, attemptId }: ImportAttempt): Promise<ClaimedImport | undefined> {
+  const { rows } = await sql<ClaimedImport>`
     UPDATE ${importsTable}
-    SET state = 'running', runner = ${runner}, touched_at = now(),
+    SET state = 'running', attempt_id = ${attemptId}, touched_at = now(),
       processed = CASE WHEN storing = 'batches' THEN processed ELSE 0 END
     WHERE id = ${importId} AND state IN ('waiting', 'running')
     RETURNING format, mode, storing, actor_id AS "actorId", report`.execute(db)
   return rows[0]
 }
 
-/** Thrown when another attempt has taken the import over, or the import is gone. Its transaction then stores nothing. */
+/** Thrown when another attempt has claimed the import, or the import is gone. Its transaction then stores nothing. */
 export class SupersededError extends Error {
   override readonly name = 'SupersededError'
 }
@@ -70,10 +71,10 @@ export async function updateEnded(
   await sql`DELETE FROM ${piecesTable} WHERE import_id = ${attempt.importId}`.execute(trx)
 }
 
-async function updateHeld(db: Db, { importId, runner }: ImportAttempt, changes: RawBuilder<unknown>): Promise<void> {
+async function updateHeld(db: Db, { importId, attemptId }: ImportAttempt, changes: RawBuilder<unknown>): Promise<void> {
   const { rows } = await sql`
     UPDATE ${importsTable} SET ${changes}, touched_at = now()
-    WHERE id = ${importId} AND runner = ${runner} AND state = 'running' RETURNING 1`.execute(db)
+    WHERE id = ${importId} AND attempt_id = ${attemptId} AND state = 'running' RETURNING 1`.execute(db)
   if (rows.length === 0) throw new SupersededError('another attempt goes on with the import')
 }
 

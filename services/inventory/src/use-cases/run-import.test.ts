@@ -81,7 +81,7 @@ describe('the job of an import', () => {
     const id = await keepFile('sku,attributes\nA,{}\nB,{}\n', 2)
     const report = JSON.stringify({ ...counted, received: 1, created: 1, durationMs: 5 })
     await inventory.query(
-      `UPDATE inventory.operator_imports SET state = 'running', runner = $2, processed = 1, report = $3 WHERE id = $1`,
+      `UPDATE inventory.operator_imports SET state = 'running', attempt_id = $2, processed = 1, report = $3 WHERE id = $1`,
       [id, randomUUID(), report],
     )
     expect(await work(id, 1)).toBe('done')

@@ -3,12 +3,12 @@ import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { JobAttempt, Outcome } from '@trestle/jobs/attempt.ts'
 import type { InventoryDeps } from '../deps.ts'
 import {
+  type ClaimedImport,
+  claimImport,
   type ImportAttempt,
   type ImportEnd,
   SupersededError,
-  type TakenImport,
   updateEnded,
-  updateRunner,
 } from '../imports/import-attempt-repository.ts'
 import { GIVEN_UP, IMPORT_ATTEMPTS, importTask } from '../imports/import-job.ts'
 import { refusalOf } from '../imports/import-report.ts'
@@ -29,7 +29,7 @@ export async function startImports(deps: RunDeps & Pick<InventoryDeps, 'jobs'>, 
 /**
  * Imports the file of an operator, or goes on with what an earlier attempt has left (console reference: Imports of operators). What is
  * stored and the report that counts it are written in the same transaction, so no record is stored twice, and none is left out.
- * @returns `dropped` when the import has ended, is gone, or was taken over by another attempt
+ * @returns `dropped` when the import has ended, is gone, or was claimed by another attempt
  * @throws what a later attempt may succeed at, such as serviceUnavailable
  */
 async function runImport(
@@ -38,12 +38,12 @@ async function runImport(
   job: Pick<JobAttempt, 'attempt'>,
   stopping: AbortSignal,
 ): Promise<Outcome> {
-  const attempt = { importId, runner: randomUUID() }
-  const taken = await updateRunner(deps.transferDatabase.db, attempt)
-  if (taken === undefined) return 'dropped'
+  const attempt = { importId, attemptId: randomUUID() }
+  const claimed = await claimImport(deps.transferDatabase.db, attempt)
+  if (claimed === undefined) return 'dropped'
   try {
     if (job.attempt > IMPORT_ATTEMPTS) await endImport(deps, attempt, failed(GIVEN_UP))
-    else await importFile(deps, attempt, taken, stopping)
+    else await importFile(deps, attempt, claimed, stopping)
     return 'done'
   } catch (error) {
     if (error instanceof SupersededError) return 'dropped'
@@ -56,14 +56,14 @@ async function runImport(
 async function importFile(
   deps: RunDeps,
   attempt: ImportAttempt,
-  taken: TakenImport,
+  claimed: ClaimedImport,
   stopping: AbortSignal,
 ): Promise<void> {
-  const outcome = await importRest(deps, attempt, taken, stopping)
+  const outcome = await importRest(deps, attempt, claimed, stopping)
   if (outcome instanceof HttpError) return endImport(deps, attempt, failureOf(outcome))
   noteOutcome(deps, attempt, outcome)
   // The transaction that has stored a file as a whole has ended its import.
-  if (outcome.verdict === 'stored' && taken.storing === 'all-or-nothing') return
+  if (outcome.verdict === 'stored' && claimed.storing === 'all-or-nothing') return
   const refusal = refusalOf(outcome)
   const end: ImportEnd = refusal ? failureOf(refusal) : { state: 'done', report: null, error: null }
   await endImport(deps, attempt, { ...end, report: outcome.report })
@@ -73,7 +73,7 @@ async function importFile(
 async function importRest(
   { transferDatabase, config }: RunDeps,
   attempt: ImportAttempt,
-  { format, mode, storing, actorId, report }: TakenImport,
+  { format, mode, storing, actorId, report }: ClaimedImport,
   signal: AbortSignal,
 ): Promise<ImportOutcome | HttpError> {
   const records = readRecords(listImportPieces(transferDatabase.db, attempt.importId), format, importLimits(config))
