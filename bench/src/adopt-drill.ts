@@ -114,7 +114,7 @@ async function moveIn(place: Place, { users, rate, program }: Options, chromium:
   say(await adopt(place))
   await expectHarmless(place, resolve(program), known)
   await using own = await start(place, place.ours)
-  await tabs.goOnAt(own.url)
+  await tabs.continueAt(own.url)
   const moved = await expectKnown(own.url, known)
   known.push(await signUp(own.url, known.length))
   await own.stop()

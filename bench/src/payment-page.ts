@@ -27,13 +27,13 @@ try {
   if (values.pictures) await takePictures(browser, stage)
   else {
     const pattern = new RegExp(values.only)
-    for (const journey of journeys.filter(({ name }) => pattern.test(name))) await tell(browser, stage, journey)
+    for (const journey of journeys.filter(({ name }) => pattern.test(name))) await runJourney(browser, stage, journey)
   }
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
 
-async function tell(browser: Browser, stage: Stage, journey: Journey): Promise<void> {
+async function runJourney(browser: Browser, stage: Stage, journey: Journey): Promise<void> {
   const visitor = await visit(browser, stage, journey)
   const late = setTimeout(() => visitor.leave(), JOURNEY_MS)
   try {

@@ -17,7 +17,7 @@ export interface Tabs {
    * Goes on at another service, in both tabs.
    * @throws Error when a tab is signed out, or does not read its user
    */
-  goOnAt(url: string): Promise<void>
+  continueAt(url: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -59,16 +59,16 @@ export async function openTabs(chromium: string, serviceUrl: string): Promise<Ta
     refreshFirst: async () => {
       await act(first, 'client.auth.refreshSession()')
     },
-    goOnAt: async (url) => {
+    continueAt: async (url) => {
       state.serviceUrl = url
-      await goOn(first, second)
+      await continueInBothTabs(first, second)
     },
     close: () => running.disposeAsync(),
   }
 }
 
 /** A tab that has read the token before another tab refreshed sends the parent of the newest token. */
-async function goOn(first: Page, second: Page): Promise<void> {
+async function continueInBothTabs(first: Page, second: Page): Promise<void> {
   const steps: readonly (readonly [tab: Page, script: string])[] = [
     [second, `client.auth.refreshSession({ refresh_token: parents.at(-2) ?? '' })`],
     [first, 'client.auth.refreshSession()'],

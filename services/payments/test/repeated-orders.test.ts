@@ -64,7 +64,7 @@ describe('the same order with the same hints, ten times at once', () => {
       for (let round = 0; round < ROUNDS; round++) {
         const order = await newOrder()
         const begun = await take(0, order, await sendAs(0, '/payments', order))
-        const ends = await Promise.all(clients.map((i) => goOn(i, order, begun)))
+        const ends = await Promise.all(clients.map((i) => payOrder(i, order, begun)))
         expect(new Set(ends).size).toBe(1)
       }
     },
@@ -73,7 +73,7 @@ describe('the same order with the same hints, ten times at once', () => {
 })
 
 /** Takes all challenges of an order, and answers its transaction. */
-async function goOn(client: number, order: object, begun: readonly string[]): Promise<string> {
+async function payOrder(client: number, order: object, begun: readonly string[]): Promise<string> {
   const hints = [...begun]
   for (let steps = 0; steps < STEPS_MAX; steps++) {
     const answer = await sendAs(client, '/payments', { ...order, hints })

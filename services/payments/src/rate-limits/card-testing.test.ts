@@ -36,21 +36,21 @@ function start() {
   return { questions, pay: openProcess(), payElsewhere: openProcess() }
 }
 
-const settle = () => new Promise((resolve) => setImmediate(resolve))
+const runReadyCallbacks = () => new Promise((resolve) => setImmediate(resolve))
 
 it('tries no more cards at once than may still be refused', async () => {
   const { questions, pay } = start()
   const before = [pay(), pay()]
-  await settle()
+  await runReadyCallbacks()
   for (const answer of questions.splice(0)) answer(REFUSED)
   expect(await Promise.all(before)).toEqual([REFUSED, REFUSED])
   const atOnce = [pay(), pay(), pay()]
-  await settle()
+  await runReadyCallbacks()
   expect(questions).toHaveLength(1)
   questions[0]?.(REFUSED)
   expect(await Promise.all(atOnce)).toEqual([REFUSED, LIMITED, LIMITED])
   const other = pay('192.0.2.2')
-  await settle()
+  await runReadyCallbacks()
   questions[1]?.(APPROVED)
   expect(await other).toEqual(APPROVED)
 })
@@ -69,12 +69,12 @@ it('lets payments that are sent at once take turns while none is refused', async
 it('counts payments that are under way in another process', async () => {
   const { questions, pay, payElsewhere } = start()
   const payments = [pay(), pay(), pay()]
-  await settle()
+  await runReadyCallbacks()
   expect(await payElsewhere()).toEqual(LIMITED)
   for (const answer of questions) answer(APPROVED)
   await Promise.all(payments)
   const after = payElsewhere()
-  await settle()
+  await runReadyCallbacks()
   questions[3]?.(APPROVED)
   expect(await after).toEqual(APPROVED)
 })
