@@ -33,16 +33,10 @@ const CONFIGURATION = {
 }
 
 /**
- * Colours of the library have a contrast of 3 to 4.4 in many places. These have 4.5 or more on all of its backgrounds. The
- * library chooses light or dark by a class. A button reaches two pixels beyond a window of 320. The library leaves room for a bar
- * above it by `--scalar-custom-header-height`. In a narrow window the library has a bar of its own, and only that one stays. It
- * fills the place of an answer with a drawing of letters, and says of client libraries only how their languages are called. It
- * says "Required" of credentials that many operations do not need, and of user names that an API may not have. It breaks a long line
- * of a request below the number of the line, cuts answers and tabs in narrow windows, and frames an operation that a link leads to.
- * Its dialog for requests covers the URL with a button that lists all operations again, a long body pushes "Send" out of it, and
- * long URLs and titles fade out. It cuts paths, the names of properties and what an answer means where they do not fit on a line.
+ * The colours of the library have a contrast of 3 to 4.4 in many places. These have 4.5 or more on all of its backgrounds. The library
+ * chooses light or dark by a class.
  */
-const STYLE = `
+const COLOURS = `
 .light-mode.light-mode {
   --scalar-color-2: #565656; --scalar-color-3: #646464; --scalar-color-green: #00694a; --scalar-color-red: #b3141c;
   --scalar-color-yellow: #795700; --scalar-color-orange: #964400; --scalar-color-blue: #075fae; --scalar-color-purple: #6733b9;
@@ -57,7 +51,10 @@ const STYLE = `
   --scalar-border-color: ${DARK_COLOURS.line}; --scalar-background-1: ${DARK_COLOURS.page}; --scalar-background-2: ${DARK_COLOURS.card};
   --scalar-background-3: ${DARK_COLOURS.line}; --scalar-sidebar-background-1: ${DARK_COLOURS.page};
   --scalar-button-1: ${DARK_COLOURS.accent}; --scalar-button-1-hover: ${DARK_COLOURS.text}; --scalar-button-1-color: ${DARK_COLOURS.page};
-}
+}`
+
+/** The library leaves room for the bar above it by a variable. A button of the library reaches two pixels beyond a window of 320. */
+const FRAME = `
 :root { --scalar-custom-header-height: 2.5rem; }
 #app { overflow-x: clip; }
 .endpoint .endpoint-method[class] { min-width: 2.75rem; }
@@ -67,24 +64,39 @@ body { margin: 0; color: var(--scalar-color-1); background: var(--scalar-backgro
 .back a { color: var(--scalar-color-accent); }
 .loading, .loading button { padding: 1rem; font: 1rem/1.5 system-ui, sans-serif; }
 .loading button { padding: .25rem .75rem; cursor: pointer; }
-#app:not(:empty) ~ .loading { display: none; }
+#app:not(:empty) ~ .loading { display: none; }`
+
+/** The library says "Required" of credentials that many operations do not need, and names languages in place of client libraries. */
+const INTRODUCTION = `
 .introduction-section.introduction-section.introduction-section { padding-top: 2.5rem; }
 .introduction-section .badge { margin-bottom: .5rem; }
 .scalar-reference-intro-auth :has(> button[id*="disclosure"]) { flex-wrap: wrap; height: auto; max-height: none; }
 .scalar-reference-intro-auth button[id*="disclosure"][class] { flex: 1 0 auto; overflow: visible; }
 .scalar-reference-intro-auth [data-testid="auth-indicator"], .scalar-reference-intro-auth .required { display: none; }
-.scalar-reference-intro-clients, .ascii-art.ascii-art.ascii-art > * { display: none; }
+.scalar-reference-intro-clients, .ascii-art.ascii-art.ascii-art > * { display: none; }`
+
+/** The library fills the place of an answer with a drawing of letters, and cuts answers and their tabs in narrow windows. */
+const ANSWERS = `
 .ascii-art.ascii-art::before { content: 'Send the request to see its answer.'; font: 1rem/1.5 system-ui, sans-serif; text-transform: none; }
 .response-card.response-card .tab-list { flex-wrap: wrap; }
 .response-card.response-card .scalar-card-header { flex-wrap: wrap; justify-content: flex-end; }
 .response-card.response-card .scalar-card-header-title { flex: 1 0 auto; max-width: 100%; }
-.response-card.response-card pre, .response-card.response-card pre * { white-space: pre-wrap; overflow-wrap: anywhere; }
+.response-card.response-card pre, .response-card.response-card pre * { white-space: pre-wrap; overflow-wrap: anywhere; }`
+
+/** The library frames an operation that a link leads to, and breaks a long line of a request below the number of the line. */
+const SAMPLES = `
 section[tabindex="-1"]:focus { outline: none; }
 .scalar-app .code-snippet pre.m-0 { width: auto; }
 .scalar-app .code-snippet pre.m-0, .scalar-app .code-snippet pre.m-0 * { white-space: pre-wrap; overflow-wrap: anywhere; }
 .scalar-app .code-snippet .line { --hang: calc(var(--line-digits) * 1ch + 14px + 2ch); display: block; padding-left: var(--hang);
   text-indent: calc(-1 * var(--hang)); }
-.scalar-app .code-snippet .line::before { text-indent: 0; }
+.scalar-app .code-snippet .line::before { text-indent: 0; }`
+
+/**
+ * The dialog for requests covers the URL with a button that lists all operations again. A long body pushes "Send" out of the dialog,
+ * and long URLs and titles fade out.
+ */
+const DIALOG = `
 .scalar-client .scalar-sidebar-toggle { display: none; }
 .scalar-client section, .scalar-client section *, .scalar-client .custom-scroll { min-width: 0; }
 .scalar-client .t-app__top-container .m-auto { margin-inline: 0; }
@@ -92,14 +104,22 @@ section[tabindex="-1"]:focus { outline: none; }
 .scalar-client .scroll-timeline-x.scroll-timeline-x { flex-wrap: wrap; align-items: center; padding: .125rem .5rem; overflow: visible; mask-image: none; }
 .scalar-client .scroll-timeline-x * { white-space: normal; overflow-wrap: anywhere; text-align: start; }
 .scalar-client .scroll-timeline-x :is(.scalar-button, [data-testid="code-input-disabled"]) { padding: 0; border: 0; }
-.scalar-client .context-bar-group:not(:hover, :focus-within) [class].fade-request-section-content { background: none; }
+.scalar-client .context-bar-group:not(:hover, :focus-within) [class].fade-request-section-content { background: none; }`
+
+/** The library cuts paths, the names of properties and what an answer means where they do not fit on a line. */
+const LONG_NAMES = `
 .t-doc__header header > span { overflow: hidden; text-overflow: ellipsis; }
 .scalar-app :is(.markdown-summary, .property-collapsed-preview, .scalar-card-header-title, .endpoint-path)[class][class] {
-  --markdown-clamp: none; overflow: visible; white-space: normal; overflow-wrap: anywhere; }
+  --markdown-clamp: none; overflow: visible; white-space: normal; overflow-wrap: anywhere; }`
+
+/** In a narrow window the library has a bar of its own, and only that one stays. */
+const NARROW = `
 @media (max-width: 63.99rem) { :root { --scalar-custom-header-height: 0rem; } .back { position: static; }
   .scalar-client section[aria-label="Response"] { min-height: 100%; }
   .endpoint .endpoint-method[class] { font-size: .7rem; } .endpoint .endpoint-path[class] { margin-left: .5rem; font-size: .7rem; } }
 `
+
+const STYLE = [COLOURS, FRAME, INTRODUCTION, ANSWERS, SAMPLES, DIALOG, LONG_NAMES, NARROW].join('')
 
 /**
  * What the accessibility checker axe finds wrong in elements of the library, and what misleads readers. The library has no
