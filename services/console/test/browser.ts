@@ -124,8 +124,22 @@ export function hiddenFields(page: string, action: string): Record<string, strin
 /** What stands in the part `main` of a page, on one line. */
 function textOf(page: string): string {
   const [, main = ''] = /<main[^>]*>(.*)<\/main>/s.exec(page) ?? []
-  const text = main.replace(/<[^>]*>/g, ' ')
-  return decodeEntities(text).replace(/\s+/g, ' ').trim()
+  return plainText(main)
+}
+
+/** What a reader sees of the card or notice of a page with a heading, on one line. @throws Error when the page has none */
+export function cardOf({ html }: Pick<SeenPage, 'html'>, heading: string): string {
+  const parts = html.split(/(?=<section class="card"|<div class="notice)/)
+  const card = parts.find((part) => part.includes(`<h2>${heading}</h2>`))
+  if (card === undefined) throw new Error(`the page has no card ${heading}`)
+  const [inside = ''] = card.split(card.startsWith('<section') ? '</section>' : '</div></div>')
+  return plainText(inside)
+}
+
+function plainText(html: string): string {
+  return decodeEntities(html.replace(/<[^>]*>/g, ' '))
+    .replace(/\s+/g, ' ')
+    .trim()
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {
