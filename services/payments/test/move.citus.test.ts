@@ -255,5 +255,6 @@ it('a split waits for a rotation of keys that has read the secrets of webhooks',
 // On a busy machine, what holds a lock takes as long to let go as a test may poll.
 const WAITS = { lockTimeoutMs: 120_000, statementTimeoutMs: 120_000 }
 const PATIENCE = { timeout: 120_000, interval: 100 }
-const FOLLOWED = `SELECT FROM pg_replication_slots
-  WHERE active AND database = current_database() AND slot_name LIKE 'citus_shard_move_slot%'`
+// A slot that is still being made waits for all transactions that write, and has confirmed nothing.
+const FOLLOWED = `SELECT FROM pg_replication_slots WHERE confirmed_flush_lsn IS NOT NULL
+  AND database = current_database() AND slot_name LIKE 'citus_shard_move_slot%'`
