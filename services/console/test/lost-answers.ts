@@ -1,5 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { TestBrowser } from './browser.ts'
+import { openTestConsole } from './console-app.ts'
 import type { RunningService } from './services.ts'
 
 /** A way to a service that loses answers, as a network does. */
@@ -26,7 +28,8 @@ export async function openLossyWay({ name, url }: RunningService): Promise<Lossy
     })
     const body = Buffer.from(await answer.arrayBuffer())
     if (isLosing && method !== 'GET') return response.destroy()
-    response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' }).end(body)
+    const kept = ['content-type', 'etag'].map((header) => [header, answer.headers.get(header) ?? ''] as const)
+    response.writeHead(answer.status, Object.fromEntries(kept.filter(([, value]) => value !== ''))).end(body)
   }).listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
   const { port } = server.address() as AddressInfo
@@ -38,4 +41,28 @@ export async function openLossyWay({ name, url }: RunningService): Promise<Lossy
     },
     close: () => server.close(),
   }
+}
+
+/** A console whose way to a service loses answers. */
+export interface LossyConsole extends Pick<LossyWay, 'loseAnswers'> {
+  /** A browser with the session of the one that was given. */
+  readonly browser: TestBrowser
+  readonly close: () => Promise<void>
+}
+
+/** Opens a second console for the session of a browser, over auth and a service whose answers may be lost. */
+export async function openLossyConsole(
+  auth: RunningService,
+  service: RunningService,
+  { cookies }: Pick<TestBrowser, 'cookies'>,
+): Promise<LossyConsole> {
+  const way = await openLossyWay(service)
+  const test = await openTestConsole([auth, way])
+  const browser = test.browser()
+  for (const [name, value] of cookies) browser.cookies.set(name, value)
+  const close = async () => {
+    await test.close()
+    way.close()
+  }
+  return { browser, loseAnswers: way.loseAnswers, close }
 }

@@ -8,6 +8,7 @@ export const XSS = '<img src=x onerror=alert(1)>'
 /** A console whose inventory has stock. */
 export interface StockedConsole {
   readonly test: TestConsole
+  readonly auth: RunningService
   readonly inventory: RunningService
   /** The id of the product MUG, of which the location SHELF has 1,200. */
   readonly mug: number
@@ -31,5 +32,5 @@ export async function openStockedConsole(): Promise<StockedConsole> {
     await test.close()
     for (const service of [auth, inventory]) await service.stop()
   }
-  return { test, inventory, mug, shelf, close }
+  return { test, auth, inventory, mug, shelf, close }
 }

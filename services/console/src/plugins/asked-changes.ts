@@ -1,8 +1,6 @@
-import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { mayDo } from '@trestle/service/operators/operator-roles.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorVocabulary } from '../error-body.ts'
-import { answerLost } from '../errors.ts'
 import {
   type AskedChange,
   type Changeable,
@@ -11,7 +9,8 @@ import {
   questionPage,
   shownOncePage,
 } from '../pages/asked-change.ts'
-import { type Change, type OperatorCalls, requireRole } from '../service-calls/operator-calls.ts'
+import type { FormProof } from '../pages/form.ts'
+import { type Outcome, requireRole } from '../service-calls/operator-calls.ts'
 import { refuseMissing } from '../service-calls/service-call.ts'
 import { FormBody } from './browser-session.ts'
 import { answerDone, visitOf } from './operator.ts'
@@ -42,7 +41,7 @@ export function askChange<Shown>(
 
 /**
  * Makes the change that an operator has confirmed. What the service refuses stands above the question, with what was typed.
- * @throws what `requireChange` and `tryChange` throw, and objectNotFound for a part that the object does not have
+ * @throws what `requireChange` and `OperatorCalls.change` throw, and objectNotFound for a part that the object does not have
  */
 export async function answerChange<Shown>(
   request: FastifyRequest,
@@ -51,7 +50,7 @@ export async function answerChange<Shown>(
   { name, shown }: NamedChange<Shown>,
 ): Promise<FastifyReply> {
   const change = requireChange(changeable, name)
-  const { _key: key, _csrf: csrf } = FormBody.parse(request.body)
+  const { _key: key } = FormBody.parse(request.body)
   const given = GivenFields.parse(request.body)
   if (change.part?.isEnded !== true) requirePart(linkedFields(change, shown, given))
   const outcome = await makeChange(request, changeable, { change, shown, given, key })
@@ -65,29 +64,25 @@ export async function answerChange<Shown>(
     const toast = typeof change.done === 'string' ? change.done : change.done(shown, given, outcome.body)
     return answerDone(request, reply, { path, toast })
   }
-  const isUnknown = outcome.kind === 'unknown'
-  const proof = isUnknown ? { csrf, key } : visitOf(request).form
-  const page = questionPage(changeable, { change, shown, given, proof, problem: outcome.message })
-  return sendPage(request, reply, page, isUnknown ? 503 : 422)
+  const { status, ...asked } = askedAgain(request, outcome)
+  return sendPage(request, reply, questionPage(changeable, { change, shown, given, ...asked }), status)
 }
 
-/** What became of a change, also where the service has not answered. */
-type Made =
-  | { readonly kind: 'done'; readonly body: unknown }
-  | { readonly kind: 'refused' | 'unknown'; readonly status: number; readonly message: string }
+/** A form that is shown again, and why. */
+export interface AskedAgain {
+  readonly proof: FormProof
+  readonly problem: string
+  readonly status: 422 | 503
+}
 
-/**
- * Makes a change whose answer may be lost. It is then `unknown` whether the change was made: only a repeat with the same key is sure
- * to make it once.
- * @throws what `OperatorCalls.change` throws, but for serviceAway
- */
-export async function tryChange(calls: Pick<OperatorCalls, 'change'>, change: Change): Promise<Made> {
-  try {
-    return await calls.change(change)
-  } catch (error) {
-    if (!(error instanceof HttpError) || error.code !== 'service_away') throw error
-    return { kind: 'unknown', ...wordsOf(answerLost()) }
-  }
+/** How a form is shown again whose change is refused, or whose answer is lost: a repeat with the same key is then made at most once. */
+export function askedAgain(
+  request: FastifyRequest,
+  { kind, message: problem }: Exclude<Outcome, { kind: 'done' }>,
+): AskedAgain {
+  if (kind === 'refused') return { proof: visitOf(request).form, problem, status: 422 }
+  const { _key: key, _csrf: csrf } = FormBody.parse(request.body)
+  return { proof: { csrf, key }, problem, status: 503 }
 }
 
 async function makeChange<Shown>(
@@ -99,14 +94,10 @@ async function makeChange<Shown>(
     readonly given: GivenFields
     readonly key: string
   },
-): Promise<Made> {
+): Promise<Outcome> {
   const call = asked.change.call(asked.shown, asked.given)
-  if ('problem' in call) return { kind: 'refused', ...wordsOf(call.problem) }
-  return tryChange(visitOf(request).calls, { service, ...call, key: asked.key })
-}
-
-function wordsOf({ status, message }: HttpError) {
-  return { status, message: `${message}.` }
+  if ('problem' in call) return { kind: 'refused', message: `${call.problem.message}.` }
+  return visitOf(request).calls.change({ service, ...call, key: asked.key })
 }
 
 /** The change with this name. @throws what `errorVocabulary.notFound` makes */

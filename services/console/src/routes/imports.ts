@@ -7,9 +7,8 @@ import { requestMalformed } from '../errors.ts'
 import { importsPage } from '../imports/import-list.ts'
 import { importPage } from '../imports/import-page.ts'
 import { ImportsView, ImportView, importPath } from '../imports/import-view.ts'
-import type { FormProof } from '../pages/form.ts'
 import { ListQuery, pageQuery } from '../pages/list.ts'
-import { tryChange } from '../plugins/asked-changes.ts'
+import { type AskedAgain, askedAgain } from '../plugins/asked-changes.ts'
 import { FormBody } from '../plugins/browser-session.ts'
 import { answerDone, requireAction, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
@@ -49,20 +48,13 @@ interface Exchange {
   readonly reply: FastifyReply
 }
 
-/** Why a file was not taken, and the form that takes another. */
-interface Refused {
-  readonly problem: string
-  readonly status: 422 | 503
-  readonly proof: FormProof
-}
-
 async function showImports(
   { request, reply }: Exchange,
   query: z.output<typeof ListQuery>,
-  refused?: Refused,
+  asked?: AskedAgain,
 ): Promise<FastifyReply> {
   const { calls, role, form } = visitOf(request)
-  const { proof = form, problem, status = 200 } = refused ?? {}
+  const { proof = form, problem, status = 200 } = asked ?? {}
   const { order, cursor, limit } = pageQuery(query)
   const listed = await calls.read('inventory', OPERATOR_IMPORTS, ImportsView, { order, cursor, limit })
   const page = importsPage({ query, listed, role, proof, problem })
@@ -72,16 +64,16 @@ async function showImports(
 /** Sends the file on while it comes. */
 async function startImport(
   { request, reply }: Exchange,
-  { mode, atomic, dryRun, file, _key: key, _csrf: csrf }: z.output<typeof ImportBody>,
+  { mode, atomic, dryRun, file, _key: key }: z.output<typeof ImportBody>,
 ): Promise<FastifyReply> {
-  const { calls, form: proof } = requireAction(request, 'products.import')
+  const { calls } = requireAction(request, 'products.import')
   const type = typeOf(file.name)
   if (type === undefined) {
-    const problem = 'Choose a file whose name ends in .csv, .ndjson or .jsonl.'
-    return showImports({ request, reply }, {}, { problem, status: 422, proof })
+    const message = 'Choose a file whose name ends in .csv, .ndjson or .jsonl.'
+    return showImports({ request, reply }, {}, askedAgain(request, { kind: 'refused', message }))
   }
   reply.liftDeadline()
-  const outcome = await tryChange(calls, {
+  const outcome = await calls.change({
     service: 'inventory',
     method: 'POST',
     path: OPERATOR_IMPORTS,
@@ -93,11 +85,9 @@ async function startImport(
     const { id } = ImportView.parse(outcome.body)
     return answerDone(request, reply, { path: importPath(id), toast: 'The file has arrived' })
   }
-  const { message: problem } = outcome
-  if (outcome.kind === 'refused') return showImports({ request, reply }, {}, { problem, status: 422, proof })
   // Inventory answers nothing to a file without an end, either.
-  file.broken.throwIfAborted()
-  return showImports({ request, reply }, {}, { problem, status: 503, proof: { csrf, key } })
+  if (outcome.kind === 'unknown') file.broken.throwIfAborted()
+  return showImports({ request, reply }, {}, askedAgain(request, outcome))
 }
 
 /** The media type of a file by the end of its name: what a browser says depends on the machine. */

@@ -1,12 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { callInventory, createLocation } from '../../test/inventory.ts'
+import { openLossyConsole } from '../../test/lost-answers.ts'
 import { openStockedConsole, type StockedConsole } from '../../test/stocked-console.ts'
 
 let close: StockedConsole['close']
 let test: StockedConsole['test']
+let auth: StockedConsole['auth']
 let inventory: StockedConsole['inventory']
 beforeAll(async () => {
-  ;({ test, inventory, close } = await openStockedConsole())
+  ;({ test, auth, inventory, close } = await openStockedConsole())
 })
 afterAll(() => close())
 
@@ -20,5 +22,28 @@ describe('POST /locations/:locationId', () => {
     await callInventory(inventory, `/locations/${id}`, { name: 'Other' }, 'PATCH')
     const page = await browser.submit(`/locations/${id}`, { code: 'MOVED', name: 'Mine', active: 'yes' })
     expect([page.status, problemOf(page.html)]).toEqual([422, 'The location has another version by now.'])
+  })
+
+  it('503: says that the answer to a change was lost, and a repeat finds the version that it made', async () => {
+    const id = await createLocation(inventory, 'LOST')
+    const lossy = await openLossyConsole(auth, inventory, await test.signedIn('admin'))
+    const { browser } = lossy
+    await browser.open(`/locations/${id}`)
+    lossy.loseAnswers(true)
+    const lost = await browser.submit(`/locations/${id}`, { code: 'LOST', name: 'Found', active: 'yes' })
+    expect([lost.status, lost.text]).toEqual([503, expect.stringContaining('The service has not answered')])
+    lossy.loseAnswers(false)
+    const page = await browser.submit(`/locations/${id}`, { code: 'LOST', name: 'Found', active: 'yes' })
+    expect([page.status, problemOf(page.html)]).toEqual([422, 'The location has another version by now.'])
+    expect((await browser.open('/locations')).text).toContain('Found')
+    await lossy.close()
+  })
+
+  it.each(['*', '☃', '"1"\r\nx: y', '1', ''])('400: takes %j for no version', async (etag) => {
+    const id = await createLocation(inventory, `V-${crypto.randomUUID()}`)
+    const browser = await test.signedIn('admin')
+    await browser.open(`/locations/${id}`)
+    const page = await browser.submit(`/locations/${id}`, { code: 'OVER', name: 'Over', active: 'yes', etag })
+    expect(page.status).toBe(400)
   })
 })

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ListQuery, pageQuery } from '../pages/list.ts'
+import { askedAgain } from '../plugins/asked-changes.ts'
 import { LocationBody } from '../plugins/location-form.ts'
 import { answerDone, requireAction, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
@@ -39,7 +40,7 @@ async function changeLocation(
   id: number,
   { code, name, active, etag, _key: key }: ChangeBody,
 ): Promise<FastifyReply> {
-  const { calls, form: proof } = visitOf(request)
+  const { calls } = visitOf(request)
   const fields = { code, name, active }
   const change = {
     service: 'inventory',
@@ -51,5 +52,6 @@ async function changeLocation(
   } as const
   const outcome = await calls.change(change)
   if (outcome.kind === 'done') return answerDone(request, reply, { path: '/locations', toast: `${code} is saved` })
-  return sendPage(request, reply, locationPage(fields, { proof, problem: outcome.message }, { id, etag }), 422)
+  const asked = askedAgain(request, outcome)
+  return sendPage(request, reply, locationPage(fields, asked, { id, etag }), asked.status)
 }

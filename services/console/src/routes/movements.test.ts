@@ -1,14 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { callInventory, createProduct } from '../../test/inventory.ts'
+import { openLossyConsole } from '../../test/lost-answers.ts'
 import { openStockedConsole, type StockedConsole } from '../../test/stocked-console.ts'
 
 let close: StockedConsole['close']
 let test: StockedConsole['test']
+let auth: StockedConsole['auth']
 let inventory: StockedConsole['inventory']
 let mug: StockedConsole['mug']
 let shelf: StockedConsole['shelf']
 beforeAll(async () => {
-  ;({ test, inventory, mug, shelf, close } = await openStockedConsole())
+  ;({ test, auth, inventory, mug, shelf, close } = await openStockedConsole())
 })
 afterAll(() => close())
 
@@ -41,6 +43,27 @@ describe('POST /movements', () => {
     // The form changed meanwhile: it now names what is on hand. The first one is sent again as it was.
     await browser.submit('/movements', { quantity: '5', reason: 'delivery', _key: key })
     expect(await callInventory(inventory, `/stock/${id}`)).toMatchObject({ data: { onHand: 5 } })
+  })
+
+  it('503: offers a count again whose answer was lost, as it was sent, so that it is made once', async () => {
+    const id = await createProduct(inventory, 'LOST')
+    await callInventory(inventory, '/movements', { type: 'receive', productId: id, locationId: shelf, quantity: 2 })
+    const lossy = await openLossyConsole(auth, inventory, await test.signedIn('support'))
+    const { browser } = lossy
+    await browser.open(`/movements/new?type=count&product=${id}&location=${shelf}`)
+    lossy.loseAnswers(true)
+    const lost = await browser.submit('/movements', { quantity: '9' })
+    expect([lost.status, problemOf(lost.html), lost.html.includes('name="expected" value="2"')]).toEqual([
+      503,
+      'The service has not answered, so nobody knows whether it was done. Press the button again: it is done at most once.',
+      true,
+    ])
+    lossy.loseAnswers(false)
+    const page = await browser.submit('/movements', { quantity: '9' })
+    expect([page.path, page.html.includes('<span>Count of LOST is recorded</span>')]).toEqual([`/products/${id}`, true])
+    const { text } = await browser.open(`/movements?product=${id}`)
+    expect(text.match(/LOST (?:receive|count) [+-]\d+/g)).toEqual(['LOST count +7', 'LOST receive +2'])
+    await lossy.close()
   })
 
   it('422: refuses a count of stock that has moved since the form was opened', async () => {

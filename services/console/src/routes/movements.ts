@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ListQuery, pageQuery } from '../pages/list.ts'
+import { askedAgain } from '../plugins/asked-changes.ts'
 import { FormBody } from '../plugins/browser-session.ts'
 import { answerDone, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
@@ -53,7 +54,9 @@ async function moveStock(
   { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
   body: MoveBody,
 ): Promise<FastifyReply> {
-  const { calls, role, form: proof } = visitOf(request)
+  const { calls, role } = visitOf(request)
+  // Read first: where inventory goes away, the form is shown again all the same.
+  const place = await readPlace(request, body)
   const outcome = await calls.change({
     service: 'inventory',
     method: 'POST',
@@ -61,14 +64,16 @@ async function moveStock(
     body: movementOf(body),
     key: body._key,
   })
-  const place = await readPlace(request, body)
   if (outcome.kind === 'done') {
     const toast = `${MOVEMENTS[body.type]} of ${place.product.sku} is recorded`
     return answerDone(request, reply, { path: productPath(place.product.id), toast })
   }
+  const { status, ...asked } = askedAgain(request, outcome)
   const { quantity, reason, reference, to } = body
-  const sent = { quantity, reason, reference, to: to?.toString() }
-  return sendPage(request, reply, movePage(place, { role, proof, problem: outcome.message, sent }), 422)
+  // A repeat with the same key must be the same request. A count that was refused starts from what is there now.
+  const expected = outcome.kind === 'unknown' ? body.expected : undefined
+  const sent = { quantity, reason, reference, to: to?.toString(), expected }
+  return sendPage(request, reply, movePage(place, { ...asked, role, sent }), status)
 }
 
 /** The movement as inventory takes it. A quantity that is no number is left to inventory, which says what is wrong. */

@@ -2,7 +2,7 @@ import { removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cardOf, type TestBrowser } from '../../test/browser.ts'
 import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
-import { openLossyWay } from '../../test/lost-answers.ts'
+import { openLossyConsole } from '../../test/lost-answers.ts'
 import { type RunningService, startService } from '../../test/services.ts'
 import { idOf, SHOP_ID, seedTransactions } from '../../test/transactions.ts'
 
@@ -179,18 +179,16 @@ describe('POST /transactions/:transactionId/:change', () => {
   })
 
   it('503: offers a capture again whose answer was lost, under the same key, so that it happens once', async () => {
-    const way = await openLossyWay(services[1])
-    const lossy = await openTestConsole([services[0], way])
-    const browser = lossy.browser()
-    for (const [name, value] of (await test.signedIn('admin')).cookies) browser.cookies.set(name, value)
+    const lossy = await openLossyConsole(services[0], services[1], await test.signedIn('admin'))
+    const { browser } = lossy
     await browser.open(pathOf(5, '/capture'))
-    way.loseAnswers(true)
+    lossy.loseAnswers(true)
     const lost = await browser.submit(pathOf(5, '/capture'), { amount: '100', reference: '' })
     expect([lost.status, lost.text]).toEqual([
       503,
       expect.stringContaining('The service has not answered, so nobody knows whether it was done.'),
     ])
-    way.loseAnswers(false)
+    lossy.loseAnswers(false)
     const page = await browser.submit(pathOf(5, '/capture'), { amount: '100', reference: '' })
     expect([page.status, page.path, plain(page.text)]).toEqual([
       200,
@@ -198,6 +196,5 @@ describe('POST /transactions/:transactionId/:change', () => {
       expect.stringContaining('Captured EUR 100.00 Pending EUR 200.00 Trail Captured EUR 100.00 TIME Ledger'),
     ])
     await lossy.close()
-    way.close()
   })
 })

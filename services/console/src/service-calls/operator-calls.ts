@@ -1,3 +1,4 @@
+import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { OperatorRole } from '@trestle/service/operators/operator-roles.ts'
 import type { z } from 'zod'
 import * as errors from '../errors.ts'
@@ -5,7 +6,6 @@ import {
   type OpenedFile,
   type OpenFile,
   type Query,
-  type Refusal,
   readRefusal,
   refuseMissing,
   type SendCall,
@@ -39,10 +39,13 @@ export interface Change {
   readonly ifMatch?: string | undefined
 }
 
-/** What became of a change: it is done, or the rules of the service refuse it, which left nothing. */
+/**
+ * What became of a change: it is done, or the rules of the service refuse it, which left nothing. Where its answer is lost, it is
+ * `unknown` whether it was made: only a repeat with the same key is sure to make it once.
+ */
 export type Outcome =
   | { readonly kind: 'done'; readonly body: unknown }
-  | ({ readonly kind: 'refused'; readonly status: number } & Refusal)
+  | { readonly kind: 'refused' | 'unknown'; readonly message: string }
 
 /** One page of a list. */
 export interface Listed<T> {
@@ -62,7 +65,7 @@ export interface OperatorCalls {
   readCsv(service: ServiceName, path: string, query: Query): Promise<string>
   /** Opens a file. @throws what `refuse` throws, and serviceAway */
   openFile(service: ServiceName, path: string, query: Query): Promise<Extract<OpenedFile, { kind: 'file' }>>
-  /** Makes a change. @throws valuesInvalid for a key or a version that is none, what `refuse` throws for 401, 404 and 429, and serviceAway */
+  /** Makes a change. @throws valuesInvalid for a key or a version that is none, and what `refuse` throws for 401, 404 and 429 */
   change(change: Change): Promise<Outcome>
 }
 
@@ -113,11 +116,22 @@ export function createOperatorCalls(
         'idempotency-key': key,
         ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
       }
-      const answer = await send({ service, ...call, headers })
+      const answer = await answerOf(send({ service, ...call, headers }))
+      if (answer === undefined) return { kind: 'unknown', message: `${errors.answerLost().message}.` }
       if (answer.status < 300) return { kind: 'done', body: answer.body }
       if ([401, 404, 429].includes(answer.status)) refuse(answer)
-      return { kind: 'refused', status: answer.status, ...readRefusal(answer.body) }
+      return { kind: 'refused', message: readRefusal(answer.body).message }
     },
+  }
+}
+
+/** The answer of a service. Undefined where it is lost. */
+async function answerOf(sent: Promise<ServiceAnswer>): Promise<ServiceAnswer | undefined> {
+  try {
+    return await sent
+  } catch (error) {
+    if (error instanceof HttpError && error.code === 'service_away') return undefined
+    throw error
   }
 }
 

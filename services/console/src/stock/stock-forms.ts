@@ -23,6 +23,17 @@ export interface MovePlace {
   readonly locations: readonly Location[]
 }
 
+/** What was typed into the form of a movement before. */
+interface SentMovement {
+  readonly quantity: string
+  readonly reason: string
+  readonly reference: string
+  /** The id of the location that takes the stock of a transfer. */
+  readonly to: string | undefined
+  /** The quantity on hand that a count is sent for. Undefined: the one that is there now. */
+  readonly expected: number | undefined
+}
+
 const TEXT_LENGTH = 255
 
 function typeTabs(role: OperatorRole, type: MovementType, known: Parameters<typeof movePath>[1]): Html {
@@ -72,12 +83,7 @@ ${choiceField({ name: 'location', label: type === 'transfer' ? 'From' : 'Locatio
 /** The form of a movement, with the stock that is there now. */
 export function movePage(
   place: MovePlace,
-  {
-    role,
-    proof,
-    problem,
-    sent = {},
-  }: Asked & { readonly role: OperatorRole; readonly sent?: Readonly<Record<string, string | undefined>> },
+  { role, proof, problem, sent }: Asked & { readonly role: OperatorRole; readonly sent?: SentMovement },
 ): ConsolePage {
   const { type, product, location, level, locations } = place
   const known = { productId: product.id, locationId: location.id }
@@ -95,11 +101,11 @@ ${problemOf(problem)}
         proof,
         submit: MOVEMENTS[type],
         cancel: productPath(product.id),
-        fields: html`${hiddenField('type', type)}${hiddenField('product', product.id)}${hiddenField('location', location.id)}${hiddenField('expected', level.onHand)}
-<div class="form-grid">${quantityField(type, sent.quantity)}
-${type === 'transfer' ? choiceField({ name: 'to', label: 'To', value: sent.to, isRequired: true, options: others.map(({ id, code, name }) => [String(id), `${code} – ${name}`]) }) : undefined}</div>
-${textField({ name: 'reason', label: type === 'adjust' ? 'Reason' : 'Reason, optional', value: sent.reason, isRequired: type === 'adjust', maxLength: TEXT_LENGTH })}
-${textField({ name: 'reference', label: 'Reference, optional', value: sent.reference, hint: 'A document to find the movement by.', maxLength: TEXT_LENGTH })}`,
+        fields: html`${hiddenField('type', type)}${hiddenField('product', product.id)}${hiddenField('location', location.id)}${hiddenField('expected', sent?.expected ?? level.onHand)}
+<div class="form-grid">${quantityField(type, sent?.quantity)}
+${type === 'transfer' ? choiceField({ name: 'to', label: 'To', value: sent?.to, isRequired: true, options: others.map(({ id, code, name }) => [String(id), `${code} – ${name}`]) }) : undefined}</div>
+${textField({ name: 'reason', label: type === 'adjust' ? 'Reason' : 'Reason, optional', value: sent?.reason, isRequired: type === 'adjust', maxLength: TEXT_LENGTH })}
+${textField({ name: 'reference', label: 'Reference, optional', value: sent?.reference, hint: 'A document to find the movement by.', maxLength: TEXT_LENGTH })}`,
       })}</div>`,
     )}${card(
       'Stock now',

@@ -1,4 +1,7 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import type { z } from 'zod'
+import { askedAgain } from '../../plugins/asked-changes.ts'
 import { LocationBody } from '../../plugins/location-form.ts'
 import { answerDone, requireAction, visitOf } from '../../plugins/operator.ts'
 import { sendPage } from '../../plugins/pages.ts'
@@ -12,13 +15,19 @@ export const newLocationRoutes: FastifyPluginAsyncZod = async (app) => {
     return sendPage(request, reply, locationPage({ code: '', name: '', active: true }, { proof }))
   })
 
-  app.post('/locations/new', { schema: { body: LocationBody } }, async (request, reply) => {
-    const { calls, form: proof } = visitOf(request)
-    const { _key: key, _csrf, ...body } = request.body
-    const outcome = await calls.change({ service: 'inventory', method: 'POST', path: INVENTORY.locations, body, key })
-    if (outcome.kind === 'done') {
-      return answerDone(request, reply, { path: INVENTORY.locations, toast: `${body.code} is created` })
-    }
-    return sendPage(request, reply, locationPage(body, { proof, problem: outcome.message }), 422)
-  })
+  app.post('/locations/new', { schema: { body: LocationBody } }, async (request, reply) =>
+    createLocation({ request, reply }, request.body),
+  )
+}
+
+async function createLocation(
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+  { _key: key, _csrf, ...body }: z.output<typeof LocationBody>,
+): Promise<FastifyReply> {
+  const { calls } = visitOf(request)
+  const path = INVENTORY.locations
+  const outcome = await calls.change({ service: 'inventory', method: 'POST', path, body, key })
+  if (outcome.kind === 'done') return answerDone(request, reply, { path, toast: `${body.code} is created` })
+  const asked = askedAgain(request, outcome)
+  return sendPage(request, reply, locationPage(body, asked), asked.status)
 }

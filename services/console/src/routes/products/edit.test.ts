@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestConsole, type TestConsole } from '../../../test/console-app.ts'
 import { callInventory, createProduct } from '../../../test/inventory.ts'
+import { openLossyConsole } from '../../../test/lost-answers.ts'
 import { type RunningService, startService } from '../../../test/services.ts'
 
 let auth: RunningService
@@ -39,6 +40,24 @@ describe('POST /products/:productId/edit', () => {
       200,
       `{"statusCode":200,"data":{"id":${id},"sku":"MUG-2B","attributes":{"size": 12345678901234567890, "text": "5", "lines": "a\\nb"}}}`,
     ])
+  })
+
+  it('503: says that the answer to a change was lost, and a repeat finds the version that it made', async () => {
+    const id = await createProduct(inventory, 'LOST', '{"a":1}')
+    const lossy = await openLossyConsole(auth, inventory, await test.signedIn('admin'))
+    const { browser } = lossy
+    await browser.open(`/products/${id}/edit?as=json`)
+    lossy.loseAnswers(true)
+    const lost = await browser.submit(`/products/${id}/edit`, { sku: 'LOST', attributes: '{"a":2}' })
+    expect([lost.status, lost.text]).toEqual([503, expect.stringContaining('The service has not answered')])
+    lossy.loseAnswers(false)
+    const page = await browser.submit(`/products/${id}/edit`, { sku: 'LOST', attributes: '{"a":2}' })
+    expect([page.status, problemOf(page.html), await textOf(id)]).toEqual([
+      422,
+      'The product has another version by now.',
+      `{"statusCode":200,"data":{"id":${id},"sku":"LOST","attributes":{"a": 2}}}`,
+    ])
+    await lossy.close()
   })
 
   it('422: does not overwrite a product that was changed meanwhile', async () => {

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { askedAgain } from '../../plugins/asked-changes.ts'
 import { answerDone, requireAction, visitOf } from '../../plugins/operator.ts'
 import { sendPage } from '../../plugins/pages.ts'
 import { ProductBody, readAttributes, sentFields, shownFields } from '../../plugins/product-form.ts'
@@ -35,7 +36,9 @@ async function editProduct(
   id: number,
   body: EditBody,
 ): Promise<FastifyReply> {
-  const { calls, form: proof } = visitOf(request)
+  const { calls } = visitOf(request)
+  // Read first: where inventory goes away, the form is shown again all the same.
+  const product = await readProduct(request, id)
   const attributes = readAttributes(body)
   const outcome =
     attributes.kind === 'refused'
@@ -51,9 +54,9 @@ async function editProduct(
   if (outcome.kind === 'done') {
     return answerDone(request, reply, { path: productPath(id), toast: `${body.sku} is saved` })
   }
-  const product = await readProduct(request, id)
-  const form = { proof, problem: outcome.message, mayUseForm: hasFields(product), ...sentFields(body) }
-  return sendPage(request, reply, editProductPage(product, body.version, form), 422)
+  const { status, ...asked } = askedAgain(request, outcome)
+  const form = { ...asked, mayUseForm: hasFields(product), ...sentFields(body) }
+  return sendPage(request, reply, editProductPage(product, body.version, form), status)
 }
 
 async function readProduct(request: FastifyRequest, id: number): Promise<Product> {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestConsole, type TestConsole } from '../../../test/console-app.ts'
 import { createProduct } from '../../../test/inventory.ts'
+import { openLossyConsole } from '../../../test/lost-answers.ts'
 import { type RunningService, startService } from '../../../test/services.ts'
 
 let auth: RunningService
@@ -19,6 +20,19 @@ const textOf = async (id: number) => (await fetch(`${inventory.url}/products/${i
 const problemOf = (html: string) => /role="alert">([^<]*)</.exec(html)?.[1]
 
 describe('POST /products/new', () => {
+  it('503: offers a product again whose answer was lost, under the same key, so that it is made once', async () => {
+    const lossy = await openLossyConsole(auth, inventory, await test.signedIn('admin'))
+    const { browser } = lossy
+    await browser.open('/products/new?as=json')
+    lossy.loseAnswers(true)
+    const lost = await browser.submit('/products/new', { sku: 'ONCE', attributes: '{}' })
+    expect([lost.status, lost.text]).toEqual([503, expect.stringContaining('The service has not answered')])
+    lossy.loseAnswers(false)
+    const page = await browser.submit('/products/new', { sku: 'ONCE', attributes: '{}' })
+    expect([page.status, page.path]).toEqual([200, expect.stringMatching(/^\/products\/\d+$/)])
+    await lossy.close()
+  })
+
   it('303: makes a product of names and values, each digit kept', async () => {
     const browser = await test.signedIn('admin')
     await browser.open('/products/new')

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { askedAgain } from '../../plugins/asked-changes.ts'
 import { answerDone, requireAction, visitOf } from '../../plugins/operator.ts'
 import { sendPage } from '../../plugins/pages.ts'
 import { ProductBody, readAttributes, sentFields, shownFields } from '../../plugins/product-form.ts'
@@ -30,7 +31,7 @@ async function createProduct(
   { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
   body: z.output<typeof ProductBody>,
 ): Promise<FastifyReply> {
-  const { calls, form: proof } = visitOf(request)
+  const { calls } = visitOf(request)
   const attributes = readAttributes(body)
   const outcome =
     attributes.kind === 'refused'
@@ -42,8 +43,9 @@ async function createProduct(
           body: { sku: body.sku, attributes: attributes.json },
           key: body._key,
         })
-  if (outcome.kind === 'refused') {
-    return sendPage(request, reply, newProductPage({ proof, problem: outcome.message, ...sentFields(body) }), 422)
+  if (outcome.kind !== 'done') {
+    const { status, ...asked } = askedAgain(request, outcome)
+    return sendPage(request, reply, newProductPage({ ...asked, ...sentFields(body) }), status)
   }
   const { id } = ProductCreatedView.parse(outcome.body)
   return answerDone(request, reply, { path: productPath(id), toast: `${body.sku} is created` })
