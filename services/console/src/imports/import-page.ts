@@ -60,11 +60,9 @@ function reportCard({ report, state, atomic, dryRun }: ReportedImport): Html | u
 
 function errorsCard({ report }: ReportedImport): Html | undefined {
   if (report === null || report.errors.length === 0) return undefined
-  const rows = report.errors.map(({ line, sku, description }) => [
-    count(line),
-    html`<span class="long">${sku ?? '–'}</span>`,
-    description,
-  ])
+  const rows = report.errors
+    .toSorted((one, other) => one.line - other.line)
+    .map(({ line, sku, description }) => [count(line), html`<span class="long">${sku ?? '–'}</span>`, description])
   const more = report.failed - report.errors.length
   return card(
     'Errors by line',
