@@ -76,12 +76,12 @@ export async function lookAtScreen(looker: Looker, { screen, view, pictures }: G
 /** The whole work by keyboard: on a wide page the walk, the keys and the question; on a narrow one the menu. */
 async function useKeyboard(page: Page, { width }: View, name: string): Promise<readonly string[]> {
   const isOfOperator = (await page.locator('header.top').count()) > 0
-  const judgeWith = (state: string) => async () => {
+  const judgeWith = (state: string, part?: string) => async () => {
     await page.screenshot({ path: `${name}-${state}.png`, animations: 'disabled' })
-    return judgePage(page)
+    return judgePage(page, part)
   }
   if (width === 768) return []
-  if (width < 768) return isOfOperator ? tryMenu(page, judgeWith('menu')) : []
+  if (width < 768) return isOfOperator ? tryMenu(page, judgeWith('menu', 'header.top')) : []
   if (!isOfOperator) return walkByKeyboard(page)
   return [
     ...(await skipNavigation(page)),
@@ -108,21 +108,24 @@ function watchPage(page: Page): string[] {
   return problems
 }
 
-/** What is wrong with the page as it is now: it is wider than its window, its texts are cut, or axe-core finds something. */
-async function judgePage(page: Page): Promise<readonly string[]> {
+/**
+ * What is wrong with the page as it is now: it is wider than its window, its texts are cut, or axe-core finds something.
+ * @param part a selector of what axe-core looks at: where a menu covers half of a link, the link is no small target
+ */
+async function judgePage(page: Page, part = 'html'): Promise<readonly string[]> {
   const [width = 0, shown = 0] = await page.evaluate<number[]>('[document.documentElement.scrollWidth, innerWidth]')
   return [
     ...(width > shown ? [`is ${width} px wide in a window of ${shown} px`] : []),
     ...(await findCutTexts(page)),
-    ...(await findViolations(page)),
+    ...(await findViolations(page, part)),
   ]
 }
 
 /** All that axe-core knows of, with the size of targets (WCAG 2.2), which it leaves out by itself. */
 const AXE_OPTIONS = JSON.stringify({ rules: { 'target-size': { enabled: true } } })
 
-async function findViolations(page: Page): Promise<readonly string[]> {
+async function findViolations(page: Page, part: string): Promise<readonly string[]> {
   await page.evaluate(axe.source)
-  const { violations } = await page.evaluate<AxeResults>(`axe.run(${AXE_OPTIONS})`)
+  const { violations } = await page.evaluate<AxeResults>(`axe.run(${JSON.stringify(part)}, ${AXE_OPTIONS})`)
   return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' ')}`)
 }

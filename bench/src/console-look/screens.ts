@@ -155,7 +155,7 @@ export const SCREENS: readonly Screen[] = [
     open: async (page, url) => {
       await page.goto(`${url}/products/new?as=json`)
       await page.getByLabel('SKU').fill('BROKEN')
-      await page.getByLabel('Attributes').fill('{"weight": }')
+      await page.getByRole('textbox', { name: 'Attributes' }).fill('{"weight": }')
       await page.locator('main button[type="submit"]').last().click()
       await page.getByRole('alert').waitFor()
     },
