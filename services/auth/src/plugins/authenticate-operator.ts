@@ -137,7 +137,7 @@ const Claims = z.object({
 
 /**
  * The user of a good access token whose session is live, who is not banned and has a console role at this moment, with a second
- * factor where one is required. Undefined for any other token.
+ * factor where one is required or set up. Undefined for any other token.
  */
 async function findOperatorActor(
   deps: Pick<AuthDeps, 'config' | 'hooks' | 'lanes' | 'now' | 'signingKeys'>,
@@ -153,7 +153,8 @@ async function findOperatorActor(
   const session = await findLiveSession(deps, { userId, sessionId })
   if (!session || session.isBanned || session.email === null || session.consoleRole === null) return undefined
   const hasShownFactor = aal === 'aal2' && session.hasShownFactor
-  if (operators.mfaRequired && !hasShownFactor) return undefined
+  // Whoever has set up a factor shows it, as an admin does: otherwise a password alone would be worth more than its owner believes.
+  if ((operators.mfaRequired || session.userHasFactor) && !hasShownFactor) return undefined
   return { id: userId, email: session.email, role: session.consoleRole }
 }
 

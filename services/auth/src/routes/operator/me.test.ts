@@ -4,7 +4,7 @@ import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
 import { errorBody, statusAndBody } from '../../../test/bodies.ts'
 import { forgeBearer } from '../../../test/forged-token.ts'
 import { createOperator, keyOf, OPERATOR_SETTINGS, type SignedInOperator } from '../../../test/operators.ts'
-import { createSignedIn } from '../../../test/signed-in.ts'
+import { createSignedIn, signIn } from '../../../test/signed-in.ts'
 
 let test: TestApp
 let admin: SignedInOperator
@@ -69,14 +69,24 @@ describe('GET /operator/me', () => {
     expect(statusAndBody(await me({ ...headers, ...key }))).toEqual([401, UNAUTHORIZED])
   })
 
-  it('200: asks for no second factor where none is required', async () => {
+  const openLax = () =>
+    openTestApp({ settings: { ...OPERATOR_SETTINGS, AUTH_OPERATOR_REQUIRE_MFA: 'no' }, database: test.database })
+
+  it('200: asks for no second factor where none is required or set up', async () => {
     const operator = await createSignedIn(test, { console_role: 'viewer' })
-    const lax = await openTestApp({
-      settings: { ...OPERATOR_SETTINGS, AUTH_OPERATOR_REQUIRE_MFA: 'no' },
-      database: test.database,
-    })
+    const lax = await openLax()
     const answer = await me({ ...operator.headers, 'x-trestle-operator-key': keyOf('viewer') }, lax)
     expect(answer.statusCode).toBe(200)
+    await lax.close()
+  })
+
+  it('401: asks for a second factor that is set up also where none is required', async () => {
+    const operator = await createOperator(test, 'viewer')
+    const { headers } = await signIn(test, operator)
+    const lax = await openLax()
+    const byPassword = await me({ ...headers, 'x-trestle-operator-key': keyOf('viewer') }, lax)
+    expect(statusAndBody(byPassword)).toEqual([401, UNAUTHORIZED])
+    expect((await me(operator.credentials, lax)).statusCode).toBe(200)
     await lax.close()
   })
 
