@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cardOf, setUpFactor, signIn, type TestBrowser } from '../../test/browser.ts'
+import { cardOf, hiddenFields, setUpFactor, signIn, type TestBrowser } from '../../test/browser.ts'
 import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
 import { createUser, type RunningService, startService, type TestUser } from '../../test/services.ts'
 
@@ -241,6 +241,48 @@ describe('POST /users/:userId/:change', () => {
     await Promise.all([1, 2].map(() => browser.post(`/users/${id}/ban`, fields)))
     const audit = (await browser.open(`/users/${id}`)).text
     expect(audit.match(/operator\.users\.ban/g)).toEqual(['operator.users.ban'])
+  })
+
+  it('303: says that a session is over also when its form is sent twice', async () => {
+    const { id, email } = await createUser(auth, 'emmy@example.com', 'viewer')
+    const [theirs, browser] = [test.browser(), await test.signedIn('admin')]
+    await signIn(theirs, email)
+    const [, question = ''] =
+      /href="([^"]+end-session\?session=[^"]+)"/.exec((await browser.open(`/users/${id}`)).html) ?? []
+    const { html } = await browser.open(question)
+    const fields = hiddenFields(html, `/users/${id}/end-session`)
+    const sent = [
+      await browser.post(`/users/${id}/end-session`, fields),
+      await browser.post(`/users/${id}/end-session`, fields),
+    ]
+    expect(sent.map((page) => [page.path, toastOf(page.html)])).toEqual([
+      [`/users/${id}`, 'The session is over'],
+      [`/users/${id}`, 'The session is over'],
+    ])
+    expect(browser.page().text.match(/operator\.sessions\.end/g)).toEqual(['operator.sessions.end'])
+    expect((await theirs.open('/')).path).toBe('/sign-in?ended=1')
+  })
+
+  it('404: ends no session and removes no second factor of another user', async () => {
+    const { id, email } = await createUser(auth, 'chien@example.com', 'support')
+    const [theirs, browser] = [test.browser(), await test.signedIn('admin')]
+    await signIn(theirs, email)
+    await theirs.open('/sign-in/factor')
+    const codeOf = await setUpFactor(theirs)
+    await theirs.submit('/sign-in/factor', { code: codeOf(0) })
+    const { html } = await browser.open(`/users/${id}`)
+    const [, session = ''] = /end-session\?session=([^"]+)"/.exec(html) ?? []
+    const [, factor = ''] = /reset-factor\?factor=([^"]+)"/.exec(html) ?? []
+    const [, _csrf = ''] = /name="_csrf" value="([^"]+)"/.exec(html) ?? []
+    const answers = [
+      await browser.open(`/users/${ada.id}/end-session?session=${session}`),
+      await browser.post(`/users/${ada.id}/end-session`, { _csrf, _key: 'one', session }),
+      await browser.open(`/users/${ada.id}/reset-factor?factor=${factor}`),
+      await browser.post(`/users/${ada.id}/reset-factor`, { _csrf, _key: 'two', factor }),
+    ]
+    expect([answers.map(({ status }) => status), session.length, factor.length]).toEqual([[404, 404, 404, 404], 36, 36])
+    expect((await theirs.open('/')).path).toBe('/')
+    expect((await browser.open(`/users/${id}`)).html).toContain(`reset-factor?factor=${factor}`)
   })
 
   it('404: deletes nobody when a link names `..` as the session or the factor to end', async () => {
