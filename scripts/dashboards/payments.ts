@@ -4,10 +4,10 @@ import type { Dashboard, Section } from './dashboard.ts'
 /** Money on its way from a card to a bank account. */
 const money: readonly Section[] = [
   {
-    title: 'Authorisations',
+    title: 'Authorizations',
     panels: [
       {
-        title: 'Authorisations by outcome',
+        title: 'Authorizations by outcome',
         unit: 'ops',
         queries: [
           {
@@ -132,7 +132,7 @@ const guards: readonly Section[] = [
       },
       {
         title: 'Card numbers opened',
-        description: 'By purpose. Look into a rise that authorisations do not explain.',
+        description: 'By purpose. Look into a rise that authorizations do not explain.',
         unit: 'ops',
         queries: [
           { expr: 'sum by (purpose) (rate(payments_vault_opens_total[$__rate_interval]))', legend: '{{purpose}}' },

@@ -35,7 +35,7 @@ export type ModelOutcome =
     }
   | { readonly outcome: 'limit-exceeded'; readonly possible: bigint }
 
-/** An authorised transaction without captures. @param amount in minor units of `currency` */
+/** An authorized transaction without captures. @param amount in minor units of `currency` */
 export function newTransaction(currency: string, merchantCurrency: string, amount: bigint): ModelTransaction {
   return { currency, merchantCurrency, amounts: authorized(amount), captures: [], trailLength: 0 }
 }

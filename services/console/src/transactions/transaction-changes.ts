@@ -71,9 +71,9 @@ const REASONS = (
     ['133', 'Not as described'],
     ['136', 'Credit not processed'],
     ['137', 'Cancelled'],
-    ['4808', 'Authorisation missing'],
+    ['4808', 'Authorization missing'],
     ['4834', 'Processing error'],
-    ['4837', 'No cardholder authorisation'],
+    ['4837', 'No cardholder authorization'],
   ] as const
 ).map(([value, title]) => [value, `${title} (${value})`] as const)
 

@@ -23,9 +23,9 @@ const TITLES: ReadonlyMap<number, string> = new Map([
   [133, 'Not as described'],
   [136, 'Credit not processed'],
   [137, 'Cancelled'],
-  [4808, 'Authorisation missing'],
+  [4808, 'Authorization missing'],
   [4834, 'Processing error'],
-  [4837, 'No cardholder authorisation'],
+  [4837, 'No cardholder authorization'],
   [DEFAULT_REASON.reasonCode, DEFAULT_REASON.reasonTitle],
 ])
 

@@ -94,7 +94,7 @@ describe('applyAcquirerEvents', () => {
       {
         transactionId,
         amount: 100,
-        reason: { code: 4837, title: 'No cardholder authorisation' },
+        reason: { code: 4837, title: 'No cardholder authorization' },
         status: 'lost',
         id: anyId,
         merchantId,
