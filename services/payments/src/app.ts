@@ -64,6 +64,7 @@ import { operatorBatchesRoutes } from './routes/operator/payouts/batches.ts'
 import { operatorPayoutOutcomeRoutes } from './routes/operator/payouts/outcome.ts'
 import { operatorPayoutRunRoutes } from './routes/operator/payouts/run.ts'
 import { operatorPayoutsRoutes } from './routes/operator/payouts.ts'
+import { operatorReasonsRoutes } from './routes/operator/reasons.ts'
 import { operatorRegistrationRoutes } from './routes/operator/registration.ts'
 import { operatorSearchRoutes } from './routes/operator/search.ts'
 import { operatorTaskRetryRoutes } from './routes/operator/tasks/retry.ts'
@@ -187,6 +188,7 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(operatorAttemptsRoutes)
   await app.register(operatorAttemptOutcomeRoutes)
   await app.register(operatorAuditRoutes)
+  await app.register(operatorCurrenciesRoutes)
   await app.register(operatorDeliveriesRoutes)
   await app.register(operatorReplayRoutes)
   await app.register(operatorExceptionsRoutes)
@@ -206,8 +208,8 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(operatorPayoutOutcomeRoutes)
   await app.register(operatorBatchesRoutes)
   await app.register(operatorBankFilesRoutes)
+  await app.register(operatorReasonsRoutes)
   await app.register(operatorRegistrationRoutes)
-  await app.register(operatorCurrenciesRoutes)
   await app.register(operatorSearchRoutes)
   await app.register(operatorTasksRoutes)
   await app.register(operatorTaskRetryRoutes)

@@ -22,13 +22,14 @@ const plain = (text: string) =>
   text.replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, 'TIME').replaceAll(/\b[0-9a-f]{24}\b/g, 'ID')
 
 describe('GET /frauds', () => {
-  it('200: lists fraud alerts by merchant, and leads to their payments', async () => {
+  it('200: lists fraud alerts by merchant with their reasons, and leads to their payments', async () => {
     const browser = await test.signedIn('viewer')
     const page = await browser.open(`/frauds?merchant=${SHOP_ID}`)
     expect(plain(page.text)).toBe(
-      'Disputes Disputes Fraud alerts Id of a merchant Filter Transaction Reason Reported Merchant Created ↓ ID 1 – ID TIME',
+      'Disputes Disputes Fraud alerts Id of a merchant Filter Transaction Reason Reported Merchant Created ↓ ID Fraudulent usage – ID TIME',
     )
     expect(page.html).toContain(`<a class="main-link" href="/transactions/${idOf(1)}">`)
+    expect((await browser.open(`/transactions/${idOf(1)}`)).text).toContain('Fraud alert Fraudulent usage')
     expect((await browser.open(`/frauds?merchant=${'0'.repeat(24)}`)).text).toContain('No alert is like that.')
   })
 })

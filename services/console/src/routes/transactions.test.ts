@@ -161,6 +161,9 @@ describe('POST /transactions/:transactionId/:change', () => {
   it('303: opens a dispute, and records that it was lost', async () => {
     const browser = await test.signedIn('admin')
     await sends(browser, pathOf(4, '/capture'), { amount: '200', reference: '' })
+    expect((await browser.open(pathOf(4, '/dispute'))).text).toContain(
+      'Reason Cardholder dispute (4853) Fraud, card absent (104) Not received (131)',
+    )
     const typed = { amount: '150', reference: 'paper 7', reason: '131' }
     expect(await sends(browser, pathOf(4, '/dispute'), typed)).toEqual([pathOf(4), 'A dispute of EUR 150.00 is open'])
     expect(plain(cardOf(browser.page(), 'Disputes and fraud alerts'))).toBe(

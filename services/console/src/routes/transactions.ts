@@ -6,6 +6,7 @@ import { readWithDecimals } from '../pages/money.ts'
 import { answerChange, askChange } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendCsv, sendPage } from '../plugins/pages.ts'
+import { readReasons } from '../transactions/dispute-view.ts'
 import { transactionChanges } from '../transactions/transaction-changes.ts'
 import { TransactionsQuery, transactionsPage, transactionsQuery } from '../transactions/transaction-list.ts'
 import { transactionPage } from '../transactions/transaction-pages.ts'
@@ -55,6 +56,8 @@ async function readTransaction(
   request: FastifyRequest,
   { transactionId }: z.infer<typeof TransactionParams>,
 ): Promise<ShownTransaction> {
-  const path = `${LIST}/${encodeURIComponent(transactionId)}`
-  return (await readWithDecimals(visitOf(request).calls, { path, schema: TransactionView })).value
+  const { calls } = visitOf(request)
+  const asked = { path: `${LIST}/${encodeURIComponent(transactionId)}`, schema: TransactionView }
+  const [{ value }, reasons] = await Promise.all([readWithDecimals(calls, asked), readReasons(calls)])
+  return { ...value, reasons }
 }

@@ -14,6 +14,8 @@ import {
   FRAUDS_PATH,
   type Fraud,
   type FraudsView,
+  fraudReason,
+  type Reasons,
 } from './dispute-view.ts'
 import { transactionPath } from './transaction-view.ts'
 
@@ -103,6 +105,7 @@ function disputeColumns({ role }: Viewer, decimals: Decimals): readonly Column<D
 export function fraudsPage(
   query: z.infer<typeof FraudsQuery>,
   { value, next }: Listed<z.infer<typeof FraudsView>>,
+  reasons: Reasons,
 ): ConsolePage {
   return {
     title: 'Fraud alerts',
@@ -113,7 +116,7 @@ ${filterForm({ path: FRAUDS_PATH, search: query.merchant, searchName: 'merchant'
 ${listCard({
   label: 'Fraud alerts',
   path: FRAUDS_PATH,
-  columns: FRAUD_COLUMNS,
+  columns: fraudColumns(reasons),
   rows: value.frauds,
   next,
   query: { ...query },
@@ -122,17 +125,19 @@ ${listCard({
   }
 }
 
-const FRAUD_COLUMNS: readonly Column<Fraud>[] = [
-  {
-    label: 'Transaction',
-    cell: ({ transactionId }) =>
-      html`<a class="main-link" href="${transactionPath(transactionId)}"><code>${transactionId}</code></a>`,
-  },
-  { label: 'Reason', cell: ({ reason }) => (reason === undefined ? '–' : String(reason)) },
-  { label: 'Reported', kind: 'gone', cell: ({ reported }) => time(reported) },
-  { label: 'Merchant', kind: 'gone', cell: ({ merchantId }) => merchantLink(merchantId) },
-  { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
-]
+function fraudColumns(reasons: Reasons): readonly Column<Fraud>[] {
+  return [
+    {
+      label: 'Transaction',
+      cell: ({ transactionId }) =>
+        html`<a class="main-link" href="${transactionPath(transactionId)}"><code>${transactionId}</code></a>`,
+    },
+    { label: 'Reason', cell: (fraud) => fraudReason(fraud, reasons) || '–' },
+    { label: 'Reported', kind: 'gone', cell: ({ reported }) => time(reported) },
+    { label: 'Merchant', kind: 'gone', cell: ({ merchantId }) => merchantLink(merchantId) },
+    { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
+  ]
+}
 
 function merchantLink(id: string) {
   return html`<a href="/merchants/${encodeURIComponent(id)}"><code>${id}</code></a>`

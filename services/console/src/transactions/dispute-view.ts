@@ -1,4 +1,7 @@
 import { z } from 'zod'
+import type { OperatorCalls } from '../service-calls/operator-calls.ts'
+
+const Reason = z.object({ code: z.int(), title: z.string() })
 
 const Dispute = z.looseObject({
   id: z.string(),
@@ -7,7 +10,7 @@ const Dispute = z.looseObject({
   created: z.string(),
   amount: z.int(),
   currency: z.string(),
-  reason: z.object({ code: z.int(), title: z.string() }),
+  reason: Reason,
   due: z.string(),
   status: z.enum(['open', 'won', 'lost']),
   resolved: z.string().optional(),
@@ -35,3 +38,18 @@ export const FraudsView = z.object({ frauds: z.array(Fraud) })
 export const DISPUTES_PATH = '/disputes'
 /** Where fraud alerts are listed. */
 export const FRAUDS_PATH = '/frauds'
+
+const Reasons = z.object({ disputes: z.array(Reason), frauds: z.array(Reason) })
+/** The reasons of disputes and of fraud alerts, as payments lists them. */
+export type Reasons = z.infer<typeof Reasons>
+
+/** Reads the reasons of payments. @throws what `OperatorCalls.read` throws */
+export async function readReasons(calls: Pick<OperatorCalls, 'read'>): Promise<Reasons> {
+  return (await calls.read('payments', '/operator/reasons', Reasons)).value
+}
+
+/** The title of the reason of a fraud alert; empty where the scheme has named none. A code that payments does not list stands for itself. */
+export function fraudReason({ reason }: Pick<Fraud, 'reason'>, { frauds }: Pick<Reasons, 'frauds'>): string {
+  if (reason === undefined) return ''
+  return frauds.find(({ code }) => code === reason)?.title ?? `Reason ${reason}`
+}

@@ -62,21 +62,6 @@ const OPERATIONS: readonly AskedChange<ShownTransaction>[] = [
   },
 ]
 
-/** The reasons of customers (payments reference: Disputes). */
-const REASONS = (
-  [
-    ['4853', 'Cardholder dispute'],
-    ['104', 'Fraud, card absent'],
-    ['131', 'Not received'],
-    ['133', 'Not as described'],
-    ['136', 'Credit not processed'],
-    ['137', 'Cancelled'],
-    ['4808', 'Authorization missing'],
-    ['4834', 'Processing error'],
-    ['4837', 'No cardholder authorization'],
-  ] as const
-).map(([value, title]) => [value, `${title} (${value})`] as const)
-
 const OUTCOMES = [
   ['won', 'won: the money stays with the merchant'],
   ['lost', 'lost: the money goes to the customer'],
@@ -93,7 +78,7 @@ const DISPUTES: readonly AskedChange<ShownTransaction>[] = [
       'The merchant is told by an event.',
     ],
     fields: (shown, given) =>
-      html`${amountFields(shown, given, { most: shown.limits.refund })}${choiceField({ name: 'reason', label: 'Reason', value: given.reason, options: REASONS })}`,
+      html`${amountFields(shown, given, { most: shown.limits.refund })}${choiceField({ name: 'reason', label: 'Reason', value: given.reason, options: reasonsOf(shown) })}`,
     call: (shown, given) => {
       const call = operationCall(shown, given, 'disputes')
       if ('problem' in call) return call
@@ -137,6 +122,10 @@ export const transactionChanges: Changeable<ShownTransaction> = {
   section: 'transactions',
   pathOf: ({ transaction }) => transactionPath(transaction.id),
   changes: [...OPERATIONS, ...DISPUTES],
+}
+
+function reasonsOf({ reasons }: ShownTransaction) {
+  return reasons.disputes.map(({ code, title }) => [String(code), `${title} (${code})`] as const)
 }
 
 function disputeOf({ disputes }: ShownTransaction, { dispute }: GivenFields) {

@@ -4,6 +4,7 @@ import { icon } from '../pages/icons.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { money } from '../pages/money.ts'
 import { badge, card, copyableId, emptyState, factList, pageHead, smallTable, type Tone, time } from '../pages/parts.ts'
+import { fraudReason } from './dispute-view.ts'
 import { transactionChanges } from './transaction-changes.ts'
 import { stateBadges } from './transaction-list.ts'
 import {
@@ -93,7 +94,7 @@ function trailText({ capture, refund, dispute }: TrailEntry): string {
 const TONES = { open: 'warn', won: 'good', lost: 'bad' } as const satisfies Record<string, Tone>
 
 function disputesCard(shown: ShownTransaction, viewer: Viewer): Html | undefined {
-  const { disputes, frauds, decimals } = shown
+  const { disputes, frauds, decimals, reasons } = shown
   if (disputes.length + frauds.length === 0) return undefined
   const rows = [
     ...disputes.map(({ id, status, amount, currency, reason, due }) => [
@@ -102,10 +103,10 @@ function disputesCard(shown: ShownTransaction, viewer: Viewer): Html | undefined
       status === 'open' ? html`due ${time(due)}` : '',
       html`${status === 'open' ? partChangeLink(transactionChanges, { name: 'close-dispute', shown, given: { dispute: id } }, viewer) : undefined}`,
     ]),
-    ...frauds.map(({ created, reason }) => [
+    ...frauds.map((fraud) => [
       html`<strong>Fraud alert</strong>`,
-      reason === undefined ? '' : `reason ${reason}`,
-      time(created),
+      fraudReason(fraud, reasons),
+      time(fraud.created),
       '',
     ]),
   ]

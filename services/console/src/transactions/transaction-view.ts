@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { WithDecimals } from '../pages/money.ts'
 import type { Tone } from '../pages/parts.ts'
+import type { Reasons } from './dispute-view.ts'
 
 const TrailEntry = z.looseObject({
   id: z.string(),
@@ -86,8 +87,8 @@ export const TransactionView = z.object({
     refundAllowance: z.int().optional(),
   }),
 })
-/** The same, with what writes its amounts. */
-export type ShownTransaction = WithDecimals<z.infer<typeof TransactionView>>
+/** The same, with what writes its amounts and names its reasons. */
+export type ShownTransaction = WithDecimals<z.infer<typeof TransactionView>> & { readonly reasons: Reasons }
 
 /** Names the state of a transaction in a word or two, such as `Partly refunded`, with the tone of its badge. A dispute hides refunds. */
 export function stateOf({

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { amount } from '../requests/fields.ts'
-import { DEFAULT_REASON, REASON_CODES, reasonTitle } from './dispute.ts'
+import { DEFAULT_REASON, DISPUTE_REASONS, reasonTitle } from './dispute.ts'
 import type { NewDispute } from './dispute-repository.ts'
 
 const reasonCode = z
   .int()
   .refine((code) => reasonTitle(code) !== undefined, { error: FIELD_TEXTS.notReason, params: { code: 'UNKNOWN' } })
-  .meta({ enum: [...REASON_CODES] })
+  .meta({ enum: DISPUTE_REASONS.map(({ code }) => code) })
 
 /** A new dispute, as requests name it (reference: Test endpoints). */
 export const DisputeBody = z.object({

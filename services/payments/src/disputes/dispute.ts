@@ -13,26 +13,30 @@ export interface Dispute {
   readonly created: Date
 }
 
+/** Why a customer disputes a payment, or why a scheme takes one for fraud. */
+export interface Reason {
+  /** The number that the schemes have given it. */
+  readonly code: number
+  readonly title: string
+}
+
 /** The reason of a dispute whose acquirer names none. */
 export const DEFAULT_REASON = { reasonCode: 4853, reasonTitle: 'Cardholder dispute' } as const
 
-/** The reasons of customers, by the codes of the schemes. */
-const TITLES: ReadonlyMap<number, string> = new Map([
-  [104, 'Fraud, card absent'],
-  [131, 'Not received'],
-  [133, 'Not as described'],
-  [136, 'Credit not processed'],
-  [137, 'Cancelled'],
-  [4808, 'Authorization missing'],
-  [4834, 'Processing error'],
-  [4837, 'No cardholder authorization'],
-  [DEFAULT_REASON.reasonCode, DEFAULT_REASON.reasonTitle],
-])
-
-/** The codes of all reasons. */
-export const REASON_CODES: readonly number[] = [...TITLES.keys()]
+/** The reasons of customers (reference: Disputes). The default comes first. */
+export const DISPUTE_REASONS: readonly Reason[] = [
+  { code: DEFAULT_REASON.reasonCode, title: DEFAULT_REASON.reasonTitle },
+  { code: 104, title: 'Fraud, card absent' },
+  { code: 131, title: 'Not received' },
+  { code: 133, title: 'Not as described' },
+  { code: 136, title: 'Credit not processed' },
+  { code: 137, title: 'Cancelled' },
+  { code: 4808, title: 'Authorization missing' },
+  { code: 4834, title: 'Processing error' },
+  { code: 4837, title: 'No cardholder authorization' },
+]
 
 /** The title of a reason (reference: Disputes). Undefined for an unknown code. */
 export function reasonTitle(code: number): string | undefined {
-  return TITLES.get(code)
+  return DISPUTE_REASONS.find((reason) => reason.code === code)?.title
 }

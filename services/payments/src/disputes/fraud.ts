@@ -1,3 +1,5 @@
+import type { Reason } from './dispute.ts'
+
 /** A notice of a scheme that a payment was fraud. It moves no money. */
 export interface Fraud {
   readonly id: string
@@ -9,3 +11,18 @@ export interface Fraud {
   readonly reason: number | null
   readonly created: Date
 }
+
+const TITLES = [
+  'Misc',
+  'Fraudulent usage',
+  'Fraudulent application',
+  'Counterfeit',
+  'Account takeover',
+  'Card not delivered',
+  'Card stolen',
+  'Card lost',
+  'Cardholder manipulated',
+]
+
+/** The reasons of schemes, from code 0 on (reference: Fraud alerts). */
+export const FRAUD_REASONS: readonly Reason[] = TITLES.map((title, code) => ({ code, title }))

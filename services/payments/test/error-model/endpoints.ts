@@ -348,6 +348,7 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
     action: 'overview.read',
   },
   { name: 'GET /operator/currencies', path: () => '/operator/currencies', action: 'settings.read' },
+  { name: 'GET /operator/reasons', path: () => '/operator/reasons', action: 'disputes.read' },
   { name: 'GET /operator/registration', path: () => '/operator/registration', action: 'settings.read' },
   {
     name: 'PUT /operator/registration',
