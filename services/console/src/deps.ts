@@ -6,8 +6,7 @@ import type { Telemetry } from '@trestle/common/telemetry/open-telemetry.ts'
 import type { Tracing } from '@trestle/common/telemetry/tracing.ts'
 import type { ConsoleConfig } from './config.ts'
 import type { OperatorKeys } from './service-calls/operator-calls.ts'
-import { createOpenFile, createSendCall } from './service-calls/send-call.ts'
-import type { OpenFile, SendCall } from './service-calls/service-call.ts'
+import { createServiceClient, type ServiceClient } from './service-calls/service-client.ts'
 import { type AccessTokens, createAccessTokens } from './sessions/access-tokens.ts'
 import { type AuthSessions, createAuthSessions } from './sessions/auth-session.ts'
 import { createSessionSeal, type SessionSeal } from './sessions/session-seal.ts'
@@ -22,8 +21,7 @@ export interface ConsoleDeps {
   readonly seal: SessionSeal
   readonly accessTokens: AccessTokens
   readonly auth: AuthSessions
-  readonly send: SendCall
-  readonly openFile: OpenFile
+  readonly services: ServiceClient
   /** What the console calls services with. */
   readonly operatorKeys: OperatorKeys
   readonly now: () => Date
@@ -50,8 +48,8 @@ export function createDeps(
     ...(payments ? { payments: payments.url } : {}),
     ...(inventory ? { inventory: inventory.url } : {}),
   }
-  const send = createSendCall(urls)
-  const authSessions = createAuthSessions(send, auth.keys)
+  const services = createServiceClient(urls)
+  const authSessions = createAuthSessions(services.send, auth.keys)
   return {
     config,
     logger,
@@ -63,8 +61,7 @@ export function createDeps(
     seal: createSessionSeal(config.secrets),
     accessTokens: createAccessTokens(authSessions, now),
     auth: authSessions,
-    send,
-    openFile: createOpenFile(urls),
+    services,
     operatorKeys: {
       auth: auth.keys,
       ...(payments ? { payments: payments.keys } : {}),

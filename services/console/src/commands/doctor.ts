@@ -1,7 +1,7 @@
 import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
 import type { ConsoleConfig } from '../config.ts'
-import { createSendCall } from '../service-calls/send-call.ts'
 import { SERVICE_NAMES, type ServiceName } from '../service-calls/service-call.ts'
+import { createServiceClient } from '../service-calls/service-client.ts'
 
 /**
  * Asks whether each service is there, and whether it knows operator keys: it answers 401 to a request without a token, and 404 where
@@ -12,7 +12,7 @@ function serviceCheck(service: ServiceName, url: string): Check<ConsoleConfig> {
     name: service,
     advice: `start ${service}, correct CONSOLE_${service.toUpperCase()}_URL, or set ${service.toUpperCase()}_OPERATOR_KEYS of ${service}`,
     run: async () => {
-      const send = createSendCall({ [service]: url })
+      const { send } = createServiceClient({ [service]: url })
       const { status } = await send({ service, method: 'GET', path: '/operator/me', headers: {} })
       if (status === 404) throw new Error('has no operator keys')
       return 'answers, and has operator keys'

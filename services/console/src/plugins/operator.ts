@@ -95,9 +95,9 @@ export async function requireTokens(request: FastifyRequest): Promise<{
 
 /** Asks auth who the operator is. @throws what `requireSession` throws, and `requireRole` for a user who is no operator */
 async function identify(request: FastifyRequest, session: Session, tokens: AuthTokens): Promise<Visit> {
-  const { operatorKeys, seal, newKey } = request.server.deps
+  const { services, operatorKeys, seal, newKey } = request.server.deps
   const credentials = { role: requireRole(tokens.role), accessToken: tokens.accessToken, address: request.ip }
-  const calls = createOperatorCalls(request.server.deps, operatorKeys, credentials)
+  const calls = createOperatorCalls(services, operatorKeys, credentials)
   const { operator } = (await calls.read('auth', '/operator/me', Me)).value
   return {
     session,

@@ -4,15 +4,14 @@ import type { z } from 'zod'
 import * as errors from '../errors.ts'
 import {
   type OpenedFile,
-  type OpenFile,
   type Query,
   readRefusal,
   refuseMissing,
-  type SendCall,
   type SentFile,
   type ServiceAnswer,
   type ServiceName,
 } from './service-call.ts'
+import type { ServiceClient } from './service-client.ts'
 
 /** Who asks: the key of the console, the operator's own access token, and the address of their browser. */
 export interface Credentials {
@@ -76,7 +75,7 @@ const ENTITY_TAG = /^(?:W\/)?"[\x21\x23-\x7e]*"$/
 
 /** Makes the calls of an operator: each carries the key of their role and their own access token. */
 export function createOperatorCalls(
-  { send, openFile }: { readonly send: SendCall; readonly openFile: OpenFile },
+  { send, openFile }: ServiceClient,
   keys: OperatorKeys,
   { role, accessToken, address }: Credentials,
 ): OperatorCalls {

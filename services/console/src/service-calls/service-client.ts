@@ -15,32 +15,47 @@ const AWAY_STATUS = 500
 /** A service answers this to a file where it sends as many as it can already, or where it starts or stops. */
 const BUSY_STATUS = 503
 
+/** What calls the services. */
+export interface ServiceClient {
+  readonly send: SendCall
+  readonly openFile: OpenFile
+}
+
 /**
  * Makes calls to the services, by the guarded client: it follows no redirect and bounds answers. Only the hosts of the settings are
  * called, wherever they are.
  * @returns calls that reject with serviceAway when the service does not answer in time, or answers 5xx
  */
-export function createSendCall(urls: Readonly<Partial<Record<ServiceName, string>>>): SendCall {
+export function createServiceClient(urls: Readonly<Partial<Record<ServiceName, string>>>): ServiceClient {
   const outbound = createOutbound(Object.values(urls).map(hostOf))
-  return async ({ service, method, path, query, body, file, headers }) => {
+  const requestTo = ({ service, path, query }: Pick<ServiceCall, 'service' | 'path' | 'query'>) => {
     const base = urls[service]
     if (base === undefined) throw away(service, new Error(`${service} has no address`))
-    const answer = await outbound
-      .send({
-        method,
-        url: urlOf(base, { path, query }),
-        ...contentOf({ body, file, headers }),
-        timeoutMs: file === undefined ? TIMEOUT_MS : FILE_TIMEOUT_MS,
-        bytesMax: BYTES_MAX,
-        origin: 'operator',
-      })
-      .catch((cause: unknown) => {
-        throw away(service, cause)
-      })
-    if (answer.status >= AWAY_STATUS) {
-      throw away(service, new Error(`${service} answered ${answer.status}`))
-    }
-    return readAnswer(answer)
+    return { url: urlOf(base, { path, query }), origin: 'operator' } as const
+  }
+  return {
+    send: async (call) => {
+      const { service, method, file } = call
+      const timeoutMs = file === undefined ? TIMEOUT_MS : FILE_TIMEOUT_MS
+      const request = { ...requestTo(call), ...contentOf(call), method, timeoutMs, bytesMax: BYTES_MAX }
+      const answer = await reach(service, outbound.send(request))
+      requireAnswer(service, answer)
+      return readAnswer(answer)
+    },
+    openFile: async (call) => {
+      const { service, headers } = call
+      const request = { ...requestTo(call), headers, method: 'GET', timeoutMs: FILE_TIMEOUT_MS } as const
+      const answer = await reach(service, outbound.open(request))
+      const { status, body: bytes } = answer
+      if (status < 300) {
+        const { 'content-type': type, 'content-disposition': disposition } = answer.headers
+        return { kind: 'file', bytes, type: String(type), disposition: String(disposition) }
+      }
+      bytes.destroy()
+      if (status === BUSY_STATUS) throw serviceBusy({ service })
+      requireAnswer(service, answer)
+      return { kind: 'refused', status }
+    },
   }
 }
 
@@ -51,31 +66,16 @@ function contentOf({ body, file, headers }: Pick<ServiceCall, 'body' | 'file' | 
   return { headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) }
 }
 
-/**
- * Makes calls that open files of services, by the same client.
- * @returns calls that reject with serviceAway when the service does not answer in time, or answers 5xx
- */
-export function createOpenFile(urls: Readonly<Partial<Record<ServiceName, string>>>): OpenFile {
-  const outbound = createOutbound(Object.values(urls).map(hostOf))
-  return async ({ service, path, query, headers }) => {
-    const base = urls[service]
-    if (base === undefined) throw away(service, new Error(`${service} has no address`))
-    const url = urlOf(base, { path, query })
-    const answer = await outbound
-      .open({ method: 'GET', url, headers, timeoutMs: FILE_TIMEOUT_MS, origin: 'operator' })
-      .catch((cause: unknown) => {
-        throw away(service, cause)
-      })
-    const { status, body: bytes } = answer
-    if (status < 300) {
-      const { 'content-type': type, 'content-disposition': disposition } = answer.headers
-      return { kind: 'file', bytes, type: String(type), disposition: String(disposition) }
-    }
-    bytes.destroy()
-    if (status === BUSY_STATUS) throw serviceBusy({ service })
-    if (status >= AWAY_STATUS) throw away(service, new Error(`${service} answered ${status}`))
-    return { kind: 'refused', status }
+async function reach<T>(service: ServiceName, asked: Promise<T>): Promise<T> {
+  try {
+    return await asked
+  } catch (cause) {
+    throw away(service, cause)
   }
+}
+
+function requireAnswer(service: ServiceName, { status }: { readonly status: number }): void {
+  if (status >= AWAY_STATUS) throw away(service, new Error(`${service} answered ${status}`))
 }
 
 function away(service: ServiceName, cause: unknown): HttpError {
