@@ -106,6 +106,17 @@ describe('POST /movements', () => {
     ])
   })
 
+  it('422: shows what inventory says of a quantity that is no integer', async () => {
+    const browser = await test.signedIn('support')
+    await browser.open(`/movements/new?type=receive&product=${mug}&location=${shelf}`)
+    const page = await browser.submit('/movements', { quantity: '0x10' })
+    expect([page.status, problemOf(page.html), page.html.includes('value="0x10"')]).toEqual([
+      422,
+      'quantity: must be a whole number',
+      true,
+    ])
+  })
+
   it('422: is refused by inventory when such a role posts', async () => {
     const browser = await test.signedIn('support')
     await browser.open(`/movements/new?type=receive&product=${mug}&location=${shelf}`)

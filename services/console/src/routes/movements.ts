@@ -10,7 +10,7 @@ import { readLevel, readLocations } from '../plugins/stock-reads.ts'
 import { PRODUCT_INCLUDE, ProductView, productPath } from '../products/product-view.ts'
 import { OptionalId, RecordId } from '../service-calls/inventory-answer.ts'
 import { movementsPage } from '../stock/movement-list.ts'
-import { type MovePlace, movePage } from '../stock/stock-forms.ts'
+import { type MovePlace, movementOf, movePage } from '../stock/stock-forms.ts'
 import { LocationView, MOVEMENT_TYPES, MOVEMENTS, MovementsView } from '../stock/stock-view.ts'
 
 const MovementsQuery = ListQuery.extend({
@@ -74,16 +74,6 @@ async function moveStock(
   const expected = outcome.kind === 'unknown' ? body.expected : undefined
   const sent = { quantity, reason, reference, to: to?.toString(), expected }
   return sendPage(request, reply, movePage(place, { ...asked, role, sent }), status)
-}
-
-/** The movement as inventory takes it. A quantity that is no number is left to inventory, which says what is wrong. */
-function movementOf({ type, product: productId, location, to, quantity, expected, reason, reference }: MoveBody) {
-  const common = { type, productId, ...(reason && { reason }), ...(reference && { reference }) }
-  const number = quantity === '' ? undefined : Number(quantity)
-  if (type === 'transfer') return { ...common, fromLocationId: location, toLocationId: to, quantity: number }
-  if (type === 'adjust') return { ...common, locationId: location, delta: number }
-  if (type === 'count') return { ...common, locationId: location, quantity: number, expectedOnHand: expected }
-  return { ...common, locationId: location, quantity: number }
 }
 
 async function readPlace(

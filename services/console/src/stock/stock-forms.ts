@@ -119,6 +119,38 @@ ${textField({ name: 'reference', label: 'Reference, optional', value: sent?.refe
   }
 }
 
+/** What the form of a movement sends. Ids are those of inventory. */
+export interface TypedMovement {
+  readonly type: MovementType
+  readonly product: number
+  readonly location: number
+  /** Where a transfer leads. */
+  readonly to: number | undefined
+  /** The text of the field. */
+  readonly quantity: string
+  /** The quantity on hand that the form has shown. */
+  readonly expected: number
+  readonly reason: string
+  readonly reference: string
+}
+
+/** The movement as inventory takes it (inventory reference: Movements). Texts that are empty are left out. */
+export function movementOf(typed: TypedMovement): Readonly<Record<string, unknown>> {
+  const { type, product: productId, location: locationId, to, expected, reason, reference } = typed
+  const common = { type, productId, ...(reason && { reason }), ...(reference && { reference }) }
+  const quantity = readQuantity(typed.quantity)
+  if (type === 'transfer') return { ...common, fromLocationId: locationId, toLocationId: to, quantity }
+  if (type === 'adjust') return { ...common, locationId, delta: quantity }
+  if (type === 'count') return { ...common, locationId, quantity, expectedOnHand: expected }
+  return { ...common, locationId, quantity }
+}
+
+/** A text that is no integer is left to inventory, which says what is wrong. A longer one would lose its last digits as a number. */
+function readQuantity(text: string): number | string | undefined {
+  if (text === '') return undefined
+  return /^[-+]?\d{1,15}$/.test(text) ? Number(text) : text
+}
+
 function quantityField(type: MovementType, value: string | undefined): Html {
   const common = {
     name: 'quantity',
