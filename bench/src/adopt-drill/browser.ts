@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { startChromium } from '@trestle/testing/chromium.ts'
 import { findProgram } from '@trestle/testing/find-program.ts'
 import { type StubAnswer, type StubRequest, startStubProvider } from '@trestle/testing/stub-provider.ts'
@@ -21,8 +22,19 @@ export interface Tabs {
   close(): Promise<void>
 }
 
+/** An error of auth-js. */
+interface ClientError {
+  readonly name: string
+  readonly message: string
+  readonly status?: number
+}
+
 const UserData = z.object({ user: z.object({ email: z.string() }) })
 const EMAIL = 'browser@example.com'
+const REFRESH = 'client.auth.refreshSession()'
+const DISCARDED = 'AuthRefreshDiscardedError'
+const SETTLE_MS = 30_000
+const SETTLE_STEP_MS = 20
 const CHECKOUT = join(import.meta.dirname, '..', '..', '..')
 
 /** The program of Chromium: CHROMIUM, or that of the PATH. @throws Error when there is none */
@@ -57,7 +69,7 @@ export async function openTabs(chromium: string, serviceUrl: string): Promise<Ta
   const running = started.move()
   return {
     refreshFirst: async () => {
-      await act(first, 'client.auth.refreshSession()')
+      await act(first, REFRESH)
     },
     continueAt: async (url) => {
       state.serviceUrl = url
@@ -71,15 +83,17 @@ export async function openTabs(chromium: string, serviceUrl: string): Promise<Ta
 async function continueInBothTabs(first: Page, second: Page): Promise<void> {
   const steps: readonly (readonly [tab: Page, script: string])[] = [
     [second, `client.auth.refreshSession({ refresh_token: parents.at(-2) ?? '' })`],
-    [first, 'client.auth.refreshSession()'],
-    [second, 'client.auth.refreshSession()'],
+    [first, REFRESH],
+    [second, REFRESH],
     [first, 'client.auth.getUser()'],
     [second, 'client.auth.getUser()'],
   ]
   for (const [tab, script] of steps) {
+    await settle(first, second)
     const { error } = await act(tab, script)
     if (error !== null) throw new Error(`${script} fails in a tab: ${JSON.stringify(error)}`)
   }
+  await refreshAtOnce(first, second)
   const seen: string[] = []
   for (const tab of [first, second]) {
     seen.push(...(await tab.evaluate<string[]>('events')))
@@ -93,11 +107,36 @@ async function continueInBothTabs(first: Page, second: Page): Promise<void> {
   say(`two tabs go on without SIGNED_OUT; their events: ${[...new Set(seen)].join(', ')}`)
 }
 
+/** Both tabs refresh with one token. auth-js drops the answer that the other tab has overtaken, and keeps the session. */
+async function refreshAtOnce(first: Page, second: Page): Promise<void> {
+  await settle(first, second)
+  const answers = await Promise.all([act(first, REFRESH), act(second, REFRESH)])
+  const failed = answers.filter(({ error }) => error !== null && error.name !== DISCARDED)
+  if (failed.length > 0) throw new Error(`two tabs cannot refresh at once: ${JSON.stringify(failed)}`)
+  await settle(first, second)
+}
+
+/**
+ * Waits until both tabs read the same session. Each process of Chromium has a copy of the storage, and learns later what another one
+ * has written. A tab that begins a refresh before this gets `Refresh result discarded` from auth-js, whatever the service answers.
+ */
+async function settle(first: Page, second: Page): Promise<void> {
+  const deadlineMs = performance.now() + SETTLE_MS
+  for (;;) {
+    const token = await first.evaluate<string | null>('tokenOf()')
+    const isSeen = `tokenOf() === ${JSON.stringify(token)} && parents.includes(tokenOf())`
+    const seen = await Promise.all([first, second].map((tab) => tab.evaluate<boolean>(isSeen)))
+    if (!seen.includes(false)) return
+    if (performance.now() > deadlineMs) throw new Error('the tabs of the browser do not see the same session')
+    await pause(SETTLE_STEP_MS)
+  }
+}
+
 /** Runs a call of the client in a tab. */
-function act(tab: Page, script: string): Promise<{ readonly data: unknown; readonly error: unknown }> {
+function act(tab: Page, script: string): Promise<{ readonly data: unknown; readonly error: ClientError | null }> {
   return tab.evaluate(`(async () => {
     const { data, error } = await ${script}
-    return { data, error: error && { message: error.message, status: error.status } }
+    return { data, error: error && { name: error.name, message: error.message, status: error.status } }
   })()`)
 }
 
@@ -111,6 +150,7 @@ const LIBRARY = readFileSync(
 const PAGE = `<!doctype html><link rel="icon" href="data:,"><script src="/supabase.js"></script><script>
   const events = [], parents = []
   const client = supabase.createClient(location.origin, 'anon')
+  const tokenOf = () => JSON.parse(localStorage.getItem(client.auth.storageKey) ?? 'null')?.refresh_token ?? null
   client.auth.onAuthStateChange((event, session) => {
     events.push(event)
     if (session && parents.at(-1) !== session.refresh_token) parents.push(session.refresh_token)
