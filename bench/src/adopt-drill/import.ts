@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { execute } from '../database.ts'
 import { runProgram } from '../processes/run-program.ts'
@@ -27,6 +28,7 @@ const Count = z.object({ count: z.number() })
 export async function importRunning({ users, rate, source, targetUrl }: ImportOptions): Promise<void> {
   const target: Place = { ...source, databaseUrl: targetUrl }
   await source.ours.migrate(targetUrl)
+  await using reader = await makeReader(source.databaseUrl)
   const known: Known[] = []
   await using old = await start(source, source.theirs)
   while (known.length < users) {
@@ -37,12 +39,12 @@ export async function importRunning({ users, rate, source, targetUrl }: ImportOp
   const load = sendLoad(old.url, known, rate)
   try {
     for (const run of ['first', 'second'])
-      say(`${run} run, while the old service serves\n${await take(source, target)}`)
+      say(`${run} run, while the old service serves\n${await take(reader, target)}`)
   } finally {
     await load.stop()
   }
   await old.stop()
-  say(`last run, after the old service was stopped\n${await take(source, target)}`)
+  say(`last run, after the old service was stopped\n${await take(reader, target)}`)
   await using own = await start(target, target.ours)
   await forEach(known, async (user) => {
     const answer = await refresh(own.url, user.token)
@@ -55,9 +57,36 @@ export async function importRunning({ users, rate, source, targetUrl }: ImportOp
   say(`${count} users, ${known.length} acknowledged: all of these refresh, sign in and have their metadata`)
 }
 
+/** A user of the source who may do nothing but read. */
+interface Reader extends AsyncDisposable {
+  /** The database of the source, without the password. */
+  readonly url: string
+  readonly password: string
+}
+
+const RUNBOOK = new URL('../../../docs/runbooks/moving-in.md', import.meta.url)
+
+/** Makes the reader as the runbook says, and drops it at the end. @throws Error when the runbook has other statements */
+async function makeReader(databaseUrl: string): Promise<Reader> {
+  const runbook = readFileSync(RUNBOOK, 'utf8')
+  const [making] = /^ *CREATE ROLE auth_reader\b[\s\S]*?(?=^ *END$)/m.exec(runbook) ?? []
+  const [dropping] = /DROP OWNED BY auth_reader; DROP ROLE auth_reader/.exec(runbook) ?? []
+  const [, password] = /PASSWORD '([^']+)'/.exec(making ?? '') ?? []
+  if (making === undefined || dropping === undefined || password === undefined)
+    throw new Error('docs/runbooks/moving-in.md does not say how the reader is made and dropped')
+  await execute(databaseUrl, making)
+  return {
+    url: Object.assign(new URL(databaseUrl), { username: 'auth_reader', password: '' }).href,
+    password,
+    [Symbol.asyncDispose]: async () => {
+      await execute(databaseUrl, dropping)
+    },
+  }
+}
+
 /** Runs `auth import`. @returns what it has printed. @throws Error with its output when it fails, or when it holds a user back */
-function take(source: Place, target: Place): Promise<string> {
+function take({ url, password }: Reader, target: Place): Promise<string> {
   const { program, entry, env } = commandOf(target)
-  const args = [entry, 'import', '--from-database', source.databaseUrl]
-  return runProgram({ program, args, env, cwd: import.meta.dirname })
+  const args = [entry, 'import', '--from-database', url]
+  return runProgram({ program, args, env: { ...env, PGPASSWORD: password }, cwd: import.meta.dirname })
 }
