@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { openTabs, requireChromium, type Tabs } from './adopt-drill/browser.ts'
 import { importRunning } from './adopt-drill/import.ts'
 import { runKills } from './adopt-drill/kills.ts'
-import { sendLoad } from './adopt-drill/load.ts'
+import { sayAcknowledged, sendLoad } from './adopt-drill/load.ts'
 import { expectHarmless } from './adopt-drill/mistake.ts'
 import { adopt, environmentOf, type Place, say, start, type Variant } from './adopt-drill/place.ts'
 import { addFactor, expectSignIn, forEach, type Known, refresh, signUp } from './adopt-drill/users.ts'
@@ -107,9 +107,9 @@ async function moveIn(place: Place, { users, rate, program }: Options, chromium:
   const load = sendLoad(old.url, known, rate)
   await pause(LEAD_MS)
   say(await prepareWhile(place, tabs).finally(() => load.stop()))
-  const { sent, failed } = await load.stop()
-  say(`${sent} requests while the adoption was prepared, ${failed} failed`)
-  if (failed > 0) throw new Error('adopt --prepare has disturbed the old service')
+  const counts = await load.stop()
+  sayAcknowledged(counts, 'while the adoption was prepared')
+  if (counts.failures.length > 0) throw new Error('adopt --prepare has disturbed the old service')
   await old.kill()
   say(await adopt(place))
   await expectHarmless(place, resolve(program), known)

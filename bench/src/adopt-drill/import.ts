@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { execute } from '../database.ts'
 import { runProgram } from '../processes/run-program.ts'
-import { sendLoad } from './load.ts'
+import { sayAcknowledged, sendLoad } from './load.ts'
 import { commandOf, type Place, say, start } from './place.ts'
 import { addFactor, expectSignIn, forEach, type Known, refresh, signUp } from './users.ts'
 
@@ -43,6 +43,7 @@ export async function importRunning({ users, rate, source, targetUrl }: ImportOp
   } finally {
     await load.stop()
   }
+  sayAcknowledged(await load.stop(), 'during these runs')
   await old.stop()
   say(`last run, after the old service was stopped\n${await take(reader, target)}`)
   await using own = await start(target, target.ours)

@@ -1,9 +1,11 @@
+import { say } from './place.ts'
 import { addFactor, type Known, refreshAndWrite, signUp } from './users.ts'
 
-/** What a load has sent, and how many requests were not acknowledged. */
+/** What became of the requests of a load. A user who still waits for an answer sends none. */
 export interface LoadCounts {
-  readonly sent: number
-  readonly failed: number
+  readonly acknowledged: number
+  /** How the others failed. A status 0 is no answer. */
+  readonly failures: readonly string[]
 }
 
 /** Requests that go on until they are stopped. */
@@ -14,6 +16,8 @@ export interface Load {
 /** Each so-manyth request signs a user up, and each so-manyth of these enrols an authenticator app. */
 const SIGN_UP_EVERY = 5
 const FACTOR_EVERY = 25
+/** So many failures are printed. */
+const SAID_MAX = 10
 /** Emails of the load are not those of the users before it. */
 const FIRST_NUMBER = 1_000_000
 
@@ -25,16 +29,26 @@ const FIRST_NUMBER = 1_000_000
 export function sendLoad(url: string, known: Known[], rate: number): Load {
   const busy = new Set<Known>()
   const open = new Set<Promise<void>>()
-  const counts = { sent: 0, failed: 0 }
+  const failures: string[] = []
+  let [ticks, acknowledged] = [0, 0]
+  const note = (request: Promise<void>) =>
+    request.then(
+      () => {
+        acknowledged += 1
+      },
+      (error: unknown) => {
+        failures.push(String(error))
+      },
+    )
   const sendOne = async (): Promise<void> => {
-    counts.sent += 1
-    const number = counts.sent
+    ticks += 1
+    const number = ticks
     const user = known[number % known.length]
     if (number % SIGN_UP_EVERY === 0) {
-      if (!(await join(url, known, number))) counts.failed += 1
+      await note(join(url, known, number))
     } else if (user !== undefined && !busy.has(user)) {
       busy.add(user)
-      if (!(await refreshAndWrite(url, user, number))) counts.failed += 1
+      await note(refreshAndWrite(url, user, number))
       busy.delete(user)
     }
   }
@@ -46,22 +60,27 @@ export function sendLoad(url: string, known: Known[], rate: number): Load {
     stop: async () => {
       clearInterval(timer)
       await Promise.all(open)
-      return counts
+      return { acknowledged, failures }
     },
   }
 }
 
-/** @returns whether the service has acknowledged everything */
-async function join(url: string, known: Known[], number: number): Promise<boolean> {
-  const made = await signUp(url, FIRST_NUMBER + number).catch(() => undefined)
-  if (made === undefined) return false
-  const isDone =
-    number % FACTOR_EVERY === 0
-      ? await addFactor(url, made).then(
-          () => true,
-          () => false,
-        )
-      : true
-  known.push(made)
-  return isDone
+/**
+ * Prints what became of a load.
+ * @throws Error when nothing was acknowledged, as on an overloaded machine: then nothing was tried
+ */
+export function sayAcknowledged({ acknowledged, failures }: LoadCounts, moment: string): void {
+  say(`${acknowledged} requests were acknowledged ${moment}, ${failures.length} failed`)
+  for (const failure of failures.slice(0, SAID_MAX)) say(`failed: ${failure}`)
+  if (acknowledged === 0) throw new Error('the old service has acknowledged nothing meanwhile: take a quieter machine')
+}
+
+/** @throws Error when the service does not acknowledge everything */
+async function join(url: string, known: Known[], number: number): Promise<void> {
+  const made = await signUp(url, FIRST_NUMBER + number)
+  try {
+    if (number % FACTOR_EVERY === 0) await addFactor(url, made)
+  } finally {
+    known.push(made)
+  }
 }

@@ -47,7 +47,7 @@ export async function call(
 export async function signUp(url: string, number: number): Promise<Known> {
   const email = `user-${number}@example.com`
   const { status, body } = await call(`${url}/signup`, { email, password: PASSWORD, data: { n: 0 } })
-  if (status !== 200) throw new Error(`${email} cannot sign up: ${JSON.stringify(body)}`)
+  if (status !== 200) throw new Error(`${email} cannot sign up: ${status} ${JSON.stringify(body)}`)
   return { email, token: String(body.refresh_token), accessToken: String(body.access_token), written: 0 }
 }
 
@@ -72,15 +72,15 @@ async function proveFactor(url: string, token: string, { id, secret }: NonNullab
   return call(`${url}/factors/${id}/verify`, payload, { token })
 }
 
-/** Refreshes, and writes a number into the metadata. @returns whether both requests were acknowledged */
-export async function refreshAndWrite(url: string, user: Known, number: number): Promise<boolean> {
+/** Refreshes, and writes a number into the metadata. @throws Error when the service does not acknowledge both */
+export async function refreshAndWrite(url: string, user: Known, number: number): Promise<void> {
   const { status, body } = await refresh(url, user.token)
-  if (status !== 200) return false
+  if (status !== 200) throw new Error(`refresh ${status} ${JSON.stringify(body)}`)
   user.token = String(body.refresh_token)
   user.accessToken = String(body.access_token)
   const written = await call(`${url}/user`, { data: { n: number } }, { method: 'PUT', token: user.accessToken })
-  if (written.status === 200) user.written = Math.max(user.written, number)
-  return written.status === 200
+  if (written.status !== 200) throw new Error(`metadata ${written.status} ${JSON.stringify(written.body)}`)
+  user.written = Math.max(user.written, number)
 }
 
 /** Refreshes by a token, which it does not remember. */
