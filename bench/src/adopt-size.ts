@@ -53,6 +53,7 @@ async function run({ users, form }: Options): Promise<void> {
 /** Adopts the database, and prints how long it took. @throws Error when the command does not say how long requests waited */
 async function measure(databaseUrl: string, folder: string): Promise<void> {
   const adopt = (...options: readonly string[]) => runAdopt(databaseUrl, folder, options)
+  say(/^time .*$/m.exec(await adopt('--check'))?.[0] ?? '')
   const fromMs = performance.now()
   say(await adopt('--prepare'))
   const prepareSeconds = since(fromMs)

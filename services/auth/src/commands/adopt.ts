@@ -162,8 +162,11 @@ function report(check: AdoptionCheck, print: Print): void {
   for (const name of functions)
     print(`path       ${name} has no search_path of its own: it would not run under ${path}`)
   for (const name of check.inhabitants) print(`left alone ${name}`)
-  if (version !== 'none') print(`time       about ${check.seconds} s, in which the old service serves`)
   if (obstacles.length > 0) throw new Error(obstacles.join('\n'))
+  const { prepare, pause } = check.seconds
+  print(
+    `time       on two idle cores, about ${prepare} s for --prepare, while the old service serves, then about ${pause} s for auth adopt, while nobody does; busy cores take several times as long`,
+  )
   print(
     earlierRun === 'begun'
       ? 'ok         an adoption has begun: run auth adopt again, which continues it'

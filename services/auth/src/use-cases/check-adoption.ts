@@ -50,12 +50,27 @@ export interface AdoptionCheck {
   readonly openTriggers: OpenTriggers
   /** What else is in the schema. */
   readonly inhabitants: readonly string[]
-  /** How long a run takes, about. */
-  readonly seconds: number
+  /** How long an adoption takes, about. */
+  readonly seconds: AdoptionSeconds
 }
 
-/** Rows a second, on two cores. */
-const RATES = { users: 10_000, refresh_tokens: 20_000, sessions: 20_000, audit_log_entries: 20_000 } as const
+/** How long the two parts of an adoption take, in seconds, on two cores that do little else. Busy ones take several times as long. */
+export interface AdoptionSeconds {
+  /** `auth adopt --prepare`, while the old service serves. */
+  readonly prepare: number
+  /** `auth adopt` after it, while nobody serves. */
+  readonly pause: number
+}
+
+/**
+ * Rows a second of each part, and the seconds of an empty database. With 20,000 users, 60,000 sessions with a token each and 100,000
+ * entries of the audit log, the first part took 7 s of processor time and the second one 4 s (`bench/src/adopt-size.ts`). About as much
+ * again is for the waits of a disk.
+ */
+const COSTS = {
+  prepare: { emptySeconds: 5, rates: { users: 10_000, sessions: 20_000, refresh_tokens: 20_000 } },
+  pause: { emptySeconds: 5, rates: { users: 200_000, refresh_tokens: 200_000, audit_log_entries: 20_000 } },
+} as const
 
 /** Says what an adoption would do, and changes nothing. */
 export async function checkAdoption(
@@ -92,7 +107,7 @@ export async function checkAdoption(
       publications: await listWidePublications(db, places),
       openTriggers: await listOpenTriggers(db, names),
       inhabitants: await listInhabitants(db, places),
-      seconds: estimate(served),
+      seconds: { prepare: estimate(served, COSTS.prepare), pause: estimate(served, COSTS.pause) },
     }
   })
 }
@@ -108,10 +123,13 @@ const NOTHING = {
   publications: [],
   openTriggers: { path: '', functions: [] },
   inhabitants: [],
-  seconds: 0,
+  seconds: { prepare: 0, pause: 0 },
 } as const
 
-function estimate(rows: ReadonlyMap<string, number>): number {
-  const parts = Object.entries(RATES).map(([table, rate]) => (rows.get(table) ?? 0) / rate)
-  return Math.ceil(parts.reduce((sum, part) => sum + part, 5))
+function estimate(
+  rows: ReadonlyMap<string, number>,
+  { emptySeconds, rates }: { readonly emptySeconds: number; readonly rates: Readonly<Record<string, number>> },
+): number {
+  const parts = Object.entries(rates).map(([table, rate]) => (rows.get(table) ?? 0) / rate)
+  return Math.ceil(parts.reduce((sum, part) => sum + part, emptySeconds))
 }

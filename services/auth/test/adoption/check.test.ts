@@ -39,7 +39,7 @@ describe.each(VERSIONS)('adopt --check on %s', (version) => {
       publications: [],
       openTriggers: { path: 'auth', functions: [] },
       inhabitants: [],
-      seconds: 6,
+      seconds: { prepare: 6, pause: 6 },
     })
   })
 })
