@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { startEmbeddedPostgres } from '@trestle/testing/postgres-server.ts'
+import { findTestFolder, startEmbeddedPostgres } from '@trestle/testing/postgres-server.ts'
 import { describeRun, judgeAdopted, OTHERWISE_ON_ADOPTED, type Outcomes, readOutcomes } from './adopted-databases.ts'
 import { OPERATOR_PASSWORD, startCitusCluster } from './high-availability/citus-cluster.ts'
 import {
@@ -102,7 +102,7 @@ async function runOn(name: string): Promise<number> {
   const place = places[name]
   if (place === undefined) throw new Error(`--on is one of ${Object.keys(places).join(', ')}`)
   if (name === 'postgres-15' || name === 'pgbouncer') requirePrograms([DEBIAN_POSTGRES, PGBOUNCER])
-  await using workplace = await openWorkplace('test-matrix')
+  await using workplace = await openWorkplace('test-matrix', await findTestFolder())
   const environment = await place(workplace)
   // Without \`await\` the workplace, and what runs in it, would end here.
   if (name.startsWith('adopted')) return await runAdopted(workplace, environment)

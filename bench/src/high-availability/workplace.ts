@@ -47,11 +47,14 @@ export function requirePrograms(programs: readonly SystemProgram[]): void {
   if (missing.length > 0) throw new Error(`programs are missing: apt-get install ${missing.join(' ')}`)
 }
 
-/** Makes the workplace. When it is disposed of, its programs end and its folder is removed. */
-export async function openWorkplace(name: string): Promise<Workplace> {
+/**
+ * Makes the workplace. When it is disposed of, its programs end and its folder is removed.
+ * @param parent the folder that has the folder of the workplace
+ */
+export async function openWorkplace(name: string, parent = tmpdir()): Promise<Workplace> {
   // PostgreSQL does not run as root.
   const account = process.getuid?.() === 0 ? await chooseAccount() : undefined
-  const folder = mkdtempSync(join(tmpdir(), `trestle-${name}-`))
+  const folder = mkdtempSync(join(parent, `trestle-${name}-`))
   chmodSync(folder, 0o711)
   const started = new AsyncDisposableStack()
   started.defer(() => rmSync(folder, { recursive: true, force: true }))

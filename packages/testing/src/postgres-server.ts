@@ -95,7 +95,7 @@ async function startContainer(image: string): Promise<TestPostgres> {
  * @throws StackFailure with the last lines of `initdb` or of the server when it does not start
  */
 export async function startEmbeddedPostgres(): Promise<TestPostgres> {
-  const directory = await mkdtemp(join((await hasRoomInMemory()) ? MEMORY : tmpdir(), 'trestle-test-'))
+  const directory = await mkdtemp(join(await findTestFolder(), 'trestle-test-'))
   // The user of the server must be able to enter, if it is not the user of the tests.
   await chmod(directory, 0o711)
   const home = await prepareHome(directory, join(directory, 'state'))
@@ -132,7 +132,15 @@ function trustThisMachine(data: string): Promise<void> {
   return writeFile(join(data, 'pg_hba.conf'), 'local all all trust\nhost all all 127.0.0.1/32 trust\n')
 }
 
-/** Tests make and drop hundreds of databases. The file system of a disk would take a tenth of the run for this. */
+/**
+ * Returns the folder for the servers of a run of tests: one in memory, if there is room, otherwise that of temporary files. Tests
+ * make and drop hundreds of databases. For each file of a new one, ext4 looks at the files that were deleted in the last seconds.
+ * That would take a tenth of a run, and a third of one on a cluster.
+ */
+export async function findTestFolder(): Promise<string> {
+  return (await hasRoomInMemory()) ? MEMORY : tmpdir()
+}
+
 async function hasRoomInMemory(): Promise<boolean> {
   try {
     await access(MEMORY, constants.W_OK)
