@@ -1,9 +1,18 @@
 import { createHash } from 'node:crypto'
 import type { Names } from '@trestle/migrations/migration.ts'
-import { Kysely, type RawBuilder, sql } from 'kysely'
+import {
+  type DatabaseIntrospector,
+  Kysely,
+  PostgresAdapter,
+  PostgresDialect,
+  PostgresIntrospector,
+  type RawBuilder,
+  sql,
+  type TableMetadata,
+} from 'kysely'
 import pg from 'pg'
 import { OWN_PATH, type SettingsOptions, underSettings } from '../driver/session-settings.ts'
-import { migrationDialect } from './migrator.ts'
+import { MIGRATIONS } from './migrator-tables.ts'
 
 /** The database that migrations run in, and the user who runs them. */
 export interface MigrationTarget {
@@ -28,11 +37,46 @@ export async function withDatabase<T>(address: Address, use: (db: Kysely<unknown
   pool.on('error', () => {})
   // If a connection is lost during a migration, its statement fails. The error event must not end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
-  const db = new Kysely<unknown>({ dialect: migrationDialect(pool) })
+  const db = new Kysely<unknown>({ dialect: new MigrationDialect({ pool }) })
   try {
     return await use(db)
   } finally {
     await db.destroy()
+  }
+}
+
+/** The dialect of the migrator of Kysely, which runs inside a transaction of `inTurn`. */
+class MigrationDialect extends PostgresDialect {
+  override createAdapter(): PostgresAdapter {
+    return new UnlockedAdapter()
+  }
+  override createIntrospector(db: Kysely<unknown>): DatabaseIntrospector {
+    return new MigratorTables(db)
+  }
+}
+
+/** The lock of Kysely would outlive the transaction. */
+class UnlockedAdapter extends PostgresAdapter {
+  override async acquireMigrationLock(): Promise<void> {}
+  override async releaseMigrationLock(): Promise<void> {}
+}
+
+/**
+ * Lists the tables of migrators, without columns. The migrator asks twice for each migration whether its tables exist. Kysely
+ * would read every column of every table of the database each time.
+ */
+class MigratorTables extends PostgresIntrospector {
+  readonly #db: Kysely<unknown>
+  constructor(db: Kysely<unknown>) {
+    super(db)
+    this.#db = db
+  }
+  override async getTables(): Promise<TableMetadata[]> {
+    const { rows } = await sql<{ schema: string; name: string }>`
+      SELECT n.nspname AS schema, c.relname AS name
+      FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+      WHERE c.relkind = 'r' AND strpos(c.relname, ${MIGRATIONS}) > 0`.execute(this.#db)
+    return rows.map((table) => ({ ...table, isView: false, isForeign: false, columns: [] }))
   }
 }
 

@@ -1,14 +1,6 @@
 import type { MigrationSources, Names, ServiceMigration } from '@trestle/migrations/migration.ts'
-import {
-  type Kysely,
-  PostgresAdapter,
-  PostgresDialect,
-  type QueryExecutorProvider,
-  sql,
-  type Transaction,
-} from 'kysely'
+import { type Kysely, type QueryExecutorProvider, sql, type Transaction } from 'kysely'
 import { type Migration, type MigrationResultSet, Migrator, NO_MIGRATIONS } from 'kysely/migration'
-import type pg from 'pg'
 import { inSequence } from '../distribution/citus.ts'
 import { migrateForward } from '../distribution/place-migration.ts'
 import { againWhenLocked } from './again-when-locked.ts'
@@ -149,22 +141,6 @@ export function inTurn<T>(
 /** A transaction that sees what others commit while it waits for a lock, whatever `default_transaction_isolation` is. */
 export function inLatest(db: Kysely<unknown>): ReturnType<Kysely<unknown>['transaction']> {
   return db.transaction().setIsolationLevel('read committed')
-}
-
-/** The dialect of a migrator inside a transaction of `inTurn`. The lock of Kysely would outlive the transaction. */
-export function migrationDialect(pool: pg.Pool): PostgresDialect {
-  return new UnlockedDialect({ pool })
-}
-
-class UnlockedDialect extends PostgresDialect {
-  override createAdapter(): PostgresAdapter {
-    return new UnlockedAdapter()
-  }
-}
-
-class UnlockedAdapter extends PostgresAdapter {
-  override async acquireMigrationLock(): Promise<void> {}
-  override async releaseMigrationLock(): Promise<void> {}
 }
 
 type Step = (migrator: Migrator) => ReturnType<Migrator['migrateToLatest']>
