@@ -5,7 +5,8 @@
 -- p_ip: an IP address, or empty. p_ends_parent: whether the old refresh token fetches nothing any more. The caller has locked the
 -- user's row.
 --
--- Answers the verdict `done` with what the session's body is made of, or `session-not-found` alone.
+-- Answers the verdict `done` with what the session's body is made of, or `session-not-found` alone, also for the session of an
+-- OAuth client of supabase/auth: its new tokens would not tell the client (`refresh_session`).
 --
 -- With p_ends_parent, the old refresh token is revoked as of the epoch. The interval in which a parent may be reused is long over
 -- then: whoever has the token from before the proof cannot fetch the new one. A session whose newest token is revoked was stolen,
@@ -27,7 +28,7 @@ DECLARE
   newest {{refresh_tokens}};
 BEGIN
   SELECT coalesce(s.created_at, '0001-01-01 00:00:00+00') INTO started_at FROM {{sessions}} s
-    WHERE s.id = p_session_id AND s.user_id = p_user_id FOR UPDATE;
+    WHERE s.id = p_session_id AND s.user_id = p_user_id AND s.oauth_client_id IS NULL FOR UPDATE;
   SELECT t.* INTO newest FROM {{refresh_tokens}} t
     WHERE t.session_id = p_session_id ORDER BY t.counter DESC LIMIT 1;
   IF started_at IS NULL OR newest.revoked IS DISTINCT FROM false THEN

@@ -7,9 +7,12 @@
 -- p_single_per_user: whether a session ends once another one of its user is fresher. p_audit: whether to write the audit log.
 --
 -- Answers a verdict: `rotated` or `reused` with what the session's body is made of; `stolen` with the user; or alone
--- `token-not-found`, `user-banned`, `session-expired`, `session-inactive`, `session-low-aal`, `session-superseded`. A refusal
--- is a verdict, not an exception, so that its writes are committed: the revoked tokens of a stolen session. Only a lock that
--- is not granted within 5 s raises an exception (55P03), before anything is written.
+-- `token-not-found`, `user-banned`, `session-expired`, `session-inactive`, `session-low-aal`, `client-required`,
+-- `session-superseded`. A refusal is a verdict, not an exception, so that its writes are committed: the revoked tokens of a
+-- stolen session. Only a lock that is not granted within 5 s raises an exception (55P03), before anything is written.
+--
+-- `client-required`: supabase/auth has given the session to an OAuth client, and nothing changes. Its tokens tell the client and
+-- its scope, which those of this service do not: whoever refreshes it here would act as the user's own application.
 --
 -- Lock order: the user, the session. Every function locks a user before the user's sessions, so that two of them never wait
 -- for each other. The token needs no lock of its own.
@@ -36,6 +39,7 @@ DECLARE
   held_counter bigint;
   held_refreshed_at timestamptz;
   held_not_after timestamptz;
+  held_client uuid;
   held_user uuid;
   actor jsonb;
   held_banned_until timestamptz;
@@ -45,8 +49,8 @@ BEGIN
   -- A session that SQL of others has made may lack its level and its times. SQL of others may have set deleted_at alone, so the
   -- session may still be there.
   SELECT t.id, t.counter, s.id, coalesce(s.aal, 'aal1'), coalesce(s.created_at, '0001-01-01 00:00:00+00'),
-      s.refreshed_at AT TIME ZONE 'UTC', s.not_after, u.id, u.banned_until
-    INTO held_token, held_counter, held_session, aal, started_at, held_refreshed_at, held_not_after, held_user,
+      s.refreshed_at AT TIME ZONE 'UTC', s.not_after, s.oauth_client_id, u.id, u.banned_until
+    INTO held_token, held_counter, held_session, aal, started_at, held_refreshed_at, held_not_after, held_client, held_user,
       held_banned_until
     FROM {{refresh_tokens}} t
     JOIN {{sessions}} s ON s.id = t.session_id
@@ -65,6 +69,7 @@ BEGIN
     IF EXISTS (SELECT FROM {{mfa_factors}} f WHERE f.user_id = held_user AND f.status = 'verified')
     THEN verdict := 'session-low-aal'; END IF;
   END IF;
+  IF verdict IS NULL AND held_client IS NOT NULL THEN verdict := 'client-required'; END IF;
   IF verdict IS NULL AND p_single_per_user THEN
     -- A fresher session that has ended itself does not count.
     IF EXISTS (SELECT FROM {{sessions}} o WHERE o.user_id = held_user AND o.id <> held_session

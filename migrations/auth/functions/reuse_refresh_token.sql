@@ -8,8 +8,8 @@
 --
 -- Answers a verdict. `reused`: the derived child is the newest live token, and is given again. `branched`: the derived child is
 -- new, and other live tokens of the session stay alive. `renumber`: the service must derive the child child_number and call
--- again; nothing was written. `stolen` with the user; or alone `token-not-found`, `user-banned`. `reused` and `branched` come
--- with what the session's body is made of.
+-- again; nothing was written. `stolen` with the user; or alone `token-not-found`, `user-banned`, `client-required`. `reused` and
+-- `branched` come with what the session's body is made of.
 --
 -- A child that the service did not derive from its parent is alive beside the branch: one that an import has brought, one of
 -- another secret, or the one that took the place of its parent when the session reached aal2.
@@ -42,7 +42,8 @@ DECLARE
   children int;
 BEGIN
   SELECT t.id, t.updated_at, s.id, coalesce(s.aal, 'aal1'), coalesce(s.created_at, '0001-01-01 00:00:00+00'), u.id,
-      CASE WHEN u.banned_until > clock_timestamp() THEN 'user-banned' END
+      CASE WHEN u.banned_until > clock_timestamp() THEN 'user-banned'
+        WHEN s.oauth_client_id IS NOT NULL THEN 'client-required' END
     INTO held_token, held_used_at, held_session, aal, started_at, held_user, verdict
     FROM {{refresh_tokens}} t
     JOIN {{sessions}} s ON s.id = t.session_id

@@ -7,13 +7,7 @@ import { z } from 'zod'
 import * as errors from './errors.ts'
 import * as externalErrors from './external-errors.ts'
 import { fieldText, toFieldError } from './field-errors.ts'
-import {
-  bodyEmpty,
-  bodyFieldInvalid,
-  malformedRequest,
-  requestTooLarge,
-  unsupportedContentType,
-} from './request-errors.ts'
+import * as requestErrors from './request-errors.ts'
 
 /** The parts of a request that the form of an error body depends on. */
 export interface ErrorBodyContext {
@@ -21,7 +15,7 @@ export interface ErrorBodyContext {
   readonly apiVersion: string | undefined
   /**
    * Where an error also carries the names of RFC 6749: beside its own members, as `POST /token` answers, or in their place, as
-   * supabase/auth refuses an id_token.
+   * supabase/auth refuses an id_token and a session of an OAuth client.
    */
   readonly oauthNames: 'none' | 'beside' | 'of id_tokens'
   readonly requestId: string
@@ -98,7 +92,7 @@ class NeighbourError extends HttpError {
 export function toErrorBody(error: HttpError, context: ErrorBodyContext): Record<string, unknown> {
   const { status, code, message, details } = error
   if (error instanceof NeighbourError) return details
-  const refusal = context.oauthNames === 'of id_tokens' ? ID_TOKEN_REFUSALS.get(message) : undefined
+  const refusal = context.oauthNames === 'of id_tokens' ? OAUTH_REFUSALS.get(message) : undefined
   if (refusal !== undefined) return { error: refusal, error_description: message }
   const body = isVersioned(context.apiVersion)
     ? { code, message, ...details }
@@ -112,8 +106,8 @@ export function toErrorBody(error: HttpError, context: ErrorBodyContext): Record
   return context.oauthNames === 'beside' ? { ...body, error: oauthName(error), error_description: message } : body
 }
 
-// Their code is that of any bad request, so only the texts tell them apart.
-const ID_TOKEN_REFUSALS: ReadonlyMap<string, string> = new Map([
+// The code of most is that of any bad request, so only the texts tell them apart.
+const OAUTH_REFUSALS: ReadonlyMap<string, string> = new Map([
   ...[
     externalErrors.idTokenMissing,
     externalErrors.idTokenSourceMissing,
@@ -123,6 +117,7 @@ const ID_TOKEN_REFUSALS: ReadonlyMap<string, string> = new Map([
     externalErrors.idTokenNonceUnpaired,
   ].map(({ message }) => [message, 'invalid request'] as const),
   [externalErrors.idTokenNonceWrong.message, 'invalid nonce'],
+  [requestErrors.oauthClientRequired.message, requestErrors.oauthClientRequired.code],
 ])
 
 // The name of an error follows from its code. An error of these lists stands for all errors with its code.
@@ -156,6 +151,7 @@ export function oauthName({ status, code, message }: Pick<HttpError, 'status' | 
   if (status === 429) return 'slow_down'
   // Its code is that of a wrong password, so only the text tells them apart.
   if (message === errors.unsupportedGrantType.message) return 'unsupported_grant_type'
+  if (code === requestErrors.oauthClientRequired.code) return code
   if (UNAUTHORIZED_CLIENT.has(code)) return 'unauthorized_client'
   return INVALID_GRANT.has(code) ? 'invalid_grant' : 'invalid_request'
 }
@@ -173,9 +169,9 @@ export const errorVocabulary: ErrorVocabulary = {
       requestId: request?.id ?? '',
     }),
   invalid: toInvalid,
-  malformed: (cause) => malformedRequest({ cause }),
-  tooLarge: (cause, { routeOptions }) => requestTooLarge({ bytesMax: routeOptions.bodyLimit }, { cause }),
-  unsupportedMediaType: (cause) => unsupportedContentType({ cause }),
+  malformed: (cause) => requestErrors.malformedRequest({ cause }),
+  tooLarge: (cause, { routeOptions }) => requestErrors.requestTooLarge({ bytesMax: routeOptions.bodyLimit }, { cause }),
+  unsupportedMediaType: (cause) => requestErrors.unsupportedContentType({ cause }),
   notFound: toNotFound,
   methodNotAllowed: toMethodNotAllowed,
   unavailable: (cause) => errors.serviceUnavailable({ cause }),
@@ -232,7 +228,7 @@ function toInvalid({ context, issues }: InvalidInput, request: FastifyRequest): 
   const issue = first && { ...first.params, code: first.keyword, message: first.message }
   if (context !== 'body' || request.routeOptions.config.namesFields) return toFieldError(field, issue)
   // A parsed body is always an object. So a problem without a member means that the body is missing.
-  return field === '' ? bodyEmpty() : bodyFieldInvalid({ field, problem: fieldText(issue) })
+  return field === '' ? requestErrors.bodyEmpty() : requestErrors.bodyFieldInvalid({ field, problem: fieldText(issue) })
 }
 
 function headerOf(request: FastifyRequest | undefined, name: string): string | undefined {

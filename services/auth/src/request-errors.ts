@@ -137,6 +137,11 @@ export const codeChallengeMethodUnsupported = defineError(
 )
 export const authCodeMissing = invalid('invalid request: both auth code and code verifier should be non-empty')
 export const refreshTokenMalformed = invalid('Refresh token is not valid')
+export const oauthClientRequired = defineError(
+  400,
+  'invalid_client',
+  'Client authentication required for OAuth session',
+)
 export const logoutScopeUnsupported = defineError(
   400,
   'validation_failed',

@@ -1,5 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { hasRelation } from './catalog.ts'
+import { isOwnSession } from './client-sessions.ts'
 import type { ImportPlaces } from './import-record.ts'
 import type { Source } from './source-database.ts'
 
@@ -58,19 +59,24 @@ function typeOnStage(type: string): string {
 
 /**
  * Notes what each user of the source is like: the sum of the hashes of all rows that the user has. A change that SQL makes is seen
- * too, and one that deletes.
+ * too, and one that deletes. The sessions of OAuth clients are no part of it, because no import copies them.
  */
 export async function stageUserPrints({ trx, places, source }: Staging): Promise<void> {
   const { id } = source.names
   const parts: RawBuilder<unknown>[] = []
+  const [isOwn, isOwnRow] = [await isOwnSession(source.db, source, 's'), await isOwnSession(source.db, source, 't')]
   for (const [index, [table, column]] of Object.entries(USER_TABLES).entries()) {
     if (!(await hasRelation(source.db, source.names.schema, table))) continue
     // The same text in another table has another hash.
     const print = sql`hashtextextended(t::text, ${sql.lit(index)})`
     parts.push(
       column === 'session_id'
-        ? sql`SELECT s.user_id AS id, ${print} AS print FROM ${id(table)} t JOIN ${id('sessions')} s ON s.id = t.session_id`
-        : sql`SELECT t.${sql.id(column)} AS id, ${print} AS print FROM ${id(table)} t`,
+        ? sql`
+          SELECT s.user_id AS id, ${print} AS print FROM ${id(table)} t JOIN ${id('sessions')} s ON s.id = t.session_id
+          WHERE ${isOwn}`
+        : sql`
+          SELECT t.${sql.id(column)} AS id, ${print} AS print FROM ${id(table)} t
+          WHERE ${table === 'sessions' ? isOwnRow : sql`true`}`,
     )
   }
   await sql`
@@ -104,9 +110,10 @@ export async function stageOthers(staging: Staging, openSince: Date): Promise<vo
   }
 }
 
-/** Fetches the rows of all users who are wanted, some users at a time. */
+/** Fetches the rows of all users who are wanted, some users at a time, but for the sessions of OAuth clients. */
 export async function stageUsers(staging: Staging, wanted: RawBuilder<unknown>): Promise<void> {
   const { trx, places, source } = staging
+  const [isOwn, isOwnRow] = [await isOwnSession(source.db, source, 's'), await isOwnSession(source.db, source, 't')]
   let after: string | undefined
   for (;;) {
     const { rows } = await sql<{ id: string }>`
@@ -118,10 +125,11 @@ export async function stageUsers(staging: Staging, wanted: RawBuilder<unknown>):
     if (last === undefined) break
     for (const [table, column] of Object.entries(USER_TABLES)) {
       if (!(await hasRelation(trx, places.kept, table))) continue
+      const own = sql`SELECT s.id FROM ${source.names.id('sessions')} s WHERE s.user_id = ANY (${ids}::uuid[]) AND ${isOwn}`
       const isWanted =
         column === 'session_id'
-          ? sql`t.session_id IN (SELECT s.id FROM ${source.names.id('sessions')} s WHERE s.user_id = ANY (${ids}::uuid[]))`
-          : sql`t.${sql.id(column)} = ANY (${ids}::uuid[])`
+          ? sql`t.session_id IN (${own})`
+          : sql`t.${sql.id(column)} = ANY (${ids}::uuid[]) AND ${table === 'sessions' ? isOwnRow : sql`true`}`
       await stageRows(staging, table, isWanted)
     }
     after = last

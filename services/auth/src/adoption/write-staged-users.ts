@@ -1,6 +1,6 @@
 import { EMAIL_KEY } from '@trestle/migrations/auth/email-key.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { columnsOf, hasRelation } from './catalog.ts'
+import { columnsOf } from './catalog.ts'
 import type { ImportPlaces } from './import-record.ts'
 
 /** The tables that supabase/auth and this service share, parents first, with the key by which an import knows a row again. */
@@ -45,7 +45,6 @@ export async function writeStagedUsers(trx: Kysely<unknown>, places: ImportPlace
     WHERE w.id = o.session_id AND ${changed('w.user_id')}
       AND NOT EXISTS (SELECT FROM ${sql.id(kept, 'mfa_amr_claims')} s WHERE s.id = o.id)`.execute(trx)
   await freeUniqueValues(trx, places)
-  await leaveClients(trx, places)
   await allowSharedEmails(trx, places)
   for (const [table, key] of Object.entries(SHARED)) await upsert(trx, places, table, key)
 }
@@ -61,15 +60,6 @@ async function freeUniqueValues(trx: Kysely<unknown>, { names, kept }: ImportPla
   await sql`
     UPDATE ${names.id('mfa_factors')} o SET friendly_name = NULL, phone = NULL, last_challenged_at = NULL
     FROM ${sql.id(kept, 'mfa_factors')} s WHERE s.id = o.id`.execute(trx)
-}
-
-/** In an adopted database, a session refers to its OAuth client. Clients are not copied, so the session is one without a client. */
-async function leaveClients(trx: Kysely<unknown>, { names, kept }: ImportPlaces): Promise<void> {
-  if (!(await hasRelation(trx, names.schema, `${names.prefix}oauth_clients`))) return
-  if (!(await columnsOf(trx, kept, 'sessions')).has('oauth_client_id')) return
-  await sql`
-    UPDATE ${sql.id(kept, 'sessions')} s SET oauth_client_id = NULL WHERE oauth_client_id IS NOT NULL
-      AND NOT EXISTS (SELECT FROM ${names.id('oauth_clients')} c WHERE c.id = s.oauth_client_id)`.execute(trx)
 }
 
 /** As `adopt` does: where users share an email in capitals, the index by which they are found is not unique. */

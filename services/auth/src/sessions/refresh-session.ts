@@ -75,6 +75,7 @@ const REFUSALS = [
   'session-expired',
   'session-inactive',
   'session-low-aal',
+  'client-required',
   'session-superseded',
   'stolen',
 ] as const

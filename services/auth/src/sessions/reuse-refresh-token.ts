@@ -88,7 +88,7 @@ async function callReuse(
   }
 }
 
-const VERDICTS = ['reused', 'branched', 'stolen', 'token-not-found', 'user-banned'] as const
+const VERDICTS = ['reused', 'branched', 'stolen', 'token-not-found', 'user-banned', 'client-required'] as const
 
 function toResult(row: ReuseRow): RefreshResult {
   const verdict = toVerdict(row.verdict, VERDICTS)

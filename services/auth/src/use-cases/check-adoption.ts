@@ -1,6 +1,7 @@
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { placesOf } from '../adoption/adoption-record.ts'
 import { listOpenTriggers, type OpenTriggers } from '../adoption/catalog.ts'
+import { listClientSessions } from '../adoption/client-sessions.ts'
 import { countRefusedPayloads, describeRewritten } from '../adoption/copy-audit-log.ts'
 import { listUnfitProviders } from '../adoption/copy-sealed-rows.ts'
 import {
@@ -97,6 +98,7 @@ export async function checkAdoption(
         ...(await listLostSignIns(db, places, config.jwt.audience)),
         ...(await listClosedSecrets(db, places, encryptionKeys)),
         ...(await listBrokenValues(db, places)),
+        ...(await listClientSessions(db, places, 'they go on only after adopt --undo')),
         ...describeRewritten(await countRefusedPayloads(db, places)),
         ...unfit.map((identifier) => ({ what: `provider ${identifier}: create it anew afterwards`, count: 1 })),
       ],

@@ -11,7 +11,7 @@ import {
   sessionSuperseded,
   tooManyRefreshes,
 } from '../errors.ts'
-import { refreshTokenMalformed } from '../request-errors.ts'
+import { oauthClientRequired, refreshTokenMalformed } from '../request-errors.ts'
 import { judgesReuseAgain, type RefreshRefusal, type RefreshResult } from '../sessions/refresh-session.ts'
 import { deriveChildToken, hashRefreshToken, REFRESH_TOKEN_PATTERN } from '../sessions/refresh-token.ts'
 import { type ReuseOutcome, reuseRefreshToken } from '../sessions/reuse-refresh-token.ts'
@@ -51,7 +51,7 @@ export type GrantRefreshTokenDeps = Pick<
 /**
  * Exchanges a refresh token for its child and a new access token (reference: Refresh tokens).
  * @throws refreshTokenMalformed, refreshTokenNotFound, refreshUserBanned, sessionExpired, sessionInactive, sessionLowAal,
- * sessionSuperseded, refreshTokenAlreadyUsed, tooManyRefreshes, serverBusy, and what `makeClaims` throws
+ * oauthClientRequired, sessionSuperseded, refreshTokenAlreadyUsed, tooManyRefreshes, serverBusy, and what `makeClaims` throws
  */
 export async function grantRefreshToken(
   deps: GrantRefreshTokenDeps,
@@ -151,6 +151,8 @@ function refusalOf(verdict: RefreshRefusal): HttpError {
       return sessionInactive()
     case 'session-low-aal':
       return sessionLowAal()
+    case 'client-required':
+      return oauthClientRequired()
     case 'session-superseded':
       return sessionSuperseded()
     case 'stolen':

@@ -1,6 +1,7 @@
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { compareMigrations, inLatest } from '@trestle/database/migrations/migrator.ts'
 import { type Kysely, sql } from 'kysely'
+import { listClientSessions } from '../adoption/client-sessions.ts'
 import { type CopiedEntries, copyAuditLog, describeRewritten } from '../adoption/copy-audit-log.ts'
 import { copyLiveRows, type Lifetimes } from '../adoption/copy-live-rows.ts'
 import { copyTokens } from '../adoption/copy-refresh-tokens.ts'
@@ -214,6 +215,7 @@ async function describeSource(
       ...(await listLostSignIns(db, source, config.jwt.audience)),
       ...(await listClosedSecrets(db, source, encryptionKeys)),
       ...(await listBrokenValues(db, source)),
+      ...(await listClientSessions(db, source, 'they are not copied')),
     ],
     notYetServed: new Map([...unserved].filter(([, count]) => count > 0)),
     foreignKeys: await listForeignKeys(source),

@@ -26,6 +26,7 @@ it('auth adopt checks, adopts, asks before it goes back, and forgets', async () 
     'not served oauth_clients: 1 rows stay as they are',
     'not served oauth_consents: 1 rows stay as they are',
     'lost       2 users who sign in only by sso, which this service does not serve',
+    'lost       1 sessions of OAuth clients, which this service does not serve: they go on only after adopt --undo',
     'again      3 users have a factor by SMS or WebAuthn, or a passkey: who is being asked for it at the switch is asked again',
     'time       on two idle cores, about 6 s for --prepare, while the old service serves, then about 6 s for auth adopt, while nobody does; busy cores take several times as long',
   ]
@@ -41,6 +42,7 @@ it('auth adopt checks, adopts, asks before it goes back, and forgets', async () 
   const prepared = [
     ...adopted.slice(0, 2),
     'lost       2 users who sign in only by sso, which this service does not serve',
+    'lost       1 sessions of OAuth clients, which this service does not serve: they go on only after adopt --undo',
     'prepared: end the old service, run auth adopt, and start this service; auth adopt --undo gives up',
   ]
   expect(await run('--prepare')).toEqual(prepared)

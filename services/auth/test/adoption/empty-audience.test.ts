@@ -3,7 +3,7 @@ import { loadAuthConfig } from '../../src/config.ts'
 import { toEncryptionKeys } from '../../src/deps.ts'
 import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
 import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
-import { runSql, settingsFor } from './restored-database.ts'
+import { lostSessions, runSql, settingsFor } from './restored-database.ts'
 
 /** A database of an old server without GOTRUE_JWT_AUD: its users have the empty audience. */
 async function restoreWithoutAudience(): Promise<Restored> {
@@ -39,10 +39,11 @@ describe('users of an old server without GOTRUE_JWT_AUD', () => {
       const { losses } = await checkAdoption({ config, encryptionKeys: toEncryptionKeys(config) }, { force: false })
       return losses
     }
+    const clients = lostSessions(database, 'they go on only after adopt --undo')
     const sso = { what: 'users who sign in only by sso, which this service does not serve', count: 2 }
-    expect(await lossesWith({ GOTRUE_SITE_URL: 'http://localhost:3000' })).toEqual([sso])
+    expect(await lossesWith({ GOTRUE_SITE_URL: 'http://localhost:3000' })).toEqual([sso, ...clients])
     const what =
       'users whose audience is empty, while the service has authenticated: keep the names GOTRUE_… and leave GOTRUE_JWT_AUD unset'
-    expect(await lossesWith({})).toEqual([{ what, count: database.manifest.rows.users }, sso])
+    expect(await lossesWith({})).toEqual([{ what, count: database.manifest.rows.users }, sso, ...clients])
   })
 })

@@ -33,6 +33,7 @@ const SURROUNDINGS = [
   'not copied the table of the foreign key notes_owner_fkey of public.notes',
   'not copied the table of the foreign key profiles_id_fkey of public.profiles',
   'lost       2 users who sign in only by sso, which this service does not serve',
+  'lost       1 sessions of OAuth clients, which this service does not serve: they are not copied',
 ]
 
 /** What an owner of tables can let others run who read them: a cast to `json`, and the predicate of an index. */
@@ -85,7 +86,10 @@ describe('auth import', () => {
         left_providers: [],
         shared_emails: [],
         admins: [{ role: 'service_role', count: 1, ids: [id] }],
-        losses: [{ what: 'users who sign in only by sso, which this service does not serve', count: 2 }],
+        losses: [
+          { what: 'users who sign in only by sso, which this service does not serve', count: 2 },
+          { what: 'sessions of OAuth clients, which this service does not serve: they are not copied', count: 1 },
+        ],
         not_served: [
           { table: 'sso_providers', rows: 1 },
           { table: 'oauth_clients', rows: 1 },

@@ -45,6 +45,7 @@ const OldUser = z.object({
   passkey: Key.optional(),
   webauthn: Key.extend({ factor_id: z.string() }).optional(),
   external: z.object({ provider: z.string(), sub: z.string() }).optional(),
+  tokens: z.object({ access_token: z.string(), refresh_token: z.string(), user: z.string() }).optional(),
 })
 const Manifest = z.object({
   made: z.string(),
@@ -153,6 +154,16 @@ export async function giveToOwner(superuserUrl: string, schema = 'auth'): Promis
 /** The connection string of the owner of the tables. */
 export function ownerUrl(url: string): string {
   return Object.assign(new URL(url), { username: OWNER, password: PASSWORD }).href
+}
+
+/** The sessions of OAuth clients in a database, as `--check` and an import count them. @param fate what becomes of them */
+export function lostSessions(
+  { manifest }: Pick<RestoredDatabase, 'manifest'>,
+  fate: string,
+): readonly { readonly what: string; readonly count: number }[] {
+  const count = manifest.users.filter(({ tokens }) => tokens !== undefined).length
+  const what = `sessions of OAuth clients, which this service does not serve: ${fate}`
+  return count === 0 ? [] : [{ what, count }]
 }
 
 /** The settings with which this service takes over from the server that made the database. */

@@ -145,6 +145,14 @@ export const sessionErrors: ErrorCases = {
       await makeOlder(2)(service, signedIn)
     }, RULES),
   ],
+  oauthClientRequired: [
+    {
+      ...refreshAfter(({ deps }, { sessionId }) =>
+        deps.db.updateTable('sessions').set({ oauth_client_id: randomUUID() }).where('id', '=', sessionId).execute(),
+      ),
+      oauth: 'invalid_client',
+    },
+  ],
   tooManyRefreshes: [
     {
       oauth: 'invalid_request',

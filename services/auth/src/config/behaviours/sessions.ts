@@ -62,7 +62,7 @@ export const sessionBehaviours = {
     compatible: is('beside', 'have `error` and `error_description` beside their own members'),
     supabase: is(
       'of id_tokens',
-      'have their own members alone; those about an id_token itself only `error` (`invalid request`, `invalid nonce`) and `error_description`, in every API version',
+      'have their own members alone; those about an id_token itself, or the session of an OAuth client, only `error` (`invalid request`, `invalid nonce`, `invalid_client`) and `error_description`, in every API version',
     ),
     reason: 'Clients take an error for one of OAuth by these members.',
   },
