@@ -17,12 +17,14 @@ export interface CopiedEntries {
 /**
  * Copies the entries of the audit log, some at a time. Those that a run before has copied stay. The old service has payloads as
  * `json`, which PostgreSQL takes as texts: a character U+0000 or half a surrogate pair becomes U+FFFD here, and what `jsonb` refuses
- * for another reason, such as a number that is too large, becomes the member `text` of a payload.
+ * for another reason, such as a number that is too large, becomes the member `text` of a payload. Copies nothing where an operator has
+ * dropped the table, which supabase/auth need not have where it writes its audit log elsewhere.
  */
 export async function copyAuditLog(
   db: Kysely<unknown>,
   { names, kept }: Pick<AdoptionPlaces, 'names' | 'kept'>,
 ): Promise<CopiedEntries> {
+  if (!(await hasRelation(db, kept, 'audit_log_entries'))) return { copied: 0, rewritten: 0 }
   await createReader(db, kept)
   const read = (payload: RawBuilder<unknown>) => sql`${sql.id(kept, READER)}(${payload})`
   let after: string | undefined

@@ -186,8 +186,12 @@ function toUpstreamCredential({ id, publicKey, counter, transports }: StoredCred
   }
 }
 
-/** A rule may keep the old service from writing its audit log. PostgreSQL allows no ON CONFLICT where there is one. */
+/**
+ * A rule may keep the old service from writing its audit log, and PostgreSQL allows no ON CONFLICT where there is one. An operator may
+ * have dropped the table.
+ */
 async function giveBackAuditLog({ trx, places, switchedAt }: GiveBackContext): Promise<void> {
+  if (!(await hasRelation(trx, places.kept, 'audit_log_entries'))) return
   const old = sql.id(places.kept, 'audit_log_entries')
   await sql`
     INSERT INTO ${old} (instance_id, id, payload, created_at, ip_address)

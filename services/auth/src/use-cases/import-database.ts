@@ -1,6 +1,7 @@
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { compareMigrations, inLatest } from '@trestle/database/migrations/migrator.ts'
 import { type Kysely, sql } from 'kysely'
+import { hasRelation } from '../adoption/catalog.ts'
 import { listClientSessions } from '../adoption/client-sessions.ts'
 import { type CopiedEntries, copyAuditLog, describeRewritten } from '../adoption/copy-audit-log.ts'
 import { copyLiveRows, type Lifetimes } from '../adoption/copy-live-rows.ts'
@@ -184,9 +185,10 @@ async function copyStagedTokens(
   }
 }
 
-/** Entries are never changed: the days that have more or fewer of them are read again. */
+/** Entries are never changed: the days that have more or fewer of them are read again. The source may lack the table. */
 async function importAuditLog(staging: Staging): Promise<CopiedEntries> {
   const { trx, places, source } = staging
+  if (!(await hasRelation(source.db, source.names.schema, 'audit_log_entries'))) return { copied: 0, rewritten: 0 }
   const { rows: days } = await sql<{ day: string; print: string }>`
     SELECT ${dayOf('t')}::text AS day, sum(hashtextextended(t.id::text, 0))::text AS print
     FROM ${source.names.id('audit_log_entries')} t GROUP BY 1`.execute(source.db)

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { adoptCommand } from '../../src/commands/adopt.ts'
 import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
+import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
 import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
 import { errorBody } from '../bodies.ts'
 import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
@@ -72,6 +73,24 @@ it('a secret that begins as a sealed one does and is none ends no check, import 
   expect(await runSql(superuserUrl, `SELECT encrypted_password AS hash FROM auth.users WHERE id = '${plain}'`)).toEqual(
     [{ hash: '{bad' }],
   )
+})
+
+it('a database without a table of the audit log is adopted, given back, forgotten, and imported', async () => {
+  const restored = await restore('v2.196.0')
+  const { superuserUrl } = restored.database
+  await runSql(superuserUrl, 'DROP TABLE auth.audit_log_entries')
+  const app = await openBeside(restored)
+  expect((await app.run()).tables.at(-1)).toEqual({ table: 'audit_log_entries', added: 0, changed: 0, deleted: 0 })
+  const { obstacles, losses } = await checkAdoption(restored.deps, { force: false })
+  expect({ obstacles, losses }).toEqual({ obstacles: [], losses: [SSO, CHECKED] })
+  const entries = `SELECT to_regclass('auth.audit_log_entries') IS NOT NULL AS own,
+    to_regclass('auth_before_trestle.audit_log_entries') IS NOT NULL AS kept`
+  await adopt(restored)
+  expect(await runSql(superuserUrl, entries)).toEqual([{ own: true, kept: false }])
+  expect(await undoAdoption(restored.deps, async () => true)).toBe(true)
+  expect(await runSql(superuserUrl, entries)).toEqual([{ own: false, kept: false }])
+  await adopt(restored)
+  expect(await forgetAdoption(restored.deps, async () => true)).toBe(true)
 })
 
 it('an undo seals for supabase/auth by the key that it had, though one row is not what supabase/auth seals', async () => {
