@@ -3,6 +3,7 @@ import { hasRelation } from './catalog.ts'
 import { isOwnSession } from './client-sessions.ts'
 import type { ImportPlaces } from './import-record.ts'
 import type { Source } from './source-database.ts'
+import { UPSTREAM_COLUMNS } from './upstream-columns.ts'
 
 /** The transaction of a staging, the schemas that it writes, and the database that it reads. */
 export interface Staging {
@@ -32,7 +33,7 @@ const BATCH_USERS = 2_000
 const BATCH_ENTRIES = 10_000
 
 /**
- * Makes a table for each table of the source, with its columns. Types of the source become texts, and so does an answer that is no
+ * Makes a table for each table of the source, with the columns that supabase/auth has given to it. Types of the source become texts, and so does an answer that is no
  * type: it becomes a part of a statement here, and the source may be somebody else's.
  */
 export async function createStages({ trx, places, source }: Staging): Promise<void> {
@@ -45,7 +46,8 @@ export async function createStages({ trx, places, source }: Staging): Promise<vo
       WHERE a.attrelid = to_regclass(format('%I.%I', ${source.names.schema}::text, ${table}::text))
         AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`.execute(source.db)
     if (rows.length === 0) continue
-    const columns = rows.map(({ name, type }) => sql`${sql.id(name)} ${sql.raw(typeOnStage(type))}`)
+    const known = rows.filter(({ name }) => UPSTREAM_COLUMNS[table]?.includes(name) !== false)
+    const columns = known.map(({ name, type }) => sql`${sql.id(name)} ${sql.raw(typeOnStage(type))}`)
     await sql`CREATE UNLOGGED TABLE ${sql.id(places.kept, table)} (${sql.join(columns)})`.execute(trx)
   }
   await sql`

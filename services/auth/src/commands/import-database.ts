@@ -59,7 +59,7 @@ function requireNothingHeldBack({ heldBack }: DatabaseImport): void {
 }
 
 function view({ heldBack, notYetServed, ...rest }: DatabaseImport, seconds: number): object {
-  const { version, tables, leftProviders, sharedEmails, admins, losses, foreignKeys } = rest
+  const { version, tables, leftProviders, sharedEmails, admins, losses, foreignKeys, otherColumns } = rest
   return {
     migration: version,
     tables,
@@ -70,13 +70,14 @@ function view({ heldBack, notYetServed, ...rest }: DatabaseImport, seconds: numb
     losses,
     not_served: [...notYetServed].map(([table, rows]) => ({ table, rows })),
     foreign_keys: foreignKeys,
+    other_columns: otherColumns,
     seconds: Number(seconds.toFixed(1)),
   }
 }
 
 /** The texts of the source may come from strangers. */
 function describe(done: DatabaseImport, seconds: number): readonly string[] {
-  const { version, tables, heldBack, leftProviders, sharedEmails, admins, losses, notYetServed, foreignKeys } = done
+  const { version, tables, heldBack, leftProviders, sharedEmails, admins, losses, notYetServed } = done
   const more = heldBack.length - NAMED_MAX
   return [
     `migration  ${version}`,
@@ -85,7 +86,8 @@ function describe(done: DatabaseImport, seconds: number): readonly string[] {
         `rows       ${table}: ${added} added, ${changed} changed, ${deleted} deleted`,
     ),
     ...[...notYetServed].map(([table, count]) => `not served ${table}: ${count} rows are not copied`),
-    ...foreignKeys.map((key) => `not copied the table of the foreign key ${key}`),
+    ...done.foreignKeys.map((key) => `not copied the table of the foreign key ${key}`),
+    ...done.otherColumns.map((each) => `not copied the column ${each}`),
     ...leftProviders.map((each) => `not copied the provider ${each}: create it anew by POST /admin/custom-providers`),
     ...losses.map(({ what, count }) => `lost       ${count} ${what}`),
     ...sharedEmails.map((email) => `shared     ${email}: the oldest confirmed user keeps it`),

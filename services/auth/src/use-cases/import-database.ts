@@ -37,6 +37,7 @@ import {
   stageUserPrints,
   stageUsers,
 } from '../adoption/stage-source.ts'
+import { listOtherColumns } from '../adoption/upstream-columns.ts'
 import { requireReadable } from '../adoption/upstream-database.ts'
 import { writeStagedUsers } from '../adoption/write-staged-users.ts'
 import type { AuthDeps } from '../deps.ts'
@@ -64,6 +65,8 @@ export interface DatabaseImport {
   readonly notYetServed: ReadonlyMap<string, number>
   /** Foreign keys of other tables to the users of the source. These tables are not copied. */
   readonly foreignKeys: readonly string[]
+  /** Columns that others have added to tables of supabase/auth, such as `users.tenant_id`. They are not copied. */
+  readonly otherColumns: readonly string[]
 }
 
 /** The tables that an import writes. The service must not write them meanwhile. */
@@ -207,7 +210,9 @@ async function importAuditLog(staging: Staging): Promise<CopiedEntries> {
 async function describeSource(
   { config, encryptionKeys }: ImportDatabaseDeps,
   source: Source,
-): Promise<Pick<DatabaseImport, 'sharedEmails' | 'admins' | 'losses' | 'notYetServed' | 'foreignKeys'>> {
+): Promise<
+  Pick<DatabaseImport, 'sharedEmails' | 'admins' | 'losses' | 'notYetServed' | 'foreignKeys' | 'otherColumns'>
+> {
   const { db } = source
   const unserved = await countRows(db, source, UNSERVED)
   return {
@@ -221,5 +226,6 @@ async function describeSource(
     ],
     notYetServed: new Map([...unserved].filter(([, count]) => count > 0)),
     foreignKeys: await listForeignKeys(source),
+    otherColumns: await listOtherColumns(source),
   }
 }

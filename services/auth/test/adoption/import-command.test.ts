@@ -96,6 +96,7 @@ describe('auth import', () => {
           { table: 'oauth_consents', rows: 1 },
         ],
         foreign_keys: ['notes_owner_fkey of public.notes', 'profiles_id_fkey of public.profiles'],
+        other_columns: [],
         seconds: expect.any(Number),
       },
     ])

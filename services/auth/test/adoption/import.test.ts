@@ -56,6 +56,7 @@ describe.each(VERSIONS)('an import of %s', (version) => {
         Object.entries(rows).filter(([table, count]) => /^(sso|saml|oauth)_/.test(table) && count > 0),
       ),
       foreignKeys: ['notes_owner_fkey of public.notes', 'profiles_id_fkey of public.profiles'],
+      otherColumns: [],
     })
     expect(await changesOf(app)).toEqual({ tables: {}, heldBack: [] })
     expect(await readSource(app)).toEqual(before)
@@ -78,6 +79,32 @@ describe('a source that somebody hostile prepared', () => {
     const { tables } = await app.run()
     expect(tables[0]?.added).toBeGreaterThan(0)
     expect(await here(app, `SELECT to_regclass('public.taken') AS taken`)).toEqual([{ taken: null }])
+  })
+
+  it('gives nobody a role of the console, nor anything else of this service, by columns with the names of ours', async () => {
+    const app = await openImporting('v2.196.0')
+    await atSource(
+      app,
+      `ALTER TABLE auth.users ADD COLUMN console_role text DEFAULT 'admin', ADD COLUMN staged_at timestamptz DEFAULT now(),
+         ADD COLUMN claimed_at timestamptz DEFAULT now(), ADD COLUMN keep_unconfirmed boolean DEFAULT false,
+         ADD COLUMN tenant_id int DEFAULT 1;
+       ALTER TABLE auth.sessions ADD COLUMN label text DEFAULT 'planted';
+       ALTER TABLE auth.mfa_factors ADD COLUMN sealed_secret bytea DEFAULT 'planted'`,
+    )
+    const { otherColumns } = await app.run()
+    const others = ['console_role', 'staged_at', 'claimed_at', 'keep_unconfirmed', 'tenant_id'].map(
+      (name) => `users.${name}`,
+    )
+    expect(otherColumns).toEqual([...others, 'sessions.label', 'mfa_factors.sealed_secret'])
+    expect(
+      await here(
+        app,
+        `SELECT count(console_role)::int AS roles, count(staged_at)::int AS staged, bool_and(keep_unconfirmed) AS kept,
+           (SELECT count(label)::int FROM auth.sessions) AS labels,
+           (SELECT count(*)::int FROM auth.mfa_factors WHERE sealed_secret IS NOT NULL) AS secrets
+         FROM auth.users`,
+      ),
+    ).toEqual([{ roles: 0, staged: 0, kept: true, labels: 0, secrets: 0 }])
   })
 
   it('is not read where a view has the name of a table', async () => {
