@@ -31,6 +31,11 @@ const BATCH_PRINTS = 20_000
 /** The metadata of a user may have 64 KiB and more, and a batch is one text. */
 const BATCH_USERS = 2_000
 const BATCH_ENTRIES = 10_000
+/** How much text of rows goes over at once. Node.js has no text of more than 512 MiB, and PostgreSQL no value of more than 1 GB. */
+const PART_CHARACTERS = 4 * 1024 * 1024
+const PART_ROWS = 500
+/** How long a row may be before the first of a table is known. */
+const ROW_CHARACTERS = 64 * 1024
 
 /**
  * Makes a table for each table of the source, with the columns that supabase/auth has given to it. Types of the source become texts, and so does an answer that is no
@@ -159,23 +164,53 @@ export function dayOf(alias: string): RawBuilder<unknown> {
 /** An entry of the audit log, whose payload is of the type `json`. */
 const ENTRY = sql`(SELECT e FROM (SELECT t.id, t.payload::text AS payload, t.created_at, t.ip_address) e)`
 
-/** Carries rows as texts, in which no number is rounded. @returns the id of the last one; undefined where there was none */
+/**
+ * Carries rows as texts, in which no number is rounded. As many are fetched at once as have the wanted length, by the longest one
+ * before. @returns the id of the last one; undefined where there was none
+ */
 async function stageRows(
   { trx, places, source }: Staging,
   table: string,
   isWanted: RawBuilder<unknown>,
 ): Promise<string | undefined> {
-  const { rows } = await sql<{ id: string; row: string }>`
-    SELECT t.id::text AS id, row_to_json(${table === 'audit_log_entries' ? ENTRY : sql`t`})::text AS row FROM ${source.names.id(table)} t WHERE ${isWanted}`.execute(
-    source.db,
-  )
-  if (rows.length === 0) return undefined
-  const stage = sql.id(places.kept, table)
   await sql`
-    INSERT INTO ${stage} SELECT * FROM json_populate_recordset(NULL::${stage}, ${`[${rows.map(({ row }) => row).join(',')}]`}::json)`.execute(
+    DECLARE staged NO SCROLL CURSOR FOR
+      SELECT t.id::text AS id, row_to_json(${table === 'audit_log_entries' ? ENTRY : sql`t`})::text AS row
+      FROM ${source.names.id(table)} t WHERE ${isWanted}`.execute(source.db)
+  let [last, longest] = [undefined as string | undefined, 0]
+  for (;;) {
+    const count = Math.floor(PART_CHARACTERS / (longest || ROW_CHARACTERS))
+    const { rows } = await sql<{ id: string; row: string }>`
+      FETCH ${sql.lit(Math.min(Math.max(count, 1), PART_ROWS))} FROM staged`.execute(source.db)
+    if (rows.length === 0) break
+    for (const part of partsOf(rows.map(({ row }) => row))) await insertRows(trx, sql.id(places.kept, table), part)
+    longest = Math.max(longest, ...rows.map(({ row }) => row.length))
+    last = rows.at(-1)?.id
+  }
+  await sql`CLOSE staged`.execute(source.db)
+  return last
+}
+
+/** Cuts rows into parts that have the wanted length, or are one row. */
+function partsOf(rows: readonly string[]): readonly (readonly string[])[] {
+  const parts: string[][] = []
+  let left = 0
+  for (const row of rows) {
+    left -= row.length
+    if (left < 0) {
+      parts.push([])
+      left = PART_CHARACTERS - row.length
+    }
+    parts.at(-1)?.push(row)
+  }
+  return parts
+}
+
+async function insertRows(trx: Kysely<unknown>, stage: RawBuilder<unknown>, rows: readonly string[]): Promise<void> {
+  await sql`
+    INSERT INTO ${stage} SELECT * FROM json_populate_recordset(NULL::${stage}, ${`[${rows.join(',')}]`}::json)`.execute(
     trx,
   )
-  return rows.at(-1)?.id
 }
 
 /** Older versions call the subject at the provider the id of an identity. */
