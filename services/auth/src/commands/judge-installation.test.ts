@@ -70,6 +70,11 @@ describe('auth doctor --env', () => {
       '20',
       'ignored GOTRUE_DB_CONN_PERCENTAGE: safe, AUTH_DB_MAX_POOL_SIZE alone is the size of the pool',
     ],
+    [
+      'GOTRUE_MFA_ENABLED',
+      'true',
+      'ignored GOTRUE_MFA_ENABLED: safe, supabase/auth reads it in 2.158.0 alone; AUTH_MFA_TOTP_ENROLL_ENABLED and AUTH_MFA_TOTP_VERIFY_ENABLED switch authenticator apps',
+    ],
     ['GOTRUE_OPERATOR_TOKEN', 'hidden', 'ignored GOTRUE_OPERATOR_TOKEN: safe, nothing reads it'],
     ['GOTRUE_SAML_ENABLED', 'false', 'ignored GOTRUE_SAML_ENABLED: safe, nobody can sign in by SAML'],
   ])('accepts %s=%s, and says how', (name, value, line) => {

@@ -42,6 +42,11 @@ const ROWS: readonly (readonly [patterns: string, instead: string, harmless: Har
   ['SECURITY_REFRESH_TOKEN_ALLOW_REUSE', 'a used token is only taken again as the profile says', 'while off'],
   ['SECURITY_DB_ENCRYPTION_ENCRYPT SECURITY_DB_ENCRYPTION_ENCRYPTION_KEY_ID', 'secrets are always sealed', 'always'],
   ['SESSIONS_TAGS', 'sessions have no tags', 'while off'],
+  [
+    'MFA_ENABLED',
+    'supabase/auth reads it in 2.158.0 alone; AUTH_MFA_TOTP_ENROLL_ENABLED and AUTH_MFA_TOTP_VERIFY_ENABLED switch authenticator apps',
+    'always',
+  ],
   ['SAML_ENABLED', 'nobody can sign in by SAML', 'while off'],
   ['OAUTH_SERVER_ENABLED', 'the service is no OAuth server', 'while off'],
   ['EXTERNAL_WEB3_SOLANA_ENABLED EXTERNAL_WEB3_ETHEREUM_ENABLED', 'nobody can sign in by a wallet', 'while off'],
