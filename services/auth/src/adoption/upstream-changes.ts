@@ -167,17 +167,33 @@ function partsOf(definition: string): Omit<LateIndex, 'name'> {
   return { table, isUnique: kind === 'UNIQUE INDEX', definition: sql.raw(columns) }
 }
 
-/** PostgreSQL cannot take a value out of a type, so undo makes the type anew. */
+/** The name of the change that lets factors be phones. */
+const PHONE_FACTORS = 'factor_type.phone'
+
+/** How many factors an undo removes, because the version of the old service knows no phones. @param made what it takes back */
+export async function countUnfitFactors(
+  db: Kysely<unknown>,
+  { names }: AdoptionPlaces,
+  made: readonly string[],
+): Promise<number> {
+  if (!made.includes(PHONE_FACTORS)) return 0
+  const { rows } = await sql<{ count: string }>`
+    SELECT count(*) AS count FROM ${names.id('mfa_factors')} WHERE factor_type::text = 'phone'`.execute(db)
+  return Number(rows[0]?.count ?? 0)
+}
+
+/** PostgreSQL cannot take a value out of a type, so undo makes the type anew. Factors of this type cannot stay. */
 function typeChange(schema: string): UpstreamChange {
   const type = sql.id(schema, 'factor_type')
   return {
-    name: 'factor_type.phone',
+    name: PHONE_FACTORS,
     migration: '20240729123726',
     isHarmless: true,
     isMade: sql<boolean>`EXISTS (
       SELECT FROM pg_enum WHERE enumtypid = to_regtype(format('%I.factor_type', ${schema}::text)) AND enumlabel = 'phone')`,
     up: [sql`ALTER TYPE ${type} ADD VALUE 'phone'`],
     down: [
+      sql`DELETE FROM ${sql.id(schema, 'mfa_factors')} WHERE factor_type::text = 'phone'`,
       sql`ALTER TYPE ${type} RENAME TO factor_type_adopted`,
       sql`CREATE TYPE ${type} AS ENUM ('totp', 'webauthn')`,
       sql`ALTER TABLE ${sql.id(schema, 'mfa_factors')} ALTER COLUMN factor_type TYPE ${type} USING factor_type::text::${type}`,

@@ -20,7 +20,7 @@ import { listAdditions } from '../adoption/list-dependents.ts'
 import { allowOldServer } from '../adoption/refuse-old-server.ts'
 import { dropTriggers } from '../adoption/staging-tables.ts'
 import { migrationsInPlace, moveBack, stayingTables } from '../adoption/switch-tables.ts'
-import { ownChanges, revertUpstreamChanges } from '../adoption/upstream-changes.ts'
+import { countUnfitFactors, ownChanges, revertUpstreamChanges } from '../adoption/upstream-changes.ts'
 import { findVersion } from '../adoption/upstream-database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { adoptOptions } from '../migrations.ts'
@@ -38,6 +38,8 @@ export interface UndoCosts {
   readonly passwords: number
   /** Custom providers that supabase/auth cannot have, by their identifiers. */
   readonly providers: readonly string[]
+  /** Phones as second factors, which the version of supabase/auth cannot have. They are removed. */
+  readonly factors: number
 }
 
 /**
@@ -68,7 +70,7 @@ export async function undoAdoption(
     if (switchedAt !== null) await requireNoAdditions(db, places)
     await requireNoDependents(() => rehearse(db, places, record))
     await requireKeys(db, { places, switchedAt, encryptionKeys })
-    if (!(await confirm(await findCosts(db, places, switchedAt)))) return false
+    if (!(await confirm(await findCosts(db, places, record)))) return false
     const sealing = { encryptionKeys, randomBytes }
     const takeBack = takeBackAll(db, { names, sources: migrationsInPlace() }, async (trx, attempt) => {
       await lockOwnTables(trx, places, { switchedAt, attempt })
@@ -196,13 +198,18 @@ interface UndoMoment {
   readonly switchedAt: Date | null
 }
 
-async function findCosts(db: Kysely<unknown>, places: AdoptionPlaces, switchedAt: Date | null): Promise<UndoCosts> {
-  if (switchedAt === null) return { hasSwitched: false, sessions: 0, passwords: 0, providers: [] }
+async function findCosts(
+  db: Kysely<unknown>,
+  places: AdoptionPlaces,
+  { switchedAt, changes, version }: AdoptionRecord,
+): Promise<UndoCosts> {
+  if (switchedAt === null) return { hasSwitched: false, sessions: 0, passwords: 0, providers: [], factors: 0 }
   return {
     hasSwitched: true,
     sessions: await countEndedSessions(db, { places, switchedAt }),
     passwords: await countForeignHashes(db, places),
     providers: await listUnfitForUpstream(db, places),
+    factors: await countUnfitFactors(db, places, ownChanges(changes, places, { since: version, version })),
   }
 }
 
