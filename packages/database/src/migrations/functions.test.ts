@@ -129,6 +129,16 @@ describe('migrateUp', () => {
     expect(await call('example.app_double(5)')).toBe(10)
   })
 
+  it('refuses a name that a function of a neighbour has with another signature, and drops none', async () => {
+    await client.query(
+      `CREATE SCHEMA example; CREATE FUNCTION example.app_double(a text) RETURNS text LANGUAGE sql RETURN a`,
+    )
+    await expect(migrateUp(releaseOf({}))).rejects.toThrow(
+      'example.app_double(a text) has the name of a function of this service and another signature: rename it, or drop it',
+    )
+    expect((await client.query("SELECT example.app_double('kept') AS kept")).rows).toEqual([{ kept: 'kept' }])
+  })
+
   it('drops a function whose file is gone, unless an object of another namespace depends on it', async () => {
     const tripled = { ...texts, triple: double(3).replace('double', 'triple') }
     await migrateUp(releaseOf({ texts: tripled }))

@@ -92,7 +92,7 @@ export async function installFunctions(
   const changed = new Set([...creates, ...replaces])
   const chosen = (await files()).filter(({ name }) => !foreign.has(name) && (which === 'all' || changed.has(name)))
   const isReleased = installed !== undefined && installed !== release
-  await createAll(trx, names, { files: chosen, isReleased })
+  await createAll(trx, names, { files: chosen, isReleased, isOwn: (name) => !creates.includes(name) })
   const kept = await dropAll(trx, names, drops)
   await validate(trx, names, await files())
   if (invoker) await closeFunctions(trx, names, invoker)
@@ -100,15 +100,27 @@ export async function installFunctions(
   return { installed: [...chosen.map(({ name }) => name), ...drops.filter((name) => !kept.includes(name))], kept }
 }
 
-/** Creates or replaces functions, unvalidated. @throws Error when a file lacks its function, or changes a released signature */
+/** Which functions are created, and what is known of those that are there. */
+interface Creation {
+  readonly files: readonly FunctionFile[]
+  /** Whether another release has installed functions. */
+  readonly isReleased: boolean
+  /** Whether a function of this name is recorded as installed. Others in the schema are those of neighbours, which are never dropped. */
+  readonly isOwn: (name: string) => boolean
+}
+
+/**
+ * Creates or replaces functions, unvalidated.
+ * @throws Error when a file lacks its function, changes a released signature, or a neighbour has a function of its name
+ */
 export async function createAll(
   trx: Kysely<unknown>,
   names: Names,
-  { files, isReleased }: { readonly files: readonly FunctionFile[]; readonly isReleased: boolean },
+  { files, isReleased, isOwn }: Creation,
 ): Promise<void> {
   await sql`SET LOCAL check_function_bodies = off`.execute(trx)
   for (const file of files) {
-    await create(trx, names, { file, isReleased }).catch((error: unknown) => {
+    await create(trx, names, { file, isReleased, isOwn: isOwn(file.name) }).catch((error: unknown) => {
       throw error instanceof pg.DatabaseError ? new Error(`${file.name}: ${error.message}`, { cause: error }) : error
     })
   }
@@ -135,13 +147,17 @@ async function dropAll(trx: Kysely<unknown>, names: Names, functions: readonly s
 async function create(
   trx: Kysely<unknown>,
   names: Names,
-  { file, isReleased }: { readonly file: FunctionFile; readonly isReleased: boolean },
+  { file, isReleased, isOwn }: Pick<Creation, 'isReleased'> & { readonly file: FunctionFile; readonly isOwn: boolean },
 ): Promise<void> {
   const before = await findFunctions(trx, names, file.name)
   const isRefused = await isRefusedWith(OTHER_SIGNATURE, trx, withNames(file.text, names))
   const after = await findFunctions(trx, names, file.name)
   if (after.length === 0) throw new Error(`${file.name}.sql creates no function ${file.name}`)
-  if (!isRefused && after.length === 1) return
+  if (!isRefused && (after.length === 1 || after.length === before.length)) return
+  if (!isOwn)
+    throw new Error(
+      `${before.join(' and ')} has the name of a function of this service and another signature: rename it, or drop it`,
+    )
   if (isReleased)
     throw new Error(`${file.name} has another signature than in the release before: give the function a new name`)
   for (const signature of before) await sql`DROP FUNCTION ${sql.raw(signature)}`.execute(trx)

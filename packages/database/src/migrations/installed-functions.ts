@@ -103,6 +103,28 @@ export async function findForeign(
   return new Set(rows.filter(isForeign).map(({ name }) => name))
 }
 
+/**
+ * Functions of others that have the name of an installed function and another signature: to drop all functions of the name would drop
+ * them. An installed function has the text of its file.
+ * @returns such as `function auth.sign_out(uuid)`
+ */
+export async function listOverloads(
+  db: QueryExecutorProvider,
+  names: Names,
+  files: FunctionFiles,
+): Promise<readonly string[]> {
+  const own = new Map((await files()).map(({ name, text }) => [names.prefix + name, withNames(text, names)]))
+  const installed = (await listInstalledNames(db, names, FOREIGN)).map((name) => names.prefix + name)
+  const { rows } = await sql<{ name: string; body: string; object: string }>`
+    SELECT p.proname AS name, p.prosrc AS body, pg_describe_object('pg_proc'::regclass, p.oid, 0) AS object
+    FROM pg_proc p WHERE p.pronamespace = to_regnamespace(${names.schema}) AND p.proname = ANY (${installed}::text[])
+      AND EXISTS (SELECT FROM pg_proc o WHERE o.pronamespace = p.pronamespace AND o.proname = p.proname AND o.oid <> p.oid)
+    ORDER BY object`.execute(db)
+  // A body that PostgreSQL has parsed is no text.
+  const isOwn = (name: string, body: string) => body !== '' && own.get(name)?.includes(body) === true
+  return rows.filter(({ name, body }) => !isOwn(name, body)).map(({ object }) => object)
+}
+
 async function hasTable(db: QueryExecutorProvider, names: Names): Promise<boolean> {
   const text = `"${names.schema}"."${migratorTable(names, 'trestle_functions')}"`
   const { rows } = await sql<{ exists: boolean }>`SELECT to_regclass(${text}) IS NOT NULL AS "exists"`.execute(db)

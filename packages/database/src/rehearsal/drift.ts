@@ -105,7 +105,7 @@ async function rehearse(
 ): Promise<Catalogue> {
   const stage = rehearsalNames(names)
   await buildStage(trx, stage, sources)
-  if (functions) await createAll(trx, stage, { files: await functions.files(), isReleased: false })
+  if (functions) await createAll(trx, stage, { files: await functions.files(), isReleased: false, isOwn: () => false })
   if (await isDistributed(trx, names)) {
     for (const statement of await listPlanStatements(trx, stage)) await sql.raw(statement).execute(trx)
   }

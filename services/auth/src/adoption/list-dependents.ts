@@ -1,7 +1,8 @@
+import { listOverloads } from '@trestle/database/migrations/installed-functions.ts'
 import { inLatest } from '@trestle/database/migrations/migrator.ts'
 import { readCatalogue } from '@trestle/database/rehearsal/catalogue.ts'
 import { rehearseExecuted } from '@trestle/database/rehearsal/drift.ts'
-import { authMigrations } from '@trestle/migrations/auth.ts'
+import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { ownTables } from './hidden-tables.ts'
@@ -125,9 +126,9 @@ const INDEX = /^index (.+)$/
 const INDEX_TABLE = / ON (?:ONLY )?\w+\.(\w+) USING /
 
 /**
- * Lists objects that applications have added since the switch to the tables of this service, which `adopt --undo` drops: triggers,
- * policies, rules, indexes, columns, constraints, statistics, defaults, comments, rights and places in publications. They would go
- * with the tables in silence. The tables that stay keep theirs.
+ * Lists what others have added since the switch to the tables of this service, which `adopt --undo` drops: triggers, policies,
+ * rules, indexes, columns, constraints, statistics, defaults, comments, rights and places in publications, and functions with the
+ * names of its own. They would go with the tables in silence. The tables that stay keep theirs.
  * @returns each in a line, such as `policy mine of table refresh_tokens`
  */
 export async function listAdditions(db: Kysely<unknown>, places: AdoptionPlaces): Promise<readonly string[]> {
@@ -145,7 +146,8 @@ export async function listAdditions(db: Kysely<unknown>, places: AdoptionPlaces)
     const isComment = [...ownTables, OWN_VIEW].includes(commented) && made.get(object) !== definition
     return isComment ? [`comment on ${column === undefined ? 'table' : `column ${column} of table`} ${commented}`] : []
   })
-  return [...added, ...(await listRights(db, places)), ...(await listPublished(db, places))].sort()
+  const overloads = await listOverloads(db, names, authFunctions)
+  return [...added, ...(await listRights(db, places)), ...(await listPublished(db, places)), ...overloads].sort()
 }
 
 /** The publications that somebody has added a table of this service to. */

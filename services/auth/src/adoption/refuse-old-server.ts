@@ -4,6 +4,8 @@ import { hasRelation } from './catalog.ts'
 
 /** The trigger on each table that an old server writes to. */
 export const REFUSING_TRIGGER = 'trestle_refuse_old_server'
+/** The function of this trigger. */
+export const REFUSING_FUNCTION = 'refuse_old_server'
 
 /**
  * Refuses every write of an old server that is started again after the switch (reference: Adopting a database). Most of its
@@ -43,5 +45,5 @@ export async function allowOldServer(trx: Kysely<unknown>, places: AdoptionPlace
 }
 
 function functionOf({ names }: AdoptionPlaces): RawBuilder<unknown> {
-  return names.id('refuse_old_server')
+  return names.id(REFUSING_FUNCTION)
 }

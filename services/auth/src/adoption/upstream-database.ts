@@ -3,6 +3,7 @@ import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { findRecord, placesOf, schemasOf } from './adoption-record.ts'
 import { hasRelation, listForeignSchemas, listStrangers, requireFixedPath } from './catalog.ts'
 import { SERVED, UNSERVED } from './inspect-database.ts'
+import { listNamesakes } from './own-names.ts'
 
 /** The newest migrations of supabase/auth 2.40 and of 2.196. */
 const OLDEST_VERSION = '20221215195900'
@@ -51,7 +52,12 @@ export async function findObstacles(db: Kysely<unknown>, { names, force, role }:
     return refuse(`the schema ${schema} has no tables of supabase/auth`)
   const version = await findVersion(db, names)
   const rights = await listMissingRights(db, names, role)
-  const obstacles = [describeVersion(version, { force }), ...rights, ...(await listStrangers(db, names))]
+  const obstacles = [
+    describeVersion(version, { force }),
+    ...rights,
+    ...(await listStrangers(db, names)),
+    ...(await listNamesakes(db, names, { hasBegun: record !== undefined })),
+  ]
   const earlierRun = record === undefined ? 'none' : 'begun'
   return { version, earlierRun, obstacles: obstacles.filter((obstacle) => obstacle !== undefined) }
 }
