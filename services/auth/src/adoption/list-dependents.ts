@@ -101,6 +101,24 @@ export async function listDependents(
   return rows
 }
 
+/**
+ * The publications that name a table that stays, and not its columns. They publish the columns of this service from the moment when these
+ * are made, and a subscriber without these columns stops at the next row.
+ */
+export async function listNarrowPublications(
+  db: Kysely<unknown>,
+  { names: { schema } }: Pick<AdoptionPlaces, 'names'>,
+  staying: readonly string[],
+): Promise<readonly Dependent[]> {
+  const { rows } = await sql<Dependent>`
+    SELECT format('publication %I', p.pubname) AS object, c.relname::text AS "table"
+    FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid JOIN pg_class c ON c.oid = r.prrelid
+    WHERE c.relnamespace = to_regnamespace(format('%I', ${schema}::text)) AND c.relname = ANY (${[...staying]}::text[])
+      AND r.prattrs IS NULL
+    ORDER BY 1, 2`.execute(db)
+  return rows
+}
+
 /** The publications that will publish the tables of this service, whatever their names: those FOR ALL TABLES or of the whole schema. */
 export async function listWidePublications(
   db: Kysely<unknown>,

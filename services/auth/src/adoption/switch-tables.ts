@@ -44,7 +44,7 @@ export interface Switch {
  * The tables of supabase/auth that stay. A write of the old service between the copy and the switch would be lost. Most of its
  * transactions write the audit log first, and `users` last: the tables are locked in this order, after those that move.
  */
-const STAYING = ['mfa_factors', 'sessions', 'mfa_amr_claims', 'identities', 'users'] as const
+export const STAYING = ['mfa_factors', 'sessions', 'mfa_amr_claims', 'identities', 'users'] as const
 const FIRST_WRITTEN = 'audit_log_entries'
 /** Where supabase/auth notes its migrations. A newer image that is started after the switch would change the tables of this service. */
 const VERSIONS = 'schema_migrations'

@@ -159,6 +159,10 @@ function report(check: AdoptionCheck, print: Print): void {
   for (const group of admins) print(describeAdmins(group))
   for (const { object, table } of dependents)
     print(`depends    ${object} on ${table}: it would read the rows of the old service; change or drop it`)
+  for (const { object, table } of check.published)
+    print(
+      `depends    ${object} on ${table}: it would publish columns of this service; name those that it needs, or add them at the subscriber`,
+    )
   for (const name of check.publications)
     print(`depends    publication ${name}: it would publish the tables of this service; name the tables that it needs`)
   const { path, functions } = check.openTriggers

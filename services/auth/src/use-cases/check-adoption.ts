@@ -16,9 +16,14 @@ import {
   UNSERVED,
 } from '../adoption/inspect-database.ts'
 import { type AdminGroup, listAdmins } from '../adoption/list-admins.ts'
-import { type Dependent, listDependents, listWidePublications } from '../adoption/list-dependents.ts'
+import {
+  type Dependent,
+  listDependents,
+  listNarrowPublications,
+  listWidePublications,
+} from '../adoption/list-dependents.ts'
 import { listSharedEmails } from '../adoption/prepare-users.ts'
-import { listReplaced } from '../adoption/switch-tables.ts'
+import { listReplaced, STAYING } from '../adoption/switch-tables.ts'
 import { type EarlierRun, findObstacles } from '../adoption/upstream-database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { adoptOptions } from '../migrations.ts'
@@ -45,6 +50,8 @@ export interface AdoptionCheck {
   readonly admins: readonly AdminGroup[]
   /** What names a table that moves. */
   readonly dependents: readonly Dependent[]
+  /** Publications of tables that stay, which will publish the columns of this service. */
+  readonly published: readonly Dependent[]
   /** Publications that will publish the tables of this service too. */
   readonly publications: readonly string[]
   /** Functions of triggers that will run under another search path, and the one that they run under now. */
@@ -106,6 +113,7 @@ export async function checkAdoption(
       sharedEmails: await listSharedEmails(db, names),
       admins: await listAdmins(db, places, config.jwt.adminRoles),
       dependents: await listDependents(db, places, await listReplaced(names)),
+      published: await listNarrowPublications(db, places, STAYING),
       publications: await listWidePublications(db, places),
       openTriggers: await listOpenTriggers(db, names),
       inhabitants: await listInhabitants(db, places),
@@ -122,6 +130,7 @@ const NOTHING = {
   sharedEmails: [],
   admins: [],
   dependents: [],
+  published: [],
   publications: [],
   openTriggers: { path: '', functions: [] },
   inhabitants: [],

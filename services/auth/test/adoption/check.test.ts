@@ -39,6 +39,7 @@ describe.each(VERSIONS)('adopt --check on %s', (version) => {
       sharedEmails: [],
       admins: [],
       dependents: [],
+      published: [],
       publications: [],
       openTriggers: { path: 'auth', functions: [] },
       inhabitants: [],

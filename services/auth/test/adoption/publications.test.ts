@@ -38,3 +38,15 @@ it('publications of other schemas and of no table are not named by --check', asy
   )
   expect(await checkPublications(restored)).toEqual([])
 })
+
+it('a publication of a table that stays is named by --check, unless it names columns', async () => {
+  const restored = await restore('v2.196.0')
+  await runSql(
+    restored.database.superuserUrl,
+    `CREATE PUBLICATION warehouse FOR TABLE auth.users, public.notes;
+     CREATE PUBLICATION narrow FOR TABLE auth.users (id, email)`,
+  )
+  expect(await checkPublications(restored)).toEqual([
+    'depends    publication warehouse on users: it would publish columns of this service; name those that it needs, or add them at the subscriber',
+  ])
+})
