@@ -6,6 +6,12 @@ import { deriveUpstreamTokens } from '../sessions/upstream-token.ts'
 /** The old service goes on numbering its tokens meanwhile. */
 export const ID_GAP = 1_000_000_000n
 
+/**
+ * How far apart the chains of two live tokens of a session are numbered, as `reuse_refresh_token` does: the child of a token has the
+ * next number, which must be free.
+ */
+const CHAIN_GAP = 1_000_000_000
+
 /** The tables of a copy, and what it needs to compute tokens. */
 export interface TokenCopy {
   /** `refresh_tokens` as supabase/auth has it. */
@@ -37,14 +43,15 @@ export async function copyTokens(trx: Kysely<unknown>, copy: TokenCopy, ids: rea
   await sql`
     INSERT INTO ${own} (id, session_id, user_id, token_hash, counter, parent_id, revoked, created_at, updated_at)
     SELECT t.id + ${offset}, t.session_id, s.user_id, sha256(convert_to(t.token, 'UTF8')),
-        row_number() OVER (PARTITION BY t.session_id ORDER BY t.id) - 1, p.id + ${offset}, coalesce(t.revoked, false),
+        row_number() OVER earlier - 1
+          + ${sql.lit(CHAIN_GAP)} * (count(*) FILTER (WHERE t.revoked IS NOT TRUE) OVER earlier - (t.revoked IS NOT TRUE)::int),
+        p.id + ${offset}, coalesce(t.revoked, false),
         coalesce(t.created_at, s.created_at, 'epoch'), coalesce(t.updated_at, t.created_at, s.created_at, 'epoch')
       FROM unnest(${ids}::uuid[]) i (id)
       CROSS JOIN LATERAL (SELECT * FROM ${sessions} o WHERE o.id = i.id OFFSET 0) s
       CROSS JOIN LATERAL (SELECT * FROM ${old} o WHERE o.session_id = s.id AND o.token <> '' OFFSET 0) t
-      LEFT JOIN LATERAL (SELECT o.id FROM ${old} o WHERE o.token = t.parent AND o.session_id = t.session_id OFFSET 0) p ON true`.execute(
-    trx,
-  )
+      LEFT JOIN LATERAL (SELECT o.id FROM ${old} o WHERE o.token = t.parent AND o.session_id = t.session_id OFFSET 0) p ON true
+      WINDOW earlier AS (PARTITION BY t.session_id ORDER BY t.id ROWS UNBOUNDED PRECEDING)`.execute(trx)
   if (hasKeys) await insertDerived(trx, copy, await listKeyedSessions(trx, { sessions, ids }))
 }
 
@@ -66,7 +73,7 @@ async function listKeyedSessions(
   return rows
 }
 
-/** A token of the second form follows those of the first form that its session had before. */
+/** A token of the second form follows those of the first form that its session had before, of which one may be live. */
 async function insertDerived(
   trx: Kysely<unknown>,
   { own, sessions, encryptionKeys }: TokenCopy,
@@ -81,7 +88,7 @@ async function insertDerived(
   await sql`
     WITH item AS (
       SELECT d.*, s.user_id, coalesce(s.refreshed_at AT TIME ZONE 'UTC', s.created_at, 'epoch') AS moment,
-          coalesce(before.counter, 0) + d.step + 1 AS counter, before.id AS before_id
+          coalesce(before.counter + ${sql.lit(CHAIN_GAP)}, 0) + d.step + 1 AS counter, before.id AS before_id
         FROM unnest(${derived.map(({ id }) => id)}::uuid[], ${derived.map(({ counter }) => counter)}::bigint[],
           ${derived.map(({ tokens }) => hashOf(tokens.current))}::bytea[],
           ${derived.map(({ tokens }) => hashOf(tokens.parent))}::bytea[]) d (session_id, step, hash, parent_hash)
