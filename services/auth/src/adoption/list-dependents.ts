@@ -74,16 +74,19 @@ const recorded = sql`
 const GAP = String.raw`(\s|--[^\n]*\n|/[*]([^*]|[*]+[^*/])*[*]+/)*`
 
 /**
- * The functions whose bodies are texts, which PostgreSQL parses at each call: those that name a table with its schema, in quotes or
- * without, and those that name the table alone and have the schema in a search path of their own.
+ * Which functions `f` have a text as their body, which PostgreSQL parses at each call, and name a table of `moving`: with its schema, in
+ * quotes or without, or alone where the schema is in a search path of the function's own.
  */
-const named = (schema: string): RawBuilder<unknown> => sql`
-  SELECT format('function %s', f.oid::regprocedure), m.name
-    FROM moving m JOIN pg_proc f ON f.pronamespace <> 'pg_catalog'::regnamespace
-    CROSS JOIN LATERAL (SELECT regexp_replace(${schema}::text, '(\\W)', '\\\\\\1', 'g') AS schema) word
-    WHERE f.prosrc ~* format('\\m%s"?%s[.]%s"?%s\\M', word.schema, ${GAP}::text, ${GAP}::text, m.name)
+export function namedIn(schema: string): RawBuilder<unknown> {
+  const word = sql`regexp_replace(${schema}::text, '(\\W)', '\\\\\\1', 'g')`
+  return sql`f.pronamespace <> 'pg_catalog'::regnamespace
+    AND (f.prosrc ~* format('\\m%s"?%s[.]%s"?%s\\M', ${word}, ${GAP}::text, ${GAP}::text, m.name)
       OR (f.prosrc ~* format('\\m%s\\M', m.name)
-        AND EXISTS (SELECT FROM unnest(f.proconfig) setting WHERE setting ~* format('^search_path=(.*\\W)?%s(\\W|$)', word.schema)))`
+        AND EXISTS (SELECT FROM unnest(f.proconfig) setting WHERE setting ~* format('^search_path=(.*\\W)?%s(\\W|$)', ${word}))))`
+}
+
+const named = (schema: string): RawBuilder<unknown> => sql`
+  SELECT format('function %s', f.oid::regprocedure), m.name FROM moving m JOIN pg_proc f ON ${namedIn(schema)}`
 
 /**
  * Lists the views, rules, policies, functions, foreign keys, publications, columns and tables that name a table that moves, and would

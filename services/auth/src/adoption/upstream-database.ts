@@ -2,6 +2,7 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { findRecord, placesOf, schemasOf } from './adoption-record.ts'
 import { hasRelation, listForeignSchemas, listStrangers, requireFixedPath } from './catalog.ts'
+import { listIdentityKeys } from './identity-readers.ts'
 import { SERVED, UNSERVED } from './inspect-database.ts'
 import { listNamesakes } from './own-names.ts'
 
@@ -56,6 +57,7 @@ export async function findObstacles(db: Kysely<unknown>, { names, force, role }:
     describeVersion(version, { force }),
     ...rights,
     ...(await listStrangers(db, names)),
+    ...(await listIdentityKeys(db, { names })),
     ...(await listNamesakes(db, names, { hasBegun: record !== undefined })),
   ]
   const earlierRun = record === undefined ? 'none' : 'begun'

@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline/promises'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { Command, Option } from 'commander'
+import type { IdentityReader } from '../adoption/identity-readers.ts'
 import type { Loss } from '../adoption/inspect-database.ts'
 import { describeAdmins } from '../adoption/list-admins.ts'
 import type { AuthConfig } from '../config.ts'
@@ -165,6 +166,7 @@ function report(check: AdoptionCheck, print: Print): void {
     )
   for (const name of check.publications)
     print(`depends    publication ${name}: it would publish the tables of this service; name the tables that it needs`)
+  for (const reader of check.identityReaders) print(describeReader(reader))
   const { path, functions } = check.openTriggers
   for (const name of functions)
     print(`path       ${name} has no search_path of its own: it would not run under ${path}`)
@@ -179,6 +181,12 @@ function report(check: AdoptionCheck, print: Print): void {
       ? 'ok         an adoption has begun: run auth adopt again, which continues it'
       : 'ok         auth adopt can run',
   )
+}
+
+function describeReader({ object, isLed }: IdentityReader): string {
+  return isLed
+    ? `depends    ${object} on identities: it goes on reading the subject at the provider, whose column id becomes provider_id`
+    : `depends    ${object} on identities: its column id becomes provider_id, and id another value; change the function after auth adopt`
 }
 
 function printLosses(losses: readonly Loss[], print: Print): void {

@@ -4,6 +4,7 @@ import { listOpenTriggers, type OpenTriggers } from '../adoption/catalog.ts'
 import { listClientSessions } from '../adoption/client-sessions.ts'
 import { countRefusedPayloads, describeRewritten } from '../adoption/copy-audit-log.ts'
 import { listUnfitProviders } from '../adoption/copy-sealed-rows.ts'
+import { type IdentityReader, listIdentityReaders } from '../adoption/identity-readers.ts'
 import {
   countAskedAgain,
   countRows,
@@ -54,6 +55,8 @@ export interface AdoptionCheck {
   readonly published: readonly Dependent[]
   /** Publications that will publish the tables of this service too. */
   readonly publications: readonly string[]
+  /** What reads the subjects of identities, where the switch gives their column another name. */
+  readonly identityReaders: readonly IdentityReader[]
   /** Functions of triggers that will run under another search path, and the one that they run under now. */
   readonly openTriggers: OpenTriggers
   /** What else is in the schema. */
@@ -115,6 +118,7 @@ export async function checkAdoption(
       dependents: await listDependents(db, places, await listReplaced(names)),
       published: await listNarrowPublications(db, places, STAYING),
       publications: await listWidePublications(db, places),
+      identityReaders: await listIdentityReaders(db, places),
       openTriggers: await listOpenTriggers(db, names),
       inhabitants: await listInhabitants(db, places),
       seconds: { prepare: estimate(served, COSTS.prepare), pause: estimate(served, COSTS.pause) },
@@ -132,6 +136,7 @@ const NOTHING = {
   dependents: [],
   published: [],
   publications: [],
+  identityReaders: [],
   openTriggers: { path: '', functions: [] },
   inhabitants: [],
   seconds: { prepare: 0, pause: 0 },

@@ -41,6 +41,7 @@ describe.each(VERSIONS)('adopt --check on %s', (version) => {
       dependents: [],
       published: [],
       publications: [],
+      identityReaders: [],
       openTriggers: { path: 'auth', functions: [] },
       inhabitants: [],
       seconds: { prepare: 6, pause: 6 },

@@ -1,0 +1,71 @@
+import { expect, it } from 'vitest'
+import { adoptCommand } from '../../src/commands/adopt.ts'
+import { adopt, prepare, type Restored, restore } from './adopted-app.ts'
+import { runSql } from './restored-database.ts'
+
+const KEY = `
+  CREATE TABLE public.linked (provider text, subject text, FOREIGN KEY (provider, subject) REFERENCES auth.identities (provider, id));
+  CREATE VIEW public.grouped AS SELECT i.provider, i.id, i.created_at FROM auth.identities i GROUP BY i.provider, i.id`
+const READERS = `
+  CREATE VIEW public.subjects AS SELECT user_id, id FROM auth.identities;
+  CREATE VIEW public.emails AS SELECT user_id, email FROM auth.identities;
+  CREATE TABLE public.vault (subject text);
+  CREATE POLICY by_subject ON public.vault USING (EXISTS (SELECT FROM auth.identities i WHERE i.id = subject));
+  CREATE FUNCTION public.written() RETURNS SETOF text LANGUAGE plpgsql AS 'BEGIN RETURN QUERY SELECT id FROM auth.identities; END';
+  CREATE FUNCTION public.counted() RETURNS SETOF uuid LANGUAGE sql AS 'SELECT user_id FROM auth.identities';
+  CREATE FUNCTION public.parsed() RETURNS SETOF text LANGUAGE sql BEGIN ATOMIC SELECT id FROM auth.identities; END`
+
+/** What `adopt --check` prints of identities, and why it fails. */
+async function check({ deps }: Restored) {
+  const lines: string[] = []
+  const command = adoptCommand(() => deps.config, { print: (line) => lines.push(line), ask: async () => undefined })
+  const failure = await command.parseAsync(['--check'], { from: 'user' }).then(
+    () => undefined,
+    (error: Error) => error.message,
+  )
+  return { lines: lines.filter((line) => line.startsWith('depends')), failure }
+}
+
+it.each(['v2.43.1', 'v2.101.0'] as const)(
+  'a database of %s is not adopted while something needs the key of identities that the switch replaces, and --check names it',
+  async (version) => {
+    const restored = await restore(version)
+    const { superuserUrl } = restored.database
+    await prepare(restored)
+    // Also what comes after --prepare is found before the switch.
+    await runSql(superuserUrl, KEY)
+    const advice =
+      'needs the key of auth.identities, which the switch replaces: drop it, and make it anew afterwards with provider_id instead of id'
+    const failure = `constraint linked_provider_subject_fkey on table public.linked ${advice}\nview public.grouped ${advice}`
+    expect((await check(restored)).failure).toBe(failure)
+    await expect(adopt(restored)).rejects.toThrow(new Error(failure))
+    await runSql(superuserUrl, 'DROP TABLE public.linked; DROP VIEW public.grouped')
+    await adopt(restored)
+    await runSql(
+      superuserUrl,
+      `CREATE TABLE public.linked (provider text, subject text,
+         FOREIGN KEY (provider, subject) REFERENCES auth.identities (provider, provider_id))`,
+    )
+  },
+)
+
+it('adopt --check names what reads the subjects of identities where their column gets another name', async () => {
+  const restored = await restore('v2.43.1')
+  await runSql(restored.database.superuserUrl, READERS)
+  const led = 'on identities: it goes on reading the subject at the provider, whose column id becomes provider_id'
+  expect(await check(restored)).toEqual({
+    lines: [
+      `depends    function public.parsed() ${led}`,
+      'depends    function public.written() on identities: its column id becomes provider_id, and id another value; change the function after auth adopt',
+      `depends    policy by_subject on public.vault ${led}`,
+      `depends    view public.subjects ${led}`,
+    ],
+    failure: undefined,
+  })
+})
+
+it('adopt --check names no reader of identities where the version has both columns', async () => {
+  const restored = await restore('v2.196.0')
+  await runSql(restored.database.superuserUrl, 'CREATE VIEW public.own AS SELECT id FROM auth.identities')
+  expect(await check(restored)).toEqual({ lines: [], failure: undefined })
+})
