@@ -9,7 +9,7 @@ import type { AnyTask } from '@trestle/jobs/task.ts'
 import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
-import { requireOwnJobSchema } from './adoption/catalog.ts'
+import { createOwnSchema, requireOwnJobSchema } from './adoption/catalog.ts'
 import { hideOwnTables } from './adoption/hidden-tables.ts'
 import type { Behaviours } from './config/behaviours.ts'
 import type { AuthDatabaseSettings } from './config/database.ts'
@@ -95,8 +95,7 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
 
 /** The installation reads and runs what is in the schema. Whoever may create schemas could make it first. */
 async function makeJobSchema(db: Kysely<unknown>, names: Names): Promise<void> {
-  const { rows } = await sql`SELECT FROM pg_namespace WHERE nspname = ${names.jobSchema}`.execute(db)
-  if (rows.length === 0) await sql`CREATE SCHEMA IF NOT EXISTS ${sql.id(names.jobSchema)}`.execute(db)
+  await createOwnSchema(db, names.jobSchema)
   await requireOwnJobSchema(db, names)
 }
 

@@ -2,7 +2,7 @@ import { inLatest } from '@trestle/database/migrations/migrator.ts'
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
-import { hasRelation, requireFixedPath, requireOwnSchemas } from './catalog.ts'
+import { createOwnSchema, hasRelation, requireFixedPath, requireOwnSchemas } from './catalog.ts'
 
 /** The schemas of an adoption. */
 export interface AdoptionPlaces {
@@ -54,7 +54,7 @@ export function schemasOf({ names, kept, staging }: AdoptionPlaces): readonly st
 export async function beginRecord(db: Kysely<unknown>, places: AdoptionPlaces, version: string): Promise<void> {
   // Another run, or somebody else, may make one of the schemas while this one waits for it: their owners are read after the wait.
   await inLatest(db).execute(async (trx) => {
-    for (const schema of schemasOf(places)) await sql`CREATE SCHEMA IF NOT EXISTS ${sql.id(schema)}`.execute(trx)
+    for (const schema of schemasOf(places)) await createOwnSchema(trx, schema)
     await requireOwnSchemas(trx, schemasOf(places))
     // A publication FOR ALL TABLES forbids to update a table without a primary key.
     await sql`

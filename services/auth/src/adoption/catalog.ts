@@ -63,6 +63,22 @@ export async function requireOwnSchemas(db: QueryExecutorProvider, schemas: read
 }
 
 /**
+ * Makes a schema, unless it is there, and takes back what default privileges of the database have given to others on it: tables in it
+ * have no row level security, and without a right on the schema nobody reads or writes one.
+ */
+export async function createOwnSchema(db: QueryExecutorProvider, schema: string): Promise<void> {
+  const { rows: before } = await sql`SELECT FROM pg_namespace WHERE nspname = ${schema}`.execute(db)
+  if (before.length > 0) return
+  // Somebody else may make it meanwhile, and their rights stay theirs.
+  await sql`CREATE SCHEMA IF NOT EXISTS ${sql.id(schema)}`.execute(db)
+  const { rows } = await sql<{ role: string | null }>`
+    SELECT DISTINCT r.rolname AS role FROM pg_namespace n CROSS JOIN aclexplode(n.nspacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
+    WHERE n.nspname = ${schema} AND a.grantee <> n.nspowner AND pg_get_userbyid(n.nspowner) = current_user`.execute(db)
+  for (const { role } of rows)
+    await sql`REVOKE ALL ON SCHEMA ${sql.id(schema)} FROM ${role === null ? sql`PUBLIC` : sql.id(role)}`.execute(db)
+}
+
+/**
  * The schema of the job queue must belong to whoever owns the tables of this service, or not be there. The user may be another one
  * than the owner: the service works with the rights of a role.
  * @throws Error where it is somebody else's, with what to do about it

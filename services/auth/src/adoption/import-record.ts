@@ -1,6 +1,6 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { hasRelation, requireOwnSchemas } from './catalog.ts'
+import { createOwnSchema, hasRelation, requireOwnSchemas } from './catalog.ts'
 import { ID_GAP } from './copy-refresh-tokens.ts'
 import { readIdentity, type Source } from './source-database.ts'
 
@@ -81,7 +81,7 @@ async function createRecord(
   { record }: ImportPlaces,
   { source, tokenOffset }: ImportRecord,
 ): Promise<void> {
-  await sql`CREATE SCHEMA ${sql.id(record)}`.execute(trx)
+  await createOwnSchema(trx, record)
   await sql`
     CREATE TABLE ${sql.id(record, 'source')} (source text NOT NULL, token_offset bigint NOT NULL)`.execute(trx)
   await sql`INSERT INTO ${sql.id(record, 'source')} VALUES (${source}, ${sql.lit(tokenOffset)})`.execute(trx)

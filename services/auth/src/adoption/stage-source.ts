@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { hasRelation } from './catalog.ts'
+import { createOwnSchema, hasRelation } from './catalog.ts'
 import { isOwnSession } from './client-sessions.ts'
 import type { ImportPlaces } from './import-record.ts'
 import type { Source } from './source-database.ts'
@@ -42,7 +42,7 @@ const ROW_CHARACTERS = 64 * 1024
  * type: it becomes a part of a statement here, and the source may be somebody else's.
  */
 export async function createStages({ trx, places, source }: Staging): Promise<void> {
-  await sql`CREATE SCHEMA ${sql.id(places.kept)}`.execute(trx)
+  await createOwnSchema(trx, places.kept)
   for (const table of [...Object.keys(USER_TABLES), ...OTHER_TABLES]) {
     const { rows } = await sql<{ name: string; type: string }>`
       SELECT a.attname AS name, CASE WHEN t.typnamespace = 'pg_catalog'::regnamespace

@@ -3,6 +3,7 @@ import pg from 'pg'
 import { expect, it } from 'vitest'
 import { migrateOptions } from '../../src/migrations.ts'
 import { adopt, type Restored, restore } from './adopted-app.ts'
+import { openImporting } from './imported-app.ts'
 import { runSql } from './restored-database.ts'
 
 /** What an installation may have granted on tables to come, to no effect while their row level security hides the rows. */
@@ -12,6 +13,20 @@ const GRANTS = `
 const TOKEN = `
   INSERT INTO auth.one_time_tokens (user_id, kind, relates_to, link_hash, expires_at)
   SELECT $1, 'recovery', $2, sha256('aaaa'), now() + interval '1 hour'`
+
+/** The same on every schema to come. */
+const WIDE_GRANTS = `
+  ALTER DEFAULT PRIVILEGES FOR ROLE OWNER GRANT ALL ON TABLES TO anon;
+  ALTER DEFAULT PRIVILEGES FOR ROLE OWNER GRANT USAGE ON SCHEMAS TO anon;
+  ALTER DEFAULT PRIVILEGES FOR ROLE OWNER GRANT USAGE ON SCHEMAS TO PUBLIC`
+
+/** The schemas beside that of the tables that a role of PostgREST may look into. */
+async function listReached(url: string): Promise<readonly unknown[]> {
+  return runSql(
+    url,
+    `SELECT nspname AS name FROM pg_namespace WHERE nspname ~ '^auth_' AND has_schema_privilege('anon', oid, 'USAGE')`,
+  )
+}
 
 /** Runs a statement as a role of PostgREST. @returns its rows, or the error */
 async function runAsAnon({ database }: Restored, statement: string, values: readonly unknown[] = []) {
@@ -69,4 +84,20 @@ it('a table that a later release makes in an adopted database is hidden too', as
   expect(await listSeen(restored)).toEqual(['audit_log_entries'])
   await migrateUp(migrateOptions(restored.deps.config))
   expect(await listSeen(restored)).toEqual([])
+})
+
+it('a role of PostgREST reaches no table in the schemas of an adoption, an import or the job queue, whatever default privileges the owner has', async () => {
+  const restored = await restore('v2.196.0')
+  const { superuserUrl } = restored.database
+  await runSql(superuserUrl, WIDE_GRANTS.replaceAll('OWNER', 'supabase_auth_admin'))
+  await adopt(restored)
+  expect(await listReached(superuserUrl)).toEqual([])
+  // Default privileges have granted the tables: it is the schema that keeps the role out.
+  expect(
+    await runSql(superuserUrl, "SELECT has_table_privilege('anon', 'auth_jobs.job', 'INSERT') AS granted"),
+  ).toEqual([{ granted: true }])
+  const app = await openImporting('v2.196.0')
+  await runSql(app.database.directUrl, WIDE_GRANTS.replaceAll('OWNER', 'CURRENT_USER'))
+  await app.run()
+  expect(await listReached(app.database.directUrl)).toEqual([])
 })
