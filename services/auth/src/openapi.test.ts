@@ -71,6 +71,7 @@ describe('buildOpenApi', () => {
       'Identity',
       'Limit',
       'ListedSession',
+      'ListedUser',
       'Message',
       'Operator',
       'Passkey',

@@ -1,6 +1,6 @@
 import type { AuthDeps } from '../deps.ts'
 import type { Profile } from '../users/profile-repository.ts'
-import { findUserIdsByExactId, listProfiles, type UserList } from '../users/user-list-repository.ts'
+import { findUserIdsByExactId, listBriefProfiles, type UserList } from '../users/user-list-repository.ts'
 
 /** A page of users, and what they are searched by. */
 export interface SearchUsersInput extends Pick<UserList, 'direction' | 'limit' | 'after'> {
@@ -14,14 +14,14 @@ export interface SearchUsersInput extends Pick<UserList, 'direction' | 'limit' |
 /** A phone number as people write it. Its digits are what is stored. */
 const WRITTEN_PHONE = /^\+[\d ().-]+$/
 
-/** Finds users of any audience, without staged ones (console reference: Lists of operators). */
+/** Finds users of any audience, without staged ones. Their metadata and the claims of identities are not read (console reference: Users in lists). */
 export async function searchUsers(
   { db }: Pick<AuthDeps, 'db'>,
   { search, ...page }: SearchUsersInput,
 ): Promise<readonly Profile[]> {
   const list = { ...page, audience: undefined, offset: 0 }
-  if (search === undefined) return listProfiles(db, { ...list, filter: undefined })
+  if (search === undefined) return listBriefProfiles(db, { ...list, filter: undefined })
   const filter = WRITTEN_PHONE.test(search) ? search.replaceAll(/\D/g, '') : search
   const foundIds = await findUserIdsByExactId(db, search)
-  return listProfiles(db, { ...list, filter, atBeginning: true, foundIds })
+  return listBriefProfiles(db, { ...list, filter, atBeginning: true, foundIds })
 }

@@ -84,7 +84,26 @@ export type ProfileRow = UserRow & Pick<ProfileJson, 'identities' | 'factors'>
 export function profileColumns(): RawBuilder<ProfileRow> {
   return sql`${sql.join(USER_COLUMNS.map((name) => sql`u.${sql.ref(name)}`))},
     (SELECT json_agg(i) FROM (SELECT * FROM ${sql.table('identities')} WHERE user_id = u.id ORDER BY created_at, id) i) AS identities,
-    (SELECT json_agg(json_build_object('id', f.id, 'friendly_name', f.friendly_name, 'factor_type', f.factor_type,
+    ${factorsColumn()}`
+}
+
+/**
+ * The columns of a profile as `profileColumns` has them, with all metadata and the claims of identities empty. Users write these
+ * themselves, up to a megabyte each, so a list that shows none does not read them either.
+ */
+export function briefProfileColumns(): RawBuilder<ProfileRow> {
+  return sql`${sql.join(USER_COLUMNS.map((name) => (EMPTY_IN_BRIEF.has(name) ? sql`'{}'::jsonb AS ${sql.ref(name)}` : sql`u.${sql.ref(name)}`)))},
+    (SELECT json_agg(json_build_object('id', i.id, 'provider_id', i.provider_id, 'user_id', i.user_id, 'provider', i.provider,
+        'identity_data', '{}'::jsonb, 'last_sign_in_at', i.last_sign_in_at, 'created_at', i.created_at,
+        'updated_at', i.updated_at, 'email', i.email) ORDER BY i.created_at, i.id)
+      FROM ${sql.table('identities')} i WHERE i.user_id = u.id) AS identities,
+    ${factorsColumn()}`
+}
+
+const EMPTY_IN_BRIEF: ReadonlySet<string> = new Set(['raw_app_meta_data', 'raw_user_meta_data'])
+
+function factorsColumn(): RawBuilder<unknown> {
+  return sql`(SELECT json_agg(json_build_object('id', f.id, 'friendly_name', f.friendly_name, 'factor_type', f.factor_type,
         'status', f.status, 'phone', f.phone, 'last_challenged_at', f.last_challenged_at, 'created_at', f.created_at,
         'updated_at', f.updated_at) ORDER BY f.created_at, f.id)
       FROM ${sql.table('user_factors')} f WHERE f.user_id = u.id) AS factors`

@@ -6,7 +6,7 @@ import { countAll, countFound } from '../pagination/count-rows.ts'
 import type { Cursor } from '../pagination/cursor.ts'
 import { parseId } from '../records/ids.ts'
 import type { Timestamp } from '../records/timestamp.ts'
-import { type Profile, type ProfileRow, profileColumns, toProfile } from './profile-repository.ts'
+import { briefProfileColumns, type Profile, type ProfileRow, profileColumns, toProfile } from './profile-repository.ts'
 import type { User } from './user.ts'
 import { toUser } from './user-repository.ts'
 
@@ -40,12 +40,21 @@ const NEWEST_ROWS_MAX = 10_000
  * When it matches few, the index of character runs is faster. It is not known in advance which is the case, so the first rows
  * are always searched, which takes milliseconds, and the index is asked when they do not hold enough.
  */
-export async function listProfiles(db: Db, list: UserList): Promise<Profile[]> {
+export function listProfiles(db: Db, list: UserList): Promise<Profile[]> {
+  return readPage(db, list, profileColumns())
+}
+
+/** Lists users as `listProfiles` does, without what a list of operators leaves out: all metadata and the claims of identities are empty. */
+export function listBriefProfiles(db: Db, list: UserList): Promise<Profile[]> {
+  return readPage(db, list, briefProfileColumns())
+}
+
+async function readPage(db: Db, list: UserList, columns: RawBuilder<ProfileRow>): Promise<Profile[]> {
   const direction = sql.raw(list.direction === 'asc' ? 'ASC' : 'DESC')
   const order = sql`ORDER BY created_at ${direction}, user_id ${direction}`
   const { rows } = await sql<ProfileRow>`
     WITH ${list.filter === undefined ? plainPage(list, order) : searchedPage(list, order)}
-    SELECT ${profileColumns()} FROM page JOIN ${sql.table('users')} u ON u.id = page.user_id
+    SELECT ${columns} FROM page JOIN ${sql.table('users')} u ON u.id = page.user_id
     ORDER BY page.created_at ${direction}, page.user_id ${direction}`.execute(db)
   return rows.map(toProfile)
 }

@@ -76,6 +76,17 @@ export const UserView = z
   })
   .meta({ id: 'User' })
 
+/**
+ * A user in a list of operators (console reference: Users in lists): the record without `user_metadata` and the claims of
+ * identities, and of `app_metadata` the console role alone.
+ */
+export const ListedUserView = UserView.omit({ user_metadata: true })
+  .extend({
+    app_metadata: z.object({ console_role: z.string().optional() }),
+    identities: z.array(IdentityView.omit({ identity_data: true })),
+  })
+  .meta({ id: 'ListedUser' })
+
 /** An identity as clients see it (reference: Identity). */
 type IdentityView = z.output<typeof IdentityView>
 
@@ -84,6 +95,9 @@ export type FactorView = z.output<typeof FactorView>
 
 /** A user as clients see them (reference: User record). */
 export type UserView = z.output<typeof UserView>
+
+/** A user in a list of operators (console reference: Users in lists). */
+export type ListedUserView = z.output<typeof ListedUserView>
 
 /**
  * The record of a user. An absent member is undefined, which JSON leaves out.
@@ -123,6 +137,12 @@ export function viewUser(
     deleted_at: user.deletedAt ?? undefined,
     is_anonymous: user.isAnonymous,
   }
+}
+
+/** The record of a user in a list of operators. @param brief as `listBriefProfiles` reads it */
+export function viewListedUser(brief: Profile): ListedUserView {
+  const { user_metadata: _metadata, identities, ...shown } = viewUser(brief)
+  return { ...shown, identities: identities.map(({ identity_data: _data, ...identity }) => identity) }
 }
 
 function viewIdentity(identity: Identity): IdentityView {

@@ -45,13 +45,14 @@ describe('GET /operator/users/:userId', () => {
     const factors = [factorBody({ id: row.id, friendly_name: 'app' })]
     const shown = signedUpBody({ user, email }, { last_sign_in_at: anyTime, factors, identities: [expect.anything()] })
     const payload = expect.objectContaining({ action: 'login', actor_id: user.id })
+    const identity_data = { sub: user.id, email, email_verified: true, phone_verified: false }
     expect(await show(user.id)).toEqual([
       200,
       {
         user: shown,
         console_role: null,
         is_protected: false,
-        identities: [expect.objectContaining({ provider: 'email', id: user.id })],
+        identities: [expect.objectContaining({ provider: 'email', id: user.id, identity_data })],
         factors,
         passkeys: [],
         sessions: [expect.objectContaining({ id: sessionId })],

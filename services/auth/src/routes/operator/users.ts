@@ -20,7 +20,7 @@ import {
   parseAdminUser,
   readNewUserId,
 } from '../../users/admin-user-request.ts'
-import { UserView, viewUser } from '../../users/user-view.ts'
+import { ListedUserView, UserView, viewListedUser } from '../../users/user-view.ts'
 
 const ListQuery = z.object({
   ...operatorListFields,
@@ -43,9 +43,10 @@ const listSchema = {
   operationId: 'listUsersAsOperator',
   tags: ['Operators'],
   summary: 'Find users',
-  description: 'Newest first. The header Link leads to the next page.',
+  description:
+    'Newest first. The header Link leads to the next page. Metadata and claims of identities are in the record of one user.',
   querystring: ListQuery,
-  response: { 200: z.object({ users: z.array(UserView) }), ...errorAnswers(400, 401, 404) },
+  response: { 200: z.object({ users: z.array(ListedUserView) }), ...errorAnswers(400, 401, 404) },
 }
 const readSchema = {
   operationId: 'getUserAsOperator',
@@ -87,7 +88,7 @@ export const operatorUsersRoutes: FastifyPluginAsyncZod = async (app) => {
     const page = readOperatorPage('users', query)
     const rows = await searchUsers(deps, { ...page, search: query.search })
     const shown = showOperatorPage(reply, page, { rows, placeOf: ({ user }) => user })
-    return { users: shown.map((profile) => viewUser(profile)) }
+    return { users: shown.map((profile) => viewListedUser(profile)) }
   })
 
   const creates = { config: { action: 'users.create', namesFields: true }, schema: createSchema } as const
