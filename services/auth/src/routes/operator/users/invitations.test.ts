@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { anyTime, errorBody, unconfirmedBody } from '../../../../test/bodies.ts'
 import { type MailApp, openMailApp } from '../../../../test/mail-app.ts'
 import {
@@ -34,7 +35,23 @@ describe('POST /operator/users/invitations', () => {
     const { user } = (await test.post('/verify', { type: 'invite', token_hash: token })).json()
     const [entry] = await changesOf(test, user.id)
     expect(entry?.traits).toEqual(
-      expect.objectContaining({ action: 'users.invite', object: { kind: 'user', id: user.id }, changes: { email } }),
+      expect.objectContaining({
+        action: 'users.invite',
+        object: { kind: 'user', id: user.id },
+        changes: { email, user_metadata: ['team'] },
+      }),
+    )
+  })
+
+  it('201: records the names of at most 50 members of user_metadata, each cut off after 100 characters', async () => {
+    const long = 'n'.repeat(101)
+    const others = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`name-${i}`, 'private']))
+    const [, body] = await invite({ email: 'many@example.com', user_metadata: { [long]: 'private', ...others } })
+    const { user } = z.object({ user: z.object({ id: z.string() }) }).parse(body)
+    const [entry] = await changesOf(test, user.id)
+    const names = [long.slice(0, 100), ...Object.keys(others).slice(0, 49)]
+    expect(entry?.traits).toEqual(
+      expect.objectContaining({ changes: { email: 'many@example.com', user_metadata: names } }),
     )
   })
 

@@ -30,7 +30,21 @@ export const operatorInvitationsRoutes: FastifyPluginAsyncZod = async (app) => {
       const email = requireEmail(written)
       const data = requireMetadata(deps.config, metadata)
       const context = await readContext(deps, request, reply, redirectTo)
-      return inviteUser(deps, { admin, email, data, context }, recordUserChange(change, { email }, 201))
+      const changes = { email, user_metadata: namesOf(metadata) }
+      return inviteUser(deps, { admin, email, data, context }, recordUserChange(change, changes, 201))
     }),
   )
+}
+
+/** The most members whose names an entry has, and the most characters of a name: a body has up to a megabyte of names. */
+const NAMES_MAX = 50
+const NAME_LENGTH_MAX = 100
+
+/** The names of the members that are written. The audit log has no values of them: they may be private. */
+function namesOf(metadata: Readonly<Record<string, unknown>> | undefined): readonly string[] | undefined {
+  return metadata && Object.keys(metadata).slice(0, NAMES_MAX).map(shorten)
+}
+
+function shorten(name: string): string {
+  return name.slice(0, NAME_LENGTH_MAX).toWellFormed()
 }
