@@ -45,6 +45,15 @@ describe('GET /sign-in', () => {
     const { html } = await test.browser().open(`/sign-in?${new URLSearchParams({ next })}`)
     expect(html).toContain(`<input type="hidden" name="next" value="${leads}">`)
   })
+
+  it.each(['/sign-in?unended=1', '/sign-in?ended=1'])(
+    '200: tells nobody who is signed in that they are not, whatever the link %s says',
+    async (path) => {
+      const browser = await test.signedIn('viewer')
+      expect((await browser.open(path)).text).toBe('Trestle console Sign in Email Password Sign in')
+      expect((await browser.open('/')).path).toBe('/')
+    },
+  )
 })
 
 describe('POST /sign-in', () => {

@@ -1,6 +1,8 @@
+import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ownPath } from '../pages/paths.ts'
+import { readSession } from '../plugins/browser-session.ts'
 import { answerSignIn, sendSignInPage } from '../plugins/sign-in.ts'
 import { signInLinkPage, signInPage } from '../sessions/sign-in-pages.ts'
 
@@ -18,10 +20,10 @@ const SignInBody = z.object({
 
 /** The sign-in by email and password, and the page that a link to sign in opens (console reference: Sessions of the console). */
 export const signInRoutes: FastifyPluginAsyncZod = async (app) => {
-  app.get('/sign-in', { schema: { querystring: SignInQuery } }, ({ query }, reply) => {
-    const { next, token_hash: tokenHash } = query
+  app.get('/sign-in', { schema: { querystring: SignInQuery } }, async (request, reply) => {
+    const { next, token_hash: tokenHash } = request.query
     if (tokenHash !== undefined) return sendSignInPage(reply, signInLinkPage(tokenHash))
-    return sendSignInPage(reply, signInPage({ next: ownPath(next), note: noteOf(query) }))
+    return sendSignInPage(reply, signInPage({ next: ownPath(next), note: await findNote(request) }))
   })
 
   app.post('/sign-in', { schema: { body: SignInBody } }, async (request, reply) => {
@@ -31,10 +33,12 @@ export const signInRoutes: FastifyPluginAsyncZod = async (app) => {
   })
 }
 
-/** What the page says of the session before. */
-function noteOf({ ended, unended }: z.infer<typeof SignInQuery>): string | undefined {
-  if (unended !== undefined) {
-    return 'You are signed out of this browser. Auth has not answered, so the session is still open there. Nobody can use it without the cookie that was here.'
-  }
-  return ended === undefined ? undefined : 'Your session has ended. Sign in again.'
+/** What the page says of the session before. Anybody can write the address of a link, so a browser with a session is told nothing. */
+async function findNote(
+  request: FastifyRequest<{ Querystring: z.infer<typeof SignInQuery> }>,
+): Promise<string | undefined> {
+  const { ended, unended } = request.query
+  if ((ended ?? unended) === undefined || (await readSession(request)) !== undefined) return undefined
+  if (unended === undefined) return 'Your session has ended. Sign in again.'
+  return 'You are signed out of this browser. Auth has not answered, so the session is still open there. Nobody can use it without the cookie that was here.'
 }
