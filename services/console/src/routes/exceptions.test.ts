@@ -61,4 +61,15 @@ describe('POST /exceptions/:merchantId/:exceptionId/:change', () => {
     await services[1].query('UPDATE payments.acquirer_exceptions SET resolved = NULL')
     expect((await (await test.signedIn('support')).open(path)).status).toBe(403)
   })
+
+  it.each(['/exceptions/x/y/resolution', `/exceptions/${'0'.repeat(23)}/y/resolution`])(
+    '404: says so for %s, whose id is none',
+    async (path) => {
+      const page = await (await test.signedIn('admin')).open(path)
+      expect([page.status, page.text]).toEqual([
+        404,
+        '404 Not found There is no such object, or it is gone. Go to the overview',
+      ])
+    },
+  )
 })

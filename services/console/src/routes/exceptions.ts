@@ -9,6 +9,7 @@ import { pageQuery } from '../pages/list.ts'
 import { answerChange, askChange, findById } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
+import { requirePaymentsId } from '../service-calls/service-call.ts'
 
 const LIST = '/operator/exceptions'
 const ChangeParams = z.object({
@@ -50,7 +51,7 @@ async function readException(
   request: FastifyRequest,
   { merchantId, exceptionId }: z.infer<typeof ChangeParams>,
 ): Promise<Exception> {
-  const query = { merchant: merchantId, limit: 100 }
+  const query = { merchant: requirePaymentsId(merchantId), limit: 100 }
   const { value } = await visitOf(request).calls.read('payments', LIST, ExceptionsView, query)
   return findById(value.exceptions, exceptionId)
 }

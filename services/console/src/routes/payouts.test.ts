@@ -88,4 +88,15 @@ describe('POST /payouts/:merchantId/:payoutId/:change', () => {
     const path = `/payouts/${merchantId}/${'0'.repeat(24)}/outcome`
     expect((await (await test.signedIn('admin')).open(path)).status).toBe(404)
   })
+
+  it.each(['/payouts/x/y/outcome', `/payouts/${'0'.repeat(23)}/x/outcome`])(
+    '404: says so for %s, whose id is none',
+    async (path) => {
+      const page = await (await test.signedIn('admin')).open(path)
+      expect([page.status, page.text]).toEqual([
+        404,
+        '404 Not found There is no such object, or it is gone. Go to the overview',
+      ])
+    },
+  )
 })

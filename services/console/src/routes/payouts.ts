@@ -10,6 +10,7 @@ import { type Payout, PayoutsView } from '../payouts/payout-view.ts'
 import { answerChange, askChange, findById } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendCsv, sendPage } from '../plugins/pages.ts'
+import { requirePaymentsId } from '../service-calls/service-call.ts'
 
 const LIST = '/operator/payouts'
 const ActParams = z.object({ change: z.string().max(32) })
@@ -64,7 +65,7 @@ async function readPayout(
   request: FastifyRequest,
   { merchantId, payoutId }: z.infer<typeof ChangeParams>,
 ): Promise<WithDecimals<Payout>> {
-  const query = { merchant: merchantId, limit: 100 }
+  const query = { merchant: requirePaymentsId(merchantId), limit: 100 }
   const { value } = await readWithDecimals(visitOf(request).calls, { path: LIST, schema: PayoutsView, query })
   return { ...findById(value.payouts, payoutId), decimals: value.decimals }
 }

@@ -79,6 +79,11 @@ export function refuseMissing(): never {
   throw objectNotFound()
 }
 
+/** An id of payments that a path has: in a query, payments would refuse another text as a value. @throws what `refuseMissing` throws */
+export function requirePaymentsId(text: string): string {
+  return /^[0-9a-f]{24}$/i.test(text) ? text : refuseMissing()
+}
+
 /** Reads an answer: its JSON, the cursor of its header Link, and its ETag. */
 export function readAnswer({ status, body, contentType, link, etag }: OutboundAnswer): ServiceAnswer {
   return { status, body: /\bjson\b/i.test(contentType) ? parse(body) : body, next: readNextCursor(link), etag }
