@@ -10,10 +10,13 @@ it.each<[Parameters<typeof writeCsv>[0], string]>([
   expect(writeCsv(rows)).toBe(text)
 })
 
-it.each(['=1+1', '+1', '-1', '@x', '\tx'])('writes %j so that no spreadsheet computes it', (text) => {
-  expect(writeCsv([[{ text }]])).toBe(`'${text}\r\n`)
-})
+it.each(['=1+1', '+1', '-1', '@x', '\tx', '＝1+1', '＋1', '－1', '＠x'])(
+  'writes %j so that no spreadsheet computes it',
+  (text) => {
+    expect(writeCsv([[{ text }]])).toBe(`'${text}\r\n`)
+  },
+)
 
-it('writes a text with a leading carriage return so that no spreadsheet computes it', () => {
-  expect(writeCsv([[{ text: '\r=1+1' }]])).toBe(`"'\r=1+1"\r\n`)
+it.each(['\r=1+1', '\n=1+1'])('writes %j in quotes so that no spreadsheet computes it', (text) => {
+  expect(writeCsv([[{ text }]])).toBe(`"'${text}"\r\n`)
 })

@@ -10,6 +10,6 @@ export function writeCsv(rows: readonly (readonly Cell[])[]): string {
 }
 
 function writeCell(cell: Cell): string {
-  const text = typeof cell === 'string' ? cell : cell.text.replace(/^[=+\-@\t\r]/, "'$&")
+  const text = typeof cell === 'string' ? cell : cell.text.replace(/^[=+\-@＝＋－＠\t\r\n]/, "'$&")
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
