@@ -13,6 +13,8 @@ export interface GiveBackContext extends SealedGiveBackContext {
   readonly switchedAt: Date
   /** SECURITY_OTP_MAX_ATTEMPTS: after so many guesses, a code is dead. */
   readonly codeAttemptsMax: number
+  /** The newest migration of supabase/auth in the database. */
+  readonly version: string
 }
 
 /** Writes back to the tables of supabase/auth what has changed since the switch, in their form. */
@@ -26,6 +28,7 @@ export async function giveBackRows(context: GiveBackContext): Promise<void> {
   await giveBackWebauthnFactors(context)
   await giveBackAuditLog(context)
   await fillTexts(context)
+  await fillPasswords(context)
 }
 
 /**
@@ -67,6 +70,17 @@ async function fillTexts({ trx, places: { names } }: GiveBackContext): Promise<v
       trx,
     )
   }
+}
+
+/** Without this migration, the old service may be older than 2.155, the first version that reads users whose password is NULL. */
+const READS_NO_PASSWORD = '20240729123726'
+
+/** Fills the passwords of users who have none, where supabase/auth may be unable to read NULL. No user of SSO is made here. */
+async function fillPasswords({ trx, places: { names }, version }: GiveBackContext): Promise<void> {
+  if (version >= READS_NO_PASSWORD) return
+  await sql`
+    UPDATE ${names.id('users')} SET encrypted_password = ''
+    WHERE encrypted_password IS NULL AND instance_id IS NOT NULL AND NOT is_sso_user`.execute(trx)
 }
 
 /**

@@ -61,7 +61,7 @@ export async function undoAdoption(
     const record = await findRecord(db, places)
     if (record === undefined)
       throw new Error(`the schema ${places.kept} is not there: nothing was adopted, or adopt --forget has dropped it`)
-    const { switchedAt } = record
+    const { switchedAt, version } = record
     // The switch has dropped the schema of copies: since then, its name is free for anybody.
     const staging = switchedAt === null ? [places.staging] : []
     await requireOwnSchemas(db, [places.kept, ...staging, names.jobSchema])
@@ -77,7 +77,10 @@ export async function undoAdoption(
       // The operator may have thought about the question for long, and somebody may have started a service meanwhile.
       await requireStopped(trx)
       if (switchedAt === null) await dropTriggers(trx, places)
-      else await giveBackRows({ trx, places, sealing, switchedAt, codeAttemptsMax: config.security.codeAttemptsMax })
+      else {
+        const { codeAttemptsMax } = config.security
+        await giveBackRows({ trx, places, sealing, switchedAt, codeAttemptsMax, version })
+      }
       await dropOwnFunctions(trx, places)
       return (later) => restore(later, places, record)
     })

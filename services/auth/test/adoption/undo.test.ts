@@ -239,6 +239,24 @@ describe('what supabase/auth cannot read as NULL', () => {
     expect(await listNulls(restored, [...STAYING, ...MOVED])).toEqual([])
   })
 
+  it.each([
+    ['v2.43.1', ''],
+    ['v2.101.0', ''],
+    ['v2.151.0', ''],
+    ['v2.196.0', null],
+  ] as const)(
+    'is no password of %s after adopt --undo, in the row of a user who has none: it is %j',
+    async (version, none) => {
+      const restored = await restoreAdopted(version)
+      const { post } = await openAdopted(restored, { AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' })
+      const signedUp = await post('/signup', {})
+      expect(signedUp.statusCode).toBe(200)
+      await undo(restored)
+      const read = `SELECT encrypted_password AS password FROM auth.users WHERE id = '${signedUp.json().user.id}'`
+      expect(await runSql(restored.database.superuserUrl, read)).toEqual([{ password: none }])
+    },
+  )
+
   it('is filled by adopt --undo where earlier builds and seed files have left NULL', async () => {
     const restored = await restoreAdopted('v2.196.0')
     const url = restored.database.superuserUrl
