@@ -2,12 +2,11 @@ import { createSecretKey } from 'node:crypto'
 import { createNoopMeter } from '@opentelemetry/api'
 import { allowNull, completeDocument } from '@trestle/common/documents/complete-document.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
+import { createSilentDatabase } from '@trestle/database/driver/silent-database.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { memoryStore } from '@trestle/service/limiter-store.ts'
-import { DummyDriver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely'
 import { buildApp } from './app.ts'
 import { loadAuthConfig } from './config.ts'
-import type { Db } from './database.ts'
 import type { AuthDeps } from './deps.ts'
 import { describeHooks } from './openapi-hooks.ts'
 import { documentNotes } from './openapi-notes.ts'
@@ -92,17 +91,6 @@ function createDocumentDeps(): AuthDeps {
     keySets: { find: unused },
     hooks: { isOn: unused, isInRequest: unused, call: unused, during: unused },
   }
-}
-
-function createSilentDatabase(): Db {
-  return new Kysely({
-    dialect: {
-      createAdapter: () => new PostgresAdapter(),
-      createDriver: () => new DummyDriver(),
-      createIntrospector: (db) => new PostgresIntrospector(db),
-      createQueryCompiler: () => new PostgresQueryCompiler(),
-    },
-  })
 }
 
 function unused(): never {

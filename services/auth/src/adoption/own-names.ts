@@ -1,15 +1,8 @@
+import { createSilentDatabase } from '@trestle/database/driver/silent-database.ts'
 import { CLEAN_UP_INDEXES } from '@trestle/migrations/auth/clean-up-indexes.ts'
 import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
-import {
-  DummyDriver,
-  Kysely,
-  PostgresAdapter,
-  PostgresIntrospector,
-  PostgresQueryCompiler,
-  type QueryExecutorProvider,
-  sql,
-} from 'kysely'
+import { type QueryExecutorProvider, sql } from 'kysely'
 import { ownTables } from './hidden-tables.ts'
 import { SERVED, UNSERVED } from './inspect-database.ts'
 import { REFUSING_FUNCTION } from './refuse-old-server.ts'
@@ -17,14 +10,12 @@ import { REFUSING_FUNCTION } from './refuse-old-server.ts'
 /** The columns of this service in the tables of supabase/auth that stay. */
 const OWN_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   users: [
-    ...[
-      'staged_at',
-      'claimed_at',
-      'keep_unconfirmed',
-      'email_change_asked_at',
-      'phone_change_asked_at',
-      'console_role',
-    ],
+    'staged_at',
+    'claimed_at',
+    'keep_unconfirmed',
+    'email_change_asked_at',
+    'phone_change_asked_at',
+    'console_role',
   ],
   sessions: ['last_ip', 'label'],
   mfa_factors: ['sealed_secret', 'last_used_step', 'credential', 'guesses', 'guessed_at'],
@@ -107,16 +98,4 @@ async function listMade(names: Names): Promise<Made> {
 function note(made: Set<string>, name: string): string {
   made.add(name)
   return name
-}
-
-/** Takes statements, and sends them nowhere. */
-function createSilentDatabase(): Kysely<unknown> {
-  return new Kysely({
-    dialect: {
-      createAdapter: () => new PostgresAdapter(),
-      createDriver: () => new DummyDriver(),
-      createIntrospector: (db) => new PostgresIntrospector(db),
-      createQueryCompiler: () => new PostgresQueryCompiler(),
-    },
-  })
 }

@@ -30,7 +30,6 @@ const BUILT_IN = /^[a-z][a-z0-9 ]*(?:\(\d+(?:,\d+)?\))?[a-z ]*(?:\[\])?$/
 const BATCH_PRINTS = 20_000
 /** The metadata of a user may have 64 KiB and more, and a batch is one text. */
 const BATCH_USERS = 2_000
-const BATCH_ENTRIES = 10_000
 /** How much text of rows goes over at once. Node.js has no text of more than 512 MiB, and PostgreSQL no value of more than 1 GB. */
 const PART_CHARACTERS = 4 * 1024 * 1024
 const PART_ROWS = 500
@@ -144,16 +143,10 @@ export async function stageUsers(staging: Staging, wanted: RawBuilder<unknown>):
   await indexStages(staging)
 }
 
-/** Fetches the entries of the audit log of some days, some at a time. */
+/** Fetches the entries of the audit log of some days. */
 export async function stageEntries(staging: Staging, days: readonly string[]): Promise<void> {
   if (days.length === 0) return
-  let isLater: RawBuilder<unknown> = sql`true`
-  for (;;) {
-    const isWanted = sql`${isLater} AND ${dayOf('t')} = ANY (${days}::date[]) ORDER BY t.id LIMIT ${sql.lit(BATCH_ENTRIES)}`
-    const last = await stageRows(staging, 'audit_log_entries', isWanted)
-    if (last === undefined) return
-    isLater = sql`t.id > ${last}`
-  }
+  await stageRows(staging, 'audit_log_entries', sql`${dayOf('t')} = ANY (${days}::date[])`)
 }
 
 /** The day of an entry of the audit log. */
@@ -166,29 +159,28 @@ const ENTRY = sql`(SELECT e FROM (SELECT t.id, t.payload::text AS payload, t.cre
 
 /**
  * Carries rows as texts, in which no number is rounded. As many are fetched at once as have the wanted length, by the longest one
- * before. @returns the id of the last one; undefined where there was none
+ * before.
  */
 async function stageRows(
   { trx, places, source }: Staging,
   table: string,
   isWanted: RawBuilder<unknown>,
-): Promise<string | undefined> {
+): Promise<void> {
   await sql`
     DECLARE staged NO SCROLL CURSOR FOR
-      SELECT t.id::text AS id, row_to_json(${table === 'audit_log_entries' ? ENTRY : sql`t`})::text AS row
+      SELECT row_to_json(${table === 'audit_log_entries' ? ENTRY : sql`t`})::text AS row
       FROM ${source.names.id(table)} t WHERE ${isWanted}`.execute(source.db)
-  let [last, longest] = [undefined as string | undefined, 0]
+  let longest = 0
   for (;;) {
     const count = Math.floor(PART_CHARACTERS / (longest || ROW_CHARACTERS))
-    const { rows } = await sql<{ id: string; row: string }>`
+    const { rows } = await sql<{ row: string }>`
       FETCH ${sql.lit(Math.min(Math.max(count, 1), PART_ROWS))} FROM staged`.execute(source.db)
     if (rows.length === 0) break
-    for (const part of partsOf(rows.map(({ row }) => row))) await insertRows(trx, sql.id(places.kept, table), part)
-    longest = Math.max(longest, ...rows.map(({ row }) => row.length))
-    last = rows.at(-1)?.id
+    const texts = rows.map(({ row }) => row)
+    for (const part of partsOf(texts)) await insertRows(trx, sql.id(places.kept, table), part)
+    longest = Math.max(longest, ...texts.map((text) => text.length))
   }
   await sql`CLOSE staged`.execute(source.db)
-  return last
 }
 
 /** Cuts rows into parts that have the wanted length, or are one row. */
