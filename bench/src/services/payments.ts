@@ -8,6 +8,8 @@ const MERCHANTS = 1_000
 const TRANSACTIONS_EACH = 100
 const TRANSACTIONS_OF_ONE = 50_000
 const PAGE_ROWS = 20
+/** How many amounts and last digits of cards there are, so that searches for one of them find few rows. */
+const VALUES = 9_973
 
 const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
 const CreatedMerchant = z.object({ merchant: z.object({ id: z.string() }) })
@@ -104,8 +106,9 @@ export async function insertTransactions(
     INSERT INTO payments.transactions
     SELECT (jsonb_populate_record(NULL::payments.transactions, jsonb_build_object(
       'merchant_id', c.merchant_id, 'id', payments.id_at(payments.id_number(c.id) + n, right(c.id, 8)),
-      'created', payments.created_at(payments.id_number(c.id) + n), 'instrument_id', c.id, 'last4', '0000', 'test', true,
-      'currency', 'DKK', 'amount', 100000000, 'descriptor', 'BENCH SHOP', 'pending', 100000000, 'captured', 0, 'refunded', 0,
+      'created', payments.created_at(payments.id_number(c.id) + n), 'instrument_id', c.id, 'test', true,
+      'last4', lpad((n % ${VALUES})::text, 4, '0'), 'currency', 'DKK', 'amount', 100000000 + n % ${VALUES},
+      'descriptor', 'BENCH SHOP', 'pending', 100000000 + n % ${VALUES}, 'captured', 0, 'refunded', 0,
       'voided', 0, 'disputed', 0, 'lost', 0, 'trail_length', 0, 'disputed_at_capture', false, 'recurring', false,
       'successful', true, 'code_present', true
     ))).*
