@@ -154,6 +154,19 @@ describe('payments distribute --isolate', () => {
     }
   }, 300_000)
 
+  it('tries again when somebody wrote rows of the merchant for longer than it waits', async () => {
+    const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
+    const [node, holder] = [await otherNode(merchantId), await holdWrites(merchantId)]
+    const isolated = isolateOwner(options, { owner: merchantId, node })
+    await expect.poll(countWaiting, PATIENCE).toBe(1)
+    await expect.poll(countWaiting, PATIENCE).toBe(0)
+    await holder.query('ROLLBACK')
+    await holder.end()
+    await isolated
+    expect(await partOf(merchantId)).toEqual({ id: expect.any(String), isAlone: true, node })
+    expect(await countLeft()).toBe(0)
+  }, 300_000)
+
   it('leaves nothing behind when the command is killed', async () => {
     const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
     const [before, node, holder] = [await partOf(merchantId), await otherNode(merchantId), await holdWrites(merchantId)]

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
+import { againWhenLocked } from '../migrations/again-when-locked.ts'
 import { underLock, withDatabase } from '../migrations/migration-connection.ts'
 import { listNodes, literal, qualified } from './citus.ts'
 import { type DistributeOptions, distributionOf } from './distribute.ts'
@@ -76,8 +77,8 @@ async function followJob(db: Kysely<unknown>, job: string, say: (line: string) =
  * Citus has, Citus stops and removes what it has made.
  * @param owner a value of the column that divides the tables
  * @param node the address of the server, as the coordinator knows it
- * @throws Error when the database is not distributed, when it has no such owner or server, while Citus moves rows, or when a server
- * may lose commits in a move
+ * @throws Error when the database is not distributed, when it has no such owner or server, while Citus moves rows, when a server
+ * may lose commits in a move, or when others held the rows for too long at each attempt
  */
 export function isolateOwner(
   options: DistributeOptions,
@@ -92,16 +93,16 @@ export function isolateOwner(
     const anchor = qualified(names, target.anchor)
     const known = await sql`SELECT FROM ${sql.raw(anchor)} WHERE ${sql.ref(target.column)} = ${owner}`.execute(db)
     if (known.rows.length === 0) throw new Error(`no row has ${target.column} ${owner}`)
-    const place = await findShard(db, literal(anchor), owner)
     // A server otherwise notices that its client is gone when it answers. Nobody may wait for that answer, but writers do.
     await db.connection().execute(async (connection) => {
       await sql`SET client_connection_check_interval = ${sql.lit(GONE_MS)}`.execute(connection)
-      if (!place.isAlone) await isolate(connection, literal(anchor), owner)
-      const { id, node: from } = await findShard(connection, literal(anchor), owner)
-      if (from === wanted.id) return
-      await sql`SELECT citus_move_shard_placement(${id}::bigint, ${from}::int, ${wanted.id}::int, 'force_logical')`.execute(
-        connection,
-      )
+      // Whoever writes many rows may hold them for longer than the move waits.
+      await againWhenLocked(async () => {
+        const { isAlone } = await findShard(connection, literal(anchor), owner)
+        if (!isAlone) await isolate(connection, literal(anchor), owner)
+        const { id, node: from } = await findShard(connection, literal(anchor), owner)
+        if (from !== wanted.id) await moveShard(connection, { id, from, to: wanted.id })
+      })
     })
   })
 }
@@ -118,6 +119,13 @@ async function isolate(db: Kysely<unknown>, anchor: string, owner: string): Prom
     SELECT isolate_tenant_to_new_shard(${sql.raw(anchor)}::regclass, ${owner}::text, 'CASCADE', 'block_writes')`.execute(
     db,
   )
+}
+
+function moveShard(
+  db: Kysely<unknown>,
+  { id, from, to }: { readonly id: string; readonly from: number; readonly to: number },
+): Promise<unknown> {
+  return sql`SELECT citus_move_shard_placement(${id}::bigint, ${from}::int, ${to}::int, 'force_logical')`.execute(db)
 }
 
 interface ShardRow {

@@ -5,6 +5,8 @@ const LOCK_ATTEMPTS_MAX = 20
 const LOCK_PAUSE_MS = 1_000
 /** 55P03: the lock was not available. 40P01: PostgreSQL ended the migration because of a deadlock. */
 const RETRYABLE: ReadonlySet<string | undefined> = new Set(['55P03', '40P01'])
+/** Citus passes on this text of another server, and not always its code. */
+const LOCK_TIMEOUT_ELSEWHERE = /canceling statement due to lock timeout$/
 
 /**
  * Runs a transaction again if it gave way to others: it waited too long for a lock, or PostgreSQL ended it because of a deadlock.
@@ -31,5 +33,6 @@ export async function againWhenLocked<T>(run: (attempt: number) => Promise<T>, p
 /** The error of a migration has that of the database as its cause. */
 function isRetryable(error: unknown): boolean {
   const reason = error instanceof Error && error.cause !== undefined ? error.cause : error
-  return reason instanceof pg.DatabaseError && RETRYABLE.has(reason.code)
+  if (!(reason instanceof pg.DatabaseError)) return false
+  return RETRYABLE.has(reason.code) || LOCK_TIMEOUT_ELSEWHERE.test(reason.message)
 }

@@ -134,6 +134,16 @@ describe('migrateUp', () => {
     expect(attempts).toEqual(Array.from({ length: 20 }, (_, index) => index + 1))
   })
 
+  it('tries again when another server of a cluster refused a lock, of which Citus tells the text alone', async () => {
+    const attempts: number[] = []
+    await againWhenLocked(async (attempt) => {
+      attempts.push(attempt)
+      if (attempt > 1) return
+      await client.query("DO $$ BEGIN RAISE EXCEPTION 'ERROR:  canceling statement due to lock timeout'; END $$")
+    }, 1)
+    expect(attempts).toEqual([1, 2])
+  })
+
   it('tries again after PostgreSQL has ended it because of a deadlock', async () => {
     const tags = { ...notes, '0003-tags': createTable('tags') }
     await ranBy(tags)
