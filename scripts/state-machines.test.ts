@@ -33,26 +33,27 @@ interface StoredMachine {
 
 const PAYMENTS = 'migrations/payments/functions'
 const INVENTORY = 'migrations/inventory/functions'
-const settings = (table: string): RegExp => new RegExp(String.raw`UPDATE \{\{${table}\}\} \w+\s+SET[^;]*?\bstatus =`)
+const settings = (table: string): RegExp =>
+  new RegExp(String.raw`UPDATE \{\{${table}\}\} \w+\s+SET[^;]*?\b(?:state|status) =`)
 
 const machines: readonly StoredMachine[] = [
   {
     name: 'an attempt',
     readme: 'services/payments/src/transactions/README.md',
     diagram: 1,
-    states: () => wordsOf('migrations/payments/0026-create-attempts.ts', /CHECK \(status IN \(([^)]*)\)/),
+    states: () => wordsOf('migrations/payments/0026-create-attempts.ts', /CHECK \(state IN \(([^)]*)\)/),
     writers: ['finish_charge', 'finish_payment', 'settle_attempt'].map((name) => `${PAYMENTS}/${name}.sql`),
     writing: settings('attempts'),
     arrows: () => {
       const outcomes = wordsOf('services/payments/src/acquirers/finish-attempt.ts', /readonly outcome: ('.*)\n/)
       const begun = ['finish_payment', 'finish_charge'].flatMap((name) =>
-        wordsOf(`${PAYMENTS}/${name}.sql`, /IF attempt\.status <> ([^ ]+) THEN verdict := 'settled'/),
+        wordsOf(`${PAYMENTS}/${name}.sql`, /IF attempt\.state <> ([^ ]+) THEN verdict := 'settled'/),
       )
       return [
         ...arrowsOf(begun, outcomes),
         ...arrowsOf(
-          wordsOf(`${PAYMENTS}/settle_attempt.sql`, /AND a\.status = (.*);/),
-          wordsOf(`${PAYMENTS}/settle_attempt.sql`, /IF p_status NOT IN \(([^)]*)\) THEN RAISE/),
+          wordsOf(`${PAYMENTS}/settle_attempt.sql`, /AND a\.state = (.*);/),
+          wordsOf(`${PAYMENTS}/settle_attempt.sql`, /IF p_state NOT IN \(([^)]*)\) THEN RAISE/),
         ),
       ]
     },

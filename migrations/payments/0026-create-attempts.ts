@@ -23,14 +23,14 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE TABLE ${names.id('attempts')} (${merchantRow(names, 'attempts')},
       kind text NOT NULL,
-      status text NOT NULL DEFAULT 'sent',
+      state text NOT NULL DEFAULT 'sent',
       request jsonb NOT NULL,
-      CONSTRAINT ${names.local('attempts_status_ck')} CHECK (status IN (
+      CONSTRAINT ${names.local('attempts_state_ck')} CHECK (state IN (
         'sent', 'approved', 'declined', 'unknown', 'reversed'
       ))
     )`.execute(db)
   await sql`COMMENT ON COLUMN ${names.id('attempts')}.request IS 'never card data'`.execute(db)
   await sql`
     CREATE INDEX ${names.local('attempts_unsettled_ix')} ON ${names.id('attempts')} (merchant_id, id)
-      WHERE status IN ('sent', 'unknown')`.execute(db)
+      WHERE state IN ('sent', 'unknown')`.execute(db)
 }

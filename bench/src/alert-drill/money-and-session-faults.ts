@@ -60,7 +60,7 @@ export const moneyAndSessionFaults: readonly Fault[] = [
     job: 'payments',
     what: 'an attempt has no outcome',
     plant: async (stage) => {
-      const { id } = await insertRow(stage, 'attempts (kind, request, status', `'charge', '{}', 'unknown'`)
+      const { id } = await insertRow(stage, 'attempts (kind, request, state', `'charge', '{}', 'unknown'`)
       return () => stage.payments.command('attempts', 'resolve', id, 'declined')
     },
   },

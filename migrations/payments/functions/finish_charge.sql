@@ -23,8 +23,8 @@ BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
   SELECT a.* INTO STRICT attempt FROM {{attempts}} a
     WHERE a.merchant_id = p_merchant_id AND a.id = p_attempt_id FOR UPDATE;
-  IF attempt.status <> 'sent' THEN verdict := 'settled'; RETURN NEXT; RETURN; END IF;
-  UPDATE {{attempts}} a SET status = p_outcome
+  IF attempt.state <> 'sent' THEN verdict := 'settled'; RETURN NEXT; RETURN; END IF;
+  UPDATE {{attempts}} a SET state = p_outcome
     WHERE a.merchant_id = p_merchant_id AND a.id = p_attempt_id;
   transaction_id := {{record_authorization}}(
     p_merchant_id, attempt.request || '{"recurring":true,"codePresent":false}', p_error_code, p_acquirer_ref

@@ -27,8 +27,8 @@ BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
   SELECT a.* INTO STRICT attempt FROM {{attempts}} a
     WHERE a.merchant_id = p_merchant_id AND a.id = p_attempt_id FOR UPDATE;
-  IF attempt.status <> 'sent' THEN verdict := 'settled'; RETURN NEXT; RETURN; END IF;
-  UPDATE {{attempts}} a SET status = p_outcome
+  IF attempt.state <> 'sent' THEN verdict := 'settled'; RETURN NEXT; RETURN; END IF;
+  UPDATE {{attempts}} a SET state = p_outcome
     WHERE a.merchant_id = p_merchant_id AND a.id = p_attempt_id;
   IF p_network_ref IS NOT NULL THEN
     UPDATE {{instruments}} i SET network_ref = p_network_ref

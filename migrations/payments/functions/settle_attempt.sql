@@ -1,12 +1,12 @@
 -- distribute: p_merchant_id
--- Stores the outcome of an attempt whose outcome was unknown: an inquiry or an operator has found it. p_status: declined, or
+-- Stores the outcome of an attempt whose outcome was unknown: an inquiry or an operator has found it. p_state: declined, or
 -- reversed for an approval that the acquirer has taken back. False when the attempt is no longer unknown, so a second call changes
 -- nothing. (reference: Attempts)
 --
 -- Lock order: the attempt, and nothing else. A second call waits for the row, looks at it again and returns false.
 -- finish_payment and finish_charge lock the attempt first too. This function locks nothing else, so it and they never wait for each
 -- other.
-CREATE OR REPLACE FUNCTION {{settle_attempt}}(p_merchant_id text, p_attempt_id text, p_status text)
+CREATE OR REPLACE FUNCTION {{settle_attempt}}(p_merchant_id text, p_attempt_id text, p_state text)
 RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER
 SET plan_cache_mode = force_generic_plan
@@ -15,9 +15,9 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
-  IF p_status NOT IN ('declined', 'reversed') THEN RAISE EXCEPTION '% is no outcome', p_status; END IF;
-  UPDATE {{attempts}} a SET status = p_status
-    WHERE a.merchant_id = p_merchant_id AND a.id = p_attempt_id AND a.status = 'unknown';
+  IF p_state NOT IN ('declined', 'reversed') THEN RAISE EXCEPTION '% is no outcome', p_state; END IF;
+  UPDATE {{attempts}} a SET state = p_state
+    WHERE a.merchant_id = p_merchant_id AND a.id = p_attempt_id AND a.state = 'unknown';
   RETURN FOUND;
 END
 $$;

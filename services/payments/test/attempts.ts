@@ -4,19 +4,19 @@ import type { TestPayments } from './payments-app.ts'
 /** An attempt as a test writes it. */
 interface WrittenAttempt {
   readonly merchantId: string
-  readonly status: 'unknown' | 'approved' | 'declined'
+  readonly state: 'unknown' | 'approved' | 'declined'
   readonly acquirer: string
 }
 
 /** Writes an attempt to charge EUR 5.00, as the service does when it asks an acquirer. Returns its id. */
 export async function insertAttempt(
   { database }: Pick<TestPayments, 'database'>,
-  { merchantId, status, acquirer }: WrittenAttempt,
+  { merchantId, state, acquirer }: WrittenAttempt,
 ): Promise<string> {
   const request = JSON.stringify({ acquirer, currency: 'EUR', amount: 500 })
   const { rows } = await sql<{ id: string }>`
-    INSERT INTO payments.attempts (merchant_id, id, created, kind, status, request)
-    SELECT m.id, n.id, n.created, 'charge', ${status}, ${request}::jsonb
+    INSERT INTO payments.attempts (merchant_id, id, created, kind, state, request)
+    SELECT m.id, n.id, n.created, 'charge', ${state}, ${request}::jsonb
     FROM payments.merchants m, payments.new_id(m.tag) n WHERE m.id = ${merchantId} RETURNING id`.execute(database.db)
   const [row] = rows
   if (row === undefined) throw new Error(`there is no merchant ${merchantId}`)

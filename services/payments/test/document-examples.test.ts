@@ -194,7 +194,7 @@ async function operateOn(merchantId: string, transactionId: string) {
 async function insertOpenWork(merchantId: string) {
   const { db } = payments.database
   await sql`
-    INSERT INTO payments.attempts (merchant_id, id, created, kind, status, request)
+    INSERT INTO payments.attempts (merchant_id, id, created, kind, state, request)
     SELECT m.id, n.id, n.created, 'charge', 'unknown', '{"acquirer":"north","currency":"EUR","amount":500}'
     FROM payments.merchants m, payments.new_id(m.tag) n WHERE m.id = ${merchantId}`.execute(db)
   const payload = { type: 'operation', acquirer: 'north', kind: 'capture', problem: 'rejected' }

@@ -156,7 +156,7 @@ it('an attempt is settled by a call that has waited for a split of its part', as
   const payload = { transactionId: await customerPayment(payments, merchantId), currency: 'EUR', amount: 10 }
   const url = `/merchants/${merchantId}/transactions`
   expect((await payments.app.inject({ method: 'POST', url, headers: app.headers, payload })).statusCode).toBe(201)
-  const unsettle = "UPDATE payments.attempts SET status = 'unknown' WHERE merchant_id = $1 RETURNING id"
+  const unsettle = "UPDATE payments.attempts SET state = 'unknown' WHERE merchant_id = $1 RETURNING id"
   const { rows } = await watcher.query<{ id: string }>(unsettle, [merchantId])
   const settler = await openClient()
   await splitBefore(merchantId, [

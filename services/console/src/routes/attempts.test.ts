@@ -12,7 +12,7 @@ beforeAll(async () => {
   const { merchantId } = await createMerchant(services[1], 'Nordhavn Coffee')
   const request = JSON.stringify({ acquirer: 'north', currency: 'EUR', amount: 500 })
   const [row] = await services[1].query(
-    `INSERT INTO payments.attempts (merchant_id, id, created, kind, status, request)
+    `INSERT INTO payments.attempts (merchant_id, id, created, kind, state, request)
     SELECT m.id, n.id, n.created, 'charge', 'unknown', $2::jsonb
     FROM payments.merchants m, payments.new_id(m.tag) n WHERE m.id = $1 RETURNING id`,
     [merchantId, request],

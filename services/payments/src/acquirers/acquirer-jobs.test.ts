@@ -16,9 +16,9 @@ it('observeAcquiring: counts exceptions that wait for an operator, and jobs by s
   await database.db
     .insertInto('attempts')
     .values([
-      { ...attempt, id: digit(1), status: 'unknown' },
-      { ...attempt, id: digit(2), status: 'sent' },
-      { ...attempt, id: digit(3), status: 'unknown' },
+      { ...attempt, id: digit(1), state: 'unknown' },
+      { ...attempt, id: digit(2), state: 'sent' },
+      { ...attempt, id: digit(3), state: 'unknown' },
     ])
     .execute()
   await database.db

@@ -49,8 +49,8 @@ beforeEach(() => {
 
 const db = () => payments.database.db
 const { run, json, readJson } = commandRunner([attemptsCommand], () => operatorDeps(payments))
-const statusOf = async (id: string) =>
-  (await db().selectFrom('attempts').select('status').where('id', '=', id).executeTakeFirst())?.status
+const stateOf = async (id: string) =>
+  (await db().selectFrom('attempts').select('state').where('id', '=', id).executeTakeFirst())?.state
 
 it('payments attempts: lists and resolves, reverses an approval and stores a refusal, each once', async () => {
   const [approved, refused] = [await unknownAttempt(), await unknownAttempt()]
@@ -58,7 +58,7 @@ it('payments attempts: lists and resolves, reverses an approval and stores a ref
     merchantId,
     id,
     kind: 'charge',
-    status: 'unknown',
+    state: 'unknown',
     acquirer: 'north',
     currency: 'EUR',
     amount: 500,
@@ -66,14 +66,14 @@ it('payments attempts: lists and resolves, reverses an approval and stores a ref
   })
   const listed = await readJson(z.array(z.looseObject({ id: z.string() })), 'attempts', 'list')
   expect(listed.filter(({ id }) => id === approved || id === refused)).toEqual([shown(approved), shown(refused)])
-  expect(await json('attempts', 'resolve', approved, 'approved')).toEqual({ id: approved, status: 'reversed' })
+  expect(await json('attempts', 'resolve', approved, 'approved')).toEqual({ id: approved, state: 'reversed' })
   const reversals = north.received.reversals.filter((id) => id === approved || id === refused)
-  expect([await statusOf(approved), reversals]).toEqual(['reversed', [approved]])
+  expect([await stateOf(approved), reversals]).toEqual(['reversed', [approved]])
   expect(await lastAudit(payments)).toEqual(
-    operatorAudit('attempt.resolved', { attemptId: approved, status: 'reversed' }, merchantId),
+    operatorAudit('attempt.resolved', { attemptId: approved, state: 'reversed' }, merchantId),
   )
   await run('attempts', 'resolve', refused, 'declined')
-  expect(await statusOf(refused)).toBe('declined')
+  expect(await stateOf(refused)).toBe('declined')
   await expect(run('attempts', 'resolve', refused, 'approved')).rejects.toThrow(
     `there is no attempt ${refused} of unknown outcome`,
   )
@@ -84,7 +84,7 @@ it('payments attempts resolve: an attempt stays unknown when the acquirer does n
   const id = await unknownAttempt()
   north.answers.reverse = async () => ({ verdict: 'rejected', reason: 'never heard of it' })
   await expect(run('attempts', 'resolve', id, 'approved')).rejects.toThrow('the acquirer did not take the reversal')
-  expect(await statusOf(id)).toBe('unknown')
+  expect(await stateOf(id)).toBe('unknown')
   const exceptions = await db().selectFrom('acquirer_exceptions').select('payload').execute()
   const reversal = { type: 'reversal', attemptId: id, kind: 'charge', amount: 500, currency: 'EUR' }
   expect(exceptions).toEqual([{ payload: { ...reversal, reason: 'never heard of it' } }])

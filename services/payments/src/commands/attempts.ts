@@ -38,10 +38,10 @@ async function resolve(deps: OperatorDeps, { words: [id = '', outcome] }: Comman
   if (!attempt) throw new Error(`there is no attempt ${id} of unknown outcome`)
   if (outcome === 'approved') await reverse(deps, attempt)
   else await updateUnknownAttempt(db, attempt, 'declined')
-  const status = outcome === 'approved' ? 'reversed' : 'declined'
+  const state = outcome === 'approved' ? 'reversed' : 'declined'
   const { merchantId } = attempt
-  await insertOperatorAudit(db, { action: 'attempt.resolved', merchantId, payload: { attemptId: id, status } })
-  return { id, status }
+  await insertOperatorAudit(db, { action: 'attempt.resolved', merchantId, payload: { attemptId: id, state } })
+  return { id, state }
 }
 
 async function reverse({ acquirers, database }: OperatorDeps, attempt: UnsettledAttempt): Promise<void> {

@@ -133,7 +133,7 @@ export interface SpentTokensTable {
 /** The request to an acquirer, without card data. */
 export interface AttemptsTable extends MerchantRow {
   kind: string
-  status: Generated<'sent' | 'approved' | 'declined' | 'unknown' | 'reversed'>
+  state: Generated<'sent' | 'approved' | 'declined' | 'unknown' | 'reversed'>
   request: Json<unknown>
 }
 

@@ -54,7 +54,7 @@ export async function countWaiting(db: Db, mode: MerchantMode): Promise<WaitingC
     openDisputes: await count('disputes', sql`r.status = 'open'`),
     openExceptions: await count('acquirer_exceptions', sql`r.resolved IS NULL`),
     // The first condition is that of the index.
-    unknownAttempts: await count('attempts', sql`r.status IN ('sent', 'unknown') AND r.status = 'unknown'`),
+    unknownAttempts: await count('attempts', sql`r.state IN ('sent', 'unknown') AND r.state = 'unknown'`),
   }
 }
 

@@ -12,7 +12,7 @@ export interface AttemptKey {
 export interface UnsettledAttempt extends AttemptKey {
   readonly kind: string
   /** `sent`: the acquirer has not answered yet, or the process that asked it has ended. */
-  readonly status: 'sent' | 'unknown'
+  readonly state: 'sent' | 'unknown'
   /** Null: the simulator. */
   readonly acquirer: string | null
   readonly currency: string
@@ -20,17 +20,17 @@ export interface UnsettledAttempt extends AttemptKey {
   readonly created: Date
 }
 
-const columns = sql`a.merchant_id AS "merchantId", a.id, a.kind, a.status, a.request ->> 'acquirer' AS acquirer,
+const columns = sql`a.merchant_id AS "merchantId", a.id, a.kind, a.state, a.request ->> 'acquirer' AS acquirer,
   a.request ->> 'currency' AS currency, (a.request ->> 'amount')::float8 AS amount, a.created`
 
-/** Attempts without an outcome, oldest first, read without locks. With `status`, only those of that status. */
+/** Attempts without an outcome, oldest first, read without locks. With `state`, only those of that state. */
 export async function listUnsettledAttempts(
   db: Db,
-  { status, ageSeconds, limit }: { readonly status?: 'sent'; readonly ageSeconds: number; readonly limit: number },
+  { state, ageSeconds, limit }: { readonly state?: 'sent'; readonly ageSeconds: number; readonly limit: number },
 ): Promise<readonly UnsettledAttempt[]> {
   const { rows } = await sql<UnsettledAttempt>`
     SELECT ${columns} FROM ${sql.table('attempts')} a
-    WHERE a.status IN ('sent', 'unknown') AND (${status ?? null}::text IS NULL OR a.status = ${status ?? null})
+    WHERE a.state IN ('sent', 'unknown') AND (${state ?? null}::text IS NULL OR a.state = ${state ?? null})
       AND a.created < now() - ${ageSeconds} * interval '1 second'
     ORDER BY a.created, a.id LIMIT ${limit}`.execute(db)
   return rows
@@ -40,7 +40,7 @@ export async function listUnsettledAttempts(
 export async function countUnknownAttempts(db: Db): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     SELECT count(*)::int AS count FROM ${sql.table('attempts')} a
-    WHERE a.status IN ('sent', 'unknown') AND a.status = 'unknown'`.execute(db)
+    WHERE a.state IN ('sent', 'unknown') AND a.state = 'unknown'`.execute(db)
   return rows[0]?.count ?? 0
 }
 
@@ -51,7 +51,7 @@ export async function findUnknownAttempt(
 ): Promise<UnsettledAttempt | undefined> {
   const { rows } = await sql<UnsettledAttempt>`
     SELECT ${columns} FROM ${sql.table('attempts')} a
-    WHERE a.merchant_id = ${merchantId} AND a.id = ${id} AND a.status = 'unknown'`.execute(db)
+    WHERE a.merchant_id = ${merchantId} AND a.id = ${id} AND a.state = 'unknown'`.execute(db)
   return rows[0]
 }
 
@@ -68,9 +68,9 @@ export async function findUnknownAttemptById(db: Db, id: string): Promise<Unsett
 export async function updateUnknownAttempt(
   db: Db,
   { merchantId, id }: AttemptKey,
-  status: 'declined' | 'reversed',
+  state: 'declined' | 'reversed',
 ): Promise<boolean> {
   const { rows } = await sql<{ isSettled: boolean }>`
-    SELECT ${sql.table('settle_attempt')}(${merchantId}, ${id}, ${status}) AS "isSettled"`.execute(db)
+    SELECT ${sql.table('settle_attempt')}(${merchantId}, ${id}, ${state}) AS "isSettled"`.execute(db)
   return rows[0]?.isSettled === true
 }

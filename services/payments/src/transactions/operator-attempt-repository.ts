@@ -18,7 +18,7 @@ export interface OperatedAttempt {
 }
 
 const columns = sql`r.id, r.merchant_id AS "merchantId", r.created, (r.request ->> 'amount')::float8 AS amount,
-  r.request ->> 'currency' AS currency, r.request ->> 'acquirer' AS acquirer, r.status AS state, t.id AS "transactionId"`
+  r.request ->> 'currency' AS currency, r.request ->> 'acquirer' AS acquirer, r.state, t.id AS "transactionId"`
 const join = sql`LEFT JOIN ${sql.table('transactions')} t
   ON t.merchant_id = r.merchant_id AND t.session_id = r.request ->> 'sessionId'`
 
@@ -28,7 +28,7 @@ const unknownAttempts = listOfAll<OperatedAttempt>('unknown_attempts', {
   join,
   filters: [],
   // The first condition is that of an index.
-  flags: { unknown: sql`r.status IN ('sent', 'unknown') AND r.status = 'unknown'` },
+  flags: { unknown: sql`r.state IN ('sent', 'unknown') AND r.state = 'unknown'` },
 })
 
 /** A page of the attempts of all merchants whose outcome is unknown, for an operator. */

@@ -24,7 +24,7 @@ const BATCH_ROWS = 1_000
 export async function endLostAttempts(deps: Omit<LostAttemptDeps, 'jobs'>): Promise<Outcome> {
   const { db, lanes, outbox, placement, logger } = deps
   if (placement.hasJustMoved()) return 'done'
-  const sent = await listUnsettledAttempts(db, { status: 'sent', ageSeconds: AGE_SECONDS, limit: BATCH_ROWS })
+  const sent = await listUnsettledAttempts(db, { state: 'sent', ageSeconds: AGE_SECONDS, limit: BATCH_ROWS })
   for (const attempt of sent) {
     try {
       await finishAsUnknown(lanes, attempt)

@@ -49,8 +49,8 @@ const charge = (headers: object = {}) =>
     headers: { ...app.headers, ...headers },
     payload: { transactionId: source, currency: 'EUR', amount: 500 },
   })
-const statusOf = async (id: string) =>
-  (await db().selectFrom('attempts').select('status').where('id', '=', id).executeTakeFirst())?.status
+const stateOf = async (id: string) =>
+  (await db().selectFrom('attempts').select('state').where('id', '=', id).executeTakeFirst())?.state
 /** What is kept for the operator about an attempt or an operation. */
 const exceptionsOf = async (id: string) => {
   const rows = db().selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', merchantId)
@@ -113,14 +113,14 @@ describe('inquireAttempt', () => {
       10, 60, 600, 3_600, 21_600, 86_400,
     ])
     expect(errors).toEqual(['the outcome of an attempt is unknown for good'])
-    expect(await statusOf(id)).toBe('unknown')
+    expect(await stateOf(id)).toBe('unknown')
   })
 
   it('closes an attempt that was declined, or that never reached the acquirer', async () => {
     const id = await unknownAttempt()
     north.answers.inquire = async () => ({ verdict: 'declined', statusCode: 'PAYMENT_METHOD_ERROR' })
     expect(await inquire(id, 0)).toBe('done')
-    expect([await statusOf(id), sent]).toEqual(['declined', []])
+    expect([await stateOf(id), sent]).toEqual(['declined', []])
     expect(await inquire(id, 1)).toBe('dropped')
     expect(north.received.inquiries).toEqual([id])
   })
@@ -130,10 +130,10 @@ describe('inquireAttempt', () => {
     north.answers.inquire = async () => ({ verdict: 'approved', ref: 'late', networkRef: null })
     north.answers.reverse = async () => ({ verdict: 'retry' })
     await inquire(id, 0)
-    expect([await statusOf(id), sent.length]).toEqual(['unknown', 1])
+    expect([await stateOf(id), sent.length]).toEqual(['unknown', 1])
     north.answers.reverse = async () => ({ verdict: 'accepted' })
     await inquire(id, 1)
-    expect([await statusOf(id), north.received.reversals]).toEqual(['reversed', [id, id]])
+    expect([await stateOf(id), north.received.reversals]).toEqual(['reversed', [id, id]])
     const approved = await db().selectFrom('transactions').select('id').where('acquirer_ref', '=', 'late').execute()
     expect(approved).toEqual([])
   })
@@ -146,7 +146,7 @@ describe('inquireAttempt', () => {
     expect(await exceptionsOf(id)).toEqual([
       { type: 'reversal', attemptId: id, kind: 'charge', currency: 'EUR', amount: 500, reason: 'too late' },
     ])
-    expect([await statusOf(id), sent.length]).toEqual(['unknown', 2])
+    expect([await stateOf(id), sent.length]).toEqual(['unknown', 2])
   })
 
   it('treats an acquirer that fails as one that does not know the outcome', async () => {
@@ -160,7 +160,7 @@ describe('inquireAttempt', () => {
       { job: { merchantId, id, step: 1 }, startAfterSeconds: 50 },
       { job: { merchantId, id, step: 2 }, startAfterSeconds: 540 },
     ])
-    expect(await statusOf(id)).toBe('unknown')
+    expect(await stateOf(id)).toBe('unknown')
   })
 })
 
@@ -183,15 +183,15 @@ describe('endLostAttempts', () => {
     await reached.promise
     const id = north.received.authorizations[0]?.idempotencyRef ?? ''
     await endLost()
-    expect(await statusOf(id)).toBe('sent')
+    expect(await stateOf(id)).toBe('sent')
     await age(id)
     // Its process may have the answer since before the move.
     hasJustMoved = true
     await endLost()
-    expect(await statusOf(id)).toBe('sent')
+    expect(await stateOf(id)).toBe('sent')
     hasJustMoved = false
     await endLost()
-    expect(await statusOf(id)).toBe('unknown')
+    expect(await stateOf(id)).toBe('unknown')
     answered.resolve()
     const answer = await first
     expect(statusAndBody(answer)).toEqual(LOST)
@@ -228,9 +228,9 @@ describe('endLostAttempts, when one attempt is locked', () => {
           .execute()
         await endLost()
       })
-    expect([await statusOf(first), await statusOf(second)]).toEqual(['sent', 'unknown'])
+    expect([await stateOf(first), await stateOf(second)]).toEqual(['sent', 'unknown'])
     await endLost()
-    expect(await statusOf(first)).toBe('unknown')
+    expect(await stateOf(first)).toBe('unknown')
     for (const request of requests) void request.catch(() => {})
   })
 })

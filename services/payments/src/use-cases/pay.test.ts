@@ -228,8 +228,8 @@ describe('an attempt whose process has ended', () => {
     expect(await transactions()).toEqual([{ successful: false, error_code: 12, id: anyId }])
     expect(await count('spent_tokens')).toBe(0)
     expect(
-      await db().selectFrom('attempts').select(['kind', 'status']).where('merchant_id', '=', merchant.id).execute(),
-    ).toEqual([{ kind: 'payment', status: 'unknown' }])
+      await db().selectFrom('attempts').select(['kind', 'state']).where('merchant_id', '=', merchant.id).execute(),
+    ).toEqual([{ kind: 'payment', state: 'unknown' }])
     expect(await db().selectFrom('outbox').select('kind').where('merchant_id', '=', merchant.id).execute()).toEqual([
       { kind: 'inquiry' },
     ])
@@ -249,9 +249,9 @@ describe('an attempt whose process has ended', () => {
     const job = { merchantId: merchant.id, id, step: 0 }
     expect(await inquireAttempt({ ...payments.deps, db: db() }, job)).toBe('done')
     expect([north.received.inquiries.at(-1), north.received.reversals.at(-1)]).toEqual([id, id])
-    const attempts = await db().selectFrom('attempts').select('status').where('id', '=', id).execute()
+    const attempts = await db().selectFrom('attempts').select('state').where('id', '=', id).execute()
     expect([attempts, await transactions()]).toEqual([
-      [{ status: 'reversed' }],
+      [{ state: 'reversed' }],
       [{ successful: false, id: anyId, error_code: 12 }],
     ])
   })

@@ -25,8 +25,8 @@ function changeAsAdmin(world: World, url: string, payload: object): Promise<Answ
 }
 
 /** Resolves an attempt at an acquirer that is not set up. */
-async function resolveAttemptOf(world: World, status: 'unknown' | 'declined'): Promise<Answer> {
-  const id = await insertAttempt(world.payments, { merchantId: world.merchant.id, status, acquirer: 'nobody' })
+async function resolveAttemptOf(world: World, state: 'unknown' | 'declined'): Promise<Answer> {
+  const id = await insertAttempt(world.payments, { merchantId: world.merchant.id, state, acquirer: 'nobody' })
   return changeAsAdmin(world, `/attempts/${id}/outcome`, { outcome: 'approved' })
 }
 

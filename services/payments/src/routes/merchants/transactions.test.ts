@@ -418,10 +418,10 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
     expect(request?.card.number()).toBe(number)
     const attempts = await payments.database.db
       .selectFrom('attempts')
-      .select(['id', 'status', 'kind'])
+      .select(['id', 'state', 'kind'])
       .where('merchant_id', '=', live)
       .execute()
-    expect(attempts).toEqual([{ id: request?.idempotencyRef, status: 'approved', kind: 'charge' }])
+    expect(attempts).toEqual([{ id: request?.idempotencyRef, state: 'approved', kind: 'charge' }])
   })
 
   it.each<[string, Acquirer['authorize']]>([
@@ -435,8 +435,8 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
       expect([response.statusCode, response.json()]).toEqual([400, processingError(12)])
       const attemptId = authorizations.splice(0)[0]?.idempotencyRef ?? ''
       const { db } = payments.database
-      expect(await db.selectFrom('attempts').select('status').where('id', '=', attemptId).execute()).toEqual([
-        { status: 'unknown' },
+      expect(await db.selectFrom('attempts').select('state').where('id', '=', attemptId).execute()).toEqual([
+        { state: 'unknown' },
       ])
       expect(
         await db.selectFrom('outbox').select(['kind', 'merchant_id']).where('id', '=', attemptId).execute(),

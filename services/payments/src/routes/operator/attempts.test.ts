@@ -12,8 +12,8 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-const attempt = (status: 'unknown' | 'approved' | 'declined') =>
-  insertAttempt(payments, { merchantId, status, acquirer: 'north' })
+const attempt = (state: 'unknown' | 'approved' | 'declined') =>
+  insertAttempt(payments, { merchantId, state, acquirer: 'north' })
 const get = (query = '') =>
   payments.app.inject({ url: `/operator/attempts?${query}`, headers: operatorHeaders('viewer') })
 const shown = (id: string, state: string) => ({

@@ -32,7 +32,7 @@ beforeAll(async () => {
     db,
   )
   await sql`
-    INSERT INTO payments.attempts (merchant_id, id, created, kind, status, request)
+    INSERT INTO payments.attempts (merchant_id, id, created, kind, state, request)
     VALUES (${live.id}, ${'c'.repeat(24)}, now(), 'charge', 'unknown', '{}')`.execute(db)
 })
 afterAll(() => world.payments.close())

@@ -22,8 +22,8 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-const attempt = (status: 'unknown' | 'approved' | 'declined') =>
-  insertAttempt(payments, { merchantId, status, acquirer: 'north' })
+const attempt = (state: 'unknown' | 'approved' | 'declined') =>
+  insertAttempt(payments, { merchantId, state, acquirer: 'north' })
 const resolve = (id: string, payload: object, key = String(randomUUID())) =>
   payments.app.inject({
     method: 'POST',
