@@ -271,8 +271,6 @@ it('finds the states of every table with a state', () => {
     'migrations/inventory/0007-create-reservations.ts',
     'migrations/inventory/0012-create-operator-imports.ts',
     'migrations/payments/0020-create-operations.ts',
-    // Its states are steps that were offered. Other columns say what became of them: `session-states.test.ts` reads them all.
-    'migrations/payments/0024-create-sessions.ts',
     'migrations/payments/0026-create-attempts.ts',
     'migrations/payments/0027-create-disputes.ts',
     'migrations/payments/0029-create-payouts.ts',

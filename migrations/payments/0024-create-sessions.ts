@@ -7,8 +7,7 @@ import { merchantRow } from './merchant-rows.ts'
 export const createSessions: MigrationSource = (names) => ({
   tables: { payment_sessions: 'owned' },
   async up(db: Kysely<unknown>) {
-    // `state`: the last step that was offered: `card-lookup`, `device-fingerprint`, `tds-fingerprint` or `tds-challenge`. `taken`:
-    // the latest step whose task was given out. A step that nobody has taken is offered again, so two equal requests get the same
+    // `step`: the last step that was offered. `taken_step`: the latest step whose task was given out. A step that nobody has taken is offered again, so two equal requests get the same
     // step. `tds`: what the card is enrolled in. `challenged`: when the customer was first asked. `outcome`: what the customer's
     // bank says.
     // A session with an attempt is being paid. One with a transaction is over; then `status_code` tells why it was refused.
@@ -16,8 +15,8 @@ export const createSessions: MigrationSource = (names) => ({
       CREATE TABLE ${names.id('payment_sessions')} (${merchantRow(names, 'payment_sessions')},
         digest bytea NOT NULL,
         expires timestamptz(3) NOT NULL,
-        state text NOT NULL,
-        taken text,
+        step text NOT NULL,
+        taken_step text,
         tds jsonb,
         challenged timestamptz(3),
         outcome text,
@@ -27,7 +26,7 @@ export const createSessions: MigrationSource = (names) => ({
         transaction_id text COLLATE "C",
         status_code text,
         CONSTRAINT ${names.local('payment_sessions_digest_ck')} CHECK (octet_length(digest) = 32),
-        CONSTRAINT ${names.local('payment_sessions_state_ck')} CHECK (state IN (
+        CONSTRAINT ${names.local('payment_sessions_step_ck')} CHECK (step IN (
           'card-lookup', 'device-fingerprint', 'tds-fingerprint', 'tds-challenge'
         )),
         CONSTRAINT ${names.local('payment_sessions_outcome_ck')} CHECK (outcome IN (

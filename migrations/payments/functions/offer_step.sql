@@ -10,7 +10,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
-  UPDATE {{payment_sessions}} s SET state = p_to
-    WHERE s.merchant_id = p_merchant_id AND s.id = p_session_id AND s.state = p_from;
+  UPDATE {{payment_sessions}} s SET step = p_to
+    WHERE s.merchant_id = p_merchant_id AND s.id = p_session_id AND s.step = p_from;
 END
 $$;

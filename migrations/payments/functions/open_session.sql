@@ -1,9 +1,9 @@
 -- distribute: p_merchant_id
--- Opens the session of an order for half an hour, at the step p_state. p_tds: what the card is enrolled in. Returns its id.
+-- Opens the session of an order for half an hour, at the step p_step. p_tds: what the card is enrolled in. Returns its id.
 --
 -- A statement would make the id on the server that is asked. The counters of two servers may agree, so two sessions of one merchant
 -- that begin in one millisecond could have the same id.
-CREATE OR REPLACE FUNCTION {{open_session}}(p_merchant_id text, p_digest bytea, p_state text, p_tds jsonb)
+CREATE OR REPLACE FUNCTION {{open_session}}(p_merchant_id text, p_digest bytea, p_step text, p_tds jsonb)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER
 SET plan_cache_mode = force_generic_plan
@@ -16,8 +16,8 @@ DECLARE
 BEGIN
   SELECT m.tag INTO STRICT merchant_tag FROM {{merchants}} m WHERE m.id = p_merchant_id;
   made := {{new_id}}(merchant_tag);
-  INSERT INTO {{payment_sessions}} (merchant_id, id, created, digest, state, tds, expires)
-    VALUES (p_merchant_id, made.id, made.created, p_digest, p_state, p_tds, made.created + interval '30 minutes');
+  INSERT INTO {{payment_sessions}} (merchant_id, id, created, digest, step, tds, expires)
+    VALUES (p_merchant_id, made.id, made.created, p_digest, p_step, p_tds, made.created + interval '30 minutes');
   RETURN made.id;
 END
 $$;

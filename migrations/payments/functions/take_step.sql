@@ -9,7 +9,7 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
-  UPDATE {{payment_sessions}} s SET taken = p_step
-    WHERE s.merchant_id = p_merchant_id AND s.id = p_session_id AND s.state = p_step;
+  UPDATE {{payment_sessions}} s SET taken_step = p_step
+    WHERE s.merchant_id = p_merchant_id AND s.id = p_session_id AND s.step = p_step;
 END
 $$;

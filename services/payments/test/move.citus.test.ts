@@ -172,7 +172,7 @@ it('a step of a checkout is stored by a call to the server of the merchant that 
   const app = await createTestApp(payments)
   const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
   const { rows: sessions } = await watcher.query<{ id: string }>(
-    `INSERT INTO payments.payment_sessions (merchant_id, id, created, digest, state, expires, challenged)
+    `INSERT INTO payments.payment_sessions (merchant_id, id, created, digest, step, expires, challenged)
     SELECT $1, repeat(n::text, 24), now(), decode(repeat('00', 32), 'hex'), 'card-lookup', now() + interval '30 minutes', now()
     FROM generate_series(1, 3) n RETURNING id`,
     [merchantId],
@@ -186,13 +186,13 @@ it('a step of a checkout is stored by a call to the server of the merchant that 
     () => updateOutcome(entry.lanes, decided, 'authenticated'),
   ])
   const { rows } = await watcher.query(
-    'SELECT state, taken, outcome FROM payments.payment_sessions WHERE merchant_id = $1 ORDER BY id',
+    'SELECT step, taken_step, outcome FROM payments.payment_sessions WHERE merchant_id = $1 ORDER BY id',
     [merchantId],
   )
   expect(rows).toEqual([
-    { state: 'tds-challenge', taken: null, outcome: null },
-    { state: 'card-lookup', taken: 'card-lookup', outcome: null },
-    { state: 'card-lookup', taken: null, outcome: 'authenticated' },
+    { step: 'tds-challenge', taken_step: null, outcome: null },
+    { step: 'card-lookup', taken_step: 'card-lookup', outcome: null },
+    { step: 'card-lookup', taken_step: null, outcome: 'authenticated' },
   ])
   await entry.close()
 }, 300_000)

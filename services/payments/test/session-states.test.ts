@@ -16,9 +16,9 @@ function sessionState(watchedRow: WatchedRow): string {
   if (hasCome(row.expires, watchedRow)) return 'none'
   if (row.transaction_id !== null) return 'ended'
   if (row.attempt_id !== null) return 'paying'
-  if (row.state === 'card-lookup') return 'looked_up'
-  if (row.state === 'tds-challenge') return row.outcome === null ? 'challenge' : 'answered'
-  return row.taken === row.state ? 'given_out' : 'fingerprint'
+  if (row.step === 'card-lookup') return 'looked_up'
+  if (row.step === 'tds-challenge') return row.outcome === null ? 'challenge' : 'answered'
+  return row.taken_step === row.step ? 'given_out' : 'fingerprint'
 }
 
 it('the session of an order goes through the arrows of its diagram, and through no others', async () => {

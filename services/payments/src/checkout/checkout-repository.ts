@@ -79,8 +79,8 @@ interface CheckoutRow {
   spent: string[]
   instrument_id: string
   session_id: string | null
-  state: Step | null
-  taken: Step | null
+  step: Step | null
+  taken_step: Step | null
   tds: Enrolment | null
   outcome: Authentication['outcome']
   timed_out: boolean | null
@@ -110,7 +110,7 @@ const checkout = (p: QueryInput, merchantId: RawBuilder<unknown>, rate: RawBuild
           AND s.attempt_id IS NULL AND i.key IS NULL
       ) AS spent,
       ids.id AS instrument_id,
-      s.id AS session_id, s.state, s.taken, s.tds, s.outcome, s.challenged < now() - interval '10 minutes' AS timed_out,
+      s.id AS session_id, s.step, s.taken_step, s.tds, s.outcome, s.challenged < now() - interval '10 minutes' AS timed_out,
       s.transaction_id, s.status_code,
       i.fingerprint, i.status AS repeat_status, i.object_id AS repeat_object_id, i.body AS repeat_status_code
     FROM ${sql.table('merchants')} m
@@ -155,10 +155,10 @@ export async function findCheckout(lanes: Lanes, input: CheckoutInput): Promise<
 }
 
 function toSession(row: CheckoutRow): Session | undefined {
-  const { session_id: id, state, taken, tds: enrolment, outcome, timed_out } = row
-  if (id === null || state === null || enrolment === null) return undefined
+  const { session_id: id, step, taken_step, tds: enrolment, outcome, timed_out } = row
+  if (id === null || step === null || enrolment === null) return undefined
   const end = toEnd(row.transaction_id, row.status_code)
-  return { id, step: state, enrolment, outcome, isTaken: taken === state, isTimedOut: timed_out ?? false, end }
+  return { id, step, enrolment, outcome, isTaken: taken_step === step, isTimedOut: timed_out ?? false, end }
 }
 
 function toRepeated(row: CheckoutRow, { fingerprint }: Repeat): Checkout['repeated'] {

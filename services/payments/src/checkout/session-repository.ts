@@ -12,8 +12,8 @@ export interface SessionKey {
 
 const openQuery = prepare(
   'open_session',
-  (p: { merchantId: string; digest: Buffer; enrolment: Enrolment; state: Step }) => sql<{ id: string }>`
-    SELECT ${sql.table('open_session')}(${p.merchantId}, ${p.digest}, ${p.state}, ${p.enrolment}::jsonb) AS id`,
+  (p: { merchantId: string; digest: Buffer; enrolment: Enrolment; step: Step }) => sql<{ id: string }>`
+    SELECT ${sql.table('open_session')}(${p.merchantId}, ${p.digest}, ${p.step}, ${p.enrolment}::jsonb) AS id`,
 )
 
 /** Opens the session of an order for half an hour. Returns its id. */
@@ -21,7 +21,7 @@ export async function insertSession(
   lanes: Lanes,
   input: { readonly merchantId: string; readonly digest: Buffer; readonly enrolment: Enrolment },
 ): Promise<string> {
-  return (await lanes.write.one(openQuery, { ...input, state: 'card-lookup' })).id
+  return (await lanes.write.one(openQuery, { ...input, step: 'card-lookup' })).id
 }
 
 /** The step that was offered last, and the step to offer now. */

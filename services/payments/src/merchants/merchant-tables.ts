@@ -105,9 +105,9 @@ export interface PayoutsTable extends MerchantRow {
 export interface PaymentSessionsTable extends MerchantRow {
   /** SHA-256 of what the customer agreed to. Hints and tokens of another order do not match it. */
   digest: Buffer
-  /** The last step that was offered, and the last step that was begun. */
-  state: string
-  taken: string | null
+  /** The last step that was offered, and the last step whose task the client has. */
+  step: string
+  taken_step: string | null
   /** The parts of 3-D Secure in which the card is enrolled. */
   tds: Json<unknown> | null
   /** The origin of the page that shows the challenge, and the URL to which a redirect returns. */
