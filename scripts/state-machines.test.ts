@@ -83,7 +83,7 @@ const machines: readonly StoredMachine[] = [
     name: 'a dispute',
     readme: 'services/payments/src/disputes/README.md',
     diagram: 0,
-    states: () => wordsOf('migrations/payments/0027-create-disputes.ts', /CHECK \(status IN \(([^)]*)\)/),
+    states: () => wordsOf('migrations/payments/0028-create-disputes.ts', /CHECK \(status IN \(([^)]*)\)/),
     writers: [`${PAYMENTS}/close_dispute.sql`],
     writing: settings('disputes'),
     arrows: () =>
@@ -96,7 +96,7 @@ const machines: readonly StoredMachine[] = [
     name: 'a payout',
     readme: 'services/payments/src/payouts/README.md',
     diagram: 0,
-    states: () => wordsOf('migrations/payments/0029-create-payouts.ts', /CHECK \(status IN \(([^)]*)\)/),
+    states: () => wordsOf('migrations/payments/0030-create-payouts.ts', /CHECK \(status IN \(([^)]*)\)/),
     writers: ['close_payout', 'export_payouts'].map((name) => `${PAYMENTS}/${name}.sql`),
     writing: settings('payouts'),
     arrows: () => [
@@ -272,7 +272,7 @@ it('finds the states of every table with a state', () => {
     'migrations/inventory/0012-create-operator-imports.ts',
     'migrations/payments/0020-create-operations.ts',
     'migrations/payments/0026-create-attempts.ts',
-    'migrations/payments/0027-create-disputes.ts',
-    'migrations/payments/0029-create-payouts.ts',
+    'migrations/payments/0028-create-disputes.ts',
+    'migrations/payments/0030-create-payouts.ts',
   ])
 })

@@ -1,0 +1,20 @@
+// Functions pass each other movements of money whose amounts are decided. A type names their members.
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource } from '../migration.ts'
+
+export const createMovements: MigrationSource = (names) => ({
+  async up(db: Kysely<unknown>) {
+    // `post` books a movement. In the merchant's currency: gross, fee_flat, fee_rate.
+    await sql`
+      CREATE TYPE ${names.id('movement')} AS (
+        merchant_id text, kind text, test boolean,
+        amount bigint, currency text, gross bigint, fee_flat bigint, fee_rate bigint, rate text, rate_date date,
+        transaction_id text, seq int, descriptor text, reference text, dispute_id text,
+        cause_id text, description text,
+        pending bigint, captured bigint, refunded bigint, voided bigint, disputed bigint
+      )`.execute(db)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql`DROP TYPE ${names.id('movement')}`.execute(db)
+  },
+})
