@@ -76,7 +76,10 @@ export async function insertAppInvitation(
  * Hides the key hint of an app without a name from other members, or shows it.
  * @throws Error when there is no such app
  */
-export async function updateAppHidden(db: Db, id: string, hidden: boolean): Promise<void> {
+export async function updateAppHidden(
+  db: Db,
+  { id, hidden }: { readonly id: string; readonly hidden: boolean },
+): Promise<void> {
   await db.transaction().execute(async (trx) => {
     const { numUpdatedRows } = await trx.updateTable('apps').set({ hidden }).where('id', '=', id).executeTakeFirst()
     if (numUpdatedRows === 0n) throw new Error(`there is no app ${id}`)

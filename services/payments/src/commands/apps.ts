@@ -56,6 +56,6 @@ async function setHidden(
   { words: [id = ''] }: CommandInput,
   { hidden }: { readonly hidden: boolean },
 ) {
-  await updateAppHidden(database.db, id, hidden)
+  await updateAppHidden(database.db, { id, hidden })
   return { id, hidden }
 }

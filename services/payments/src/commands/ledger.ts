@@ -32,6 +32,7 @@ export function ledgerCommand(operator: Operator): Command {
  */
 export async function verifyAll({ open, print }: Operator, { merchant, head, json }: VerifyOptions): Promise<void> {
   const heads = typeof head === 'string' ? await readHeads(head) : new Map<string, ChainHeads>()
+  const lines = json ? JSON_LINES : TEXT_LINES
   const deps = await open()
   let [merchants, links, violations] = [0, 0n, 0]
   try {
@@ -39,8 +40,8 @@ export async function verifyAll({ open, print }: Operator, { merchant, head, jso
       merchants += 1
       links += verified.ledger.length + verified.states.length
       violations += verified.violations.length
-      for (const violation of verified.violations) print(printViolation(violation, json))
-      if (head === true) print(printHead(verified, json))
+      for (const violation of verified.violations) print(lines.violation(violation))
+      if (head === true) print(lines.head(verified))
     }
     if (merchant === undefined)
       await insertVerification(deps.database.db, { merchants, links: Number(links), violations })
@@ -49,30 +50,43 @@ export async function verifyAll({ open, print }: Operator, { merchant, head, jso
   } finally {
     await deps.close()
   }
-  const summary = { merchants, links: Number(links), violations }
-  if (head !== true || violations > 0) {
-    print(json ? JSON.stringify(summary) : `${merchants} merchants, ${links} links, ${violations} violations`)
-  }
+  if (head !== true || violations > 0) print(lines.summary({ merchants, links: Number(links), violations }))
   if (violations > 0) throw new Error('the ledger does not hold')
 }
 
-function printViolation(violation: Violation, json: true | undefined): string {
-  const { merchantId, invariant, table, id, message } = violation
-  if (json) return printableJson({ violation })
-  const row = table === null ? '' : ` ${table} ${id}`
-  return printable(`${merchantId}${row}: ${message} (invariant ${invariant})`)
+/** How many merchants and links were checked, and how many findings there are. */
+interface Summary {
+  readonly merchants: number
+  readonly links: number
+  readonly violations: number
 }
 
-function printHead({ merchantId, ledger, states }: VerifiedMerchant, json: true | undefined): string {
-  const [head, stateHead] = [ledger.head.toString('hex'), states.head.toString('hex')]
-  if (!json) return `${merchantId} ${ledger.length} ${head} ${states.length} ${stateHead}`
-  return JSON.stringify({
-    merchantId,
-    length: Number(ledger.length),
-    head,
-    stateLength: Number(states.length),
-    stateHead,
-  })
+/** Writes the lines of a verification. */
+interface LineWriter {
+  readonly violation: (violation: Violation) => string
+  readonly head: (verified: VerifiedMerchant) => string
+  readonly summary: (summary: Summary) => string
+}
+
+const TEXT_LINES: LineWriter = {
+  violation: ({ merchantId, invariant, table, id, message }) =>
+    printable(`${merchantId}${table === null ? '' : ` ${table} ${id}`}: ${message} (invariant ${invariant})`),
+  head: ({ merchantId, ledger, states }) =>
+    `${merchantId} ${ledger.length} ${ledger.head.toString('hex')} ${states.length} ${states.head.toString('hex')}`,
+  summary: ({ merchants, links, violations }) => `${merchants} merchants, ${links} links, ${violations} violations`,
+}
+
+const JSON_LINES: LineWriter = {
+  violation: (violation) => printableJson({ violation }),
+  head: ({ merchantId, ledger, states }) =>
+    JSON.stringify({
+      merchantId,
+      length: Number(ledger.length),
+      head: ledger.head.toString('hex'),
+      stateLength: Number(states.length),
+      stateHead: states.head.toString('hex'),
+    }),
+  summary: (summary) => JSON.stringify(summary),
 }
 
 /**

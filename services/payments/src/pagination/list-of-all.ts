@@ -79,7 +79,7 @@ export function listOfAll<Columns>(
   return async ({ read }, { filters: asked, flags: choices = {}, order, ...page }) => {
     const named = [
       ...filters.filter((column) => asked[column] !== undefined),
-      ...Object.keys(flags).flatMap((flag) => nameOfChoice(flag, choices[flag])),
+      ...Object.keys(flags).flatMap((flag) => nameOfChoice(flag, choices)),
     ]
     const query = queries.get(
       keyOf(
@@ -114,7 +114,8 @@ function either(flag: string, condition: RawBuilder<unknown>): readonly Conditio
   ]
 }
 
-function nameOfChoice(flag: string, choice: boolean | undefined): readonly string[] {
+function nameOfChoice(flag: string, choices: NonNullable<ListOfAllInput['flags']>): readonly string[] {
+  const choice = choices[flag]
   if (choice === undefined) return []
   return [choice ? flag : `not_${flag}`]
 }

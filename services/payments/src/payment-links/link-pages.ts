@@ -21,14 +21,14 @@ export function summary(
 ): Html {
   return html`
 <div class="summary">
-${testNotice(payee.test, say)}
+${testNotice(payee, say)}
 <h1>${say('payTo', { merchant: payee.name })}</h1>
 ${money && sumOf(formatLocalMoney(money, tag))}
 ${text === undefined ? undefined : html`<p dir="auto">${text}</p>`}
 </div>`
 }
 
-function testNotice(test: boolean, say: Translate): Html | undefined {
+function testNotice({ test }: { readonly test: boolean }, say: Translate): Html | undefined {
   return test ? html`<p class="notice">${say('test')}</p>` : undefined
 }
 
@@ -58,16 +58,16 @@ ${factList(facts, say)}
 /** The upper part of a page after a payment: that it was paid, how much and what for. */
 function paidAbove(
   title: 'paid' | 'returnTitle',
-  { money, text, test }: Pick<Receipt, 'money' | 'text' | 'test'>,
+  receipt: Pick<Receipt, 'money' | 'text' | 'test'>,
   { language, tag }: PageLocale,
 ): Html {
   const say = translatorOf(language)
   return html`
-${testNotice(test, say)}
+${testNotice(receipt, say)}
 ${DONE_MARK}
 <h1>${say(title)}</h1>
-${sumOf(formatLocalMoney(money, tag))}
-${text === null ? undefined : html`<p class="order" dir="auto">${text}</p>`}`
+${sumOf(formatLocalMoney(receipt.money, tag))}
+${receipt.text === null ? undefined : html`<p class="order" dir="auto">${receipt.text}</p>`}`
 }
 
 const DONE_MARK = html`<svg class="done" viewBox="0 0 48 48" aria-hidden="true"><circle cx="24" cy="24" r="22"/><path d="m14 25 7 7 13-15"/></svg>`

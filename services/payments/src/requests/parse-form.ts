@@ -73,7 +73,7 @@ function putAtPath(root: FormObject, path: readonly string[], text: string): Fie
   for (const [index, segment] of path.entries()) {
     const next = path[index + 1]
     if (next === undefined) return putText(container, segment, text) ? undefined : duplicate(path.slice(0, index + 1))
-    const child = openContainer(container, segment, next === '')
+    const child = openContainer(container, segment, next === '' ? 'list' : 'object')
     if (!child) return duplicate(path.slice(0, index + 1))
     container = child
   }
@@ -91,9 +91,9 @@ function putText(container: FormObject | FormValue[], segment: string, text: str
 function openContainer(
   container: FormObject | FormValue[],
   segment: string,
-  asArray: boolean,
+  kind: 'list' | 'object',
 ): FormObject | FormValue[] | undefined {
-  const fresh = asArray ? [] : emptyObject()
+  const fresh = kind === 'list' ? [] : emptyObject()
   if (Array.isArray(container)) {
     if (segment !== '') return undefined
     container.push(fresh)
@@ -104,7 +104,7 @@ function openContainer(
     container[segment] = fresh
     return fresh
   }
-  return typeof known !== 'string' && Array.isArray(known) === asArray ? known : undefined
+  return typeof known !== 'string' && Array.isArray(known) === (kind === 'list') ? known : undefined
 }
 
 function emptyObject(): FormObject {
