@@ -12,8 +12,12 @@ export interface QuerySpans {
  * Loads what makes the spans of queries.
  * @returns undefined where requests are not traced: then the library, which has 50 files, is not loaded
  */
-export async function loadQuerySpans(isTraced: boolean): Promise<QuerySpans | undefined> {
-  if (!isTraced) return undefined
+export async function loadQuerySpans({
+  tracingEnabled,
+}: {
+  readonly tracingEnabled: boolean
+}): Promise<QuerySpans | undefined> {
+  if (!tracingEnabled) return undefined
   const { SpanKind, SpanStatusCode, trace } = await import('@opentelemetry/api')
   const tracer: Tracer = trace.getTracer('@trestle/database')
   const options: SpanOptions = { kind: SpanKind.CLIENT, attributes: { 'db.system.name': 'postgresql' } }

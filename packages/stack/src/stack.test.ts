@@ -37,7 +37,7 @@ import { readUserEnvironment } from '${import.meta.dirname}/settings/environment
 import { planStack } from '${import.meta.dirname}/settings/plan.ts'
 import { runStack } from '${import.meta.dirname}/stack.ts'
 import { watchStopSignals } from '${import.meta.dirname}/stack.ts'
-const stop = watchStopSignals(false)
+const stop = watchStopSignals({ isUnderNpm: false })
 const root = import.meta.dirname
 const env = readUserEnvironment(root + '/.env', process.env)
 const plan = planStack({ root, program: 'start-fixture.ts', env, names: ['inventory'], isWatched: false })

@@ -176,7 +176,7 @@ const PARENT_POLL_MS = 500
  * npm, and a stop takes five seconds at most. Under npm it also aborts when the parent process has gone, since not every shell
  * between npm and this process passes signals on.
  */
-export function watchStopSignals(isUnderNpm: boolean): AbortSignal {
+export function watchStopSignals({ isUnderNpm }: { readonly isUnderNpm: boolean }): AbortSignal {
   const controller = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => controller.abort())
   if (isUnderNpm) {

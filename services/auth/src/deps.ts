@@ -112,7 +112,7 @@ export async function createDeps(
   const now = () => new Date()
   const onError = (error: Error) => logger.warn({ err: error }, 'connection lost')
   const database = openAuthDatabase(config, onError, {
-    spans: await loadQuerySpans(config.server.tracingEnabled),
+    spans: await loadQuerySpans(config.server),
   })
   observeDatabase(meter, database, tasks)
   const encryptionKeys = toEncryptionKeys(config)

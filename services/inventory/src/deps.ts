@@ -92,7 +92,7 @@ export async function createDeps(
   const { meter } = metrics
   const now = () => new Date()
   const onError = (error: Error) => logger.warn({ err: error }, 'database connection lost')
-  const spans = await loadQuerySpans(config.server.tracingEnabled)
+  const spans = await loadQuerySpans(config.server)
   const standby = standbyOf(config.database.standby, logger)
   const database = openInventoryDatabase(config, onError, { standby, spans })
   const transferDatabase = openTransferDatabase(config, onError, { spans })

@@ -59,7 +59,7 @@ export async function openServingDatabase(
   return openPaymentsDatabase(config, (error) => logger.warn({ err: error }, 'database connection lost'), {
     findOwner,
     standby: standbyOf(config.database.standby, logger),
-    spans: await loadQuerySpans(config.server.tracingEnabled),
+    spans: await loadQuerySpans(config.server),
   })
 }
 

@@ -32,7 +32,9 @@ export async function showLogs(context: CommandContext, request: LogsRequest): P
   const options = { directory: logDirectory, names, onlyErrors: request.onlyErrors, say: context.say }
   const sizes = showLastLines(options, request.lineCount)
   if (request.isFollowed)
-    await followLogs(options, sizes).showAll(watchStopSignals(process.env.npm_lifecycle_event !== undefined))
+    await followLogs(options, sizes).showAll(
+      watchStopSignals({ isUnderNpm: process.env.npm_lifecycle_event !== undefined }),
+    )
 }
 
 function chooseLogs(names: readonly string[]): readonly string[] {

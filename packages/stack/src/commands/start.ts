@@ -25,7 +25,7 @@ export interface StartOptions {
 export async function start(context: CommandContext, options: StartOptions): Promise<void> {
   const { say, ...given } = context
   const { names, isWatched, isDemo, commands } = options
-  const stop = watchStopSignals(process.env.npm_lifecycle_event !== undefined)
+  const stop = watchStopSignals({ isUnderNpm: process.env.npm_lifecycle_event !== undefined })
   const plan = planStack({ ...given, names, isWatched, commands })
   let requests: LogFollower | undefined
   await runStack(plan, {
