@@ -73,7 +73,7 @@ async function run(options: Options): Promise<void> {
     if (json !== undefined) writeFileSync(json, JSON.stringify(seen))
     const comparison = compare(seen.theirs, seen.ours, [...answers, ...edges, ...faults, ...requests])
     const isWhole = options.rounds === undefined
-    say(reportLines(comparison, seen.theirs, isWhole))
+    say(reportLines(comparison, seen.theirs, { isWhole }))
     const unused = isWhole ? unusedEntries(comparison.uses) : []
     if (comparison.unlisted.length + unused.length > 0) process.exitCode = 1
   } finally {

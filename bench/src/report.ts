@@ -42,7 +42,7 @@ export function countErrors({ comparisons, passwords }: ServiceResult): number {
 function comparisonRow({ name, goal, ours, reference, ratio }: Comparison): string {
   const own = [rate(ours.requestsPerSecond), milliseconds(ours.p50Ms), milliseconds(ours.p99Ms), processor(ours)]
   const other = [rate(reference.requestsPerSecond), milliseconds(reference.p99Ms), processor(reference)]
-  return row(`  ${name}`, ...own, ...other, spread(ratio), verdict(ratio.median >= goal, `>= ${goal}`))
+  return row(`  ${name}`, ...own, ...other, spread(ratio), verdict({ isMet: ratio.median >= goal, goal: `>= ${goal}` }))
 }
 
 /** The rate beside that of another endpoint, where a goal is set for it. */
@@ -50,7 +50,7 @@ function otherRow({ ofOther, ours }: Comparison, comparisons: readonly Compariso
   const other = comparisons.find(({ name }) => name === ofOther?.name)
   if (!ofOther || !other) return []
   const ratio = ours.requestsPerSecond / other.ours.requestsPerSecond
-  const goal = verdict(ratio >= ofOther.goal, `>= ${ofOther.goal}`)
+  const goal = verdict({ isMet: ratio >= ofOther.goal, goal: `>= ${ofOther.goal}` })
   return [row(`    of ${ofOther.name}`, '', '', '', '', '', '', '', ratio.toFixed(2), goal)]
 }
 
@@ -59,7 +59,7 @@ function passwordRows(result: PasswordResult): readonly string[] {
   const { hashesPerSecond, ofHashes } = result
   const hashes = `of ${rate(hashesPerSecond)} hashes`
   const reference = `${ofHashes.reference.median.toFixed(2)} by ref.`
-  const goal = verdict(ofHashes.ours.median >= ofHashes.goal, `>= ${ofHashes.goal}`)
+  const goal = verdict({ isMet: ofHashes.ours.median >= ofHashes.goal, goal: `>= ${ofHashes.goal}` })
   return [comparisonRow(result), row(`    ${hashes}`, '', '', '', '', reference, '', '', spread(ofHashes.ours), goal)]
 }
 
@@ -67,7 +67,7 @@ function passwordRows(result: PasswordResult): readonly string[] {
 function neighbourRow({ name, goal, alone, meanwhile, ratio }: NeighbourResult): string {
   const own = [rate(meanwhile.requestsPerSecond), milliseconds(meanwhile.p50Ms), milliseconds(meanwhile.p99Ms), '']
   const other = [`${rate(alone.requestsPerSecond)} alone`, milliseconds(alone.p99Ms), '']
-  return row(`  ${name}`, ...own, ...other, spread(ratio), verdict(ratio.median <= goal, `<= ${goal}`))
+  return row(`  ${name}`, ...own, ...other, spread(ratio), verdict({ isMet: ratio.median <= goal, goal: `<= ${goal}` }))
 }
 
 /** The goal of a figure; undefined for a figure without a goal. */
@@ -78,7 +78,7 @@ export interface Bound {
 
 function healthRow({ name, goalMs, meanwhile: { requestsPerSecond, p50Ms, p99Ms } }: HealthResult): string {
   const own = [rate(requestsPerSecond), milliseconds(p50Ms), milliseconds(p99Ms)]
-  return row(`  ${name}`, ...own, '', '', '', '', '', verdict(p99Ms <= goalMs, `<= ${goalMs} ms`))
+  return row(`  ${name}`, ...own, '', '', '', '', '', verdict({ isMet: p99Ms <= goalMs, goal: `<= ${goalMs} ms` }))
 }
 
 /** The line of one figure; no line if the figure is not known. */
@@ -86,7 +86,7 @@ export function boundRow(name: string, value: number | undefined, unit: string, 
   if (value === undefined) return []
   const { atMost = Number.POSITIVE_INFINITY, atLeast = Number.NEGATIVE_INFINITY } = bound ?? {}
   const goal = bound?.atLeast === undefined ? `<= ${atMost}` : `>= ${atLeast}`
-  const told = bound === undefined ? '' : verdict(value >= atLeast && value <= atMost, goal)
+  const told = bound === undefined ? '' : verdict({ isMet: value >= atLeast && value <= atMost, goal })
   return [row(`  ${name}`, `${value.toFixed(value < 10 ? 2 : 0)} ${unit}`, '', '', '', '', '', '', '', told)]
 }
 
@@ -97,7 +97,7 @@ function row(...cells: readonly string[]): string {
   return padded.join(' ').trimEnd()
 }
 
-function verdict(isMet: boolean, goal: string): string {
+function verdict({ isMet, goal }: { readonly isMet: boolean; readonly goal: string }): string {
   return `  ${goal} ${isMet ? 'met' : 'NOT MET'}`
 }
 

@@ -131,9 +131,9 @@ async function createMerchant(url: string, headers: Record<string, string>, sink
 async function startSink(): Promise<{ readonly url: string; readonly close: () => Promise<void> }> {
   const sink = createServer(async (request, response) => {
     const body = Buffer.concat(await request.toArray()).toString()
-    const isTaken = Math.random() >= REFUSED_SHARE
-    note(request, body, isTaken)
-    response.writeHead(isTaken ? 204 : 500).end()
+    const outcome = Math.random() >= REFUSED_SHARE ? 'taken' : 'refused'
+    note(request, body, outcome)
+    response.writeHead(outcome === 'taken' ? 204 : 500).end()
   })
   await new Promise<void>((resolve) => sink.listen(0, '127.0.0.1', resolve))
   return {
@@ -146,7 +146,7 @@ async function startSink(): Promise<{ readonly url: string; readonly close: () =
   }
 }
 
-function note({ headers }: IncomingMessage, body: string, isTaken: boolean): void {
+function note({ headers }: IncomingMessage, body: string, outcome: 'taken' | 'refused'): void {
   const { id, merchantId } = Event.parse(JSON.parse(body))
   const known = seen.get(id) ?? { body, taken: 0, refused: 0 }
   seen.set(id, known)
@@ -154,8 +154,7 @@ function note({ headers }: IncomingMessage, body: string, isTaken: boolean): voi
   if (!isSigned(String(headers['x-signature']), body, secrets.get(merchantId) ?? '')) {
     problems.add(`event ${id} came with a bad signature`)
   }
-  if (isTaken) known.taken += 1
-  else known.refused += 1
+  known[outcome] += 1
 }
 
 function isSigned(header: string, body: string, secret: string): boolean {

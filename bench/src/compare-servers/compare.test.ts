@@ -59,8 +59,8 @@ it('names an entry of the list where nothing differs any more, unless only some 
   const comparison = compare(theirs, ours, [old, entry()])
   expect(unusedEntries(comparison.uses)).toEqual([old])
   const line = 'on the list, but nothing differs any more: *: body.gone (on purpose)'
-  expect(reportLines(comparison, theirs, true)).toContain(line)
-  expect(reportLines(comparison, theirs, false)).not.toContain(line)
+  expect(reportLines(comparison, theirs, { isWhole: true })).toContain(line)
+  expect(reportLines(comparison, theirs, { isWhole: false })).not.toContain(line)
 })
 
 it('refuses two steps of one name', () => {
@@ -70,7 +70,7 @@ it('refuses two steps of one name', () => {
 it('prints the steps, the differences by subject, and equal differences once', () => {
   const again = [...theirs, seen('two', { status: 200, body: { a: 1, same: [1, 2] } })]
   const alsoOurs = [...ours, seen('two', { status: 200, body: { same: [1, 2] } })]
-  expect(reportLines(compare(again, alsoOurs, []), again, true)).toEqual([
+  expect(reportLines(compare(again, alsoOurs, []), again, { isWhole: true })).toEqual([
     '2 steps (2 of answer, 0 of claims, 0 of mail, 0 of hook)',
     '0 differences on the list, 3 that are not on it',
     '  round / subject: 3 differences, 3 not on the list',

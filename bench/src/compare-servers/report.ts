@@ -9,7 +9,7 @@ const PLACES_MAX = 4
 export function reportLines(
   { steps, differences, uses, unlisted }: Comparison,
   observations: readonly Observation[],
-  isWhole: boolean,
+  { isWhole }: { readonly isWhole: boolean },
 ): readonly string[] {
   const unused = isWhole ? unusedEntries(uses) : []
   const kinds = ['answer', 'claims', 'mail', 'hook'] as const
