@@ -21,19 +21,19 @@ ${limitsCard(settings)}
   }
 }
 
-const stateBadge = (isEnabled: boolean) => (isEnabled ? badge('On', 'good') : badge('Off'))
+const stateBadge = ({ enabled }: { readonly enabled: boolean }) => (enabled ? badge('On', 'good') : badge('Off'))
 
 function providersCard({ providers, custom_providers: custom }: AuthSettings): Html {
   const own = [...providers].sort((one, other) => Number(other.enabled) - Number(one.enabled))
   const rows = [
     ...custom.map(({ name, provider_type: type, enabled, client_id: clientId }) => [
       html`<strong>${name}</strong> <span class="soft">${type}</span>`,
-      stateBadge(enabled),
+      stateBadge({ enabled }),
       html`<code>${clientId}</code>`,
     ]),
     ...own.map(({ name, enabled, client_id: clientId }) => [
       html`<strong>${name}</strong>`,
-      stateBadge(enabled),
+      stateBadge({ enabled }),
       clientId === undefined ? '–' : html`<code>${clientId}</code>`,
     ]),
   ]
@@ -47,7 +47,7 @@ function providersCard({ providers, custom_providers: custom }: AuthSettings): H
 function hooksCard({ hooks }: AuthSettings): Html {
   const rows = hooks.map(({ name, enabled, host }) => [
     html`<code>${name}</code>`,
-    stateBadge(enabled),
+    stateBadge({ enabled }),
     html`<span class="long">${host ?? '–'}</span>`,
   ])
   return card(

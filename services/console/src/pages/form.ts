@@ -66,7 +66,7 @@ export function textField(field: Field): Html {
   const hintId = `${name}-hint`
   return html`<div class="field">
 <label for="${name}">${label}</label>
-<input id="${name}" name="${name}" type="${type}" value="${value ?? ''}" autocomplete="${autocomplete}" inputmode="${inputMode}"${flag('required', field.isRequired)}${flag('autofocus', field.isFocused)}${attribute('pattern', pattern)}${attribute('maxlength', field.maxLength)}${attribute('aria-describedby', hint && hintId)}>
+<input id="${name}" name="${name}" type="${type}" value="${value ?? ''}" autocomplete="${autocomplete}" inputmode="${inputMode}"${flags({ required: field.isRequired, autofocus: field.isFocused })}${attribute('pattern', pattern)}${attribute('maxlength', field.maxLength)}${attribute('aria-describedby', hint && hintId)}>
 ${hint === undefined ? undefined : html`<p class="hint" id="${hintId}">${hint}</p>`}
 </div>`
 }
@@ -82,7 +82,7 @@ export function choiceField({ name, label, value, hint, isRequired, options }: C
   const hintId = `${name}-hint`
   return html`<div class="field">
 <label for="${name}">${label}</label>
-<select id="${name}" name="${name}"${flag('required', isRequired)}${attribute('aria-describedby', hint && hintId)}>${optionsOf(options, value)}</select>
+<select id="${name}" name="${name}"${flags({ required: isRequired })}${attribute('aria-describedby', hint && hintId)}>${optionsOf(options, value)}</select>
 ${hint === undefined ? undefined : html`<p class="hint" id="${hintId}">${hint}</p>`}
 </div>`
 }
@@ -101,7 +101,7 @@ export function longTextField({ name, label, value, hint, isRequired }: Omit<Fie
   const hintId = `${name}-hint`
   return html`<div class="field">
 <label for="${name}">${label}</label>
-<textarea id="${name}" name="${name}" spellcheck="false" autocomplete="off"${flag('required', isRequired)}${attribute('aria-describedby', hint && hintId)}>
+<textarea id="${name}" name="${name}" spellcheck="false" autocomplete="off"${flags({ required: isRequired })}${attribute('aria-describedby', hint && hintId)}>
 ${value ?? ''}</textarea>
 ${hint === undefined ? undefined : html`<p class="hint" id="${hintId}">${hint}</p>`}
 </div>`
@@ -109,7 +109,7 @@ ${hint === undefined ? undefined : html`<p class="hint" id="${hintId}">${hint}</
 
 /** Writes a field that is on or off. */
 export function checkField({ name, label, hint, isChecked }: CheckField): Html {
-  return html`<label class="check"><input type="checkbox" name="${name}" value="yes"${flag('checked', isChecked)}><span>${label}${hint && html` <span class="hint">${hint}</span>`}</span></label>`
+  return html`<label class="check"><input type="checkbox" name="${name}" value="yes"${flags({ checked: isChecked })}><span>${label}${hint && html` <span class="hint">${hint}</span>`}</span></label>`
 }
 
 interface CheckField extends Pick<Field, 'name' | 'label' | 'hint'> {
@@ -126,7 +126,7 @@ export function attribute(name: string, value: string | number | undefined): Htm
   return value === undefined || value === '' ? undefined : html` ${{ html: name }}="${value}"`
 }
 
-/** An attribute without a value. */
-function flag(name: string, isSet: boolean | undefined): Html | undefined {
-  return isSet === true ? { html: ` ${name}` } : undefined
+/** Attributes without a value: those that are true. */
+function flags(isSet: Readonly<Record<string, boolean | undefined>>): readonly Html[] {
+  return Object.keys(isSet).flatMap((name) => (isSet[name] === true ? [{ html: ` ${name}` }] : []))
 }

@@ -39,7 +39,7 @@ export function requireForm({ body, server }: Pick<FastifyRequest, 'body' | 'ser
   requireOwn(data !== undefined && server.deps.seal.isFormToken(sessionId, data._csrf))
 }
 
-function requireOwn(isOwn: boolean): void {
+function requireOwn(isOwn: boolean): asserts isOwn {
   if (!isOwn) throw formRefused()
 }
 
