@@ -177,7 +177,7 @@ function testsIn(root: string, commit: string, paths: readonly string[]): readon
   })
 }
 
-function print({ removed, renamed, added, kept }: TitleHistory, isAddedListed: boolean): void {
+function print({ removed, renamed, added, kept }: TitleHistory, { all }: { readonly all: boolean }): void {
   console.log(
     `${kept} tests keep their titles, ${renamed.length} are renamed, ${removed.length} removed, ${added.length} added`,
   )
@@ -185,7 +185,7 @@ function print({ removed, renamed, added, kept }: TitleHistory, isAddedListed: b
   for (const [before, after] of renamed) {
     console.log(`\nrenamed  ${before.path}: ${before.title}\n     to  ${after.path}: ${after.title}`)
   }
-  if (isAddedListed) for (const { path, title } of added) console.log(`\nadded    ${path}: ${title}`)
+  if (all) for (const { path, title } of added) console.log(`\nadded    ${path}: ${title}`)
 }
 
 if (import.meta.main) {
@@ -195,5 +195,5 @@ if (import.meta.main) {
   })
   const [from] = positionals
   if (from === undefined) throw new Error('usage: node scripts/changed-titles.ts <commit> [--all]')
-  print(followTitles(join(import.meta.dirname, '..'), from), values.all)
+  print(followTitles(join(import.meta.dirname, '..'), from), values)
 }

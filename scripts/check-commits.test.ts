@@ -128,7 +128,7 @@ const numbered = (count: number) => Array.from({ length: count }, (_, i) => `fea
 it('reads the newest twenty commits where HEAD adds none to its base', () => {
   const { root, git } = repositoryOf('one', 'two', ...numbered(19))
   git('update-ref', 'refs/remotes/origin/main', 'HEAD')
-  const { passed, lines } = judgeCommits(root, undefined, true)
+  const { passed, lines } = judgeCommits(root, { named: undefined, isCi: true })
   expect({ passed, lines: withoutHashes(lines) }).toEqual({
     passed: false,
     lines: [
@@ -141,7 +141,10 @@ it('reads the newest twenty commits where HEAD adds none to its base', () => {
 
 it('reads every commit of a younger repository', () => {
   const { root } = repositoryOf(...numbered(2))
-  expect(judgeCommits(root, 'HEAD', true)).toEqual({ passed: true, lines: ['the newest commits, 2: 0 problems'] })
+  expect(judgeCommits(root, { named: 'HEAD', isCi: true })).toEqual({
+    passed: true,
+    lines: ['the newest commits, 2: 0 problems'],
+  })
 })
 
 /** A clone that has the newest commit alone. */
@@ -157,7 +160,7 @@ it.each([
   [false, { passed: true, lines: ['the newest commits, 1: 0 problems'] }],
 ])('where CI is %j, a shallow clone without its base gets the verdict %j', (isCi, verdict) => {
   const { root } = repositoryOf(...numbered(2))
-  expect(judgeCommits(shallowCloneOf(root), 'HEAD~1', isCi)).toEqual(verdict)
+  expect(judgeCommits(shallowCloneOf(root), { named: 'HEAD~1', isCi })).toEqual(verdict)
 })
 
 it.each([
@@ -167,7 +170,7 @@ it.each([
   const folder = mkdtempSync(join(tmpdir(), 'commits-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const lines = ['no commit is checked: this clone has no origin/main and no main']
-  expect(judgeCommits(folder, undefined, isCi)).toEqual({ passed, lines })
+  expect(judgeCommits(folder, { named: undefined, isCi })).toEqual({ passed, lines })
 })
 
 it('without origin/main, compares a branch with main', () => {
@@ -175,7 +178,7 @@ it('without origin/main, compares a branch with main', () => {
   git('branch', '--move', 'main')
   git('checkout', '--quiet', '-b', 'apples')
   git('commit', '--quiet', '--allow-empty', '--message', `feat(auth): sell apples.${body}`)
-  const { passed, lines } = judgeCommits(root, undefined, true)
+  const { passed, lines } = judgeCommits(root, { named: undefined, isCi: true })
   expect({ passed, lines: withoutHashes(lines) }).toEqual({
     passed: false,
     lines: ['feat(auth): sell apples.: the subject ends with a full stop', '1 commits since main: 1 problems'],
@@ -186,7 +189,7 @@ it('compares with origin/main rather than with main', () => {
   const { root, git } = repositoryOf('start', `feat(auth): sell apples${body}`)
   git('branch', '--move', 'main')
   git('update-ref', 'refs/remotes/origin/main', 'HEAD~1')
-  expect(judgeCommits(root, undefined, true)).toEqual({
+  expect(judgeCommits(root, { named: undefined, isCi: true })).toEqual({
     passed: true,
     lines: ['1 commits since origin/main: 0 problems'],
   })
@@ -195,7 +198,7 @@ it('compares with origin/main rather than with main', () => {
 it('in CI, a repository without origin/main or main fails', () => {
   const { root, git } = repositoryOf('start')
   git('branch', '--move', 'apples')
-  expect(judgeCommits(root, undefined, true)).toEqual({
+  expect(judgeCommits(root, { named: undefined, isCi: true })).toEqual({
     passed: false,
     lines: ['no commit is checked: this clone has no origin/main and no main'],
   })

@@ -22,20 +22,17 @@ const NEWEST_COUNT = 20
 /** What breaks the rules in the message of a commit: its subject, an empty line, and a body. Empty when nothing does. */
 export function problemsOfMessage(message: string): readonly string[] {
   const [subject = '', gap = '', ...body] = message.trim().split('\n')
-  const refuse = (isBroken: boolean, problem: string): readonly string[] => (isBroken ? [problem] : [])
-  return [
-    ...refuse(!SUBJECT.test(subject), 'the subject is not "type(scope): imperative, lower case"'),
-    ...refuse(
-      subject.length > SUBJECT_LENGTH_MAX,
-      `the subject has ${subject.length} characters, not ${SUBJECT_LENGTH_MAX}`,
-    ),
-    ...refuse(/ and /.test(subject), '"and" in the subject: make two commits'),
-    ...refuse(/ or /.test(subject), '"or" in the subject: make two commits'),
-    ...refuse(subject.includes(','), 'a comma in the subject: make a commit for each of its parts'),
-    ...refuse(subject.endsWith('.'), 'the subject ends with a full stop'),
-    ...refuse(gap !== '', 'no empty line below the subject'),
-    ...refuse(!SENTENCE.test(body.join('\n').replaceAll(TRAILER, '')), 'no sentence in the body says why'),
+  const rules: readonly (readonly [isBroken: boolean, problem: string])[] = [
+    [!SUBJECT.test(subject), 'the subject is not "type(scope): imperative, lower case"'],
+    [subject.length > SUBJECT_LENGTH_MAX, `the subject has ${subject.length} characters, not ${SUBJECT_LENGTH_MAX}`],
+    [/ and /.test(subject), '"and" in the subject: make two commits'],
+    [/ or /.test(subject), '"or" in the subject: make two commits'],
+    [subject.includes(','), 'a comma in the subject: make a commit for each of its parts'],
+    [subject.endsWith('.'), 'the subject ends with a full stop'],
+    [gap !== '', 'no empty line below the subject'],
+    [!SENTENCE.test(body.join('\n').replaceAll(TRAILER, '')), 'no sentence in the body says why'],
   ]
+  return rules.flatMap(([isBroken, problem]) => (isBroken ? [problem] : []))
 }
 
 /** What is wrong with some commits of a checkout. */
@@ -82,13 +79,12 @@ function hasCommit(root: string, name: string): boolean {
 
 /**
  * Checks the commits since the first base that is in the clone, or the newest ones, and says what it has done.
- * @param named the base that the caller demands; undefined for the usual ones
- * @param isCi whether a clone without a base fails
+ * @param demand `named`: the base that the caller demands; undefined for the usual ones. `isCi`: whether a clone without a base
+ * fails
  */
 export function judgeCommits(
   root: string,
-  named: string | undefined,
-  isCi: boolean,
+  { named, isCi }: { readonly named: string | undefined; readonly isCi: boolean },
 ): { readonly passed: boolean; readonly lines: readonly string[] } {
   const bases = named === undefined ? BASES : [named]
   const base = bases.find((each) => hasCommit(root, each))
@@ -106,7 +102,7 @@ if (import.meta.main) {
   const { CI, COMMITS_SINCE } = process.env
   // An empty variable is what CI gives when an event has no earlier commit.
   const named = process.argv[2] ?? (COMMITS_SINCE || undefined)
-  const { passed, lines } = judgeCommits(join(import.meta.dirname, '..'), named, Boolean(CI))
+  const { passed, lines } = judgeCommits(join(import.meta.dirname, '..'), { named, isCi: Boolean(CI) })
   for (const line of lines) console.log(line)
   process.exitCode = passed ? 0 : 1
 }

@@ -36,10 +36,10 @@ it.each([
   ['some failed', report(5, 2), false, { passed: 5, failed: 2 }],
   ['no test failed but the run did', report(7, 0), false, { passed: 7, failed: 1 }],
   ['no report', '', false, { passed: 0, failed: 1 }],
-])('counts passed and failed tests, and a failed run as one failure: %s', (_case, text, runPassed, counts) => {
-  expect(countTests(text, runPassed)).toEqual(counts)
+])('counts passed and failed tests, and a failed run as one failure: %s', (_case, text, passed, counts) => {
+  expect(countTests(text, { passed })).toEqual(counts)
 })
 
 it('refuses a report of another shape', () => {
-  expect(() => countTests('{"tests":1}', true)).toThrow(/"path": \[\s+"numPassedTests"/)
+  expect(() => countTests('{"tests":1}', { passed: true })).toThrow(/"path": \[\s+"numPassedTests"/)
 })

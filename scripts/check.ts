@@ -62,7 +62,7 @@ async function runTests(): Promise<{ readonly result: StepResult; readonly summa
     const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
     const step = { name: 'tests', command: tool('vitest'), args: ['run', '--coverage', ...reporters] }
     const result = await runStep(step, root, 'inherit')
-    const counts = countTests(existsSync(report) ? readFileSync(report, 'utf8') : '', result.passed)
+    const counts = countTests(existsSync(report) ? readFileSync(report, 'utf8') : '', result)
     const passed = result.passed && counts.passed > 0 && counts.failed === 0
     return { result: { ...result, passed }, summary: `${counts.passed} passed, ${counts.failed} failed` }
   } finally {
@@ -122,10 +122,13 @@ const Report = z.object({ numPassedTests: z.int(), numFailedTests: z.int() })
  * Reads vitest's JSON report. A failed run counts at least one failure, even if no test failed: a file that could not be
  * loaded, coverage below its gate, or no report.
  */
-export function countTests(report: string, runPassed: boolean): { readonly passed: number; readonly failed: number } {
+export function countTests(
+  report: string,
+  run: { readonly passed: boolean },
+): { readonly passed: number; readonly failed: number } {
   const counts = report === '' ? undefined : Report.parse(JSON.parse(report))
   const failed = counts?.numFailedTests ?? 0
-  return { passed: counts?.numPassedTests ?? 0, failed: runPassed ? failed : Math.max(failed, 1) }
+  return { passed: counts?.numPassedTests ?? 0, failed: run.passed ? failed : Math.max(failed, 1) }
 }
 
 if (import.meta.main) {

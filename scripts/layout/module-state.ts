@@ -41,7 +41,10 @@ function stateOf(file: SourceFile): readonly Problem[] {
     if (declaration?.type !== 'VariableDeclaration') return []
     const { kind, declarations } = declaration
     return declarations
-      .filter((each) => kind === 'let' || kind === 'var' || isChangeable(file, each, isExported))
+      .filter(
+        (each) =>
+          kind === 'let' || kind === 'var' || (isCollection(file, each) && (isExported || isChanged(file, each))),
+      )
       .map(({ start }) => ({
         path: file.path,
         line: lineAt(file.text, start),
@@ -50,11 +53,14 @@ function stateOf(file: SourceFile): readonly Problem[] {
   })
 }
 
-/** Whether a constant is a Map or Set that its file changes, or that it exports without a type that forbids changes. */
-function isChangeable({ text }: SourceFile, { id, init }: VariableDeclarator, isExported: boolean): boolean {
+/** Whether a constant is a Map or Set without a type that forbids changes. */
+function isCollection({ text }: SourceFile, { id, init }: VariableDeclarator): boolean {
   if (id.type !== 'Identifier' || init?.type !== 'NewExpression') return false
   if (init.callee.type !== 'Identifier' || !COLLECTIONS.has(init.callee.name)) return false
   const stated = id.typeAnnotation?.typeAnnotation
-  if (stated && /^Readonly(Map|Set)\b/.test(text.slice(stated.start, stated.end))) return false
-  return isExported || new RegExp(`\\b${id.name}\\.(set|add|delete|clear)\\(`).test(text)
+  return !stated || !/^Readonly(Map|Set)\b/.test(text.slice(stated.start, stated.end))
+}
+
+function isChanged({ text }: SourceFile, { id }: VariableDeclarator): boolean {
+  return id.type === 'Identifier' && new RegExp(`\\b${id.name}\\.(set|add|delete|clear)\\(`).test(text)
 }

@@ -21,10 +21,12 @@ const MEMBER = 'Reflect.get(…) is any, which switches the compiler off: call i
  */
 export const uncheckedInput: Rule = (tree) => {
   const production = new Set(productionFiles(tree, ...FOLDERS))
-  return tree.files.filter(({ path }) => path.endsWith('.ts')).flatMap((file) => problemsOf(file, production.has(file)))
+  return tree.files
+    .filter(({ path }) => path.endsWith('.ts'))
+    .flatMap((file) => problemsOf(file, { isProduction: production.has(file) }))
 }
 
-function problemsOf(file: SourceFile, isProduction: boolean): readonly Problem[] {
+function problemsOf(file: SourceFile, { isProduction }: { readonly isProduction: boolean }): readonly Problem[] {
   const problems: Problem[] = []
   const refuse = ({ start }: { readonly start: number }, message: string): void => {
     problems.push({ path: file.path, line: lineAt(file.text, start), message })
