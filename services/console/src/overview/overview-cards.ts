@@ -1,7 +1,7 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { money, type WithDecimals } from '../pages/money.ts'
 import { card, count, dayChart, emptyState, lastDays } from '../pages/parts.ts'
-import type { InventoryOverview, PaymentsOverview, Seen } from './overview-view.ts'
+import type { InventoryOverview, MerchantMode, PaymentsOverview, Seen } from './overview-view.ts'
 
 /** A number with what it counts. */
 export interface Stat {
@@ -33,11 +33,12 @@ export function unseen(name: string, { kind }: { readonly kind: Exclude<Seen<unk
 }
 
 /** Payments: what waits for somebody, and volume and declines by day. */
-export function paymentsCard(seen: Seen<WithDecimals<PaymentsOverview>>, now: Date, isTest: boolean): Html {
-  const other = isTest
-    ? html`<a class="button quiet" href="/">Show live</a>`
-    : html`<a class="button quiet" href="/?test=true">Show test</a>`
-  const title = isTest ? 'Test payments' : 'Payments'
+export function paymentsCard(seen: Seen<WithDecimals<PaymentsOverview>>, now: Date, mode: MerchantMode): Html {
+  const other =
+    mode === 'test'
+      ? html`<a class="button quiet" href="/">Show live</a>`
+      : html`<a class="button quiet" href="/?test=true">Show test</a>`
+  const title = mode === 'test' ? 'Test payments' : 'Payments'
   if (seen.kind !== 'seen') return card(title, unseen('Payments', seen))
   const { value } = seen
   const jobs = value.deadJobs.reduce((sum, each) => sum + each.count, 0)

@@ -4,7 +4,7 @@ import { type Overviews, ToldByAuth, ToldByInventory, ToldByPayments } from './o
 
 const NONE: Overviews = { auth: undefined, payments: undefined, inventory: undefined }
 const textOf = (overviews: Partial<Overviews>) =>
-  overviewPage({ overviews: { ...NONE, ...overviews }, now: new Date('2026-03-01'), isTest: false })
+  overviewPage({ overviews: { ...NONE, ...overviews }, now: new Date('2026-03-01'), mode: 'live' })
     .main.html.replaceAll(/<svg.*?<\/svg>|<[^>]*>/gs, ' ')
     .replaceAll(/\s+/g, ' ')
     .trim()

@@ -2,18 +2,18 @@ import { type Html, html } from '@trestle/common/documents/html.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { badge, card, count, dayChart, lastDays, pageHead } from '../pages/parts.ts'
 import { inventoryCard, paymentsCard, statList, unseen } from './overview-cards.ts'
-import type { AuthOverview, Overviews, Seen } from './overview-view.ts'
+import type { AuthOverview, MerchantMode, Overviews, Seen } from './overview-view.ts'
 
 /** What the first page shows, and for when. */
 export interface ShownOverview {
   readonly overviews: Overviews
   readonly now: Date
-  /** Whether the numbers of payments are those of test merchants. */
-  readonly isTest: boolean
+  /** The merchants whose payments are counted. */
+  readonly mode: MerchantMode
 }
 
 /** The first page: whether everything works, what waits for somebody, and the last 30 days. */
-export function overviewPage({ overviews, now, isTest }: ShownOverview): ConsolePage {
+export function overviewPage({ overviews, now, mode }: ShownOverview): ConsolePage {
   const { auth, payments, inventory } = overviews
   return {
     title: 'Overview',
@@ -21,7 +21,7 @@ export function overviewPage({ overviews, now, isTest }: ShownOverview): Console
     main: html`${pageHead({ title: 'Overview' })}
 <div class="stack">
 ${healthCard(overviews)}
-${payments && paymentsCard(payments, now, isTest)}
+${payments && paymentsCard(payments, now, mode)}
 ${auth && authCard(auth, now)}
 ${inventory && inventoryCard(inventory)}
 </div>`,

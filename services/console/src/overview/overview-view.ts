@@ -2,6 +2,9 @@ import { z } from 'zod'
 import type { WithDecimals } from '../pages/money.ts'
 import { enveloped } from '../service-calls/inventory-answer.ts'
 
+/** Whether merchants take payments of customers or try out the service. */
+export type MerchantMode = 'live' | 'test'
+
 /** What a service depends on, and `ok` or a short text of what is wrong. */
 const Health = z.record(z.string(), z.string())
 type Health = z.infer<typeof Health>

@@ -24,7 +24,11 @@ export const homeRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/', { schema: { querystring: OverviewQuery } }, async (request, reply) => {
     const { test } = request.query
     const overviews = await readOverviews(visitOf(request).calls, test)
-    return sendPage(request, reply, overviewPage({ overviews, now: app.deps.now(), isTest: test === 'true' }))
+    return sendPage(
+      request,
+      reply,
+      overviewPage({ overviews, now: app.deps.now(), mode: test === 'true' ? 'test' : 'live' }),
+    )
   })
 }
 

@@ -1,7 +1,10 @@
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 
-/** Whether merchants take payments of customers, or try out the service. */
+/**
+ * Whether a merchant takes payments of customers or tries out the service. Rows and bodies have it as `test`; a function that
+ * chooses by it takes the mode.
+ */
 export type MerchantMode = 'live' | 'test'
 
 /** The payments of customers in a currency, by the UTC day on which they were authorized. Amounts are minor units. */
@@ -74,14 +77,14 @@ export async function listDuePayouts(db: Db, mode: MerchantMode): Promise<readon
   return rows
 }
 
-/** Counts jobs of a queue of dead jobs, of test merchants or of live ones. */
+/** Counts jobs of a queue of dead jobs, of the merchants of a mode. */
 export async function countDeadJobsOf(
   db: Db,
-  { schema, queue, test }: { readonly schema: string; readonly queue: string; readonly test: boolean },
+  { schema, queue, mode }: { readonly schema: string; readonly queue: string; readonly mode: MerchantMode },
 ): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     SELECT count(*)::int AS count FROM ${sql.id(schema, 'job')} j
     JOIN ${sql.table('merchants')} m ON m.id = j.data ->> 'merchantId'
-    WHERE j.name = ${queue} AND m.test = ${test}`.execute(db)
+    WHERE j.name = ${queue} AND m.test = ${mode === 'test'}`.execute(db)
   return rows[0]?.count ?? 0
 }

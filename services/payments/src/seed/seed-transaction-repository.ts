@@ -83,8 +83,8 @@ function hexOf(bytes: Buffer): string {
 /** Inserts a transaction of a test merchant with its card, and records it. False when the merchant is live. */
 export async function insertSeedTransaction(db: Db, seeded: SeededTransaction): Promise<boolean> {
   const { transaction, card } = seedRows(seeded)
-  const { rows } = await sql<{ isTest: boolean }>`
-    SELECT ${sql.table('seed_transaction')}(${seeded.merchantId}, ${transaction}::jsonb, ${card}::jsonb) AS "isTest"
+  const { rows } = await sql<{ isSeeded: boolean }>`
+    SELECT ${sql.table('seed_transaction')}(${seeded.merchantId}, ${transaction}::jsonb, ${card}::jsonb) AS "isSeeded"
   `.execute(db)
-  return rows[0]?.isTest === true
+  return rows[0]?.isSeeded === true
 }

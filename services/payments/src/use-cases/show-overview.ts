@@ -52,7 +52,7 @@ async function countAll(
     listDayFigures(db, mode),
     countWaiting(db, mode),
     listDuePayouts(db, mode),
-    countDeadJobsOf(db, { schema, queue: deadQueue(deliveryTask), test: mode === 'test' }),
+    countDeadJobsOf(db, { schema, queue: deadQueue(deliveryTask), mode }),
     listDeadJobs({ db, schema, tasks }),
   ])
   const byTask = Map.groupBy(dead, ({ task }) => task)
