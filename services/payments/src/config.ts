@@ -43,11 +43,11 @@ export interface PaymentsConfig
   readonly database: DatabaseSettings & {
     /** Undefined: `url` leads to the coordinator, or there is no cluster. */
     readonly coordinatorUrl: string | undefined
-    /** What the servers of a cluster log in to each other with, as the role of the service. */
+    /** The password with which the servers of a cluster log in to each other, as the role of the service. */
     readonly nodePassword: string | undefined
-    /** What changes of operators connect by. Undefined: `migrationUrl`. */
+    /** The URL that changes of operators connect by. Undefined: `migrationUrl`. */
     readonly operatorUrl: string | undefined
-    /** The role that they work as. Undefined: that of the connection. */
+    /** The role that they work as. Undefined: the role of the connection. */
     readonly operatorRole: string | undefined
   }
   readonly pepper: Buffer
@@ -121,7 +121,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv, file?: EnvFile): Paym
 
 type PaymentsValues = SettingValues<typeof settings>
 
-/** How the process listens, logs and reports metrics. */
+/** The settings by which the process listens, logs and reports metrics. */
 interface ServerConfig extends TelemetryConfig {
   readonly port: number
   readonly host: string

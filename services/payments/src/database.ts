@@ -34,7 +34,7 @@ export interface UsersTable {
   created: Date
 }
 
-/** Who is paid. SQL functions write it, because it decides where money goes. */
+/** The merchant that is paid. SQL functions write the row, because it decides where money goes. */
 export interface MerchantsTable {
   id: string
   /** Last 8 digits of the ids below the merchant. */
@@ -94,7 +94,7 @@ export interface IdAliasesTable {
   merchant_id: string
 }
 
-/** What a posting changes under the lock of the merchant. Amounts are minor units of `currency`. */
+/** The sums that a posting changes under the lock of the merchant. Amounts are minor units of `currency`. */
 export interface MerchantBalancesTable {
   merchant_id: string
   currency: string

@@ -58,7 +58,7 @@ interface Sources {
   readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>
 }
 
-/** What keeps keys and card data secret. */
+/** The seals and secrets that protect keys and card data. */
 interface Secrets {
   /** Secret of the digests under which API keys are stored. As a Buffer a digest would take five times as long. */
   readonly pepper: KeyObject
@@ -67,7 +67,7 @@ interface Secrets {
   readonly seals: CheckoutSeals
 }
 
-/** Who may call, and how often. */
+/** The limits of calls, and the checks of callers. */
 interface AccessDeps {
   readonly rateLimits: RateLimits
   /** Limits refused cards at live merchants, by address. */
@@ -82,7 +82,7 @@ interface AccessDeps {
   readonly operatorDb: Db
 }
 
-/** What moves money: the acquirers, and the way of captures, refunds and voids to the database. */
+/** The ways to move money: the acquirers, and the way of captures, refunds and voids to the database. */
 interface MoneyDeps {
   readonly acquirers: Acquirers
   readonly operations: OperationGroup
@@ -96,7 +96,7 @@ export interface QueueDeps {
   readonly outbox: Outbox
 }
 
-/** What a process reports about itself. */
+/** The log and the metrics of a process. */
 interface ReportDeps {
   readonly logger: FastifyBaseLogger
   readonly meter: Meter
@@ -127,7 +127,7 @@ export interface ProcessDeps extends PaymentsDeps, RowDeps {
   close(): Promise<void>
 }
 
-/** What an operator's command works with. It has the database of the owner of the tables, and no limits. */
+/** The dependencies of an operator's command. They have the database of the owner of the tables, and no limits. */
 export interface OperatorDeps
   extends Sources,
     MoneyDeps,

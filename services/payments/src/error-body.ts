@@ -150,7 +150,7 @@ export function checkoutErrors<const Status extends 404 | 409 = never>(
 /** The 400 of a route that charges or keeps a card. */
 export const chargeRefusal = { 400: z.union([FieldErrorsView, ProcessingErrorView]).describe('Bad Request') }
 
-/** How the shared error handler answers in this service. */
+/** The answers of the shared error handler in this service. */
 export const errorVocabulary: ErrorVocabulary = {
   envelope: ({ code, message, details }) => details.fields ?? details.body ?? { code, message, ...details },
   layOut,

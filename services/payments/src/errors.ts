@@ -29,7 +29,7 @@ function declareTemplate<Values extends object>(
   return defineError(status, code, message, { 'x-status-code': code, ...headers })
 }
 
-/** How a client proves who it is (RFC 7617). */
+/** The scheme by which a client authenticates (RFC 7617). */
 export const BASIC_CHALLENGE = 'Basic realm="payments", charset="UTF-8"'
 /** Seconds after which a client may send the request again. */
 const RETRY = { 'retry-after': '1' }
@@ -187,7 +187,7 @@ const AMOUNT_TEXTS = {
 /** `possible` is money as text: `EUR 3.00`. */
 export const amountBeyondLimit = (act: keyof typeof AMOUNT_TEXTS, possible: string): HttpError =>
   fieldInvalid('amount', 'LIMIT_EXCEEDED', AMOUNT_TEXTS[act](possible))
-/** `currency` is that of the transaction. */
+/** `currency` is the currency of the transaction. */
 export const otherCurrency = (currency: string): HttpError =>
   fieldInvalid('currency', 'MISMATCH', `must be ${currency}`)
 export const trailFull = (): HttpError => fieldInvalid('body', 'LIMIT_EXCEEDED', 'the trail of the transaction is full')

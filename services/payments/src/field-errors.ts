@@ -19,7 +19,7 @@ interface Bound {
   readonly limit: number | bigint
 }
 
-/** What may be wrong with a field. A function names values of the schema, never one of the request. */
+/** The texts of all problems of a field. A function names values of the schema, never one of the request. */
 export const FIELD_TEXTS = {
   required: 'is required',
   invalid: 'is not valid',

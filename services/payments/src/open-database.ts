@@ -22,7 +22,7 @@ export const LOCK_TIMEOUT_MS = 5_000
 /** Longer than two waits for locks, so that the lock timeout ends a statement first. */
 const WRITE_TIMEOUT_MS = 12_000
 
-/** The `application_name` of the connections of a process, except those of its queue. */
+/** The `application_name` of the connections of a process, without its queue. */
 export const APPLICATION_NAME = 'payments'
 
 /** Opens the database as the role of the service. Connections are made on demand. */
@@ -63,7 +63,7 @@ export async function openServingDatabase(
   })
 }
 
-/** How many changes of operators run at once. */
+/** The most changes of operators that run at once. */
 const OPERATOR_POOL_SIZE = 4
 
 /**
@@ -97,7 +97,7 @@ export function openPaymentsJobs(
   })
 }
 
-/** What the job queue of a serving process works with. */
+/** The connections and names of the job queue of a serving process. */
 interface ServingJobs extends Pick<JobsConfig, 'meter' | 'now'> {
   readonly logger: { warn(line: object, text: string): void }
   readonly database: Pick<Database<PaymentsTables>, 'mode'>
@@ -123,7 +123,7 @@ export async function expectMigrations({ checks, names }: Database<PaymentsTable
   if (!migrated) throw new Error('migrations are pending: run payments migrate')
 }
 
-/** How long the coordinator of a cluster may take to answer before it counts as away. A check of readiness takes longer. */
+/** The time after which a silent coordinator of a cluster counts as away. A check of readiness takes longer. */
 const COORDINATOR_MS = 500
 
 /** Whether a process should get requests. Where they enter by another server, most are answered while the coordinator is away. */

@@ -21,7 +21,7 @@ export function openPaymentsTelemetry({ server }: Pick<PaymentsConfig, 'server'>
   return openTelemetry(server, { resource, scrub })
 }
 
-/** Members that the log redacts, beside those that every service redacts. */
+/** Members that the log of this service redacts, beside the members that every service redacts. */
 const SECRET_PATHS = ['value', 'card', 'hints', 'iban', 'email', '*.value', '*.card', '*.hints', '*.iban', '*.email']
 
 /** The log of a process. @throws Error naming the file when it cannot be written */

@@ -3,7 +3,7 @@ import { asPart, type DocumentPart, isPart, listOf, listOperations } from '@tres
 
 const FORM = 'application/x-www-form-urlencoded'
 const FORM_BOOLEAN = { type: 'string', enum: ['yes', 'no', 'y', 'n'] }
-/** How `a[b]=…` is written in OpenAPI. */
+/** The style of `a[b]=…` in OpenAPI. */
 const BRACKETS = { style: 'deepObject', explode: true }
 /** Unknown fields are ignored, but one that is given twice is refused. So none is a list or an object. */
 const OTHERS = { additionalProperties: { type: 'string' } }

@@ -2,7 +2,7 @@ import { declare } from './errors.ts'
 
 // Errors of operators (console reference: Errors of operators).
 
-/** How an operator proves who they are (RFC 6750), beside the operator key. */
+/** The scheme by which an operator authenticates (RFC 6750), beside the operator key. */
 const OPERATOR_CHALLENGE = 'Bearer realm="payments"'
 
 export const operatorUnauthorized = declare(

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 
-/** What proves who calls: the MAC of an app's key, or the verified email address of a user. One of the two is null, for an operator both. */
+/** The proof of who calls: the MAC of an app's key, or the verified email address of a user. One of the two is null, for an operator both. */
 export interface Credentials {
   readonly keyMac: Buffer | null
   readonly userEmail: string | null
@@ -17,7 +17,7 @@ export interface Repeat {
   readonly fingerprint: Buffer
 }
 
-/** Who calls, before the database has judged the key, and the Idempotency-Key of the call. */
+/** The caller, before the database has judged the key, and the Idempotency-Key of the call. */
 export interface Caller extends Credentials {
   /** Undefined when the request has no Idempotency-Key. */
   readonly repeat: Repeat | undefined

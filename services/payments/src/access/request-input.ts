@@ -2,7 +2,7 @@ import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { FieldError } from '../errors.ts'
 
 /**
- * What a request asks for: its values, or the problem for which they are refused. A refused request goes as far as a valid one
+ * The input of a request: its values, or the problem for which they are refused. A refused request goes as far as a valid one
  * until its access has been judged, because 401, 403 and 404 come before what is wrong with values (reference: Order of checks).
  */
 export type RequestInput<Values> =

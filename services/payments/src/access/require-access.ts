@@ -54,9 +54,10 @@ export function refuseRunning(cause?: unknown): never {
 }
 
 /**
- * The object of a request that may go on. Whoever may see an object gets it, so a result without it is an error of its query.
+ * The object of a request that may go on. A caller with access always gets the object, so a result without it is an error of its query.
  * @param name the field of `result` that has the object
- * @throws what `requireAccess` throws, Error when the field is missing
+ * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed and conflict as `requireAccess` throws them; Error when the field
+ * is missing
  */
 export function requireObject<Result extends AccessResult, Name extends Extract<keyof Result, string>>(
   caller: Caller,
@@ -72,7 +73,7 @@ export function requireObject<Result extends AccessResult, Name extends Extract<
 /** The outcome of a request with access, and the values that it asked with. */
 export interface Effect<Outcome, Values> {
   readonly outcome: Outcome
-  /** What the request asked with. */
+  /** The credentials and the key of the request. */
   readonly values: Values
   /** Whether an earlier request with the same Idempotency-Key had the effect. */
   readonly replayed: boolean
@@ -81,7 +82,8 @@ export interface Effect<Outcome, Values> {
 /**
  * The outcome of a request that may go on. A statement that grants access to a valid request always has an outcome, so a result
  * without one is an error of the statement.
- * @throws what `requireAccess` throws, Error when there is no outcome
+ * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed and conflict as `requireAccess` throws them; Error when there is no
+ * outcome
  */
 export function requireOutcome<Outcome, Values>(
   caller: Caller,

@@ -1,11 +1,11 @@
 /**
- * What the database decided about key, path, access and Idempotency-Key, in this order. `key-mismatch`: the key was
+ * The decision of the database about key, path, access and Idempotency-Key, in this order. `key-mismatch`: the key was
  * used with another body. `key-running`: its first request has not finished. `replayed`: the answer is the effect of
  * the first request.
  */
 export type Verdict = 'unauthorized' | 'not-found' | 'forbidden' | 'key-mismatch' | 'key-running' | 'replayed' | 'done'
 
-/** What every statement that serves a request returns beside its own columns. */
+/** The columns that every statement for a request returns beside its own. */
 export interface AccessResult {
   readonly verdict: Verdict
   /** Null for an unknown key. */

@@ -18,13 +18,13 @@ export interface AuthorizationRequest {
     readonly expiry: string
     readonly scheme: string | null
   }
-  /** Who starts the payment: the customer, or the merchant's server under an earlier agreement. */
+  /** The party that starts the payment: the customer, or the merchant's server under an earlier agreement. */
   readonly initiator: 'customer' | 'merchant'
   /** Whether the first payment announced a plan. */
   readonly planned: boolean
   /** The scheme's reference of the first payment. */
   readonly networkRef: string | null
-  /** How the simulator behaves. Other acquirers ignore it. */
+  /** The behaviour of the simulator. Other acquirers ignore it. */
   readonly scenario: Scenario
 }
 
@@ -58,14 +58,14 @@ export const NO_MERCHANT = '0'.repeat(24)
 /** The most events that one answer of an acquirer may list. */
 export const EVENTS_MAX = 500
 
-/** What an acquirer has listed: the events that can be applied, and how many cannot. */
+/** A list of an acquirer: the events that can be applied, and the number of the others. */
 export interface AcquirerNews {
   readonly events: readonly AcquirerEvent[]
   /** Elements of the list without a readable reference. They cannot be acknowledged. */
   readonly unnamed: number
 }
 
-/** What an acquirer reports without being asked. A reference is unique below its merchant, and an event is applied once. */
+/** An event that an acquirer reports without being asked. A reference is unique below its merchant, and an event is applied once. */
 export type AcquirerEvent = { readonly reference: string; readonly merchantId: string } & (
   | {
       readonly type: 'dispute.opened'

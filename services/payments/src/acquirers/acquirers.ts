@@ -11,7 +11,7 @@ export interface Acquirers {
   readonly authorize: (name: string | null, request: AuthorizationRequest) => Promise<AuthorizationOutcome>
 }
 
-/** What acquirers are made of. `others`: the acquirers of the settings by their name. The simulator has no name. */
+/** The parts of the acquirers. `others`: the acquirers of the settings by their name. The simulator has no name. */
 export interface AcquirersOptions {
   readonly simulator: Acquirer
   readonly others: ReadonlyMap<string, Acquirer>

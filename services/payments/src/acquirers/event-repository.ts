@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 import type { Money } from '../money/minor-units.ts'
 
-/** How an acquirer names an object of its own, below the merchant. */
+/** An acquirer's name of an object of its own, below the merchant. */
 export interface AcquirerReference {
   readonly merchantId: string
   readonly acquirer: string

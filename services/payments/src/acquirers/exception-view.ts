@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { OperatedException } from './operator-exception-repository.ts'
 
-/** What payloads have in common. */
+/** The members that all payloads have. */
 const Payload = z.looseObject({ acquirer: z.string().nullish(), type: z.string().optional() })
 
 /** An exception in an answer to an operator (console reference: Routes of payments). */

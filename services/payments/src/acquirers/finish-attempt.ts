@@ -16,7 +16,7 @@ export interface AttemptColumns {
   readonly networkRef: string | null
 }
 
-/** How an attempt ends. */
+/** The outcome of an attempt, and the ways to write it. */
 export interface Ending {
   readonly outcome: AuthorizationOutcome
   /** Writes the transaction. @returns its id; undefined when the attempt had its outcome before */
@@ -69,7 +69,7 @@ async function finishOnceBack(finish: Finish, wait: Ending['wait']): Promise<str
     switch (later.verdict) {
       case 'written':
         return later.transactionId
-      // Whoever wrote the outcome before may be the first try, whose answer was lost with the database.
+      // The first try may have written the outcome: its answer was lost with the database.
       case 'settled':
       case 'away':
         throw error
@@ -77,7 +77,7 @@ async function finishOnceBack(finish: Finish, wait: Ending['wait']): Promise<str
   }
 }
 
-/** What became of further tries: the transaction is written; the attempt had its outcome before; the database has stayed away. */
+/** The outcome of further tries: the transaction is written; the attempt had its outcome before; the database has stayed away. */
 type LaterFinish =
   | { readonly verdict: 'written'; readonly transactionId: string }
   | { readonly verdict: 'settled' }

@@ -62,7 +62,7 @@ export interface OperationAnswer extends OperationKey {
   readonly reason: string | null
 }
 
-/** How an answer was booked (reference: What is taken back). */
+/** The booking of an answer (reference: What is taken back). */
 export interface ClosedOperation {
   /** `repeated`: the answer was known. `conflict`: it contradicts a known answer, or can no longer be booked. */
   readonly verdict: 'done' | 'repeated' | 'conflict'

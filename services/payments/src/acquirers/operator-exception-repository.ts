@@ -31,7 +31,7 @@ const exceptions = listOfAll<PlacedException>('all_exceptions', {
   place,
 })
 
-/** A page of the exceptions of all merchants, for an operator: those that wait, or those that were resolved. */
+/** A page of the exceptions of all merchants, for an operator: either open or resolved ones. */
 export function listOperatedExceptions(
   lanes: Lanes,
   { merchantId, open, ...page }: PageBounds & { readonly merchantId: string | undefined; readonly open: boolean },

@@ -73,7 +73,7 @@ function amountRefusal({ limit, balance }: Scenario, amountIn: AmountIn): string
   return exceeds(balance) ? 'PAYMENT_INSUFFICIENT_FUNDS' : undefined
 }
 
-/** The currencies, other than that of the amount, in which an amount is compared with the limit and the balance of a card. */
+/** The currencies, beside the currency of the amount, in which an amount is compared with the limit and the balance of a card. */
 export function comparedCurrencies({ limit, balance }: Scenario, own: string): readonly string[] {
   const bounds = [limit, balance].flatMap((bound) => (bound === null ? [] : [bound.currency]))
   return [...new Set(bounds)].filter((currency) => currency !== own)

@@ -15,7 +15,7 @@ const Bound = z.union([
   }),
 ])
 
-/** How the simulator behaves. The first value of each field is the default (reference: Test object). */
+/** The behaviour of the simulator. The first value of each field is the default (reference: Test object). */
 export const TestObject = z.strictObject({
   card: z
     .strictObject({

@@ -28,7 +28,7 @@ const createQuery = prepareOnCoordinator(
     SELECT verdict, identity_id, id, created FROM ${sql.table('create_key')}(${p.keyMac}, ${p.newMac}, ${p.hint})`,
 )
 
-/** The key with this MAC: a new one, or that of an earlier call. `key-spent`: that key was revoked since. */
+/** The key with this MAC: a new one, or the key of an earlier call. `key-spent`: that key was revoked since. */
 export type AddedKey =
   | { readonly verdict: 'added'; readonly key: Pick<AppKey, 'id' | 'created'> }
   | { readonly verdict: 'key-spent' }
@@ -137,7 +137,7 @@ export async function findMemberKey(db: Db, merchantId: string): Promise<Buffer 
   return rows[0]?.mac
 }
 
-/** Whether a row `k` of `app_keys` is that of a good key. */
+/** Whether a row `k` of `app_keys` is a good key. */
 function isGoodKey(): RawBuilder<unknown> {
   return sqlFragment('is_good_key.sql', { key: sql`k` })
 }

@@ -131,7 +131,7 @@ export async function deleteUnusedApps(db: Db, days: number): Promise<number> {
 }
 
 /**
- * Lock order: the apps, their keys. Whoever makes or revokes a key locks the app first too, so that two calls never wait for each
+ * Lock order: the apps, their keys. A call that makes or revokes a key locks the app first too, so that two calls never wait for each
  * other.
  */
 async function deleteBatchOfApps(db: Db, days: number) {

@@ -25,7 +25,7 @@ export interface OperatedApp {
   readonly keys: readonly OperatedKey[]
 }
 
-/** Which apps a page of operators has. */
+/** The filters and the page of an operator's list of apps. */
 export interface AppSearch extends PageBounds {
   /** An id, how a name begins in any case, or the last four characters of a key. Undefined: all apps. */
   readonly search: string | undefined

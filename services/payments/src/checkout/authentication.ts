@@ -7,7 +7,7 @@ export interface Authentication {
   readonly step: Step
   /** Whether the client has the task of that step. */
   readonly isTaken: boolean
-  /** What the bank answered to a challenge; null until then. */
+  /** The answer of the bank to a challenge; null until then. */
   readonly outcome: TdsStatus | null
   /** Whether the customer was asked and has not answered in time. */
   readonly isTimedOut: boolean
@@ -64,7 +64,7 @@ export function wasOffered({ enrolment: { steps }, step: offered }: Authenticati
   return steps.includes(step) && steps.indexOf(step) <= steps.indexOf(offered)
 }
 
-/** How 3-D Secure marks the transaction, or the status code of its refusal. */
+/** The mark of 3-D Secure on the transaction, or the status code of its refusal. */
 export type TdsVerdict =
   | { readonly verdict: 'accepted'; readonly tds: 'full' | 'attempt' | null }
   | { readonly verdict: 'refused'; readonly statusCode: 'TDSECURE_REQUIRED' | 'TDSECURE_FAILED' }

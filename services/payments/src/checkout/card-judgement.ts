@@ -10,7 +10,7 @@ export interface JudgedCard {
   readonly scheme: SchemeVerdict
   readonly expiry: CardExpiry
   readonly test: boolean
-  /** How the simulator treats the scheme. */
+  /** The behaviour of the simulator for the scheme. */
   readonly scenario: Pick<Scenario, 'scheme'>
   /** The merchant's clock. */
   readonly now: Date

@@ -1,6 +1,6 @@
 import type { Step } from './enrolment.ts'
 
-/** How a client takes a step: by a request, in a frame, by a redirect of the customer, or by polling. */
+/** The ways to take a step: by a request, in a frame, by a redirect of the customer, or by polling. */
 export const CHALLENGE_TYPES = ['fetch', 'background-iframe', 'iframe', 'redirect', 'poll'] as const
 /** The kind of a step that a customer takes before paying (reference: Challenges). */
 export type ChallengeType = (typeof CHALLENGE_TYPES)[number]

@@ -21,12 +21,12 @@ export interface Payee {
   readonly now: Date
 }
 
-/** How a payment ended: a transaction, or the status code of its refusal. */
+/** The end of a payment: a transaction, or the status code of its refusal. */
 export type PaymentEnd =
   | { readonly verdict: 'paid'; readonly transactionId: string }
   | { readonly verdict: 'refused'; readonly statusCode: string }
 
-/** What became of an order whose payment was to begin. `gone`: its session ended before. */
+/** The outcome of an order whose payment was to begin. `gone`: its session ended before. */
 export type PaymentOutcome = PaymentEnd | { readonly verdict: 'gone' }
 
 /** A payment that runs, or that ended less than 30 minutes ago. */
@@ -46,11 +46,11 @@ export interface Checkout {
   readonly instrumentId: string
   /** Undefined without a session, or with a session of another order, or with an expired one. */
   readonly session: Session | undefined
-  /** How the first request with the Idempotency-Key ended; undefined without a key, and while that request runs. */
+  /** The end of the first request with the Idempotency-Key; undefined without a key, and while that request runs. */
   readonly repeated: PaymentEnd | 'mismatch' | undefined
 }
 
-/** What identifies the merchant, the session and the tokens of an order. */
+/** The names of the merchant, the session and the tokens of an order. */
 export interface CheckoutInput {
   /** The merchant's public key, a UUID. */
   readonly merchantKey: string

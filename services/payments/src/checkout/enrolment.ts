@@ -5,7 +5,7 @@ export const STEPS = ['card-lookup', 'device-fingerprint', 'tds-fingerprint', 't
 /** A step of a payment, before the acquirer is asked. */
 export type Step = (typeof STEPS)[number]
 
-/** How the customer's bank has authenticated the customer. */
+/** The outcome of the authentication of the customer by their bank. */
 export type TdsStatus = Scenario['tdsStatus']
 
 /** The 3-D Secure enrolment of a card, as the lookup finds it. */

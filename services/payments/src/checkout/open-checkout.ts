@@ -49,7 +49,7 @@ export interface OpenOrder {
   readonly digest: Buffer
   readonly tokens: { readonly number: CardToken; readonly code: CardToken }
   readonly scheme: SchemeVerdict
-  /** How the simulator treats the card of a test merchant. Live merchants have none. */
+  /** The behaviour of the simulator for the card of a test merchant. Live merchants have none. */
   readonly changes: ScenarioChanges
   readonly scenario: Scenario
   /** The id under which the card is stored if the payment begins. */
@@ -59,18 +59,18 @@ export interface OpenOrder {
   readonly done: ReadonlySet<Step>
 }
 
-/** How the same order ended before. */
+/** The earlier end of the same order. */
 export interface EndedOrder {
   readonly verdict: 'ended'
   readonly end: PaymentEnd
   readonly scheme: SchemeVerdict
   /** Whether the request repeats one with the same Idempotency-Key. False when another request paid the same order. */
   readonly replayed: boolean
-  /** What the hints of the order are bound to; undefined for an order without hints. */
+  /** The digest and session that the hints of the order are bound to; undefined for an order without hints. */
   readonly bound: { readonly digest: Buffer; readonly sessionId: string } | undefined
 }
 
-/** What opens a request of the checkout: the seals of its tokens, the acquirers by name, and whether TLS is required. */
+/** The dependencies that open a request of the checkout: the seals of its tokens, the acquirers by name, and whether TLS is required. */
 export interface CheckoutDeps {
   readonly lanes: Lanes
   readonly seals: CheckoutSeals

@@ -85,11 +85,11 @@ interface PaidInput {
   readonly transactionId: string
 }
 
-/** What a customer has paid. */
+/** The payment of a customer. */
 interface PaidOrder {
   readonly money: Money
   readonly reference: string | null
-  /** What the order tells its customer. */
+  /** The text of the order for its customer. */
   readonly text: string | null
   /** The last digits of the card. */
   readonly last4: string

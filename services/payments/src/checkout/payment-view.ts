@@ -7,7 +7,7 @@ export const ChallengesView = z.object({
   challenges: z.array(z.object({ name: z.enum(STEPS), type: z.enum(CHALLENGE_TYPES), path: z.string() })).readonly(),
 })
 
-/** What a client must do for a step. Members that do not belong to the type are absent (reference: Tasks). */
+/** The task of a client for a step. Members that do not belong to the type are absent (reference: Tasks). */
 export const ChallengeTaskView = z.object({
   hints: z.array(z.string()).readonly(),
   action: z.string().optional(),

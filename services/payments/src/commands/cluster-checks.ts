@@ -11,7 +11,7 @@ import type { PaymentsConfig } from '../config.ts'
 import type { openPaymentsDatabase } from '../open-database.ts'
 import { distributeOptions } from './distribute.ts'
 
-/** What the checks read. */
+/** The dependencies of the checks. */
 interface Subject {
   readonly config: PaymentsConfig
   readonly database: ReturnType<typeof openPaymentsDatabase>
@@ -32,7 +32,7 @@ export const clusterChecks: readonly Check<Subject>[] = [
         const reason = await explainAway(db.withoutPlugins(), { ...names, name: 'merchant_balances' })
         throw new Away(`no answer from ${away.join(', ')}${reason === undefined ? '' : `: ${reason}`}`)
       }
-      // As the owner: whoever asks must be allowed to take the roles, and the role of the service may not take that of operators.
+      // As the owner, who may take both roles: the role of the service may not take the role of operators.
       return describeLacks(await withDatabase(options, (owned) => listLacks(owned, names, loginsOf(options))))
     },
   },
@@ -97,7 +97,7 @@ export function distributionCheck(state: DistributionState): Check<Subject> {
   }
 }
 
-/** Puts the check of the distribution before that of the migrations, which would send the operator to `migrate`. */
+/** Puts the check of the distribution before the check of the migrations, which would send the operator to `migrate`. */
 export function beforeMigrations(common: readonly Check<unknown>[], own: Check<Subject>): readonly Check<Subject>[] {
   return common.flatMap((check) =>
     check.name === 'migrations' ? [own, { ...check, needs: [...(check.needs ?? []), own.name] }] : [check],

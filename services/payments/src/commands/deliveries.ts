@@ -67,7 +67,7 @@ async function show({ database }: OperatorDeps, { words: [id = ''], format }: Co
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** What of a delivery is printed. Its attempts are shown in the console alone. */
+/** The printed values of a delivery. Its attempts are shown in the console alone. */
 function toPrinted({
   created: _created,
   place: _place,

@@ -19,7 +19,7 @@ import { OpenError } from '../vault/seal.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 import { beforeMigrations, clusterChecks, distributionCheck, SERVERS } from './cluster-checks.ts'
 
-/** What the checks read. */
+/** The dependencies of the checks. */
 interface Subject {
   readonly config: PaymentsConfig
   readonly database: ReturnType<typeof openPaymentsDatabase>

@@ -54,7 +54,7 @@ export async function verifyAll({ open, print }: Operator, { merchant, head, jso
   if (violations > 0) throw new Error('the ledger does not hold')
 }
 
-/** How many merchants and links were checked, and how many findings there are. */
+/** The numbers of merchants and links that were checked, and of findings. */
 interface Summary {
   readonly merchants: number
   readonly links: number

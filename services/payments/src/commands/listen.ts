@@ -96,7 +96,7 @@ function greet(secret: string, url: string | undefined): string {
   return `${where} Secret of X-Signature: ${secret} (Ctrl-C to stop)`
 }
 
-/** What became of an event that was sent. */
+/** The outcome of an event that was sent. */
 type Outcome =
   | { readonly verdict: 'answered'; readonly status: number; readonly durationMs: number }
   | { readonly verdict: 'failed'; readonly failure: string; readonly durationMs: number }

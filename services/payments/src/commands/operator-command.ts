@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { z } from 'zod'
 import type { OperatorDeps } from '../deps.ts'
 
-/** How commands of operators open the service's data, and where they print. */
+/** The ways of operators' commands to open the service's data and to print. */
 export type Operator = common.Operator<OperatorDeps>
 
 /** One command of an operator, for example `payments apps hide <id>`. */

@@ -10,7 +10,7 @@ import { viewTransaction } from '../transactions/transaction-view.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 import { PAGE_OPTIONS, readId, readPage } from './read-options.ts'
 
-/** `payments transactions …`: what customers paid, whoever the merchant is. */
+/** `payments transactions …`: the payments of customers of all merchants. */
 export function transactionsCommand(operator: Operator): Command {
   return commandGroup(operator, 'transactions', 'list and show transactions', commands)
 }

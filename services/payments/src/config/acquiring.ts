@@ -43,7 +43,7 @@ export const acquiringSettings = group('Acquirers and payouts', {
   ALLOW_SEED: flag().prefault('false').describe('Let `payments seed` insert objects with given ids and keys.'),
 })
 
-/** How many days acquiring waits before it gives something up. */
+/** The days after which acquiring gives something up. */
 export interface DayLimits {
   /** The days after which an authorization expires; 0: never. */
   readonly authorizationExpiryDays: number

@@ -21,7 +21,7 @@ export const messageSettings = group('Mails and webhooks', {
 
 type MessageValues = SettingValues<typeof messageSettings>
 
-/** What holds between several settings of mails. Each rule returns its complaint. */
+/** The rules between several settings of mails. Each rule returns its complaint. */
 export const messageRules: readonly Rule<Pick<MessageValues, 'SMTP_URL' | 'MAIL_FROM'>>[] = [
   ({ SMTP_URL, MAIL_FROM }) =>
     SMTP_URL !== undefined && MAIL_FROM === undefined

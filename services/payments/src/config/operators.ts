@@ -35,7 +35,7 @@ function amounts() {
 
 type OperatorValues = SettingValues<typeof operatorSettings>
 
-/** Who may call as an operator, and what support may refund. */
+/** The keys of operators, and the amounts that support may refund. */
 export interface OperatorsConfig {
   /** Undefined: there is no operator API. */
   readonly operators: OperatorConfig | undefined

@@ -5,7 +5,7 @@ import { limitStoreSettings } from '@trestle/service/common-settings.ts'
 
 const EVENTS_MAX = 1_000_000
 
-/** How often something may happen. 0 switches a limit off (reference: Rate limits). */
+/** The number of times that something may happen. 0 switches a limit off (reference: Rate limits). */
 export const rateLimitSettings = group(
   { title: 'Limits', about: '0 lifts a limit. An IPv6 network of 64 bits counts as one address.' },
   {
@@ -32,7 +32,7 @@ export const rateLimitSettings = group(
   },
 )
 
-/** How many events of a kind the time in its name may have, for one key or address. 0 switches a limit off. */
+/** The most events of a kind in the time of its name, for one key or address. 0 switches a limit off. */
 export interface RateLimitConfig {
   readonly requestsPerSecond: number
   readonly appsPerMinute: number

@@ -18,7 +18,7 @@ export const registrationSettings = group('Apps', {
 
 /** The settings of making and deleting apps. */
 export interface RegistrationConfig {
-  /** Who may make an app: anybody, whoever has a code of the operator, or only the operator. */
+  /** The people who may make an app: anybody, anybody with a code of the operator, or only the operator. */
   readonly registration: 'closed' | 'invited' | 'open'
   /** The days after which an app without merchants is deleted when nobody uses it; 0: never. */
   readonly unusedAppDays: number

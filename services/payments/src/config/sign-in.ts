@@ -21,7 +21,7 @@ export const signInSettings = group('Signed-in users', {
 
 type SignInValues = SettingValues<typeof signInSettings>
 
-/** What holds between several settings of users who sign in. Each rule returns its complaint. */
+/** The rules between several settings of users who sign in. Each rule returns its complaint. */
 export const signInRules: readonly Rule<SignInValues>[] = [
   ({ USER_JWKS_URL, USER_ISSUER }) =>
     (USER_JWKS_URL === undefined) === (USER_ISSUER === undefined)

@@ -27,7 +27,7 @@ interface DisputeColumns {
 const COLUMNS = `id, merchant_id, transaction_id, amount, currency AS dispute_currency, reason_code, reason_title, due, status, resolved, created`
 const source = { table: 'disputes', columns: () => columnsOfRow('r', COLUMNS) }
 
-/** What is disputed, and why, by the numbers of the reference (reference: Disputes). */
+/** The amount that is disputed, and the reason, by the numbers of the reference (reference: Disputes). */
 export interface NewDispute {
   /** Minor units. Absent: all that can be disputed. */
   readonly amount?: number | undefined
@@ -60,7 +60,7 @@ const openQuery = withOwner(
   ({ transactionId }, find) => find(transactionId),
 )
 
-/** `possible`: how much can be disputed at most, in minor units of `currency`, that of the transaction. */
+/** `possible`: the most that can be disputed, in minor units of `currency`, the currency of the transaction. */
 export type OpenedDispute =
   | { readonly verdict: 'opened'; readonly dispute: Dispute }
   | { readonly verdict: 'limit-exceeded'; readonly currency: string; readonly possible: bigint }

@@ -7,7 +7,7 @@ export interface ChainHead {
   readonly head: Buffer
 }
 
-/** What the row of a merchant's balance says of its ledger. `balance`: minor units of the merchant's currency. */
+/** The end of a ledger, as the row of the merchant's balance has it. `balance`: minor units of the merchant's currency. */
 export interface LedgerHead extends ChainHead {
   readonly balance: bigint
   readonly lineCount: bigint
@@ -41,7 +41,7 @@ export type Finding = readonly [invariant: Invariant, message: string]
 /** The number of an invariant. */
 export type Invariant = (typeof INVARIANTS)[keyof typeof INVARIANTS]
 
-/** How far a check has followed a chain. */
+/** The place in a chain that a check has reached. */
 export interface ChainState {
   /** The end of the chain so far, by its rows. */
   chain: ChainHead

@@ -62,7 +62,7 @@ export interface VerifiedBalance extends LedgerHead {
 export interface VerifiedRows {
   readonly merchant: Pick<PaymentsTables['merchants'], 'currency' | 'test'> | undefined
   readonly balance: VerifiedBalance | undefined
-  /** How many entries there are. */
+  /** The number of entries. */
   readonly entries: bigint
   /** The sum of the payouts that the bank has not settled, in minor units. */
   readonly unsettled: bigint

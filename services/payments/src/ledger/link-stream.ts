@@ -77,7 +77,7 @@ const dateOfRate = sql`, r.rate_date::text AS rate_date`
 interface RowSource {
   readonly merchantId: string
   readonly table: Link['table']
-  /** More columns than those of the table. */
+  /** Columns beside the columns of the table. */
   readonly more: RawBuilder<unknown>
 }
 

@@ -199,7 +199,7 @@ async function listStrayOperations(db: Db, merchantId: string): Promise<readonly
         WHERE r.merchant_id = ${merchantId} AND r.transaction_id = e.transaction_id AND r.kind = e.kind AND r.amount < 0
           AND e.reference = 'accepted ' || ${sql.table('reversed_entry')}(r.reference)
       ) AS is_repeat, EXISTS (
-        -- A client may choose a reference that looks like that of an entry which was booked again. Only the service writes the
+        -- A client may choose a reference that looks like the reference of an entry which was booked again. Only the service writes the
         -- description of a line. A void has no line.
         SELECT FROM ${sql.table('lines')} l
         WHERE l.merchant_id = ${merchantId} AND l.id = e.line_id AND left(l.description, 9) = 'Accepted '

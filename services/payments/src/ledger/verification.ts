@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 
-/** How many links `ledger verify` has checked over all merchants, and how many violations it has found. */
+/** The numbers of links that `ledger verify` has checked over all merchants, and of violations that it has found. */
 export interface Verification {
   readonly merchants: number
   readonly links: number

@@ -8,7 +8,7 @@ import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../a
 import type { PageBounds } from '../pagination/page-query.ts'
 import type { AppMember, UserMember } from './member.ts'
 
-/** Which members of which merchant; `limit` 0 when only access is to be checked. */
+/** A page of the members of a merchant; `limit` is 0 when only access is checked. */
 export interface ListMembersInput extends Credentials, Omit<PageBounds, 'order'> {
   readonly merchantId: string
   /** Only of a test merchant, or only of a live one. */

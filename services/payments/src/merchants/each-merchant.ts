@@ -28,7 +28,7 @@ export async function* merchantPages(db: Db): AsyncGenerator<readonly string[]> 
   }
 }
 
-/** The acquirers that live merchants have beside those of the settings, by name. */
+/** The acquirers of live merchants that the settings lack, by name. */
 export async function listAcquirersBeside(db: Db, names: readonly string[]): Promise<readonly string[]> {
   const { rows } = await sql<{ acquirer: string }>`
     SELECT DISTINCT acquirer FROM ${sql.table('merchants')} WHERE NOT test AND acquirer <> ALL (${names}::text[])

@@ -108,7 +108,7 @@ export async function callUpdateMerchant(
   return { verdict, identityId: identity_id, differing: differing ?? [] }
 }
 
-/** Which merchants of which identity. `limit` is 0 when only access is checked. */
+/** A page of the merchants of an identity. `limit` is 0 when only access is checked. */
 export interface ListInput extends Credentials, Omit<PageBounds, 'order'> {
   readonly identityId: string
   /** Only test merchants, or only live ones. */

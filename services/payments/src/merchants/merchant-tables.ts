@@ -57,7 +57,7 @@ export interface TransactionsTable extends MerchantRow {
   acquirer: string | null
   /** Whether the simulator disputes the first capture. */
   disputed_at_capture: Generated<boolean>
-  /** That of the card. */
+  /** The last digits of the card. */
   last4: string
 }
 
@@ -69,7 +69,7 @@ export interface CardsTable extends MerchantRow {
   deleted: Date | null
 }
 
-/** A dispute. `amount`: minor units of `currency`, that of the transaction. */
+/** A dispute. `amount`: minor units of `currency`, the currency of the transaction. */
 export interface DisputesTable extends MerchantRow {
   transaction_id: string
   amount: bigint
@@ -90,7 +90,7 @@ export interface FraudsTable extends MerchantRow {
   acquirer_ref: string | null
 }
 
-/** A payout. `amount`: minor units of `currency`, that of the merchant. `date`: the UTC day for which it is made. */
+/** A payout. `amount`: minor units of `currency`, the currency of the merchant. `date`: the UTC day for which it is made. */
 export interface PayoutsTable extends MerchantRow {
   date: Date
   test: boolean

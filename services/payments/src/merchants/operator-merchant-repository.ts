@@ -15,7 +15,7 @@ export interface OperatedMerchant {
 
 type OperatedColumns = MerchantColumns & { acquirer: string | null }
 
-/** Which merchants an operator lists. An undefined field filters nothing. */
+/** The filters of an operator's list of merchants. An undefined field filters nothing. */
 export interface MerchantFilter {
   readonly test: boolean | undefined
   /** A part of the name, the email address or the website. */
@@ -42,7 +42,7 @@ export async function listAllMerchants(
   return rows.map(toOperated)
 }
 
-/** Which merchants a page of operators has. An undefined field filters nothing. */
+/** The filters and the page of an operator's list of merchants. An undefined field filters nothing. */
 export interface MerchantSearch extends PageBounds {
   readonly test: boolean | undefined
   /** An id or a public key, or how a name, an email address or a website begins, in any case. */

@@ -5,7 +5,7 @@ import type { Rate } from './ecb-rates.ts'
 
 const BATCH_ROWS = 10_000
 
-/** Stores rates that are imported. Replaces those of the same date and currency. The transaction of the caller stores all or none. */
+/** Stores imported rates in place of earlier ones of the same date and currency. The transaction of the caller stores all or none. */
 export async function upsertEcbRates(trx: Trx, rates: readonly Omit<Rate, 'source'>[]): Promise<void> {
   for (let at = 0; at < rates.length; at += BATCH_ROWS) {
     const batch = rates.slice(at, at + BATCH_ROWS)

@@ -58,7 +58,7 @@ export async function returnAllowance(db: Db, { actorId, key }: AllowanceUse): P
   return rows[0]?.returned === true
 }
 
-/** What an operator may still refund today in a currency, in minor units. */
+/** The amount that an operator may still refund today in a currency, in minor units. */
 async function findAllowanceLeft(
   db: Db,
   { actorId, currency, daily }: Pick<WantedAllowance, 'actorId' | 'currency' | 'daily'>,
@@ -116,7 +116,7 @@ export type AllowanceOutcome<Done> =
  * @param db the database as the role of operators
  * @param refund makes the refund. In its transaction it calls `use`, which answers false when the allowance is gone: then it must
  * throw
- * @throws what `refund` throws
+ * @throws every error of `refund`
  */
 export async function runWithinAllowance<Done>(
   db: Db,

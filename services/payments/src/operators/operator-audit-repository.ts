@@ -54,16 +54,16 @@ export interface AuditEntry {
   /** The app or user who acted. Null: an operator. */
   readonly identityId: string | null
   readonly action: string
-  /** What was done. Never a secret. */
+  /** The details of the action. Never a secret. */
   readonly payload: unknown
 }
 
-/** Which entries of the audit log a page has. An undefined field filters nothing. */
+/** The filters and the page of the audit log. An undefined field filters nothing. */
 export interface AuditSearch extends PageBounds {
   readonly merchantId: string | undefined
   /** The id of an operator, an app or a user. */
   readonly actor: string | undefined
-  /** An action, that of an operator also without `operator.`, such as `transactions.refund`. */
+  /** An action; an action of an operator also without `operator.`, such as `transactions.refund`. */
   readonly action: string | undefined
 }
 
@@ -85,7 +85,7 @@ export function listAudit(
   return entries(lanes, { ...page, filters })
 }
 
-/** No member of a merchant does anything whose name is that of an action of operators. */
+/** No action of a member of a merchant has the name of an action of operators. */
 function toStoredAction(action: string | undefined): string | undefined {
   return action !== undefined && Object.hasOwn(OPERATOR_ACTIONS, action) ? `operator.${action}` : action
 }

@@ -13,7 +13,7 @@ import type { OperatorChangesTable } from './operator-tables.ts'
  *
  * Lock order: the key, then the locks of the effect. A second request with the key waits for the first at the primary key.
  * @param db the database as the role of operators
- * @throws operatorKeyReused, Error for a key that was committed without its answer, and what `effect` throws
+ * @throws operatorKeyReused, Error for a key that was committed without its answer, and every error of `effect`
  */
 export async function runOperatorChange(
   db: Db,

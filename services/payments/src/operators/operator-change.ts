@@ -15,11 +15,11 @@ export interface OperatorEffect {
   readonly status: number
   /** The body of the answer. */
   readonly answer: object
-  /** What was changed, for the audit log. */
+  /** The object that was changed, for the audit log. */
   readonly object: { readonly kind: string; readonly id: string }
   /** Absent for an object that belongs to no merchant. */
   readonly merchantId?: string
-  /** How it was changed, for the audit log. Never a secret. */
+  /** The changed values, for the audit log. Never a secret. */
   readonly changes: object
 }
 

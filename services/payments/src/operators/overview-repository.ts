@@ -12,11 +12,11 @@ export interface DayFigures {
   /** `2026-03-01`. */
   readonly date: string
   readonly currency: string
-  /** What was captured of the payments of this day until now. */
+  /** The amount captured until now of the payments of this day. */
   readonly volume: bigint
-  /** How many of them something was captured of. */
+  /** The number of these payments with a capture. */
   readonly captures: number
-  /** How many payments were refused. */
+  /** The number of payments that were refused. */
   readonly declines: number
 }
 
@@ -38,7 +38,7 @@ export async function listDayFigures(db: Db, mode: MerchantMode): Promise<readon
   return rows
 }
 
-/** How many disputes, exceptions and attempts wait for an operator. */
+/** The numbers of disputes, exceptions and attempts that wait for an operator. */
 export interface WaitingCounts {
   readonly openDisputes: number
   readonly openExceptions: number
@@ -56,7 +56,7 @@ export async function countWaiting(db: Db, mode: MerchantMode): Promise<WaitingC
   return {
     openDisputes: await count('disputes', sql`r.status = 'open'`),
     openExceptions: await count('acquirer_exceptions', sql`r.resolved IS NULL`),
-    // The first condition is that of the index.
+    // The first condition is the condition of the index.
     unknownAttempts: await count('attempts', sql`r.state IN ('sent', 'unknown') AND r.state = 'unknown'`),
   }
 }

@@ -3,7 +3,7 @@ import { CHARGEABLE } from '../money/currencies.ts'
 /** Amounts in minor units by currency. */
 export type Amounts = ReadonlyMap<string, number>
 
-/** What an operator with the role support may refund (console reference: Refund allowance). */
+/** The most that an operator with the role support may refund (console reference: Refund allowance). */
 export interface RefundLimits {
   /** At once. */
   readonly once: Amounts

@@ -54,13 +54,13 @@ export function sumOf(amount: string): Html {
 
 const SHORT_SUM = 13
 
-/** What else a page may reach than its own origin. */
+/** The places beside its own origin that a page may reach. */
 export interface PageReach {
   /** Origins that forms may lead to, also by redirects. */
   readonly formTargets?: readonly string[]
   /** Origins that its script may call, and whose pages it may frame. */
   readonly partners?: readonly string[]
-  /** Who may frame the page. By default nobody. */
+  /** The origins that may frame the page. By default none. */
   readonly frameAncestors?: "'none'" | '*'
 }
 

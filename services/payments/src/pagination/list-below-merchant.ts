@@ -12,7 +12,7 @@ import { PIECE, type Piece } from './pieces.ts'
 type ListRow<Columns extends BelowColumns> = AccessRow<Columns> & { readonly found?: number | null }
 
 /**
- * Which page of the rows of one merchant. `merchantId` is null when the request names no merchant; `limit` is 0 when
+ * A page of the rows of one merchant. `merchantId` is null when the request names no merchant; `limit` is 0 when
  * only access is checked.
  */
 export interface BelowListInput extends Credentials, Omit<PageBounds, 'order'> {
@@ -21,7 +21,7 @@ export interface BelowListInput extends Credentials, Omit<PageBounds, 'order'> {
   readonly test: boolean | undefined
 }
 
-/** How many entries belong to a row, as an expression. A list with entries is read in pieces. */
+/** The number of entries of a row, as an expression. A list with entries is read in pieces. */
 interface ListSource extends BelowSource {
   readonly entries?: RawBuilder<unknown>
 }

@@ -3,7 +3,7 @@ import { type PreparedQuery, prepareOnCoordinator } from '@trestle/database/prep
 import { type RawBuilder, sql } from 'kysely'
 import type { PageBounds } from './page-query.ts'
 
-/** What an operator may filter a list by. The column of rows must equal it, or the expression of the list. */
+/** A column by which an operator may filter a list. The column of rows must equal it, or the expression of the list. */
 type FilterColumn =
   | 'merchant_id'
   | 'transaction_id'
@@ -16,7 +16,7 @@ type FilterColumn =
   | 'actor'
   | 'action'
 
-/** Which rows of all merchants a page has. An undefined filter filters nothing. */
+/** The filters and the page of a list of the rows of all merchants. An undefined filter filters nothing. */
 export interface ListOfAllInput extends PageBounds {
   readonly filters: Readonly<Partial<Record<FilterColumn, string | undefined>>>
   /** Conditions that rows must meet, or must not meet, by name. */
@@ -28,7 +28,7 @@ export type ListOfAll<Columns> = (lanes: Lanes, input: ListOfAllInput) => Promis
 
 type ListColumns = Omit<PageBounds, 'order'> & Readonly<Partial<Record<FilterColumn, string | undefined>>>
 
-/** What a list selects of its rows `r`, and what it may be asked for. */
+/** The columns that a list selects of its rows `r`, and its filters. */
 interface ListOfAllSource {
   readonly table: string
   readonly columns: RawBuilder<unknown>
@@ -36,9 +36,9 @@ interface ListOfAllSource {
   readonly join?: RawBuilder<unknown>
   /** The columns that the list may be filtered by. Each but `merchant_id` needs an index with the place. */
   readonly filters: readonly FilterColumn[]
-  /** What a filter compares with, where that is no column. The index is on the same expression. */
+  /** The expression that a filter compares with, in place of a column. The index is on the same expression. */
   readonly expressions?: Readonly<Partial<Record<FilterColumn, RawBuilder<unknown>>>>
-  /** How a filter compares, where it is no equality. Another filter of the list has the index. */
+  /** The comparison of a filter, in place of equality. Another filter of the list has the index. */
   readonly comparisons?: Readonly<Partial<Record<FilterColumn, (value: string | undefined) => RawBuilder<unknown>>>>
   /** Conditions on `r`, by name. They are literal, so that a partial index serves them. */
   readonly flags?: Readonly<Record<string, RawBuilder<unknown>>>

@@ -1,4 +1,4 @@
-/** Which page a client asks for. Cursors are ids of the listed kind, in lower case; both bounds are exclusive. */
+/** The page that a client asks for. Cursors are ids of the listed kind, in lower case; both bounds are exclusive. */
 export interface PageRequest {
   /** 1 to 1000. */
   readonly limit: number

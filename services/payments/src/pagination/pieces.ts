@@ -1,5 +1,5 @@
 /**
- * How much one statement reads of a list, so that no statement keeps others waiting for long: rows, and the entries
+ * The bounds of one statement that reads a list, so that no statement keeps others waiting for long: rows, and the entries
  * that belong to them.
  */
 export const PIECE = { rows: 100, entries: 500 } as const

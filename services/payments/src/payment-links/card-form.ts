@@ -6,7 +6,7 @@ export const CARD_FIELDS = ['number', 'expiry', 'code'] as const
 /** A field of the card form. */
 export type CardField = (typeof CARD_FIELDS)[number]
 
-/** What a customer has typed into the form. */
+/** The texts that a customer has typed into the form. */
 export type CardInput = Readonly<Record<CardField, string>>
 
 /** A typed card, with digits only. */
@@ -16,9 +16,9 @@ export interface WrittenCard {
   readonly code: string
 }
 
-/** What is wrong with a field. */
+/** A problem of a field. */
 export type FieldProblem = 'numberInvalid' | 'expiryInvalid' | 'expiryPast' | 'codeInvalid'
-/** What is wrong with the fields of a card form. A field without a problem is absent. */
+/** The problems of the fields of a card form. A field without a problem is absent. */
 export type FieldProblems = Partial<Readonly<Record<CardField, FieldProblem>>>
 
 /** The card of a form, or what is wrong with its fields. */

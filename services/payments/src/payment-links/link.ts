@@ -120,7 +120,7 @@ export function redirectAfter(redirect: string, transactionId: string): string {
   return `${address}${separatorAfter(address)}transactionId=${transactionId}${fragment}`
 }
 
-/** What comes between an address and one more parameter of its query. */
+/** The separator between an address and one more parameter of its query. */
 function separatorAfter(address: string): '' | '&' | '?' {
   if (!address.includes('?')) return '?'
   return /[?&]$/.test(address) ? '' : '&'

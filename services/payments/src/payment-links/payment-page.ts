@@ -8,7 +8,7 @@ import { orderOfLink } from './link-order.ts'
 import { renderLinkPage, summary } from './link-pages.ts'
 import { type Refusal, refusalTable } from './refusal.ts'
 
-/** What the payment page shows, and what its script needs. */
+/** The content of the payment page, and the values for its script. */
 export interface PaymentPage {
   readonly link: PayableLink
   /** Names this rendering of the page. A card that it submits pays once. */
@@ -76,7 +76,7 @@ ${approvalDialog(say)}`,
   })
 }
 
-/** What the page says above its fields; undefined when nothing is wrong. */
+/** The message above the fields of the page; undefined when nothing is wrong. */
 function alertText(
   { problems, refusal }: Pick<PaymentPage, 'problems' | 'refusal'>,
   say: Translate,
@@ -85,7 +85,7 @@ function alertText(
   return Object.keys(problems).length > 0 ? say('fieldsInvalid') : undefined
 }
 
-/** What cards of these numbers do (reference: Test numbers). Each shows one of the ways that a payment goes. */
+/** The test numbers that the page names, with their outcomes (reference: Test numbers). Each shows one of the ways that a payment goes. */
 const TEST_CARDS = [
   ['1000 0000 0000 0000', 'testApproved'],
   ['1000 0000 0001 0000', 'testUnasked'],

@@ -7,19 +7,19 @@ const Content = z.object({
   test: z.boolean(),
   money: z.object({ currency: z.string(), amount: z.number() }),
   reference: z.string().nullable(),
-  /** What was paid, as the link says it. Receipts of earlier releases do not tell. */
+  /** The subject of the payment, as the link says it. Null: the link says none, or an earlier release made the receipt. */
   text: z.string().nullable().default(null),
   last4: z.string(),
   transactionId: z.string(),
 })
 
-/** What a customer keeps of a payment. */
+/** A customer's proof of a payment. */
 export interface Receipt extends z.infer<typeof Content> {
   readonly paid: Date
 }
 
 /**
- * A receipt sealed as text for the address of its page. Whoever has the address sees the receipt, and nobody can forge
+ * A receipt sealed as text for the address of its page. Anybody with the address sees the receipt, and nobody can forge
  * one.
  */
 export function sealReceipt(frames: TextSeal, receipt: Omit<Receipt, 'paid'>, place?: CardPlace): string {

@@ -36,7 +36,7 @@ export async function runPayoutExport(
   })
 }
 
-/** What is stored of a batch. */
+/** The stored values of a batch. */
 type StoredBatch = BatchMessage & { readonly payouts: readonly BatchedPayout[] }
 
 /**
@@ -163,7 +163,7 @@ interface BatchedRow extends BankTransfer {
   readonly isElsewhere: boolean
 }
 
-/** The payouts that a batch names, by id, each with the name that the batch has. Those that are gone are left out. */
+/** The payouts that a batch names, by id, each with the name that the batch has. Payouts that are gone are left out. */
 async function listBatched(db: Db, batchId: string, payouts: readonly unknown[]): Promise<readonly BatchedRow[]> {
   const { rows: named } = await sql<BatchedPayout>`
     SELECT b.payout ->> 'id' AS id, b.payout ->> 'merchantId' AS "merchantId", b.payout ->> 'merchantName' AS "merchantName"

@@ -166,7 +166,7 @@ export async function listPayoutCandidates(
 /** A payout in an operator's list. */
 export type ListedPayout = Pick<Payout, 'id' | 'merchantId' | 'created' | 'amount' | 'currency' | 'status' | 'test'>
 
-/** The newest payouts of all merchants, or only those of one status, newest first, at most `limit`. */
+/** The newest payouts of all merchants, all or of one status, newest first, at most `limit`. */
 export async function listAllPayouts(
   db: Db,
   { status, limit }: { readonly status: string | undefined; readonly limit: number },

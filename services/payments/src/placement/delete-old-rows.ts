@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Db, PaymentsTables } from '../database.ts'
 
-/** Which rows are old: those whose `column` is longer ago than `age`, an interval of PostgreSQL. */
+/** The rows that are old: those whose `column` is longer ago than `age`, an interval of PostgreSQL. */
 export interface OldRows {
   readonly column: string
   readonly age: string

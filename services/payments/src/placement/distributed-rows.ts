@@ -64,7 +64,7 @@ const BATCH_EVENTS = 1_000
 /**
  * Deletes old rows of a distributed database, one merchant a statement. Rows that somebody holds stay until the next run. Rows of
  * reference tables are few, and lie in another place on each node, so one statement deletes them by their values. Invitations refer
- * to merchants, which the service may not lock for that, so a function deletes them: those that expired more than 30 days ago.
+ * to merchants, which the service may not lock for that, so a function deletes invitations that expired more than 30 days ago.
  * Resolves to how many rows were deleted.
  */
 export async function deleteOldDistributedRows(
@@ -162,7 +162,7 @@ export function takeDistributedRows(db: Db): TakeRows {
   }
 }
 
-/** Lists rows of all servers. While one is away, those of the others: a statement on all shards fails then. */
+/** Lists rows of all servers that answer. A statement on all shards fails while one server is away. */
 async function listRows(trx: JobTransaction, limit: number, left: readonly string[]): Promise<readonly RowKey[]> {
   await sql`SAVEPOINT rows`.execute(trx)
   try {
@@ -193,7 +193,7 @@ async function listShardRows(trx: JobTransaction, limit: number, left: readonly 
   return rows
 }
 
-/** @throws Error of the first merchant whose rows stay, after those of the others are deleted */
+/** @throws Error of the first merchant whose rows stay, once the rows of the other merchants are deleted */
 async function deleteRows(db: Db, byMerchant: readonly (readonly [string, readonly string[]])[]): Promise<void> {
   const failures: unknown[] = []
   for (const [merchantId, ids] of byMerchant) {

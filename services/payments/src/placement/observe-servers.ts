@@ -72,7 +72,7 @@ async function readServers(db: QueryExecutorProvider, names: Pick<Names, 'schema
   return rows
 }
 
-/** What a server says about itself. One JSON value holds them all, because a statement brings one value back. */
+/** The answer of a server about itself. One JSON value holds them all, because a statement brings one value back. */
 const COUNTS = `SELECT json_build_object(
     'transactions', (SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()),
     'inDoubt', (SELECT count(*) FROM pg_prepared_xacts

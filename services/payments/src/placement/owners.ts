@@ -39,7 +39,7 @@ const KEY_LENGTH = 36
 
 /**
  * Returns what finds the merchant of an id, or of a merchant's public key; empty when there is none. Tags and keys of merchants
- * never change, so those that were found are remembered. Unknown ones are not: a merchant may be made with them later. An alias wins
+ * never change, so a name that was found is remembered. An unknown one is not: a merchant may be made with it later. An alias wins
  * over the tag, so aliases are asked at every call, unless none was there a moment ago.
  */
 export function createOwners(now: () => Date): (read: Lane, name: string) => Promise<string> {
@@ -69,7 +69,7 @@ export function createOwners(now: () => Date): (read: Lane, name: string) => Pro
 }
 
 /**
- * How a read that finds nothing of a merchant is repeated (reference: Distributed databases). A read that judges access says so by
+ * The way to repeat a read that finds nothing of a merchant (reference: Distributed databases). A read that judges access says so by
  * its verdict, and any other has no row.
  */
 export const readAgain: ReadAgain = {

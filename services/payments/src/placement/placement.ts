@@ -24,7 +24,7 @@ export interface Placement {
   readonly isDistributed: boolean
   /** Finds the merchant of an object before a query on it. Undefined: no query needs it. */
   readonly findOwner: DatabaseMode['findOwner']
-  /** What one call of the SQL function for captures, refunds and voids may contain. */
+  /** The operations that one call of the SQL function for captures, refunds and voids may contain. */
   readonly batchScope: 'any' | 'merchant'
   readonly takeRows: (db: Db) => TakeRows
   readonly deleteOldRows: (db: Db, table: keyof PaymentsTables & string, old: OldRows) => Promise<number>
@@ -49,7 +49,7 @@ async function locateRows({ batchScope = 'any', database }: PlacementConfig, now
   return (await isDistributed(database, names)) ? createDistributed(now) : { ...PLAIN, batchScope }
 }
 
-/** What of the settings does not suit a distributed database. */
+/** The settings that do not suit a distributed database, as complaints. */
 function problemOf({ batchScope, database }: PlacementConfig): string | undefined {
   if (batchScope === 'any') return 'the database is distributed: PAYMENTS_BATCH must be merchant, or not be set'
   if (database.standby.url === undefined) return undefined
@@ -65,7 +65,7 @@ interface FollowOptions {
   readonly now: () => Date
 }
 
-/** How long processes take, once rows are there, to see it and to write what they held back. */
+/** The time in which processes see that rows are there, and write what they held back. */
 const HELD_BACK_MS = 10_000
 
 /**

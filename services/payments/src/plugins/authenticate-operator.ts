@@ -15,7 +15,7 @@ import { malformedKey, repeatOf } from './idempotency-key.ts'
 import { refuseBeyond } from './refuse-beyond.ts'
 import { requireEndpoint } from './request-input.ts'
 
-/** How an operator authenticates, for the API document: both together. */
+/** The two schemes by which an operator authenticates, for the API document: both together. */
 export const OPERATOR_SCHEMES = {
   operatorKey: {
     type: 'apiKey',
@@ -66,7 +66,7 @@ export const authenticateOperator = fp(
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
-/** What identifies a change and its repeats. @throws idempotencyKeyMissing, idempotencyKeyMalformed */
+/** The identity of a change, which its repeats share. @throws idempotencyKeyMissing, idempotencyKeyMalformed */
 function readRepeat(request: FastifyRequest): Repeat {
   const repeat = repeatOf(request, request.routeOptions.schema?.body ? request.body : {})
   if (repeat === undefined) throw idempotencyKeyMissing()
@@ -93,13 +93,13 @@ function refuseUnverifiable(error: unknown): never {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What an operator does by the route. */
+    /** The action of an operator by the route. */
     action?: OperatorAction
   }
   interface FastifyRequest {
     /** Set on every route of operators. */
     operator: Operator
-    /** Set on those that change something. */
+    /** Set on routes that change something. */
     operatorRepeat: Repeat | undefined
   }
 }

@@ -49,7 +49,7 @@ export const checkout = fp(
   { name: 'checkout', dependencies: ['request-input'] },
 )
 
-/** The order in a request of the checkout. @throws what `requireValues` throws */
+/** The order in a request of the checkout. @throws the error of the refused values */
 export function toOrderRequest(request: FastifyRequest & { readonly body: RequestInput<Order> }): OrderRequest {
   return {
     order: requireValues(request.body),

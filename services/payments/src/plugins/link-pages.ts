@@ -11,7 +11,7 @@ import { type PaymentPage, paymentPage } from '../payment-links/payment-page.ts'
 import { resolveLink } from '../use-cases/resolve-link.ts'
 import { isInsecure } from './secure-transport.ts'
 
-/** Who asks for a page, and in which language it is to be. */
+/** The client that asks for a page, and the language of the page. */
 export interface PageVisit {
   readonly request: FastifyRequest
   readonly reply: FastifyReply

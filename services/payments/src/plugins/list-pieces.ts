@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify'
 import type { PageBounds } from '../pagination/page-query.ts'
 import { PIECE, type Piece } from '../pagination/pieces.ts'
 
-/** How a list is read and shown. */
+/** The ways to read and to show a list. */
 interface Listing<Row, View> {
   readonly page: PageBounds
   /** @throws what the caller is refused with */

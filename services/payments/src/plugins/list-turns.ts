@@ -8,7 +8,7 @@ import { serverBusy } from '../errors.ts'
 const ROWS = { places: 2_000, each: 1_000 } as const
 const PATIENCE_MS = 10_000
 
-/** How many entries a turn counts for a row with a trail: more than most trails have, and fewer than the longest. */
+/** The number of entries that a turn counts for a row with a trail: more than most trails have, and fewer than the longest. */
 export const TRAIL_ENTRIES = 20
 
 /**
@@ -43,7 +43,7 @@ export const listTurns = fp(
   { name: 'list-turns', dependencies: ['request-input'] },
 )
 
-/** How much a request asks for, in rows; undefined when it asks for no list. */
+/** The number of rows that a request asks for; undefined when it asks for no list. */
 function sizeOf({ query, routeOptions }: FastifyRequest): number | undefined {
   if (typeof query !== 'object' || query === null || !('limit' in query)) return undefined
   if (typeof query.limit !== 'number') return undefined
@@ -62,7 +62,7 @@ declare module 'fastify' {
     inListTurn<T>(size: number, read: () => Promise<T>): Promise<T>
   }
   interface FastifyContextConfig {
-    /** How many entries a turn counts for a row of this list, beside the row. */
+    /** The number of entries that a turn counts for a row of this list, beside the row. */
     readonly entriesOfRow?: number
   }
 }

@@ -22,7 +22,7 @@ export type OperatorList =
   | 'apps'
   | 'audit'
 
-/** What every list of operators is asked with (console reference: Lists of operators). */
+/** The query of every list of operators (console reference: Lists of operators). */
 interface OperatorListQuery {
   /** 1 to 100. */
   readonly limit: number
@@ -83,7 +83,7 @@ export function showOperatorPage<Row extends { readonly id: string }>(
 /** The most rows of a list as CSV. */
 const CSV_ROWS_MAX = 10_000
 
-/** How a list is read and shown as CSV. */
+/** The ways to read a list and to show it as CSV. */
 interface CsvListing<Row> {
   readonly page: PageBounds
   readonly read: (page: PageBounds) => Promise<readonly Row[]>

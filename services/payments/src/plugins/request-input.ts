@@ -222,7 +222,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Why this request will be refused, once its access has been judged. Plugins that find a problem write it here. */
     problem: Problem | undefined
-    /** What a request without body and query asks for: nothing, or the problem for which it is refused. */
+    /** The input of a request without body and query: nothing, or the problem for which it is refused. */
     readonly input: RequestInput<undefined>
   }
 }

@@ -6,7 +6,7 @@ import type { RateLimit } from './rate-limit.ts'
 import type { RateLimits } from './rate-limits.ts'
 
 /**
- * Decides a live payment from an address, and counts a refusal. So whoever tries stolen cards must wait after
+ * Decides a live payment from an address, and counts a refusal. So somebody who tries stolen cards must wait after
  * many refusals (reference: Rate limits).
  * @throws rateLimited when too many cards from the address were refused
  */
@@ -14,7 +14,7 @@ export type LimitRefusals = (ip: string, decide: () => Promise<PaymentOutcome>) 
 
 /**
  * Makes the limit of refused cards (reference: Rate limits). A payment that succeeds gives back what it took.
- * @throws what `createRefusal` throws, from the function that is returned
+ * @throws the error of `createRefusal`, from the function that is returned
  */
 export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, meter: Meter): LimitRefusals {
   const refuse = createRefusal(meter, 'refusals')

@@ -46,7 +46,7 @@ function hasRightIban({ test, bank }: { test?: unknown; bank?: { iban?: unknown 
   return test !== false || typeof iban !== 'string' || !hasIbanShape(iban) || hasIbanChecksum(iban)
 }
 
-/** Turns the values of a body into those of the row. Fees and permissions are those of the settings. */
+/** Turns the values of a body into the values of the row. Fees and permissions come from the settings. */
 export function toNewMerchant({
   company,
   bank,

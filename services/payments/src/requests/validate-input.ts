@@ -5,7 +5,7 @@ import { toFieldErrors } from './field-error.ts'
 /** Fields for which JSON may say `false` to mean absent: the official Node client does so for `cardId`. */
 export const falseIsAbsent = z.registry<object>()
 
-/** How the values of a request are written: JSON has types; a form and a query string have texts only. */
+/** The notation of the values of a request: JSON has types; a form and a query string have texts only. */
 export type Encoding = 'json' | 'form' | 'query'
 
 /** The values of a request as they were written, on their way to the schema of the route. */
@@ -154,7 +154,7 @@ function acceptsNull(schema: z.core.$ZodType): boolean {
   return def.type === 'optional' || def.type === 'default' ? acceptsNull(def.innerType) : false
 }
 
-/** What a schema is made of. zod types its parts as the base of all schemas; each is of a class of the union `$ZodTypes`. */
+/** The definition of a schema. zod types its parts as the base of all schemas; each is of a class of the union `$ZodTypes`. */
 function definitionOf(schema: z.core.$ZodType) {
   return (schema as z.core.$ZodTypes)._zod.def
 }

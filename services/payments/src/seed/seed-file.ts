@@ -48,7 +48,7 @@ const SeedTransaction = z.strictObject({
   operations: z.array(operation).default([]),
 })
 
-/** What `payments seed` reads: objects with given ids and keys (reference: Seed files). */
+/** The file of `payments seed`: objects with given ids and keys (reference: Seed files). */
 const SeedFile = z.strictObject({
   apps: z.array(SeedApp).default([]),
   merchants: z.array(SeedMerchant).default([]),

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 import { listOwners } from '../merchants/each-merchant.ts'
 
-/** Identifies an attempt among those of all merchants. */
+/** The identity of an attempt among the attempts of all merchants. */
 export interface AttemptKey {
   readonly merchantId: string
   readonly id: string
@@ -23,7 +23,7 @@ export interface UnsettledAttempt extends AttemptKey {
 const columns = sql`a.merchant_id AS "merchantId", a.id, a.kind, a.state, a.request ->> 'acquirer' AS acquirer,
   a.request ->> 'currency' AS currency, (a.request ->> 'amount')::float8 AS amount, a.created`
 
-/** Attempts without an outcome, oldest first, read without locks. With `state`, only those of that state. */
+/** Attempts without an outcome, oldest first, read without locks. With `state`, only attempts in that state. */
 export async function listUnsettledAttempts(
   db: Db,
   { state, ageSeconds, limit }: { readonly state?: 'sent'; readonly ageSeconds: number; readonly limit: number },
@@ -36,7 +36,7 @@ export async function listUnsettledAttempts(
   return rows
 }
 
-/** How many attempts have an unknown outcome. */
+/** Counts the attempts with an unknown outcome. */
 export async function countUnknownAttempts(db: Db): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     SELECT count(*)::int AS count FROM ${sql.table('attempts')} a

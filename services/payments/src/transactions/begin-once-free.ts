@@ -1,7 +1,7 @@
 const POLL_MS = 250
 const POLLS_MAX = 20
 
-/** What it takes to begin an attempt while others may be asking the acquirer for the same payment. */
+/** The steps of an attempt that begins while another request may be asking the acquirer for the same payment. */
 export interface Beginning<Begun> {
   readonly begin: () => Promise<Begun>
   /** Whether another request is asking the acquirer under the same Idempotency-Key or for the same session. */

@@ -65,7 +65,7 @@ export interface Attempt {
   }
 }
 
-/** How a charge ended: a transaction, or the number of a processing error. `failedId`: the failed transaction, unless repeated. */
+/** The end of a charge: a transaction, or the number of a processing error. `failedId`: the failed transaction, unless repeated. */
 export type ChargeEnd =
   | { readonly verdict: 'charged'; readonly transactionId: string }
   | { readonly verdict: 'refused'; readonly errorCode: number; readonly failedId: string | undefined }

@@ -41,9 +41,9 @@ export type OperationOutcome =
 /** The outcome of an operation, judged by the access of its caller. */
 export type OperationResult = Judged<OperationOutcome>
 
-/** Which exchange rates are good enough for captures. */
+/** The exchange rates that captures may use. */
 export interface RateTerms {
-  /** What an exchange is lessened by, in basis points. */
+  /** The share by which an exchange is lessened, in basis points. */
   readonly marginBasisPoints: number
   /** With an older rate, captures of live merchants are refused. */
   readonly ageDaysMax: number
@@ -58,7 +58,7 @@ export interface OperationGroupOptions {
   readonly scope: () => 'any' | 'merchant'
 }
 
-/** The way of captures, refunds and voids to the database: those that arrive together go in one call. */
+/** The way of captures, refunds and voids to the database. Operations that arrive together go in one call. */
 export interface OperationGroup {
   /**
    * Carries out an operation.

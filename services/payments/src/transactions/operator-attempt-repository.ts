@@ -27,7 +27,7 @@ const unknownAttempts = listOfAll<OperatedAttempt>('unknown_attempts', {
   columns,
   join,
   filters: [],
-  // The first condition is that of an index.
+  // The first condition is the condition of an index.
   flags: { unknown: sql`r.state IN ('sent', 'unknown') AND r.state = 'unknown'` },
 })
 

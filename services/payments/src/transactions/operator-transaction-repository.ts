@@ -11,11 +11,11 @@ import { type TransactionColumns, toTransaction, trailUntil, transactionColumns 
 export interface FoundTransaction {
   readonly id: string
   readonly merchantId: string
-  /** How many entries its trail has. */
+  /** The number of entries of its trail. */
   readonly trailLength: number
 }
 
-/** Which transactions of all merchants an operator asks for. */
+/** The filters of an operator's list of transactions of all merchants. */
 export interface TransactionSearch extends Omit<ListOfAllInput, 'filters'> {
   readonly merchantId: string | undefined
   /** An id, the last four digits of a card, an amount (console reference: Search by amount) or a reference, each whole. */
@@ -37,7 +37,7 @@ function listBy(name: string, ...columns: readonly SearchColumn[]): ListOfAll<Fo
 
 const listAll = listBy('all_transactions')
 
-/** What a text may be, and the list that has its rows. An index serves each. */
+/** The possible meanings of a text, and the list that has its rows. An index serves each. */
 const SEARCHES = [
   { column: 'id', form: /^[0-9a-f]{24}$/i, list: listBy('found_by_id', 'id') },
   { column: 'last4', form: /^\d{4}$/, list: listBy('found_by_last4', 'last4') },
@@ -72,7 +72,7 @@ export async function findTransactionsOfAll(
   return (page.order === 'newest-first' ? newestFirst : newestFirst.toReversed()).slice(0, page.limit)
 }
 
-/** How many of the first transactions have trails that one statement should read: at least one. */
+/** Counts how many of the first transactions one statement should read with their trails: at least one. */
 export function countReadAtOnce(found: readonly FoundTransaction[]): number {
   let entries = 0
   const end = found.findIndex(({ trailLength }, index) => {
@@ -85,7 +85,7 @@ export function countReadAtOnce(found: readonly FoundTransaction[]): number {
 interface KeyColumns {
   readonly merchantIds: readonly string[]
   readonly ids: readonly string[]
-  /** How many entries of each trail are read. */
+  /** The number of entries of each trail that are read. */
   readonly entriesMax: number
 }
 

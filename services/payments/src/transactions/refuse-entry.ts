@@ -3,7 +3,7 @@ import { formatMoney } from '../money/minor-units.ts'
 import { refuseOldRate } from './refuse-charge.ts'
 import type { OperationKind } from './transaction.ts'
 
-/** Why nothing is added to a trail. `possible`: minor units of `currency`, that of the transaction. */
+/** Why nothing is added to a trail. `possible`: minor units of `currency`, the currency of the transaction. */
 export type EntryRefusal =
   | { readonly reason: 'currency-mismatch'; readonly currency: string }
   | { readonly reason: 'limit-exceeded'; readonly currency: string; readonly possible: bigint }

@@ -38,7 +38,7 @@ const AMOUNTS = 'pending captured refunded voided disputed'
 /** Where a query has each part of a transaction: names of rows, or expressions that are rows. */
 export interface TransactionParts {
   readonly transaction: string
-  /** The amounts, those of now or of an earlier moment. */
+  /** The amounts, of now or of an earlier moment. */
   readonly amounts: string
   readonly instrument: string
 }
@@ -50,7 +50,7 @@ export function transactionColumns({ transaction, amounts, instrument }: Transac
   return sql.raw([...plain, `to_char(${instrument}.expiry, 'YYYY-MM-DD"T23:59:59.999Z"') AS expiry`].join(', '))
 }
 
-/** Which entries of which transaction: as many as the trail had at a moment. */
+/** The first entries of a transaction: as many as the trail had at a moment. */
 interface TrailPart {
   readonly transactionId: RawBuilder<unknown>
   readonly length: RawBuilder<unknown>

@@ -5,7 +5,7 @@ export interface InquiryJob {
   readonly merchantId: string
   /** The attempt. */
   readonly id: string
-  /** How often the acquirer has been asked. Absent: not yet. */
+  /** The number of times that the acquirer was asked. Absent: none. */
   readonly step?: number
 }
 

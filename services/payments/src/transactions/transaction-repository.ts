@@ -58,7 +58,7 @@ export async function readTransaction(
   return { verdict, identityId, transaction: row.id === null ? undefined : toTransaction(row) }
 }
 
-/** Which transactions of a merchant to list. An undefined field filters nothing. */
+/** The filters of a merchant's list of transactions. An undefined field filters nothing. */
 export interface TransactionListInput extends BelowListInput {
   readonly successful: boolean | undefined
   readonly recurring: boolean | undefined
@@ -82,7 +82,7 @@ export async function listTransactions(
   return { ...rest, rows: rows.map(toTransaction) }
 }
 
-/** Which transactions of all merchants an operator lists. An undefined field filters nothing. */
+/** The filters of an operator's list of transactions. An undefined field filters nothing. */
 export interface AllTransactionsFilter {
   readonly merchantId: string | undefined
   readonly successful: boolean | undefined
@@ -125,7 +125,7 @@ export async function findTransaction(db: Db, id: string): Promise<Transaction |
   return undefined
 }
 
-/** Whose a transaction is, and what it is counted in. */
+/** The owner of a transaction, and its currency. */
 export interface TransactionOwner {
   readonly merchantId: string
   readonly currency: string
@@ -150,12 +150,12 @@ const attemptOwnerQuery = withOwner(
   (p) => sql`SELECT r.merchant_id AS "merchantId" FROM (${rowOf('attempts', sql`${p.owner}`, p.id)}) r`,
 )
 
-/** The merchant of an attempt, whoever asks. Undefined for an unknown id. */
+/** The merchant of an attempt, for any caller. Undefined for an unknown id. */
 export function findAttemptOwner({ read }: Lanes, id: string): Promise<{ readonly merchantId: string } | undefined> {
   return read.first(attemptOwnerQuery, { id })
 }
 
-/** The merchant and the currency of a transaction, whoever asks. Undefined for an unknown id. */
+/** The merchant and the currency of a transaction, for any caller. Undefined for an unknown id. */
 export function findTransactionOwner({ read }: Lanes, id: string): Promise<TransactionOwner | undefined> {
   return read.first(ownerQuery, { id })
 }

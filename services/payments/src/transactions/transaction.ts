@@ -8,12 +8,12 @@ export interface ShownCard {
   readonly scheme: string | null
 }
 
-/** What an entry of a trail says. A correction of a rejected operation has the kind of the operation. */
+/** The kind of an entry of a trail. A correction of a rejected operation has the kind of the operation. */
 export type TrailKind = 'capture' | 'refund' | 'void' | 'disputeWon' | 'disputeLost'
 
 /**
- * What happened to a transaction. Amounts are minor units below 2^53: `amount` of the transaction's currency, `balance` and fees
- * of the merchant's.
+ * An entry of the trail of a transaction. Amounts are minor units below 2^53: `amount` of the transaction's currency, `balance`
+ * and fees of the merchant's.
  */
 export interface TrailEntry {
   readonly id: string

@@ -15,7 +15,7 @@ export interface AddFraudRequest {
 /**
  * Adds a fraud alert of a test merchant, as the acquirer would report it (reference: Fraud alerts).
  * @returns the fraud alert, and whether an earlier request with the Idempotency-Key added it
- * @throws what `requireObject` throws
+ * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed and conflict as `requireAccess` throws them
  */
 export async function addFraud(
   { lanes }: { readonly lanes: Lanes },

@@ -6,7 +6,7 @@ import type { OperatorAnswer, OperatorChange } from '../operators/operator-chang
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import { advanceClock } from './advance-clock.ts'
 
-/** How far an operator moves the clock of a test merchant. */
+/** The time by which an operator moves the clock of a test merchant. */
 export interface AdvanceClockAsOperatorInput {
   readonly change: OperatorChange
   readonly merchantId: string
@@ -15,7 +15,8 @@ export interface AdvanceClockAsOperatorInput {
 
 /**
  * Moves the clock of any test merchant forward, for an operator (reference: Test clock).
- * @throws notFound, forbidden for a live merchant, and what `advanceClock` and `runOperatorChange` throw
+ * @throws notFound, forbidden for a live merchant, clockTooFar when the clock would run more than 100 years ahead,
+ * operatorKeyReused
  */
 export function advanceClockAsOperator(
   { operatorDb, config }: Pick<PaymentsDeps, 'operatorDb' | 'config'>,

@@ -15,7 +15,7 @@ type EndedChallenge =
   | { readonly outcome: 'late' | 'returned'; readonly returnUrl: string }
 
 /**
- * What the page of the bank shows. `posOrigin` is the origin of our own payment page when the customer returns there, and
+ * The content of the page of the bank. `posOrigin` is the origin of our own payment page when the customer returns there, and
  * `locale` that of the page where the customer pays, null when it is not known.
  */
 export type BankAnswer = { readonly posOrigin: string | undefined; readonly locale: string | null } & (

@@ -16,7 +16,7 @@ export const cleanUpTask = defineTask<Record<string, never>>('clean_up', {
 })
 const EVERY_HOUR = '17 * * * *'
 
-/** How many rows of a table were deleted. */
+/** The number of rows of a table that were deleted. */
 type DeletedRows = Readonly<Partial<Record<keyof PaymentsTables, number>>>
 
 interface CleanUpDeps {
@@ -47,7 +47,7 @@ export async function cleanUp({
 
 const EXPIRED = { column: 'expires', age: '0' }
 
-/** Which rows are old. The page of an invitation can say for 30 days that the invitation has expired. */
+/** The rows that are old, by table. The page of an invitation can say for 30 days that the invitation has expired. */
 const OLD_ROWS: readonly (readonly [keyof PaymentsTables, OldRows])[] = [
   ['idempotency', { column: 'created', age: '24 hours' }],
   ['merchant_creations', { column: 'created', age: '24 hours' }],

@@ -18,7 +18,8 @@ export interface CloseDisputeAsOperatorInput {
 
 /**
  * Closes a dispute of any merchant, for an operator (reference: Disputes). The same outcome again changes nothing.
- * @throws notFound, and what `closeDispute` and `runOperatorChange` throw
+ * @throws notFound, disputeAlreadyWon and disputeAlreadyLost when the dispute has the other outcome, operatorKeyReused;
+ * otherCurrency, amountBeyondLimit, trailFull and rateUnavailable as `refuseEntry` throws them
  */
 export async function closeDisputeAsOperator(
   { operatorDb, lanes }: Pick<PaymentsDeps, 'operatorDb' | 'lanes'>,

@@ -17,8 +17,9 @@ export interface CloseDisputeRequest {
 /**
  * Closes a dispute of a test merchant, as the acquirer would (reference: Disputes). The same outcome again changes nothing.
  * @returns the dispute, and whether an earlier request with the Idempotency-Key closed it
- * @throws disputeAlreadyWon and disputeAlreadyLost when the dispute has the other outcome, and what `requireOutcome` and
- * `refuseEntry` throw
+ * @throws disputeAlreadyWon and disputeAlreadyLost when the dispute has the other outcome; unauthorized, notFound, forbidden,
+ * idempotencyKeyUsed and conflict as `requireAccess` throws them; otherCurrency, amountBeyondLimit, trailFull and rateUnavailable
+ * as `refuseEntry` throws them
  */
 export async function closeDispute(
   { lanes }: { readonly lanes: Lanes },

@@ -3,7 +3,7 @@ import { callCreateApp } from '../apps/app-repository.ts'
 import type { CreatedApp } from '../apps/app-view.ts'
 import type { PaymentsDeps } from '../deps.ts'
 
-/** What `createApp` uses of the dependencies. */
+/** The dependencies of `createApp`. */
 export type CreateAppDeps = Pick<PaymentsDeps, 'lanes' | 'pepper' | 'createKey'>
 
 /**

@@ -13,9 +13,9 @@ export interface CreateMerchantRequest {
 }
 
 /**
- * Makes a merchant, and the caller its member (reference: Creating a merchant). Its fees are those of the settings at this time.
+ * Makes a merchant, and the caller its member (reference: Creating a merchant). Its fees follow from the settings at this time.
  * @returns the merchant, and whether an earlier request with the Idempotency-Key made it
- * @throws what `requireObject` throws
+ * @throws unauthorized, idempotencyKeyUsed and conflict as `requireObject` throws them
  */
 export async function createMerchant(
   { lanes, config }: Pick<PaymentsDeps, 'lanes'> & { readonly config: Pick<PaymentsConfig, 'pricing'> },

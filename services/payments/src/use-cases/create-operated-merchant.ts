@@ -26,7 +26,8 @@ type CreateDeps = Pick<OperatorDeps, 'database' | 'pepper' | 'createKey'> & {
 
 /**
  * Makes a merchant as POST /merchants does, and records that an operator did.
- * @throws Error when no app has the id, or none of its keys is good; and what `createMerchant` throws
+ * @throws Error when no app has the id, or none of its keys is good; unauthorized as `createMerchant` throws it when the key is
+ * revoked meanwhile
  */
 export async function createOperatedMerchant(
   deps: CreateDeps,

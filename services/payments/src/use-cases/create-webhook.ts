@@ -25,7 +25,7 @@ type CreateWebhookDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'
 /**
  * Makes a webhook (reference: Webhooks). Only this answer and its repeats contain the secret.
  * @throws webhookInside for an address inside a network, webhookWithoutTls for http where it is not permitted, tooManyWebhooks
- * beyond ten, and what `requireOutcome` throws
+ * beyond ten; unauthorized, notFound, forbidden, idempotencyKeyUsed and conflict as `requireAccess` throws them
  */
 export async function createWebhook(
   { lanes, randomBytes, webhooks }: CreateWebhookDeps,
@@ -48,7 +48,7 @@ export async function createWebhook(
   }
 }
 
-/** Only members hear that an address is inside a network, so this refusal waits for the judgement of access as those of a schema do. */
+/** Only members hear that an address is inside a network, so this refusal waits for the judgement of access, as the refusals of a schema do. */
 function refuseInside(
   { outbound }: CreateWebhookDeps['webhooks'],
   input: RequestInput<WebhookValues>,

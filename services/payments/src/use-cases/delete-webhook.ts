@@ -14,7 +14,7 @@ export interface DeleteWebhookRequest {
 
 /**
  * Deletes a webhook and its waiting deliveries (reference: Webhooks). A request that is refused for its values deletes nothing.
- * @throws what `requireAccess` throws
+ * @throws unauthorized, notFound and forbidden as `requireAccess` throws them
  */
 export async function deleteWebhook(
   { lanes }: { readonly lanes: Lanes },

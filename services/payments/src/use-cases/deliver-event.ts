@@ -60,7 +60,7 @@ async function deliverEvent(
   throw new Error(failure)
 }
 
-/** What came of an attempt. Without `error` the webhook has taken the event. */
+/** The outcome of an attempt. Without `error` the webhook has taken the event. */
 type Sent = Omit<DeliveryAttempt, 'at'>
 
 /** Sends the event, unless its webhook rests. */

@@ -6,7 +6,7 @@ import { viewBankFiles, viewBatch } from '../payouts/batch-view.ts'
 import type { Debtor } from '../payouts/pain-001.ts'
 import { callInsertBatch, insertWaitingBatch } from '../payouts/payout-batch-repository.ts'
 
-/** Whose account pays the waiting payouts. */
+/** The account that pays the waiting payouts. */
 export interface ExportPayoutsInput {
   readonly change: OperatorChange
   readonly debtor: Debtor
@@ -15,7 +15,7 @@ export interface ExportPayoutsInput {
 /**
  * Puts all waiting live payouts into a batch, and answers its files, for an operator (reference: Bank files). A repeat with the same
  * key gets the same files.
- * @throws what `runOperatorChange` throws
+ * @throws operatorKeyReused
  */
 export function exportPayouts(
   { operatorDb }: Pick<PaymentsDeps, 'operatorDb'>,

@@ -2,9 +2,9 @@ import type { OperatorDeps } from '../deps.ts'
 import type { MerchantEvent } from '../webhooks/event.ts'
 import { listEventsAfter, listTestHeads, type MerchantHead } from '../webhooks/event-repository.ts'
 
-/** Which events to follow, until the signal aborts. */
+/** The events to follow, until the signal aborts. */
 export interface FollowInput {
-  /** Undefined: all test merchants, also those that are made later. */
+  /** Undefined: all test merchants, later ones too. */
   readonly merchantId: string | undefined
   readonly signal: AbortSignal
 }
@@ -19,7 +19,7 @@ const MERCHANTS_MAX = 10_000
 /**
  * Yields the events of test merchants from now on, in the order of each merchant. Nothing is queued or changed, so any number of
  * programs may follow at once. Ids are given out under the lock of their merchant, so every event up to the newest id of a merchant
- * is visible to whoever has read that id.
+ * is visible to a reader of that id.
  * @throws Error when there are more than 10 000 test merchants
  */
 export async function* followEvents(

@@ -16,7 +16,9 @@ export interface OpenDisputeRequest {
 /**
  * Opens a dispute of a test merchant, as the acquirer would (reference: Disputes).
  * @returns the dispute as it was opened, and whether an earlier request with the Idempotency-Key opened it
- * @throws what `refuseEntry` throws for more than is captured and neither refunded nor disputed, and what `requireOutcome` throws
+ * @throws amountBeyondLimit for more than is captured and neither refunded nor disputed; otherCurrency, trailFull and
+ * rateUnavailable as `refuseEntry` throws them; unauthorized, notFound, forbidden, idempotencyKeyUsed and conflict as
+ * `requireAccess` throws them
  */
 export async function openDispute(
   { lanes }: { readonly lanes: Lanes },

@@ -28,7 +28,7 @@ export interface CardForm extends CardInput {
   readonly tokens: string | undefined
 }
 
-/** What the customer's browser kept of the payment, sealed. An empty text stands for nothing. */
+/** The state of the payment that the customer's browser keeps, sealed. An empty text stands for nothing. */
 export interface PaymentCookies {
   readonly card: string
   readonly paid: string
@@ -61,7 +61,7 @@ type ReadForm =
   | { readonly verdict: 'read'; readonly underWay: UnderWay }
   | { readonly verdict: 'refused'; readonly tried: TriedCard }
 
-/** What the page shows next. The browser keeps the texts in `cookies`; an empty text deletes what it kept. */
+/** The next content of the page. The browser keeps the texts in `cookies`; an empty text deletes what it kept. */
 export type PageAnswer =
   | { readonly verdict: 'no-link'; readonly problem: LinkProblem }
   | { readonly verdict: 'too-late' }
@@ -231,7 +231,7 @@ function ignoreUnavailable(error: unknown): undefined {
 }
 
 /**
- * The receipt of a payment. Its facts are those of the transaction and not of the form, because the order may have been paid with
+ * The receipt of a payment. Its facts come from the transaction and not from the form, because the order may have been paid with
  * another reference or another card.
  */
 async function toReceipt(

@@ -15,7 +15,7 @@ export type PayoutTurn = { readonly merchantId: string } & (
   | { readonly failure: string }
 )
 
-/** What paying out needs: the merchants, and the rules of the settings. */
+/** The dependencies of paying out: the merchants, and the rules of the settings. */
 export type PayoutDeps = Pick<ProcessDeps, 'db' | 'lanes'> & { readonly config: Pick<PaymentsConfig, 'payouts'> }
 
 /**

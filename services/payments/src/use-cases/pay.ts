@@ -27,7 +27,7 @@ import { orderRefused } from '../errors.ts'
 import { referenceOf } from '../requests/fields.ts'
 import { beginOnceFree } from '../transactions/begin-once-free.ts'
 
-/** What `pay` uses of the dependencies. */
+/** The dependencies of `pay`. */
 export type PayDeps = CheckoutDeps & Pick<PaymentsDeps, 'acquirers' | 'vault' | 'wait' | 'limitRefusals'>
 
 /** The challenges that an order needs before it is paid, or the transaction that the order became. */
@@ -66,7 +66,7 @@ interface DecidedOrder {
   readonly decision: Decision
 }
 
-/** What to do with an order: offer a step, ask the acquirer, or refuse the order without asking. */
+/** The next act for an order: offer a step, ask the acquirer, or refuse the order without asking. */
 function decideOrder(opened: OpenOrder): Extract<NextStep, { verdict: 'step' }> | Decision {
   const statusCode = judgeCardOf(opened)
   if (statusCode !== undefined) return { verdict: 'refused', statusCode }

@@ -24,8 +24,8 @@ type ResolveDeps = Pick<PaymentsDeps, 'acquirers' | 'lanes' | 'operatorDb'>
  *
  * The acquirer is asked before the change begins: its answer may take long, and no transaction waits for it. It takes a reversal
  * once under the id of the attempt, so a repeat does no harm, and neither does a change that fails afterwards.
- * @throws notFound, attemptSettled when its outcome is known, reversalRefused when the acquirer does not take the reversal, and what
- * `runOperatorChange` throws
+ * @throws notFound, attemptSettled when its outcome is known, reversalRefused when the acquirer does not take the reversal,
+ * operatorKeyReused
  */
 export async function resolveAttempt(
   deps: ResolveDeps,

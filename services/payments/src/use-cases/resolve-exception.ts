@@ -10,13 +10,13 @@ export interface ResolveExceptionInput {
   readonly change: OperatorChange
   readonly merchantId: string
   readonly id: string
-  /** What was done. The audit log keeps it. */
+  /** The deed of the operator, in words. The audit log keeps it. */
   readonly note: string | undefined
 }
 
 /**
  * Marks an exception as resolved, for an operator (console reference: Routes of payments). One that is resolved stays as it is.
- * @throws notFound, and what `runOperatorChange` throws
+ * @throws notFound, operatorKeyReused
  */
 export function resolveException(
   { operatorDb }: Pick<PaymentsDeps, 'operatorDb'>,

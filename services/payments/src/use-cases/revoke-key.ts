@@ -7,7 +7,8 @@ import { lastKey } from '../errors.ts'
 
 /**
  * Revokes a key of the calling app, which may be the key of this request (reference: Keys of an app).
- * @throws lastKey when no other key is good: an app without keys could never call again; and what `requireAccess` throws
+ * @throws lastKey when no other key is good: an app without keys could never call again; unauthorized, notFound and forbidden as
+ * `requireAccess` throws them
  */
 export async function revokeKey(
   { lanes }: { readonly lanes: Lanes },

@@ -5,7 +5,7 @@ import { requireAccess } from '../access/require-access.ts'
 import { lastApp } from '../errors.ts'
 import { callRevokeMember } from '../members/member-repository.ts'
 
-/** Which app or user of which merchant. */
+/** An app or user of a merchant, who loses access. */
 export interface RevokeMemberRequest {
   readonly caller: Caller
   readonly merchantId: string
@@ -17,7 +17,7 @@ export interface RevokeMemberRequest {
 /**
  * Ends the membership of an app or a user, or a pending invitation, from the next request on (reference: Members).
  * @throws lastApp when the calling app is the only app of the merchant and would remove itself: nobody could reach the merchant
- * through the API any more; and what `requireAccess` throws
+ * through the API any more; unauthorized, notFound and forbidden as `requireAccess` throws them
  */
 export async function revokeMember(
   { lanes }: { readonly lanes: Lanes },

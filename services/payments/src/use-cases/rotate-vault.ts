@@ -4,7 +4,7 @@ import { lockOldSeals, lockWebhookSeals, updateSeal, updateWebhookSeals } from '
 
 type RotationDeps = Pick<OperatorDeps, 'database' | 'vault' | 'webhookSecrets'>
 
-/** How many values were sealed again. */
+/** The numbers of values that were sealed again. */
 export interface Rotated {
   /** Card numbers. */
   readonly rotated: number

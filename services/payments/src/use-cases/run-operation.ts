@@ -20,7 +20,8 @@ type OperationDeps = Pick<PaymentsDeps, 'lanes' | 'operations'>
 /**
  * Captures, refunds or voids part of a transaction. The amount is judged under the lock of the transaction, so two captures of
  * the same money cannot both pass (reference: Refusal of amounts).
- * @throws serverBusy when the operation waits too long, and what `requireOutcome` and `refuseEntry` throw
+ * @throws serverBusy when the operation waits too long; unauthorized, notFound, forbidden, idempotencyKeyUsed and conflict as
+ * `requireAccess` throws them; otherCurrency, amountBeyondLimit, trailFull and rateUnavailable as `refuseEntry` throws them
  */
 export async function runOperation(
   deps: OperationDeps,

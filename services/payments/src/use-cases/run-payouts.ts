@@ -7,7 +7,7 @@ import { payoutRunTask } from '../payouts/payout-job.ts'
 import { payOutAll } from './pay-out-all.ts'
 import type { PayoutDeps } from './pay-out-merchants.ts'
 
-/** Whom an operator pays out. */
+/** The merchants whom an operator pays out. */
 export interface RunPayoutsInput {
   readonly change: OperatorChange
   /** Undefined: all merchants with a balance above 0. */
@@ -17,7 +17,7 @@ export interface RunPayoutsInput {
 /**
  * Has a job pay merchants out, for an operator: all of them may take longer than a request (reference: Making payouts). The job is
  * sent in the transaction of the change.
- * @throws notFound for an unknown merchant, and what `runOperatorChange` throws
+ * @throws notFound for an unknown merchant, operatorKeyReused
  */
 export async function runPayouts(
   { operatorDb, lanes, jobs }: Pick<PaymentsDeps, 'operatorDb' | 'lanes' | 'jobs'>,

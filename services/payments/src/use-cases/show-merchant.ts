@@ -8,9 +8,9 @@ import { listShownWebhooks } from '../webhooks/webhook-repository.ts'
 
 /** A merchant as an operator sees it alone. Amounts are minor units of its currency. */
 export interface ShownMerchant extends OperatedMerchant {
-  /** What a payout would take. */
+  /** The amount of a payout made now. */
   readonly available: number
-  /** What open disputes would take. */
+  /** The amount that open disputes would take. */
   readonly reserve: number
   readonly apps: readonly AppMember[]
   readonly users: readonly UserMember[]

@@ -25,15 +25,15 @@ import {
 import type { PaymentsConfig } from '../config.ts'
 import { challengeUnavailable } from '../errors.ts'
 
-/** What `takeChallenge` uses of the dependencies. */
+/** The dependencies of `takeChallenge`. */
 export type ChallengeDeps = CheckoutDeps & {
   readonly config: { readonly server: Pick<PaymentsConfig['server'], 'baseUrl'> }
 }
 
-/** The challenge that a client chose from those that were offered. */
+/** The challenge that a client chose among the offered ones. */
 export interface ChallengeRequest extends OrderRequest {
   readonly step: Step
-  /** How the customer is asked. Steps that ask nobody have one way. */
+  /** The way in which the customer is asked. Steps that ask nobody have one way. */
   readonly way: Extract<ChallengeType, 'iframe' | 'redirect' | 'poll'>
   /** The origin of the page that shows the challenge; undefined when the browser did not send it. */
   readonly origin: string | undefined
@@ -41,7 +41,7 @@ export interface ChallengeRequest extends OrderRequest {
   readonly locale: string | undefined
 }
 
-/** What the client is to do. From then on it sends the hints with the order, as proof. */
+/** The task of the client. From then on the client sends the hints with the order, as proof. */
 type ChallengeTask = z.input<typeof ChallengeTaskView>
 
 const FINGERPRINT_TIMEOUT_MS = 10_000

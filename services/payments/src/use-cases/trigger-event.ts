@@ -28,13 +28,13 @@ import { updateMerchant } from './update-merchant.ts'
 // Scenarios for operators who try a webhook (`payments trigger`). They call other use cases one after the other, so that each event
 // has the causes that clients give it.
 
-/** What the use cases that cause the events need. */
+/** The dependencies of the use cases that cause the events. */
 type TriggerDeps = Pick<
   OperatorDeps,
   'acquirers' | 'createKey' | 'database' | 'meter' | 'operations' | 'pepper' | 'vault' | 'wait'
 > & { readonly config: Pick<PaymentsConfig, 'dayLimits' | 'payouts' | 'pricing'> }
 
-/** What acts for a test merchant, as one of its apps. */
+/** A caller for a test merchant, as one of its apps. */
 interface Actor {
   readonly deps: TriggerDeps
   readonly merchant: Merchant
@@ -46,7 +46,7 @@ interface Actor {
 type Trigger = (actor: Actor) => Promise<string>
 
 /**
- * How each event is caused. Not among them: `transaction.rejected`, which only an acquirer of live merchants causes; events of
+ * The cause of each event. Not among them: `transaction.rejected`, which only an acquirer of live merchants causes; events of
  * users, who would get mails; a failed payout, because payouts of test merchants are settled at once; and a disabled webhook, which
  * takes days.
  */
@@ -85,7 +85,8 @@ export function isTriggered(text: string): text is TriggeredType {
  * @throws Error when there is no such merchant, when it is live, when it has no app that could act, or when the card that is to be
  * refused is not; paymentRefused when the merchant may not charge cards, payoutSkipped when nothing is due to it, clockTooFar when
  * its clock is 100 years ahead, rateUnavailable and currencyWithoutRate when there is no exchange rate, serverBusy when an
- * operation waits too long, and what `requireAccess`, `refuseEntry` and `createOperatedMerchant` throw
+ * operation waits too long; otherCurrency, amountBeyondLimit and trailFull as `refuseEntry` throws them; unauthorized, notFound and
+ * forbidden as `requireAccess` throws them when the merchant or its app changes meanwhile
  */
 export async function triggerEvent(
   deps: TriggerDeps,
@@ -116,7 +117,7 @@ async function findTestMerchant(deps: TriggerDeps, id: string | undefined): Prom
 const GOOD_CARD = '1000000000000000'
 /** Authorized for its customer, and refused for lack of money when the merchant charges it again (reference: Test numbers). */
 const REFUSED_LATER = '1000000000090007'
-/** What is charged, in major units. Payouts have a minimum, which comes on top. */
+/** The amount that is charged, in major units. Payouts have a minimum, which comes on top. */
 const CHARGED_MAJOR_UNITS = 100
 
 function amountOf({ deps, merchant }: Actor): number {

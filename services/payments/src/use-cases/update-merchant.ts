@@ -11,13 +11,14 @@ export interface UpdateMerchantRequest {
   readonly caller: Caller
   readonly merchantId: string
   readonly input: RequestInput<MerchantChanges>
-  /** Immutable fields as the client sent them, by path; also those of a refused request. */
+  /** Immutable fields as the client sent them, by path; of a refused request too. */
   readonly fixed: Readonly<Record<string, unknown>>
 }
 
 /**
  * Changes name, email address or descriptor of a merchant (reference: Changing a merchant). Nothing changes when any field is wrong.
- * @throws invalidFields when a field that never changes differs, and what `requireAccess` throws
+ * @throws invalidFields when a field that never changes differs; unauthorized, notFound and forbidden as `requireAccess` throws
+ * them
  */
 export async function updateMerchant(
   { lanes }: { readonly lanes: Lanes },

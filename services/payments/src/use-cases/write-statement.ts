@@ -30,7 +30,7 @@ const PAGE_ROWS = 200
 /**
  * Writes a merchant's lines of a period as CSV, between the balances before and after them (reference: Statements and documents).
  * Access is judged before the first byte, and again with each page, so a revoked app reads no further.
- * @throws what `requireAccess` and `requireOutcome` throw
+ * @throws unauthorized, notFound and forbidden as `requireAccess` and `requireOutcome` throw them
  */
 export async function writeStatement(
   { lanes }: { readonly lanes: Lanes },

@@ -4,7 +4,7 @@ import type { TextSeal } from './text-seal.ts'
 /** The kind of card data behind a token. `pcn`: a card number. `pcsc`: the security code of a card. */
 export type TokenType = 'pcn' | 'pcsc'
 
-/** What a client has in place of card data. Anybody who has the token can use it, until it is spent or too old. */
+/** A single-use token in place of card data. Anybody who has the token can use it, until it is spent or too old. */
 export interface CardToken {
   readonly value: string
   /** Identifies the token where the token itself must not be shown. */

@@ -77,7 +77,7 @@ export async function updateWebhookSeals(
     .execute()
 }
 
-/** How many values a key has sealed. */
+/** The numbers of values that a key has sealed. */
 export interface SealCount {
   readonly keyId: number
   /** Card numbers. */
@@ -86,7 +86,7 @@ export interface SealCount {
   readonly webhooks: number
 }
 
-/** How many card numbers and secrets of webhooks each key has sealed, by the id of the key. */
+/** Counts the card numbers and secrets of webhooks that each key has sealed, by the id of the key. */
 export async function countSeals(db: Db): Promise<readonly SealCount[]> {
   const { rows } = await sql<SealCount>`
     SELECT id AS "keyId", count(*) FILTER (WHERE is_card)::int AS count,

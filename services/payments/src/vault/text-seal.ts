@@ -15,7 +15,7 @@ const BLOCK_LENGTH = 128
 export const SEALED_PATTERN = '^[A-Za-z0-9+/]+={0,2}$'
 const BASE64 = new RegExp(SEALED_PATTERN)
 
-/** A seal for one purpose, with keys derived from those of the vault. */
+/** A seal for one purpose, with keys derived from the keys of the vault. */
 function createTextSeal(vaultKeys: readonly [VaultKey, ...VaultKey[]], purpose: KeyPurpose): TextSeal {
   const keys: SealingKeys = {
     sealing: vaultKeys[0].id,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { scrub } from '../cards/scrub.ts'
 
-/** What becomes of a delivery. `dropped`: its webhook was gone or disabled, or its event too old. `failed`: after the last attempt. */
+/** The status of a delivery. `dropped`: its webhook was gone or disabled, or its event too old. `failed`: after the last attempt. */
 export const DELIVERY_STATUSES = ['waiting', 'sending', 'retrying', 'delivered', 'dropped', 'failed'] as const
 /** The state of a delivery. */
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]

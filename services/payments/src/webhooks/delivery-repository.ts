@@ -25,13 +25,13 @@ export interface ListedDelivery {
   readonly nextAttempt: Date | null
   /** Why the last attempt failed. */
   readonly failure: string | null
-  /** What the queue has kept of the attempts. Null: nothing. */
+  /** The notes of the queue about the attempts. Null: none. */
   readonly notes: unknown
   /** Where it stands in the list, as 24 hexadecimal digits. */
   readonly place: string
 }
 
-/** Which deliveries to list. An undefined field filters nothing. */
+/** The filters of a list of deliveries. An undefined field filters nothing. */
 export interface DeliveryFilter {
   readonly id?: string | undefined
   readonly merchantId?: string | undefined
@@ -40,7 +40,7 @@ export interface DeliveryFilter {
 }
 
 /**
- * A page of the deliveries of all merchants. The queue keeps those that were delivered or dropped for an hour, and those whose
+ * A page of the deliveries of all merchants. The queue keeps delivered and dropped ones for an hour, and those whose
  * job is dead for 90 days, in another queue; the copy that failed is left out.
  * @param schema the schema of the job queue
  */
@@ -90,7 +90,7 @@ function placeOf(created: RawBuilder<unknown>): RawBuilder<unknown> {
 }
 
 /**
- * Which jobs stand on a page. An end of the list is no condition: the planner would take two for few rows, and sort all rows of a
+ * The condition on the jobs of a page. An end of the list is no condition: the planner would take two for few rows, and sort all rows of a
  * merchant rather than read the first ones from an index.
  */
 function isOnPage(

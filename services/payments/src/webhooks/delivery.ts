@@ -14,7 +14,7 @@ const DAY_SECONDS = 86_400
 
 /** When the delivery of a dead job was sent to the queue. SQL that lists and their indexes share. */
 export const FIRST_CREATED = 'coalesce(source_created_on, created_on)'
-/** The id of the first job, which those that follow a failure for good carry on. */
+/** The id of the first job. A job that follows a failure for good has it too. */
 export const ROOT_ID = 'coalesce(source_root_id, id)'
 /** Whether nobody has put a dead job back. The planner knows by the index that this leaves all of them. */
 export const IS_DEAD = "state = 'created'"
@@ -50,7 +50,7 @@ export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
   ],
 })
 
-/** What a delivery needs: the way out, the secrets that sign it, and the rule for TLS. */
+/** The dependencies of a delivery: the way out, the secrets that sign it, and the rule for TLS. */
 export interface WebhookDeps {
   readonly outbound: Outbound
   readonly secrets: WebhookSecrets
@@ -70,7 +70,7 @@ export function openWebhooks(
 export type SilentWebhooks = LRUCache<string, Silence>
 
 interface Silence {
-  /** How many deliveries in a row had no answer. */
+  /** The number of deliveries in a row without an answer. */
   readonly count: number
   readonly restsUntilMs: number
 }
@@ -79,7 +79,7 @@ interface Silence {
 const SILENCES_MAX = 3
 const FIRST_REST_MS = 10_000
 const REST_MS_MAX = 300_000
-/** How long a delivery may take that is let through after a rest. */
+/** The most time for a delivery that is let through after a rest. */
 const TRIAL_MS = 5_000
 const SILENT_WEBHOOKS_MAX = 10_000
 

@@ -19,7 +19,7 @@ import { viewWebhook } from './webhook-view.ts'
 /** The part of an event type before the point, such as `dispute` in `dispute.won`. */
 type Noun = EventType extends `${infer Before}.${string}` ? Before : never
 
-/** How a query selects the object of an event as JSON, and how that becomes the object as it was then. */
+/** The query for the object of an event as JSON, and the step that makes of it the object as it was then. */
 interface EventObject {
   /** An expression over the event `r` of the merchant. */
   readonly select: (merchantId: RawBuilder<unknown>) => RawBuilder<unknown>
@@ -35,7 +35,7 @@ const rowOf =
 )`
 
 const objects: Readonly<Record<Noun, EventObject>> = {
-  // The amounts are those of the event, and the trail is as long as it was then.
+  // The amounts are as the event has them, and the trail is as long as it was then.
   transaction: eventObject(
     (merchantId) => sql<TransactionJson>`(
       SELECT to_jsonb(o) FROM (

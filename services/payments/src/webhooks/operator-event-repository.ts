@@ -6,7 +6,7 @@ import { PIECE, type Piece } from '../pagination/pieces.ts'
 import type { EventType, MerchantEvent } from './event.ts'
 import { type EventColumns, eventColumns, toEvent } from './event-repository.ts'
 
-/** Which events of a merchant an operator lists. An undefined type: all. */
+/** The filters of an operator's list of the events of a merchant. An undefined type: all. */
 export interface OperatedEventsInput extends PageBounds {
   readonly merchantId: string
   readonly type: EventType | undefined

@@ -17,7 +17,7 @@ export interface OutboxRow {
 
 const EVENT = 'event'
 
-/** The kinds of rows whose jobs are those of the tasks. */
+/** The kinds of rows, with the tasks that their jobs run. */
 export function outboxKinds(tasks: readonly string[]): readonly string[] {
   return tasks.map((task) => (task === deliveryTask.name ? EVENT : task))
 }

@@ -13,7 +13,7 @@ export const WebhookView = z
   })
   .meta({ id: 'Webhook' })
 
-/** How a receiver checks a delivery, for the API document (reference: Deliveries). */
+/** The way to check a delivery, for the API document (reference: Deliveries). */
 export const SIGNATURE =
   'A delivery has the header `X-Signature: t=<unix seconds>,v1=<hex>[,v1=<hex>]`. Each `v1` is the HMAC-SHA-256 of the time, a point and the body as it came, in hexadecimal. The key is the text of a secret, as it was shown: do not decode it. Any `v1` that is right proves the delivery; compare in constant time, and refuse old times.'
 

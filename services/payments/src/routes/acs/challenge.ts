@@ -56,7 +56,7 @@ export const bankRoutes: Routes = async (app) => {
   )
 }
 
-/** What the page of the bank needs beside its answer. */
+/** The values that the page of the bank needs beside its answer. */
 interface ShownPage {
   /** The sealed state, which the form of the page sends back. */
   readonly text: string

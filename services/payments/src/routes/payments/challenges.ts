@@ -67,7 +67,7 @@ function oneOf<const Name extends string>(names: readonly Name[], name: string):
   return requireEndpoint(names.find((candidate) => candidate === name))
 }
 
-/** What the headers tell of the calling page. */
+/** The calling page, as the headers tell it. */
 function pageOf(headers: { readonly origin?: string | undefined; readonly 'accept-language'?: string | undefined }) {
   return { origin: originOf(headers), locale: preferredPageLocale(headers['accept-language'])?.tag }
 }

@@ -27,7 +27,7 @@ const PayBody = z.object({
   number: z.string().optional(),
   expiry: z.string().optional(),
   code: z.string().optional(),
-  /** What the script of the page submits beside the fields. */
+  /** The values that the script of the page submits beside the fields. */
   card: z.string().optional(),
 })
 
