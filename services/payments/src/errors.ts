@@ -101,7 +101,6 @@ export const challengeUnavailable = declare(
 
 // Wrong members of an order (reference: Checkout errors). All have REQUEST_INVALID, the code of every 400 over what a body says.
 export const orderKeyMalformed = declare(400, 'REQUEST_INVALID', 'Idempotency-Key is not valid')
-export const orderKeyUsed = declare(400, 'REQUEST_INVALID', 'Idempotency-Key was used with another body')
 export const returnUrlElsewhere = declare(
   400,
   'REQUEST_INVALID',
@@ -113,6 +112,8 @@ export const orderInvalid = declareTemplate(
   ({ problems }: { readonly problems: readonly OrderProblem[] }) =>
     problems.map(({ field, message }) => `${field} ${message}`).join('; '),
 )
+export const orderKeyUsed = (): HttpError =>
+  orderInvalid({ problems: [{ field: 'Idempotency-Key', message: FIELD_TEXTS.keyUsed }] })
 
 /** The codes of field errors (reference: Field errors). */
 export const FIELD_ERROR_CODES = [
@@ -156,8 +157,7 @@ export const bodyMalformed = (cause: unknown): HttpError =>
 export const idempotencyKeyMalformed = (): HttpError =>
   fieldInvalid('Idempotency-Key', 'FORMAT', 'must be 1 to 255 printable ASCII characters without spaces')
 export const idempotencyKeyMissing = (): HttpError => fieldInvalid('Idempotency-Key', 'REQUIRED', FIELD_TEXTS.required)
-export const idempotencyKeyUsed = (): HttpError =>
-  fieldInvalid('Idempotency-Key', 'MISMATCH', 'was used with another body')
+export const idempotencyKeyUsed = (): HttpError => fieldInvalid('Idempotency-Key', 'MISMATCH', FIELD_TEXTS.keyUsed)
 export const idempotencyKeySpent = (): HttpError =>
   fieldInvalid('Idempotency-Key', 'MISMATCH', 'was used for a key that is revoked')
 export const lastKey = (): HttpError => fieldInvalid('keyId', 'LIMIT_EXCEEDED', 'is the last active key')

@@ -65,6 +65,7 @@ export const FIELD_TEXTS = {
   ibanDigitsWrong: 'must have right check digits',
   tooManyBytes: ({ max }: Limit) => `must be at most ${max} bytes`,
   noRate: 'has no exchange rate',
+  keyUsed: 'was used with another body',
 
   notSameTransaction: 'must be the same as transactionId',
   besideTransaction: 'cannot be given beside a transaction',
