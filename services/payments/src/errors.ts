@@ -48,7 +48,7 @@ export const registrationClosed = declare(
 export const registrationInvited = declare(
   403,
   'REGISTRATION_INVITED',
-  'An app needs the code of an invitation, as field code, that is good, unused and not too old',
+  'The field code must have the code of an invitation that is unused and at most 14 days old',
 )
 export const notFound = declare(404, 'NOT_FOUND', 'There is no such resource')
 export const endpointNotFound = declare(404, 'ENDPOINT_NOT_FOUND', 'There is no such endpoint')

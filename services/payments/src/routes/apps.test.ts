@@ -32,7 +32,7 @@ const UNINVITED = [
   403,
   {
     code: 'REGISTRATION_INVITED',
-    message: 'An app needs the code of an invitation, as field code, that is good, unused and not too old',
+    message: 'The field code must have the code of an invitation that is unused and at most 14 days old',
   },
 ]
 
