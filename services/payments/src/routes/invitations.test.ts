@@ -3,6 +3,7 @@ import type { LightMyRequestResponse } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorBodies, refusals, statusAndBody } from '../../test/bodies.ts'
 import { COMPRESSIBLE, pageHeaders } from '../../test/headers.ts'
+import { mainOf } from '../../test/page-text.ts'
 import {
   basic,
   createTestApp,
@@ -27,6 +28,13 @@ afterAll(async () => {
 })
 
 const NAME = '<script>alert("x")</script> & Co'
+/** The name as a page writes it. */
+const SHOWN_NAME = '&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt; &amp; Co'
+/** The title of a page, below the icon. */
+const titled = (title: string) =>
+  `<div class="title"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M1 3h14v3h-2l1 8h-3l-1-8H6l-1 8H2l1-8H1z"/></svg><h1>${title}</h1></div>`
+/** The address that `invite` invites, as a page writes it. */
+const addressOf = (merchantId: string) => `<span class="address">o&#39;${merchantId}@<wbr>example.<wbr>com</span>`
 
 /** Invites somebody to a new merchant, and answers the path of the link. */
 async function invite(): Promise<{ merchantId: string; path: string; token: string }> {
@@ -54,7 +62,11 @@ const post = (url: string, headers: object = { 'content-type': 'application/x-ww
 /** Expects the page for a token that belongs to no invitation. */
 function expectMissing(response: LightMyRequestResponse): void {
   expect([response.statusCode, response.headers]).toEqual([404, pageHeaders()])
-  expect(response.body).toContain('<h1>There is no such invitation</h1>')
+  expect(mainOf(response.body)).toBe(`
+${titled('There is no such invitation')}
+<p>It may have been withdrawn, or the link is incomplete. Ask whoever invited you for a new one.</p>
+
+`)
 }
 
 describe('GET /invitations/:token', () => {
@@ -63,12 +75,28 @@ describe('GET /invitations/:token', () => {
     const response = await get(path)
     expect(response.statusCode).toBe(200)
     expect(response.headers).toEqual(pageHeaders(undefined, COMPRESSIBLE))
-    expect(response.body).toContain('<h1>Look after &lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt; &amp; Co?</h1>')
-    const address = `<span class="address">o&#39;${merchantId}@<wbr>example.<wbr>com</span>`
-    expect(response.body).toContain(`<p>An app invites ${address} to look after `)
-    expect(response.body).not.toContain('<script')
-    expect(response.body).toContain('<form method="post" class="actions"><button>Accept the invitation</button></form>')
-    expect(response.body).toMatch(/<html lang="en">.*<title>Look after .*<main>/s)
+    const [head, body] = response.body.split('</head>')
+    expect([/<title>.*<\/title>/.exec(head ?? '')?.[0], head?.includes('<script'), body]).toEqual([
+      `<title>Look after ${SHOWN_NAME}?</title>`,
+      false,
+      `
+<body class="single">
+<main>
+${titled(`Look after ${SHOWN_NAME}?`)}
+<p>An app invites ${addressOf(merchantId)} to look after ${SHOWN_NAME}. Whoever accepts may:</p>
+<ul class="rights">
+<li><b>See</b> its payments</li>
+<li><b>Move its money</b></li>
+<li><b>Invite and revoke</b> others</li>
+</ul>
+<p class="notice">The names were chosen by whoever invites you. Nobody has checked them.</p>
+<form method="post" class="actions"><button>Accept the invitation</button></form>
+<p class="other">Not you? Close this page.</p>
+</main>
+</body>
+</html>
+`,
+    ])
     expect((await payments.app.inject({ method: 'HEAD', url: path })).statusCode).toBe(200)
     expect(await isPending(merchantId)).toBe(true)
   })
@@ -110,13 +138,20 @@ describe('POST /invitations/:token', () => {
       .execute()
     expect(audit).toHaveLength(1)
     const page = await get(path)
-    expect(page.statusCode).toBe(200)
-    expect(page.body).toContain('has accepted the invitation.')
-    expect(page.body).toContain(
-      `<code tabindex="0">GET /<wbr>merchants/<wbr>${merchantId}/<wbr>transactions?<wbr>limit=<wbr>10</code>`,
-    )
-    expect(page.body).toContain('<a href="/docs">')
-    expect(page.body).not.toContain('<form')
+    expect([page.statusCode, mainOf(page.body)]).toEqual([
+      200,
+      `
+${titled(`You look after ${SHOWN_NAME}`)}
+<p>${addressOf(merchantId)} has accepted the invitation.</p>
+<h2>What now?</h2>
+<p>Where your team works with the payments of ${SHOWN_NAME}, sign in as ${addressOf(merchantId)}. Ask whoever invited you for the
+address.</p>
+<details><summary>For developers</summary>
+<p>Programs use an access token of ${addressOf(merchantId)}. This lists the newest payments:</p>
+<p class="command"><code tabindex="0">GET /<wbr>merchants/<wbr>${merchantId}/<wbr>transactions?<wbr>limit=<wbr>10</code></p>
+<p><a href="/docs">The API documentation</a> shows what else members may do.</p></details>
+`,
+    ])
   })
 
   it('410: does not accept an invitation that has expired', async () => {
@@ -128,7 +163,11 @@ describe('POST /invitations/:token', () => {
       .execute()
     for (const response of [await post(path), await get(path)]) {
       expect([response.statusCode, response.headers]).toEqual([410, pageHeaders()])
-      expect(response.body).toContain('<h1>This invitation has expired</h1>')
+      expect(mainOf(response.body)).toBe(`
+${titled('This invitation has expired')}
+<p>Ask whoever invited you for a new one.</p>
+
+`)
     }
     expect(await isPending(merchantId)).toBe(true)
   })
