@@ -13,7 +13,8 @@ export const plainErrors = {
   notReady: defineError(
     503,
     'away',
-    (missing: Missing) => ('state' in missing ? `the process is ${missing.state}` : `${missing.check} does not answer`),
+    (missing: Missing) =>
+      'state' in missing ? `The process is ${missing.state}` : `The check of ${missing.check} fails`,
     { 'retry-after': '1' },
   ),
   busy: defineError(503, 'busy', 'Busy', { 'retry-after': '1' }),

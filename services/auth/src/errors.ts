@@ -230,7 +230,8 @@ export const serviceUnavailable = defineError(
 export const notReady = defineError(
   503,
   'service_unavailable',
-  (missing: Missing) => ('state' in missing ? `the process is ${missing.state}` : `${missing.check} does not answer`),
+  (missing: Missing) =>
+    'state' in missing ? `The process is ${missing.state}` : `The check of ${missing.check} fails`,
   { 'retry-after': '1' },
 )
 /** The queue of the database, of batches or of password hashes is full, or another request has changed a user meanwhile. */

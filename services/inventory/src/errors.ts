@@ -232,7 +232,8 @@ export const serviceUnavailable = defineError(
 export const notReady = defineError(
   503,
   'SERVICE_UNAVAILABLE',
-  (missing: Missing) => ('state' in missing ? `the process is ${missing.state}` : `${missing.check} does not answer`),
+  (missing: Missing) =>
+    'state' in missing ? `The process is ${missing.state}` : `The check of ${missing.check} fails`,
   { 'Retry-After': '1' },
 )
 /** A bounded queue is full, so the request did not begin. */

@@ -110,7 +110,7 @@ describe('a database that goes away under load', () => {
     await busy
     await load(3)
     expect((await app.inject({ url: '/ready' })).json()).toEqual({
-      error: { type: 'SERVICE_UNAVAILABLE', description: 'database does not answer' },
+      error: { type: 'SERVICE_UNAVAILABLE', description: 'The check of database fails' },
       statusCode: 503,
     })
     expect((await app.inject({ url: '/health' })).statusCode).toBe(200)

@@ -74,7 +74,8 @@ export const serviceUnavailable = declare(503, 'SERVICE_UNAVAILABLE', 'The servi
  */
 export const notReady = declareTemplate(
   [503, 'SERVICE_UNAVAILABLE'],
-  (missing: Missing) => ('state' in missing ? `the process is ${missing.state}` : `${missing.check} does not answer`),
+  (missing: Missing) =>
+    'state' in missing ? `The process is ${missing.state}` : `The check of ${missing.check} fails`,
   RETRY,
 )
 export const serverBusy = declare(503, 'SERVER_BUSY', 'Too many operations wait for their turn', RETRY)

@@ -465,10 +465,10 @@ describe('GET /ready', () => {
       const answer = await app.inject({ url: '/ready' })
       return [answer.statusCode, answer.json(), answer.headers['retry-after']]
     }
-    expect(await ask()).toEqual([503, { status: 503, code: 'away', message: 'the process is starting' }, '1'])
+    expect(await ask()).toEqual([503, { status: 503, code: 'away', message: 'The process is starting' }, '1'])
     readiness.markReady()
     expect(await ask()).toEqual([200, { status: 'ready' }, undefined])
     readiness.drain()
-    expect(await ask()).toEqual([503, { status: 503, code: 'away', message: 'the process is draining' }, '1'])
+    expect(await ask()).toEqual([503, { status: 503, code: 'away', message: 'The process is draining' }, '1'])
   })
 })

@@ -34,7 +34,7 @@ const POSTGRES_TIME = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d\.\d+) UTC \[\d+\] /
 const hidden: ReadonlySet<string> = new Set([...Object.keys(LogLine.shape), 'component', 'request_id', 'err'])
 
 /** What a service logs when the stack asks during a start whether it is ready, many times a second. */
-const ASKED_EARLY = 'the process is starting'
+const ASKED_EARLY = 'The process is starting'
 
 /**
  * Formats a line of the log of a service: one line a request. A line that is no JSON is shown as it is. Undefined for lines that
@@ -66,7 +66,7 @@ function requestText({ method = '', path = '', status = 0, duration_ms, error_co
   return words.filter((word) => word !== '').join('  ')
 }
 
-/** `warn    the process is starting  error_code=…` */
+/** `warn    The process is starting  error_code=…` */
 function messageText({ level, msg, error_code, ...others }: LogLine): string {
   const details = [error_code === undefined ? '' : `error_code=${error_code}`, detailsOf(others)]
   const words = [

@@ -72,7 +72,7 @@ describe('formatLine', () => {
   })
 
   it('leaves out what the stack itself causes when it waits for a service', () => {
-    expect(formatLine('auth', entry(1, { level: 'warn', msg: 'the process is starting' }).trimEnd())).toBeUndefined()
+    expect(formatLine('auth', entry(1, { level: 'warn', msg: 'The process is starting' }).trimEnd())).toBeUndefined()
   })
 })
 

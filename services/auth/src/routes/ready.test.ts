@@ -13,7 +13,7 @@ it('503: GET /ready fails before the service is ready', async () => {
   expect([answer.statusCode, answer.headers['retry-after'], answer.json()]).toEqual([
     503,
     '1',
-    errorBody(503, 'service_unavailable', 'the process is starting', { error_id: answer.headers['x-request-id'] }),
+    errorBody(503, 'service_unavailable', 'The process is starting', { error_id: answer.headers['x-request-id'] }),
   ])
 })
 

@@ -59,7 +59,7 @@ export const requestErrors: ErrorCases = {
   ],
   notReady: [
     {
-      text: 'the process is starting',
+      text: 'The process is starting',
       raise: async (world, send) => send(await world.service(), get('/ready')),
     },
   ],

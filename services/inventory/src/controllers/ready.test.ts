@@ -22,7 +22,7 @@ describe('GET /ready', () => {
     const response = await replica.app.inject({ url: '/ready' })
     expect([response.statusCode, response.json()]).toEqual([
       503,
-      refusedBody(503, 'SERVICE_UNAVAILABLE', 'the process is draining'),
+      refusedBody(503, 'SERVICE_UNAVAILABLE', 'The process is draining'),
     ])
     await replica.close()
   })

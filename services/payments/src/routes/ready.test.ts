@@ -20,7 +20,7 @@ describe('GET /ready', () => {
     const app = await buildApp({ ...payments.deps, readiness })
     readiness.drain()
     const response = await app.inject('/ready')
-    const body = { code: 'SERVICE_UNAVAILABLE', message: 'the process is draining' }
+    const body = { code: 'SERVICE_UNAVAILABLE', message: 'The process is draining' }
     expect([response.statusCode, response.json()]).toEqual([503, body])
     await app.close()
   })

@@ -165,7 +165,7 @@ export const ruleCases: Readonly<Record<string, readonly RuleCase[]>> = {
   notReady: [
     {
       status: 503,
-      body: { code: 'SERVICE_UNAVAILABLE', message: 'the process is starting' },
+      body: { code: 'SERVICE_UNAVAILABLE', message: 'The process is starting' },
       raise: async (world) => {
         const readiness = { ...world.payments.deps.readiness, missing: async () => ({ state: 'starting' as const }) }
         const app = await buildBroken(world, { readiness })
