@@ -3,8 +3,7 @@ import { type DistributionState, expectWhole, stateStatements } from '@trestle/d
 import { distributed } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { pino } from 'pino'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { callerOf } from '../../test/caller.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { operatorHeaders, testOperators } from '../../test/operators.ts'
 import {
   createTestApp,
@@ -16,10 +15,6 @@ import {
 } from '../../test/payments-app.ts'
 import { pretendDistributed } from '../../test/pretended-cluster.ts'
 import { loadPaymentsConfig } from '../config.ts'
-import { LOWEST } from '../pagination/page-query.ts'
-import { deliveryTask } from '../webhooks/delivery.ts'
-import { callCreateWebhook, callReplayWebhook } from '../webhooks/webhook-repository.ts'
-import { takeDistributedRows } from './distributed-rows.ts'
 import { createOwners } from './owners.ts'
 import { findPlacement, findWrongEntry, followPlacement } from './placement.ts'
 
@@ -70,74 +65,6 @@ describe('createOwners', () => {
     )
     now = new Date(now.getTime() + 1_000)
     expect([await find(owners, alias), await find(owners, ofTag)]).toEqual([ofAlias, ofTag])
-  })
-})
-
-describe('takeDistributedRows', () => {
-  /** Takes all rows in one transaction, as the outbox does. */
-  const take = (left: readonly string[] = []) =>
-    payments.service.db.transaction().execute((trx) => takeDistributedRows(payments.service.db)(trx, 100, left))
-
-  afterEach(async () => {
-    await (await take()).remove?.()
-  })
-
-  /** A merchant with a webhook whose events wait to be sent again. */
-  async function replayed() {
-    const { id: merchantId } = await createTestMerchant(payments, member)
-    const url = `/merchants/${merchantId}`
-    await payments.app.inject({ method: 'PUT', url, headers: member.headers, payload: { name: 'Our shop' } })
-    const { lanes } = payments.deps
-    const { outcome } = await callCreateWebhook(lanes, {
-      caller: callerOf(member),
-      merchantId,
-      webhook: { url: 'https://shop.example/hooks', events: [] },
-      secretSealed: Buffer.from('secret'),
-      allowHttp: false,
-    })
-    const webhookId = outcome?.verdict === 'created' ? outcome.webhook.id : ''
-    const replay = () => callReplayWebhook(lanes, { merchantId, webhookId, after: LOWEST })
-    expect(await replay()).toBe(1)
-    return { merchantId, webhookId, replay }
-  }
-
-  it('gives a row that was not deleted after the commit the same jobs again', async () => {
-    const { merchantId, webhookId } = await replayed()
-    const [first, second] = [await take(), await take()]
-    expect(first.entries).toEqual([
-      {
-        id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/),
-        task: deliveryTask.name,
-        data: { merchantId, eventId: expect.any(String), webhookId },
-      },
-    ])
-    expect(second.entries).toEqual(first.entries)
-    await second.remove?.()
-    const { rows, entries } = await take()
-    expect([rows, entries]).toEqual([0, []])
-  })
-
-  it('gives an event that is sent again a job of its own: the queue keeps the finished one', async () => {
-    const { replay } = await replayed()
-    const first = await take()
-    await first.remove?.()
-    await replay()
-    const again = await take()
-    expect(again.entries.map(({ data }) => data)).toEqual(first.entries.map(({ data }) => data))
-    expect(new Set([...first.entries, ...again.entries].map(({ id }) => id)).size).toBe(2)
-  })
-
-  it('takes nothing while another process takes rows', async () => {
-    await replayed()
-    const taken = await payments.service.db.transaction().execute(async (trx) => {
-      const held = await takeDistributedRows(payments.service.db)(trx, 100, [])
-      // The lock is that of this table, so the process of another namespace takes its rows meanwhile.
-      const { rows: locks } = await sql`
-        SELECT objid::regclass::text AS "table" FROM pg_locks
-        WHERE locktype = 'advisory' AND pid = pg_backend_pid()`.execute(trx)
-      return [held.rows, (await take()).rows, locks]
-    })
-    expect(taken).toEqual([1, 0, [{ table: 'payments.outbox' }]])
   })
 })
 
