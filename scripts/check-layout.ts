@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { aliases } from './layout/aliases.ts'
 import { arrows } from './layout/arrows.ts'
+import { booleanChoices } from './layout/boolean-choices.ts'
 import { catalogueTexts } from './layout/catalogue-texts.ts'
 import { changelogEntries } from './layout/changelog-entries.ts'
 import { charters } from './layout/charters.ts'
@@ -94,6 +95,7 @@ export const rules: readonly Rule[] = [
   walks,
   docstrings,
   returnTypes,
+  booleanChoices,
   namedErrors,
   testsBeside,
   testTitles,

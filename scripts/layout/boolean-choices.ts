@@ -1,0 +1,134 @@
+import type { ArrowFunctionExpression, Function as FunctionNode, ParamPattern, TSType } from 'oxc-parser'
+import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
+import { lineAt, visitSyntax } from './syntax.ts'
+
+/** Functions that may choose by a boolean, as their file and name, and why. */
+const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
+  ['services/auth/src/adoption/adoption-record.ts isGranted', 'changes with the rest of the adoption'],
+  ['services/auth/src/adoption/copy-live-rows.ts noteUncopied', 'changes with the rest of the adoption'],
+  ['services/auth/src/commands/keys.ts describeEnd', 'changes with the rest of auth'],
+  ['services/auth/src/messages/mail-template.ts pushText', 'changes with the rest of auth'],
+  ['services/auth/src/plugins/authenticate-operator.ts requirePath', 'changes with the rest of auth'],
+  ['services/auth/src/users/imported-user.ts confirmed', 'changes with the rest of auth'],
+])
+
+interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+interface DeclaredFunction extends Span {
+  readonly name: string
+  /** The names of its boolean parameters. */
+  readonly flags: readonly string[]
+}
+
+/** What a file has that bears on the rule, in the order of its text. */
+interface Declarations {
+  readonly functions: DeclaredFunction[]
+  readonly conditions: Span[]
+  readonly uses: (Span & { readonly name: string })[]
+}
+
+/**
+ * A function that does one thing for true and another for false takes no boolean by position: at its call, `true` does not say
+ * what is asked for. The function takes a named member or words (`'live' | 'test'`), or it is two functions.
+ *
+ * A boolean that a function only stores or passes on is a value. An assertion (`asserts isOwn`) is about its argument. A function
+ * that is an argument of another has the parameters that the other demands.
+ */
+export const booleanChoices: Rule = (tree) => {
+  const files = productionFiles(tree, 'bench', 'examples', 'migrations', 'packages', 'scripts', 'services')
+  const choices = files.flatMap(choicesOf)
+  const names = new Set(choices.map(({ name }) => name))
+  const paths = new Set(files.map(({ path }) => path))
+  const surplus = [...EXCEPTIONS.keys()]
+    .map((name) => ({ name, path: name.slice(0, name.indexOf(' ')) }))
+    .filter(({ name, path }) => paths.has(path) && !names.has(name))
+  return [
+    ...choices.filter(({ name }) => !EXCEPTIONS.has(name)).map(({ problem }) => problem),
+    ...surplus.map(({ name, path }) => ({
+      path,
+      message: `${name.slice(path.length + 1)} chooses by no boolean: take it from the exceptions of boolean-choices.ts`,
+    })),
+  ]
+}
+
+/** A function that chooses by a boolean, by its file and name. */
+interface Choice {
+  readonly name: string
+  readonly problem: Problem
+}
+
+function choicesOf(file: SourceFile): readonly Choice[] {
+  const { functions, conditions, uses } = declarationsOf(file)
+  return functions.flatMap((declared) =>
+    declared.flags
+      .filter((flag) =>
+        conditions.some(
+          (condition) =>
+            isWithin(condition, declared) && uses.some((use) => use.name === flag && isWithin(use, condition)),
+        ),
+      )
+      .map((flag) => ({
+        name: `${file.path} ${declared.name}`,
+        problem: {
+          path: file.path,
+          line: lineAt(file.text, declared.start),
+          message: `${declared.name} chooses by the boolean ${flag}: take a named member or words, or make two functions`,
+        },
+      })),
+  )
+}
+
+function isWithin(inner: Span, outer: Span): boolean {
+  return outer.start <= inner.start && inner.end <= outer.end
+}
+
+function declarationsOf(file: SourceFile): Declarations {
+  const found: Declarations = { functions: [], conditions: [], uses: [] }
+  const declare = (name: string, declared: FunctionNode | ArrowFunctionExpression): void => {
+    const { start, end } = declared
+    const flags = isAssertion(declared) ? [] : declared.params.flatMap(booleanNames)
+    found.functions.push({ name, start, end, flags })
+  }
+  visitSyntax(file, {
+    FunctionDeclaration: (declared) => declare(declared.id?.name ?? 'a function', declared),
+    VariableDeclarator({ id, init }) {
+      const isFunction = init?.type === 'ArrowFunctionExpression' || init?.type === 'FunctionExpression'
+      if (isFunction && id.type === 'Identifier') declare(id.name, init)
+    },
+    MethodDefinition: ({ key, value }) => declare(file.text.slice(key.start, key.end), value),
+    IfStatement: ({ test }) => void found.conditions.push(test),
+    ConditionalExpression: ({ test }) => void found.conditions.push(test),
+    LogicalExpression: ({ left }) => void found.conditions.push(left),
+    WhileStatement: ({ test }) => void found.conditions.push(test),
+    Identifier: (identifier) => void found.uses.push(identifier),
+  })
+  return found
+}
+
+function isAssertion({ returnType }: FunctionNode | ArrowFunctionExpression): boolean {
+  const type = returnType?.typeAnnotation
+  return type?.type === 'TSTypePredicate' && type.asserts
+}
+
+/** The name of a parameter whose type or default is a boolean; none for another. */
+function booleanNames(parameter: ParamPattern): readonly string[] {
+  if (parameter.type === 'AssignmentPattern') {
+    const { left, right } = parameter
+    const isFlag = right.type === 'Literal' && typeof right.value === 'boolean'
+    return left.type === 'Identifier' && isFlag ? [left.name] : booleanNames(left)
+  }
+  if (parameter.type !== 'Identifier') return []
+  return isBoolean(parameter.typeAnnotation?.typeAnnotation) ? [parameter.name] : []
+}
+
+function isBoolean(type: TSType | undefined): boolean {
+  if (type?.type === 'TSUnionType') {
+    const others = type.types.filter((each) => !['TSUndefinedKeyword', 'TSNullKeyword'].includes(each.type))
+    return others.length > 0 && others.every(isBoolean)
+  }
+  if (type?.type !== 'TSLiteralType') return type?.type === 'TSBooleanKeyword'
+  return type.literal.type === 'Literal' && typeof type.literal.value === 'boolean'
+}
