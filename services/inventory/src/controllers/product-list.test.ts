@@ -107,7 +107,7 @@ describe('GET /products?…', () => {
 
   // ASVS 4.3.1, 15.3.7
   it.each<[string, string, string]>([
-    ['attributes=1', 'attributes', 'is not known here'],
+    ['attributes=1', 'attributes', 'must be one of short'],
     ['attributes.=1', 'attributes.', 'must name at most eight keys, joined with dots'],
     ['attributes.a..b=1', 'attributes.a..b', 'must name at most eight keys, joined with dots'],
     [
@@ -278,5 +278,46 @@ describe('include', () => {
     }
     const [other] = (await get('/products?sku=list&include=stock')).json().data
     expect(other.stock).toEqual({ onHand: 0, reserved: 0, available: 0 })
+  })
+})
+
+describe('attributes=short', () => {
+  const filler = (length: number) => JSON.stringify({ filler: 'x'.repeat(length) })
+  // PostgreSQL writes a space behind the colon.
+  const [LONGEST, TOO_LONG] = [4_096 - 14, 4_097 - 14]
+  const row = (index: number, length: number) => ({
+    sku: `LONG-${index}`,
+    ...(length > LONGEST
+      ? { attributes: null, attributesBytes: length + 14 }
+      : { attributes: { filler: 'x'.repeat(length) } }),
+  })
+  beforeAll(async () => {
+    for (const [index, length] of [LONGEST, TOO_LONG, 65_000].entries()) {
+      const payload = { sku: `LONG-${index}`, attributes: filler(length) }
+      expect((await inventory.app.inject({ method: 'POST', url: '/products', payload })).statusCode).toBe(201)
+    }
+  })
+
+  // The second limit makes a long page, which is read in pieces.
+  it.each(['', '&limit=51'])(
+    '200: shows the length of attributes above 4096 bytes in their place, with %s',
+    async (more) => {
+      const listed = await get(`/products?attributes=short&sku[prefix]=LONG-${more}`)
+      const id = expect.any(Number)
+      expect(listed.json()).toEqual({
+        statusCode: 200,
+        data: [LONGEST, TOO_LONG, 65_000].map((length, index) => ({ id, ...row(index, length) })),
+      })
+    },
+  )
+
+  it('200: has the same rows and order as the whole list, in pages whose links repeat it', async () => {
+    const whole = await get('/products?sort=-sku&limit=2')
+    const short = await get('/products?sort=-sku&limit=2&attributes=short&include=meta')
+    const skus = (answer: typeof whole) => answer.json().data.map(({ sku }: { readonly sku: string }) => sku)
+    expect(skus(short)).toEqual(skus(whole))
+    expect(short.headers.link).toMatch(
+      /^<\/products\?sort=-sku&limit=2&attributes=short&include=meta&cursor=[\w-]+>; rel="next", /,
+    )
   })
 })

@@ -7,7 +7,13 @@ import type { AuditedChange } from '../operators/operator-change.ts'
 import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { IncludeKeywords, ProductListKeywords } from '../products/product-query.ts'
-import { ProductCreatedView, ProductView, productCreatedJson, productJson } from '../products/product-view.ts'
+import {
+  ListedProductView,
+  ProductCreatedView,
+  ProductView,
+  productCreatedJson,
+  productJson,
+} from '../products/product-view.ts'
 import { findSkuProblem, SKU_LENGTH_MAX, SKU_PATTERN } from '../products/sku.ts'
 import { productTag } from '../requests/entity-tag.ts'
 import { listBody, listEnvelope, listStream, recordBody, recordEnvelope } from '../requests/envelope.ts'
@@ -85,7 +91,7 @@ export class Default extends InventoryController {
   static GET = [
     accepts({
       keywords: ProductListKeywords,
-      returns: listEnvelope(ProductView),
+      returns: listEnvelope(ListedProductView),
       responses: outage,
       summary: 'List products',
       description: LIST_DESCRIPTION,

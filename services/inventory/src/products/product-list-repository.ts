@@ -2,7 +2,7 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely'
 import type { Db } from '../database.ts'
 import type { Position } from '../pagination/cursor.ts'
 import { ID_FORM, type PositionForm } from '../pagination/page-query.ts'
-import type { ProductDetails } from './product.ts'
+import type { ListedDetails } from './product.ts'
 import type { ProductFilter } from './product-filter.ts'
 
 /** The orders of a list. Ties are ordered by id. */
@@ -16,8 +16,16 @@ export interface ProductSelection {
   readonly sort: ProductSort
 }
 
+/** The words that the parameter `attributes` may have. */
+export const ATTRIBUTES_FORMS = ['short'] as const
+/** How a list shows attributes. `short`: long ones are left out, and not read. */
+export type AttributesForm = (typeof ATTRIBUTES_FORMS)[number] | 'whole'
+
+/** The longest attributes that a short list shows, in bytes of JSON text. */
+const SHORT_BYTES_MAX = 4_096
+
 /** A product with its position in a list. */
-export interface ListedProduct extends ProductDetails {
+export interface ListedProduct extends ListedDetails {
   readonly position: Position
 }
 
@@ -85,15 +93,30 @@ export interface ProductPage {
   readonly after: Position | undefined
 }
 
-type ProductRow = Omit<ListedProduct, 'id'> & { readonly id: bigint }
-
-/** The statement of a page. It is planned for its values, because the best index depends on how many rows a filter leaves. */
-export function pageStatement(selection: ProductSelection, page: ProductPage): RawBuilder<ProductRow> {
-  return sql`SELECT ${detailColumns}, ${positionOf(selection)} AS position ${rowsOf(selection, page)}`
+type ProductRow = Omit<ListedProduct, 'id' | 'attributesBytes'> & {
+  readonly id: bigint
+  readonly attributesBytes: number | null
 }
 
-const detailColumns = sql`
-  id, sku, attributes::text AS attributes, version, created_at AS "createdAt", updated_at AS "updatedAt", ${stockJson} AS stock`
+/** The statement of a page. It is planned for its values, because the best index depends on how many rows a filter leaves. */
+export function pageStatement(
+  selection: ProductSelection,
+  page: ProductPage,
+  form: AttributesForm = 'whole',
+): RawBuilder<ProductRow> {
+  return sql`SELECT ${detailColumns(form)}, ${positionOf(selection)} AS position ${rowsOf(selection, page)}`
+}
+
+function detailColumns(form: AttributesForm): RawBuilder<unknown> {
+  const isLong = form === 'short' ? sql`attributes_length > ${sql.lit(SHORT_BYTES_MAX)}` : sql`false`
+  return sql`id, sku, CASE WHEN ${isLong} THEN NULL ELSE attributes::text END AS attributes,
+    CASE WHEN ${isLong} THEN attributes_length END AS "attributesBytes",
+    version, created_at AS "createdAt", updated_at AS "updatedAt", ${stockJson} AS stock`
+}
+
+function toListed({ attributesBytes, ...row }: ProductRow): ListedProduct {
+  return { ...row, id: Number(row.id), ...(attributesBytes === null ? {} : { attributesBytes }) }
+}
 
 function positionOf({ sort }: ProductSelection): RawBuilder<Position> {
   return sql`ARRAY[${sql.join(keysOf(sort).map(({ text }) => text))}]`
@@ -168,9 +191,10 @@ export async function listSelectedProducts(
   db: Db,
   selection: ProductSelection,
   page: ProductPage,
+  form: AttributesForm,
 ): Promise<ListedProduct[]> {
-  const { rows } = await pageStatement(selection, page).execute(db)
-  return rows.map((row) => ({ ...row, id: Number(row.id) }))
+  const { rows } = await pageStatement(selection, page, form).execute(db)
+  return rows.map(toListed)
 }
 
 /** A product in a list, by its id alone. */
@@ -187,16 +211,16 @@ export async function listPlaces(db: Db, selection: ProductSelection, page: Prod
 }
 
 /** The products that are still live, in the order of `ids`. */
-export async function listProductsByIds(db: Db, ids: readonly number[]): Promise<ProductDetails[]> {
+export async function listProductsByIds(
+  db: Db,
+  ids: readonly number[],
+  form: AttributesForm,
+): Promise<ListedDetails[]> {
   const { rows } = await sql<ProductRow>`
-    SELECT ${detailColumns} FROM ${sql.table('products')} WHERE id = ANY(${ids}::bigint[]) AND deleted_at IS NULL`.execute(
-    db,
-  )
-  const byId = new Map(rows.map((row) => [Number(row.id), row]))
-  return ids.flatMap((id) => {
-    const row = byId.get(id)
-    return row === undefined ? [] : [{ ...row, id }]
-  })
+    SELECT ${detailColumns(form)} FROM ${sql.table('products')}
+    WHERE id = ANY(${ids}::bigint[]) AND deleted_at IS NULL`.execute(db)
+  const byId = new Map(rows.map((row) => [Number(row.id), toListed(row)]))
+  return ids.flatMap((id) => byId.get(id) ?? [])
 }
 
 /** Counts the live products that meet all filters. */

@@ -4,7 +4,7 @@ import { filtersTooLong, type Issue, tooManyFilters, tooManyFilterValues, valida
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { PageKeywords } from '../pagination/page-query.ts'
 import { readFilter, VALUES_MAX } from './product-filter.ts'
-import { PRODUCT_SORTS, type ProductSelection } from './product-list-repository.ts'
+import { ATTRIBUTES_FORMS, PRODUCT_SORTS, type ProductSelection } from './product-list-repository.ts'
 import { INCLUDES } from './product-view.ts'
 import { SKU_LENGTH_MAX } from './sku.ts'
 
@@ -62,6 +62,13 @@ export const FilterKeywords = z
 /** The query of GET /products. Names that are no keyword are filters of attributes. */
 export const ProductListKeywords = PageKeywords.extend(IncludeKeywords.shape)
   .extend({
+    attributes: p
+      .oneOf(...ATTRIBUTES_FORMS)
+      .optional()
+      .meta({
+        description:
+          'short: attributes of more than 4096 bytes of JSON are null, and attributesBytes says how long they are',
+      }),
     count: p
       .oneOf('exact')
       .optional()

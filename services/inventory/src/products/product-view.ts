@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Product, ProductDetails } from './product.ts'
+import type { ListedDetails, Product } from './product.ts'
 
 /** A product in an answer, with what `include` asked for. */
 export const ProductView = z
@@ -24,6 +24,14 @@ export const ProductView = z
   })
   .meta({ id: 'Product' })
 
+/** A product in a list. In a short list `attributes` may be null. */
+export const ListedProductView = ProductView.extend({
+  attributesBytes: z.int().min(1).optional().meta({
+    description:
+      'How long the attributes are, in bytes of JSON. Present with attributes=short where attributes is null, because they are longer than 4096 bytes',
+  }),
+}).meta({ id: 'ListedProduct' })
+
 /** The words that the parameter `include` may have. */
 export const INCLUDES = ['meta', 'stock'] as const
 /** A part that a product can be shown with, by the parameter `include`. */
@@ -43,14 +51,15 @@ export function productJson(product: Product): string {
 }
 
 /** The JSON of a product with what `include` asks for. */
-export function productDetailsJson(product: ProductDetails, includes: readonly Include[]): string {
-  const { createdAt, updatedAt, version, stock } = product
+export function productDetailsJson(product: ListedDetails, includes: readonly Include[]): string {
+  const { createdAt, updatedAt, version, stock, attributesBytes } = product
+  const size = attributesBytes === undefined ? '' : `,"attributesBytes":${attributesBytes}`
   const meta = `,"createdAt":"${createdAt.toISOString()}","updatedAt":"${updatedAt.toISOString()}","version":${version}`
   const asked = (includes.includes('meta') ? meta : '') + (includes.includes('stock') ? `,"stock":${stock}` : '')
-  return `{${commonMembers(product)}${asked}}`
+  return `{${commonMembers(product)}${size}${asked}}`
 }
 
-function commonMembers({ id, sku, attributes }: Product): string {
+function commonMembers({ id, sku, attributes }: Pick<ListedDetails, 'id' | 'sku' | 'attributes'>): string {
   return `"id":${id},"sku":${JSON.stringify(sku)},"attributes":${attributes}`
 }
 

@@ -22,6 +22,14 @@ export interface ProductDetails extends VersionedProduct {
   readonly stock: string
 }
 
+/** A product of a list. A short list leaves out long attributes. */
+export interface ListedDetails extends Omit<ProductDetails, 'attributes'> {
+  /** JSON text as in `Product`. Null: they are longer than a short list shows. */
+  readonly attributes: string | null
+  /** How long attributes are that were left out, in bytes of JSON text. */
+  readonly attributesBytes?: number
+}
+
 /** The SKU and the attributes of a new product. */
 export interface NewProduct {
   readonly sku: string
@@ -64,10 +72,10 @@ export function requireFreeSku<Written>(written: Written | 'duplicate-sku'): Wri
 
 /** How many products fit in so many characters, if their attributes are as long as those of `products`: 1 to `max`. */
 export function rowsThatFit(
-  products: readonly Pick<Product, 'attributes'>[],
+  products: readonly Pick<ListedDetails, 'attributes'>[],
   { characters, max }: { readonly characters: number; readonly max: number },
 ): number {
   if (products.length === 0) return max
-  const length = products.reduce((sum, { attributes }) => sum + attributes.length, 0)
+  const length = products.reduce((sum, { attributes }) => sum + (attributes?.length ?? 0), 0)
   return Math.max(1, Math.min(max, Math.floor((characters * products.length) / length)))
 }

@@ -5,6 +5,7 @@ import { cutPage } from '../pagination/cut-page.ts'
 import { positionById, readPage } from '../pagination/page-query.ts'
 import { rowsThatFit } from '../products/product.ts'
 import {
+  type AttributesForm,
   countProducts,
   listPlaces,
   listProductsByIds,
@@ -56,6 +57,7 @@ interface ListRequest extends Pick<ListProductsInput, 'client' | 'signal'> {
   readonly selection: ProductSelection
   readonly page: ProductPage
   readonly includes: readonly Include[]
+  readonly form: AttributesForm
   readonly cut: <T extends { readonly position: Position }>(
     found: readonly T[],
   ) => { readonly rows: readonly T[]; readonly link: string }
@@ -81,7 +83,14 @@ export async function listProducts(deps: ListDeps, input: ListProductsInput): Pr
 
 function readRequest({ config }: ListDeps, input: ListProductsInput): ListRequest {
   const { path, keywords, query, client, signal } = input
-  const { limit: _limit, cursor: _cursor, include: includes = [], count: _count, ...chosen } = keywords
+  const {
+    limit: _limit,
+    cursor: _cursor,
+    include: includes = [],
+    attributes: form = 'whole',
+    count: _count,
+    ...chosen
+  } = keywords
   const selection = readSelection(chosen)
   const listing = {
     path,
@@ -93,6 +102,7 @@ function readRequest({ config }: ListDeps, input: ListProductsInput): ListReques
     selection,
     page: { limit: limit + 1, after },
     includes,
+    form,
     client,
     signal,
     cut: (found) => cutPage(listing, { limit, query }, found, ({ position }) => position),
@@ -105,20 +115,21 @@ function readInTurn<T>({ listTurns }: ListDeps, { client }: ListRequest, read: (
 }
 
 /**
- * The products of a short page. A plain page (by id, without filters and `include`) is a prepared statement on the read lane, among
+ * The products of a short page. A plain page (by id, with whole attributes, without filters and `include`) is a prepared statement on the read lane, among
  * the reads of single products; it is undefined when it is too long for that. Any other page is planned for its values.
  */
 async function findShortPage(
   deps: ListDeps,
   request: ListRequest,
 ): Promise<readonly { readonly json: string; readonly position: Position }[] | undefined> {
-  const { selection, page, includes, signal } = request
-  if (selection.filters.length === 0 && selection.sort === 'id' && includes.length === 0) {
+  const { selection, page, includes, form, signal } = request
+  const isOfIds = selection.filters.length === 0 && selection.sort === 'id'
+  if (isOfIds && includes.length === 0 && form === 'whole') {
     const plain = await listProductsById(deps.lanes, Number(page.after?.[0] ?? 0), page.limit)
     return plain?.map((product) => ({ json: productJson(product), position: positionById(product) }))
   }
   const products = await readInTurn(deps, request, () =>
-    deps.readLagging((db) => listSelectedProducts(db, selection, page), signal),
+    deps.readLagging((db) => listSelectedProducts(db, selection, page, form), signal),
   )
   return products.map((product) => ({ json: productDetailsJson(product, includes), position: product.position }))
 }
@@ -166,9 +177,9 @@ async function* readPieces(
 async function readPiece(
   { readLagging }: ListDeps,
   ids: readonly number[],
-  { includes, signal }: ListRequest,
+  { includes, form, signal }: ListRequest,
 ): Promise<Piece> {
-  const products = await readLagging((db) => listProductsByIds(db, ids), signal)
+  const products = await readLagging((db) => listProductsByIds(db, ids, form), signal)
   const nextCount = rowsThatFit(products, { characters: PIECE_LENGTH, max: PIECE_ROWS })
   return {
     nextCount,
