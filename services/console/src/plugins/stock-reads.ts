@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Level } from '../products/level-view.ts'
-import { ProductsView } from '../products/product-view.ts'
+import { PRODUCTS_SHOWN, ProductsView } from '../products/product-view.ts'
 import { enveloped, INVENTORY } from '../service-calls/inventory-answer.ts'
 import type { OperatorCalls } from '../service-calls/operator-calls.ts'
 import { type Location, LocationsView } from '../stock/stock-view.ts'
@@ -19,8 +19,8 @@ export async function findProduct(
   sku: string,
 ): Promise<{ readonly id: number; readonly sku: string } | undefined> {
   const { value } = await calls.read('inventory', INVENTORY.products, ProductsView, {
+    ...PRODUCTS_SHOWN,
     sku,
-    include: 'meta,stock',
     limit: 1,
   })
   return value[0]

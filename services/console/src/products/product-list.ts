@@ -6,17 +6,17 @@ import { type Column, filterForm, type ListQuery, listCard } from '../pages/list
 import { count, emptyState, pageHead, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import { fieldsOf, fieldText } from './attribute-form.ts'
-import { type Product, productPath } from './product-view.ts'
+import { type ListedProduct, productPath } from './product-view.ts'
 
 const SUMMARY_FIELDS = 3
 const SUMMARY_LENGTH = 80
 
-const COLUMNS: readonly Column<Product>[] = [
+const COLUMNS: readonly Column<ListedProduct>[] = [
   { label: 'SKU', cell: ({ id, sku }) => html`<a class="main-link" href="${productPath(id)}">${sku}</a>` },
   {
     label: 'Attributes',
     kind: 'gone',
-    cell: ({ attributes }) => html`<span class="soft">${summaryOf(attributes)}</span>`,
+    cell: (product) => html`<span class="soft">${summaryOf(product)}</span>`,
   },
   { label: 'Available', kind: 'number', cell: ({ stock }) => count(stock.available) },
   { label: 'On hand', kind: 'number', cell: ({ stock }) => count(stock.onHand) },
@@ -26,7 +26,7 @@ const COLUMNS: readonly Column<Product>[] = [
 /** The list of products. */
 export function productsPage(
   query: z.infer<typeof ListQuery>,
-  { value, next }: Listed<readonly Product[]>,
+  { value, next }: Listed<readonly ListedProduct[]>,
   role: OperatorRole,
 ): ConsolePage {
   const path = '/products'
@@ -54,8 +54,9 @@ function actionsFor(role: OperatorRole): readonly Html[] {
   return mayDo(role, 'products.change') ? [html`<a class="button primary" href="/products/new">New product</a>`] : []
 }
 
-/** The first attributes, on one line. */
-function summaryOf(attributes: unknown): string {
+/** The first attributes, on one line. Of long ones their length. */
+function summaryOf({ attributes, attributesBytes }: ListedProduct): string {
+  if (attributesBytes !== undefined) return `${count(attributesBytes)} bytes`
   const fields = fieldsOf(attributes)
   const text =
     fields

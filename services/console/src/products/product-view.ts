@@ -15,12 +15,19 @@ const Product = z.looseObject({
 /** A product of inventory. */
 export type Product = z.infer<typeof Product>
 
+/** A product in a list. Long attributes are null, with their length in bytes of JSON. */
+const ListedProduct = Product.extend({ attributesBytes: z.int().optional() })
+/** A product of inventory in a list. */
+export type ListedProduct = z.infer<typeof ListedProduct>
+
 /** A page of products. */
-export const ProductsView: z.ZodType<readonly Product[]> = enveloped(z.array(Product))
+export const ProductsView: z.ZodType<readonly ListedProduct[]> = enveloped(z.array(ListedProduct))
 /** One product. */
 export const ProductView: z.ZodType<Product> = enveloped(Product)
 /** What products are asked for with. */
 export const PRODUCT_INCLUDE = 'meta,stock'
+/** What lists of products are asked for with: a page of whole attributes may be too large for the console. */
+export const PRODUCTS_SHOWN = { include: PRODUCT_INCLUDE, attributes: 'short' } as const
 
 /** The answer to a new product. */
 export const ProductCreatedView: z.ZodType<{ readonly id: number }> = enveloped(z.looseObject({ id: z.int() }))

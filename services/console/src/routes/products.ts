@@ -6,7 +6,7 @@ import { sendPage } from '../plugins/pages.ts'
 import { LevelsView } from '../products/level-view.ts'
 import { productsPage } from '../products/product-list.ts'
 import { productPage } from '../products/product-page.ts'
-import { AuditView, PRODUCT_INCLUDE, ProductsView, ProductView } from '../products/product-view.ts'
+import { AuditView, PRODUCT_INCLUDE, PRODUCTS_SHOWN, ProductsView, ProductView } from '../products/product-view.ts'
 import { INVENTORY, RecordId } from '../service-calls/inventory-answer.ts'
 import type { OperatorCalls } from '../service-calls/operator-calls.ts'
 
@@ -21,7 +21,7 @@ export const productsRoutes: FastifyPluginAsyncZod = async (app) => {
     const { query } = request
     const { calls, role } = visitOf(request)
     const { search: q, order, ...page } = pageQuery(query)
-    const asked = { ...page, q, sort: order === 'asc' ? 'id' : '-id', include: PRODUCT_INCLUDE }
+    const asked = { ...PRODUCTS_SHOWN, ...page, q, sort: order === 'asc' ? 'id' : '-id' }
     const listed = await calls.read('inventory', '/products', ProductsView, asked)
     return sendPage(request, reply, productsPage(query, listed, role))
   })

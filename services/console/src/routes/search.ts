@@ -38,7 +38,7 @@ const SEARCHES: readonly Search[] = [
     service: 'inventory',
     label: 'Products',
     path: INVENTORY.products,
-    query: (text) => ({ 'sku[prefix]': text, limit: 10 }),
+    query: (text) => ({ 'sku[prefix]': text, attributes: 'short', limit: 10 }),
     hits: ProductHits,
   },
 ]
