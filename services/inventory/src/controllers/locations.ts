@@ -4,7 +4,6 @@ import { requireLocation } from '../locations/location.ts'
 import { LocationBody, LocationCode, LocationPatch } from '../locations/location-body.ts'
 import { findLocation, listLocations } from '../locations/location-repository.ts'
 import { LocationCreatedView, LocationView, locationJson } from '../locations/location-view.ts'
-import type { AuditedChange } from '../operators/operator-change.ts'
 import { cutPage } from '../pagination/cut-page.ts'
 import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
 import { guardsFor } from '../plugins/authorize.ts'
@@ -15,8 +14,11 @@ import { LocationId } from '../requests/record-id.ts'
 import { callerOf } from '../requests/request-caller.ts'
 import { outage, repeatable, withBody } from '../requests/responses.ts'
 import { changeLocation } from '../use-cases/change-location.ts'
+import { changeLocationAsOperator } from '../use-cases/change-location-as-operator.ts'
 import { createLocation } from '../use-cases/create-location.ts'
+import { createLocationAsOperator } from '../use-cases/create-location-as-operator.ts'
 import { deleteLocation } from '../use-cases/delete-location.ts'
+import { deleteLocationAsOperator } from '../use-cases/delete-location-as-operator.ts'
 
 const changeResponses = {
   412: 'The location has another version than If-Match names',
@@ -67,12 +69,7 @@ export class Default extends InventoryController {
     summary: 'Create a location',
   })
   async POST(...[location]: Args<typeof Default.POST>): Promise<RawJson> {
-    const caller = callerOf(this.request, '/locations', location)
-    const { verdict, body } = await this.changeInTurn(
-      'stockWrites',
-      (deps) => createLocation(deps, caller, location),
-      (created) => (created.verdict === 'done' ? auditLocation(created.body.id, location) : undefined),
-    )
+    const { verdict, body } = await this.#create(location)
     this.noteRepeat(verdict, { event: 'location.created', location_id: body.id })
     this.response.headers.set('location', `/locations/${body.id}`)
     this.response.headers.set('etag', locationTag(body.id, 1))
@@ -87,13 +84,13 @@ export class Default extends InventoryController {
     responses: { ...codeTaken, ...changeResponses },
     summary: 'Change a location',
   })
-  async PATCH(...[id, change]: Args<typeof Default.PATCH>): Promise<RawJson> {
+  async PATCH(...[id, fields]: Args<typeof Default.PATCH>): Promise<RawJson> {
+    const { context } = this.application
     const target = { id, versions: this.versionsOf('l', id) }
-    const location = await this.changeInTurn(
-      'stockWrites',
-      (deps) => changeLocation(deps, target, change),
-      ({ version }) => auditLocation(id, { ...change, version }),
-    )
+    const location = await this.changeInTurn('stockWrites', {
+      asClient: () => changeLocation(context, target, fields),
+      asOperator: (change) => changeLocationAsOperator(context, { change, target, fields }),
+    })
     this.note({ event: 'location.updated', location_id: id, version: location.version })
     this.response.headers.set('etag', locationTag(id, location.version))
     return recordBody(200, locationJson(location))
@@ -107,13 +104,22 @@ export class Default extends InventoryController {
     summary: 'Delete a location',
   })
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
+    const { context } = this.application
     const target = { id, versions: this.versionsOf('l', id) }
-    await this.changeInTurn(
-      'stockWrites',
-      (deps) => deleteLocation(deps, target),
-      () => auditLocation(id, { deleted: true }),
-    )
+    await this.changeInTurn('stockWrites', {
+      asClient: () => deleteLocation(context, target),
+      asOperator: (change) => deleteLocationAsOperator(context, change, target),
+    })
     this.note({ event: 'location.deleted', location_id: id })
+  }
+
+  #create(location: z.output<typeof LocationBody>): ReturnType<typeof createLocation> {
+    const { context } = this.application
+    const caller = callerOf(this.request, '/locations', location)
+    return this.changeInTurn('stockWrites', {
+      asClient: () => createLocation(context, caller, location),
+      asOperator: (change) => createLocationAsOperator(context, { change, caller, location }),
+    })
   }
 
   async #list({ code, ...keywords }: z.output<typeof ListKeywords>): Promise<RawJson> {
@@ -131,9 +137,4 @@ export class Default extends InventoryController {
     const location = requireLocation(await findLocation(this.application.context.lanes, id))
     return this.answerUnlessKnown(locationTag(id, location.version), locationJson(location))
   }
-}
-
-/** What the audit log says of a change of a location. */
-function auditLocation(id: number, changes: object): AuditedChange {
-  return { action: 'locations.change', object: { kind: 'location', id }, productIds: [], changes }
 }

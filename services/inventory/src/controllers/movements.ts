@@ -1,22 +1,13 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
-import { mayDo, type OperatorAction } from '@trestle/service/operators/operator-roles.ts'
 import type { z } from 'zod'
-import { findOperator } from '../access/actor.ts'
 import { movementNotFound } from '../errors.ts'
 import { MOVEMENT_TYPES, type MovementLine } from '../movements/movement.ts'
 import { MovementBody } from '../movements/movement-body.ts'
 import { findMovement, listMovements } from '../movements/movement-repository.ts'
-import {
-  ListedMovementView,
-  type MovedStock,
-  MovedView,
-  MovementView,
-  movementJson,
-} from '../movements/movement-view.ts'
-import type { AuditedChange } from '../operators/operator-change.ts'
+import { ListedMovementView, MovedView, MovementView, movementJson } from '../movements/movement-view.ts'
 import { cutPage } from '../pagination/cut-page.ts'
 import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
-import { guardsFor, requireAction } from '../plugins/authorize.ts'
+import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/envelope.ts'
 import { FreeText } from '../requests/free-text.ts'
@@ -26,6 +17,7 @@ import { outage, repeatable } from '../requests/responses.ts'
 import { listNamed } from '../stock/level-repository.ts'
 import { PLACE_INCLUDES } from '../stock/level-view.ts'
 import { moveStock } from '../use-cases/move-stock.ts'
+import { moveStockAsOperator } from '../use-cases/move-stock-as-operator.ts'
 
 const ListKeywords = PageKeywords.extend({
   productId: ProductId.optional(),
@@ -86,17 +78,13 @@ export class Default extends InventoryController {
     return recordBody(201, JSON.stringify(body))
   }
 
-  /** Moves stock. @throws operatorForbidden for an operator who may not make one of the lines, and what `moveStock` throws */
   #move(lines: readonly MovementLine[]): ReturnType<typeof moveStock> {
-    const action = actionOf(lines)
-    const operator = findOperator(this.request)
-    if (operator !== undefined) requireAction(operator, action)
-    const caller = callerOf(this.request, '/movements', lines)
-    return this.changeInTurn(
-      'stockWrites',
-      (deps) => moveStock(deps, caller, lines),
-      (moved) => (moved.verdict === 'done' ? auditMovement(action, moved.body, lines) : undefined),
-    )
+    const { context } = this.application
+    const toCaller = () => callerOf(this.request, '/movements', lines)
+    return this.changeInTurn('stockWrites', {
+      asClient: async () => moveStock(context, toCaller(), lines),
+      asOperator: (change) => moveStockAsOperator(context, { change, toCaller, lines }),
+    })
   }
 
   async #list({ limit, cursor, include, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {
@@ -118,16 +106,4 @@ export class Default extends InventoryController {
     if (!movement) throw movementNotFound()
     return recordBody(200, movementJson(movement))
   }
-}
-
-/** What an operator does by these lines. Of several actions, one that needs the highest role. */
-function actionOf(lines: readonly MovementLine[]): OperatorAction {
-  const actions = lines.map(({ type }) => `stock.${type}` as const)
-  return actions.find((action) => !mayDo('support', action)) ?? actions[0] ?? 'stock.receive'
-}
-
-/** What the audit log says of movements. */
-function auditMovement(action: OperatorAction, { id, ids }: MovedStock, lines: readonly MovementLine[]): AuditedChange {
-  const productIds = [...new Set(lines.map(({ productId }) => productId))]
-  return { action, object: { kind: 'movement', id }, productIds, changes: { ids, lines } }
 }

@@ -1,9 +1,7 @@
 import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
-import type { OperatorAction } from '@trestle/service/operators/operator-roles.ts'
 import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { isJsonText, type JsonText } from '../json/json-object.ts'
-import type { AuditedChange } from '../operators/operator-change.ts'
 import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { IncludeKeywords, ProductListKeywords } from '../products/product-query.ts'
@@ -21,8 +19,11 @@ import { ProductId } from '../requests/record-id.ts'
 import { callerOf } from '../requests/request-caller.ts'
 import { outage, repeatable, withBody } from '../requests/responses.ts'
 import { type ChangeProductInput, changeProduct } from '../use-cases/change-product.ts'
+import { changeProductAsOperator } from '../use-cases/change-product-as-operator.ts'
 import { type CreateProductInput, createProduct } from '../use-cases/create-product.ts'
+import { createProductAsOperator } from '../use-cases/create-product-as-operator.ts'
 import { deleteProduct } from '../use-cases/delete-product.ts'
+import { deleteProductAsOperator } from '../use-cases/delete-product-as-operator.ts'
 import { type ListedProducts, listProducts } from '../use-cases/list-products.ts'
 import { showProduct } from '../use-cases/show-product.ts'
 
@@ -154,32 +155,31 @@ export class Default extends InventoryController {
     summary: 'Delete a product',
   })
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
+    const { context } = this.application
     const product = { id, versions: this.versionsOf('p', id) }
-    await this.changeInTurn(
-      'productWrites',
-      (deps) => deleteProduct(deps, product),
-      () => auditProduct('products.delete', id, {}),
-    )
+    await this.changeInTurn('productWrites', {
+      asClient: () => deleteProduct(context, product),
+      asOperator: (change) => deleteProductAsOperator(context, change, product),
+    })
     this.note({ event: 'product.deleted', product_id: id })
   }
 
   #create(product: CreateProductInput): ReturnType<typeof createProduct> {
+    const { context } = this.application
     const caller = callerOf(this.request, '/products', product)
-    return this.changeInTurn(
-      'productWrites',
-      (deps) => createProduct(deps, caller, product),
-      ({ verdict, body: { id } }) => (verdict === 'done' ? auditProduct('products.change', id, product) : undefined),
-    )
+    return this.changeInTurn('productWrites', {
+      asClient: () => createProduct(context, caller, product),
+      asOperator: (change) => createProductAsOperator(context, { change, caller, product }),
+    })
   }
 
-  async #change(input: Omit<ChangeProductInput, 'versions'>): Promise<RawJson> {
-    const versions = this.versionsOf('p', input.id)
-    const { id, ...changes } = input
-    const product = await this.changeInTurn(
-      'productWrites',
-      (deps) => changeProduct(deps, { ...input, versions }),
-      ({ changed, version }) => (changed ? auditProduct('products.change', id, { ...changes, version }) : undefined),
-    )
+  async #change(fields: Omit<ChangeProductInput, 'versions'>): Promise<RawJson> {
+    const { context } = this.application
+    const input = { ...fields, versions: this.versionsOf('p', fields.id) }
+    const product = await this.changeInTurn('productWrites', {
+      asClient: () => changeProduct(context, input),
+      asOperator: (change) => changeProductAsOperator(context, change, input),
+    })
     if (product.changed) this.note({ event: 'product.updated', product_id: product.id, version: product.version })
     this.response.headers.set('etag', productTag(product.id, product.version))
     return recordBody(200, productJson(product))
@@ -206,9 +206,4 @@ export class Default extends InventoryController {
     const etag = include.length === 0 ? productTag(id, version) : productTag(id, version, json)
     return this.answerUnlessKnown(etag, json)
   }
-}
-
-/** What the audit log says of a change of a product. */
-function auditProduct(action: OperatorAction, id: number, changes: object): AuditedChange {
-  return { action, object: { kind: 'product', id }, productIds: [id], changes }
 }

@@ -1,7 +1,6 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { actorOf } from '../access/actor.ts'
-import type { AuditedChange } from '../operators/operator-change.ts'
 import { cutPage } from '../pagination/cut-page.ts'
 import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
 import { guardsFor } from '../plugins/authorize.ts'
@@ -17,6 +16,7 @@ import { ListedReservationView, ReservationView } from '../reservations/reservat
 import { listNamed } from '../stock/level-repository.ts'
 import { PLACE_INCLUDES, QUANTITY_MAX } from '../stock/level-view.ts'
 import { releaseReservation } from '../use-cases/release-reservation.ts'
+import { releaseReservationAsOperator } from '../use-cases/release-reservation-as-operator.ts'
 import { reserveStock } from '../use-cases/reserve-stock.ts'
 
 const SECONDS_MAX = 2_592_000
@@ -101,11 +101,11 @@ export class Default extends InventoryController {
     summary: 'Release a reservation',
   })
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
-    const released = await this.changeInTurn(
-      'stockWrites',
-      (deps) => releaseReservation(deps, actorOf(this.request), id),
-      (isReleased) => (isReleased ? auditRelease(id) : undefined),
-    )
+    const { context } = this.application
+    const released = await this.changeInTurn('stockWrites', {
+      asClient: () => releaseReservation(context, actorOf(this.request), id),
+      asOperator: (change) => releaseReservationAsOperator(context, change, id),
+    })
     if (released) this.note({ event: 'reservation.released', reservation_id: id })
   }
 
@@ -127,9 +127,4 @@ export class Default extends InventoryController {
     const reservation = requireReservation(await findReservation(this.application.context.lanes, id))
     return recordBody(200, JSON.stringify(reservation))
   }
-}
-
-/** What the audit log says of a release. */
-function auditRelease(id: number): AuditedChange {
-  return { action: 'reservations.release', object: { kind: 'reservation', id }, productIds: [], changes: {} }
 }

@@ -1,15 +1,7 @@
 import { againWhenLost } from '@trestle/database/again-when-lost.ts'
 import { type Lanes, transactionLanes } from '@trestle/database/lanes.ts'
-import type { Operator } from '@trestle/service/operators/operator.ts'
 import type { Db, Trx } from '../database.ts'
-import type { AuditedChange } from './operator-change.ts'
-
-/** Who makes a change as an operator, and by what right. */
-interface ChangingOperator {
-  readonly operator: Operator
-  /** The Idempotency-Key; undefined for a change that `If-Match` guards. */
-  readonly key: string | undefined
-}
+import type { AuditedChange, OperatorChange, OperatorEffect } from './operator-change.ts'
 
 /** The database in a transaction. */
 export interface TransactionDeps {
@@ -19,22 +11,19 @@ export interface TransactionDeps {
 
 /**
  * Makes a change of an operator in one transaction with its row in the audit log (console reference: Changes). A change that is refused or
- * that repeats an earlier request adds no row. One that loses a conflict is made again.
- * @param make makes the change with the transaction. What it throws takes everything back
- * @param describe what the audit log says of what was made; undefined when nothing was
- * @throws what `make` throws
+ * that repeats an earlier request adds no row. A change that loses a conflict is made again.
+ * @param effect makes the change with the transaction. What it throws takes everything back
+ * @throws the error of `effect`
  */
 export function runOperatorChange<Made>(
   db: Db,
-  by: ChangingOperator,
-  make: (deps: TransactionDeps) => Promise<Made>,
-  describe: (made: Made) => AuditedChange | undefined,
+  change: OperatorChange,
+  effect: (deps: TransactionDeps) => Promise<OperatorEffect<Made>>,
 ): Promise<Made> {
   const run = () =>
     db.transaction().execute(async (trx) => {
-      const made = await make({ db: trx, lanes: transactionLanes(trx) })
-      const change = describe(made)
-      if (change !== undefined) await insertOperatorAudit(trx, by, change)
+      const { made, audited } = await effect({ db: trx, lanes: transactionLanes(trx) })
+      if (audited !== undefined) await insertOperatorAudit(trx, change, audited)
       return made
     })
   return againWhenLost(run)
@@ -43,7 +32,7 @@ export function runOperatorChange<Made>(
 /** Adds the row of a change to the audit log, in the transaction of the change. */
 async function insertOperatorAudit(
   trx: Trx,
-  { operator, key }: ChangingOperator,
+  { operator, key }: OperatorChange,
   { action, object, productIds, changes }: AuditedChange,
 ): Promise<void> {
   const { actor, key: keyName, role, address } = operator

@@ -1,4 +1,19 @@
+import type { Operator } from '@trestle/service/operators/operator.ts'
 import type { OperatorAction } from '@trestle/service/operators/operator-roles.ts'
+
+/** A change that an operator asks for: who asks, and by which key. */
+export interface OperatorChange {
+  readonly operator: Operator
+  /** The Idempotency-Key; undefined for a change that `If-Match` guards. */
+  readonly key: string | undefined
+}
+
+/** What a change of an operator has made, for its answer and for the audit log. */
+export interface OperatorEffect<Made> {
+  readonly made: Made
+  /** Undefined: nothing was changed, so the audit log has no row of it. */
+  readonly audited: AuditedChange | undefined
+}
 
 /** What the audit log says of a change, beside who made it (console reference: Audit of operators). */
 export interface AuditedChange {

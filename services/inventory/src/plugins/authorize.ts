@@ -1,11 +1,6 @@
 import type { Guard, GuardContext } from '@trestle/endpoints/endpoints.ts'
-import {
-  type Operator,
-  readOperator,
-  readOperatorAddress,
-  UnverifiableTokenError,
-} from '@trestle/service/operators/operator.ts'
-import { mayDo, type OperatorAction } from '@trestle/service/operators/operator-roles.ts'
+import { readOperator, readOperatorAddress, UnverifiableTokenError } from '@trestle/service/operators/operator.ts'
+import type { OperatorAction } from '@trestle/service/operators/operator-roles.ts'
 import type { OperatorIdentity } from '../access/actor.ts'
 import type { Identity, TokenVerifier } from '../access/token-verifier.ts'
 import type { InventoryDeps } from '../deps.ts'
@@ -18,7 +13,8 @@ import {
   tooManyRequests,
   writeScopeMissing,
 } from '../errors.ts'
-import { operatorForbidden, operatorUnauthorized } from '../operator-errors.ts'
+import { operatorUnauthorized } from '../operator-errors.ts'
+import { requireAction } from '../operators/require-action.ts'
 import { fastifyRequestOf, noteOn } from './fastify-request.ts'
 
 /**
@@ -146,12 +142,6 @@ async function authorizeOperator(
 
 function refuseUnverifiable(error: unknown): never {
   throw error instanceof UnverifiableTokenError ? serviceUnavailable({ cause: error }) : error
-}
-
-/** @param action undefined: no operator may do it @throws operatorForbidden */
-export function requireAction({ role }: Pick<Operator, 'role'>, action: OperatorAction | undefined): void {
-  if (action !== undefined && mayDo(role, action)) return
-  throw operatorForbidden({ details: action === undefined ? { role } : { action, role } })
 }
 
 /** What the guards need of the context of the application. */

@@ -9,8 +9,7 @@ import { actorOf, findOperator, operatorOf } from '../access/actor.ts'
 import type { InventoryDeps } from '../deps.ts'
 import { errorVocabulary } from '../error-body.ts'
 import { preconditionRequired } from '../errors.ts'
-import type { AuditedChange } from '../operators/operator-change.ts'
-import { runOperatorChange } from '../operators/operator-change-repository.ts'
+import type { OperatorChange } from '../operators/operator-change.ts'
 import { matchedVersions, namesTag } from '../requests/entity-tag.ts'
 import { recordBody } from '../requests/envelope.ts'
 import { fastifyReplyOf, fastifyRequestOf, noteOn } from './fastify-request.ts'
@@ -77,6 +76,12 @@ abstract class ClientController extends OpenController {
   }
 }
 
+/** The use cases of one change: for a client of the API, and for an operator of a console. */
+interface ClientOrOperator<Made> {
+  readonly asClient: () => Promise<Made>
+  readonly asOperator: (change: OperatorChange) => Promise<Made>
+}
+
 /** Base of the controllers that limit requests and check tokens. Each has the guards of `guardsFor`. */
 export abstract class InventoryController extends ClientController {
   /**
@@ -88,25 +93,18 @@ export abstract class InventoryController extends ClientController {
   }
 
   /**
-   * Makes a change that operators may ask for too, in its turn. That of an operator is one transaction with its row in the audit log.
+   * Makes a change that operators may ask for too, in its turn.
    * @param gate whose turns the change waits for
-   * @param make makes the change, with the database that it is given
-   * @param describe what the audit log says of the change; undefined when nothing was changed
-   * @throws serviceUnavailable when the turn does not come in time, and what `make` throws
+   * @throws serviceUnavailable when the turn does not come in time, or the error of the change
    */
   protected changeInTurn<Made>(
     gate: 'productWrites' | 'stockWrites',
-    make: (deps: InventoryDeps) => Promise<Made>,
-    describe: (made: Made) => AuditedChange | undefined,
+    { asClient, asOperator }: ClientOrOperator<Made>,
   ): Promise<Made> {
-    const { context } = this.application
     const operator = findOperator(this.request)
     const key = this.request.header('idempotency-key')
-    const change = () =>
-      operator === undefined
-        ? make(context)
-        : runOperatorChange(context.db, { operator, key }, (own) => make({ ...context, ...own }), describe)
-    return context[gate].run(change, { client: this.client })
+    const make = operator === undefined ? asClient : () => asOperator({ operator, key })
+    return this.application.context[gate].run(make, { client: this.client })
   }
 
   /** Answers a record with its tag. Undefined, with the status 304, for a client whose `If-None-Match` names the tag. */

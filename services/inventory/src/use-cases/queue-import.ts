@@ -56,12 +56,10 @@ export async function queueImport(deps: QueueDeps, arriving: ArrivingImport): Pr
       readRecords(kept, order.format, importLimits(deps.config)),
     )
     const caller = toCaller({ ...order, digest })
-    const answer = await runOperatorChange(
-      deps.db,
-      { operator, key },
-      (own) => sendJob({ ...deps, ...own }, caller, { id, total }),
-      ({ verdict }) => (verdict === 'done' ? auditStart(id, { ...order, total }) : undefined),
-    )
+    const answer = await runOperatorChange(deps.db, { operator, key }, async (own) => {
+      const made = await sendJob({ ...deps, ...own }, caller, { id, total })
+      return { made, audited: made.verdict === 'done' ? auditStart(id, { ...order, total }) : undefined }
+    })
     if (answer.verdict === 'replayed') await discard()
     return answer
   } catch (error) {

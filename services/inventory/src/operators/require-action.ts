@@ -1,0 +1,13 @@
+import type { Operator } from '@trestle/service/operators/operator.ts'
+import { mayDo, type OperatorAction } from '@trestle/service/operators/operator-roles.ts'
+import { operatorForbidden } from '../operator-errors.ts'
+
+/**
+ * Requires that the role of an operator may do an action (console reference: Actions).
+ * @param action undefined: no operator may do it
+ * @throws operatorForbidden with the action and the role
+ */
+export function requireAction({ role }: Pick<Operator, 'role'>, action: OperatorAction | undefined): void {
+  if (action !== undefined && mayDo(role, action)) return
+  throw operatorForbidden({ details: action === undefined ? { role } : { action, role } })
+}

@@ -1,0 +1,25 @@
+import type { InventoryDeps } from '../deps.ts'
+import type { OperatorChange } from '../operators/operator-change.ts'
+import { runOperatorChange } from '../operators/operator-change-repository.ts'
+import type { VersionedChange } from '../products/product-repository.ts'
+import { type ChangeProductInput, changeProduct } from './change-product.ts'
+
+/**
+ * Changes a product as `changeProduct` does, in one transaction with its entry in the audit log. A change that alters nothing has no
+ * entry.
+ * @throws validationError, productNotFound, productChanged, duplicateSku, mergedToNull, mergedTooLarge, mergedTooDeep,
+ * mergedTooManyKeys, each as `changeProduct` says
+ */
+export function changeProductAsOperator(
+  { db, names, config }: Pick<InventoryDeps, 'db' | 'names' | 'config'>,
+  change: OperatorChange,
+  input: ChangeProductInput,
+): Promise<VersionedChange> {
+  return runOperatorChange(db, change, async (own) => {
+    const made = await changeProduct({ ...own, names, config }, input)
+    if (!made.changed) return { made, audited: undefined }
+    const { id, sku, attributes, mode } = input
+    const changes = { sku, attributes, mode, version: made.version }
+    return { made, audited: { action: 'products.change', object: { kind: 'product', id }, productIds: [id], changes } }
+  })
+}

@@ -1,0 +1,31 @@
+import type { InventoryDeps } from '../deps.ts'
+import type { Answered } from '../idempotency/answer.ts'
+import type { Caller } from '../idempotency/caller.ts'
+import type { OperatorChange } from '../operators/operator-change.ts'
+import { runOperatorChange } from '../operators/operator-change-repository.ts'
+import type { InsertedProduct } from '../products/product-repository.ts'
+import { type CreateProductInput, createProduct } from './create-product.ts'
+
+/** A product that an operator adds. */
+export interface CreateProductAsOperatorInput {
+  readonly change: OperatorChange
+  readonly caller: Caller
+  readonly product: CreateProductInput
+}
+
+/**
+ * Adds a product as `createProduct` does, in one transaction with its entry in the audit log.
+ * @throws validationError, duplicateSku, keyMismatch, keyRunning, each as `createProduct` says
+ */
+export function createProductAsOperator(
+  { db, names, config }: Pick<InventoryDeps, 'db' | 'names' | 'config'>,
+  { change, caller, product }: CreateProductAsOperatorInput,
+): Promise<Answered<InsertedProduct>> {
+  return runOperatorChange(db, change, async (own) => {
+    const made = await createProduct({ ...own, names, config }, caller, product)
+    if (made.verdict === 'replayed') return { made, audited: undefined }
+    const { id } = made.body
+    const object = { kind: 'product', id } as const
+    return { made, audited: { action: 'products.change', object, productIds: [id], changes: product } }
+  })
+}
