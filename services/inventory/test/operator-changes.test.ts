@@ -247,6 +247,52 @@ describe('the audit log', () => {
     expect(body.data.actor).toBe(actorOf('support').id)
   })
 
+  // A page of entries must not carry megabytes.
+  it.each([
+    ['an object', (attributes: object) => attributes],
+    ['a text', (attributes: object) => JSON.stringify(attributes)],
+  ])('names the members of long attributes that are sent as %s, and keeps their length', async (_form, toSent) => {
+    const long = { [`${'n'.repeat(120)}`]: 1, filler: 'x'.repeat(4_096), price: 0.1 }
+    const names = ['n'.repeat(100), 'filler', 'price']
+    const bytes = Buffer.byteLength(JSON.stringify(long))
+    const sku = `LONG-${randomUUID()}`
+    const made = await send('admin', 'POST', '/products', { sku, attributes: toSent(long) })
+    const product = { action: 'products.change', object: { kind: 'product', id: made.body.data.id } }
+    const idempotencyKey = expect.any(String)
+    expect(await newestAudit()).toEqual(
+      entry('admin', { ...product, idempotencyKey, changes: { sku, attributes: { bytes, names } } }),
+    )
+    const patch = { attributes: toSent({ tags: Array.from({ length: 2_100 }, () => 1) }) }
+    await send('admin', 'PATCH', `/products/${made.body.data.id}`, patch, ANY_VERSION)
+    const changes = { attributes: { bytes: 4_210, names: ['tags'] }, mode: 'merge', version: 2 }
+    expect(await newestAudit()).toEqual(entry('admin', { ...product, idempotencyKey: null, changes }))
+  })
+
+  it('keeps attributes of 4096 bytes as they were sent, and the length alone of a longer list', async () => {
+    const attributes = `{"n":0.10,"filler":"${'x'.repeat(4_096 - 22)}"}`
+    const list = JSON.stringify(Array.from({ length: 2_048 }, () => 1))
+    for (const [sent, kept] of [
+      [attributes, attributes],
+      [list, { bytes: 4_097 }],
+    ] as const) {
+      const sku = `KEPT-${randomUUID()}`
+      await send('admin', 'POST', '/products', { sku, attributes: sent })
+      expect((await newestAudit()).changes).toEqual({ sku, attributes: kept })
+    }
+  })
+
+  it('leaves out the reasons and references of many movements, which the movements keep', async () => {
+    const { productId, locationId } = await addPlace()
+    const texts = { reason: 'counted again', reference: 'r'.repeat(255) }
+    const line = { type: 'receive', productId, locationId, quantity: 1 }
+    const sent = Array.from({ length: 20 }, () => ({ ...line, ...texts }))
+    const moved = await send('support', 'POST', '/movements', { lines: sent })
+    const { id, ids } = moved.body.data
+    expect((await newestAudit()).changes).toEqual({ ids, lines: sent.map(() => line) })
+    const { body } = await send('viewer', 'GET', `/movements/${id}`)
+    expect([body.data.reason, body.data.reference]).toEqual([texts.reason, texts.reference])
+  })
+
   it('names who changed and deleted a location', async () => {
     const { locationId: id } = await addPlace()
     await send('admin', 'PATCH', `/locations/${id}`, { name: 'Rack' }, ANY_VERSION)

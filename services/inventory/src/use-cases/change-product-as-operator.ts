@@ -1,4 +1,5 @@
 import type { InventoryDeps } from '../deps.ts'
+import { auditedAttributes } from '../operators/audited-values.ts'
 import type { OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import type { VersionedChange } from '../products/product-repository.ts'
@@ -18,7 +19,8 @@ export function changeProductAsOperator(
   return runOperatorChange(db, change, async (own) => {
     const made = await changeProduct({ ...own, names, config }, input)
     if (!made.changed) return { made, audited: undefined }
-    const { id, sku, attributes, mode } = input
+    const { id, sku, attributes: sent, mode } = input
+    const attributes = sent && auditedAttributes(sent)
     const changes = { sku, attributes, mode, version: made.version }
     return { made, audited: { action: 'products.change', object: { kind: 'product', id }, productIds: [id], changes } }
   })

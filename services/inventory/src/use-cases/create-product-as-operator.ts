@@ -1,6 +1,7 @@
 import type { InventoryDeps } from '../deps.ts'
 import type { Answered } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
+import { auditedAttributes } from '../operators/audited-values.ts'
 import type { OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import type { InsertedProduct } from '../products/product-repository.ts'
@@ -26,6 +27,7 @@ export function createProductAsOperator(
     if (made.verdict === 'replayed') return { made, audited: undefined }
     const { id } = made.body
     const object = { kind: 'product', id } as const
-    return { made, audited: { action: 'products.change', object, productIds: [id], changes: product } }
+    const changes = { sku: product.sku, attributes: auditedAttributes(product.attributes) }
+    return { made, audited: { action: 'products.change', object, productIds: [id], changes } }
   })
 }

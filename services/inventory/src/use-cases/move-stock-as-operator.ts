@@ -4,6 +4,7 @@ import type { Answered } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
 import type { MovementLine } from '../movements/movement.ts'
 import type { MovedStock } from '../movements/movement-view.ts'
+import { auditedLines } from '../operators/audited-values.ts'
 import type { OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import { requireAction } from '../operators/require-action.ts'
@@ -36,7 +37,8 @@ export async function moveStockAsOperator(
     if (made.verdict === 'replayed') return { made, audited: undefined }
     const { id, ids } = made.body
     const productIds = [...new Set(lines.map(({ productId }) => productId))]
-    return { made, audited: { action, object: { kind: 'movement', id }, productIds, changes: { ids, lines } } }
+    const changes = { ids, lines: auditedLines(lines) }
+    return { made, audited: { action, object: { kind: 'movement', id }, productIds, changes } }
   })
 }
 
