@@ -97,7 +97,7 @@ const machines: readonly StoredMachine[] = [
     readme: 'services/payments/src/payouts/README.md',
     diagram: 0,
     states: () => wordsOf('migrations/payments/0030-create-payouts.ts', /CHECK \(status IN \(([^)]*)\)/),
-    writers: ['close_payout', 'export_payouts'].map((name) => `${PAYMENTS}/${name}.sql`),
+    writers: ['close_payout', 'export_waiting_payouts'].map((name) => `${PAYMENTS}/${name}.sql`),
     writing: settings('payouts'),
     arrows: () => [
       ...arrowsOf(
@@ -105,8 +105,8 @@ const machines: readonly StoredMachine[] = [
         wordsOf('services/payments/src/payouts/payout-repository.ts', /\(p: Owned<\{ id: string; status: (.*?) \}>/),
       ),
       ...arrowsOf(
-        wordsOf(`${PAYMENTS}/export_payouts.sql`, /SELECT p\.\* FROM [^;]*? AND p\.status = ('\w+')/),
-        wordsOf(`${PAYMENTS}/export_payouts.sql`, /SET status = ('\w+')/),
+        wordsOf(`${PAYMENTS}/export_waiting_payouts.sql`, /SELECT p\.\* FROM [^;]*? AND p\.status = ('\w+')/),
+        wordsOf(`${PAYMENTS}/export_waiting_payouts.sql`, /SET status = ('\w+')/),
       ),
     ],
   },

@@ -174,7 +174,7 @@ export const operatorFunctions = [
   'run_operator_operation',
   'change_merchant',
   'close_payout',
-  'export_payouts',
+  'export_waiting_payouts',
   'insert_payout_batch',
   'add_operator_read',
   'change_registration',

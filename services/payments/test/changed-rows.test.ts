@@ -113,10 +113,10 @@ describe('a row that was changed by hand', () => {
     const payoutId = payout?.id ?? ''
     const set = (assignment: RawBuilder<unknown>) =>
       byHand(sql`UPDATE ${sql.table('payouts')} SET ${assignment} WHERE id = ${payoutId}`)
-    await byHand(sql`SELECT ${sql.table('export_payouts')}()`)
+    await byHand(sql`SELECT ${sql.table('export_waiting_payouts')}(10)`)
     await set(sql`status = 'created'`)
     const changed = refusal('payouts', payoutId, 'what moves money')
-    expect(await failureOf(byHand(sql`SELECT ${sql.table('export_payouts')}()`))).toEqual(changed)
+    expect(await failureOf(byHand(sql`SELECT ${sql.table('export_waiting_payouts')}(10)`))).toEqual(changed)
     await set(sql`status = 'exported', amount = amount + 1`)
     for (const outcome of ['settle', 'fail']) {
       expect(await failureOf(run('payouts', outcome, payoutId))).toEqual(changed)

@@ -3,10 +3,11 @@ import { z } from 'zod'
 import type { Changeable } from '../pages/asked-change.ts'
 import { choiceField, textField } from '../pages/form.ts'
 import { money, type WithDecimals } from '../pages/money.ts'
+import { count } from '../pages/parts.ts'
 import { BATCHES_PATH, PAYOUTS_PATH, type Payout, payoutPath } from './payout-view.ts'
 
 /** The answer where there was something to export. */
-const Exported = z.object({ batch: z.object({ id: z.string() }) })
+const Exported = z.object({ batch: z.object({ id: z.string() }), waiting: z.int() })
 
 const OUTCOMES = [
   ['settled', 'settled: the account of the merchant has the money'],
@@ -80,7 +81,7 @@ export const allPayoutsChanges: Changeable<undefined> = {
       title: () => 'Make files for the bank',
       isDangerous: true,
       consequences: () => [
-        'All payouts that wait go into files for the bank, and count as exported.',
+        'Up to 5,000 payouts that wait go into files for the bank, and count as exported.',
         'You find the files among the batches. Give each to the bank once: it pays what they say.',
       ],
       fields: (_shown, { name, iban, bic }) =>
@@ -90,8 +91,13 @@ export const allPayoutsChanges: Changeable<undefined> = {
         path: '/operator/payouts/batches',
         body: { name: name.trim(), iban: iban.trim(), ...(bic.trim() === '' ? {} : { bic: bic.trim() }) },
       }),
-      done: (_shown, _given, answer) =>
-        Exported.safeParse(answer).success ? 'The files for the bank are made' : 'No payout waits for the bank',
+      done: (_shown, _given, answer) => {
+        const exported = Exported.safeParse(answer)
+        if (!exported.success) return 'No payout waits for the bank'
+        const { waiting } = exported.data
+        const more = waiting === 0 ? '' : `. ${count(waiting)} payouts still wait: make files again`
+        return `The files for the bank are made${more}`
+      },
       leadsTo: () => BATCHES_PATH,
     },
   ],

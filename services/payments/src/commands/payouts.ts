@@ -5,7 +5,8 @@ import { hasIbanChecksum, hasIbanShape, normaliseIban } from '../merchants/iban.
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { type PreparedFiles, prepareFiles, toBankFiles } from '../payouts/bank-files.ts'
 import type { Debtor } from '../payouts/pain-001.ts'
-import { getBatch, listBatches, runPayoutExport } from '../payouts/payout-batch-repository.ts'
+import { listBatches } from '../payouts/payout-batch-list-repository.ts'
+import { getBatch, runPayoutExport } from '../payouts/payout-batch-repository.ts'
 import { callClosePayout, listAllPayouts } from '../payouts/payout-repository.ts'
 import { type PayoutTurn, payOutMerchants } from '../use-cases/pay-out-merchants.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
@@ -46,7 +47,7 @@ const commands: readonly OperatorCommand[] = [
   },
   {
     usage: 'export <folder>',
-    description: 'write waiting payouts into files for the bank: euro as pain.001, other currencies as CSV',
+    description: 'write up to 5,000 waiting payouts into files for the bank: euro as pain.001, other currencies as CSV',
     options: [
       ['--name <name>', 'owner of the account that pays'],
       ['--iban <iban>', 'IBAN of that account'],
@@ -93,12 +94,14 @@ async function exportToFolder({ database: { db } }: OperatorDeps, { words, optio
   }
   let prepared: PreparedFiles | undefined
   try {
-    const batch = await runPayoutExport(db, readDebtor(options), async (message) => {
+    const made = await runPayoutExport(db, readDebtor(options), async (message) => {
       prepared = await prepareFiles(folder, toBankFiles(message))
     })
     await prepared?.publish()
-    const files = batch ? toBankFiles(batch) : []
-    return { batch: batch?.id, payouts: batch?.transfers.length ?? 0, files: files.map(({ name }) => name) }
+    if (!made) return { payouts: 0, files: [], waiting: 0 }
+    const { message, waiting } = made
+    const files = toBankFiles(message).map(({ name }) => name)
+    return { batch: message.id, payouts: message.transfers.length, files, waiting }
   } finally {
     await prepared?.discard()
   }

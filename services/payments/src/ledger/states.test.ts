@@ -91,7 +91,7 @@ describe('a row that moves money', () => {
       .selectAll()
       .where('merchant_id', '=', id)
       .execute()
-    await sql`SELECT ${sql.table('export_payouts')}()`.execute(payments.owner.db)
+    await sql`SELECT ${sql.table('export_waiting_payouts')}(1)`.execute(payments.owner.db)
     await json('payouts', 'fail', payout?.id ?? '')
     expect((await recorded(id)).map(({ table_name }) => table_name)).toEqual([
       'merchants',

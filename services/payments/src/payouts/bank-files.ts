@@ -101,6 +101,9 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
+/** Characters of a merchant’s name. Where a merchant has none its address stands for it, which may be longer. */
+const NAME_LENGTH_MAX = 255
+
 const HEADER = ['payout', 'merchant', 'name', 'iban', 'currency', 'amount_minor']
 
 /** The CSV of transfers that SEPA does not carry. */
@@ -110,7 +113,7 @@ export function writePayoutCsv(transfers: readonly BankTransfer[]): string {
     ...transfers.map(({ payoutId, merchantId, merchantName, iban, currency, amount }) => [
       payoutId,
       merchantId,
-      { text: merchantName },
+      { text: [...merchantName].slice(0, NAME_LENGTH_MAX).join('') },
       iban,
       currency,
       amount.toString(),

@@ -1,11 +1,7 @@
-import type { Lanes } from '@trestle/database/lanes.ts'
-import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
 import { expectRecorded } from '../ledger/states.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
-import { listOfAll } from '../pagination/list-of-all.ts'
-import type { PageBounds } from '../pagination/page-query.ts'
 import { type BatchMessage, digestBatch } from './bank-files.ts'
 import type { BankTransfer, Debtor } from './pain-001.ts'
 
@@ -17,41 +13,58 @@ interface BatchedPayout {
 }
 
 /**
- * Puts all waiting live payouts into a new batch, marks them as exported and calls `prepare`, in one transaction. When
- * `prepare` fails, nothing has changed. Two exports at once never share a payout. Undefined when no payout waits.
+ * Puts waiting live payouts into a new batch, marks them as exported and calls `prepare`, in one transaction. When `prepare` fails,
+ * nothing has changed. Two exports at once never share a payout. Undefined when no payout waits.
  * @throws Error when a waiting payout was changed by hand, or is in a batch already, which the bank has
  */
 export async function runPayoutExport(
   db: Db,
   debtor: Debtor,
   prepare: (message: BatchMessage) => Promise<void>,
-): Promise<BatchMessage | undefined> {
+): Promise<NewBatch | undefined> {
   return db.transaction().execute(async (trx) => {
-    const message = await insertWaitingBatch(trx, debtor, insertBatch)
-    if (!message) return undefined
+    const batch = await insertWaitingBatch(trx, { debtor, payoutsMax: BATCH_PAYOUTS_MAX }, insertBatch)
+    if (!batch) return undefined
+    const { message } = batch
     const payload = { batch: message.id, payouts: message.transfers.map(({ payoutId }) => payoutId) }
     await insertOperatorAudit(trx, { action: 'payouts.exported', payload })
     await prepare(message)
-    return message
+    return batch
   })
+}
+
+/** The most payouts of a batch. Its files are one answer of the API, of which the console reads at most 16 MiB. */
+export const BATCH_PAYOUTS_MAX = 5_000
+
+/** A batch that was made now. */
+export interface NewBatch {
+  readonly message: BatchMessage
+  /** How many live payouts still wait, for the next batch. */
+  readonly waiting: number
+}
+
+/** Whose account pays a new batch, and how many payouts it may have. */
+interface WantedBatch {
+  readonly debtor: Debtor
+  readonly payoutsMax: number
 }
 
 /** The stored values of a batch. */
 type StoredBatch = BatchMessage & { readonly payouts: readonly BatchedPayout[] }
 
 /**
- * Puts all waiting live payouts into a new batch and marks them as exported, in the transaction of the caller. Undefined when no
- * payout waits.
+ * Puts waiting live payouts into a new batch and marks them as exported, in the transaction of the caller. Undefined when no payout
+ * waits.
  * @param store stores the batch, with the rights of the caller
  * @throws Error when a waiting payout was changed by hand, or is in a batch already, which the bank has
  */
 export async function insertWaitingBatch(
   trx: Trx,
-  debtor: Debtor,
+  { debtor, payoutsMax }: WantedBatch,
   store: (trx: Trx, batch: StoredBatch) => Promise<unknown>,
-): Promise<BatchMessage | undefined> {
+): Promise<NewBatch | undefined> {
   await sql`SET LOCAL row_security = off`.execute(trx)
-  const transfers = await markExported(trx)
+  const transfers = await markExported(trx, payoutsMax)
   if (transfers.length === 0) return undefined
   await refuseBatched(trx, transfers)
   const payouts = transfers.map(({ payoutId: id, merchantId, merchantName }) => ({ id, merchantId, merchantName }))
@@ -61,7 +74,13 @@ export async function insertWaitingBatch(
   if (!batch) throw new Error('the batch has no id')
   const message = { ...batch, debtor, transfers }
   await store(trx, { ...message, payouts })
-  return message
+  return { message, waiting: await countWaiting(trx) }
+}
+
+async function countWaiting(trx: Trx): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    SELECT count(*)::int AS count FROM ${sql.table('payouts')} p WHERE NOT p.test AND p.status = 'created'`.execute(trx)
+  return rows[0]?.count ?? 0
 }
 
 async function insertBatch(trx: Trx, { payouts, ...message }: StoredBatch): Promise<void> {
@@ -82,14 +101,14 @@ export async function callInsertBatch(trx: Trx, { payouts, ...message }: StoredB
 }
 
 /**
- * Marks the waiting payouts as exported.
+ * Marks waiting payouts as exported, at most `payoutsMax`.
  * @throws Error, and marks nothing, when a payout has no merchant, or when row-level security would hide rows
  */
-async function markExported(trx: Trx): Promise<readonly BankTransfer[]> {
+async function markExported(trx: Trx, payoutsMax: number): Promise<readonly BankTransfer[]> {
   // Nothing stands beside the function: a distributed database would run it on the node of the other table.
   const { rows } = await sql<Omit<BankTransfer, 'merchantName'>>`
     SELECT p.id AS "payoutId", p.amount, p.currency, p.merchant_id AS "merchantId", p.iban
-    FROM ${sql.table('export_payouts')}() p`.execute(trx)
+    FROM ${sql.table('export_waiting_payouts')}(${payoutsMax}::int) p`.execute(trx)
   const { rows: merchants } = await sql<{ id: string; name: string }>`
     SELECT m.id, coalesce(m.name, m.website) AS name FROM ${sql.table('merchants')} m
     WHERE m.id = ANY (${rows.map(({ merchantId }) => merchantId)}::text[])`.execute(trx)
@@ -180,67 +199,4 @@ async function listBatched(db: Db, batchId: string, payouts: readonly unknown[])
     found.push(...rows.map((row) => ({ ...row, merchantName, isElsewhere: others.rows.length > 0 })))
   }
   return found.sort((one, other) => (one.payoutId < other.payoutId ? -1 : 1))
-}
-
-/** A batch in an operator's list. `payouts` is their number. */
-export interface ListedBatch {
-  readonly id: string
-  readonly created: Date
-  readonly payouts: number
-}
-
-/** The newest batches, at most `limit`, newest first. */
-export async function listBatches(db: Db, limit: number): Promise<readonly ListedBatch[]> {
-  const { rows } = await sql<ListedBatch>`
-    SELECT b.id, b.created, jsonb_array_length(b.payouts) AS payouts FROM ${sql.table('payout_batches')} b
-    ORDER BY b.id DESC LIMIT ${limit}`.execute(db)
-  return rows
-}
-
-/** A batch in a list of operators, with the sums of its payouts in minor units. `payouts` is their number. */
-export interface OperatedBatch {
-  readonly id: string
-  readonly created: Date
-  readonly payouts: number
-  readonly currencies: { currency: string; amount: number }[]
-}
-
-interface BatchColumns {
-  readonly id: string
-  readonly created: Date
-  readonly named: readonly { readonly id: string; readonly merchantId: string }[]
-}
-
-const batches = listOfAll<BatchColumns>('all_batches', {
-  table: 'payout_batches',
-  columns: sql`r.id, r.created, r.payouts AS named`,
-  filters: [],
-})
-
-const sumsQuery = prepareOnCoordinator(
-  'payouts_of_batches',
-  (p: { merchantIds: readonly string[]; ids: readonly string[] }) => sql<{
-    id: string
-    currency: string
-    amount: bigint
-  }>`
-    SELECT r.id, r.currency, r.amount FROM ${sql.table('payouts')} r
-    WHERE (r.merchant_id, r.id) IN (SELECT * FROM unnest(${p.merchantIds}::text[], ${p.ids}::text[]))`,
-)
-
-/** A page of batches, for an operator. */
-export async function listOperatedBatches(lanes: Lanes, page: PageBounds): Promise<readonly OperatedBatch[]> {
-  const rows = await batches(lanes, { ...page, filters: {} })
-  const named = rows.flatMap((row) => row.named)
-  const input = { merchantIds: named.map(({ merchantId }) => merchantId), ids: named.map(({ id }) => id) }
-  const payouts = new Map((await lanes.read.all(sumsQuery, input)).map((payout) => [payout.id, payout]))
-  return rows.map(({ id, created, named: own }) => {
-    const sums = new Map<string, bigint>()
-    for (const { id: payoutId } of own) {
-      const payout = payouts.get(payoutId)
-      if (payout) sums.set(payout.currency, (sums.get(payout.currency) ?? 0n) + payout.amount)
-    }
-    const currencies = [...sums].map(([currency, amount]) => ({ currency, amount: Number(amount) }))
-    return { id, created, payouts: own.length, currencies }
-  })
 }

@@ -4,7 +4,7 @@ import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import { toBankFiles } from '../payouts/bank-files.ts'
 import { viewBankFiles, viewBatch } from '../payouts/batch-view.ts'
 import type { Debtor } from '../payouts/pain-001.ts'
-import { callInsertBatch, insertWaitingBatch } from '../payouts/payout-batch-repository.ts'
+import { BATCH_PAYOUTS_MAX, callInsertBatch, insertWaitingBatch } from '../payouts/payout-batch-repository.ts'
 
 /** The account that pays the waiting payouts. */
 export interface ExportPayoutsInput {
@@ -13,8 +13,8 @@ export interface ExportPayoutsInput {
 }
 
 /**
- * Puts all waiting live payouts into a batch, and answers its files, for an operator (reference: Bank files). A repeat with the same
- * key gets the same files.
+ * Puts waiting live payouts into a batch, and answers its files and how many payouts still wait, for an operator (reference: Bank
+ * files). A repeat with the same key gets the same files.
  * @throws operatorKeyReused
  */
 export function exportPayouts(
@@ -22,11 +22,13 @@ export function exportPayouts(
   { change, debtor }: ExportPayoutsInput,
 ): Promise<OperatorAnswer> {
   return runOperatorChange(operatorDb, change, async (trx) => {
-    const message = await insertWaitingBatch(trx, debtor, callInsertBatch)
-    const object = { kind: 'batch', id: message?.id ?? '' }
-    if (!message) return { status: 201, answer: { batch: null, files: [] }, object, changes: { payouts: [] } }
+    const wanted = { debtor, payoutsMax: BATCH_PAYOUTS_MAX }
+    const made = await insertWaitingBatch(trx, wanted, callInsertBatch)
+    const object = { kind: 'batch', id: made?.message.id ?? '' }
+    if (!made) return { status: 201, answer: { batch: null, files: [], waiting: 0 }, object, changes: { payouts: [] } }
+    const { message, waiting } = made
     const payouts = message.transfers.map(({ payoutId }) => payoutId)
-    const answer = { batch: viewBatch(message), files: viewBankFiles(toBankFiles(message)) }
+    const answer = { batch: viewBatch(message), files: viewBankFiles(toBankFiles(message)), waiting }
     return { status: 201, answer, object, changes: { payouts } }
   })
 }

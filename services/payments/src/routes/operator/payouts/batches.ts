@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { operatorAnswers } from '../../../error-body.ts'
 import { BankFilesView, BatchView } from '../../../payouts/batch-view.ts'
-import { listOperatedBatches } from '../../../payouts/payout-batch-repository.ts'
+import { listOperatedBatches } from '../../../payouts/payout-batch-list-repository.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../../plugins/request-input.ts'
@@ -47,10 +47,14 @@ export const operatorBatchesRoutes: Routes = async (app) => {
       schema: {
         operationId: 'exportPayouts',
         tags: ['Operators'],
-        summary: 'Put the payouts that wait into files for the bank',
+        summary: 'Put up to 5,000 payouts that wait into files for the bank',
         body: DebtorBody,
         response: {
-          201: z.object({ batch: BatchView.nullable(), files: BankFilesView }),
+          201: z.object({
+            batch: BatchView.nullable(),
+            files: BankFilesView,
+            waiting: z.int().min(0).describe('How many payouts still wait, for the next batch'),
+          }),
           ...operatorAnswers(400, 403, 409, 413, 415),
         },
       },
