@@ -6,6 +6,7 @@ import { z } from 'zod'
 import * as errors from './errors.ts'
 import { FIELD_TEXTS, ISSUES_MAX } from './field-errors.ts'
 import { ImportReportView } from './imports/import-report.ts'
+import { type Issue, validationError } from './request-errors.ts'
 
 const Quantity = z.int().min(0)
 const IssueView = z.object({
@@ -43,12 +44,12 @@ export function errorBody({ status, code, message, details }: HttpError): z.outp
 /** The errors and the envelope with which the shared error handler answers in this service. */
 export const errorVocabulary = {
   envelope: errorBody,
-  invalid: ({ issues }) => errors.validationError(toIssues(issues)),
+  invalid: ({ issues }) => validationError(toIssues(issues)),
   malformed,
   tooLarge: (cause) => byStatus[413]({ cause }),
   uriTooLong: (cause) => byStatus[414]({ cause }),
   unsupportedMediaType: (cause) => byStatus[415]({ cause }),
-  notFound: () => byStatus[404](),
+  notFound: () => errors.notFound({}),
   methodNotAllowed: (allow) => byStatus[405]({ headers: { Allow: allow.join(', ') } }),
   unavailable,
   busy: () => errors.serverBusy(),
@@ -68,27 +69,26 @@ export function fromCallError(error: CallError, contentType: string | undefined)
   const { status, message, headers } = error
   const issues = error instanceof ValidationError ? error.issues : []
   const [first, ...others] = isJsonAsForm(issues, contentType) ? [JSON_AS_FORM] : issues
-  if (first !== undefined) return errors.validationError([first, ...others])
+  if (first !== undefined) return validationError([first, ...others])
   const factory = errorsByStatus[status]
   if (factory !== undefined) return factory({ headers, cause: error })
   if (status === 400) return errors.malformedRequest({ problem: message }, { cause: error })
   return errorVocabulary.unexpected(error)
 }
 
-const JSON_AS_FORM: errors.Issue = { path: '', message: FIELD_TEXTS.jsonAsForm }
+const JSON_AS_FORM: Issue = { path: '', message: FIELD_TEXTS.jsonAsForm }
 
 /**
  * Whether a client, such as curl, sent JSON without its content type. Then the names of the form are the JSON, with its values,
  * which an error must not repeat.
  */
-function isJsonAsForm(issues: readonly errors.Issue[], contentType = ''): boolean {
+function isJsonAsForm(issues: readonly Issue[], contentType = ''): boolean {
   if (!/^application\/x-www-form-urlencoded\b/i.test(contentType)) return false
   return issues.some(({ path, message }) => message.startsWith(FIELD_TEXTS.unknown) && /^\s*[[{]/.test(path))
 }
 
 const byStatus = {
   403: errors.originNotAllowed,
-  404: errors.notFound,
   405: errors.methodNotAllowed,
   413: errors.payloadTooLarge,
   414: errors.uriTooLong,
@@ -111,7 +111,7 @@ function malformed(cause: unknown): HttpError {
   return errors.badRequest({ cause })
 }
 
-function toIssues(issues: InvalidInput['issues']): readonly [errors.Issue, ...errors.Issue[]] {
+function toIssues(issues: InvalidInput['issues']): readonly [Issue, ...Issue[]] {
   const [first = { path: '', message: FIELD_TEXTS.invalid }, ...others] = issues.map(({ path, message }) => ({
     path: path.join('.'),
     message,

@@ -1,18 +1,10 @@
-import { defineError, type HttpError } from '@trestle/common/errors/define-error.ts'
+import { defineError } from '@trestle/common/errors/define-error.ts'
 import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
-import { FIELD_TEXTS, ISSUES_MAX, MALFORMED_TEXTS } from './field-errors.ts'
+import { MALFORMED_TEXTS } from './field-errors.ts'
 
-// Every error that a client can see: status, `error.type` and `error.description` (reference: Error descriptions), with
-// field-errors.ts for what is wrong with one value, operator-errors.ts for operators, and packages/endpoints/src/error-texts.ts
-// where the framework finds it. The head of field-errors.ts leads from `limit: must be at most 500` to the schema and the line that
-// refuses it.
-
-/** One value of a request that is not valid. */
-export interface Issue {
-  /** Keys joined with dots; empty for the request as a whole. */
-  readonly path: string
-  readonly message: string
-}
+// The errors that a client can see: status, `error.type` and `error.description` (reference: Error descriptions). Others are in
+// request-errors.ts and field-errors.ts about wrong values, import-errors.ts about files, operator-errors.ts about operators, and
+// packages/endpoints/src/error-texts.ts, where the framework finds them.
 
 /** The request cannot be read. */
 export const badRequest = defineError(400, 'BAD_REQUEST', 'The request is malformed.')
@@ -21,79 +13,6 @@ export const malformedRequest = defineError(
   400,
   'BAD_REQUEST',
   ({ problem }: { readonly problem: string }) => MALFORMED_TEXTS[problem] ?? badRequest.message,
-)
-
-const invalidValues = defineError(
-  400,
-  'VALIDATION_ERROR',
-  ({ path, message }: Issue) => `${path === '' ? 'The request' : path}: ${message}`,
-)
-
-/** The request is well-formed and has wrong content. The text names the first issue, and never repeats a value. */
-export function validationError(issues: readonly [Issue, ...Issue[]]): HttpError {
-  return invalidValues(issues[0], { details: { issues: issues.slice(0, ISSUES_MAX) } })
-}
-
-export const idempotencyKeyMalformed = (): HttpError =>
-  validationError([{ path: 'Idempotency-Key', message: 'must be 1 to 255 visible characters of ASCII' }])
-export const limitTooHigh = (limitMax: number): HttpError =>
-  validationError([{ path: 'limit', message: `must be at most ${limitMax}` }])
-export const cursorForeign = (): HttpError =>
-  validationError([{ path: 'cursor', message: 'must come from the Link header of a page of this list' }])
-export const flattenWithoutCsv = (): HttpError => validationError([{ path: 'flatten', message: 'is for CSV' }])
-export const tooManyFilters = (filtersMax: number): HttpError =>
-  validationError([{ path: '', message: `must have at most ${filtersMax} filters` }])
-export const filtersTooLong = (lengthMax: number): HttpError =>
-  validationError([{ path: '', message: `must have at most ${lengthMax} characters of filters, URL-encoded` }])
-export const tooManyFilterValues = (valuesMax: number): HttpError =>
-  validationError([{ path: '', message: `must have at most ${valuesMax} values in all lists` }])
-export const mergedToNull = (): HttpError => validationError([{ path: 'attributes', message: FIELD_TEXTS.nothing }])
-export const mergedTooLarge = (bytesMax: number): HttpError =>
-  validationError([{ path: 'attributes', message: `must stay at most ${bytesMax} bytes of JSON` }])
-export const mergedTooDeep = (levelsMax: number): HttpError =>
-  validationError([{ path: 'attributes', message: `must stay nested at most ${levelsMax} levels deep` }])
-export const mergedTooManyKeys = (keysMax: number): HttpError =>
-  validationError([{ path: 'attributes', message: `must stay at most ${keysMax} keys in all` }])
-
-/** `details.report` says what became of each record. */
-export const importRefused = defineError(
-  400,
-  'VALIDATION_ERROR',
-  'Nothing was stored, because not every record could be.',
-)
-
-export const fileNotUtf8 = defineError(400, 'BAD_REQUEST', 'The file is not UTF-8.')
-export const headerMissing = defineError(400, 'BAD_REQUEST', 'The file has no header.')
-export const headerBroken = defineError(400, 'BAD_REQUEST', 'The header of the file has quotes that are not in order.')
-export const skuColumnMissing = defineError(400, 'BAD_REQUEST', 'The file has no column sku.')
-export const attributesColumnMissing = defineError(
-  400,
-  'BAD_REQUEST',
-  'The file must have a column attributes, or columns such as attributes.color.',
-)
-/** @param separator in words, as in "semicolons" */
-export const columnsNotSplit = defineError(
-  400,
-  'BAD_REQUEST',
-  ({ separator }: { readonly separator: string }) =>
-    `The columns of the file are separated by ${separator}. CSV separates them by commas.`,
-)
-export const stockColumn = defineError(
-  400,
-  'BAD_REQUEST',
-  ({ column }: { readonly column: string }) =>
-    `The column "${column}" is not known, because a file of products has no stock: POST /movements or the command inventory stock receive adds it.`,
-)
-export const columnTwice = defineError(
-  400,
-  'BAD_REQUEST',
-  ({ column }: { readonly column: string }) => `The column "${column}" is there twice.`,
-)
-export const columnUnknown = defineError(
-  400,
-  'BAD_REQUEST',
-  ({ column, meant }: { readonly column: string; readonly meant?: string | undefined }) =>
-    `The column "${column}" is not known.${meant === undefined ? '' : ` Did you mean "${meant}"?`}`,
 )
 
 const challenge = (more = '') => ({ 'WWW-Authenticate': `Bearer realm="inventory"${more}` })
@@ -116,22 +35,31 @@ export const writeScopeMissing = defineError(
 )
 export const originNotAllowed = defineError(403, 'INSUFFICIENT_PRIVILEGES', 'Pages of this origin may not call.')
 
-export const notFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The resource you requested does not exist.')
-/** No controller answers the path. @param meant a path that exists and is spelt nearly so @param page where all paths are shown */
-export const pathNotFound = defineError(
+/** A path that nothing answers, and what helps its client on. */
+interface UnknownPath {
+  /** A path that exists and is spelt nearly so. */
+  readonly meant?: string | undefined
+  /** The page that shows all paths. */
+  readonly page?: string | undefined
+}
+
+/** Nothing is at the path, or it is switched off. */
+export const notFound = defineError(
   404,
-  notFound.code,
-  ({ meant, page }: { readonly meant: string | undefined; readonly page: string | undefined }) =>
-    notFound.message +
-    (meant === undefined ? '' : ` Did you mean ${meant}?`) +
-    (page === undefined ? '' : ` ${page} shows all paths.`),
+  'RESOURCE_NOT_FOUND',
+  ({ meant, page }: UnknownPath) =>
+    `The resource you requested does not exist.${meant === undefined ? '' : ` Did you mean ${meant}?`}${page === undefined ? '' : ` ${page} shows all paths.`}`,
 )
 export const productNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The product you requested does not exist.')
 export const userNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The user you requested does not exist.')
 export const locationNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The location you requested does not exist.')
 export const movementNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The movement you requested does not exist.')
 export const importNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The import you requested does not exist.')
-export const reservationNotFound = defineError(404, notFound.code, 'The reservation you requested does not exist.')
+export const reservationNotFound = defineError(
+  404,
+  'RESOURCE_NOT_FOUND',
+  'The reservation you requested does not exist.',
+)
 
 /** `Allow` lists the methods that the path takes. */
 export const methodNotAllowed = defineError(405, 'NOT_ALLOWED', 'The method is not allowed here.')
@@ -181,32 +109,11 @@ export const productChanged = defineError(412, 'PRECONDITION_FAILED', 'The produ
 export const locationChanged = defineError(412, 'PRECONDITION_FAILED', 'The location has another version by now.')
 
 export const payloadTooLarge = defineError(413, 'PAYLOAD_TOO_LARGE', 'The request body is too large.')
-export const fileTooLarge = defineError(
-  413,
-  'PAYLOAD_TOO_LARGE',
-  ({ bytesMax }: { readonly bytesMax: number }) => `The file is larger than ${bytesMax} bytes.`,
-)
-export const tooManyColumns = defineError(
-  413,
-  'PAYLOAD_TOO_LARGE',
-  ({ columnsMax }: { readonly columnsMax: number }) => `The file has more than ${columnsMax} columns.`,
-)
-export const recordTooLong = defineError(
-  413,
-  'PAYLOAD_TOO_LARGE',
-  ({ line, lengthMax }: { readonly line: number; readonly lengthMax: number }) =>
-    `The record on line ${line} is longer than ${lengthMax} characters.`,
-)
 export const uriTooLong = defineError(414, 'URI_TOO_LONG', 'The URL is too long.')
 export const unsupportedMediaType = defineError(
   415,
   'UNSUPPORTED_MEDIA_TYPE',
   'The body must be application/json or application/x-www-form-urlencoded, in UTF-8 and without Content-Encoding.',
-)
-export const unsupportedFileType = defineError(
-  415,
-  'UNSUPPORTED_MEDIA_TYPE',
-  'The body must be text/csv or application/x-ndjson, in UTF-8 and without Content-Encoding.',
 )
 export const keyMismatch = defineError(422, 'VERIFICATION_ERROR', 'This Idempotency-Key was used for another request.')
 export const preconditionRequired = defineError(428, 'PRECONDITION_REQUIRED', 'This change needs the header If-Match.')

@@ -1,18 +1,7 @@
-// What may be wrong with one value of a request, a part of the catalogue in errors.ts. The `description` of a `VALIDATION_ERROR`
-// is `<path>: <message>`, such as `limit: must be at most 500`.
-//
-// From the path to its rule: a search for `limit:` below src finds the schema of the request that declares the field, in its
-// controller or in the noun that the controller imports. What a rule refuses that is no schema has its path in errors.ts: a search
-// for `path: 'limit'` there finds the error, and a search for its name finds the rule.
-//
-// From the message to its rule: the words without numbers and names, `must be at most`, stand here, in errors.ts, or in
-// packages/endpoints/src/error-texts.ts, which has the texts of numbers, words and lists. A search for the name of a text finds the
-// schema or rule that chooses it.
-//
-// What a schema refuses, the framework throws in `valuesOf` of packages/endpoints/src/binding/bind-declaration.ts, and
-// `fromCallError` in error-body.ts puts it into the words of this service. Filters are refused by `readSelection` in
-// products/product-query.ts, attributes by `storableAttributes` in products/attributes.ts, and `flatten` in
-// controllers/products/export.ts.
+// What a schema refuses about one value of a request, a part of the catalogue in errors.ts. A client reads it behind the path of the
+// value: `sku: must not be empty`. A search for the name of a text, such as `FIELD_TEXTS.empty`, finds the schema or function that
+// refuses the value. Texts of numbers, words and lists are those of packages/endpoints/src/error-texts.ts; the schema that declares
+// the field has their limits.
 
 import { PROBLEM_TEXTS } from '@trestle/endpoints/error-texts.ts'
 
@@ -93,21 +82,3 @@ export const MALFORMED_TEXTS: Readonly<Record<string, string>> = {
   [PROBLEM_TEXTS.forbiddenKey]: 'The body has a key with a forbidden name.',
   [PROBLEM_TEXTS.notMultipart]: 'The body is no multipart form.',
 }
-
-/** The texts of records of an import, in its report. Nothing throws them: the file that names one puts it into the report. */
-export const RECORD_TEXTS = {
-  /** A member of a record, and what is wrong with it. */
-  member: (path: string, text: string) => `${path}: ${text}`,
-  noJson: 'The line is no JSON.',
-  noObject: 'The line must be a JSON object.',
-  quotes: 'The record has quotes that are not in order.',
-  wrongFields: ({ fields, columns }: { readonly fields: number; readonly columns: number }) =>
-    `The record has ${fields} fields, the header has ${columns}.`,
-  leadsThroughScalar: 'leads through a value that is no object',
-  notStored: 'The product could not be stored.',
-} as const
-
-/** The texts of imports of operators that have failed. Nothing throws them: an import shows why it has failed. */
-export const IMPORT_TEXTS = {
-  givenUp: 'The import could not be finished. The report counts what was stored.',
-} as const

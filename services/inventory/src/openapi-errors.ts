@@ -1,6 +1,8 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import * as errors from './errors.ts'
+import { unsupportedFileType } from './import-errors.ts'
 import { operatorUnauthorized } from './operator-errors.ts'
+import { limitTooHigh } from './request-errors.ts'
 
 /** What an example of an error is chosen by. */
 interface FailedOperation {
@@ -16,7 +18,7 @@ const ANY = /^/
 /** Examples by status. The first one whose operations have the id counts. */
 const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   400: [
-    [/^get(?:Products|Stock|Movements|Reservations|Locations|Users)$/, () => errors.limitTooHigh(500)],
+    [/^get(?:Products|Stock|Movements|Reservations|Locations|Users)$/, () => limitTooHigh(500)],
     [ANY, errors.badRequest],
   ],
   401: [
@@ -34,7 +36,7 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     [/Users/, errors.userNotFound],
     [/ImportsWithImportId$/, errors.importNotFound],
     [/Products|Stock|Movements|Reservations/, errors.productNotFound],
-    [ANY, errors.notFound],
+    [ANY, () => errors.notFound({})],
   ],
   406: [[ANY, errors.notAcceptable]],
   408: [[ANY, errors.requestTimeout]],
@@ -54,7 +56,7 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
   413: [[ANY, errors.payloadTooLarge]],
   414: [[ANY, errors.uriTooLong]],
   415: [
-    [/Imports?$/, errors.unsupportedFileType],
+    [/Imports?$/, unsupportedFileType],
     [ANY, errors.unsupportedMediaType],
   ],
   422: [[ANY, errors.keyMismatch]],

@@ -8,7 +8,7 @@ import {
   skuColumnMissing,
   stockColumn,
   tooManyColumns,
-} from '../errors.ts'
+} from '../import-errors.ts'
 import { readCsvHeader } from './csv-products.ts'
 
 const record = (fields: readonly string[], line = 1, isWellFormed = true) => ({ line, fields, isWellFormed })

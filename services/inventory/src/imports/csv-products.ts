@@ -4,11 +4,11 @@ import {
   columnTwice,
   columnUnknown,
   headerBroken,
+  RECORD_TEXTS,
   skuColumnMissing,
   stockColumn,
   tooManyColumns,
-} from '../errors.ts'
-import { RECORD_TEXTS } from '../field-errors.ts'
+} from '../import-errors.ts'
 import { isJson, readCell } from '../json/json-cell.ts'
 import { memberTexts } from '../json/nested-text.ts'
 import { type AttributePath, findClash, parseAttributePath } from '../products/attribute-path.ts'

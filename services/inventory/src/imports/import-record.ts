@@ -1,4 +1,5 @@
-import { FIELD_TEXTS, RECORD_TEXTS } from '../field-errors.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
+import { RECORD_TEXTS } from '../import-errors.ts'
 import { checkAttributes } from '../products/attributes.ts'
 import { findSkuProblem } from '../products/sku.ts'
 

@@ -1,7 +1,7 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import { z } from 'zod'
-import { importRefused } from '../errors.ts'
+import { importRefused } from '../import-errors.ts'
 import type { RecordProblem } from './import-record.ts'
 
 /** Counts the records of a file by what became of them (reference: Import report). */

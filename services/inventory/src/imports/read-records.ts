@@ -1,5 +1,5 @@
-import { fileNotUtf8, fileTooLarge, headerMissing } from '../errors.ts'
-import { FIELD_TEXTS, RECORD_TEXTS } from '../field-errors.ts'
+import { FIELD_TEXTS } from '../field-errors.ts'
+import { fileNotUtf8, fileTooLarge, headerMissing, RECORD_TEXTS } from '../import-errors.ts'
 import { memberTexts } from '../json/nested-text.ts'
 import { type RecordReader, readCsvHeader } from './csv-products.ts'
 import { CsvReader, checkRecordLength } from './csv-reader.ts'

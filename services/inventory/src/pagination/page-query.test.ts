@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { cursorForeign, limitTooHigh } from '../errors.ts'
+import { cursorForeign, limitTooHigh } from '../request-errors.ts'
 import { encodeCursor } from './cursor.ts'
 import { ID_FORM, listingById, nameOfListing, readPage } from './page-query.ts'
 

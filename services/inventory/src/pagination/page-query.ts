@@ -1,7 +1,7 @@
 import { p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
-import { cursorForeign, limitTooHigh } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
+import { cursorForeign, limitTooHigh } from '../request-errors.ts'
 import { decodeCursor, type Position } from './cursor.ts'
 
 /** How many rows a page of a list has. */

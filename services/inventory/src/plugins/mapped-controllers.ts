@@ -7,7 +7,7 @@ import { Application, CallError, type EndpointRequest } from '@trestle/endpoints
 import type { FastifyRequest } from 'fastify'
 import type { InventoryDeps } from '../deps.ts'
 import { errorBody, errorVocabulary, fromCallError } from '../error-body.ts'
-import { pathNotFound } from '../errors.ts'
+import { notFound } from '../errors.ts'
 import { keepNestedText } from '../json/json-object.ts'
 import { endpointOptions } from '../openapi.ts'
 import { fastifyReplyOf, fastifyRequestOf } from './fastify-request.ts'
@@ -67,7 +67,7 @@ function refusePath(endpoints: Application<InventoryDeps>, { path }: EndpointReq
   const guesses = parts.slice(0, COMPARED_PARTS).filter((part, at) => at > 0 || !known.includes(part))
   const word = guesses.map((part) => findMeantWord(part, known)).findLast((meant) => meant !== undefined)
   const meant = word === undefined ? undefined : `/${word}`
-  return pathNotFound({ meant, page: endpoints.context.config.server.docsEnabled ? DOCS_PATH : undefined })
+  return notFound({ meant, page: endpoints.context.config.server.docsEnabled ? DOCS_PATH : undefined })
 }
 
 /** HTTP defines them and no controller takes them, so 501, which unknown methods get, would be wrong. */

@@ -1,7 +1,7 @@
-import { validationError } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import type { JsonText } from '../json/json-object.ts'
 import { scanJson } from '../json/scan-json.ts'
+import { validationError } from '../request-errors.ts'
 
 /** JSON text that can be stored as attributes, or the reason for a client why it cannot. */
 export type AttributesVerdict =

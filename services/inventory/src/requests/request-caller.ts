@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { EndpointRequest } from '@trestle/endpoints/endpoints.ts'
 import { actorOf, findOperator } from '../access/actor.ts'
-import { idempotencyKeyMalformed } from '../errors.ts'
 import type { Caller } from '../idempotency/caller.ts'
 import { idempotencyKeyRequired } from '../operator-errors.ts'
+import { idempotencyKeyMalformed } from '../request-errors.ts'
 
 const KEY = /^[\x21-\x7e]{1,255}$/
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStockDatabase, type StockDatabase } from '../../test/stock-database.ts'
 import { loadInventoryConfig } from '../config.ts'
-import { mergedTooLarge, mergedTooManyKeys, productChanged, productNotFound, validationError } from '../errors.ts'
+import { productChanged, productNotFound } from '../errors.ts'
+import { mergedTooLarge, mergedTooManyKeys, validationError } from '../request-errors.ts'
 import { type ChangeProductInput, changeProduct } from './change-product.ts'
 
 let stock: StockDatabase

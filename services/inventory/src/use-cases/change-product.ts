@@ -1,9 +1,9 @@
 import type { InventoryDeps } from '../deps.ts'
-import { mergedToNull, mergedTooDeep, mergedTooLarge, mergedTooManyKeys } from '../errors.ts'
 import type { JsonText } from '../json/json-object.ts'
 import { ATTRIBUTES_DEPTH_MAX, ATTRIBUTES_KEYS_MAX, storableAttributes } from '../products/attributes.ts'
 import { requireFreeSku, requireSameProduct } from '../products/product.ts'
 import { type ChangeProductResult, callChangeProduct, type VersionedChange } from '../products/product-repository.ts'
+import { mergedToNull, mergedTooDeep, mergedTooLarge, mergedTooManyKeys } from '../request-errors.ts'
 
 /** A change of a product. What is undefined stays as it is. */
 export interface ChangeProductInput {

@@ -3,7 +3,7 @@ import { isRefusedValue } from '@trestle/database/unavailable.ts'
 import type { Trx } from '../database.ts'
 import type { TransferDatabase } from '../deps.ts'
 import { duplicateSku } from '../errors.ts'
-import { RECORD_TEXTS } from '../field-errors.ts'
+import { RECORD_TEXTS } from '../import-errors.ts'
 import { gatherBatches, type RecordBatch, splitBatch } from '../imports/gather-batches.ts'
 import {
   type ImportAttempt,

@@ -33,16 +33,6 @@ export const connectionErrors: ErrorCases = {
       raise: async (world) => send(await world.service(), json('POST', '/products', '{')),
     },
   ],
-  pathNotFound: [
-    {
-      expected: errors.pathNotFound({ meant: undefined, page: '/docs' }),
-      raise: async (world) => send(await world.service(), { url: '/nope' }),
-    },
-    {
-      expected: errors.pathNotFound({ meant: '/stock', page: undefined }),
-      raise: async (world) => send(await world.service({ INVENTORY_DOCS_ENABLED: 'false' }), { url: '/stocks' }),
-    },
-  ],
   methodNotAllowed: [
     {
       expected: errors.methodNotAllowed({ headers: { Allow: 'GET, HEAD, OPTIONS' } }),

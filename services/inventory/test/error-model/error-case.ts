@@ -2,7 +2,9 @@ import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { InjectOptions } from 'fastify'
 import type { InventoryDeps } from '../../src/deps.ts'
 import type * as errors from '../../src/errors.ts'
+import type * as importErrors from '../../src/import-errors.ts'
 import type * as operatorErrors from '../../src/operator-errors.ts'
+import type * as requestErrors from '../../src/request-errors.ts'
 import type { TestReplica } from '../inventory-app.ts'
 import type { stockRequests } from '../stock-requests.ts'
 
@@ -37,9 +39,15 @@ export interface ErrorCase {
   readonly raise: (world: World) => Promise<Answer>
 }
 
-/** The ways to each error, by its name in `errors.ts` or `operator-errors.ts`. */
+type ErrorName =
+  | keyof typeof errors
+  | keyof typeof requestErrors
+  | Exclude<keyof typeof importErrors, 'RECORD_TEXTS' | 'IMPORT_TEXTS'>
+  | keyof typeof operatorErrors
+
+/** The ways to each error, by its name in the catalogue: `errors.ts` and the files that it lists. */
 export type ErrorCases = {
-  readonly [Name in keyof typeof errors | keyof typeof operatorErrors]?: readonly ErrorCase[]
+  readonly [Name in ErrorName]?: readonly ErrorCase[]
 }
 
 /** Sends a request to a service. */

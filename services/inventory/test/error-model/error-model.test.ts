@@ -4,8 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { InventoryDeps } from '../../src/deps.ts'
 import * as generalErrors from '../../src/errors.ts'
+import * as ofFiles from '../../src/import-errors.ts'
 import { buildOpenApi } from '../../src/openapi.ts'
 import * as ofOperators from '../../src/operator-errors.ts'
+import * as ofRequests from '../../src/request-errors.ts'
 import { anySeconds, jsonHeaders, withoutConnection } from '../bodies.ts'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from '../inventory-app.ts'
 import { stockRequests } from '../stock-requests.ts'
@@ -17,7 +19,9 @@ import { sharedErrors } from './shared-errors.ts'
 import { stockErrors } from './stock-errors.ts'
 import { valueErrors } from './value-errors.ts'
 
-const catalogue = { ...generalErrors, ...ofOperators }
+// Nothing throws the texts of a report.
+const { RECORD_TEXTS: _ofRecords, IMPORT_TEXTS: _ofImports, ...ofImports } = ofFiles
+const catalogue = { ...generalErrors, ...ofRequests, ...ofImports, ...ofOperators }
 const tables = [sharedErrors, recordErrors, stockErrors, fileErrors, valueErrors, connectionErrors]
 const names = Object.keys(catalogue) as (keyof typeof catalogue)[]
 const makers = new Map<string, unknown>(Object.entries(catalogue))

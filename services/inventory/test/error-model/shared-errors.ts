@@ -4,6 +4,7 @@ import type { TokenVerifier } from '../../src/access/token-verifier.ts'
 import type { InventoryDeps } from '../../src/deps.ts'
 import * as errors from '../../src/errors.ts'
 import { operatorForbidden } from '../../src/operator-errors.ts'
+import { validationError } from '../../src/request-errors.ts'
 import { Slots } from '../../src/requests/turns.ts'
 import { operatorHeaders, testOperators, unverifiable } from '../operators.ts'
 import { rawRequest, sendRaw } from '../raw-request.ts'
@@ -135,7 +136,7 @@ export const sharedErrors: ErrorCases = {
   validationError: ofAll(
     () => true,
     (world, request, operation) => sendAllowed(world, operation, { ...request, url: `${request.url}?not%20known=1` }),
-    errors.validationError([{ path: 'not known', message: 'is not known here' }]),
+    validationError([{ path: 'not known', message: 'is not known here' }]),
   ),
   uriTooLong: ofAll(
     () => true,
@@ -147,10 +148,21 @@ export const sharedErrors: ErrorCases = {
     async (world, { method = 'GET', url }) =>
       sendRaw(await world.listen(await world.service()), rawRequest(`${method} ${url}`, [`X: ${'x'.repeat(20_000)}`])),
   ),
-  notFound: ofAll(
-    (operation) => DOCUMENTS.has(operation) || isOfOperators(operation),
-    async (world, request) => send(await world.service({ INVENTORY_DOCS_ENABLED: 'false' }), request),
-  ),
+  notFound: [
+    ...ofAll(
+      (operation) => DOCUMENTS.has(operation) || isOfOperators(operation),
+      async (world, request) => send(await world.service({ INVENTORY_DOCS_ENABLED: 'false' }), request),
+      errors.notFound({}),
+    ),
+    {
+      expected: errors.notFound({ page: '/docs' }),
+      raise: async (world) => send(await world.service(), { url: '/nope' }),
+    },
+    {
+      expected: errors.notFound({ meant: '/stock' }),
+      raise: async (world) => send(await world.service({ INVENTORY_DOCS_ENABLED: 'false' }), { url: '/stocks' }),
+    },
+  ],
   operatorUnauthorized: ofAll(isOfOperators, async (world, request) =>
     send(await world.service({}, { operators: testOperators }), request),
   ),

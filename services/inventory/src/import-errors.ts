@@ -1,0 +1,82 @@
+import { defineError } from '@trestle/common/errors/define-error.ts'
+
+// The part of the catalogue in errors.ts about files of products: why a file is refused, and what a report says of its records.
+
+/** `details.report` says what became of each record. */
+export const importRefused = defineError(
+  400,
+  'VALIDATION_ERROR',
+  'Nothing was stored, because not every record could be.',
+)
+export const fileNotUtf8 = defineError(400, 'BAD_REQUEST', 'The file is not UTF-8.')
+export const headerMissing = defineError(400, 'BAD_REQUEST', 'The file has no header.')
+export const headerBroken = defineError(400, 'BAD_REQUEST', 'The header of the file has quotes that are not in order.')
+export const skuColumnMissing = defineError(400, 'BAD_REQUEST', 'The file has no column sku.')
+export const attributesColumnMissing = defineError(
+  400,
+  'BAD_REQUEST',
+  'The file must have a column attributes, or columns such as attributes.color.',
+)
+/** @param separator in words, as in "semicolons" */
+export const columnsNotSplit = defineError(
+  400,
+  'BAD_REQUEST',
+  ({ separator }: { readonly separator: string }) =>
+    `The columns of the file are separated by ${separator}. CSV separates them by commas.`,
+)
+export const stockColumn = defineError(
+  400,
+  'BAD_REQUEST',
+  ({ column }: { readonly column: string }) =>
+    `The column "${column}" is not known, because a file of products has no stock: POST /movements or the command inventory stock receive adds it.`,
+)
+export const columnTwice = defineError(
+  400,
+  'BAD_REQUEST',
+  ({ column }: { readonly column: string }) => `The column "${column}" is there twice.`,
+)
+export const columnUnknown = defineError(
+  400,
+  'BAD_REQUEST',
+  ({ column, meant }: { readonly column: string; readonly meant?: string | undefined }) =>
+    `The column "${column}" is not known.${meant === undefined ? '' : ` Did you mean "${meant}"?`}`,
+)
+export const fileTooLarge = defineError(
+  413,
+  'PAYLOAD_TOO_LARGE',
+  ({ bytesMax }: { readonly bytesMax: number }) => `The file is larger than ${bytesMax} bytes.`,
+)
+export const tooManyColumns = defineError(
+  413,
+  'PAYLOAD_TOO_LARGE',
+  ({ columnsMax }: { readonly columnsMax: number }) => `The file has more than ${columnsMax} columns.`,
+)
+export const recordTooLong = defineError(
+  413,
+  'PAYLOAD_TOO_LARGE',
+  ({ line, lengthMax }: { readonly line: number; readonly lengthMax: number }) =>
+    `The record on line ${line} is longer than ${lengthMax} characters.`,
+)
+export const unsupportedFileType = defineError(
+  415,
+  'UNSUPPORTED_MEDIA_TYPE',
+  'The body must be text/csv or application/x-ndjson, in UTF-8 and without Content-Encoding.',
+)
+
+/** The texts of records of an import, in its report. Nothing throws them: the file that names one puts it into the report. */
+export const RECORD_TEXTS = {
+  /** A member of a record, and what is wrong with it. */
+  member: (path: string, text: string) => `${path}: ${text}`,
+  noJson: 'The line is no JSON.',
+  noObject: 'The line must be a JSON object.',
+  quotes: 'The record has quotes that are not in order.',
+  wrongFields: ({ fields, columns }: { readonly fields: number; readonly columns: number }) =>
+    `The record has ${fields} fields, the header has ${columns}.`,
+  leadsThroughScalar: 'leads through a value that is no object',
+  notStored: 'The product could not be stored.',
+} as const
+
+/** The texts of imports of operators that have failed. Nothing throws them: an import shows why it has failed. */
+export const IMPORT_TEXTS = {
+  givenUp: 'The import could not be finished. The report counts what was stored.',
+} as const
