@@ -30,7 +30,7 @@ export async function startImports(deps: RunDeps & Pick<InventoryDeps, 'jobs'>, 
  * Imports the file of an operator, or goes on with what an earlier attempt has left (console reference: Imports of operators). What is
  * stored and the report that counts it are written in the same transaction, so no record is stored twice, and none is left out.
  * @returns `dropped` when the import has ended, is gone, or was claimed by another attempt
- * @throws what a later attempt may succeed at, such as serviceUnavailable
+ * @throws the error of an attempt that may succeed later, such as serviceUnavailable
  */
 async function runImport(
   deps: RunDeps,
@@ -38,12 +38,14 @@ async function runImport(
   job: Pick<JobAttempt, 'attempt'>,
   stopping: AbortSignal,
 ): Promise<Outcome> {
+  const { db } = deps.transferDatabase
   const attempt = { importId, attemptId: randomUUID() }
-  const claimed = await claimImport(deps.transferDatabase.db, attempt)
+  const claimed = await claimImport(db, attempt)
   if (claimed === undefined) return 'dropped'
   try {
-    if (job.attempt > IMPORT_ATTEMPTS) await endImport(deps, attempt, failed(GIVEN_UP))
-    else await importFile(deps, attempt, claimed, stopping)
+    const isLast = job.attempt > IMPORT_ATTEMPTS
+    const end = isLast ? failed(GIVEN_UP) : await storeRecords(deps, attempt, claimed, stopping)
+    if (end !== 'ended') await db.transaction().execute((trx) => updateEnded(trx, attempt, end))
     return 'done'
   } catch (error) {
     if (error instanceof SupersededError) return 'dropped'
@@ -52,44 +54,37 @@ async function runImport(
   }
 }
 
-/** Imports the records that are not stored yet, and ends the import. */
-async function importFile(
+/**
+ * Stores the records of a file that earlier attempts have not stored.
+ * @returns the end of the import; `ended` when the transaction that has stored the file as a whole has ended the import too
+ */
+async function storeRecords(
   deps: RunDeps,
-  attempt: ImportAttempt,
-  claimed: ClaimedImport,
-  stopping: AbortSignal,
-): Promise<void> {
-  const outcome = await importRest(deps, attempt, claimed, stopping)
-  if (outcome instanceof HttpError) return endImport(deps, attempt, failureOf(outcome))
-  noteOutcome(deps, attempt, outcome)
-  // The transaction that has stored a file as a whole has ended its import.
-  if (outcome.verdict === 'stored' && claimed.storing === 'all-or-nothing') return
-  const refusal = refusalOf(outcome)
-  const end: ImportEnd = refusal ? failureOf(refusal) : { state: 'done', report: null, error: null }
-  await endImport(deps, attempt, { ...end, report: outcome.report })
-}
-
-/** @returns the error of a file that cannot be read. The file itself is wrong, so another attempt would find the same */
-async function importRest(
-  { transferDatabase, config }: RunDeps,
   attempt: ImportAttempt,
   { format, mode, storing, actorId, report }: ClaimedImport,
   signal: AbortSignal,
-): Promise<ImportOutcome | HttpError> {
+): Promise<ImportEnd | 'ended'> {
+  const { transferDatabase, config } = deps
   const records = readRecords(listImportPieces(transferDatabase.db, attempt.importId), format, importLimits(config))
-  // Until a file is stored as a whole, nothing of it is stored.
+  // Nothing of a file that is stored as a whole is stored yet, so such a file is read from its beginning.
   const before = storing === 'batches' ? (report ?? undefined) : undefined
+  const input = { records, mode, storing, client: actorId, signal, attempt, before }
   try {
-    return await outcomeOf(
-      importProducts(transferDatabase, { records, mode, storing, client: actorId, signal, attempt, before }),
-    )
+    const outcome = await runToEnd(importProducts(transferDatabase, input))
+    noteOutcome(deps, attempt, outcome)
+    if (outcome.verdict === 'stored' && storing === 'all-or-nothing') return 'ended'
+    const refusal = refusalOf(outcome)
+    const end = refusal ? failed(shownError(refusal)) : ({ state: 'done', error: null } as const)
+    return { ...end, report: outcome.report }
   } catch (error) {
-    if (error instanceof HttpError && error.status < 500) return error
+    // The file itself is wrong, so another attempt would find the same.
+    if (error instanceof HttpError && error.status < 500) return failed(shownError(error))
     throw error
   }
 }
 
-async function outcomeOf(run: ReturnType<typeof importProducts>): Promise<ImportOutcome> {
+/** Runs an import whose progress nobody reads: the report in the database shows it. */
+async function runToEnd(run: ReturnType<typeof importProducts>): Promise<ImportOutcome> {
   for (let step = await run.next(); ; step = await run.next()) if (step.done) return step.value
 }
 
@@ -104,14 +99,10 @@ function noteOutcome(
   logger.info({ event: 'import.finished', import_id: importId, verdict, ...counts }, 'an import has ended')
 }
 
-function failureOf({ code: type, message: description }: HttpError): ImportEnd {
-  return failed({ type, description })
-}
-
 function failed(error: ImportEnd['error']): ImportEnd {
   return { state: 'failed', report: null, error }
 }
 
-async function endImport({ transferDatabase: { db } }: RunDeps, attempt: ImportAttempt, end: ImportEnd): Promise<void> {
-  await db.transaction().execute((trx) => updateEnded(trx, attempt, end))
+function shownError({ code: type, message: description }: HttpError): NonNullable<ImportEnd['error']> {
+  return { type, description }
 }
