@@ -24,16 +24,16 @@ const scopeChallenge = (scope: string) => challenge(`, error="insufficient_scope
 export const readScopeMissing = defineError(
   403,
   'INSUFFICIENT_PRIVILEGES',
-  'The access token has not the scope inventory:read.',
+  'The access token lacks the scope inventory:read.',
   scopeChallenge('inventory:read'),
 )
 export const writeScopeMissing = defineError(
   403,
   'INSUFFICIENT_PRIVILEGES',
-  'The access token has not the scope inventory:write.',
+  'The access token lacks the scope inventory:write.',
   scopeChallenge('inventory:write'),
 )
-export const originNotAllowed = defineError(403, 'INSUFFICIENT_PRIVILEGES', 'Pages of this origin may not call.')
+export const originNotAllowed = defineError(403, 'INSUFFICIENT_PRIVILEGES', 'This origin is not allowed.')
 
 /** A path that nothing answers, and what helps its client on. */
 interface UnknownPath {
@@ -63,11 +63,11 @@ export const reservationNotFound = defineError(
 
 /** `Allow` lists the methods that the path takes. */
 export const methodNotAllowed = defineError(405, 'NOT_ALLOWED', 'The method is not allowed here.')
-export const notAcceptable = defineError(406, 'NOT_ACCEPTABLE', 'The answer would be text/csv or application/x-ndjson.')
+export const notAcceptable = defineError(406, 'NOT_ACCEPTABLE', 'Accept must allow text/csv or application/x-ndjson.')
 export const requestTimeout = defineError(408, 'BAD_REQUEST', 'The request took too long to arrive.')
 
 export const duplicateSku = defineError(409, 'CONFLICT', 'A product with this sku already exists.')
-export const productInStock = defineError(409, 'CONFLICT', 'There is still stock of this product.')
+export const productInStock = defineError(409, 'CONFLICT', 'The product still has stock.')
 export const duplicateCode = defineError(409, 'CONFLICT', 'A location with this code already exists.')
 export const locationHasStock = defineError(409, 'CONFLICT', 'The location still has stock.')
 export const locationInactive = defineError(409, 'CONFLICT', 'The location is not active: it takes no stock.')
@@ -97,16 +97,13 @@ export const reservationCommitted = defineError(409, 'CONFLICT', 'The reservatio
 export const reservationReleased = defineError(409, 'CONFLICT', 'The reservation is released.')
 export const reservationExpired = defineError(409, 'CONFLICT', 'The reservation has expired.')
 /** `details.remaining` is what remains of the reservation. */
-export const aboveRemaining = defineError(409, 'CONFLICT', 'Less than this quantity is left of the reservation.')
-export const keyRunning = defineError(
-  409,
-  'CONFLICT',
-  'A request with this Idempotency-Key is still being carried out.',
-  { 'Retry-After': '1' },
-)
+export const aboveRemaining = defineError(409, 'CONFLICT', 'The reservation has less left than this quantity.')
+export const keyRunning = defineError(409, 'CONFLICT', 'A request with this Idempotency-Key is still running.', {
+  'Retry-After': '1',
+})
 
-export const productChanged = defineError(412, 'PRECONDITION_FAILED', 'The product has another version by now.')
-export const locationChanged = defineError(412, 'PRECONDITION_FAILED', 'The location has another version by now.')
+export const productChanged = defineError(412, 'PRECONDITION_FAILED', 'The product was changed in the meantime.')
+export const locationChanged = defineError(412, 'PRECONDITION_FAILED', 'The location was changed in the meantime.')
 
 export const payloadTooLarge = defineError(413, 'PAYLOAD_TOO_LARGE', 'The request body is too large.')
 export const uriTooLong = defineError(414, 'URI_TOO_LONG', 'The URL is too long.')
@@ -147,6 +144,6 @@ export const notReady = defineError(
 export const serverBusy = defineError(
   503,
   'SERVER_BUSY',
-  'As many imports, exports, long pages or large bodies are open as are allowed at a time.',
+  'Too many imports, exports, long pages or large bodies are open at the moment.',
   { 'Retry-After': '5' },
 )

@@ -10,7 +10,7 @@ export const importRefused = defineError(
 )
 export const fileNotUtf8 = defineError(400, 'BAD_REQUEST', 'The file is not UTF-8.')
 export const headerMissing = defineError(400, 'BAD_REQUEST', 'The file has no header.')
-export const headerBroken = defineError(400, 'BAD_REQUEST', 'The header of the file has quotes that are not in order.')
+export const headerBroken = defineError(400, 'BAD_REQUEST', 'The header of the file has misplaced quotes.')
 export const skuColumnMissing = defineError(400, 'BAD_REQUEST', 'The file has no column sku.')
 export const attributesColumnMissing = defineError(
   400,
@@ -33,7 +33,7 @@ export const stockColumn = defineError(
 export const columnTwice = defineError(
   400,
   'BAD_REQUEST',
-  ({ column }: { readonly column: string }) => `The column "${column}" is there twice.`,
+  ({ column }: { readonly column: string }) => `The file has the column "${column}" twice.`,
 )
 export const columnUnknown = defineError(
   400,
@@ -67,12 +67,12 @@ export const unsupportedFileType = defineError(
 export const RECORD_TEXTS = {
   /** A member of a record, and what is wrong with it. */
   member: (path: string, text: string) => `${path}: ${text}`,
-  noJson: 'The line is no JSON.',
+  noJson: 'The line is not JSON.',
   noObject: 'The line must be a JSON object.',
-  quotes: 'The record has quotes that are not in order.',
+  quotes: 'The record has misplaced quotes.',
   wrongFields: ({ fields, columns }: { readonly fields: number; readonly columns: number }) =>
     `The record has ${fields} fields, the header has ${columns}.`,
-  leadsThroughScalar: 'leads through a value that is no object',
+  leadsThroughScalar: 'leads through a value that is not an object',
   notStored: 'The product could not be stored.',
 } as const
 

@@ -67,7 +67,7 @@ const outcomesOf = async (token: string | undefined) => {
   return answers.map((answer) => (answer.statusCode < 300 ? answer.statusCode : answer.json()))
 }
 const scopeMissing = (scope: string) =>
-  refusedBody(403, 'INSUFFICIENT_PRIVILEGES', `The access token has not the scope ${scope}.`)
+  refusedBody(403, 'INSUFFICIENT_PRIVILEGES', `The access token lacks the scope ${scope}.`)
 const READ_REFUSED = scopeMissing('inventory:read')
 const WRITE_REFUSED = scopeMissing('inventory:write')
 const UNAUTHORIZED = refusedBody(401, 'UNAUTHENTICATED', 'The access token is not valid.')
@@ -145,7 +145,7 @@ describe('a request without a valid token', () => {
     const weak = await send(sealed({ scope: 'inventory:read' }), 'POST')
     expect(weak.json()).toEqual({
       statusCode: 403,
-      error: { type: 'INSUFFICIENT_PRIVILEGES', description: 'The access token has not the scope inventory:write.' },
+      error: { type: 'INSUFFICIENT_PRIVILEGES', description: 'The access token lacks the scope inventory:write.' },
     })
     expect(weak.headers['www-authenticate']).toContain('error="insufficient_scope", scope="inventory:write"')
   })

@@ -56,7 +56,7 @@ describe('a page of another origin', () => {
     const refused = await inventory.app.inject(preflight('https://evil.example'))
     expect(refused.json()).toEqual({
       statusCode: 403,
-      error: { type: 'INSUFFICIENT_PRIVILEGES', description: 'Pages of this origin may not call.' },
+      error: { type: 'INSUFFICIENT_PRIVILEGES', description: 'This origin is not allowed.' },
     })
     expect(corsOf(refused.headers)).toEqual({})
   })

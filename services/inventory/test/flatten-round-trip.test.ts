@@ -155,13 +155,13 @@ describe('an import with both kinds of columns', () => {
           {
             line: 2,
             sku: 'D',
-            description: 'attributes.d.w: leads through a value that is no object',
+            description: 'attributes.d.w: leads through a value that is not an object',
             type: 'VALIDATION_ERROR',
           },
           {
             line: 3,
             sku: 'E',
-            description: 'attributes.d.w: leads through a value that is no object',
+            description: 'attributes.d.w: leads through a value that is not an object',
             type: 'VALIDATION_ERROR',
           },
           { line: 4, sku: 'F', description: 'attributes: must be JSON', type: 'VALIDATION_ERROR' },

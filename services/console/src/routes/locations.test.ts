@@ -21,7 +21,7 @@ describe('POST /locations/:locationId', () => {
     await browser.open(`/locations/${id}`)
     await callInventory(inventory, `/locations/${id}`, { name: 'Other' }, 'PATCH')
     const page = await browser.submit(`/locations/${id}`, { code: 'MOVED', name: 'Mine', active: 'yes' })
-    expect([page.status, problemOf(page.html)]).toEqual([422, 'The location has another version by now.'])
+    expect([page.status, problemOf(page.html)]).toEqual([422, 'The location was changed in the meantime.'])
   })
 
   it('503: says that the answer to a change was lost, and a repeat finds the version that it made', async () => {
@@ -34,7 +34,7 @@ describe('POST /locations/:locationId', () => {
     expect([lost.status, lost.text]).toEqual([503, expect.stringContaining('The service has not answered')])
     lossy.loseAnswers(false)
     const page = await browser.submit(`/locations/${id}`, { code: 'LOST', name: 'Found', active: 'yes' })
-    expect([page.status, problemOf(page.html)]).toEqual([422, 'The location has another version by now.'])
+    expect([page.status, problemOf(page.html)]).toEqual([422, 'The location was changed in the meantime.'])
     expect((await browser.open('/locations')).text).toContain('Found')
     await lossy.close()
   })

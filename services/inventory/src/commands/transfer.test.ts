@@ -114,7 +114,7 @@ it('inventory import prints no control character of a file', async () => {
   const file = { 'products.csv': 'sku,attributes,attributes.r\u009bed.y\nA,"{""r\u009bed"":1}",2\n' }
   const tried = await run(to, ['import', '--dry-run', 'products.csv'], file)
   expect(tried.stderr).toBe(
-    'line 2: attributes.r\\u{9b}ed.y: leads through a value that is no object\n1 of 1 records failed\n',
+    'line 2: attributes.r\\u{9b}ed.y: leads through a value that is not an object\n1 of 1 records failed\n',
   )
 }, 180_000)
 

@@ -202,7 +202,7 @@ describe('the version of a location', () => {
   const tagOf = async (id: number) => String((await get(`/locations/${id}`)).headers.etag)
   const patch = (id: number, body: object, etag: string) =>
     requests.send('PATCH', `/locations/${id}`, body, { 'if-match': etag })
-  const changed = refusedBody(412, 'PRECONDITION_FAILED', 'The location has another version by now.')
+  const changed = refusedBody(412, 'PRECONDITION_FAILED', 'The location was changed in the meantime.')
 
   it('304: sends no body to a client that has the version', async () => {
     const id = await requests.addLocation()

@@ -287,7 +287,7 @@ describe('POST /movements', () => {
     expect([response.statusCode, response.headers['retry-after'], response.json()]).toEqual([
       409,
       '1',
-      refusedBody(409, 'CONFLICT', 'A request with this Idempotency-Key is still being carried out.'),
+      refusedBody(409, 'CONFLICT', 'A request with this Idempotency-Key is still running.'),
     ])
     expect((await move(line, { 'idempotency-key': 'busy' })).statusCode).toBe(201)
   })

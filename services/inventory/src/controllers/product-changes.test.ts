@@ -30,7 +30,7 @@ async function create(attributes: unknown = {}, sku = newSku()): Promise<{ id: n
 
 const stale = {
   statusCode: 412,
-  error: { type: 'PRECONDITION_FAILED', description: 'The product has another version by now.' },
+  error: { type: 'PRECONDITION_FAILED', description: 'The product was changed in the meantime.' },
 }
 const notFound = {
   statusCode: 404,
@@ -171,7 +171,7 @@ it('409: refuses to delete a product with stock', async () => {
   const response = await send('DELETE', url)
   expect(response.json()).toEqual({
     statusCode: 409,
-    error: { type: 'CONFLICT', description: 'There is still stock of this product.' },
+    error: { type: 'CONFLICT', description: 'The product still has stock.' },
   })
   expect((await send('GET', url)).headers.etag).toBe(`"p${id}-1"`)
 })

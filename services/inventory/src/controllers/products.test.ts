@@ -298,7 +298,7 @@ describe('GET /products/:productId', () => {
       })
     expect((await change(tags[3] ?? '', 1)).statusCode).toBe(200)
     expect((await change(tags[3] ?? '', 2)).json()).toEqual(
-      refusedBody(412, 'PRECONDITION_FAILED', 'The product has another version by now.'),
+      refusedBody(412, 'PRECONDITION_FAILED', 'The product was changed in the meantime.'),
     )
   })
 

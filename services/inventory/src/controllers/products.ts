@@ -151,7 +151,7 @@ export class Default extends InventoryController {
   static DELETE = accepts({
     ...OnePath,
     status: 204,
-    responses: { ...changeResponses, 409: 'There is still stock of this product' },
+    responses: { ...changeResponses, 409: 'The product still has stock' },
     summary: 'Delete a product',
   })
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {

@@ -89,9 +89,9 @@ describe('a record below the header', () => {
 
   it('is refused for quotes, for another number of fields, and for a path through a value', () => {
     const header = ['sku', 'attributes', 'attributes.a.b']
-    expect(read(header, ['A', '', ''], false)).toEqual(problem('The record has quotes that are not in order.'))
+    expect(read(header, ['A', '', ''], false)).toEqual(problem('The record has misplaced quotes.'))
     expect(read(header, ['A'])).toEqual(problem('The record has 1 fields, the header has 3.'))
-    const through = 'attributes.a.b: leads through a value that is no object'
+    const through = 'attributes.a.b: leads through a value that is not an object'
     expect(read(header, ['A', '{"a":1}', '2'])).toEqual(problem(through, 'A'))
   })
 })

@@ -86,7 +86,7 @@ it('503: refuses an export beyond the limit, and logs that as expected', async (
       statusCode: 503,
       error: {
         type: 'SERVER_BUSY',
-        description: 'As many imports, exports, long pages or large bodies are open as are allowed at a time.',
+        description: 'Too many imports, exports, long pages or large bodies are open at the moment.',
       },
     },
   ])

@@ -17,7 +17,7 @@ const OTHER = '192.0.2.1'
 const BUSY = refusedBody(
   503,
   'SERVER_BUSY',
-  'As many imports, exports, long pages or large bodies are open as are allowed at a time.',
+  'Too many imports, exports, long pages or large bodies are open at the moment.',
 )
 let inventory: TestInventory
 beforeAll(async () => {

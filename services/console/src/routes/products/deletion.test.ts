@@ -40,6 +40,6 @@ describe('POST /products/:productId/deletion', () => {
     const browser = await test.signedIn('admin')
     await browser.open(`/products/${id}/deletion`)
     const page = await browser.submit(`/products/${id}/deletion`)
-    expect([page.status, problemOf(page.html)]).toEqual([422, 'There is still stock of this product.'])
+    expect([page.status, problemOf(page.html)]).toEqual([422, 'The product still has stock.'])
   })
 })

@@ -54,7 +54,7 @@ describe('POST /products/:productId/edit', () => {
     const page = await browser.submit(`/products/${id}/edit`, { sku: 'LOST', attributes: '{"a":2}' })
     expect([page.status, problemOf(page.html), await textOf(id)]).toEqual([
       422,
-      'The product has another version by now.',
+      'The product was changed in the meantime.',
       `{"statusCode":200,"data":{"id":${id},"sku":"LOST","attributes":{"a": 2}}}`,
     ])
     await lossy.close()
@@ -68,7 +68,7 @@ describe('POST /products/:productId/edit', () => {
     const page = await browser.submit(`/products/${id}/edit`, { sku: 'MUG-3', attributes: '{"a":2}' })
     expect([page.status, problemOf(page.html), await textOf(id)]).toEqual([
       422,
-      'The product has another version by now.',
+      'The product was changed in the meantime.',
       `{"statusCode":200,"data":{"id":${id},"sku":"MUG-3","attributes":{"a": 1, "b": 2}}}`,
     ])
   })

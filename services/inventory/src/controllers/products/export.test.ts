@@ -122,7 +122,7 @@ describe('GET /products/export', () => {
   it('406: refuses an Accept without CSV and NDJSON', async () => {
     expect((await get('', { accept: 'application/xml' })).json()).toEqual({
       statusCode: 406,
-      error: { type: 'NOT_ACCEPTABLE', description: 'The answer would be text/csv or application/x-ndjson.' },
+      error: { type: 'NOT_ACCEPTABLE', description: 'Accept must allow text/csv or application/x-ndjson.' },
     })
   })
 })

@@ -78,7 +78,7 @@ describe('POST /products/import, CSV', () => {
           { line: 5, sku: null, type: 'BAD_REQUEST', description: 'The record has 1 fields, the header has 2.' },
           { line: 6, sku: 'C', type: 'VALIDATION_ERROR', description: 'attributes: must be JSON' },
           { line: 7, sku: 'D', type: 'VALIDATION_ERROR', description: 'attributes: must not be null' },
-          { line: 8, sku: null, type: 'BAD_REQUEST', description: 'The record has quotes that are not in order.' },
+          { line: 8, sku: null, type: 'BAD_REQUEST', description: 'The record has misplaced quotes.' },
         ],
       }),
     )
@@ -91,11 +91,11 @@ describe('POST /products/import, CSV', () => {
     ['attributes\n{}\n', 'The file has no column sku.'],
     ['sku\nA\n', 'The file must have a column attributes, or columns such as attributes.color.'],
     ['sku,attributes,price\n', 'The column "price" is not known. Did you mean "attributes.price"?'],
-    ['sku,sku,attributes\n', 'The column "sku" is there twice.'],
-    ['sku,attributes.a,attributes.a.b\n', 'The column "a" is there twice.'],
-    ['sku,attributes.a,"attributes.""a"""\n', 'The column "a" is there twice.'],
+    ['sku,sku,attributes\n', 'The file has the column "sku" twice.'],
+    ['sku,attributes.a,attributes.a.b\n', 'The file has the column "a" twice.'],
+    ['sku,attributes.a,"attributes.""a"""\n', 'The file has the column "a" twice.'],
     ['sku,attributes.\n', 'The column "attributes." is not known.'],
-    ['"sku,attributes\n', 'The header of the file has quotes that are not in order.'],
+    ['"sku,attributes\n', 'The header of the file has misplaced quotes.'],
   ])('400: refuses the file %j', async (csv, description) => {
     const expected = { statusCode: 400, error: { type: 'BAD_REQUEST', description } }
     expect((await post(csv)).json()).toEqual(expected)
@@ -143,7 +143,7 @@ describe('POST /products/import, NDJSON', () => {
           { line: 6, sku: 'E', type: 'VALIDATION_ERROR', description: 'attributes: is required' },
           { line: 7, sku: 'F', type: 'VALIDATION_ERROR', description: 'x: is not known here' },
           { line: 8, sku: null, type: 'BAD_REQUEST', description: 'The line must be a JSON object.' },
-          { line: 9, sku: null, type: 'BAD_REQUEST', description: 'The line is no JSON.' },
+          { line: 9, sku: null, type: 'BAD_REQUEST', description: 'The line is not JSON.' },
           { line: 10, sku: 'G', type: 'VALIDATION_ERROR', description: 'attributes: must not have a key "__proto__"' },
         ],
       }),
@@ -407,7 +407,7 @@ it('frees its slot when the client leaves without reading', async () => {
     await expect.poll(() => response.writableNeedDrain, { timeout: 20_000 }).toBe(true)
     const options = { method: 'POST', url: '/products/import', headers: NDJSON, payload: '' } as const
     const next = async () => (await replica.app.inject(options)).statusCode
-    const busy = 'As many imports, exports, long pages or large bodies are open as are allowed at a time.'
+    const busy = 'Too many imports, exports, long pages or large bodies are open at the moment.'
     expect((await replica.app.inject(options)).json()).toEqual(refusedBody(503, 'SERVER_BUSY', busy))
     client.destroy()
     await once(response, 'close')

@@ -55,7 +55,7 @@ describe('POST /reservations/commit/:reservationId', () => {
     const response = await reservations.commit(id, { quantity: 2 })
     expect([response.statusCode, response.json()]).toEqual([
       409,
-      refusedBody(409, 'CONFLICT', 'Less than this quantity is left of the reservation.', { remaining: 1 }),
+      refusedBody(409, 'CONFLICT', 'The reservation has less left than this quantity.', { remaining: 1 }),
     ])
     const rest = await reservations.commit(id)
     const data = record(id, { remaining: 0, status: 'committed' })
