@@ -12,7 +12,7 @@ interface Bound {
 }
 
 /**
- * What is wrong with one value: the `message` of an issue. The schemas of an application have their own texts, or zod's. Issues are
+ * The problems of one value: the `message` of an issue. The schemas of an application have their own texts, or zod's. Issues are
  * thrown as a ValidationError by `bindDeclaration` and `valuesOf` in binding/bind-declaration.ts, and by `checkNames` in
  * binding/signature.ts. A search for the name of a text finds the line that chooses it.
  */
@@ -33,7 +33,7 @@ export const VALUE_TEXTS = {
 } as const
 
 /**
- * What is wrong with the whole request, in place of the text of its status. A search for the name of a text finds the line that
+ * The problems of a whole request, in place of the text of its status. A search for the name of a text finds the line that
  * throws it or answers with it.
  */
 export const PROBLEM_TEXTS = {

@@ -36,7 +36,7 @@ const texts: Readonly<Record<number, string>> = {
 /** The text of every other status. */
 const UNEXPECTED = 'An unexpected error occurred'
 
-/** What an error changes in the answer that its status would get. */
+/** The changes of an error to the answer that its status would get. */
 export interface CallErrorOptions {
   /** Replaces the type of the status. */
   readonly type?: string
@@ -120,7 +120,7 @@ export class NotFound extends CallError {
   }
 }
 
-/** 405: the URL does not take the method. The header `Allow` lists those that it takes. */
+/** 405: the URL does not take the method. The header `Allow` lists the methods that it takes. */
 export class MethodNotAllowed extends CallError {
   constructor(allow: readonly string[], message?: string) {
     super(405, message, { headers: { allow: allow.join(', ') } })

@@ -19,7 +19,7 @@ const NEXT_LOAD: Readonly<Record<LoadState, Readonly<Record<LoadEvent, LoadState
   failed: { asked: 'failed', loaded: 'failed', prepared: 'failed', failed: 'failed' },
 }
 
-/** The state of the watch after each event. The event `reloaded` is that of the newest reload only. */
+/** The state of the watch after each event. The event `reloaded` belongs to the newest reload only. */
 const NEXT_WATCH: Readonly<Record<WatchState, Readonly<Record<WatchEvent, WatchState>>>> = {
   waiting: { served: 'watching', changed: 'waiting', reloaded: 'waiting', closed: 'ended' },
   watching: { served: 'watching', changed: 'reloading', reloaded: 'watching', closed: 'ended' },
@@ -100,7 +100,7 @@ export class Lifecycle {
       (table) => ({ table }),
       (error: unknown) => ({ error }),
     )
-    // A later reload replaces this one, and `close` drops it: listeners of `ready` must not run after those of `close`.
+    // A later reload replaces this one, and `close` drops it: listeners of `ready` must not run after listeners of `close`.
     if (version !== this.#newest || this.#watch !== 'reloading') return
     this.#watch = NEXT_WATCH[this.#watch].reloaded
     if ('error' in built) return core.log(built.error, 'the controllers stay as they were')

@@ -10,7 +10,7 @@ export interface Answer {
   readonly body: Body
 }
 
-/** What an answer has besides its body, before its headers are composed. */
+/** The part of an answer besides its body, before its headers are composed. */
 export interface AnswerHead {
   readonly status: number
   /** For HEAD: the answer has no body. */

@@ -13,7 +13,7 @@ export interface Encoded {
   readonly body: Body
 }
 
-/** What decides the form of a value: its declared types, and how it becomes JSON. */
+/** The declared types of a value and its JSON codec, which decide its form. */
 export interface EncodeOptions {
   /** The media type that the handler or its declaration names. It holds for every value. */
   readonly type: string | undefined

@@ -9,7 +9,7 @@ export function toCallError(thrown: unknown, { exposeErrors }: Pick<Settings, 'e
   return new CallError(500, shown, { cause: thrown })
 }
 
-/** The body of an error: its own, that of the option `errorBody`, or the envelope. */
+/** The body of an error: its own, the body of the option `errorBody`, or the envelope. */
 export function errorBody(error: CallError, request: EndpointRequest, settings: Settings): unknown {
   if (error.body !== undefined) return error.body
   return settings.errorBody === undefined ? errorEnvelope(error) : settings.errorBody(error, request)

@@ -3,7 +3,7 @@ import type { MultipartLimits } from '../body/multipart.ts'
 import type { Guard } from '../guards/guard.ts'
 import type { BodyUse } from './binding.ts'
 
-/** What a handler takes and answers (reference: Declared handlers). */
+/** The arguments and answers of a handler (reference: Declared handlers). */
 export interface AcceptsSpec<
   P extends readonly ZodType[] = readonly ZodType[],
   R extends ZodType | undefined = ZodType | undefined,
@@ -11,7 +11,7 @@ export interface AcceptsSpec<
 > {
   /** A schema for each positional, optional ones last. */
   readonly path?: P
-  /** Names of the positionals in documents and issues. Default: those of the source, which a minifier may change. */
+  /** Names of the positionals in documents and issues. Default: the names in the source, which a minifier may change. */
   readonly names?: readonly string[]
   /** The schema of each further positional. They are passed as one array. */
   readonly rest?: R
@@ -31,9 +31,9 @@ export interface AcceptsSpec<
   /** Further statuses of the handler and their meaning, for the OpenAPI document. */
   readonly responses?: Readonly<Record<number, string>>
   readonly use?: readonly Guard[]
-  /** In bytes. Default: that of the application. */
+  /** In bytes. Default: the limit of the application. */
   readonly bodyLimit?: number
-  /** Limits of a form. Default: those of the application. */
+  /** Limits of a form. Default: the limits of the application. */
   readonly multipart?: Partial<MultipartLimits>
   /** Versions that `Accept: …;version=…` may ask for. */
   readonly version?: readonly string[]

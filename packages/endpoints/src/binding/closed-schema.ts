@@ -1,6 +1,6 @@
 import { core, type ZodType, z } from 'zod'
 
-/** The object schema inside a schema, such as that of `z.object({…}).transform(…)`; undefined when it has none. */
+/** The object schema inside a schema, such as the object of `z.object({…}).transform(…)`; undefined when it has none. */
 export function objectOf(schema: unknown): z.ZodObject | undefined {
   if (schema instanceof z.ZodObject) return schema
   if (schema instanceof z.ZodPipe) return objectOf(schema.def.in)

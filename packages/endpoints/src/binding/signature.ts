@@ -10,7 +10,7 @@ export interface Signature {
   /** How many positionals a call must have, and may have. */
   readonly min: number
   readonly max: number
-  /** Names of the positionals. The last one may be that of the rest. */
+  /** Names of the positionals. The last one may name the rest. */
   readonly names: readonly string[]
   readonly keywords: KeywordPattern | undefined
 }

@@ -38,7 +38,7 @@ function composeEncoded(call: Call, status: number, encoded: Encoded): Answer | 
   return started(exactly(body)).then((begun) => ({ ...answer, body: reportFailures(call, begun) }))
 }
 
-/** Takes a web `Response` as the answer. Its headers win over those of the controller. */
+/** Takes a web `Response` as the answer. Its headers win over the headers of the controller. */
 function copyFetched({ response }: Call, fetched: Response) {
   const { status, headers, body } = fetched
   const announced = headers.get('content-length') ?? ''

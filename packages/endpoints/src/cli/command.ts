@@ -50,7 +50,7 @@ Environment: ENDPOINTS_PREFIX, ENDPOINTS_PREFIX_1, …, ENDPOINTS_HOST; options 
 /**
  * Reads a command line.
  * @param readHost the host of the environment, after the file that `--config` names has been read into it
- * @throws UsageError, and what `readHost` throws
+ * @throws UsageError for wrong words, and the error of `readHost`
  */
 export function parseCommand(
   args: readonly string[],
@@ -113,7 +113,7 @@ function parse(args: readonly string[]) {
   }
 }
 
-/** What a misspelt word may mean, or where to look. */
+/** A hint: the word that a misspelt one may mean, or where to look. */
 function suggest(word: string, known: readonly string[]): string {
   const meant = closestMatch(word, known, { maxDistance: Math.floor(word.length / 3) })
   return meant === undefined ? 'see endpoints --help' : `did you mean ${meant}?`

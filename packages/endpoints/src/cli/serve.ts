@@ -145,7 +145,7 @@ async function drain(server: Server): Promise<void> {
   clearTimeout(deadline)
 }
 
-/** What the program can serve. */
+/** An application that the program can serve. */
 type Served = Application | FetchHandler
 
 /** The application of the prefixes, or the one that `--app` names. @throws Error when it does not exist */

@@ -10,7 +10,7 @@ export function checkLimit(name: string, value: number, min = 0): number {
 }
 
 /**
- * Completes the limits of a form with those of `otherwise`.
+ * Completes the limits of a form with the limits of `otherwise`.
  * @throws RangeError for a value that is not a number, Error for an unknown name
  */
 export function multipartLimits(given: Partial<MultipartLimits> = {}, otherwise: MultipartLimits): MultipartLimits {

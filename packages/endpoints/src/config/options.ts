@@ -21,9 +21,9 @@ export interface ApplicationOptions<Context = unknown> {
   readonly controllerPrefix?: string | URL | readonly (string | URL)[]
   /** The folder of relative prefixes. Default: the working directory. */
   readonly dir?: string
-  /** A module map. Its modules come before those of the prefixes. */
+  /** A module map. Its modules come before the modules of the prefixes. */
   readonly modules?: ModuleMap
-  /** What controllers need, such as a database or a clock, as `this.application.context`. */
+  /** The dependencies of controllers, such as a database or a clock, as `this.application.context`. */
   readonly context?: Context
   /** Guards of every handler. */
   readonly use?: readonly Guard[]
@@ -61,7 +61,7 @@ export interface ApplicationOptions<Context = unknown> {
   readonly signatures?: boolean
   /** Reloads the controllers when they change; refused in production. */
   readonly watch?: boolean
-  /** Title and version of the OpenAPI document. Default: those of the nearest package.json. */
+  /** Title and version of the OpenAPI document. Default: the name and version of the nearest package.json. */
   readonly info?: DocumentInfo
   /** The servers of the OpenAPI document, below which its paths begin. Default: the prefixes in Fastify, else the root. */
   readonly servers?: readonly DocumentServer[]

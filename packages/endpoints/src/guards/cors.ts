@@ -8,17 +8,17 @@ export interface CorsOptions {
   readonly origins?: readonly string[]
   /** Whether cookies and `Authorization` are allowed. It needs a list of origins. */
   readonly credentials?: boolean
-  /** Request headers that are allowed. Default: those that the client asks for. */
+  /** Request headers that are allowed. Default: the headers that the client asks for. */
   readonly headers?: readonly string[]
   /** Response headers that a page may read. */
   readonly expose?: readonly string[]
-  /** Methods that are allowed. Default: those of the URL. */
+  /** Methods that are allowed. Default: the methods of the URL. */
   readonly methods?: readonly string[]
   /** How long a browser may cache the answer to a preflight. */
   readonly maxAgeSeconds?: number
 }
 
-/** What an application says to browsers about requests from pages of other origins (Fetch Standard, CORS protocol). */
+/** The rules of an application for requests from pages of other origins (Fetch Standard, CORS protocol). */
 export interface CorsPolicy {
   /** Adds the headers of an answer to a request from the origin. */
   readonly apply: (origin: string | undefined, response: ResponseState) => void

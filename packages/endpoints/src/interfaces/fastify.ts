@@ -9,7 +9,7 @@ import type { ErrorLog, Incoming, RawRequest } from '../request/incoming.ts'
 import { VERBS } from '../routing/verbs.ts'
 import { NodeIncoming, nodeBody } from './node.ts'
 
-/** What the plugin needs of an application. */
+/** The part of an application that the plugin needs. */
 interface Answering {
   readonly ready: () => Promise<unknown>
   readonly answer: (incoming: Incoming) => Promise<Answer>

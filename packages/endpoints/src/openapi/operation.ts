@@ -147,7 +147,7 @@ const refusals: Readonly<Record<number, string>> = {
   500: 'Unexpected error',
 }
 
-/** The statuses of an operation: those of its handler, of its guards, and of the framework. */
+/** The statuses of an operation: of its handler, of its guards, and of the framework. */
 function buildResponses(
   route: Route,
   components: SchemaComponents,

@@ -46,7 +46,7 @@ function matchesRange(one: string, other: string): boolean {
   return matchesPart(a, c) && matchesPart(b, d)
 }
 
-/** What the header `Authorization` holds: a scheme and its credentials. */
+/** The scheme and the credentials of the header `Authorization`. */
 export interface Credentials {
   /** In lower case: `basic`, `bearer`. */
   readonly scheme: string

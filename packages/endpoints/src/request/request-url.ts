@@ -12,7 +12,7 @@ export class RequestUrl extends URL {
   readonly #modulePath: Parts
   readonly #controllerPath: Parts
 
-  /** The paths are those of the module and of the class that answer, with the prefix of a mount. */
+  /** The paths of the module and of the class that answer, with the prefix of a mount. */
   constructor(href: string, modulePath: Parts, controllerPath: Parts) {
     super(href)
     this.#modulePath = modulePath
@@ -68,7 +68,7 @@ export function buildRequestUrl(
   return new RequestUrl(`${origin}${path}${query}`, [...mount, ...modulePath], [...mount, ...modulePath, ...classPath])
 }
 
-/** What the outermost trusted proxy says in a header; undefined when no proxy is trusted, or the header is missing. */
+/** The value that the outermost trusted proxy gives a header; undefined when no proxy is trusted, or the header is missing. */
 function forwarded(incoming: Incoming, name: string, trustedProxies: number): string | undefined {
   const values = trustedProxies === 0 ? [] : (incoming.header(name)?.split(',') ?? [])
   return values[Math.max(0, values.length - trustedProxies)]?.trim()

@@ -19,7 +19,7 @@ export function basePath({ modulePath, classPath }: HandlerPlace): string {
 }
 
 /**
- * Names of the places for positionals, in order. The last one may be that of the rest. A leading `_`, which marks an unused
+ * Names of the places for positionals, in order. The last one may name the rest. A leading `_`, which marks an unused
  * parameter, is dropped.
  */
 export function placeNames({ names, binding }: Positionals): readonly string[] {

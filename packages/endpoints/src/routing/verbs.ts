@@ -16,7 +16,7 @@ export interface Counted {
   readonly binding: { readonly min: number; readonly max: number }
 }
 
-/** What answers each verb of a URL. Several stand for one verb when the number of positionals decides. */
+/** The handlers of each verb of a URL. Several stand for one verb when the number of positionals decides. */
 export interface VerbRoutes<R extends Counted> {
   readonly routes: ReadonlyMap<Verb | 'ANY', readonly R[]>
 }
