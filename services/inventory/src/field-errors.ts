@@ -1,6 +1,6 @@
 // What a schema refuses about one value of a request, a part of the catalogue in errors.ts. A client reads it behind the path of the
 // value: `sku: must not be empty`. A search for the name of a text, such as `FIELD_TEXTS.empty`, finds the schema or function that
-// refuses the value. Texts of numbers, words and lists are those of packages/endpoints/src/error-texts.ts; the schema that declares
+// refuses the value. packages/endpoints/src/error-texts.ts has the texts of numbers, words and lists; the schema that declares
 // the field has their limits.
 
 import { PROBLEM_TEXTS } from '@trestle/endpoints/error-texts.ts'
@@ -20,7 +20,7 @@ export const FIELD_TEXTS = {
   misspelt: ({ meant }: { readonly meant: string }) => `is not known here; did you mean ${meant}?`,
   unprefixed: ({ name }: { readonly name: string }) =>
     `is not known here; the filter of an attribute would be attributes.${name}`,
-  /** What is wrong with the request as a whole. */
+  /** The problem of a request as a whole. */
   jsonAsForm: 'is JSON, which needs the header Content-Type: application/json',
   givenTwice: 'must be given once',
 
@@ -67,7 +67,7 @@ export const FIELD_TEXTS = {
 } as const
 
 /**
- * What the framework could not read of a request, by the text of its problem. A search for the name of a problem, such as
+ * The texts for a request that the framework could not read, by the text of its problem. A search for the name of a problem, such as
  * `bodyNotJson`, finds the line in packages/endpoints/src that throws it.
  */
 export const MALFORMED_TEXTS: Readonly<Record<string, string>> = {

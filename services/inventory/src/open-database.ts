@@ -106,7 +106,7 @@ function connectionOf(config: InventoryConfig): Pick<DatabaseConfig, 'url' | 'na
   }
 }
 
-/** Resolves when the tables are those of this release. @throws Error when migrations are pending */
+/** Resolves when the tables are as this release needs them. @throws Error when migrations are pending */
 export async function expectMigrations({ checks, names }: Database<InventoryTables>): Promise<void> {
   const migrated = await isMigrated(checks, { names, sources: inventoryMigrations, files: inventoryFunctions })
   if (!migrated) throw new Error('migrations are pending')

@@ -4,7 +4,7 @@ import { unsupportedFileType } from './import-errors.ts'
 import { operatorUnauthorized } from './operator-errors.ts'
 import { limitTooHigh } from './request-errors.ts'
 
-/** What an example of an error is chosen by. */
+/** An operation and a status, by which the example of an error is chosen. */
 interface FailedOperation {
   readonly operationId: string
   readonly status: string

@@ -1,7 +1,7 @@
 import type { Operator } from '@trestle/service/operators/operator.ts'
 import type { Identity } from './token-verifier.ts'
 
-/** Who a request of an operator comes from. */
+/** The operator who sends a request. */
 export interface OperatorIdentity extends Pick<Identity, 'actor'> {
   readonly operator: Operator
 }
@@ -13,7 +13,7 @@ export function actorOf({ identity }: { readonly identity: unknown }): string | 
 
 /** The operator of a request. @throws Error for a request that no guard has recognized as an operator's */
 export function operatorOf({ identity }: { readonly identity: unknown }): Operator {
-  if (!isOperatorIdentity(identity)) throw new Error('the request is not that of an operator')
+  if (!isOperatorIdentity(identity)) throw new Error('the request has no operator')
   return identity.operator
 }
 

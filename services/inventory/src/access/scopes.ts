@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** What a token permits (reference: Scopes). */
+/** A permission of a token (reference: Scopes). */
 export const SCOPES = ['inventory:read', 'inventory:write'] as const
 /** A right that a token gives (reference: Authentication). */
 export type Scope = (typeof SCOPES)[number]

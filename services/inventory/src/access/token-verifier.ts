@@ -15,7 +15,7 @@ export interface TokenRules extends ScopeRules {
   readonly audience: string
 }
 
-/** Who a token was issued to. */
+/** The owner of a token. */
 export interface Identity {
   /** `sub` of the token. */
   readonly actor: string

@@ -13,7 +13,7 @@ interface SeedFlags {
   readonly stock?: number
 }
 
-/** The command `seed`: adds sample products, and stock of those that have none. */
+/** The command `seed`: adds sample products, and stock of the products that have none. */
 export function seedCommand(load: () => InventoryConfig, print: (line: string) => void): Command {
   return new Command('seed')
     .exitOverride()

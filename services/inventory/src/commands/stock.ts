@@ -169,7 +169,7 @@ async function moveLine(
   return operate(database, input, { locations, toLine })
 }
 
-/** @throws Error when stock would leave and arrive at one location, and what `moveStockByName` throws */
+/** @throws Error when stock would leave and arrive at one location; the errors of `moveStockByName` */
 async function transfer(database: Database<InventoryTables>, input: common.CommandInput): Promise<object> {
   const locations = [String(input.options.from), String(input.options.to)]
   if (locations[0] === locations[1]) throw new Error('--to: must be another location than --from')

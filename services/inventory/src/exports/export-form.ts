@@ -56,7 +56,7 @@ function writeRow(cells: readonly string[]): string {
   return `${quoted.join(',')}\r\n`
 }
 
-/** What begins a formula, also in full width, and what spreadsheets skip before it. */
+/** The characters that begin a formula, also in full width, and the characters that spreadsheets skip before them. */
 const FORMULA = /^[=+\-@＝＋－＠\t\r\n]/
 
 /** The text, with a quote in front if a spreadsheet would take it for a formula. */

@@ -34,7 +34,7 @@ export class SpoolSpace {
   }
 }
 
-/** What exports share: space for what their clients have not taken yet, and turns to read the database. */
+/** The space of all exports for pieces that clients have not taken yet, and their turns to read the database. */
 export interface ReadingAhead {
   readonly space: SpoolSpace
   readonly turns: FairGate
@@ -50,7 +50,7 @@ export function openReadingAhead(bytesMax: number): ReadingAhead {
 
 /**
  * Reads a source to its end, however slowly the client takes it, because a snapshot of the database must not wait for a client.
- * What the client has not taken yet waits in memory, and then in a file without a name, which ends with the process.
+ * Pieces that the client has not taken yet wait in memory, and then in a file without a name, which ends with the process.
  * @param client names the client, which waits for its turn
  * @throws serverBusy when the turn of the client does not come in time, Error when the space is used up and the client has not
  * caught up in time
@@ -75,7 +75,7 @@ export async function* readAhead(
 }
 
 /**
- * A queue of pieces in memory and in a file. Pieces in memory come before those of the file. While the file holds any, new pieces
+ * A queue of pieces in memory and in a file. Pieces in memory come before pieces in the file. While the file holds any, new pieces
  * go into the file.
  */
 class Spool {

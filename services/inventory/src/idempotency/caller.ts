@@ -10,7 +10,7 @@ export interface Repeat {
   readonly fingerprint: Buffer
 }
 
-/** Who asks for a change. */
+/** The client who asks for a change. */
 export interface Caller {
   /** `sub` of the token; null when authentication is off. */
   readonly actor: string | null

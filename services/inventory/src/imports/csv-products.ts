@@ -20,7 +20,7 @@ type Column = 'id' | 'sku' | 'attributes' | AttributePath
 
 const NAMED_COLUMNS = ['id', 'sku', 'attributes'] as const
 const COLUMNS_MAX = 100
-/** What spreadsheets write in place of commas. */
+/** The separators that spreadsheets write in place of commas. */
 const SEPARATORS = [
   { character: ';', name: 'semicolons' },
   { character: '\t', name: 'tabs' },

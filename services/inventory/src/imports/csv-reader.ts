@@ -13,7 +13,7 @@ export interface CsvRecord {
 const RECORD_LENGTH_MAX = 1_048_576
 
 /**
- * Bounds what is held of a record that has not ended. `line` is that of its beginning, counted from 1; `length` is in characters.
+ * Bounds what is held of a record that has not ended. `line` is the line where it begins, counted from 1; `length` is in characters.
  * @throws recordTooLong for a longer record than is allowed
  */
 export function checkRecordLength(line: number, length: number): void {

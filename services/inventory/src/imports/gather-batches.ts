@@ -1,6 +1,6 @@
 import type { ImportRecord, ReadProduct, RecordProblem } from './import-record.ts'
 
-/** What one statement stores, and the records of the same part of the file that cannot be stored. */
+/** The products that one statement stores, and the records of the same part of the file that cannot be stored. */
 export interface RecordBatch {
   readonly products: readonly ReadProduct[]
   readonly problems: readonly RecordProblem[]

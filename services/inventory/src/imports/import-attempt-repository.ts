@@ -9,7 +9,7 @@ const piecesTable = sql.table('import_pieces')
 /** An import that an attempt has claimed. */
 export interface ClaimedImport extends ImportOrder {
   readonly actorId: string
-  /** What earlier attempts have stored; null for none. */
+  /** The report of earlier attempts; null for none. */
   readonly report: ImportReport | null
 }
 

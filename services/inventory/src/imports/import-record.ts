@@ -52,7 +52,7 @@ function invalidRecord(line: number, sku: string | null, path: string, message: 
   }
 }
 
-/** The problem of a record that cannot be read. `line` is that of its beginning, counted from 1. */
+/** The problem of a record that cannot be read. `line` is the line where it begins, counted from 1. */
 export function brokenRecord(line: number, description: string): RecordProblem {
   return { line, sku: null, type: 'BAD_REQUEST', description }
 }

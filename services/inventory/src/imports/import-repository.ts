@@ -10,7 +10,7 @@ import type { ReadProduct } from './import-record.ts'
 /** The outcome for a product of a file. `exists`: a live product has the SKU and stays as it is. */
 export type ImportVerdict = 'created' | 'updated' | 'exists'
 
-/** Whether a product whose SKU comes again keeps its attributes, or gets those of the file. */
+/** Whether a product whose SKU comes again keeps its attributes, or gets the attributes of the file. */
 export type Existing = 'keep' | 'replace'
 
 interface VerdictRow extends NumberedRow {

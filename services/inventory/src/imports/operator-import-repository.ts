@@ -35,7 +35,7 @@ export async function insertOperatorImport(
 }
 
 /**
- * Adds a piece of the file, which comes behind those that are there.
+ * Adds a piece of the file, which comes behind the pieces that are there.
  * @param place of the piece, from 0
  * @returns whether the import is there still
  */

@@ -35,8 +35,9 @@ interface Splitter {
 
 /**
  * Reads the records of a file while it comes, and checks each.
- * @throws fileNotUtf8 for other bytes, fileTooLarge and recordTooLong beyond the limits, headerMissing for CSV without a header,
- * and what `readCsvHeader` throws
+ * @throws fileNotUtf8 for other bytes, fileTooLarge and recordTooLong beyond the limits, headerMissing for CSV without a header;
+ * headerBroken, tooManyColumns, columnsNotSplit, stockColumn, columnUnknown, columnTwice, skuColumnMissing,
+ * attributesColumnMissing for a wrong header of CSV
  */
 export async function* readRecords(
   bytes: AsyncIterable<Uint8Array>,

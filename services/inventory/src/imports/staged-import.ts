@@ -18,7 +18,7 @@ import {
 
 type Mode = 'insert' | 'upsert' | 'skip'
 
-/** What becomes of the rows of a file. `taken` counts rows that fail because their SKU is taken. */
+/** The counts of the rows of a file by their outcome. `taken` counts rows that fail because their SKU is taken. */
 export interface StagedCounts {
   readonly created: number
   readonly updated: number
@@ -61,8 +61,8 @@ export class StagedImport implements AsyncDisposable {
   /**
    * Stores all rows in one transaction, or none of them if `taken` is not 0.
    * @param keep keeps the counts in the transaction that stores the rows
-   * @throws serviceUnavailable when rows are gone, or when other requests take SKUs of the file again and again, and what `keep`
-   * throws
+   * @throws serviceUnavailable when rows are gone, or when other requests take SKUs of the file again and again; the error
+   * of `keep`
    */
   async apply(mode: Mode, keep: KeepCounts): Promise<StagedCounts> {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {

@@ -64,7 +64,7 @@ export const LineBody = z
   .meta({ id: 'MovementLine' })
 
 const PLACE = { fromLocationId: 'locationId', toLocationId: 'locationId' } as const
-/** What a line of a type takes in place of members that other types have. */
+/** The members that a line of a type takes in place of members of other types. */
 const MEMBERS_INSTEAD: Readonly<Record<MovementLine['type'], Readonly<Record<string, string>>>> = {
   receive: { delta: 'quantity', ...PLACE },
   ship: { delta: 'quantity', ...PLACE },

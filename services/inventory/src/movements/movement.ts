@@ -31,7 +31,7 @@ export type MovementLine = (
   readonly expectedOnHand?: number | undefined
 }
 
-/** What a line does to `onHand` of a level. Exactly one of `change` and `counted` is set. */
+/** The effect of a line on `onHand` of a level. Exactly one of `change` and `counted` is set. */
 export interface LineEffect {
   readonly locationId: number
   /** Takes in what leaves the location. */

@@ -8,14 +8,14 @@ export interface OperatorChange {
   readonly key: string | undefined
 }
 
-/** What a change of an operator has made, for its answer and for the audit log. */
+/** The result of a change of an operator, for its answer and for the audit log. */
 export interface OperatorEffect<Made> {
   readonly made: Made
   /** Undefined: nothing was changed, so the audit log has no row of it. */
   readonly audited: AuditedChange | undefined
 }
 
-/** What the audit log says of a change, beside who made it (console reference: Audit of operators). */
+/** The entry of a change in the audit log, without the operator who made it (console reference: Audit of operators). */
 export interface AuditedChange {
   readonly action: OperatorAction
   readonly object: {

@@ -7,7 +7,7 @@ import type { Level } from '../stock/level-view.ts'
 
 const Count = z.int().min(0)
 
-/** What there is in the inventory, in numbers (console reference: Routes of inventory). */
+/** The counts of products, locations, low stock and open reservations (console reference: Routes of inventory). */
 const InventoryCounts = z.object({
   products: Count.meta({ description: 'Live products. Above 100,000 an estimate' }),
   locations: Count.meta({ description: 'Live locations' }),

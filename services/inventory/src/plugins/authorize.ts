@@ -18,7 +18,7 @@ import { requireAction } from '../operators/require-action.ts'
 import { fastifyRequestOf, noteOn } from './fastify-request.ts'
 
 /**
- * What an operator does by each method of a controller (console reference: Actions). HEAD does what GET does. A method without an
+ * The action of an operator by each method of a controller (console reference: Actions). HEAD does what GET does. A method without an
  * action is refused to operators.
  */
 export type MethodActions = Readonly<Partial<Record<'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', OperatorAction>>>
@@ -144,7 +144,7 @@ function refuseUnverifiable(error: unknown): never {
   throw error instanceof UnverifiableTokenError ? serviceUnavailable({ cause: error }) : error
 }
 
-/** What the guards need of the context of the application. */
+/** The part of the context of the application that the guards need. */
 type GuardDeps = Pick<InventoryDeps, 'rateLimit' | 'tokens' | 'operators'>
 
 /** @throws Error in another application than `buildApp` makes */

@@ -28,7 +28,7 @@ export interface ImportBody {
 /**
  * Checks the headers of a body with products. Returns what opens it.
  * @param silenceMs how long the body may pause
- * @throws unsupportedFileType for other headers than those of CSV or NDJSON, payloadTooLarge for a longer body than is allowed
+ * @throws unsupportedFileType for headers of neither CSV nor NDJSON, payloadTooLarge for a longer body than is allowed
  */
 export function checkImportBody(
   request: EndpointRequest,

@@ -39,7 +39,7 @@ export abstract class OpenController extends Controller<InventoryDeps> {
 
 /** Base of the controllers that know who calls. */
 abstract class ClientController extends OpenController {
-  /** Whose share of a limit a request uses: that of the token's `sub`, else that of the address. */
+  /** The client whose share of a limit a request uses: the token's `sub`, else the address. */
   protected get client(): string {
     return actorOf(this.request) ?? addressKey(this.request.ip)
   }
@@ -148,7 +148,7 @@ export abstract class InventoryController extends ClientController {
 
 /** Base of the controllers of operators. Each has the guards of `operatorGuardsFor`. */
 export abstract class OperatorController extends ClientController {
-  /** Who makes the request. */
+  /** The operator who makes the request. */
   protected get operator(): Operator {
     return operatorOf(this.request)
   }

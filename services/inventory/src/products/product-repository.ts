@@ -115,7 +115,7 @@ export async function insertProduct(
 
 /**
  * Adds a product once for an Idempotency-Key.
- * @throws what `runOnce` throws
+ * @throws Error of the database, when the write has lost too many conflicts
  */
 export async function insertProductOnce(
   db: Db,
@@ -129,7 +129,7 @@ export async function insertProductOnce(
 }
 
 /**
- * Adds those of the sample products `first` to `last` that are missing. Resolves to how many were missing. The SKU and the
+ * Adds the sample products from `first` to `last` that are missing. Resolves to how many were missing. The SKU and the
  * attributes of a sample product follow from its number.
  */
 export async function insertSampleProducts(db: Db, first: number, last: number): Promise<bigint> {

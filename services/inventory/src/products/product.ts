@@ -70,7 +70,7 @@ export function requireFreeSku<Written>(written: Written | 'duplicate-sku'): Wri
   return written
 }
 
-/** How many products fit in so many characters, if their attributes are as long as those of `products`: 1 to `max`. */
+/** How many products fit in so many characters, if their attributes are as long as the attributes of `products`: 1 to `max`. */
 export function rowsThatFit(
   products: readonly Pick<ListedDetails, 'attributes'>[],
   { characters, max }: { readonly characters: number; readonly max: number },

@@ -3,7 +3,7 @@ import { FIELD_TEXTS } from '../field-errors.ts'
 /** The longest SKU, counted in code points. */
 export const SKU_LENGTH_MAX = 255
 
-/** What a SKU looks like, for the API document: no control characters, and no white space at either end. */
+/** The pattern of a SKU, for the API document: no control characters, and no white space at either end. */
 export const SKU_PATTERN = String.raw`^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f])?$`
 
 /**

@@ -8,7 +8,7 @@ import { idempotencyKeyMalformed } from '../request-errors.ts'
 const KEY = /^[\x21-\x7e]{1,255}$/
 
 /**
- * Who sends a request, with its Idempotency-Key.
+ * The sender of a request, with its Idempotency-Key.
  * @param path of the request; the same for every spelling of the URL
  * @param content the request as it was understood
  * @throws idempotencyKeyMalformed for a malformed key, idempotencyKeyRequired for an operator without a key

@@ -1,7 +1,7 @@
 import { FairGate, type FairGateOptions } from '@trestle/common/capacity/fair-gate.ts'
 import { serverBusy, serviceUnavailable } from '../errors.ts'
 
-// The bounds of this file are those of the reference: Turns.
+// The bounds of this file stand in the reference: Turns.
 
 /** How long a write waits for a request with the same Idempotency-Key: the timeout of `claim_key`. It waits as long for its turn. */
 export const KEY_WAIT_MS = 5_000
@@ -67,7 +67,7 @@ function openWrites(places: number): FairGate {
   return openGate({ places, each, patienceMs: KEY_WAIT_MS })
 }
 
-/** A gate that answers serviceUnavailable to whoever waits longer than its patience. */
+/** A gate that answers serviceUnavailable to a client who waits longer than its patience. */
 export function openGate(bounds: Omit<FairGateOptions, 'refuse'>): FairGate {
   return new FairGate({ ...bounds, refuse: serviceUnavailable })
 }

@@ -1,4 +1,4 @@
-/** Knows whether clean-up goes on in this process, for its readiness. The time is that of `performance.now()`. */
+/** Knows whether clean-up goes on in this process, for its readiness. The time comes from `performance.now()`. */
 export class CleanUpWatch {
   readonly #silentMsMax: number
   #aliveAtMs: number | undefined

@@ -35,7 +35,7 @@ export interface ImportInput {
   readonly signal: AbortSignal | undefined
   /** The attempt of a job that imports the file. Undefined: nobody goes on with an import that breaks off. */
   readonly attempt?: ImportAttempt
-  /** What earlier attempts have stored. The import goes on behind these records. */
+  /** The report of earlier attempts. The import goes on behind the records that it counts. */
   readonly before?: ImportReport | undefined
 }
 
@@ -113,7 +113,7 @@ async function* importStaged(
 
 const NONE: BatchOutcome = { received: 0, created: 0, updated: 0, skipped: 0, problems: [] }
 
-/** What a whole file adds to the report at its end: its records were received before. */
+/** The counts that a whole file adds to the report at its end. Its records were received before. */
 function wholeOutcome({ created, updated, skipped }: StagedCounts): BatchOutcome {
   return { ...NONE, created, updated, skipped }
 }
@@ -203,7 +203,7 @@ function* eventsOf(problems: readonly RecordProblem[]): Generator<ImportEvent> {
   }
 }
 
-/** What became of a batch, by the verdicts on its products. A product that is staged waits for the end of the file. */
+/** The outcome of a batch, by the verdicts on its products. A product that is staged waits for the end of the file. */
 function judgeBatch(
   { products, problems }: RecordBatch,
   verdicts: readonly (ImportVerdict | 'staged')[],

@@ -52,7 +52,7 @@ export type ListedProducts = {
   | { readonly kind: 'long'; readonly pieces: AsyncIterable<Uint8Array>; readonly slot: Disposable }
 )
 
-/** What a request asks for, checked. */
+/** A request whose parameters were checked. */
 interface ListRequest extends Pick<ListProductsInput, 'client' | 'signal'> {
   readonly selection: ProductSelection
   readonly page: ProductPage
@@ -66,7 +66,7 @@ interface ListRequest extends Pick<ListProductsInput, 'client' | 'signal'> {
 /**
  * Lists products (reference: Product filters, Long pages).
  * @throws serviceUnavailable when no turn comes in time, serverBusy for too many long pages, limitTooHigh for too many rows,
- * cursorForeign for a cursor of another list, and what `readSelection` throws
+ * cursorForeign for a cursor of another list; validationError, tooManyFilters, filtersTooLong, tooManyFilterValues for wrong filters
  */
 export async function listProducts(deps: ListDeps, input: ListProductsInput): Promise<ListedProducts> {
   const request = readRequest(deps, input)

@@ -42,7 +42,7 @@ export async function moveStockAsOperator(
   })
 }
 
-/** What an operator does by these lines. Of several actions, the first one that needs the highest role. */
+/** The action of these lines. Of several actions, the first one that needs the highest role. */
 function actionOf(lines: readonly MovementLine[]): OperatorAction {
   const actions = lines.map(({ type }) => `stock.${type}` as const)
   return actions.find((action) => !mayDo('support', action)) ?? actions[0] ?? 'stock.receive'

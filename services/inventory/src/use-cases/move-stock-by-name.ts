@@ -29,14 +29,15 @@ export interface StockMovedByName {
   readonly levels: readonly NamedLevel[]
 }
 
-/** Metrics are those of the service: nobody reads the counters of a command. */
+/** Only the service has metrics: nobody reads the counters of a command. */
 const UNCOUNTED: StockMetrics = { countMovement: () => {}, countReservation: () => {} }
 /** The actor of movements that a command makes. */
 const OPERATOR = 'operator'
 
 /**
  * Moves stock as POST /movements does, for an operator who knows products by their sku and locations by their code.
- * @throws Error when there is no such product or location, and what `moveStock` throws
+ * @throws Error when there is no such product or location, and as `moveStock` says productNotFound, locationNotFound,
+ * locationInactive, insufficientStock, countBelowReserved, staleQuantity, quantityAboveLimit
  */
 export async function moveStockByName(
   { db, lanes }: Pick<Database<InventoryTables>, 'db' | 'lanes'>,

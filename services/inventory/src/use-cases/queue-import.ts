@@ -38,7 +38,9 @@ export interface ArrivingImport extends ImportOrder {
 /**
  * Keeps the file of an import in the database while it arrives, and then sends the job that imports it, in the transaction of the
  * audit log. A file that no import could read is refused at once. The same file with the same Idempotency-Key is imported once.
- * @throws what `readRecords` and the bytes throw, serviceUnavailable when a turn of the operator does not come in time, and when
+ * @throws the error of the bytes; as `readRecords` says fileNotUtf8, fileTooLarge, recordTooLong, headerMissing, headerBroken,
+ * tooManyColumns, columnsNotSplit, stockColumn, columnUnknown, columnTwice, skuColumnMissing, attributesColumnMissing;
+ * serviceUnavailable when a turn of the operator does not come in time, and when
  * the file arrives so slowly that clean-up deletes it, keyMismatch when the Idempotency-Key was used for another request,
  * keyRunning while its first request runs
  */
@@ -75,7 +77,7 @@ type KeepPiece = (place: number, piece: Uint8Array) => Promise<void>
 /**
  * Keeps a file while it arrives, and reads what is kept, so that a file that no import could read is refused at once.
  * @returns the SHA-256 of the file in hexadecimal, and how many records it has
- * @throws what `keep`, `read` and the bytes throw
+ * @throws the errors of `keep`, of `read` and of the bytes
  */
 async function keepFile(
   bytes: AsyncIterable<Uint8Array>,

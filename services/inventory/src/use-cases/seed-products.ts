@@ -5,7 +5,7 @@ import { insertSampleProducts } from '../products/product-repository.ts'
 const BATCH_ROWS = 10_000
 
 /**
- * Adds those of the sample products SAMPLE-00000001 to SAMPLE-<count> that are missing. They are the same on every run. Resolves
+ * Adds the sample products from SAMPLE-00000001 to SAMPLE-<count> that are missing. They are the same on every run. Resolves
  * to how many were missing.
  */
 export async function seedProducts({ db }: Pick<Database<InventoryTables>, 'db'>, count: number): Promise<bigint> {

@@ -30,7 +30,7 @@ export class Default extends OperatorController {
       returns: listEnvelope(OperatorImportView),
       responses: outage,
       summary: 'List imports',
-      description: 'Those of the last 30 days.',
+      description: 'The imports of the last 30 days.',
       tags: ['operators'],
     }),
     accepts({
@@ -54,7 +54,7 @@ export class Default extends OperatorController {
     responses: { ...repeatable, 408: 'Nothing arrived for 30 s' },
     summary: 'Start an import',
     description:
-      'The body is that of POST /products/import. The file is kept until a process has imported it; GET shows how far it is.',
+      'The body is as in POST /products/import. The file is kept until a process has imported it; GET shows how far it is.',
     tags: ['operators'],
   })
   async POST(...[keywords]: Args<typeof Default.POST>): Promise<RawJson> {

@@ -42,7 +42,7 @@ export class Default extends InventoryController {
     status: 200,
     responses: { 406: 'Neither text/csv nor application/x-ndjson is acceptable', ...outage },
     summary: 'Export products',
-    description: 'All that meet the filters, which are those of the list.',
+    description: 'All products that meet the filters. The filters are as in the list.',
     tags: ['products'],
   })
   GET(...[keywords]: Args<typeof Default.GET>): AsyncGenerator<Uint8Array, void> {
