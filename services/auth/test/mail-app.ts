@@ -23,8 +23,10 @@ export interface MailApp extends TestApp {
   readMail(to: string): Promise<ReadMail>
   /** Waits until nothing is left to do of what requests have left behind: what has not been sent by then never will be. */
   idle(): Promise<void>
-  /** While true the mail server refuses every mail. */
-  refuseMails(refuse: boolean): void
+  /** From now on, the mail server refuses every mail. */
+  refuseMails(): void
+  /** From now on, the mail server takes mails again. */
+  takeMails(): void
   /** Addresses of all mails that have come. */
   recipients(): readonly (string | undefined)[]
 }
@@ -47,8 +49,11 @@ export async function openMailApp(
     sms,
     readMail: async (to) => readMail(await sink.take((mail) => recipient(mail) === to)),
     idle: () => expect.poll(() => countJobs(testApp)).toBe(0),
-    refuseMails: (refuse) => {
-      sink.refuse = refuse
+    refuseMails: () => {
+      sink.refuse = true
+    },
+    takeMails: () => {
+      sink.refuse = false
     },
     recipients: () => sink.mails.map(recipient),
     close: async () => {

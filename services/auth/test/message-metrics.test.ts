@@ -51,7 +51,7 @@ describe('the metrics of messages', () => {
         ([outcome, count]) => `jobs_total{task="mail",outcome="${outcome}"} ${count}`,
       )
     await expect.poll(() => read('jobs_total{task="mail"')).toEqual(counts(1, 0, 1))
-    app.refuseMails(true)
+    app.refuseMails()
     await queueMail(db, app.deps, { ...mail, expiresAt: null })
     await expect.poll(makeNextTheLast).toBe(1n)
     await expect.poll(() => read('jobs_dead')).toContain('jobs_dead{task="mail"} 2')

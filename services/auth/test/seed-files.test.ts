@@ -3,6 +3,7 @@ import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import type { Behaviours } from '../src/config/behaviours.ts'
 import { migrateOptions } from '../src/migrations.ts'
 import { openTestApp, type TestApp } from './auth-app.ts'
 import { claimsOf } from './authenticator-app.ts'
@@ -292,7 +293,7 @@ describe('the page of users in Studio', () => {
 })
 
 describe('pgcrypto', () => {
-  /** An empty database, in which a role may make schemas. @returns the options of `migrate` for that role, by `makesPgcrypto` */
+  /** An empty database, in which a role may make schemas. @returns the options of `migrate` for that role in a profile */
   async function empty(prepare = '') {
     const database = await createEmptyDatabase()
     const url = new URL(database.directUrl)
@@ -310,16 +311,17 @@ describe('pgcrypto', () => {
     )
     const given = Object.assign(new URL(url), { username: role, password: 'secret' }).href
     const settings = { url: given, migrationUrl: given, namespace: '', schema: 'auth', role: undefined }
-    const optionsFor = (makesPgcrypto: boolean) => migrateOptions({ database: settings, behaviours: { makesPgcrypto } })
+    const optionsFor = (behaviours: Pick<Behaviours, 'makesPgcrypto'>) =>
+      migrateOptions({ database: settings, behaviours })
     return { admin, optionsFor, forbid: () => admin.query(`REVOKE CREATE ON DATABASE ${name} FROM ${role}`) }
   }
 
   it('is left to an administrator where the right is missing, and the statement is printed', async () => {
     const { admin, optionsFor, forbid } = await empty()
-    await migrateUp(optionsFor(false))
+    await migrateUp(optionsFor({ makesPgcrypto: false }))
     await forbid()
     const statement = 'CREATE EXTENSION IF NOT EXISTS pgcrypto WITH SCHEMA public'
-    expect(await migrateUp(optionsFor(true))).toEqual({
+    expect(await migrateUp(optionsFor({ makesPgcrypto: true }))).toEqual({
       migrations: [],
       functions: [],
       notes: [
@@ -327,12 +329,12 @@ describe('pgcrypto', () => {
       ],
     })
     await admin.query(statement)
-    expect(await migrateUp(optionsFor(true))).toEqual({ migrations: [], functions: [] })
+    expect(await migrateUp(optionsFor({ makesPgcrypto: true }))).toEqual({ migrations: [], functions: [] })
   })
 
   it('is made in the schema extensions where that exists', async () => {
     const { admin, optionsFor } = await empty('CREATE SCHEMA extensions; GRANT ALL ON SCHEMA extensions TO PUBLIC')
-    expect((await migrateUp(optionsFor(true))).notes).toBeUndefined()
+    expect((await migrateUp(optionsFor({ makesPgcrypto: true }))).notes).toBeUndefined()
     const { rows } = await admin.query(
       `SELECT extnamespace::regnamespace::text AS schema FROM pg_extension WHERE extname = 'pgcrypto'`,
     )

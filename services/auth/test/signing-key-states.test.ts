@@ -24,20 +24,20 @@ it('a signing key goes through the arrows of its diagram, and through no others'
     },
   })
   const [own, other] = await Promise.all(['own', 'other'].map((kid) => generateSigningKey('EdDSA', kid)))
-  const startWith = (key: typeof own, signs: boolean) => {
-    const seedKeys = key === undefined ? [] : [{ ...key, key_ops: signs ? ['sign'] : ['verify'] }]
+  const startWith = (key: typeof own, use: 'sign' | 'verify') => {
+    const seedKeys = key === undefined ? [] : [{ ...key, key_ops: [use] }]
     return createKeyRing({ ...deps, jwt: { ...deps.config.jwt, seedKeys } }).load()
   }
   const promote = (kid: string, ageSecondsMin: number) => promoteSigningKey(deps, { kid, ageSecondsMin }, runWorkAlone)
   const retire = (tokens: TokensOfRetired) => retireSigningKey(deps, { kid: 'own', tokens }, runWorkAlone)
   const events = {
-    'named by the setting': () => startWith(own, false),
-    'named as the signer': () => startWith(own, true),
+    'named by the setting': () => startWith(own, 'verify'),
+    'named as the signer': () => startWith(own, 'sign'),
     added: () => addSigningKey(deps, { alg: 'EdDSA', kid: 'own' }, runWorkAlone),
     promoted: () => promote('own', 0),
     'promoted too early': () => promote('own', 600),
     'another is promoted': async () => {
-      await startWith(other, false)
+      await startWith(other, 'verify')
       await promote('other', 0)
     },
     retired: () => retire('hold'),

@@ -113,11 +113,12 @@ async function list(
   return keys.map(describeKey)
 }
 
-function describeKey({ kid, alg, state, createdAt, retireAt, verifies }: SigningKeyStatus): object {
-  return { kid, state, alg, made: createdAt, verifies: describeEnd(retireAt, verifies) }
+function describeKey(key: SigningKeyStatus): object {
+  const { kid, alg, state, createdAt } = key
+  return { kid, state, alg, made: createdAt, verifies: describeEnd(key) }
 }
 
-function describeEnd(retireAt: string | null, verifies: boolean): string {
+function describeEnd({ retireAt, verifies }: Pick<SigningKeyStatus, 'retireAt' | 'verifies'>): string {
   if (!verifies) return 'no longer'
   return retireAt === null ? 'yes' : `until ${retireAt}`
 }

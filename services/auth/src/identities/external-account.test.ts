@@ -5,11 +5,11 @@ import { toExternalAccount, trustedEmails } from './external-account.ts'
 
 const provider = github({ clientId: 'id', secret: 'secret', redirectUri: 'https://auth.example.com', baseUrl: '' })
 const configured = { name: 'github', provider, emailOptional: false }
-const read = (profile: Partial<ExternalProfile>, assumesVerified = true) =>
+const read = (profile: Partial<ExternalProfile>, security = { assumesVerified: true }) =>
   toExternalAccount(
     configured,
     { subject: '7', emails: [], ...profile },
-    { security: { assumesVerified }, behaviours: { showEmptyCustomClaims: false } },
+    { security, behaviours: { showEmptyCustomClaims: false } },
   )
 const ADA = { email: 'ada@example.com', isVerified: true, isPrimary: false }
 const EVE = { email: 'eve@example.com', isVerified: false, isPrimary: false }
@@ -57,8 +57,8 @@ describe('an account at a provider', () => {
     [false, false, true],
   ])(
     'with assumesVerified %s and a verification that is assumed (%s) is verified: %s',
-    (assumes, isAssumed, verified) => {
-      expect(read({ emails: [{ ...ADA, isAssumed }] }, assumes).email?.isVerified).toBe(verified)
+    (assumesVerified, isAssumed, verified) => {
+      expect(read({ emails: [{ ...ADA, isAssumed }] }, { assumesVerified }).email?.isVerified).toBe(verified)
     },
   )
 

@@ -2,12 +2,16 @@ import { describe, expect, it } from 'vitest'
 import type { Identity } from './identity.ts'
 import { emailCandidates } from './identity.ts'
 
-const identity = (provider: string, email: string | null, verified?: boolean): Identity => ({
+const identity = (
+  provider: string,
+  email: string | null,
+  claims: { readonly email_verified?: boolean } = {},
+): Identity => ({
   id: provider,
   userId: 'user',
   provider,
   providerId: provider,
-  data: { email, email_verified: verified },
+  data: { email, ...claims },
   email,
   lastSignInAt: null,
   createdAt: '2026-01-02T03:04:05.123456+00:00',
@@ -23,10 +27,10 @@ describe('emailCandidates', () => {
       'whoever has one, oldest first',
       'a@b.c',
       [
-        identity('old', 'o@b.c', false),
+        identity('old', 'o@b.c', { email_verified: false }),
         identity('odd', 'p@b.c'),
-        identity('new', 'n@b.c', true),
-        identity('newer', 'm@b.c', true),
+        identity('new', 'n@b.c', { email_verified: true }),
+        identity('newer', 'm@b.c', { email_verified: true }),
       ],
       ['old', 'odd', 'new', 'newer'],
     ],

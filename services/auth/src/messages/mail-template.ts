@@ -49,18 +49,19 @@ export function renderSubject(template: Template, variables: TemplateVariables):
 function tokenize(source: string): Token[] {
   const tokens: Token[] = []
   let position = 0
-  let trimNext = false
-  const pushText = (text: string, trimEnd: boolean): void => {
-    const start = trimNext ? text.trimStart() : text
-    tokens.push({ kind: 'text', text: trimEnd ? start.trimEnd() : start })
+  let trimsNext = false
+  const textUntil = (end: number): string => {
+    const text = source.slice(position, end)
+    return trimsNext ? text.trimStart() : text
   }
   for (const match of source.matchAll(ACTION)) {
-    pushText(source.slice(position, match.index), match[1] !== undefined)
+    const text = textUntil(match.index)
+    tokens.push({ kind: 'text', text: match[1] === undefined ? text : text.trimEnd() })
     tokens.push({ kind: 'action', text: match[2] ?? '' })
-    trimNext = match[3] !== undefined
+    trimsNext = match[3] !== undefined
     position = match.index + match[0].length
   }
-  pushText(source.slice(position), false)
+  tokens.push({ kind: 'text', text: textUntil(source.length) })
   return tokens
 }
 

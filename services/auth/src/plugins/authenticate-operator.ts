@@ -50,7 +50,9 @@ export const authenticateOperator = fp(
       if (config?.action === undefined) throw new Error(`${url} names no action of operators`)
       if (schema) schema.security ??= [{ operatorKey: [], operatorToken: [] }]
     })
-    app.addHook('onRequest', async () => requirePath(keys.length > 0))
+    app.addHook('onRequest', async () => {
+      if (keys.length === 0) refusePath()
+    })
     app.addHook('onRequest', async (request) => {
       const { headers, clientAddress } = request
       const operator = await readOperator(access, { headers, ip: clientAddress.ip })
@@ -64,9 +66,9 @@ export const authenticateOperator = fp(
   { name: 'authenticate-operator', dependencies: ['client-address'] },
 )
 
-/** Answers as an unknown path what the settings leave out. @throws notFound */
-export function requirePath(isServed: boolean): void {
-  if (!isServed) throw notFound()
+/** Refuses a path that the settings leave out, as an unknown one. @throws notFound */
+export function refusePath(): never {
+  throw notFound()
 }
 
 /** @throws Error on a route of others */

@@ -428,7 +428,7 @@ describe('deleteSessionsInScope', () => {
     user: User,
     sessionId: string | null,
     scope: 'global' | 'local' | 'others',
-    liveSessionOnly = false,
+    { liveSessionOnly } = { liveSessionOnly: false },
   ) =>
     deleteSessionsInScope(database.lanes, {
       userId: user.id,
@@ -477,8 +477,8 @@ describe('deleteSessionsInScope', () => {
     expect(await signOut({ ...user, id: session.sessionId }, null, 'global')).toBe('user-not-found')
     expect(await signOut(deleted, null, 'global')).toBe('user-not-found')
     expect(await signOut(banned, null, 'global')).toBe('user-banned')
-    expect(await signOut(user, session.sessionId, 'local', true)).toBe('done')
-    expect(await signOut(user, session.sessionId, 'local', true)).toBe('session-not-found')
+    expect(await signOut(user, session.sessionId, 'local', { liveSessionOnly: true })).toBe('done')
+    expect(await signOut(user, session.sessionId, 'local', { liveSessionOnly: true })).toBe('session-not-found')
     expect(await signOut(user, session.sessionId, 'local')).toBe('done')
   })
 })

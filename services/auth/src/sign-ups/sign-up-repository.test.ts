@@ -32,7 +32,12 @@ const newAddress = (kind: 'email' | 'phone'): Address => ({ kind, value: `${++co
 
 const shown = (userId: string, to: string) => describeMail({ kind: 'CONFIRMATION', messageId: userId, to, userId })
 
-function toSignUp({ kind, value }: Address, nowMs: number, autoconfirm: boolean): SignUp {
+interface SignUpOptions {
+  readonly nowMs: number
+  readonly autoconfirm: boolean
+}
+
+function toSignUp({ kind, value }: Address, { nowMs, autoconfirm }: SignUpOptions): SignUp {
   const now = new Date(nowMs)
   const userId = randomUUID()
   const message = (name: string) => ({ task: name, data: { to: value } })
@@ -75,8 +80,8 @@ function toSignUp({ kind, value }: Address, nowMs: number, autoconfirm: boolean)
   }
 }
 
-const signUp = (address: Address, nowMs = start, autoconfirm = false) =>
-  insertSignUp(database.lanes, toSignUp(address, nowMs, autoconfirm))
+const signUp = (address: Address, { nowMs = start, autoconfirm = false }: Partial<SignUpOptions> = {}) =>
+  insertSignUp(database.lanes, toSignUp(address, { nowMs, autoconfirm }))
 const change = ({ kind, value }: Address, changes: object) =>
   database.db.updateTable('users').set(changes).where(kind, '=', value).execute()
 const rowsOf = ({ kind, value }: Address) =>
@@ -97,7 +102,7 @@ const TABLES_OF_USER = ['identities', 'sessions', 'refresh_tokens', 'mfa_amr_cla
 
 /** The outcome and the rows of a sign-up that needs no confirmation, without ids and times. */
 async function signUpAndRead(address: Address) {
-  const input = toSignUp(address, start, true)
+  const input = toSignUp(address, { nowMs: start, autoconfirm: true })
   const outcome = await batched(input)
   if (outcome.verdict !== 'signed-in') throw new Error(outcome.verdict)
   const { sessionId } = outcome.session
@@ -169,7 +174,7 @@ const signedInUser = (members: object) => ({
 describe('insertSignUp', () => {
   it('stores a user with identity, secrets, flow, message and audit entry', async () => {
     const address = newAddress('email')
-    const input = toSignUp(address, start, false)
+    const input = toSignUp(address, { nowMs: start, autoconfirm: false })
     expect(await insertSignUp(database.lanes, input)).toEqual({ verdict: 'sent', actorId: input.userId })
     const at = '2026-01-02T03:04:05.678000+00:00'
     const stored = database.db
@@ -240,7 +245,7 @@ describe('insertSignUp', () => {
 
   it('signs in a user with a confirmed identifier, and an anonymous user', async () => {
     const address = newAddress('phone')
-    const outcome = await signUp(address, start, true)
+    const outcome = await signUp(address, { autoconfirm: true })
     if (outcome.verdict !== 'signed-in') throw new Error(outcome.verdict)
     expect(outcome.session).toEqual({
       user: signedInUser({
@@ -268,7 +273,12 @@ describe('insertSignUp', () => {
       startedAt: anyTime,
       amr: [proof('password')],
     })
-    const nobody = { ...toSignUp(address, start, true), email: null, phone: null, passwordHash: null }
+    const nobody = {
+      ...toSignUp(address, { nowMs: start, autoconfirm: true }),
+      email: null,
+      phone: null,
+      passwordHash: null,
+    }
     const anonymous = await insertSignUp(database.lanes, nobody)
     if (anonymous.verdict !== 'signed-in') throw new Error(anonymous.verdict)
     expect(anonymous.session).toEqual({
@@ -365,7 +375,7 @@ describe('insertSignUp', () => {
             const isDue = one.notedAt <= now - INTERVAL_MS
             const verdict = judgeSignUp(one.owner, { autoconfirm, isDue })
             if (!autoconfirm && isDue) one.notedAt = now
-            const input = toSignUp(one.address, now, autoconfirm)
+            const input = toSignUp(one.address, { nowMs: now, autoconfirm })
             expect((await batched(input)).verdict).toBe(verdict)
             if (verdict === 'sent') one.tasks.push('first')
             if (verdict === 'sent-again') one.tasks.push('again')

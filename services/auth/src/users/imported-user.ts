@@ -66,7 +66,9 @@ function toRow(line: UserLine, defaults: ImportDefaults) {
   const email = toEmail(line.email)
   const phone = toPhone(line.phone)
   const createdAt = line.created_at ?? defaults.now
-  const confirmed = (at: string | undefined, isConfirmed: boolean | undefined) => at ?? (isConfirmed ? createdAt : null)
+  // A line may say that an address is confirmed, and not when.
+  const emailConfirmedAt = line.email_confirmed_at ?? (line.email_confirm ? createdAt : null)
+  const phoneConfirmedAt = line.phone_confirmed_at ?? (line.phone_confirm ? createdAt : null)
   return {
     id: line.id ?? defaults.newId(),
     aud: line.aud ?? defaults.audience,
@@ -74,8 +76,8 @@ function toRow(line: UserLine, defaults: ImportDefaults) {
     email,
     phone,
     encrypted_password: toStoredHash(line.password_hash, defaults.firebase),
-    email_confirmed_at: email === null ? null : confirmed(line.email_confirmed_at, line.email_confirm),
-    phone_confirmed_at: phone === null ? null : confirmed(line.phone_confirmed_at, line.phone_confirm),
+    email_confirmed_at: email === null ? null : emailConfirmedAt,
+    phone_confirmed_at: phone === null ? null : phoneConfirmedAt,
     invited_at: line.invited_at ?? null,
     confirmation_sent_at: line.confirmation_sent_at ?? null,
     recovery_sent_at: line.recovery_sent_at ?? null,

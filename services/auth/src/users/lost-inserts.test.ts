@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runSql } from '../../test/adoption/restored-database.ts'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
 import { CONTEXT, SERVICE } from '../../test/request-context.ts'
+import type { Behaviours } from '../config/behaviours.ts'
 import { findOrMakeInvited } from '../sign-ups/invitation.ts'
 import { lockOrStageUser } from '../sign-ups/stage-user.ts'
 import { generateLink } from '../use-cases/generate-link.ts'
@@ -23,10 +24,10 @@ const email = 'new@example.com'
 const identifier = { kind: 'email', value: email } as const
 const link = { email, newEmail: '', password: undefined, data: {}, admin: SERVICE, context: CONTEXT }
 
-/** Asks for the user of a code. `signsUp`: whether codes make users who are not staged. */
-function stage(signsUp: boolean) {
+/** Asks for the user of a code, with another value of `createUserOnCodeRequest`. */
+function stage(changes: Pick<Behaviours, 'createUserOnCodeRequest'>) {
   const { deps } = raced
-  const behaviours = { ...deps.config.behaviours, createUserOnCodeRequest: signsUp }
+  const behaviours = { ...deps.config.behaviours, ...changes }
   const changed = { ...deps, config: { ...deps.config, behaviours } }
   const wanted = { identifier, audience: 'authenticated', stage: { data: {} } }
   return deps.db.transaction().execute((trx) => lockOrStageUser(trx, changed, wanted))
@@ -43,8 +44,8 @@ describe('a user whom another request makes and deletes each time', () => {
           .transaction()
           .execute((trx) => findOrMakeInvited(trx, raced.deps, { email, data: {}, context: CONTEXT })),
     ],
-    ['a code that stages a user', () => stage(false)],
-    ['a code that signs a user up', () => stage(true)],
+    ['a code that stages a user', () => stage({ createUserOnCodeRequest: false })],
+    ['a code that signs a user up', () => stage({ createUserOnCodeRequest: true })],
   ])('ends %s with an error after five attempts', async (_request, run) => {
     await expect(run()).rejects.toThrow('a user is made and deleted again and again')
   })

@@ -93,7 +93,7 @@ describe('GET /operator/messages', () => {
 
   it('200: shows a mail that the server does not take as waiting, with the reason', async () => {
     const { user, email } = await createSignedUp(test.deps)
-    test.refuseMails(true)
+    test.refuseMails()
     await test.post('/recover', { email })
     const changes = { status: 'waiting', attempts: expect.any(Number), error: 'SMTP EMESSAGE 451' }
     await expect.poll(() => ofUser(user.id)).toEqual([200, { messages: [notSent(user.id, 'recovery', changes)] }])

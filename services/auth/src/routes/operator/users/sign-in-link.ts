@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
 import { type OperatorChange, requireUnprotected } from '../../../operators/operator-change.ts'
 import { recordOperatorChange } from '../../../operators/operator-change-repository.ts'
-import { answerChange, requirePath } from '../../../plugins/authenticate-operator.ts'
+import { answerChange, refusePath } from '../../../plugins/authenticate-operator.ts'
 import { readContext } from '../../../plugins/request-context.ts'
 import { requireId } from '../../../records/ids.ts'
 import { idField } from '../../../requests/documented-fields.ts'
@@ -29,7 +29,7 @@ export const operatorSignInLinkRoutes: FastifyPluginAsyncZod = async (app) => {
   const options = { config: { action: 'users.sign-in-as', namesFields: true }, schema } as const
   app.post('/operator/users/:userId/sign-in-link', options, (request, reply) =>
     answerChange(request, reply, async (change) => {
-      requirePath(deps.config.operators.mayHaveSignInLinks)
+      if (!deps.config.operators.mayHaveSignInLinks) refusePath()
       const { reason } = request.body
       const userId = requireId('user_id', request.params.userId)
       const context = await readContext(deps, request, reply, undefined)
