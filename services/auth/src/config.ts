@@ -128,14 +128,14 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: EnvFile): AuthConf
       ...dangerousSettings(values),
     ].map((warning) => namedAsSet(warning, aliases)),
     notes: [
-      ...noteProfile(choice.selectedBy),
+      ...profileNotes(choice.selectedBy),
       ...(values.TRUSTED_PROXIES === undefined && behaviours.trustedPeer === 'private peer' ? [TRUSTS_PEER] : []),
     ],
   }
 }
 
 /** @param selectedBy the setting that has selected the profile, unless AUTH_PROFILE did */
-function noteProfile(selectedBy: string | undefined): readonly string[] {
+function profileNotes(selectedBy: string | undefined): readonly string[] {
   return selectedBy === undefined ? [] : [`AUTH_PROFILE is unset and ${selectedBy} is set: the profile is supabase`]
 }
 

@@ -42,7 +42,7 @@ export function judgeInstallation(path: string, print: (line: string) => void): 
   print(`settings of ${origin}:`)
   const settings = readSettings(env)
   const context = { env, problems, settings, names: namesOfSettings(settings, PREFIXES) }
-  const judged = [...variables].flatMap(([name, value]) => judge(name, value, context) ?? [])
+  const judged = [...variables].flatMap(([name, value]) => judgeSetting(name, value, context) ?? [])
   for (const { verdict, text } of judged) print(printable(`${verdict.padEnd(8)}${text}`))
   const printed = new Set(judged.map(({ text }) => text))
   const others = problems.filter((problem) => !printed.has(problem))
@@ -84,7 +84,7 @@ interface Context {
 }
 
 /** Undefined for a variable that is no setting of either service. */
-function judge(name: string, value: string, { env, problems, settings, names }: Context): Judged | undefined {
+function judgeSetting(name: string, value: string, { env, problems, settings, names }: Context): Judged | undefined {
   const [setting, all = []] = [...names].find(([, each]) => each.includes(name)) ?? []
   const problem = problems.find((each) => each.startsWith(`${name} `))
   if (problem !== undefined) return { verdict: 'wrong', text: problem }

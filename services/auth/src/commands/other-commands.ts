@@ -61,8 +61,9 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
           'say of each setting of a Supabase installation (its Compose file or .env) what becomes of it',
         )
         .action(async ({ env }: { readonly env?: string }) => {
-          const judge = async (path: string) => (await import('./judge-installation.ts')).judgeInstallation(path, print)
-          if (!(await (env === undefined ? doctor(load, print) : judge(env)))) process.exitCode = 1
+          const judgeFile = async (path: string) =>
+            (await import('./judge-installation.ts')).judgeInstallation(path, print)
+          if (!(await (env === undefined ? doctor(load, print) : judgeFile(env)))) process.exitCode = 1
         })
     },
     version: async () => new Command('version').description('print the version').action(() => print(VERSION)),

@@ -67,7 +67,7 @@ export async function insertUnconfirmed(
   return runHooked(deps, async (trx, repeatable) => {
     const outcome = await insertSignUpWithin(trx, { ...signUp, confirmation })
     const { verdict } = outcome
-    if (verdict === 'sent' || verdict === 'sent-again') repeatable.noteInterval?.(interval)
+    if (verdict === 'sent' || verdict === 'sent-again') repeatable.recordInterval?.(interval)
     if (verdict === 'sent-again') await sendRequested(trx, repeatable, again)
     if (verdict === 'sent' && mail) await queueMail(trx, repeatable, mail)
     if (verdict === 'sent' && sms) await queueSms(trx, repeatable, sms)

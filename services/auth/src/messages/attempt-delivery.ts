@@ -25,7 +25,7 @@ export interface DeliveryAttempt {
 }
 
 /**
- * Sends a message, logs that it was not taken, and notes the outcome for operators. Mailer and gateways write the reason in their
+ * Sends a message, logs that it was not taken, and records the outcome for operators. Mailer and gateways write the reason in their
  * own words, because the words of a server may name the address.
  * @param send returns why the message is dropped; undefined once it is taken
  * @throws what `send` throws
@@ -35,14 +35,14 @@ export async function attemptDelivery(
   { task, messageId, attempt, line = {}, endsMessage = () => false }: DeliveryAttempt,
   send: () => Promise<DropReason | undefined>,
 ): Promise<Outcome> {
-  // The message is out, or not, whatever becomes of the note. A failure here would have the job send the message again.
-  const note = (outcome: MessageOutcome) =>
+  // The message is out, or not, whatever becomes of its record. A failure here would have the job send the message again.
+  const recordOutcome = (outcome: MessageOutcome) =>
     updateMessages(deps.db, [messageId], outcome).catch((err) =>
       deps.logger.warn({ err, message_id: messageId }, 'the outcome of a message is not noted'),
     )
   try {
     const dropped = await send()
-    await note({ status: dropped === undefined ? 'sent' : 'failed', attempt, error: dropped })
+    await recordOutcome({ status: dropped === undefined ? 'sent' : 'failed', attempt, error: dropped })
     return dropped === undefined ? 'done' : 'dropped'
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
@@ -50,7 +50,7 @@ export async function attemptDelivery(
     const entry = { ...line, message_id: messageId, attempt, reason }
     if (isOver) deps.logger.error(entry, `${task.name} given up`)
     else deps.logger.warn(entry, `${task.name} not sent, will be tried again`)
-    await note({ status: isOver || endsMessage(error) ? 'failed' : 'waiting', attempt, error: reason })
+    await recordOutcome({ status: isOver || endsMessage(error) ? 'failed' : 'waiting', attempt, error: reason })
     throw error
   }
 }

@@ -23,15 +23,15 @@ export interface DeliverSmsDeps extends MessageHookDeps {
 
 /**
  * Sends an SMS of the queue, by the hook SEND_SMS or by the gateway. Drops and counts it where no gateway is set. Logs what gateway
- * or hook do not take, and notes the outcome for operators.
+ * or hook do not take, and records the outcome for operators.
  * @throws DeadJob when the code of the SMS has expired, SmsRefused, and Error when it could not be sent
  */
 export function deliverSms(
   deps: DeliverSmsDeps,
   job: SmsJob,
-  how: Pick<DeliveryAttempt, 'attempt' | 'endsMessage'>,
+  delivery: Pick<DeliveryAttempt, 'attempt' | 'endsMessage'>,
 ): Promise<Outcome> {
-  return attemptDelivery(deps, { ...how, task: smsTask, messageId: job.messageId }, async () => {
+  return attemptDelivery(deps, { ...delivery, task: smsTask, messageId: job.messageId }, async () => {
     const { db, hooks, now } = deps
     if (Date.parse(job.expiresAt) <= now().getTime()) throw new DeadJob('its code has expired')
     const isTaken = job.onlyIfFree && (await isIdentifierTaken(db, { kind: 'phone', value: job.to }))

@@ -57,19 +57,19 @@ export async function deliver(
   else await deps.hooks.call(delivery.hook, delivery.payload)
 }
 
-/** Notes for operators what has become of the messages of a request: which were sent, and which were dropped. */
-export async function noteDeliveries(
+/** Records for operators which messages of a request were sent, and which were dropped. */
+export async function recordDeliveries(
   trx: Trx,
   { mails, sms }: QueuedMessages,
   deliveries: readonly Delivery[],
 ): Promise<void> {
   const isMailed = deliveries.some((delivery) => 'hook' in delivery && delivery.hook === 'SEND_EMAIL')
   const isTexted = deliveries.some((delivery) => 'sms' in delivery || delivery.hook === 'SEND_SMS')
-  const noted = [
+  const outcomes = [
     { messages: mails, isSent: isMailed },
     { messages: sms, isSent: isTexted },
   ]
-  for (const { messages, isSent } of noted) {
+  for (const { messages, isSent } of outcomes) {
     if (messages.length === 0) continue
     const ids = messages.map(({ messageId }) => messageId)
     const dropped = { status: 'failed', attempt: 0, error: DROPPED } as const

@@ -15,7 +15,7 @@ import {
   restoreIntervals,
 } from '../rate-limits/send-interval.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
-import { type Delivery, deliver, makeDeliveries, noteDeliveries, wereDelivered } from './delivery.ts'
+import { type Delivery, deliver, makeDeliveries, recordDeliveries, wereDelivered } from './delivery.ts'
 import { type MailJob, mailTask } from './mail-job.ts'
 import type { SmsGateway } from './sms-gateway.ts'
 import { type SmsJob, smsTask } from './sms-job.ts'
@@ -105,7 +105,7 @@ export async function runHooked<Deps extends HookedDeps, Result>(
     const done = await attempt(trx)
     const deliveries = await makeDeliveries(trx, deps, done.recorded)
     if (deliveries.length > 0) throw new RolledBack(done.recorded, deliveries)
-    await noteDeliveries(trx, done.recorded, deliveries)
+    await recordDeliveries(trx, done.recorded, deliveries)
     return done
   }).catch((error: unknown) => {
     if (error instanceof RolledBack) return error
@@ -118,7 +118,7 @@ export async function runHooked<Deps extends HookedDeps, Result>(
       await restoreIntervals(trx, reserved)
       const done = await attempt(trx)
       if (!wereDelivered(done.recorded, first.recorded)) throw serverBusy()
-      await noteDeliveries(trx, done.recorded, first.deliveries)
+      await recordDeliveries(trx, done.recorded, first.deliveries)
       return done
     })
   })
@@ -156,7 +156,7 @@ function recordMessages<Deps extends HookedDeps>(
     jobs: { ...deps.jobs, send },
     randomBytes,
     now: () => startedAt,
-    noteInterval: (key: IntervalKey) => void recorded.intervals.push(key),
+    recordInterval: (key: IntervalKey) => void recorded.intervals.push(key),
     logger: { info: (line, text) => void recorded.lines.push([line, text]) },
   }
 }

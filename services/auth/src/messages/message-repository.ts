@@ -33,7 +33,7 @@ export interface MessageOutcome {
   readonly error?: string | undefined
 }
 
-/** Notes the outcome of an attempt. A message that was queued before there was a row for it has none. */
+/** Records the outcome of an attempt. A message that was queued before there was a row for it has none. */
 export async function updateMessages(
   db: Db,
   ids: readonly string[],
@@ -53,11 +53,11 @@ export async function updateMessages(
 
 const LOST_ROWS_MAX = 100
 
-/** Why a message has failed whose job is over, where no attempt could be noted. */
+/** Why a message has failed whose job is over, where no attempt could be recorded. */
 const UNNOTED = 'no attempt has ended'
 
 /**
- * Notes as failed at most 100 messages that wait since before a moment: no job lasts so long. The process of its last attempt has died,
+ * Records as failed at most 100 messages that wait since before a moment: no job lasts so long. The process of its last attempt has died,
  * or the attempt has taken longer than it may. Leaves locked rows for the next batch.
  * @returns how many
  */

@@ -12,15 +12,16 @@ export interface UserCounts {
 
 /** Counts users: exactly up to 100,000 of them, beyond that all by the planner's estimate. */
 export async function countUserStates(db: Db, now: Date): Promise<UserCounts> {
-  const those = (which: RawBuilder<boolean>) => sql`FROM ${sql.table('users')} WHERE staged_at IS NULL AND ${which}`
-  const total = await countAll(db, those(sql`true`))
-  // A few among many are found by a scan of all.
+  const usersWhich = (which: RawBuilder<boolean>) =>
+    sql`FROM ${sql.table('users')} WHERE staged_at IS NULL AND ${which}`
+  const total = await countAll(db, usersWhich(sql`true`))
+  // An exact count of the few banned users would read all users.
   const count = total > EXACT_ROWS_MAX ? estimateRows : countFound
   return {
     total,
-    confirmed: await count(db, those(sql`confirmed_at IS NOT NULL`)),
-    banned: await count(db, those(sql`banned_until > ${now}`)),
-    anonymous: await count(db, those(sql`is_anonymous`)),
+    confirmed: await count(db, usersWhich(sql`confirmed_at IS NOT NULL`)),
+    banned: await count(db, usersWhich(sql`banned_until > ${now}`)),
+    anonymous: await count(db, usersWhich(sql`is_anonymous`)),
   }
 }
 

@@ -192,21 +192,21 @@ export function createHashQueue(options: HashQueueOptions): (task: HashTask) => 
     start()
     answerBatch(batch, result)
   }
-  const next = (): TaskLine | undefined => {
+  const chooseLine = (): TaskLine | undefined => {
     if (current.running + outdated.running === concurrency) return undefined
     const mayBeOutdated = outdated.waiting.length > 0 && outdated.running < outdated.threadsMax
     if (mayBeOutdated && (current.waiting.length === 0 || turns >= TURNS)) return outdated
     return current.waiting.length > 0 ? current : undefined
   }
   const start = (): void => {
-    for (let line = next(); line !== undefined; line = next()) {
+    for (let line = chooseLine(); line !== undefined; line = chooseLine()) {
       turns = line === outdated ? 0 : turns + 1
       void runNext(line)
     }
   }
   /** Tasks that arrive in one turn of the event loop are shared out together. */
   const schedule = (): void => {
-    if (isScheduled || next() === undefined) return
+    if (isScheduled || chooseLine() === undefined) return
     isScheduled = true
     setImmediate(() => {
       isScheduled = false

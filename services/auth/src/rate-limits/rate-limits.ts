@@ -151,7 +151,7 @@ function createMessageLimit(rate: Rate | 'off', name: 'email' | 'sms', store: Li
   const share = Math.max(CLIENT_MESSAGES_MIN, Math.floor(window.points / 2))
   const all = store(`message:${name}`, { ...window, returnable: true })
   const ofClients = store(`message-client:${name}`, { ...window, points: share, returnable: true })
-  const takeOf = async (limiter: Limiter, key: string) => {
+  const takeFrom = async (limiter: Limiter, key: string) => {
     const waitMs = await limiter.consume(key)
     if (waitMs === undefined) return toAllowance(limiter, key)
     // Stores count refused messages too. This message was not sent, so it must not delay the next one.
@@ -160,8 +160,8 @@ function createMessageLimit(rate: Rate | 'off', name: 'email' | 'sms', store: Li
   }
   return {
     take: (limitKey) => {
-      const own = limitKey === undefined ? [] : [() => takeOf(ofClients, shortenKey(limitKey))]
-      return takeAllowances([...own, () => takeOf(all, ALL)])
+      const own = limitKey === undefined ? [] : [() => takeFrom(ofClients, shortenKey(limitKey))]
+      return takeAllowances([...own, () => takeFrom(all, ALL)])
     },
     giveBack: () => all.reward(ALL),
   }

@@ -23,7 +23,7 @@ export interface IntervalDeps {
   readonly now: () => Date
   readonly serverKeys: Pick<ServerKeys, 'hmac'>
   /** Hears of each interval that a message has used up. */
-  readonly noteInterval?: (key: IntervalKey) => void
+  readonly recordInterval?: (key: IntervalKey) => void
 }
 
 /** A kind of message to a normalised email or phone. */
@@ -50,7 +50,7 @@ export async function requireInterval(
   const used = await useInterval(trx, deps, key)
   const waitMs = used ? undefined : await restOfInterval(trx, deps, key)
   if (waitMs !== undefined) refuseTooSoon(key, waitMs)
-  if (used) deps.noteInterval?.(key)
+  if (used) deps.recordInterval?.(key)
   return used
 }
 
@@ -69,7 +69,7 @@ export function refuseTooSoon(key: Pick<IntervalKey, 'kind'>, waitMs: number): n
  */
 export async function touchInterval(db: Db, deps: IntervalDeps, key: IntervalKey): Promise<number | undefined> {
   if (!(await useInterval(db, deps, key))) return await restOfInterval(db, deps, key)
-  deps.noteInterval?.(key)
+  deps.recordInterval?.(key)
   return undefined
 }
 

@@ -154,7 +154,7 @@ function deleteOfIndex(cleanUp: IndexCleanUp, { place }: IndexRow): RawBuilder<u
 }
 
 function deleteOfWalk(cleanUp: WalkCleanUp, id: string): RawBuilder<unknown> {
-  return sql`DELETE FROM ${sql.table(cleanUp.table)} WHERE id = ${id} AND ${staleInWalk(cleanUp)}`
+  return sql`DELETE FROM ${sql.table(cleanUp.table)} WHERE id = ${id} AND ${isExpiredInWalk(cleanUp)}`
 }
 
 /** Applications may insert sessions by SQL, without the time. */
@@ -162,7 +162,7 @@ const startedAt = sql`coalesce(created_at, ${sql.lit(NO_TIME)}::timestamptz)`
 const refreshedAt = sql`coalesce(refreshed_at AT TIME ZONE 'UTC', ${startedAt})`
 
 /** Whether a row that a walk meets has expired. */
-function staleInWalk(cleanUp: WalkCleanUp): RawBuilder<boolean> {
+function isExpiredInWalk(cleanUp: WalkCleanUp): RawBuilder<boolean> {
   if (cleanUp.table === 'refresh_tokens') return sql`revoked AND updated_at < ${cleanUp.until}`
   const { startedBefore, refreshedBefore } = cleanUp
   const ends = [
@@ -184,14 +184,14 @@ interface WalkRow {
 /** The next batch continues after the last row that this one deleted, or, if this one was not full, after the last row it read. */
 function walkStatement(cleanUp: WalkCleanUp, after: CleanUpPlace, wanted: 'delete' | 'list'): RawBuilder<WalkRow> {
   const { table, until } = cleanUp
-  const stale = staleInWalk(cleanUp)
+  const isExpired = isExpiredInWalk(cleanUp)
   const gone = sql`
     DELETE FROM ${sql.table(table)} WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM ${sql.table(table)} WHERE id = ANY (ARRAY(SELECT id FROM found)) AND ${stale}
+      SELECT ctid FROM ${sql.table(table)} WHERE id = ANY (ARRAY(SELECT id FROM found)) AND ${isExpired}
       FOR UPDATE SKIP LOCKED)) RETURNING 1`
   return sql`
     WITH seen AS MATERIALIZED (
-      SELECT id, ${startedAt} AS created_at, ${stale} AS is_stale FROM ${sql.table(table)}
+      SELECT id, ${startedAt} AS created_at, ${isExpired} AS is_stale FROM ${sql.table(table)}
       WHERE id > ${after} ORDER BY id LIMIT ${sql.lit(SEEN_ROWS_MAX)}
     ), found AS MATERIALIZED (
       SELECT id FROM seen WHERE is_stale ORDER BY id LIMIT ${sql.lit(ROWS_MAX)}

@@ -39,7 +39,10 @@ const session = (userId: string, values = {}) =>
     .returning('id')
     .executeTakeFirstOrThrow()
 /** Cleans up once and returns how many rows of each table were removed. */
-function openCleanUp(sparseBatchesMax?: number, others: Pick<CleanUpRuns, 'refusedRowsMax' | 'noteRefused'> = {}) {
+function openCleanUp(
+  sparseBatchesMax?: number,
+  others: Pick<CleanUpRuns, 'refusedRowsMax' | 'reportRefusedRows'> = {},
+) {
   const removed = new Map<string, number>()
   const countRows = (table: string, rows: number) => removed.set(table, (removed.get(table) ?? 0) + rows)
   const runs = { countRows, places: new Map(), sparseBatchesMax, ...others }
@@ -219,7 +222,7 @@ describe('clean-up', () => {
 
   it('removes the rows that no neighbour refers to, before and behind those that one does, and says how many stay', async () => {
     const told: unknown[] = []
-    const noteRefused: CleanUpRuns['noteRefused'] = (table, { rows, cause }) =>
+    const reportRefusedRows: CleanUpRuns['reportRefusedRows'] = (table, { rows, cause }) =>
       told.push([table, rows, cause instanceof Error && 'constraint' in cause ? cause.constraint : cause])
     const toldSince = () => told.splice(0)
     const { id } = authNames(deps.config)
@@ -236,7 +239,7 @@ describe('clean-up', () => {
       await sql`INSERT INTO public.orders (buyer) SELECT unnest(${buyers}::uuid[])`.execute(owned)
       await sql`INSERT INTO public.orders (seen) VALUES (${kept?.id})`.execute(owned)
     })
-    const bold = openCleanUp(undefined, { noteRefused })
+    const bold = openCleanUp(undefined, { reportRefusedRows })
     expect(await bold()).toEqual({ users: loneUsers.length, sessions: 1 })
     const sessions = ['sessions', 1, 'orders_seen_fkey']
     expect(toldSince()).toEqual([sessions, ['users', 150, 'orders_buyer_fkey']])
@@ -249,7 +252,7 @@ describe('clean-up', () => {
     ).toEqual([kept])
     // A run that may try 100 of them in vain continues behind them, and the run after the last one begins anew.
     await expired(DAY_MS / 2)
-    const careful = openCleanUp(undefined, { noteRefused, refusedRowsMax: 100 })
+    const careful = openCleanUp(undefined, { reportRefusedRows, refusedRowsMax: 100 })
     const outcomes: unknown[] = []
     for (let turn = 0; turn < 3; turn += 1) outcomes.push([await careful(), toldSince()])
     expect(outcomes).toEqual([

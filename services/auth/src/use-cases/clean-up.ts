@@ -54,7 +54,7 @@ export interface CleanUpRuns {
   /** Default: REFUSED_ROWS_MAX. */
   readonly refusedRowsMax?: number | undefined
   /** Is told of the rows of a table that a run could not delete. */
-  readonly noteRefused?: (table: string, refused: RefusedRows) => void
+  readonly reportRefusedRows?: (table: string, refused: RefusedRows) => void
 }
 
 /** Starts the job of every minute, unless the settings switch it off. */
@@ -63,12 +63,12 @@ export async function startCleanUp(
     Pick<ServiceLogger, 'logger'> & { readonly jobs: Pick<Jobs, 'work' | 'schedule'>; readonly meter: Meter },
 ): Promise<void> {
   if (!deps.config.database.cleanupEnabled) return
-  const noteRefused: CleanUpRuns['noteRefused'] = (table, { rows, cause }) =>
+  const reportRefusedRows: CleanUpRuns['reportRefusedRows'] = (table, { rows, cause }) =>
     deps.logger.warn(
       { table, rows, err: cause },
       'expired rows stay, because something of a neighbour refuses to delete them',
     )
-  const runs = { countRows: createCounter(deps.meter), places: new Map(), noteRefused }
+  const runs = { countRows: createCounter(deps.meter), places: new Map(), reportRefusedRows }
   await deps.jobs.work(cleanUpTask, async () => {
     await cleanUp(deps, runs)
     return 'done'
@@ -89,14 +89,14 @@ export async function cleanUp(deps: CleanUpDeps, runs: CleanUpRuns): Promise<voi
     const next: Turn[] = []
     for (const { target, sparse } of turns) {
       const batch = await deleteBatch(deps, target, runs)
-      const refused = addRefused(refusals, target.table, batch)
+      const refused = addRefusedRows(refusals, target.table, batch)
       const sparseNow = batch.isFull ? sparse : sparse + 1
       if (batch.next !== undefined && sparseNow < sparseBatchesMax && refused < refusedRowsMax)
         next.push({ target, sparse: sparseNow })
     }
     turns = next
   }
-  for (const [table, refused] of refusals) runs.noteRefused?.(table, refused)
+  for (const [table, refused] of refusals) runs.reportRefusedRows?.(table, refused)
 }
 
 /** A clean-up that a run has not finished, and how many of its batches have found few rows. */
@@ -106,7 +106,7 @@ interface Turn {
 }
 
 /** Adds the refused rows of a batch to those of its table. @returns how many the table has */
-function addRefused(refusals: Map<string, RefusedRows>, table: string, { refused }: CleanUpBatch): number {
+function addRefusedRows(refusals: Map<string, RefusedRows>, table: string, { refused }: CleanUpBatch): number {
   const before = refusals.get(table)
   const rows = (before?.rows ?? 0) + (refused?.rows ?? 0)
   if (refused !== undefined) refusals.set(table, { cause: before?.cause ?? refused.cause, rows })

@@ -37,7 +37,7 @@ export async function forgetAdoption(
       throw new Error('the adoption is not finished: run auth adopt again, or adopt --undo')
     if (!(await confirm({ switchedAt: record.switchedAt, rows: await countKept(db, places) }))) return false
     try {
-      await inLatest(db).execute((trx) => forget(trx, places))
+      await inLatest(db).execute((trx) => dropKeptTables(trx, places))
     } catch (error) {
       const dependents = readDependents(error)
       if (dependents.length === 0) throw error
@@ -59,7 +59,7 @@ async function countKept(db: Kysely<unknown>, { names, kept }: AdoptionPlaces): 
 }
 
 /** Foreign keys of the tables of supabase/auth that stay go with the tables that they lead to. */
-async function forget(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+async function dropKeptTables(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   const { names, kept } = places
   const { rows: keys } = await sql<{ table: string; name: string }>`
     SELECT c.relname AS "table", k.conname AS name

@@ -61,7 +61,7 @@ export async function grantRefreshToken(
   if (!REFRESH_TOKEN_PATTERN.test(parent)) throw refreshTokenMalformed()
   const tokenHash = hashRefreshToken(parent)
   const claims = await prepareClaims(deps, tokenHash)
-  const { result, child } = await exchange(deps, parent, input)
+  const { result, child } = await exchangeToken(deps, parent, input)
   countReuse(deps, result)
   logEvents(deps, result, input.ip)
   if (!isExchanged(result)) return refuseRefresh(deps, result.verdict, tokenHash)
@@ -73,7 +73,7 @@ export async function grantRefreshToken(
 }
 
 /** Exchanges a token that is alive, and asks for one that is spent where its profile may allow more. */
-async function exchange(
+async function exchangeToken(
   deps: Pick<AuthDeps, 'config' | 'encryptionKeys' | 'lanes' | 'refreshSession' | 'refreshTokenKey'>,
   token: string,
   { userAgent, ip }: SessionOrigin,

@@ -132,15 +132,15 @@ function findIdentifier(user: User, { purpose, recipient }: Message): UserIdenti
   const { email, phone, emailChange, phoneChange } = user
   const byEmail = email === null ? undefined : ({ kind: 'email', value: email } as const)
   const byPhone = phone === null ? undefined : ({ kind: 'phone', value: phone } as const)
-  const goesTo = (address: string | null) => address !== null && maskAddress(address) === recipient
+  const isRecipient = (address: string | null) => address !== null && maskAddress(address) === recipient
   switch (purpose) {
     case 'one_time_code':
-      return goesTo(phone) ? byPhone : undefined
+      return isRecipient(phone) ? byPhone : undefined
     case 'phone_change':
-      return goesTo(phoneChange) ? (byEmail ?? byPhone) : undefined
+      return isRecipient(phoneChange) ? (byEmail ?? byPhone) : undefined
     case 'email_change':
-      return goesTo(emailChange) || goesTo(email) ? (byEmail ?? byPhone) : undefined
+      return isRecipient(emailChange) || isRecipient(email) ? (byEmail ?? byPhone) : undefined
     default:
-      return goesTo(email) ? byEmail : undefined
+      return isRecipient(email) ? byEmail : undefined
   }
 }

@@ -23,14 +23,14 @@ export const SECOND_FACTORS = 'second factors: the user has to enrol them anew'
 
 /** The names of providers here, by their names there. Other providers give a user another id. */
 const PROVIDERS: Readonly<Record<ForeignSource, ReadonlyMap<string, string>>> = {
-  firebase: names({
+  firebase: toMap({
     'google.com': 'google',
     'facebook.com': 'facebook',
     'github.com': 'github',
     'twitter.com': 'twitter',
     'apple.com': 'apple',
   }),
-  auth0: names({
+  auth0: toMap({
     'google-oauth2': 'google',
     facebook: 'facebook',
     github: 'github',
@@ -38,7 +38,7 @@ const PROVIDERS: Readonly<Record<ForeignSource, ReadonlyMap<string, string>>> = 
     apple: 'apple',
     bitbucket: 'bitbucket',
   }),
-  keycloak: names({
+  keycloak: toMap({
     google: 'google',
     facebook: 'facebook',
     github: 'github',
@@ -49,7 +49,7 @@ const PROVIDERS: Readonly<Record<ForeignSource, ReadonlyMap<string, string>>> = 
 }
 
 /** The names as a Map, because the inherited members of an object would be names too. */
-function names(pairs: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+function toMap(pairs: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
   return new Map(Object.entries(pairs))
 }
 
@@ -88,7 +88,7 @@ export function toIdentities(
 }
 
 /** Leaves out members that are undefined or null. */
-export function without(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function withoutMissing(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined && value !== null))
 }
 

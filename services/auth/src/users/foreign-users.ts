@@ -12,7 +12,7 @@ import {
   toForeignId,
   toIdentities,
   toObject,
-  without,
+  withoutMissing,
 } from './foreign-user.ts'
 import { KeycloakUser } from './keycloak-user.ts'
 
@@ -80,18 +80,18 @@ const Firebase = z
     const accounts = user.providerUserInfo.map(({ providerId, rawId, email, displayName }) => ({
       provider: FIREBASE_OWN.get(providerId) ?? providerId,
       id: rawId,
-      data: without({ email, full_name: displayName }),
+      data: withoutMissing({ email, full_name: displayName }),
     }))
     const { identities, left } = toIdentities('firebase', accounts)
     return {
-      line: without({
+      line: withoutMissing({
         id: toForeignId('firebase', user.localId),
         email: user.email,
         email_confirm: user.emailVerified ?? false,
         phone: user.phoneNumber,
         phone_confirm: Boolean(user.phoneNumber),
         password_hash: user.passwordHash && user.salt ? `$fbscrypt$${user.salt}$${user.passwordHash}` : undefined,
-        user_metadata: without({ full_name: user.displayName, avatar_url: user.photoUrl }),
+        user_metadata: withoutMissing({ full_name: user.displayName, avatar_url: user.photoUrl }),
         app_metadata: { ...toObject(user.customAttributes), firebase_uid: user.localId },
         identities: identities.length > 0 ? identities : undefined,
         banned_until: user.disabled ? FOR_EVER : undefined,
@@ -130,15 +130,15 @@ const Auth0 = z
     const { identities, left } = toIdentities('auth0', accounts)
     const id = user.user_id ?? (user._id ? `auth0|${user._id}` : undefined)
     return {
-      line: without({
+      line: withoutMissing({
         id: id && toForeignId('auth0', id),
         email: user.email,
         email_confirm: user.email_verified ?? false,
         phone: user.phone_number,
         phone_confirm: user.phone_verified ?? false,
         password_hash: user.passwordHash,
-        user_metadata: without({ full_name: user.name, avatar_url: user.picture, ...user.user_metadata }),
-        app_metadata: without({ ...user.app_metadata, auth0_id: id }),
+        user_metadata: withoutMissing({ full_name: user.name, avatar_url: user.picture, ...user.user_metadata }),
+        app_metadata: withoutMissing({ ...user.app_metadata, auth0_id: id }),
         identities: identities.length > 0 ? identities : undefined,
         banned_until: user.blocked ? FOR_EVER : undefined,
         created_at: user.created_at,

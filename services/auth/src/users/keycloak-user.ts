@@ -10,7 +10,7 @@ import {
   Text,
   toIdentities,
   toObject,
-  without,
+  withoutMissing,
 } from './foreign-user.ts'
 
 const Json = z.string().transform(toObject)
@@ -46,16 +46,16 @@ export const KeycloakUser = z
     const hash = password && toPhc(password)
     const others = user.credentials.filter(({ type }) => type !== 'password')
     return {
-      line: without({
+      line: withoutMissing({
         id: user.id,
         email: user.email,
         email_confirm: user.emailVerified ?? false,
         password_hash: hash,
-        user_metadata: without({
+        user_metadata: withoutMissing({
           full_name: [user.firstName, user.lastName].filter(Boolean).join(' ') || undefined,
           preferred_username: user.username,
         }),
-        app_metadata: without({
+        app_metadata: withoutMissing({
           roles: user.realmRoles.length > 0 ? user.realmRoles : undefined,
           attributes: user.attributes ?? undefined,
         }),
