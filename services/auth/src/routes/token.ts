@@ -11,6 +11,7 @@ import { type RequestContextDeps, readAudience, readContext } from '../plugins/r
 import { readSessionOrigin } from '../plugins/session-origin.ts'
 import { bodyEmpty } from '../request-errors.ts'
 import { captchaFields, emailField, phoneField, withTexts } from '../requests/documented-fields.ts'
+import { refreshHeaders } from '../sessions/session-headers.ts'
 import { SessionView } from '../sessions/session-view.ts'
 import { type GrantAuthCodeDeps, grantAuthCode } from '../use-cases/grant-auth-code.ts'
 import { type GrantIdTokenDeps, grantIdToken } from '../use-cases/grant-id-token.ts'
@@ -153,9 +154,9 @@ async function grantByRefreshToken(
   reply: FastifyReply,
 ): Promise<SessionView> {
   const { refresh_token: refreshToken } = requireBody(request)
-  const { session, isNewToken } = await grantRefreshToken(deps, { ...readSessionOrigin(request), refreshToken })
-  if (isNewToken && deps.config.behaviours.sendSessionHeaders) reply.header('sb-auth-refresh-token-reuse', 'false')
-  return session
+  const refreshed = await grantRefreshToken(deps, { ...readSessionOrigin(request), refreshToken })
+  reply.headers(refreshHeaders(deps.config.behaviours, refreshed))
+  return refreshed.session
 }
 
 async function grantByAuthCode(deps: GrantAuthCodeDeps, request: TokenRequest): Promise<SessionView> {

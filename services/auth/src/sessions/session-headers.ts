@@ -20,6 +20,17 @@ export function sessionHeaders({ userId, sessionId, refreshToken }: NamedSession
   }
 }
 
+/**
+ * The header of a refresh in the profile supabase. It is sent with a new refresh token alone, not with one that the client could have
+ * already.
+ */
+export function refreshHeaders(
+  { sendSessionHeaders: areSent }: Pick<Behaviours, 'sendSessionHeaders'>,
+  { isNewToken }: { readonly isNewToken: boolean },
+): Record<string, string> {
+  return areSent && isNewToken ? { 'sb-auth-refresh-token-reuse': 'false' } : {}
+}
+
 /** The error of a request that had found its session, or begun one, when it was refused. */
 export function nameInError(
   { sendSessionHeaders: areSent }: Pick<Behaviours, 'sendSessionHeaders'>,
