@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { mayFollow, parseLink, parseVerifyBody, requireLinkToFollow } from './verify-request.ts'
+import { isPrefetch, mayFollow, parseLink, parseVerifyBody, requireLinkToFollow } from './verify-request.ts'
 
 const EITHER = 'Verify requires either a token or a token hash'
 const ONLY_ONE = 'Only an email address or phone number should be provided on verify'
@@ -77,5 +77,20 @@ describe('mayFollow', () => {
     [{ token_hash: 'pkce_a' }, 'required', true],
   ] as const)('judges a link with %j, where PKCE is %s, as %s', (fields, pkce, expected) => {
     expect(mayFollow(fields, pkce)).toBe(expected)
+  })
+})
+
+describe('isPrefetch', () => {
+  it.each([
+    [{ 'sec-purpose': 'prefetch;prerender' }, true],
+    [{ purpose: 'Preview' }, true],
+    [{ 'x-purpose': 'preview' }, true],
+    [{ 'x-moz': 'prefetch' }, true],
+    [{ 'x-moz': 'preview' }, false],
+    [{ purpose: 'prefetched' }, false],
+    [{ accept: 'text/html' }, false],
+    [{}, false],
+  ])('takes a request with the headers %j for a prefetch: %s', (headers, expected) => {
+    expect(isPrefetch(headers)).toBe(expected)
   })
 })

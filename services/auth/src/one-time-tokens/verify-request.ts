@@ -1,4 +1,5 @@
 import { linkWithoutPkce } from '../errors.ts'
+import type { FlowKind } from '../flows/pkce.ts'
 import {
   badEmailAtVerify,
   mailTypeUnsupported,
@@ -56,6 +57,27 @@ export function parseLink(fields: VerifyFields): ParsedLink {
   const type = requireType(fields)
   if (!token) throw verifyTokenMissing()
   return { type, token }
+}
+
+/** The headers of a request, by their names in lower case. */
+export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** Headers by which browsers and previews say that the user has not opened the page yet. */
+const PREFETCH_MARKS: readonly (readonly [name: string, mark: RegExp])[] = [
+  ['sec-purpose', /\bprefetch\b/i],
+  ['purpose', /\b(prefetch|preview)\b/i],
+  ['x-purpose', /\b(prefetch|preview)\b/i],
+  ['x-moz', /\bprefetch\b/i],
+]
+
+/** Whether a request only prefetches a link that a user may open later. Such a request must not use the link up. */
+export function isPrefetch(headers: RequestHeaders): boolean {
+  return PREFETCH_MARKS.some(([name, mark]) => mark.test(String(headers[name] ?? '')))
+}
+
+/** The kind of the flow that a link belongs to. */
+export function flowOfLink({ token }: Pick<ParsedLink, 'token'>): FlowKind {
+  return isPkceToken(token) ? 'pkce' : 'implicit'
 }
 
 /** Whether a link may be followed: in the strict profile only links of PKCE flows, because others end in a fragment. */

@@ -6,18 +6,16 @@ import { z } from 'zod'
 import type { AuthConfig } from '../config.ts'
 import { errorAnswers, errorVocabulary, redirectVocabulary } from '../error-body.ts'
 import { confirmationPage } from '../flows/confirmation-page.ts'
-import { codeRedirect, failureRedirect, messageRedirect, sessionRedirect, withPathOf } from '../flows/flow-redirect.ts'
-import type { FlowKind } from '../flows/pkce.ts'
+import { failureRedirect, withPathOf } from '../flows/flow-redirect.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
-import { isPkceToken } from '../one-time-tokens/one-time-token.ts'
-import { type ParsedLink, parseLink, type VerifyFields } from '../one-time-tokens/verify-request.ts'
+import { flowOfLink, isPrefetch, parseLink, type VerifyFields } from '../one-time-tokens/verify-request.ts'
 import { isPhoneType, VERIFY_TYPES } from '../one-time-tokens/verify-type.ts'
 import { isForm, JSON_AND_FORMS } from '../plugins/json-body.ts'
 import { type RequestContextDeps, readContext } from '../plugins/request-context.ts'
 import { nameSession } from '../plugins/upstream-answers.ts'
 import { emailField, needs, passwordField, phoneField, withTexts, withValues } from '../requests/documented-fields.ts'
 import { SessionView } from '../sessions/session-view.ts'
-import { type FollowedLink, type FollowLinkDeps, followLink } from '../use-cases/follow-link.ts'
+import { type FollowLinkDeps, followLink, OTHER_ADDRESS_LEFT } from '../use-cases/follow-link.ts'
 import { openLink } from '../use-cases/open-link.ts'
 import { type VerifiedSession, verifyMessage } from '../use-cases/verify-message.ts'
 
@@ -62,9 +60,6 @@ const confirmationAnswer = {
 }
 const RedirectAnswer = z.undefined().describe('A redirect with the session, an auth code or the error')
 
-/** The answer to the first of the two addresses that must confirm a change of email. */
-const OTHER_ADDRESS_LEFT = 'Confirmation link accepted. Please proceed to confirm link sent to the other email'
-
 const HALF_DONE: z.output<typeof HalfDoneAnswer> = { msg: OTHER_ADDRESS_LEFT, code: '200' }
 
 /** `GET /verify`: a mail's link, which ends in a redirect. `POST /verify`: a code or a link's token, for a session. */
@@ -90,7 +85,7 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       const { query: fields, headers } = request
-      const opened = openLink(deps, { fields, isPrefetch: isPrefetch(headers) })
+      const opened = openLink(deps, { fields, headers })
       return opened === 'ask' ? showPage(deps, request, reply, fields) : redirectByLink(deps, request, reply, fields)
     },
   )
@@ -164,41 +159,12 @@ async function redirectByLink(deps: FollowDeps, request: FastifyRequest, reply: 
   const { redirectTo } = context
   const address = await followLink(deps, { link, context })
     .then((followed) => {
-      if (followed.verdict === 'session') nameSession(deps, reply, followed.session)
-      return addressAfter(followed, redirectTo, link)
+      if (followed.session) nameSession(deps, reply, followed.session)
+      return followed.address
     })
     .catch((thrown: unknown) =>
-      failureRedirect(redirectTo, noteThrown(redirectVocabulary, thrown, request), flowOf(link)),
+      failureRedirect(redirectTo, noteThrown(redirectVocabulary, thrown, request), flowOfLink(link)),
     )
   const { behaviours } = deps.config
   return reply.header('referrer-policy', 'no-referrer').redirect(withPathOf(behaviours, redirectTo, address), 303)
-}
-
-/** Where the browser goes after a link. */
-function addressAfter(followed: FollowedLink, redirectTo: string, link: ParsedLink): string {
-  switch (followed.verdict) {
-    case 'session':
-      return sessionRedirect(redirectTo, followed.session, followed.type)
-    case 'auth-code':
-      return codeRedirect(redirectTo, followed.code)
-    case 'other-address-left':
-      return messageRedirect(redirectTo, OTHER_ADDRESS_LEFT, flowOf(link))
-  }
-}
-
-function flowOf({ token }: ParsedLink): FlowKind {
-  return isPkceToken(token) ? 'pkce' : 'implicit'
-}
-
-/** Headers by which browsers and previews say that the user has not opened the page yet. */
-const MARKS: readonly (readonly [name: string, mark: RegExp])[] = [
-  ['sec-purpose', /\bprefetch\b/i],
-  ['purpose', /\b(prefetch|preview)\b/i],
-  ['x-purpose', /\b(prefetch|preview)\b/i],
-  ['x-moz', /\bprefetch\b/i],
-]
-
-/** Whether a request only prefetches a page that a user may open later. */
-function isPrefetch(headers: Readonly<Record<string, string | string[] | undefined>>): boolean {
-  return MARKS.some(([name, mark]) => mark.test(String(headers[name] ?? '')))
 }

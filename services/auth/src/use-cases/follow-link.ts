@@ -1,5 +1,6 @@
 import type { AuthDeps } from '../deps.ts'
-import { type ParsedLink, requireLinkToFollow } from '../one-time-tokens/verify-request.ts'
+import { codeRedirect, messageRedirect, sessionRedirect } from '../flows/flow-redirect.ts'
+import { flowOfLink, type ParsedLink, requireLinkToFollow } from '../one-time-tokens/verify-request.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { redeemLink } from '../sign-ups/redeem-message.ts'
@@ -20,23 +21,34 @@ export type FollowLinkDeps = Pick<
   | 'signingKeys'
 >
 
-/** How a link ends. `other-address-left`: a change of email waits for its other address, and nobody signs in. */
-export type FollowedLink =
-  | { readonly verdict: 'session'; readonly session: SessionView; readonly type: string }
-  | { readonly verdict: 'auth-code'; readonly code: string }
-  | { readonly verdict: 'other-address-left' }
+/** The address to which a link leads the browser, and the session that the address carries, if it carries one. */
+export interface FollowedLink {
+  readonly address: string
+  readonly session?: SessionView
+}
+
+/** The answer to the first of the two addresses that must confirm a change of email. Nobody signs in. */
+export const OTHER_ADDRESS_LEFT = 'Confirmation link accepted. Please proceed to confirm link sent to the other email'
 
 /**
- * Uses a link that a browser has followed (reference: GET /verify).
+ * Uses a link that a browser has followed (reference: GET /verify, Verification redirects).
  * @throws linkWithoutPkce, mailTypeUnsupported, and what `redeemLink` and `signNewSession` throw
  */
 export async function followLink(
   deps: FollowLinkDeps,
   { link, context }: { readonly link: ParsedLink; readonly context: RequestContext },
 ): Promise<FollowedLink> {
+  const { redirectTo } = context
   const checked = requireLinkToFollow(link, deps.config.signup.pkce)
   const redeemed = await redeemLink(deps, { ...checked, via: { kind: 'redirect' }, context })
-  if (redeemed.verdict !== 'session') return redeemed
-  const session = await signNewSession(deps, redeemed.session)
-  return { verdict: 'session', session, type: redeemed.type ?? link.type }
+  switch (redeemed.verdict) {
+    case 'session': {
+      const session = await signNewSession(deps, redeemed.session)
+      return { address: sessionRedirect(redirectTo, session, redeemed.type ?? link.type), session }
+    }
+    case 'auth-code':
+      return { address: codeRedirect(redirectTo, redeemed.code) }
+    case 'other-address-left':
+      return { address: messageRedirect(redirectTo, OTHER_ADDRESS_LEFT, flowOfLink(link)) }
+  }
 }
