@@ -1,10 +1,9 @@
 import { defineError } from '@trestle/common/errors/define-error.ts'
 import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 
-// The catalogue of all errors that a client can see (reference: Error codes), with request-errors.ts for what is wrong with a
-// request, field-errors.ts for what is wrong with one of its fields, external-errors.ts for providers, captchas, hooks and
-// identities, factor-errors.ts for second factors, and operator-errors.ts for operators. import-errors.ts has the texts of
-// `users import`.
+// The catalogue of all errors that a client can see (reference: Error codes), with field-errors.ts for what is wrong with a field or
+// with a line of an import, operator-errors.ts for operators, request-errors.ts for what is wrong with a request, factor-errors.ts for
+// second factors, and external-errors.ts for providers, captchas, hooks and identities.
 // Where a code has several texts, the name says where it is used. Where supabase/auth answers one text with several statuses or
 // codes, the text stands once, and the lines below it say which request gets which.
 

@@ -2,7 +2,7 @@ import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { fieldInvalid } from './request-errors.ts'
 
 // The part of the catalogue in errors.ts about single fields of a request: what follows `<field>: ` in `fieldInvalid` and
-// `bodyFieldInvalid` (reference: Request bodies). `users import` says the same of a line.
+// `bodyFieldInvalid` (reference: Request bodies). `users import` says the same of a line, and has texts of its own at the end.
 //
 // A schema refuses the value, and `fieldText` below chooses the text. To get from an answer to the schema, search for the field
 // before the text, with a colon (`email:`): in the file of the URL in `routes/`, then in the noun whose body or `…Fields` that
@@ -99,3 +99,30 @@ export function fieldText(issue: SchemaIssue | undefined): string {
 export function toFieldError(field: string, issue: SchemaIssue | undefined): HttpError {
   return fieldInvalid({ field, problem: fieldText(issue) })
 }
+
+/** Why `users import` refuses a line (reference: Import and export). A refused line is no answer of HTTP. No text quotes the line. */
+export const IMPORT_TEXTS = {
+  /** The parser's text names the request body, but an import reads lines. */
+  unreadable: ({ problem }: { readonly problem: string }) => problem.replace('request body', 'the line'),
+  memberInvalid: ({ field, problem }: { readonly field: string; readonly problem: string }) => `${field} ${problem}`,
+  emailInvalid: ({ problem }: { readonly problem: string }) => `email: ${problem}`,
+  phoneInvalid: ({ problem }: { readonly problem: string }) => `phone: ${problem}`,
+  lineTooLong: 'is longer than a mebibyte',
+  nobody: 'needs an id, an email or a phone',
+  identityTwice: 'identities: one of them is there twice',
+  identityWithoutId: ({ provider }: { readonly provider: string }) =>
+    `identities: ${provider} needs the id of the account there`,
+  emailTaken: 'the email belongs to another user',
+  emailOfUnconfirmed: 'the email belongs to another user, who has not confirmed it: delete that user first',
+  phoneOfUnconfirmed: 'the phone belongs to another user, who has not confirmed it: delete that user first',
+  emailOfVerified: 'the email is not verified, and another user of the export has verified it',
+  phoneOfVerified: 'the phone is not verified, and another user of the export has verified it',
+  phoneTaken: 'the phone belongs to another user',
+  accountTaken: ({ provider }: { readonly provider: string }) => `the identity of ${provider} belongs to another user`,
+  hashTooLong: ({ max }: { readonly max: number }) => `password_hash is longer than ${max} characters`,
+  hashUnknown: 'password_hash is of an unknown form, damaged, or costs too much to compare',
+  firebaseForm: 'password_hash is no hash of Firebase',
+  firebaseParametersMissing: 'password_hash needs the parameters of its Firebase project',
+  firebaseKeyForeign: 'password_hash does not fit the signer key',
+  firebaseParametersForeign: 'password_hash has parameters that are not those of Firebase',
+} as const

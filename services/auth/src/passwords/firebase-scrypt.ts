@@ -1,4 +1,4 @@
-import { IMPORT_TEXTS } from '../import-errors.ts'
+import { IMPORT_TEXTS } from '../field-errors.ts'
 import { decodeBase64, parseStoredHash, type StoredHash } from './stored-hash.ts'
 
 /** What a Firebase project gives beside its users' hashes ("Password hash parameters" in its console). */

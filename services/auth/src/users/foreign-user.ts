@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { IMPORT_TEXTS } from '../import-errors.ts'
+import { IMPORT_TEXTS } from '../field-errors.ts'
 import { makeUuid } from '../records/ids.ts'
 import { normaliseEmail, normalisePhone } from '../requests/identifier.ts'
 

@@ -1,4 +1,4 @@
-import { IMPORT_TEXTS } from '../import-errors.ts'
+import { IMPORT_TEXTS } from '../field-errors.ts'
 import { type ImportedUser, identityKey } from './imported-user.ts'
 
 /** The user who has an address. */

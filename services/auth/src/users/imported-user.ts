@@ -1,6 +1,6 @@
 import type { Insertable } from 'kysely'
 import type { IdentitiesTable, UsersTable } from '../database.ts'
-import { IMPORT_TEXTS } from '../import-errors.ts'
+import { IMPORT_TEXTS } from '../field-errors.ts'
 import { type FirebaseParameters, toStoredFirebaseHash } from '../passwords/firebase-scrypt.ts'
 import { HASH_LENGTH_MAX, parseStoredHash } from '../passwords/stored-hash.ts'
 import { phoneMalformed } from '../request-errors.ts'

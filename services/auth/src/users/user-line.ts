@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { FIELD_TEXTS, fieldText } from '../field-errors.ts'
+import { FIELD_TEXTS, fieldText, IMPORT_TEXTS } from '../field-errors.ts'
 import type { Identity } from '../identities/identity.ts'
-import { IMPORT_TEXTS } from '../import-errors.ts'
 import { NIL_UUID, parseId } from '../records/ids.ts'
 import { parseJson } from '../requests/parse-json.ts'
 import { Metadata } from './metadata.ts'
