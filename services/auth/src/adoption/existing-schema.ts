@@ -1,7 +1,7 @@
 import { listExecuted } from '@trestle/database/migrations/migrator.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
-import { hasRelation } from './adoption/catalog.ts'
+import { hasRelation } from './catalog.ts'
 
 /** The newest migration of a schema `auth` as the PostgreSQL image of Supabase makes it, before supabase/auth has run. */
 const NEWEST_AT_BIRTH = '20180125194653'

@@ -2,7 +2,7 @@ import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { migrateOptions } from './migrations.ts'
+import { migrateOptions } from '../migrations.ts'
 
 const OWNER = 'existing_schema_owner'
 const READER = 'existing_schema_reader'
