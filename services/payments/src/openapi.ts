@@ -8,8 +8,8 @@ import { buildApp } from './app.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { COUNTRIES } from './merchants/countries.ts'
 import { CHARGEABLE } from './money/currencies.ts'
-import { describeForms } from './openapi-forms.ts'
 import { addEarlyRefusals, addLinkParameters, documentNotes } from './openapi-notes.ts'
+import { describeForms } from './openapi-requests.ts'
 
 /** Makes the API document from the schemas of the routes. It opens no connection and calls no dependency. */
 export async function buildOpenApi(): Promise<object> {
