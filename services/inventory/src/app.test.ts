@@ -1,9 +1,9 @@
 import { portOf } from '@trestle/testing/free-port.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Differences, invalidBody, jsonHeaders, refusedBody, withoutConnection } from './bodies.ts'
-import { startInventory, type TestInventory } from './inventory-app.ts'
-import { rawRequest, sendRaw } from './raw-request.ts'
+import { type Differences, invalidBody, jsonHeaders, refusedBody, withoutConnection } from '../test/bodies.ts'
+import { startInventory, type TestInventory } from '../test/inventory-app.ts'
+import { rawRequest, sendRaw } from '../test/raw-request.ts'
 
 let inventory: TestInventory
 let port: number

@@ -6,8 +6,8 @@ import { type CommandServer, startCommandServer } from '@trestle/testing/command
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { refusedBody, requestLine } from './bodies.ts'
-import { addressOf, environmentWith, type InventoryProcess, MAIN, runInventory } from './run-inventory.ts'
+import { refusedBody, requestLine } from '../test/bodies.ts'
+import { addressOf, environmentWith, type InventoryProcess, MAIN, runInventory } from '../test/run-inventory.ts'
 
 removeFoldersAtEnd()
 
