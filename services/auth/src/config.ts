@@ -64,7 +64,7 @@ export interface AuthConfig {
   readonly aliases: readonly string[]
   /** Warnings for the operator. */
   readonly warnings: readonly string[]
-  /** What the service has chosen because a setting is unset, where that may surprise the operator. */
+  /** The choices for unset settings that may surprise the operator. */
   readonly notes: readonly string[]
 }
 

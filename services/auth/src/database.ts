@@ -17,7 +17,7 @@ import type { SealedSecret } from './secrets/sealed-secret.ts'
 import type { AmrClaimsTable, RefreshTokensTable, SessionsTable, SigningKeysTable } from './sessions/session-tables.ts'
 
 /**
- * A user. `staged_at` is set while the row only waits for a one-time code: such a row is no user yet. The columns are those of
+ * A user. `staged_at` is set while the row only waits for a one-time code: such a row is no user yet. It has the columns of
  * supabase/auth, which may hold NULL where this service writes none, and `''` for none; see the migration.
  */
 export interface UsersTable {
@@ -54,7 +54,7 @@ export interface UsersTable {
   staged_at: TimestampColumn | null
   /** Whether an admin or an import made the user: clean-up never deletes such a user as unconfirmed. */
   keep_unconfirmed: Generated<boolean>
-  /** What the user may do as an operator; null for other users. */
+  /** The role of the user as an operator; null for other users. */
   console_role: string | null
   /** Since when the account is claimed; null also where it was confirmed from the beginning (see `isUnclaimed`). */
   claimed_at: TimestampColumn | null
@@ -67,7 +67,7 @@ export interface UsersTable {
   email_change_token_new: ColumnType<never, string | undefined, never>
 }
 
-/** What lists and searches of users read; a trigger writes it. Staged users are absent. */
+/** The table that lists and searches of users read. A trigger writes it. Staged users are absent. */
 export interface UserDirectoryTable {
   user_id: string
   aud: string

@@ -93,7 +93,7 @@ export interface ProcessDeps extends AuthDeps {
   close(): Promise<void>
 }
 
-/** What an operator's command works with. It runs the use cases of admins, so it has what their routes have. */
+/** The dependencies of an operator's command. It runs the use cases of admins, so it has what their routes have. */
 export interface OperatorDeps extends AuthDeps {
   close(): Promise<void>
 }

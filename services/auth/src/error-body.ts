@@ -106,7 +106,7 @@ export function toErrorBody(error: HttpError, context: ErrorBodyContext): Record
   return context.oauthNames === 'beside' ? { ...body, error: oauthName(error), error_description: message } : body
 }
 
-// The code of most is that of any bad request, so only the texts tell them apart.
+// Most have the code of any bad request, so only the texts tell them apart.
 const OAUTH_REFUSALS: ReadonlyMap<string, string> = new Map([
   ...[
     externalErrors.idTokenMissing,
@@ -149,7 +149,7 @@ const INVALID_GRANT = codesOf(
 export function oauthName({ status, code, message }: Pick<HttpError, 'status' | 'code' | 'message'>): string {
   if (status >= 500) return 'server_error'
   if (status === 429) return 'slow_down'
-  // Its code is that of a wrong password, so only the text tells them apart.
+  // It has the code of a wrong password, so only the text tells them apart.
   if (message === errors.unsupportedGrantType.message) return 'unsupported_grant_type'
   if (code === requestErrors.oauthClientRequired.code) return code
   if (UNAUTHORIZED_CLIENT.has(code)) return 'unauthorized_client'

@@ -10,11 +10,11 @@ import { fieldInvalid } from './request-errors.ts'
 
 interface Bound {
   readonly limit: unknown
-  /** What the limit counts, after a space. Empty for a number. */
+  /** The unit of the limit, after a space. Empty for a number. */
   readonly unit: string
 }
 
-/** What the service says of a field. A function names values of the schema, never one of the request. */
+/** The texts about a field. A function names values of the schema, never one of the request. */
 export const FIELD_TEXTS = {
   notString: 'must be a string',
   notNumber: 'must be a number',

@@ -93,7 +93,7 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
   }
 }
 
-/** The installation reads and runs what is in the schema. Whoever may create schemas could make it first. */
+/** The installation reads and runs what is in the schema. A role that may create schemas could make it first. */
 async function makeJobSchema(db: Kysely<unknown>, names: Names): Promise<void> {
   await createOwnSchema(db, names.jobSchema)
   await requireOwnJobSchema(db, names)

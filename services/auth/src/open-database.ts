@@ -55,7 +55,7 @@ export function openAuthJobs(
  * when codes are asked for, and applications read what these report, whatever the profile (reference: Adopting a database).
  */
 export async function fitToDatabase(config: AuthConfig, { db, names }: Database<AuthTables>): Promise<AuthConfig> {
-  // This table of supabase/auth stays where it is. With a prefix, the tables of the service stand beside those of others.
+  // This table of supabase/auth stays where it is. With a prefix, the tables of the service stand beside the tables of others.
   const isAdopted = names.prefix === '' && (await hasRelation(db, names.schema, 'schema_migrations'))
   if (!isAdopted) return config
   return { ...config, behaviours: { ...config.behaviours, createUserOnCodeRequest: true, showErrorsOfTriggers: true } }
@@ -70,7 +70,7 @@ export async function expectOwnSchema(config: AuthConfig): Promise<void> {
   await withDatabase(target, (db) => requireNoStrangers(db, target.names))
 }
 
-/** Resolves when the tables are those of this release. @throws Error when migrations are pending */
+/** Resolves when the tables have the form of this release. @throws Error when migrations are pending */
 export async function expectMigrations({ checks, names }: Database<AuthTables>): Promise<void> {
   const migrated = await isMigrated(checks, { names, sources: authMigrations, files: authFunctions })
   if (!migrated) throw new Error('migrations are pending: run auth migrate')

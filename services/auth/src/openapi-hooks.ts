@@ -17,7 +17,7 @@ const Metadata = (name: string) =>
 const sentBySupabase = (name: string) => ({ metadata: Metadata(name).optional() })
 const NewUser = (name: string) => z.strictObject({ metadata: Metadata(name), user: UserView })
 
-/** What the service sends to each hook, and what a hook answers that does not refuse (reference: Hooks). */
+/** The payload of each hook, and the answer of a hook that does not refuse (reference: Hooks). */
 export const hookMessages = {
   CUSTOM_ACCESS_TOKEN: {
     summary: 'Write the claims of an access token',

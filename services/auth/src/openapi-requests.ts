@@ -5,7 +5,7 @@ import { needs, withTexts } from './requests/documented-fields.ts'
 const FORM = 'application/x-www-form-urlencoded'
 const JSON_TYPE = 'application/json'
 
-/** What the form of an operation holds, by the schema of its JSON body. */
+/** The schema of a form, from the schema of the JSON body of its operation. */
 const FORMS: Readonly<Record<string, (schema: DocumentPart) => Json>> = {
   createSession: (schema) =>
     textsOf(schema, { captcha_token: { type: 'string', description: 'The token of the captcha' } }),

@@ -40,7 +40,7 @@ export interface KeyRing {
   stopPolling(): void
 }
 
-/** What a key ring works with: the table of keys, the settings of access tokens, and what seals private keys. */
+/** The dependencies of a key ring: the table of keys, the settings of access tokens, and the keys that seal private keys. */
 export interface KeyRingOptions extends Sealing {
   readonly db: Db
   readonly jwt: JwtConfig

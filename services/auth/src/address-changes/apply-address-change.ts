@@ -11,7 +11,7 @@ import type { User } from '../users/user.ts'
 import { updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
 import { type EmailChangeToken, emailChangeRule, judgeEmailChange } from './email-change.ts'
 
-/** What a change that is applied works with: it is recorded in the audit log, and the old address is notified. */
+/** The dependencies of a change that is applied: it is recorded in the audit log, and the old address is notified. */
 export interface ApplyDeps extends AuditDeps, NotifyDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'database' | 'mail' | 'signup'>
 }

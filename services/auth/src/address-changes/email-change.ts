@@ -6,7 +6,7 @@ import type { User } from '../users/user.ts'
 export type EmailChangeToken = 'email_change_new' | 'email_change_current'
 
 /**
- * What a used message does to a pending change of email (reference: Change of email). `confirm-one`: the other address
+ * The effect of a used message on a pending change of email (reference: Change of email). `confirm-one`: the other address
  * has yet to confirm. `refuse`: the current address alone proves nothing about the new one.
  */
 export type EmailChangeVerdict = 'confirm-one' | 'apply' | 'refuse'

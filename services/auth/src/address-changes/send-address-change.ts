@@ -15,13 +15,13 @@ import { updateUser } from '../users/user-change-repository.ts'
 import { lockIdentifierOwner } from '../users/user-repository.ts'
 import { needsBothAddresses } from './email-change.ts'
 
-/** What `sendPhoneChange` and `resendPhoneChange` need: settings of codes and SMS, and the jobs that send them. */
+/** The dependencies of `sendPhoneChange` and `resendPhoneChange`: settings of codes and SMS, and the jobs that send them. */
 export interface PhoneChangeDeps extends SmsCodeDeps {
   readonly config: Pick<AuthConfig, 'jwt' | 'mail' | 'mfa' | 'sms'>
   readonly jobs: Jobs
 }
 
-/** What `sendEmailChange` and `resendEmailChange` need: what makes a link token, and the jobs that send mails. */
+/** The dependencies of `sendEmailChange` and `resendEmailChange`: those that make a link token, and the jobs that send mails. */
 export interface EmailChangeDeps extends MailTokenDeps {
   readonly jobs: Jobs
 }

@@ -53,7 +53,7 @@ function isUsual(action: AuditAction): action is UsualAction {
   return action in LOG_TYPES
 }
 
-/** What recording an event works with. The setting AUDIT_LOG_DISABLE_POSTGRES decides between table and log; a profile may want both. */
+/** The dependencies of a recorded event. The setting AUDIT_LOG_DISABLE_POSTGRES decides between table and log; a profile may want both. */
 export interface AuditDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'database'>
   readonly logger: { info(line: object, text: string): void }

@@ -18,7 +18,7 @@ import { createQuietDeps } from './operator-deps.ts'
 
 const CLOCK_DRIFT_MS_MAX = 5_000
 const DAY_MS = 86_400_000
-/** Whoever has stayed for so long will not go back. */
+/** After so many days, nobody gives an adopted database back to supabase/auth. */
 const REMINDED_AFTER_DAYS = 30
 
 const checks: readonly Check<ProcessDeps>[] = [

@@ -8,7 +8,7 @@ import { findWithoutEffect, isHarmless, PREFIXES } from '../config/upstream-sett
 import { type AuthConfig, loadAuthConfig, readSettings } from '../config.ts'
 import { readInstallation } from './read-installation.ts'
 
-/** What becomes of a variable. Only the last three are bad news. */
+/** The verdict on a variable. Only the last three are bad news. */
 type Verdict = 'taken' | 'differs' | 'unset' | 'ignored' | 'unsafe' | 'unknown' | 'wrong'
 
 interface Judged {
@@ -67,7 +67,7 @@ function tryLoad(env: NodeJS.ProcessEnv): {
   readonly problems: readonly string[]
 } {
   try {
-    // The .env of the working directory is not that of the installation.
+    // The .env of the working directory does not belong to the installation.
     return { config: loadAuthConfig(env), problems: [] }
   } catch (error) {
     if (error instanceof ConfigError) return { config: undefined, problems: error.problems }

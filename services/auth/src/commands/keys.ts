@@ -82,7 +82,7 @@ function commandsOf(print: Print, pause: (ms: number) => Promise<unknown>): read
   ]
 }
 
-/** What a command has done to a key, in lines for people. */
+/** The change of a key by a command, in lines for people. */
 interface KeyChange extends Pick<CommandInput, 'format'> {
   readonly kid: string
   readonly lines: readonly string[]

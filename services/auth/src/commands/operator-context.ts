@@ -20,7 +20,7 @@ export const OPERATOR: Admin = {
 export const BY_COMMAND = { admin: OPERATOR, audience: undefined, ip: '' } as const
 
 /**
- * The context of a command, in place of that of a request. No client is behind a command, so no client is limited.
+ * The context of a command, in place of the context of a request. No client is behind a command, so no client is limited.
  * @param wanted the address where the flow is to end; undefined: the address of the site
  * @throws Error when the redirect rules refuse where the flow is to end
  */

@@ -73,7 +73,7 @@ function readCompose(path: string, variables: Variables): Installation {
     for (const entry of Object.entries(readEnv(place))) result.set(...entry)
   }
   for (const [variable, written] of listEnvironment(service.environment)) {
-    // A name without a value takes that of the shell or of the env file.
+    // A name without a value takes the value of the shell or of the env file.
     const value = written === undefined ? variables[variable] : expandValue(written)
     if (value !== undefined) result.set(variable, value)
   }

@@ -18,7 +18,7 @@ export function tokenCommand(operator: Operator<OperatorDeps>): Command {
       new Option('--expires-in <duration>', 'such as 90s, 12h or 8760h').argParser(readLifetime).default(3_600, '1h'),
     ],
     run: async (deps, { options: { role = 'service_role', user, expiresIn }, format }) => {
-      // JWT_SECRET signs the token of a role. Only that of a user needs the stored keys.
+      // JWT_SECRET signs the token of a role. Only the token of a user needs the stored keys.
       if (user !== undefined) await deps.signingKeys.load()
       const subject = typeof user === 'string' ? { userId: await getUserId(deps.db, user) } : { role: String(role) }
       const lifetimeSeconds = Number(expiresIn)

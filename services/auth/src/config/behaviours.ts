@@ -96,7 +96,7 @@ export const SETTING_DEFAULTS = {
   },
 } as const satisfies Readonly<Record<string, SettingDefault>>
 
-/** What stays as it is in every profile, although supabase/auth behaves otherwise. */
+/** The behaviours that are the same in every profile, although supabase/auth behaves otherwise. */
 export const KEPT_BEHAVIOURS: readonly KeptBehaviour[] = [
   ...keptSignUpBehaviours,
   ...keptSignInBehaviours,

@@ -18,7 +18,7 @@ import {
   urlReference,
 } from './rules.ts'
 
-/** What users may be notified of. Each has a switch MAILER_NOTIFICATIONS_<NAME>_ENABLED, which is off by default. */
+/** The events of which users may be notified. Each has a switch MAILER_NOTIFICATIONS_<NAME>_ENABLED, which is off by default. */
 export const NOTIFICATIONS = [
   'PASSWORD_CHANGED',
   'EMAIL_CHANGED',

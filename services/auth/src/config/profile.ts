@@ -125,7 +125,7 @@ type JudgedValues = ProfileValues &
     'SECURITY_FORWARDED_FOR_ENABLED' | 'SECURITY_SB_FORWARDED_FOR_ENABLED' | 'TRUSTED_PROXIES'
   >
 
-/** What the strict profile requires beyond the limits of single settings (reference: Profiles). */
+/** The rules of the strict profile beyond the limits of single settings (reference: Profiles). */
 export const profileRules: readonly Rule<JudgedValues>[] = [
   // The request limits are off where no setting says how to find the client's address.
   (values) =>

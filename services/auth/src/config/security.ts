@@ -78,7 +78,7 @@ const limitSettings = group(
   },
 )
 
-/** Settings of captcha, proxies, encryption and limits. Those of sessions and passwords are in sessions.ts. */
+/** Settings of captcha, proxies, encryption and limits. The settings of sessions and passwords are in sessions.ts. */
 export const securitySettings = {
   ...captchaSettings,
   ...protectionSettings,

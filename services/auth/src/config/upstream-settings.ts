@@ -11,7 +11,7 @@ type Harmless = 'always' | 'while off' | 'while on'
 export interface SettingWithoutEffect {
   /** Its name without prefix, or the beginning of several names, with `*`. A word in `<>` stands for any word. */
   readonly pattern: string
-  /** What is so instead. */
+  /** The behaviour in its place. */
   readonly instead: string
   readonly harmless: Harmless
 }

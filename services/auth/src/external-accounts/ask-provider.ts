@@ -30,7 +30,7 @@ import { type ExternalAccount, toExternalAccount } from '../identities/external-
 import { equalSecrets } from '../secrets/equal-secrets.ts'
 import { type EncryptionKeys, openSecret } from '../secrets/sealed-secret.ts'
 
-/** What the exchange at a provider works with. The encryption keys open what the flow kept while its browser was away. */
+/** The dependencies of the exchange at a provider. The encryption keys open what the flow kept while its browser was away. */
 export interface AskProviderDeps extends ProfileDeps, OAuth1Deps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'security'>
   readonly encryptionKeys: EncryptionKeys

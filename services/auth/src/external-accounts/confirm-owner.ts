@@ -49,7 +49,7 @@ export async function confirmOwner(
   return adoptProfile(trx, deps, { ...confirmed, userMetadata: {} }, { data })
 }
 
-/** What an account has against strangers: an owner who has claimed it, and a second factor. */
+/** The protection of an account against strangers: an owner who has claimed it, and a second factor. */
 export interface Protection {
   readonly isUnclaimed: boolean
   readonly hasVerifiedFactor: boolean
@@ -88,7 +88,7 @@ async function readProtection(trx: Trx, { decision, user }: ExternalOwner): Prom
   return { isUnclaimed: await isUnclaimed(trx, user), hasVerifiedFactor: await hasVerifiedFactor(trx, user.id) }
 }
 
-/** What a stranger may have written into the row of the account. */
+/** The members of the account's row that a stranger may have written. */
 const CLEARED_COLUMNS = {
   encrypted_password: null,
   raw_user_meta_data: {},

@@ -35,7 +35,7 @@ export interface ExternalOwner {
   readonly credentialSince: Timestamp | null
 }
 
-/** What the search for the owner works with: a new user is announced to hooks and recorded in the audit log. */
+/** The dependencies of the search for the owner: a new user is announced to hooks and recorded in the audit log. */
 export interface FindOwnerDeps extends AuditDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'database' | 'jwt' | 'mail' | 'signup'>
   readonly hooks: Pick<Hooks, 'isOn'>

@@ -17,7 +17,7 @@ import { updateUser, upsertAddressChange } from '../users/user-change-repository
 import { adoptProfile } from './find-owner.ts'
 import type { ExternalOutcome } from './sign-in.ts'
 
-/** What linking works with: the caller is checked again, the event is recorded, and the user is notified. */
+/** The dependencies of linking: the caller is checked again, the event is recorded, and the user is notified. */
 export interface LinkDeps extends AuditDeps, NotifyDeps, ActiveCallerDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'database' | 'jwt' | 'mail' | 'security' | 'sessions' | 'signup'>
 }

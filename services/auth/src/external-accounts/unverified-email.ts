@@ -11,7 +11,7 @@ import { type ActiveCallerDeps, lockLinkingUser } from '../sessions/active-calle
 import { requireShownFactor } from '../sessions/require-owner.ts'
 import type { User } from '../users/user.ts'
 
-/** What a sign-in with an unverified email needs: what queues the mail of a confirmation, and what finds the caller of a linking flow. */
+/** The dependencies of a sign-in with an unverified email: those that queue a confirmation, and those that find the caller of a linking flow. */
 export type UnverifiedDeps = MessageRequestDeps & ActiveCallerDeps
 
 /** An email that its provider has not verified. The identity has been stored by then. */

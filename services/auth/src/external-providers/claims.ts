@@ -1,6 +1,6 @@
 import type { ListedEmail } from './provider.ts'
 
-/** All claims but those that the profile holds elsewhere. */
+/** All claims except the ones that the profile holds elsewhere. */
 export function omitClaims(
   claims: Readonly<Record<string, unknown>>,
   omitted: readonly string[],

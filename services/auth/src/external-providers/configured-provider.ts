@@ -5,7 +5,7 @@ export interface ConfiguredProvider<Kind extends OAuth2Provider | OAuth1Provider
   readonly name: string
   readonly provider: Kind
   readonly account: ClientAccount
-  /** The accepted audiences of id_tokens: the client id of the account, and those of other apps. */
+  /** The accepted audiences of id_tokens: the client id of the account, and the client ids of other apps. */
   readonly clientIds: readonly string[]
   /** Whether a user may have no email address. */
   readonly emailOptional: boolean

@@ -113,7 +113,7 @@ export const CustomProviderSettings = z.discriminatedUnion('provider_type', [
   }),
 ])
 
-/** What an admin has stored of a custom provider, except its identifier and its sealed secret. */
+/** The settings of a custom provider that an admin has stored, except its identifier and its sealed secret. */
 export type CustomProviderSettings = z.output<typeof CustomProviderSettings>
 
 /** Which claim of a custom provider tells a member of the profile, by name or JSON pointer. */

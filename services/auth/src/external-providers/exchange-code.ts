@@ -24,7 +24,7 @@ export interface CodeAnswer {
 
 /**
  * Exchanges the code of a provider's answer (RFC 6749, section 4.1.3). The caller has checked the state.
- * @throws Error when the provider refuses, or its answer is not that of a token endpoint
+ * @throws Error when the provider refuses, or when its answer is not the answer of a token endpoint
  */
 export async function exchangeCode(
   outbound: Outbound,

@@ -6,7 +6,7 @@ import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import type { ConfiguredProvider } from './configured-provider.ts'
 import type { ExternalProfile, OAuth1Provider } from './provider.ts'
 
-/** What a call by OAuth 1.0a works with: each request has its own nonce and time. */
+/** The dependencies of a call by OAuth 1.0a: each request has its own nonce and time. */
 export interface OAuth1Deps {
   readonly outbound: Outbound
   readonly randomBytes: RandomBytes

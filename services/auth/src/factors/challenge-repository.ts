@@ -13,7 +13,7 @@ export interface NewChallenge {
   /** The WebAuthn challenge that an authenticator signs. */
   readonly webauthn: string | null
   readonly createdAt: Date
-  /** What is added to the time of the challenge in the factor's row. */
+  /** The microseconds that are added to the time of the challenge in the factor's row. */
   readonly delayMicroseconds: number
 }
 

@@ -19,7 +19,7 @@ export const EnrolledFactorView = z.object({
   phone: z.string().optional(),
 })
 
-/** What a factor is shown by, right after its enrolment. `totpSecret` is base32; undefined for other types. */
+/** The members of a factor that are shown right after its enrolment. `totpSecret` is base32; undefined for other types. */
 export interface EnrolledFactorParts {
   readonly id: string
   readonly type: EnrolledType

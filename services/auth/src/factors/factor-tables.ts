@@ -4,7 +4,7 @@ import type { GeneratedTimestamp, TimestampColumn } from '../records/column-type
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
 import type { Factor, FactorType } from './factor.ts'
 
-/** A second factor, except sets of recovery codes. The columns are those of supabase/auth, and some of our own. */
+/** A second factor, except sets of recovery codes. It has the columns of supabase/auth, and some of our own. */
 export interface MfaFactorsTable {
   id: string
   user_id: string
@@ -25,7 +25,7 @@ export interface MfaFactorsTable {
   updated_at: TimestampColumn
 }
 
-/** What clients are shown of second factors, sets of recovery codes among them. */
+/** The second factors that clients are shown, sets of recovery codes among them. */
 export interface UserFactorsView {
   user_id: string
   id: string

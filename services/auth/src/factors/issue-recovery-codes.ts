@@ -4,7 +4,7 @@ import type { ServerKeys } from '../secrets/server-key.ts'
 import { hashRecoveryCode, makeRecoveryCodes } from './recovery-code.ts'
 import { replaceRecoveryCodes } from './recovery-code-repository.ts'
 
-/** What making codes works with: the source of every secret, and the key of their hashes. */
+/** The dependencies of new codes: the source of every secret, and the key of their hashes. */
 export interface IssueRecoveryCodesDeps {
   readonly now: () => Date
   readonly randomBytes: RandomBytes

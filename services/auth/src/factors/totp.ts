@@ -13,7 +13,7 @@ export function makeTotpSecret(randomBytes: RandomBytes): string {
   return new Secret({ buffer: Uint8Array.from(randomBytes(SECRET_BYTES)).buffer }).base32
 }
 
-/** What an authenticator app shows and stores. The secret is base32 without padding. */
+/** The secret and the names that an authenticator app stores. The secret is base32 without padding. */
 export interface TotpAccount {
   /** The name of the service, as the app shows it. */
   readonly issuer: string

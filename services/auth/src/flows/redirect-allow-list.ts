@@ -5,7 +5,7 @@ import type { Glob } from './glob.ts'
 export interface RedirectPolicy {
   readonly siteUrl: string
   /**
-   * What `siteUrl` permits: `address` itself alone, as if the list named it; `host` every URL with its host; `origin` every URL
+   * The addresses that `siteUrl` permits: `address` itself alone, as if the list named it; `host` every URL with its host; `origin` every URL
    * with its scheme, host and port, and all loopback addresses.
    */
   readonly site: 'address' | 'host' | 'origin'

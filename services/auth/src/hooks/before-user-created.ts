@@ -45,7 +45,7 @@ interface AskOwnDeps extends AskDeps {
 
 /**
  * Asks the same for an invitation or a link of an admin, and for a code by SMS, but only for unknown addresses: an admin may learn
- * who has an account, and so may whoever asks for a code where the user is made at once.
+ * who has an account, and so may a client that asks for a code where the user is made at once.
  * @throws what `Hooks.call` throws
  */
 export async function askBeforeOwnUser(

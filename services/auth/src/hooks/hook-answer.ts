@@ -36,7 +36,7 @@ export const AttemptVerdict = z.object({
   should_logout_user: z.boolean().optional(),
 })
 
-/** What the hooks of attempts answer in a profile where a hook that does not say `reject` consents. */
+/** The answer of the hooks of attempts in a profile where a hook that does not say `reject` consents. */
 export const LenientVerdict = AttemptVerdict.extend({
   decision: z
     .string()

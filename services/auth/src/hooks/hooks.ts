@@ -41,7 +41,7 @@ interface HookDeps {
   >
 }
 
-/** What supabase/auth calls hooks in their metadata. */
+/** The names of hooks in their metadata, as supabase/auth has them. */
 const METADATA_NAMES: Readonly<Record<HookName, string>> = {
   CUSTOM_ACCESS_TOKEN: 'customize-access-token',
   SEND_EMAIL: 'send-email',

@@ -12,7 +12,7 @@ export const UserCreated = z.object({ userId: z.string(), ip: z.string() })
 /** Somebody who has become a user, as the job of the hook reads it. */
 export type UserCreated = Readonly<z.output<typeof UserCreated>>
 
-/** What announces a new user to the hook AFTER_USER_CREATED: its job is queued in the transaction that makes the user. */
+/** The dependencies of the hook AFTER_USER_CREATED: its job is queued in the transaction that makes the user. */
 export interface UserCreatedDeps {
   readonly db: Db
   readonly hooks: Hooks

@@ -57,7 +57,7 @@ export function toExternalAccount(
   return { provider: name, subject, emails, email, emailOptional, data }
 }
 
-/** The addresses by which an account may be matched with a user: those that the provider has verified, or all. */
+/** The addresses by which an account may be matched with a user: the verified addresses, or all. */
 export function trustedEmails({ emails }: ExternalAccount, trust: 'verified' | 'all'): readonly string[] {
   return emails.filter(({ isVerified }) => isVerified || trust === 'all').map(({ email }) => email)
 }

@@ -25,7 +25,7 @@ import { findProfileById } from '../users/profile-repository.ts'
 import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
 import { type ConfirmationDeps, insertUnconfirmed } from './sign-up-confirmation.ts'
 
-/** What a sign-up needs: it hashes the password, takes a share of the message limits, and wakes the outbox once the message is stored. */
+/** The dependencies of a sign-up: it hashes the password, takes a share of the message limits, and wakes the outbox for the stored message. */
 export interface CreateSignUpDeps extends ConfirmationDeps, SmsAllowanceDeps, UserCreatedDeps {
   readonly config: AuthConfig
   readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>
@@ -104,7 +104,7 @@ interface StoredSignUp {
   readonly refreshToken: string
 }
 
-/** Makes the one call of the database, whoever has the identifier. */
+/** Makes the one call of the database, whether or not a user has the identifier. */
 async function storeSignUp(
   deps: CreateSignUpDeps,
   input: NewSignUp,

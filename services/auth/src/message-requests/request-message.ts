@@ -17,7 +17,7 @@ import type { RequestContext } from '../requests/request-context.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
 import { type SendDeps, sendRequested } from './send-requested.ts'
 
-/** What asking for a message works with, and answering the request. The limits count each message, whether or not it has a recipient. */
+/** The dependencies of a request for a message. The limits count each message, whether or not it has a recipient. */
 export interface MessageRequestDeps extends SendDeps, HookedDeps {
   readonly config: AuthConfig
   readonly hooks: HookedDeps['hooks']
@@ -27,7 +27,7 @@ export interface MessageRequestDeps extends SendDeps, HookedDeps {
   readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>
 }
 
-/** What a client asks for, with what the job needs of the request: no more of it is stored. */
+/** The message that a client asks for, with the values of the request that its job needs. Nothing else of the request is stored. */
 export interface RequestMessageInput
   extends Pick<MessageRequest, 'purpose' | 'identifier' | 'pkce' | 'stage' | 'channel'> {
   readonly context: Pick<RequestContext, 'audience' | 'redirectTo' | 'linkBase' | 'ip' | 'limitKey'>

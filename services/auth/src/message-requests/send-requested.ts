@@ -16,7 +16,7 @@ import { isStaged, type User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import { hasClaimedEmail, lockIdentifierOwner } from '../users/user-repository.ts'
 
-/** What every kind of requested message needs together, because the purpose of a request is known only when its job runs. */
+/** The dependencies of all kinds of requested messages, because the purpose of a request is known only when its job runs. */
 export type SendDeps = AuditDeps & EmailChangeDeps & PhoneChangeDeps & StageDeps
 
 /** Sends the message of a request, in the transaction of the request. @returns whether it has a recipient */

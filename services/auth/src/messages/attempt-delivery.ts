@@ -18,9 +18,9 @@ export interface DeliveryAttempt {
   readonly messageId: string
   /** 1 for the first. */
   readonly attempt: number
-  /** What the log says beside. */
+  /** Further members of the log line. */
   readonly line?: object
-  /** Whether an error ends the message, beside those that end its job. */
+  /** Whether an error ends the message, beside the errors that end its job. */
   readonly endsMessage?: (error: unknown) => boolean
 }
 

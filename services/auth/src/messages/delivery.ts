@@ -20,7 +20,7 @@ export type Delivery = { readonly hook: HookName; readonly payload: object } | {
 
 /**
  * Makes what is delivered of the messages of a request: calls of hooks with their users as the transaction sees them, or SMS. The
- * mails of a request are those of one change of email, which is one call.
+ * mails of a request belong to one change of email, which is one call.
  */
 export async function makeDeliveries(
   trx: Trx,

@@ -32,7 +32,7 @@ export interface HookedDeps extends IntervalDeps {
   readonly sms: SmsGateway | undefined
 }
 
-/** What one run of the work has recorded, in place of doing it. */
+/** The effects that one run of the work has recorded in place of having them. */
 interface Recording {
   readonly mails: MailJob[]
   readonly sms: SmsJob[]
@@ -163,7 +163,7 @@ function recordMessages<Deps extends HookedDeps>(
 
 type Recorder = (payload: object) => 'recorded' | 'for-the-queue'
 
-/** What records the jobs of a task that the request does itself, by the name of the task. */
+/** The recorders of jobs that the request does itself, by the name of their task. */
 function recorders(deps: HookedDeps, { mails, sms, createdIds }: Recording): Readonly<Record<string, Recorder>> {
   return {
     [mailTask.name]: (payload) => {

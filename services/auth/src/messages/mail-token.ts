@@ -96,7 +96,7 @@ export function makeMailSecrets(
 }
 
 /**
- * Queues a mail, and stores its secrets in place of those of the last mail of its kind; both in the transaction of their cause.
+ * Queues a mail, and stores its secrets in place of the secrets of the last mail of its kind; both in the transaction of their cause.
  */
 export async function issueMailToken(
   trx: Trx,

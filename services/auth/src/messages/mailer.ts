@@ -39,7 +39,7 @@ const IDLE_MS = 60_000
 
 /**
  * The mailer of a process. It loads its library and opens its connections at the first mail, and counts the mails that it sends
- * and those that the mail server does not take.
+ * and mails that the mail server does not take.
  */
 export function createMailer({ config, templates, logger, meter }: MailerOptions): Mailer {
   const { smtp } = config

@@ -30,7 +30,7 @@ export interface HookedMail extends Mail {
 
 type OwnedSms = Sms & { readonly userId: string; readonly purpose: string }
 
-/** What hooks call a kind of mail, where that is not its name in lower case. */
+/** The name of a kind of mail in hooks, where that is not its name in lower case. */
 const ACTION_TYPES: Readonly<Partial<Record<Mail['kind'], string>>> = {
   CONFIRMATION: 'signup',
   MAGIC_LINK: 'magiclink',

@@ -8,7 +8,7 @@ import { SMS_CHANNELS, type SmsChannel } from './gateway-protocol.ts'
 const PURPOSES = ['magiclink', 'recovery', 'confirmation', 'email_change', 'phone_change'] as const
 
 /**
- * What a message is for. POST /resend asks for `confirmation` and the two changes: it sends the message again that is pending
+ * The purpose of a message. POST /resend asks for `confirmation` and the two changes: it sends the message again that is pending
  * for the identifier.
  */
 export type MessagePurpose = (typeof PURPOSES)[number]

@@ -23,7 +23,7 @@ export type Notification = {
 
 type Notified = Pick<User, 'id' | 'email' | 'userMetadata'>
 
-/** What a notification works with. The mail is queued, so that its failure never reaches the request. */
+/** The dependencies of a notification. The mail is queued, so that its failure never reaches the request. */
 export interface NotifyDeps {
   readonly config: Pick<AuthConfig, 'mail' | 'signup'>
   readonly jobs: Jobs

@@ -11,7 +11,7 @@ interface CountDeps {
   readonly rateLimits: Pick<RateLimits, 'sms'>
 }
 
-/** What counting an SMS works with. The hook SEND_SMS takes the place of a gateway. */
+/** The dependencies of a counted SMS. The hook SEND_SMS takes the place of a gateway. */
 export interface SmsAllowanceDeps extends CountDeps {
   readonly hooks: Hooks
   /** Undefined where no gateway is set. */

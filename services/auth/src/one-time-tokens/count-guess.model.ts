@@ -4,7 +4,7 @@ export interface CountedGuesses {
   readonly since: number
 }
 
-/** What decides on a guess at a code. Counts are undefined where nothing was counted yet. */
+/** The state that decides on a guess at a code. Counts are undefined where nothing was counted yet. */
 export interface GuessCounts {
   /** Guesses at the code itself. */
   readonly ofCode: number

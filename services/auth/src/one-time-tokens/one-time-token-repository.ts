@@ -121,7 +121,7 @@ export async function countGuess(
   guessesMax: number,
 ): Promise<OneTimeToken[]> {
   if (kinds.length === 0) return []
-  // Whoever asks for a new address is signed in, perhaps with a stolen session, so the network of a session proves nothing.
+  // A user who asks for a new address is signed in, perhaps with a stolen session, so the network of a session proves nothing.
   const provingNetwork = kinds.some(isAddressChange) ? undefined : network
   const { rows } = await sql<TokenRow>`SELECT * FROM ${sql.table('count_guess')}(
     p_audience => ${audience}, p_identifier => ${identifier}, p_kinds => ${kinds}, p_key_hash => ${keyHash},

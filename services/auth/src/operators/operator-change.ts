@@ -13,7 +13,7 @@ export interface OperatorChange {
   readonly key: string
   /** SHA-256 of method, path and body: what a repeat has in common with the first request. */
   readonly fingerprint: Buffer
-  /** What seals the answer in the database. It may be a link that signs in, and it names users. */
+  /** The keys that seal the answer in the database. It may be a link that signs in, and it names users. */
   readonly sealing: Sealing
 }
 
@@ -23,7 +23,7 @@ export interface OperatorEffect {
   readonly status: number
   /** The body of the answer. */
   readonly answer: object
-  /** What was changed, for the audit log. */
+  /** The change, for the audit log. */
   readonly object: { readonly kind: string; readonly id: string }
   /** How it was changed, for the audit log. Never a secret. */
   readonly changes: object

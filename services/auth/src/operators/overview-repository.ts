@@ -56,7 +56,7 @@ export interface MessageCounts {
   readonly failed: number
 }
 
-/** Counts the messages that wait, and those that have failed. */
+/** Counts the messages that wait, and the messages that have failed. */
 export async function countUnsentMessages(db: Db): Promise<MessageCounts> {
   const { rows } = await sql<MessageCounts>`
     SELECT count(*) FILTER (WHERE status = 'waiting')::int AS waiting, count(*) FILTER (WHERE status = 'failed')::int AS failed

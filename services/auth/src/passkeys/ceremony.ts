@@ -10,7 +10,7 @@ export interface RelyingParty {
   readonly origins: readonly string[]
 }
 
-/** What a ceremony needs. Undefined `relyingParty`: WebAuthn is not set up, and no ceremony begins. */
+/** The settings of a ceremony. Undefined `relyingParty`: WebAuthn is not set up, and no ceremony begins. */
 export interface CeremonyDeps {
   readonly config: { readonly webauthn: { readonly relyingParty: RelyingParty | undefined } }
   readonly logger: ServiceLogger['logger']
@@ -19,7 +19,7 @@ export interface CeremonyDeps {
 /** The limit of the standard (WebAuthn, level 3, 7.1). An index of the database cannot hold longer ids. */
 const ID_BYTES_MAX = 1_023
 
-/** What an authenticator is asked for when a user adds a credential. `userId` is its user handle. */
+/** The question to an authenticator when a user adds a credential. `userId` is its user handle. */
 export interface CreationRequest {
   readonly userId: string
   /** The name of the account that the authenticator shows. */

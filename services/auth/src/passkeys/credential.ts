@@ -66,7 +66,7 @@ export interface WebauthnCredentialsTable {
   updated_at: GeneratedTimestamp
 }
 
-/** What an authenticator was asked for a passkey. `user_id` is null for a sign-in. */
+/** The question about a passkey that an authenticator was asked. `user_id` is null for a sign-in. */
 export interface WebauthnChallengesTable {
   id: string
   user_id: string | null

@@ -1,7 +1,7 @@
 import { IMPORT_TEXTS } from '../field-errors.ts'
 import { decodeBase64, parseStoredHash, type StoredHash } from './stored-hash.ts'
 
-/** What a Firebase project gives beside its users' hashes ("Password hash parameters" in its console). */
+/** The parameters that a Firebase project gives beside its users' hashes ("Password hash parameters" in its console). */
 export interface FirebaseParameters {
   readonly signerKey: Buffer
   readonly saltSeparator: Buffer

@@ -2,7 +2,7 @@ import { type BreachLookup, refuseBreached } from './breached-passwords.ts'
 import type { PasswordHasher } from './password-hasher.ts'
 import { type PasswordPolicy, requirePassword } from './password-policy.ts'
 
-/** What judging a new password works with: the policy, and how breached passwords are looked up. */
+/** The dependencies of the judgement of a new password: the policy, and how breached passwords are looked up. */
 export interface NewPasswordRules extends BreachLookup {
   readonly config: BreachLookup['config'] & { readonly passwords: { readonly policy: PasswordPolicy } }
 }

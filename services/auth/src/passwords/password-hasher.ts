@@ -42,7 +42,7 @@ export interface HashScheme {
 
 const USUAL_SCHEME: HashScheme = { algorithm: 'argon2id', replacesOthers: true }
 
-/** What a hasher works with: its threads, its clock, and a counter of its work. */
+/** The dependencies of a hasher: its threads, its clock, and a counter of its work. */
 export interface PasswordHasherOptions extends Omit<HashQueueOptions, 'waitMsMax' | 'algorithm'> {
   /** Default: argon2id, in place of all others. */
   readonly scheme?: HashScheme

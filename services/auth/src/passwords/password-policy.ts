@@ -2,7 +2,7 @@ import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { WEAKNESS_SENTENCES, weakPassword } from '../errors.ts'
 import { passwordMissingAtSignUp, passwordTooLong } from '../request-errors.ts'
 
-/** What a new password must have. The hash limits its length, whatever the policy says. */
+/** The requirements of a new password. The hash limits its length, whatever the policy says. */
 export interface PasswordPolicy {
   /** In code points, at least 6. */
   readonly lengthMin: number

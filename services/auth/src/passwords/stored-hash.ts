@@ -187,7 +187,7 @@ function toSaltAndKey(parts: readonly string[]): Pick<ScryptHash, 'salt' | 'key'
     : undefined
 }
 
-/** The bytes of base64 in any of its alphabets (that of passlib has `.` for `+`); undefined for other text. */
+/** The bytes of base64 in any of its alphabets (the alphabet of passlib has `.` for `+`); undefined for other text. */
 export function decodeBase64(text: string): Buffer | undefined {
   if (!/^[A-Za-z0-9+/._-]+={0,2}$/.test(text)) return undefined
   const digits = text.replace(/=+$/, '')

@@ -77,7 +77,7 @@ function actionOf({ routeOptions: { url, config } }: FastifyRequest): OperatorAc
   return config.action
 }
 
-/** What the use cases of admins are told of every change of an operator: it acts on users of any audience. */
+/** The arguments of the use cases of admins for a change of an operator, who acts on users of any audience. */
 interface ByOperator {
   readonly admin: Admin
   readonly audience: undefined
@@ -155,14 +155,14 @@ async function findOperatorActor(
   const session = await findLiveSession(deps, { userId, sessionId })
   if (!session || session.isBanned || session.email === null || session.consoleRole === null) return undefined
   const hasShownFactor = aal === 'aal2' && session.hasShownFactor
-  // Whoever has set up a factor shows it, as an admin does: otherwise a password alone would be worth more than its owner believes.
+  // An operator who has set up a factor shows it, as an admin does: otherwise a password alone would be worth more than its owner believes.
   if ((operators.mfaRequired || session.userHasFactor) && !hasShownFactor) return undefined
   return { id: userId, email: session.email, role: session.consoleRole }
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What an operator does by the route. */
+    /** The action of an operator at the route. */
     action?: OperatorAction
   }
   interface FastifyRequest {

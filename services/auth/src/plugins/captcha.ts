@@ -33,7 +33,7 @@ export async function requireCaptcha(deps: CaptchaDeps, request: FastifyRequest)
   await verifyCaptcha(deps.outbound, config, readToken(request.body), request.clientAddress.ip)
 }
 
-/** Whether the bearer would open the admin endpoints. The claims alone may be those of a former admin. */
+/** Whether the bearer would open the admin endpoints. The claims alone may belong to a former admin. */
 async function hasAdminBearer(
   deps: Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'signingKeys' | 'hooks'>,
   { headers }: FastifyRequest,

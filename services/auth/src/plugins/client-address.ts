@@ -37,7 +37,7 @@ export function readClientAddress({ headers, limitsBy }: AddressConfig, { ip, he
 interface AddressConfig {
   /** The headers that tell the client's address, in lower case: the first one wins. */
   readonly headers: readonly string[]
-  /** What the request limits count by. The name of a header is in lower case. */
+  /** The key by which the request limits count. The name of a header is in lower case. */
   readonly limitsBy: 'nothing' | 'address' | { readonly header: string }
 }
 

@@ -11,7 +11,7 @@ export type OperatorList = 'users' | 'sessions' | 'audit' | 'messages'
 const ROWS_DEFAULT = 25
 const ROWS_MAX = 100
 
-/** What every list of operators is asked with (console reference: Lists of operators). Each route adds its filters. */
+/** The query of every list of operators (console reference: Lists of operators). Each route adds its filters. */
 export const operatorListFields = {
   limit: z.string().optional().meta({
     type: 'integer',

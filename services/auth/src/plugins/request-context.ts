@@ -14,7 +14,7 @@ import { checkAdmin } from '../sessions/check-admin.ts'
 import { requireAudience } from '../users/audience.ts'
 import { readUserAgent, readWantedAudience } from './session-origin.ts'
 
-/** What reading a context works with: an audience beyond the settings needs the checks of an admin. */
+/** The dependencies of a context: an audience beyond the settings needs the checks of an admin. */
 export type RequestContextDeps = Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'signingKeys' | 'hooks'>
 
 /**
@@ -56,7 +56,7 @@ export async function readClient(deps: RequestContextDeps, request: FastifyReque
 }
 
 /**
- * Reads the audience of a request (reference: Audience): that of the users whom it makes, and among whom it looks users up. Only
+ * Reads the audience in which a request makes and finds users (reference: Audience). Only
  * admins may name an audience that the settings do not list. Anybody else could take an address in an audience where its owner
  * never looks.
  * @throws audienceUnknown, audienceTooLong, and what `checkAdmin` throws
@@ -70,7 +70,7 @@ export async function readAudience(deps: RequestContextDeps, request: FastifyReq
     const audience = requireAudience(wanted)
     if (allowedAudiences.has(audience)) return audience
     if (!isByAdmin) throw audienceUnknown()
-    // The claims may be those of a former admin.
+    // The claims may belong to a former admin.
     await checkAdmin(deps, claims)
     return audience
   }

@@ -12,7 +12,7 @@ export interface FailedCheckKey {
   readonly ip: string
 }
 
-/** What counting failed checks works with. The store holds keyed hashes, never an identifier or an address. */
+/** The dependencies of counted checks. The store holds keyed hashes, never an identifier or an address. */
 export interface FailedCheckDeps {
   readonly rateLimits: Pick<RateLimits, 'failedChecks' | 'failedFactorChecks'>
   readonly serverKeys: Pick<ServerKeys, 'hmac'>

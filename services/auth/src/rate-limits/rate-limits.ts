@@ -82,7 +82,7 @@ export const LimitView = z
   })
   .meta({ id: 'Limit' })
 
-/** The form in which operators see the limits of the settings: those of clients first, then those of all messages. */
+/** The form in which operators see the limits of the settings: the limits of clients first, then the limits of all messages. */
 export function viewLimits(config: RateLimitConfig): readonly z.output<typeof LimitView>[] {
   const periods = new Map(Object.values(BUCKETS).map(({ setting, periodSeconds }) => [setting, periodSeconds]))
   const view = (name: string, value: number | 'off', seconds: number) => ({

@@ -17,7 +17,7 @@ export interface IntervalConfig {
   readonly sms: { readonly intervalMs: number }
 }
 
-/** What the interval between messages works with. The table holds keyed hashes of identifiers. */
+/** The dependencies of the interval between messages. The table holds keyed hashes of identifiers. */
 export interface IntervalDeps {
   readonly config: IntervalConfig
   readonly now: () => Date

@@ -3,7 +3,7 @@ import type { Behaviours } from '../config/behaviours.ts'
 /** Brings a value that is about to be written as JSON into the form of supabase/auth. */
 export type ToUpstreamForm = (value: unknown) => unknown
 
-/** What belongs to others: applications, providers, and programs that verify tokens. */
+/** The members that belong to others: applications, providers, and programs that verify tokens. */
 const FREE_FORM: ReadonlySet<string> = new Set(['app_metadata', 'user_metadata', 'identity_data', 'payload', 'claims'])
 const UTC_OFFSET = '+00:00'
 

@@ -132,7 +132,7 @@ function listInIndex(cleanUp: IndexCleanUp, after: CleanUpPlace): RawBuilder<Ind
 const BY_PLACE = sql`, ctid`
 const IN_ANY_ORDER = sql``
 
-/** What follows FROM for the next expired rows. */
+/** The text after FROM for the next expired rows. */
 function fromPlace(
   cleanUp: IndexCleanUp,
   after: CleanUpPlace,

@@ -41,7 +41,7 @@ export type CleanUpPlace = string
 /** Rows that something of a neighbour refuses to delete: a foreign key without a cascade, or a trigger. */
 export interface RefusedRows {
   readonly rows: number
-  /** What PostgreSQL said of the first of them. */
+  /** The error of PostgreSQL for the first of them. */
   readonly cause: unknown
 }
 

@@ -19,7 +19,7 @@ const SettingsAnswer = z.object({
   passkeys_enabled: z.boolean(),
 })
 
-/** What only supabase/auth lists. Nobody can sign in there by this service. */
+/** The providers that only supabase/auth lists. Nobody can sign in there by this service. */
 const OTHER_PROVIDERS = ['fly', 'kakao', 'linkedin_oidc', 'slack_oidc', 'zoom'] as const
 
 /** `GET /settings`: what a sign-in form should offer. */

@@ -126,7 +126,7 @@ function viewVerified(
   return type !== undefined && behaviours.showVerifiedType ? { ...session, type } : session
 }
 
-/** What a browser sees after a link of which a part is missing. The page cannot know who was sent the link. */
+/** The page of a link of which a part is missing. The page cannot know who was sent the link. */
 const damagedLink = renderFrontPage({
   title: 'This link is damaged',
   about:

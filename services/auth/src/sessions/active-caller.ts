@@ -15,7 +15,7 @@ export interface ActiveCaller {
   readonly session: Session | undefined
 }
 
-/** What finding a caller works with: the default audience, and the clock by which bans end. */
+/** The dependencies of a search for a caller: the default audience, and the clock by which bans end. */
 export interface ActiveCallerDeps {
   readonly config: {
     readonly jwt: { readonly audience: string }
@@ -110,7 +110,7 @@ function reportsSession({ behaviours }: ActiveCallerDeps['config'], sessionId: s
   return behaviours.reportDeletedUserAsMissing === 'session' && sessionId !== null
 }
 
-/** What the check of a fresh sign-in works with. Undefined `freshForMs`: no sign-in has to be fresh. */
+/** The dependencies of the check of a fresh sign-in. Undefined `freshForMs`: no sign-in has to be fresh. */
 export interface FreshSessionDeps {
   readonly config: { readonly sessions: { readonly freshForMs: number | undefined } }
   readonly now: () => Date

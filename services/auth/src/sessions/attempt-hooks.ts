@@ -10,7 +10,7 @@ import { deletePendingChanges } from '../one-time-tokens/pending-change-reposito
 import { lockUserById } from '../users/user-repository.ts'
 import { deleteSessionsOfUser } from './session-repository.ts'
 
-/** What the hooks of attempts work with. A rejection ends sessions in a transaction of its own. */
+/** The dependencies of the hooks of attempts. A rejection ends sessions in a transaction of its own. */
 export interface AttemptHookDeps {
   readonly db: Db
   readonly hooks: Hooks

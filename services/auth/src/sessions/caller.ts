@@ -17,7 +17,7 @@ export interface Caller {
 
 const BEARER = /^bearer +([^\s,]+)$/i
 
-/** What verifies a bearer token: the keys, and the clock by which it expires. */
+/** The dependencies that verify a bearer token: the keys, and the clock by which it expires. */
 export interface BearerDeps {
   readonly signingKeys: Pick<KeyRing, 'verify'>
   readonly now: () => Date

@@ -9,7 +9,7 @@ import { requireSession } from './session.ts'
 /** A session that is live, and its user as they are at present. */
 export interface LiveSession {
   readonly role: string
-  /** What the user may do as an operator; null for other users. */
+  /** The role of the user as an operator; null for other users. */
   readonly consoleRole: OperatorRole | null
   /** Null when none. */
   readonly email: string | null

@@ -9,7 +9,7 @@ import type { User } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
 import { PASSWORD_PROOF_MS } from './proof-repository.ts'
 
-/** What nonces work with. `codeAttemptsMax` is the number of wrong guesses after which a nonce is dead. */
+/** The dependencies of nonces. `codeAttemptsMax` is the number of wrong guesses after which a nonce is dead. */
 export interface NonceDeps extends FailedCheckDeps {
   readonly config: {
     readonly security: { readonly reauthenticateForPassword: boolean; readonly codeAttemptsMax: number }

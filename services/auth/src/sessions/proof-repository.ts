@@ -49,7 +49,7 @@ export async function updateCredentialSince(
 }
 
 /**
- * Copies the proofs of a session to another session of its user, without those of second factors. A copied proof replaces a
+ * Copies the proofs of a session to another session of its user, without the proofs of second factors. A copied proof replaces a
  * proof of the same method, since it tells what the earlier credential has proven.
  */
 export async function upsertCopiedProofs(

@@ -19,7 +19,7 @@ export interface SpentToken extends SessionOrigin {
   readonly token: string
 }
 
-/** What became of the spent token, and the child that its client gets where it gets one. */
+/** The verdict on the spent token, and the child, where its client gets one. */
 export interface ReuseOutcome {
   readonly result: RefreshResult
   readonly child: string

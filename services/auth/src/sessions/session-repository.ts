@@ -115,7 +115,7 @@ export function toAal(text: string | null): AssuranceLevel {
   return text === 'aal2' ? 'aal2' : 'aal1'
 }
 
-/** Which sessions a sign-out ends: all, that of the access token, or all others. */
+/** The sessions that a sign-out ends: all, the session of the access token, or all others. */
 export type SignOutScope = 'global' | 'local' | 'others'
 
 /** A sign-out, with what it is recorded by. */

@@ -1,6 +1,6 @@
 import type { AssuranceLevel } from '../access-tokens/access-token.ts'
 
-/** What decides whether a session may be refreshed. Times are milliseconds of one clock. */
+/** The state that decides whether a session may be refreshed. Times are milliseconds of one clock. */
 export interface SessionTimes {
   readonly startedAt: number
   /** Null until the first refresh. */

@@ -22,8 +22,8 @@ export interface UpstreamSession {
 /**
  * The refresh tokens of a session of the second form: the current token, and its parent, which a client that lost an answer
  * still has.
- * @returns undefined where the key of the session is sealed, and no key of the service opens it, or where it is shorter than those
- * that supabase/auth makes: whoever knew the session could compute its tokens
+ * @returns undefined where the key of the session is sealed, and no key of the service opens it, or where it is shorter than the
+ * keys that supabase/auth makes: a reader of the session's row could compute its tokens
  */
 export function deriveUpstreamTokens(
   keys: EncryptionKeys,

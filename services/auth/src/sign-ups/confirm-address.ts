@@ -56,7 +56,7 @@ export async function confirmAddress(
   await recordAudit(trx, deps, { action, actor: user, ip, traits: { provider: kind } })
 }
 
-/** What a user who confirms an address for the first time has as metadata. */
+/** The metadata of a user who confirms an address for the first time. */
 function metadataOf(
   config: AddressMetadataConfig,
   user: User,

@@ -13,7 +13,7 @@ import type { User } from '../users/user.ts'
 import { insertUnlessTaken } from '../users/user-change-repository.ts'
 
 /**
- * What a new user works with. The hook AFTER_USER_CREATED is called by a job, and later for a staged user, who is no user yet.
+ * The dependencies of a new user. The hook AFTER_USER_CREATED is called by a job, and later for a staged user, who is no user yet.
  */
 export interface OwnUserDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'jwt'>
@@ -34,11 +34,11 @@ export interface NewOwnUser {
   readonly data: Readonly<Record<string, unknown>>
   /** Whether an admin has sent the data. */
   readonly isInvited: boolean
-  /** What the user is waiting for, and since when. */
+  /** The columns that say what the user waits for, and since when. */
   readonly since: Pick<Insertable<UsersTable>, 'staged_at' | 'invited_at' | 'confirmation_sent_at' | 'keep_unconfirmed'>
 }
 
-/** The data that the identity of an invited email gets: those of the invitation, or none, by profile. */
+/** The data of the identity of an invited email: the data of the invitation, or none, by profile. */
 export function invitationData(
   { behaviours }: Pick<AuthConfig, 'behaviours'>,
   data: NewOwnUser['data'],

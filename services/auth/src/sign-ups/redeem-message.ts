@@ -41,7 +41,7 @@ import {
   type VerificationPasswordDeps,
 } from './verification-password.ts'
 
-/** What redeems the code or the link token of a message: what its purpose changes, and what checks a password that comes with it. */
+/** The dependencies of a redeemed message: those of each purpose, and those that check a password that comes with it. */
 export interface RedeemDeps extends ApplyDeps, VerificationPasswordDeps {
   readonly config: ApplyDeps['config'] & Pick<AuthConfig, 'passwords' | 'signup'>
   readonly db: Db
@@ -88,7 +88,7 @@ export async function redeemLink(deps: RedeemDeps, input: RedeemedLink): Promise
   })
 }
 
-/** What a message is for, and the address that it went to. */
+/** The purpose of a message, and the address that it went to. */
 type MessagePurpose = Pick<OneTimeToken, 'kind' | 'identifier'>
 
 /** How a sign-in by a message ends: in a session, or in an auth code of a PKCE flow. */

@@ -14,7 +14,7 @@ import { hasClaimedEmail, lockIdentifierOwner } from '../users/user-repository.t
 import { insertOwnUser, type OwnUserDeps } from './insert-own-user.ts'
 import { insertSignUpContent, replaceIdentityData, upsertSignUpContent } from './sign-up-content-repository.ts'
 
-/** What makes a user who has asked for a code and is not confirmed: the defaults of new users, and random bytes for a hash of no password. */
+/** The dependencies of a user who has asked for a code and is not confirmed: the defaults of new users, and random bytes for a hash of no password. */
 export interface StageDeps extends OwnUserDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'jwt' | 'mail' | 'mfa' | 'passwords' | 'sms'>
   readonly randomBytes: RandomBytes
@@ -80,7 +80,7 @@ function hasRecentMessage(
 }
 
 /**
- * Whoever confirms a sign-up by this code takes the account over, as this request asks for it: without a password, with the
+ * The user who confirms a sign-up by this code takes the account over, as this request asks for it: without a password, with the
  * metadata of this request, and out of the audience in which a stranger may have signed up.
  */
 async function keepWantedContent(

@@ -19,7 +19,7 @@ import { migrationsInPlace, type SwitchDeps, switchHooks } from '../adoption/swi
 import type { AuthDeps } from '../deps.ts'
 import { adoptOptions } from '../migrations.ts'
 
-/** What an adoption needs. It opens connections of its own to the database that it adopts. */
+/** The dependencies of an adoption. It opens connections of its own to the database that it adopts. */
 export type AdoptDatabaseDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'now' | 'randomBytes'>
 
 /** The report of an adoption that has succeeded. */
@@ -30,7 +30,7 @@ export interface Adoption {
   readonly switchMs: number | undefined
   /** Custom providers that were not copied. */
   readonly leftProviders: readonly string[]
-  /** What did not carry over as it is. */
+  /** The rows that did not carry over as they are. */
   readonly losses: readonly Loss[]
 }
 

@@ -13,7 +13,7 @@ type ChangeCustomProviderDeps = Pick<AuthDeps, 'db' | 'now' | 'randomBytes' | 'e
 
 /**
  * Changes a provider. Members that are not given stay. The type and the identifier can never change: identities name the
- * identifier, and their ids are those of that type of provider.
+ * identifier, and their ids belong to that type of provider.
  * @throws customProviderNotFound, customProviderChanged, and what `completeSettings` throws
  */
 export async function changeCustomProvider(

@@ -33,7 +33,7 @@ import { adoptOptions } from '../migrations.ts'
 export interface AdoptionCheck {
   /** The newest migration of supabase/auth; `none` where the database is not one of it. Nothing else is said where there are obstacles. */
   readonly version: string
-  /** What an earlier run has done. Nothing else but the version is said after one that has switched. */
+  /** The work of an earlier run. After a run that has switched, only this and the version are reported. */
   readonly earlierRun: EarlierRun
   /** Why the database cannot be adopted, with what to do about it; empty where it can. */
   readonly obstacles: readonly string[]
@@ -41,7 +41,7 @@ export interface AdoptionCheck {
   readonly rows: ReadonlyMap<string, number>
   /** Tables with rows that are left as they are, since this service does not serve what they are for. */
   readonly notYetServed: ReadonlyMap<string, number>
-  /** What does not carry over. */
+  /** The rows that do not carry over. */
   readonly losses: readonly Loss[]
   /** Users who are asked anew for a second factor or a passkey, if they are being asked at the switch. */
   readonly askedAgain: number
@@ -49,17 +49,17 @@ export interface AdoptionCheck {
   readonly sharedEmails: readonly string[]
   /** Users who are admins here, as they are at supabase/auth. */
   readonly admins: readonly AdminGroup[]
-  /** What names a table that moves. */
+  /** The objects that name a table that moves. */
   readonly dependents: readonly Dependent[]
   /** Publications of tables that stay, which will publish the columns of this service. */
   readonly published: readonly Dependent[]
   /** Publications that will publish the tables of this service too. */
   readonly publications: readonly string[]
-  /** What reads the subjects of identities, where the switch gives their column another name. */
+  /** The objects that read the subjects of identities, where the switch gives their column another name. */
   readonly identityReaders: readonly IdentityReader[]
   /** Functions of triggers that will run under another search path, and the one that they run under now. */
   readonly openTriggers: OpenTriggers
-  /** What else is in the schema. */
+  /** The other objects of the schema. */
   readonly inhabitants: readonly string[]
   /** How long an adoption takes, about. */
   readonly seconds: AdoptionSeconds

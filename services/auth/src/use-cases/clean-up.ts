@@ -105,7 +105,7 @@ interface Turn {
   readonly sparse: number
 }
 
-/** Adds the refused rows of a batch to those of its table. @returns how many the table has */
+/** Adds the refused rows of a batch to the refused rows of its table. @returns how many the table has */
 function addRefusedRows(refusals: Map<string, RefusedRows>, table: string, { refused }: CleanUpBatch): number {
   const before = refusals.get(table)
   const rows = (before?.rows ?? 0) + (refused?.rows ?? 0)

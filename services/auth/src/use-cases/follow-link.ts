@@ -5,7 +5,7 @@ import type { RequestContext } from '../requests/request-context.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { redeemLink } from '../sign-ups/redeem-message.ts'
 
-/** What the link of a mail needs: what its purpose changes, and what begins the session of its user. */
+/** The dependencies of a followed link: those of each purpose, and those that begin the session of its user. */
 export type FollowLinkDeps = Pick<
   AuthDeps,
   | 'config'

@@ -17,7 +17,7 @@ import { isBanned, refuseBannedSignIn } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
-/** What a finished flow needs to begin its session, or to refuse an email that its provider has not verified. */
+/** The dependencies of a finished flow, which begins its session or refuses an email that its provider has not verified. */
 export type GrantAuthCodeDeps = UnverifiedDeps & SessionViewDeps & Pick<AuthDeps, 'config' | 'names' | 'encryptionKeys'>
 
 /** The members of the request. Empty members count as absent. */

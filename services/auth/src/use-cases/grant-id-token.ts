@@ -44,7 +44,7 @@ import { requireIdentityOwner } from '../sessions/require-owner.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { withUniqueAccount } from '../users/claim-identifier.ts'
 
-/** What a sign-in by the ID token of a provider needs: the key sets that verify the token, and what makes or finds its user and session. */
+/** The dependencies of a sign-in by the ID token of a provider: the key sets that verify it, and those that find or make its user and session. */
 export type GrantIdTokenDeps = HookedDeps &
   Pick<AuthDeps, 'config' | 'names' | 'serverKeys' | 'encryptionKeys' | 'rateLimits' | 'keySets' | 'signingKeys'>
 

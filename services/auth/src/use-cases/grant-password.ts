@@ -33,7 +33,7 @@ export interface PasswordSessionView extends SessionView {
   readonly weak_password?: { readonly message: string; readonly reasons: readonly WeakPasswordReason[] } | null
 }
 
-/** What a sign-in by a password needs: the hasher, the limits of failed checks, and what begins a session. */
+/** The dependencies of a sign-in by a password: the hasher, the limits of failed checks, and those that begin a session. */
 export type GrantPasswordDeps = Pick<
   AuthDeps,
   | 'config'

@@ -49,9 +49,9 @@ type ImportDatabaseDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'now' | '
 export interface DatabaseImport {
   /** The newest migration of supabase/auth at the source. */
   readonly version: string
-  /** What became of each table here. */
+  /** The result of each table here. */
   readonly tables: readonly TableChange[]
-  /** What has changed at the source and stays as it is here. */
+  /** The rows that have changed at the source and stay as they are here. */
   readonly heldBack: readonly HeldBack[]
   /** Custom providers that were not copied. */
   readonly leftProviders: readonly string[]

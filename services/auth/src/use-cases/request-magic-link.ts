@@ -3,7 +3,7 @@ import { decideStaging, type OneTimeCodeInput, signUpUnlessKnown } from '../mess
 import { requestMessage } from '../message-requests/request-message.ts'
 import type { SignUpDeps } from './sign-up.ts'
 
-/** What a request for a magic link works with. Where it creates the user, it is a sign-up too. */
+/** The dependencies of a request for a magic link. Where it creates the user, it is a sign-up too. */
 export type MagicLinkDeps = Omit<SignUpDeps, 'outbound'>
 
 /** A request for a mail to sign in with. */

@@ -28,7 +28,7 @@ export interface ResendMessageInput {
   readonly context: RequestContext
 }
 
-/** What `POST /resend` and the like call a message, by what operators read. Others are made anew by the user alone. */
+/** The names of messages at `POST /resend` and the like, by the names that operators read. Only the user can ask for the others again. */
 const PURPOSES: Readonly<Record<string, MessagePurpose>> = {
   'mail magic_link': 'magiclink',
   'mail recovery': 'recovery',

@@ -6,7 +6,7 @@ import { type MailJob, mailTask } from '../messages/mail-job.ts'
 import { sendMailByHook } from '../messages/message-hooks.ts'
 import { isIdentifierTaken } from '../users/user-repository.ts'
 
-/** What sending mails works with. Where the hook SEND_EMAIL is on, `mailer` is not used. */
+/** The dependencies of a sent mail. Where the hook SEND_EMAIL is on, `mailer` is not used. */
 export type SendMailDeps = Pick<AuthDeps, 'config' | 'db' | 'hooks' | 'logger' | 'mailer' | 'now'>
 
 /**

@@ -19,7 +19,7 @@ import { isStaged } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import type { SignUpDeps } from './sign-up.ts'
 
-/** What a request for a code by SMS works with. Where it creates the user, it is a sign-up too. */
+/** The dependencies of a request for a code by SMS. Where it creates the user, it is a sign-up too. */
 export type PhoneCodeDeps = Omit<SignUpDeps, 'outbound'>
 
 /** A request for a code to sign in with by SMS. */

@@ -77,7 +77,7 @@ export async function showUserToOperator(
 /** Why a user cannot sign in. */
 type Reason = z.output<typeof ReasonView>
 
-/** What decides whether a user can sign in, beside the user. */
+/** The facts beside the user that decide whether they can sign in. */
 interface SignInRules {
   readonly now: Date
   /** Whether the user has a password or a passkey. */

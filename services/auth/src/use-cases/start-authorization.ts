@@ -20,7 +20,7 @@ export type StartAuthorizationDeps = Pick<
 /** A sign-in at a provider that a browser begins. */
 export interface StartAuthorizationInput {
   readonly provider: string
-  /** Scopes beside those that the service always asks for, separated by commas or spaces. */
+  /** Scopes beside the ones that the service always asks for, separated by commas or spaces. */
   readonly scopes: string
   /** Permitted by the redirect rules. */
   readonly redirectTo: string

@@ -197,7 +197,7 @@ async function acceptProof(
   return raised
 }
 
-/** What is stored of a right answer. */
+/** The part of a right answer that is stored. */
 interface FactorProof {
   /** The time step of a TOTP code, which is accepted once. */
   readonly step?: number

@@ -27,7 +27,7 @@ import { type RedeemDeps, type Redeemed, redeemLink, redeemMessage } from '../si
 import type { User } from '../users/user.ts'
 import { findUserById, findUserByIdentifier } from '../users/user-repository.ts'
 
-/** What the use of a message works with that ends in a session. Codes are guessed, so guesses are counted. */
+/** The dependencies of a message whose use ends in a session. Codes are guessed, so guesses are counted. */
 export type VerifyMessageDeps = RedeemDeps & SessionViewDeps & FailedCheckDeps & Pick<AuthDeps, 'config' | 'serverKeys'>
 
 /** The body of a verification, and its request. */
@@ -90,7 +90,7 @@ async function verifyCode(deps: VerifyMessageDeps, input: VerifyCodeInput): Prom
   return user && !user.isSsoUser ? redeemCode(deps, input, { guess, token, user }) : refuseCode()
 }
 
-/** What a wrong code counts for. */
+/** The identifier and the address that a wrong code counts against. */
 function failedCheckOf({ identifier, context }: VerifyCodeInput): FailedCheckKey {
   return { identifier: identifier.value, ip: context.ip }
 }

@@ -125,7 +125,7 @@ export async function isTaken(db: Db, identifier: UserIdentifier, userId: string
   return owner !== undefined && owner.id !== userId && !isStaged(owner)
 }
 
-/** What has the unique indexes that find a race: a database, and the names of its indexes. */
+/** The unique indexes that find a race: their database, and their names. */
 export interface IndexedDatabase {
   readonly db: Db
   readonly names: Names
@@ -149,7 +149,7 @@ export async function withUniqueIdentifiers<Result>(
   }
 }
 
-/** What a transaction has looked up has changed since: another request was first. */
+/** An answer of an earlier query has changed within the transaction: another request was first. */
 export class StaleView extends Error {
   override readonly name = 'StaleView'
 }

@@ -12,7 +12,7 @@ export type ForeignSource = (typeof FOREIGN_SOURCES)[number]
 /** A user of another program, as a line of an import, and what the line does not bring. */
 export interface ForeignUser {
   readonly line: Readonly<Record<string, unknown>>
-  /** What is left behind, in words for the operator. They quote nothing of the user. */
+  /** The members that are left behind, in words for the operator. They quote nothing of the user. */
   readonly left: readonly string[]
 }
 
@@ -68,7 +68,7 @@ interface Account {
   readonly data?: object
 }
 
-/** Accounts at providers as identities, and the names of those that have none here. */
+/** Accounts at providers as identities, and the names of the accounts that have no provider here. */
 export function toIdentities(
   source: ForeignSource,
   accounts: readonly Account[],

@@ -16,7 +16,7 @@ export interface Owners {
   readonly identities: Map<string, string>
 }
 
-/** What an import does with a line: inserts its user, leaves the stored user as it is, or refuses the line. */
+/** The decision about a line of an import: it inserts its user, leaves the stored user as it is, or refuses the line. */
 export type LineVerdict =
   | { readonly verdict: 'new' }
   /** The user exists: an earlier run was interrupted, or the line occurs twice. */
@@ -35,7 +35,7 @@ export function judgeLine(owners: Owners, user: ImportedUser): LineVerdict {
   // Users of SSO providers may share an email.
   const byEmail = row.email === null || row.is_sso_user ? undefined : owners.emails.get(row.email)
   const byPhone = row.phone === null ? undefined : owners.phones.get(row.phone)
-  // Whoever has not confirmed an address may be a stranger, who has signed up with it before its owner.
+  // A user with an unconfirmed address may be a stranger, who has signed up with it before its owner.
   if (byEmail?.isConfirmed === false && row.email_confirmed_at !== null)
     return { verdict: 'refused', reason: IMPORT_TEXTS.emailOfUnconfirmed }
   if (byPhone?.isConfirmed === false && row.phone_confirmed_at !== null)

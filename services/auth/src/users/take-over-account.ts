@@ -7,7 +7,7 @@ import type { User } from './user.ts'
 import { deleteWaysIn, updateUser } from './user-change-repository.ts'
 import { isUnclaimed } from './user-repository.ts'
 
-/** What the take-over of an account works with. `confirmerOwnsAccount` is true in the strict profile. */
+/** The dependencies of the take-over of an account. `confirmerOwnsAccount` is true in the strict profile. */
 export interface ConfirmerDeps {
   readonly config: { readonly signup: { readonly confirmerOwnsAccount: boolean } }
   readonly db: Db

@@ -4,7 +4,7 @@ import { toTimestamp } from '../records/timestamp.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { User } from './user.ts'
 
-/** What a user who has just signed up is made of. The same values make the answer to a duplicate sign-up. */
+/** The values of a user who has just signed up. The same values make the answer to a duplicate sign-up. */
 export interface UnconfirmedUserInput {
   readonly identifier: UserIdentifier
   readonly data: Readonly<Record<string, unknown>>

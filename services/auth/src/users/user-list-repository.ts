@@ -10,7 +10,7 @@ import { briefProfileColumns, type Profile, type ProfileRow, profileColumns, toP
 import type { User } from './user.ts'
 import { toUser } from './user-repository.ts'
 
-/** Which users are listed: those of an audience, and of them those that a search matches. */
+/** The users of a list: the users of an audience whom a search matches. */
 export interface UserFilter {
   /** Undefined: of any audience. */
   readonly audience: string | undefined

@@ -37,7 +37,7 @@ export interface User {
   /** Without the console role, which clients see among it. */
   readonly appMetadata: Readonly<Record<string, unknown>>
   readonly userMetadata: Readonly<Record<string, unknown>>
-  /** What the user may do as an operator (console reference: Console roles in auth). Null for other users. */
+  /** The role of the user as an operator (console reference: Console roles in auth). Null for other users. */
   readonly consoleRole: OperatorRole | null
   readonly bannedUntil: Timestamp | null
   readonly deletedAt: Timestamp | null
@@ -104,7 +104,7 @@ export interface Manager {
 }
 
 /**
- * Leaves a user with a console role to operators: whoever could set the password of an operator could act as them.
+ * Leaves a user with a console role to operators: an admin who could set the password of an operator could act as them.
  * @throws consoleUserProtected
  */
 export function leaveToOperators({ consoleRole }: Pick<User, 'consoleRole'>): void {

@@ -1,6 +1,6 @@
 import { type BehaviourRows, is, type KeptBehaviour } from './behaviour.ts'
 
-/** Signing up, and whoever is told about it. */
+/** Sign-ups, and the hooks and mails about them. */
 export const signUpBehaviours = {
   confirmedDuplicateStatus: {
     subject: 'A sign-up with a taken address under autoconfirm',

@@ -131,7 +131,7 @@ export const operatorUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-/** What the audit log says of the addresses in a body. */
+/** The addresses in a body, for the audit log. */
 function addressesOf({
   email,
   phone,
