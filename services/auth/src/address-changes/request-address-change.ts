@@ -66,7 +66,7 @@ interface OwnChange {
 
 /**
  * Stores pending changes of a user's own addresses, or applies changes that need no confirmation. @param user locked
- * @throws emailExists, phoneExists, and what `requireInterval` throws
+ * @throws emailExists, phoneExists, emailTooSoon, smsTooSoon
  */
 export async function changeOwnAddresses(
   trx: Trx,

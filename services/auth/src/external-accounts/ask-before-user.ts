@@ -18,7 +18,7 @@ interface AskBeforeDeps {
 
 /**
  * Asks the hook BEFORE_USER_CREATED whether an unknown external account may become a user, before any lock is taken.
- * @throws what `Hooks.call` throws
+ * @throws hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
  */
 export async function askBeforeExternalUser(
   deps: AskBeforeDeps,

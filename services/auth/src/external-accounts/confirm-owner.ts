@@ -11,7 +11,7 @@ import { adoptProfile, type ExternalOwner, type FindOwnerDeps, freeEmail } from 
 /**
  * Confirms an account by an email that a provider has verified, or a mail has confirmed. Removes what a stranger may have left in
  * the account, and leaves an account alone whose email must stay (see `judgeConfirmation`).
- * @throws metadataTooLarge, and what `freeEmail` throws
+ * @throws metadataTooLarge, StaleView
  */
 export async function confirmOwner(
   trx: Trx,

@@ -33,7 +33,7 @@ export function requireRecoveryCodesEnabled({ mfa }: Pick<AuthConfig, 'mfa'>): v
   if (!mfa.recoveryCodes.enrolEnabled) throw recoveryEnrolDisabled()
 }
 
-/** Requires a factor that can be challenged. Recovery codes are used without a challenge. @throws what `requireFactor` throws */
+/** Requires a factor that can be challenged. Recovery codes are used without a challenge. @throws factorNotFound */
 export function requireEnrolled<F extends Pick<Factor, 'factorType'>>(
   factor: F | undefined,
 ): F & { readonly factorType: EnrolledType } {

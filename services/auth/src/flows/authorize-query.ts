@@ -26,7 +26,7 @@ interface AuthorizeRequest {
 
 /**
  * Reads the query, all but its redirect, which `readContext` resolves.
- * @throws pkceRequired, and what `parsePkce` throws
+ * @throws pkceRequired, pkceIncomplete, codeChallengeLength, codeChallengeCharacters, codeChallengeMethodUnsupported
  */
 export function readAuthorizeQuery(query: z.output<typeof AuthorizeQuery>, rule: PkceRule): AuthorizeRequest {
   const { provider = '', scopes = '' } = query

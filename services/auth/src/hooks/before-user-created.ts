@@ -18,7 +18,7 @@ interface AskDeps {
  * Asks the hook BEFORE_USER_CREATED whether somebody may become a user, before anything is written. The hook is also asked for
  * addresses that are taken, because the answer must not reveal that there is an account.
  * @param ip the client's address
- * @throws what `Hooks.call` throws
+ * @throws hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
  */
 export async function askBeforeUserCreated(
   { hooks, now }: AskDeps,
@@ -46,7 +46,7 @@ interface AskOwnDeps extends AskDeps {
 /**
  * Asks the same for an invitation or a link of an admin, and for a code by SMS, but only for unknown addresses: an admin may learn
  * who has an account, and so may a client that asks for a code where the user is made at once.
- * @throws what `Hooks.call` throws
+ * @throws hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
  */
 export async function askBeforeOwnUser(
   deps: AskOwnDeps,

@@ -81,7 +81,7 @@ function refuse({ http_code: status = 500, message }: z.output<typeof Refusal>['
   throw hookRejected({ status, message, code })
 }
 
-/** Reads the members of an answer by a schema. The failure tells the log which member is wrong. @throws what `failHook` throws */
+/** Reads the members of an answer by a schema. The failure tells the log which member is wrong. @throws hookFailed */
 export function requireHookAnswer<Output>(
   schema: { safeParse(value: unknown): { success: true; data: Output } | { success: false; error: unknown } },
   answer: HookAnswer,

@@ -57,7 +57,7 @@ export async function holdUserCreated(
 
 /**
  * Calls the hook in the request that has made a user, after the commit. The user stays whatever the hook answers.
- * @throws what `Hooks.call` throws
+ * @throws hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
  */
 export async function announceUser(
   { db, hooks }: Pick<UserCreatedDeps, 'db' | 'hooks'>,

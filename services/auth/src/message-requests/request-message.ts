@@ -38,7 +38,7 @@ export interface RequestMessageInput
  * same job (reference: Enumeration and timing). For the same reason a missing SMS gateway is not reported here: the job drops
  * the message.
  * @returns our own id of the message
- * @throws overEmailRateLimit, overSmsRateLimit, and what `requireInterval` throws
+ * @throws overEmailRateLimit, overSmsRateLimit, emailTooSoon, smsTooSoon
  */
 export async function requestMessage(deps: MessageRequestDeps, input: RequestMessageInput): Promise<string> {
   const { purpose, identifier } = input

@@ -48,7 +48,10 @@ async function isDropped(trx: Trx, kind: IdentifierKind, { onlyIfFree, to }: Mai
   return onlyIfFree === true && (await isIdentifierTaken(trx, { kind, value: to }))
 }
 
-/** Calls the hook of a message, or hands an SMS to the gateway. @throws what `Hooks.call` and `sendSmsInRequest` throw */
+/**
+ * Calls the hook of a message, or hands an SMS to the gateway.
+ * @throws hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed, smsSendFailed
+ */
 export async function deliver(
   deps: Pick<DeliverSmsDeps, 'hooks' | 'logger' | 'sms'>,
   delivery: Delivery,

@@ -86,8 +86,8 @@ export function isSentInRequest(
  * moment, and is committed. If the hook or the gateway fails, nothing has been stored but the intervals, which are restored.
  * AFTER_USER_CREATED is called after the commit.
  * @param run does the same again with the same `deps`
- * @throws serverBusy when another request has changed meanwhile what the message is about, and what `run`, `reserveInterval`
- * and `deliver` throw
+ * @throws serverBusy when another request has changed meanwhile what the message is about, and what `run`, `reserveInterval`,
+ * `announceUser` and `deliver` throw
  */
 export async function runHooked<Deps extends HookedDeps, Result>(
   deps: Deps,

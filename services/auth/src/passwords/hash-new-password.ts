@@ -22,7 +22,7 @@ export async function hashNewPassword(
 
 /**
  * Requires that a new password meets the policy and is not known from breaches (reference: Password policy).
- * @throws what `requirePassword` and `refuseBreached` throw
+ * @throws passwordTooLong, weakPassword, serviceUnavailable
  */
 export async function requireNewPassword(deps: NewPasswordRules, password: string): Promise<void> {
   requirePassword(deps.config.passwords.policy, password)

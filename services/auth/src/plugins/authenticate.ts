@@ -19,7 +19,7 @@ export const authenticate = fp(
 
 /**
  * The user whose access token a request carries.
- * @throws noAuthorization, badJwt, badJwtSubject, and what `toCaller` throws
+ * @throws noAuthorization, badJwt, badJwtSubject, badJwtIssuer, badJwtWithoutSubject, badJwtSession
  */
 export function readCaller(
   deps: Pick<AuthDeps, 'config' | 'hooks' | 'now' | 'signingKeys'>,

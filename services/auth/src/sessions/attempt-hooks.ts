@@ -19,8 +19,8 @@ export interface AttemptHookDeps {
 
 /**
  * Reports a compared password, right or wrong, to the hook PASSWORD_VERIFICATION_ATTEMPT, and does what the hook decides.
- * @throws passwordAttemptRejected with the hook's message, or invalidCredentials, when the hook rejects; and what
- * `Hooks.call` throws
+ * @throws passwordAttemptRejected with the hook's message, or invalidCredentials, when the hook rejects; hookRejected,
+ * hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
  */
 export async function judgePasswordAttempt(
   deps: AttemptHookDeps,
@@ -44,8 +44,8 @@ export function refusePassword(): never {
 
 /**
  * Reports the answer of a factor to the hook MFA_VERIFICATION_ATTEMPT. A rejection ends all sessions of the user.
- * @throws factorAttemptRejectedWith the hook's message, or factorAttemptRejected, when the hook rejects; and what
- * `Hooks.call` throws
+ * @throws factorAttemptRejectedWith the hook's message, or factorAttemptRejected, when the hook rejects; hookRejected,
+ * hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
  */
 export async function judgeFactorAttempt(
   deps: AttemptHookDeps,

@@ -9,7 +9,7 @@ import { makeClaims, type SessionClaims, type SessionViewDeps } from './session-
  * token of the session.
  * @param shown `method`: the method that is added to the `amr`
  * @returns undefined where the hook is off
- * @throws sessionNotFound, and what `makeClaims` throws
+ * @throws sessionNotFound, hookFailed, hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson
  */
 export async function prepareRaisedClaims(
   deps: SessionViewDeps & { readonly lanes: Lanes },

@@ -75,7 +75,7 @@ export async function requirePasskeyOwner(db: Db, deps: FreshSessionDeps, caller
 
 /**
  * Requires that a caller may register a passkey: a passkey would let an SSO user in whom the identity provider has removed.
- * @throws ssoPasskey, and what `requirePasskeyOwner` throws
+ * @throws ssoPasskey, sessionNotFound, anonymousNotAllowed, passkeysNeedSecondFactor, signInTooOld
  */
 export async function requirePasskeyRegistrant(
   db: Db,

@@ -51,7 +51,8 @@ export interface SessionClaims {
 /**
  * Makes the claims of a session's access token. The hook CUSTOM_ACCESS_TOKEN may change them.
  * @param method how the token was obtained: by default, how the session was last proven
- * @throws hookFailed when the hook names another user or session, and what `Hooks.call` throws
+ * @throws hookFailed when the hook names another user or session, hookRejected, hookTimeout, hookTimeoutAfterRetry,
+ * hookAnswerTooLong, hookAnswerNoJson
  */
 export async function makeClaims(
   deps: SessionViewDeps,
@@ -70,7 +71,7 @@ export async function makeClaims(
 /**
  * The body of a session that has just begun. A session whose claims the hook CUSTOM_ACCESS_TOKEN refuses, or whose hook cannot be
  * reached, ends at once: nobody has its tokens, and it would count as the newest session of its user.
- * @throws what `makeClaims` throws
+ * @throws hookFailed, hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson
  */
 export async function signNewSession(
   deps: SessionViewDeps & { readonly db: Db },
@@ -87,7 +88,7 @@ export async function signNewSession(
 /**
  * The body of the first session of a user who has just been made. Then calls the hook AFTER_USER_CREATED, where the request calls
  * it. The session ends at once where either hook refuses or cannot be reached.
- * @throws what `announceUser` and `makeClaims` throw
+ * @throws hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
  */
 export async function signFirstSession(
   deps: SessionViewDeps & { readonly db: Db },
@@ -103,7 +104,10 @@ export async function signFirstSession(
   }
 }
 
-/** The body of a session, with a new access token. @throws what `makeClaims` throws */
+/**
+ * The body of a session, with a new access token.
+ * @throws hookFailed, hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson
+ */
 export async function signSessionView(
   deps: SessionViewDeps,
   session: IssuedSession,
@@ -163,7 +167,7 @@ function toClaims({ user, ...session }: StoredSession, { issuer, issuedAt, expir
 /**
  * Lets the hook CUSTOM_ACCESS_TOKEN change the claims of an access token, where the hook is on.
  * @param method how the client got the token: a method of `amr`, or `token_refresh`
- * @throws hookFailed, and what `Hooks.call` throws
+ * @throws hookFailed, hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson
  */
 async function customiseClaims(
   { hooks }: { readonly hooks: Hooks },

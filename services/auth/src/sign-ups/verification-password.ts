@@ -29,7 +29,7 @@ export type MessageVia =
  * Hashes the password that a request sends with a code or a link. The caller holds no lock meanwhile. A missing or weak password
  * leaves the message unused.
  * @returns undefined where the password is ignored
- * @throws passwordMissingAtVerify, and what `hashNewPassword` throws
+ * @throws passwordMissingAtVerify, serverBusy, passwordTooLong, weakPassword, serviceUnavailable
  */
 export async function hashVerificationPassword(
   deps: VerificationPasswordDeps,

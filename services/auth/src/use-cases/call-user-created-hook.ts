@@ -9,7 +9,7 @@ type CallHookDeps = Pick<AuthDeps, 'db' | 'hooks' | 'now'>
 /**
  * Calls the hook AFTER_USER_CREATED for a new user. A process may die after the call and before the queue hears of it. The next
  * attempt calls again, with the `uuid` of this job.
- * @throws what `Hooks.call` throws
+ * @throws hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
  */
 async function callUserCreatedHook(
   { db, hooks, now }: CallHookDeps,

@@ -55,8 +55,8 @@ interface Question {
 
 /**
  * Challenges a second factor (reference: Challenges). Sends a phone a code.
- * @throws factorNotFound, smsTooSoon, and what `findCaller`, `requireFactorOwner`, `requireVerifyEnabled` and `takeSms`
- * throw
+ * @throws factorNotFound, smsTooSoon, tokenUserNotFound, userBanned, sessionNotFound, anonymousNotAllowed, totpVerifyDisabled,
+ * phoneVerifyDisabled, webauthnVerifyDisabled, smsProviderMissing, overSmsRateLimit
  */
 export async function challengeFactor(
   deps: ChallengeFactorDeps,

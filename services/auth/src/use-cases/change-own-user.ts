@@ -144,7 +144,7 @@ async function changePassword(
 /**
  * Requires that a caller may make the changes (reference: PUT /user). The order of the checks decides which error the client
  * sees.
- * @throws anonymousPassword, emailExists, phoneExists, and what `requireGuardedChange` throws
+ * @throws anonymousPassword, emailExists, phoneExists, secondFactorNeeded, adminNeedsSecondFactor, ssoUserManaged, signInTooOld
  */
 async function requireAllowed(
   deps: Pick<AuthDeps, 'config' | 'db' | 'now'>,

@@ -34,7 +34,7 @@ export interface ChangeUserAsAdminInput extends ManagedUser {
  * Changes a user. Addresses change at once and without a mail (reference: Users made and changed by admins).
  * @param runWork runs the work in the transaction, and makes the answer of its result
  * @throws userNotFound, consoleUserProtected, consoleRoleReserved, passwordHashAtUpdate, emailExists, phoneExistsForAdmin,
- * metadataTooLarge, and what `hashNewPassword` throws
+ * metadataTooLarge, serverBusy, passwordTooLong, weakPassword, serviceUnavailable
  */
 export async function changeUserAsAdmin<Answer>(
   deps: ChangeUserAsAdminDeps,

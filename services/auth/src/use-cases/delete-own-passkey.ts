@@ -17,7 +17,8 @@ export interface DeleteOwnPasskeyInput {
 
 /**
  * Deletes a passkey of the caller.
- * @throws passkeyNotFound, tokenUserNotFound, userBanned, and what `requirePasskeyOwner` throws
+ * @throws passkeyNotFound, tokenUserNotFound, userBanned, sessionNotFound, anonymousNotAllowed, passkeysNeedSecondFactor,
+ * signInTooOld
  */
 export async function deleteOwnPasskey(
   deps: DeleteOwnPasskeyDeps,

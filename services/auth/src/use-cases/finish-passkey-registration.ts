@@ -25,8 +25,8 @@ const USUAL_NAME = 'Passkey'
 
 /**
  * Registers the passkey that an authenticator has made (reference: Passkeys). Checks the number of the user's passkeys under the user's lock.
- * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, tooManyPasskeys, passkeyExists,
- * and what `findCaller` and `requirePasskeyRegistrant` throw
+ * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, tooManyPasskeys, passkeyExists, tokenUserNotFound,
+ * userBanned, sessionNotFound, ssoPasskey, anonymousNotAllowed, passkeysNeedSecondFactor, signInTooOld
  */
 export async function finishPasskeyRegistration(
   deps: FinishPasskeyRegistrationDeps,

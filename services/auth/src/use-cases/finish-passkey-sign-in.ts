@@ -21,7 +21,8 @@ export interface FinishPasskeySignInInput extends SessionOrigin {
 
 /**
  * Signs in by passkey (reference: Passkeys). Answers an unknown passkey like one with a wrong signature.
- * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, userBanned, and what `signNewSession` throws
+ * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, userBanned, hookFailed, hookRejected, hookTimeout,
+ * hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson
  */
 export async function finishPasskeySignIn(
   deps: FinishPasskeySignInDeps,

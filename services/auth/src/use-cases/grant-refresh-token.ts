@@ -51,7 +51,8 @@ export type GrantRefreshTokenDeps = Pick<
 /**
  * Exchanges a refresh token for its child and a new access token (reference: Refresh tokens).
  * @throws refreshTokenMalformed, refreshTokenNotFound, refreshUserBanned, sessionExpired, sessionInactive, sessionLowAal,
- * oauthClientRequired, sessionSuperseded, refreshTokenAlreadyUsed, tooManyRefreshes, serverBusy, and what `makeClaims` throws
+ * oauthClientRequired, sessionSuperseded, refreshTokenAlreadyUsed, tooManyRefreshes, serverBusy, and what `makeClaims`
+ * and `signSessionView` throw
  */
 export async function grantRefreshToken(
   deps: GrantRefreshTokenDeps,

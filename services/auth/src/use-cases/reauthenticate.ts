@@ -43,8 +43,8 @@ export interface SentNonce {
 
 /**
  * Sends the nonce that a new password needs, by email, else by SMS (reference: GET /reauthenticate).
- * @throws addressMissingAtReauthentication, addressTooNew, emailNotVerified, phoneNotVerified, overEmailRateLimit, and
- * what `findCaller`, `takeSms` and `requireInterval` throw
+ * @throws addressMissingAtReauthentication, addressTooNew, emailNotVerified, phoneNotVerified, overEmailRateLimit,
+ * tokenUserNotFound, userBanned, sessionNotFound, smsProviderMissing, overSmsRateLimit, emailTooSoon, smsTooSoon
  */
 export async function reauthenticate(
   deps: ReauthenticateDeps,

@@ -20,7 +20,8 @@ export interface RenameOwnPasskeyInput {
 
 /**
  * Renames a passkey of the caller.
- * @throws friendlyNameMissing for an empty name, passkeyNotFound, tokenUserNotFound, userBanned, and what `requirePasskeyOwner` throws
+ * @throws friendlyNameMissing for an empty name, passkeyNotFound, tokenUserNotFound, userBanned, sessionNotFound,
+ * anonymousNotAllowed, passkeysNeedSecondFactor, signInTooOld
  */
 export async function renameOwnPasskey(
   deps: RenameOwnPasskeyDeps,

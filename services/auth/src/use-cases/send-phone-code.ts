@@ -30,7 +30,8 @@ export interface PhoneCodeInput extends OneTimeCodeInput {
 /**
  * Sends a code to sign in with by SMS. Waits a moment, to report a number that the gateway refuses (reference: POST /otp).
  * @returns our own id of the SMS, also where there is no recipient
- * @throws smsTooSoon, smsSendFailed, and what `decideStaging`, `signUpUnlessKnown`, `takeSms` and `runHooked` throw
+ * @throws smsTooSoon, smsSendFailed, and what `decideStaging`, `signUpUnlessKnown`, `askBeforeOwnUser`,
+ * `takeSms` and `runHooked` throw
  */
 export async function sendPhoneCode(deps: PhoneCodeDeps, { channel, ...input }: PhoneCodeInput): Promise<string> {
   const messageId = randomUUID()

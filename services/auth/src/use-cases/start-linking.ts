@@ -13,7 +13,7 @@ export interface StartLinkingInput {
 /**
  * Begins a sign-in at a provider whose identity is linked to the caller's account (reference: Linking).
  * @throws manualLinkingDisabled, identitiesNeedSecondFactor, tokenUserNotFound, userBanned, sessionNotFound, signInTooOld,
- * and what `startAuthorization` throws
+ * providerUnnamed, providerUnknown, userNotFound, exchangeFailed
  */
 export async function startLinking(
   deps: StartAuthorizationDeps,

@@ -10,7 +10,8 @@ import { requirePasskeyRegistrant } from '../sessions/require-owner.ts'
 /**
  * Makes the challenge for a new passkey (reference: Passkeys). Locks the user, so that no challenge is stored for an account that a
  * concurrent request deletes.
- * @throws tooManyPasskeys, tokenUserNotFound, userBanned, and what `requirePasskeyRegistrant` throws
+ * @throws tooManyPasskeys, tokenUserNotFound, userBanned, ssoPasskey, sessionNotFound, anonymousNotAllowed,
+ * passkeysNeedSecondFactor, signInTooOld
  */
 export async function startPasskeyRegistration(
   deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>,

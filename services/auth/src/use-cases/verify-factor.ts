@@ -75,7 +75,8 @@ interface ChallengedFactor {
  * lock. Then one transaction consumes the challenge, accepts the factor and raises the session, or changes nothing.
  * @throws factorNotFound, challengeNotFound, challengeMismatch, challengeExpired, totpCodeWrong, phoneFactorCodeWrong,
  * webauthnFactorWrong, tooManyFactors, enrolNeedsSecondFactor, sessionNotFound, and what `findCaller`,
- * `requireFactorOwner`, `requireLiveSession`, `requireVerifyEnabled`, `judgeFactorAttempt` and `prepareRaisedClaims` throw
+ * `requireFactorOwner`, `requireLiveSession`, `requireVerifyEnabled`, `judgeFactorAttempt`,
+ * `prepareRaisedClaims` and `signSessionView` throw
  */
 export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorInput): Promise<SessionView> {
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))

@@ -139,7 +139,8 @@ export function parseAdminUser(rules: MetadataRules, fields: AdminUserFields): A
 /**
  * Checks and normalises each field of a change by an admin. An empty password is absent, as for a new user, or a weak password,
  * as the profile says (reference: Profiles).
- * @throws what `parseAdminUser` throws
+ * @throws banDurationMalformed, roleTooLong, audienceTooLong, phoneMalformed, metadataTooLarge, emailMissing, emailTooLong,
+ * emailMalformed
  */
 export function parseAdminChange(
   rules: MetadataRules & { readonly behaviours: Pick<Behaviours, 'treatEmptyPasswordAsWeak'> },
