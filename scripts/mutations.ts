@@ -23,8 +23,8 @@ export const mutations: readonly Mutation[] = [
   {
     breaks: 'a spent refresh token counts as stolen after the reuse interval',
     file: 'migrations/auth/functions/refresh_session.sql',
-    text: 'moment <= t.updated_at + make_interval(secs => p_reuse_seconds))',
-    replacement: 'true)',
+    text: 'moment <= t.updated_at + make_interval(secs => p_reuse_seconds)',
+    replacement: 'true',
     test: 'services/auth/src/routes/token.test.ts',
   },
   {

@@ -81,8 +81,8 @@ BEGIN
   IF verdict IS NOT NULL THEN RETURN; END IF;
 
   -- `rotated`: the token was alive and gets a child. `reused`: the direct parent of the newest token, within its interval, gets
-  -- the same child again. The child's hash is replaced when the service's secret has changed since it was made. `stolen`: any
-  -- other.
+  -- the same child again. The child's hash is replaced when the service's secret has changed since it was made, or when another
+  -- service has made it. `stolen`: any other, also the parent of a child that the service has derived, and that is not the newest.
   WITH parent AS (
     UPDATE {{refresh_tokens}} t SET revoked = true, updated_at = moment WHERE t.id = held_token AND NOT t.revoked RETURNING 1)
   INSERT INTO {{refresh_tokens}} (session_id, user_id, token_hash, counter, parent_id, created_at, updated_at)
@@ -94,11 +94,14 @@ BEGIN
     JOIN {{refresh_tokens}} child ON child.parent_id = t.id AND child.session_id = t.session_id
       AND child.counter = (SELECT max(n.counter) FROM {{refresh_tokens}} n WHERE n.session_id = held_session)
     WHERE t.id = held_token AND NOT child.revoked
-      AND moment <= t.updated_at + make_interval(secs => p_reuse_seconds))
+      AND moment <= t.updated_at + make_interval(secs => p_reuse_seconds)
+      AND NOT EXISTS (SELECT FROM {{refresh_tokens}} o WHERE o.token_hash = p_child_hash AND o.id <> child.id))
   THEN
     verdict := 'reused';
+    -- The newest token need not have the next number: the chains of several live tokens are numbered far apart.
     UPDATE {{refresh_tokens}} t SET token_hash = p_child_hash
-      WHERE t.session_id = held_session AND t.counter = held_counter + 1 AND t.token_hash <> p_child_hash;
+      WHERE t.session_id = held_session AND t.token_hash <> p_child_hash
+        AND t.counter = (SELECT max(n.counter) FROM {{refresh_tokens}} n WHERE n.session_id = held_session);
   ELSE
     verdict := 'stolen';
   END IF;

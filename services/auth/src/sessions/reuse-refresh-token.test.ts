@@ -103,6 +103,16 @@ it('leaves a billion refreshes of room before the chain of a branch', async () =
   await exchange(newest)
 })
 
+it('is a theft under other rules when the derived child is spent, and a branch has the newest token', async () => {
+  const { token } = await signIn()
+  const child = await exchange(token)
+  await exchange(child)
+  expect((await reuse(token, { reuseIntervalMs: 60_000 })).verdict).toBe('branched')
+  const hashes = { tokenHash: hashRefreshToken(token), childHash: hashRefreshToken(child) }
+  const rules = { ...origin, ...lenientRules, ...hashes, reuseSeconds: 60 }
+  expect((await updateSession(database.lanes, rules)).verdict).toBe('stolen')
+})
+
 it('finds no token of a user whom SQL has deleted softly', async () => {
   const { token, userId } = await signIn()
   await exchange(token)
