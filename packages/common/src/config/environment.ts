@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { findFileProblem } from '../errors/file-problem.ts'
 import { ConfigError } from './config-error.ts'
+import { requireWholeValues } from './cut-values.ts'
 
 /** Where the variables of a process come from. A variable of `env` wins over the same variable of the file. */
 export interface EnvironmentOptions {
@@ -21,7 +22,7 @@ export interface EnvFile {
 /**
  * Reads the variables of the environment and, with lower priority, of an env file. It leaves out empty variables, and the ports
  * that Kubernetes sets for a Service (`AUTH_PORT=tcp://10.0.0.1:8081` for a Service called auth), which would hide the setting.
- * @throws ConfigError when the file cannot be read
+ * @throws ConfigError when the file cannot be read, or has a value that would be cut
  */
 export function readEnvironment({ env, file }: EnvironmentOptions): Readonly<Record<string, string>> {
   // An empty variable of the environment must not hide the value of the file.
@@ -29,11 +30,17 @@ export function readEnvironment({ env, file }: EnvironmentOptions): Readonly<Rec
 }
 
 function readEnvFile(file: EnvFile | undefined): NodeJS.Dict<string> {
-  if (file === undefined) return {}
+  const text = file === undefined ? undefined : readText(file)
+  if (file === undefined || text === undefined) return {}
+  requireWholeValues(file.path, text)
+  return parseEnv(text)
+}
+
+function readText(file: EnvFile): string | undefined {
   try {
-    return parseEnv(readFileSync(file.path, 'utf8'))
+    return readFileSync(file.path, 'utf8')
   } catch (error) {
-    if (!file.isRequired && error instanceof Error && 'code' in error && error.code === 'ENOENT') return {}
+    if (!file.isRequired && error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     const problem = findFileProblem(error) ?? (error instanceof Error ? error.message : String(error))
     throw new ConfigError([`${file.path} cannot be read (${problem})`])
   }

@@ -73,6 +73,14 @@ describe('loadConfig', () => {
     expect(() => load({}, '/nowhere/settings.env')).toThrow(/^config: \/nowhere\/settings.env cannot be read/)
   })
 
+  it('refuses a file whose values would be cut at a #, and names each setting without its value', () => {
+    const file = join(newFolder(), 'settings.env')
+    writeFileSync(file, `X_SITE_URL='https://file/#a'\nX_PASSWORD=hidden#secret\nOTHER=hidden#too\n`)
+    const advice =
+      'has a # with no blank before it, which would cut its value: put the value in single quotes, or a blank before a comment'
+    expect(() => load({}, file)).toThrow(new ConfigError([`${file}: OTHER ${advice}`, `${file}: X_PASSWORD ${advice}`]))
+  })
+
   it('lists every problem at once and never a secret', () => {
     expect(
       problemsOf({

@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { ConfigError } from '@trestle/common/config/config-error.ts'
 import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
@@ -34,6 +35,26 @@ const judgeAll = (environment: Readonly<Record<string, string>>) =>
   judge(join(write({ 'docker-compose.yml': compose({ ...SELF_HOSTING, ...environment }) }), 'docker-compose.yml'))
 
 describe('auth doctor --env', () => {
+  it('takes a value with a # whole where Compose reads the file, and refuses it in a file that the service reads', () => {
+    const text = 'GOTRUE_JWT_SECRET=hidden#secret\n'
+    const folder = write({
+      'compose.yml': compose({}, { env_file: 'auth.env' }),
+      'auth.env': text,
+      '.env': 'JWT=hidden#x\n',
+    })
+    const expanded = write({ 'compose.yml': compose({ GOTRUE_JWT_SECRET: '%{JWT}' }), '.env': 'JWT=hidden#secret\n' })
+    for (const place of [folder, expanded])
+      expect(readInstallation(join(place, 'compose.yml')).variables).toEqual(
+        new Map([['GOTRUE_JWT_SECRET', 'hidden#secret']]),
+      )
+    const file = join(folder, 'auth.env')
+    expect(() => readInstallation(file)).toThrow(
+      new ConfigError([
+        `${file}: GOTRUE_JWT_SECRET has a # with no blank before it, which would cut its value: put the value in single quotes, or a blank before a comment`,
+      ]),
+    )
+  })
+
   it('says of each setting of the self-hosting files that it is taken, and that the service starts', () => {
     const { isGood, lines } = judgeAll({})
     expect(isGood).toBe(true)

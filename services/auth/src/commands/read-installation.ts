@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
+import { findCutValues, requireWholeValues } from '@trestle/common/config/cut-values.ts'
 import { parseDocument } from 'yaml'
 import { z } from 'zod'
 import { PREFIXES } from '../config/upstream-settings.ts'
@@ -34,6 +35,7 @@ const Compose = z.object({ services: z.record(z.string(), z.unknown()) })
  * Reads a Compose file, whose `${…}` it expands from the `.env` beside it, or an env file. An env file without settings of
  * supabase/auth is that of the Compose file beside it.
  * @throws Error when a file cannot be read, is no Compose file, or has no settings of supabase/auth
+ * @throws ConfigError when the service would refuse an env file for a value that would be cut
  */
 export function readInstallation(path: string): Installation {
   if (/\.ya?ml$/i.test(path)) {
@@ -41,8 +43,11 @@ export function readInstallation(path: string): Installation {
     return readCompose(path, existsSync(env) ? readEnv(env) : {})
   }
   const variables = readEnv(path)
-  if (Object.keys(variables).some(isOfService))
+  if (Object.keys(variables).some(isOfService)) {
+    // The service reads such a file by itself.
+    requireWholeValues(path, readFileSync(path, 'utf8'))
     return { variables: new Map(Object.entries(variables)), origin: basename(path), unset: [] }
+  }
   const compose = COMPOSE_FILES.map((name) => join(dirname(path), name)).find((file) => existsSync(file))
   if (compose === undefined)
     throw new Error(`${path} has no name that begins with GOTRUE_, and no Compose file is beside it`)
@@ -53,8 +58,10 @@ function isOfService(name: string): boolean {
   return Object.values(PREFIXES).some((prefix) => name.startsWith(prefix))
 }
 
+/** Reads an env file as Compose does, which cuts no value at a `#` that no blank precedes. */
 function readEnv(path: string): Variables {
-  const entries = Object.entries(parseEnv(readFileSync(path, 'utf8')))
+  const text = readFileSync(path, 'utf8')
+  const entries = Object.entries({ ...parseEnv(text), ...Object.fromEntries(findCutValues(text)) })
   return Object.fromEntries(entries.map(([name, value]) => [name, value ?? '']))
 }
 
