@@ -1,22 +1,67 @@
 import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { columnsOf } from './catalog.ts'
-import { namedIn } from './list-dependents.ts'
+import { namedIn, OWN_TRIGGER } from './list-dependents.ts'
 
 /** An object of an application that reads `identities.id`, while this is the subject at the provider, as before 2.117. */
 export interface IdentityReader {
   /** A kind and a name, such as `view public.subjects`. */
   readonly object: string
-  /** Whether PostgreSQL leads it to the column `provider_id`, which the subject has at the switch. Others read a new id. */
+  /** Whether PostgreSQL leads it to the column `provider_id`, which has the subject from the switch on. Others read a new id. */
   readonly isLed: boolean
 }
 
 /** The table, while its key is the subject at the provider. */
 const identities = (schema: string): RawBuilder<unknown> => sql`to_regclass(format('%I.identities', ${schema}::text))`
 
+/** The node of a parsed query that stands for a whole row of the table: nothing else of this type has the attribute 0. */
+const wholeRow = (schema: string): RawBuilder<unknown> => sql`
+  (SELECT format(':varattno 0 :vartype %s ', reltype) FROM pg_class WHERE oid = ${identities(schema)})`
+
 /**
- * Lists what reads the column `id` of `identities` where the switch renames it: views, rules, policies and parsed functions, which go on
- * reading the subject, and functions with a text as their body, which name the table and `id` or `*`.
+ * What PostgreSQL knows to read the column, or a whole row, such as `to_jsonb(i)`. It leads the column to its new name, and leaves `id`
+ * in a row that is made of the columns as they are then. `i.*` is a list of columns to it.
+ */
+const recordedReaders = (schema: string): RawBuilder<unknown> => sql`
+  dependent AS (
+    SELECT d.classid, d.objid, bool_or(a.attname = 'id') IS TRUE AS "readsId" FROM pg_depend d
+    LEFT JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+    WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = ${identities(schema)} AND d.deptype = 'n'
+    GROUP BY d.classid, d.objid),
+  recorded AS (
+    SELECT CASE WHEN r.rulename <> '_RETURN' THEN format('rule %I on %s', r.rulename, v.oid::regclass)
+        ELSE format('%s %s', CASE v.relkind WHEN 'm' THEN 'materialized view' ELSE 'view' END, v.oid::regclass) END AS object,
+        d."readsId", concat(r.ev_action::text, r.ev_qual::text) AS nodes
+      FROM dependent d JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class
+    UNION ALL SELECT format('policy %I on %s', p.polname, p.polrelid::regclass), d."readsId",
+        concat(p.polqual::text, p.polwithcheck::text)
+      FROM dependent d JOIN pg_policy p ON d.classid = 'pg_policy'::regclass AND p.oid = d.objid
+    UNION ALL SELECT format('function %s', f.oid::regprocedure), d."readsId", concat(f.prosqlbody::text)
+      FROM dependent d JOIN pg_proc f ON d.classid = 'pg_proc'::regclass AND f.oid = d.objid)`
+
+/**
+ * Whether the text of a function `f`, which names the table, has the word `id`, a `*`, or a name of the table where no column follows
+ * it, as in `to_jsonb(i)`. Of a word after the table it cannot know whether it is such a name, unless PostgreSQL reserves it.
+ */
+const readsText = sql`(f.prosrc ~* '\\mid\\M|[*]|[(,]\\s*identities\\s*[),]' OR EXISTS (
+  SELECT FROM regexp_matches(f.prosrc, '\\midentities"?\\s+(?:as\\s+)?"?(\\w+)', 'gi') found (names)
+  WHERE NOT EXISTS (SELECT FROM pg_get_keywords() k WHERE k.word = lower(names[1]) AND k.catcode IN ('R', 'T'))
+    AND regexp_replace(f.prosrc, format('\\midentities"?\\s+(as\\s+)?"?%s\\M', names[1]), '', 'gi')
+      ~* format('\\m%s\\M(?!"?\\s*[.])', names[1])))`
+
+/** Functions with a text as their body, those that take or return a row of the table, and those of its triggers that look at the row. */
+const functionReaders = (schema: string): RawBuilder<unknown> => sql`
+  SELECT f.oid FROM moving m JOIN pg_proc f ON ${namedIn(schema)} WHERE ${readsText}
+  UNION SELECT d.objid FROM pg_class c JOIN pg_type t ON t.oid = c.reltype
+    JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid IN (t.oid, t.typarray) AND d.classid = 'pg_proc'::regclass
+    WHERE c.oid = ${identities(schema)}
+  UNION SELECT f.oid FROM pg_trigger t JOIN pg_proc f ON f.oid = t.tgfoid
+    WHERE t.tgrelid = ${identities(schema)} AND NOT t.tgisinternal AND t.tgname <> ${OWN_TRIGGER}
+      AND regexp_replace(f.prosrc, '\\mreturn\\s+(new|old)\\M', '', 'gi') ~* '\\m(new|old)\\M(?!\\s*[.])|\\m(new|old)\\s*[.]\\s*"?id\\M'`
+
+/**
+ * Lists what reads the column `id` of `identities` where the switch renames it. Views, rules, policies and parsed functions go on
+ * reading the subject, unless they read it in a whole row. Others look for `id` in the table as it is then.
  * @returns in the order of their names; none where the version has `provider_id` already
  */
 export async function listIdentityReaders(
@@ -25,21 +70,12 @@ export async function listIdentityReaders(
 ): Promise<readonly IdentityReader[]> {
   if (!(await isDue(db, schema))) return []
   const { rows } = await sql<IdentityReader>`
-    WITH moving AS (SELECT 'identities'::text AS name),
-    dependent AS (
-      SELECT DISTINCT d.classid, d.objid FROM pg_depend d
-      JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid AND a.attname = 'id'
-      WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = ${identities(schema)} AND d.deptype = 'n')
-    SELECT CASE WHEN r.rulename <> '_RETURN' THEN format('rule %I on %s', r.rulename, v.oid::regclass)
-        ELSE format('%s %s', CASE v.relkind WHEN 'm' THEN 'materialized view' ELSE 'view' END, v.oid::regclass) END AS object,
-        true AS "isLed"
-      FROM dependent d JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class
-    UNION SELECT format('policy %I on %s', p.polname, p.polrelid::regclass), true
-      FROM dependent d JOIN pg_policy p ON d.classid = 'pg_policy'::regclass AND p.oid = d.objid
-    UNION SELECT format('function %s', d.objid::regprocedure), true FROM dependent d WHERE d.classid = 'pg_proc'::regclass
-    UNION SELECT format('function %s', f.oid::regprocedure), false FROM moving m JOIN pg_proc f ON ${namedIn(schema)}
-      WHERE f.prosrc ~* '\\mid\\M|[*]'
-    ORDER BY object`.execute(db)
+    WITH moving AS (SELECT 'identities'::text AS name), ${recordedReaders(schema)},
+    reader AS (
+      SELECT object, strpos(nodes, ${wholeRow(schema)}) = 0 AS "isLed" FROM recorded
+        WHERE "readsId" OR strpos(nodes, ${wholeRow(schema)}) > 0
+      UNION ALL SELECT format('function %s', f.oid::regprocedure), false FROM (${functionReaders(schema)}) f)
+    SELECT object, bool_and("isLed") AS "isLed" FROM reader GROUP BY object ORDER BY object`.execute(db)
   return rows
 }
 

@@ -18,7 +18,7 @@ export interface Dependent {
 }
 
 /** The trigger that notes sessions which change, until the switch. */
-const OWN_TRIGGER = 'trestle_note_change'
+export const OWN_TRIGGER = 'trestle_note_change'
 
 /** The tables that move, by oid. `known` are those of supabase/auth, whose keys and defaults lead to one another. */
 const tablesOf = (schema: string, moving: readonly string[]): RawBuilder<unknown> => sql`

@@ -186,7 +186,7 @@ function report(check: AdoptionCheck, print: Print): void {
 function describeReader({ object, isLed }: IdentityReader): string {
   return isLed
     ? `depends    ${object} on identities: it goes on reading the subject at the provider, whose column id becomes provider_id`
-    : `depends    ${object} on identities: its column id becomes provider_id, and id another value; change the function after auth adopt`
+    : `depends    ${object} on identities: its column id becomes provider_id, and id another value; change it after auth adopt`
 }
 
 function printLosses(losses: readonly Loss[], print: Print): void {

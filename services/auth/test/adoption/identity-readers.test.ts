@@ -56,9 +56,51 @@ it('adopt --check names what reads the subjects of identities where their column
   expect(await check(restored)).toEqual({
     lines: [
       `depends    function public.parsed() ${led}`,
-      'depends    function public.written() on identities: its column id becomes provider_id, and id another value; change the function after auth adopt',
+      'depends    function public.written() on identities: its column id becomes provider_id, and id another value; change it after auth adopt',
       `depends    policy by_subject on public.vault ${led}`,
       `depends    view public.subjects ${led}`,
+    ],
+    failure: undefined,
+  })
+})
+
+const WHOLE_ROWS = `
+  CREATE VIEW public.listed AS SELECT i.* FROM auth.identities i;
+  CREATE VIEW public.packed AS SELECT i.user_id, to_jsonb(i) AS data FROM auth.identities i;
+  CREATE VIEW public.counted AS SELECT count(*) FROM auth.identities;
+  CREATE TABLE public.vault (data jsonb);
+  CREATE POLICY by_row ON public.vault USING (EXISTS (SELECT FROM auth.identities i WHERE to_jsonb(i) = data));
+  CREATE FUNCTION public.parsed() RETURNS SETOF jsonb LANGUAGE sql BEGIN ATOMIC SELECT to_jsonb(i) FROM auth.identities i; END;
+  CREATE FUNCTION public.aliased() RETURNS SETOF jsonb LANGUAGE sql AS 'SELECT to_jsonb(i) FROM auth.identities AS i';
+  CREATE FUNCTION public.named() RETURNS SETOF jsonb LANGUAGE sql AS 'SELECT row_to_json(identities)::jsonb FROM auth.identities';
+  CREATE FUNCTION public.starred() RETURNS SETOF text LANGUAGE plpgsql AS
+    'DECLARE r record; BEGIN FOR r IN SELECT * FROM auth.identities LOOP RETURN NEXT r.id; END LOOP; END';
+  CREATE FUNCTION public.taken(i auth.identities) RETURNS jsonb LANGUAGE sql AS 'SELECT to_jsonb(i)';
+  CREATE FUNCTION public.columns() RETURNS SETOF text LANGUAGE sql AS
+    'SELECT i.email FROM auth.identities i WHERE i.provider = ''email'' ORDER BY i.email';
+  CREATE FUNCTION public.noted() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN INSERT INTO public.vault VALUES (to_jsonb(NEW)); RETURN NEW; END';
+  CREATE TRIGGER noted AFTER INSERT ON auth.identities FOR EACH ROW EXECUTE FUNCTION public.noted();
+  CREATE FUNCTION public.checked() RETURNS trigger LANGUAGE plpgsql AS
+    'BEGIN IF NEW.provider = ''x'' THEN RAISE ''no''; END IF; RETURN NEW; END';
+  CREATE TRIGGER checked AFTER INSERT ON auth.identities FOR EACH ROW EXECUTE FUNCTION public.checked()`
+
+it('adopt --check names what reads whole rows of identities, where it finds another id afterwards', async () => {
+  const restored = await restore('v2.43.1')
+  await runSql(restored.database.superuserUrl, WHOLE_ROWS)
+  const changed = 'on identities: its column id becomes provider_id, and id another value; change it after auth adopt'
+  const led = 'on identities: it goes on reading the subject at the provider, whose column id becomes provider_id'
+  expect(await check(restored)).toEqual({
+    lines: [
+      `depends    function public.aliased() ${changed}`,
+      `depends    function public.named() ${changed}`,
+      `depends    function public.noted() ${changed}`,
+      `depends    function public.parsed() ${changed}`,
+      `depends    function public.starred() ${changed}`,
+      `depends    function public.taken(auth.identities) ${changed}`,
+      `depends    policy by_row on public.vault ${changed}`,
+      `depends    view public.listed ${led}`,
+      `depends    view public.packed ${changed}`,
     ],
     failure: undefined,
   })
