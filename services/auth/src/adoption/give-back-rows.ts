@@ -104,14 +104,23 @@ function endedSessions(
         AND NOT EXISTS (SELECT FROM ${sql.id(kept, UNCOPIED_SESSIONS)} u WHERE u.id = s.id)`
 }
 
-/** How many sessions have begun, refreshed or ended by a theft since the switch. Their users have to sign in again after undo. */
+/** How many of the sessions that are there would end by an undo. */
+export interface SessionCounts {
+  /** Those that have begun, refreshed or ended by a theft since the switch. Their users have to sign in again. */
+  readonly ended: number
+  readonly all: number
+}
+
+/** Counts the sessions that an undo would end, beside all that there are. */
 export async function countEndedSessions(
   db: Kysely<unknown>,
   { places, switchedAt }: Pick<GiveBackContext, 'places' | 'switchedAt'>,
-): Promise<number> {
-  const { rows } = await sql<{ count: string }>`
-    SELECT count(*) AS count FROM (${endedSessions({ places }, sql`${switchedAt}`)}) ended`.execute(db)
-  return Number(rows[0]?.count ?? 0)
+): Promise<SessionCounts> {
+  const { rows } = await sql<SessionCounts>`
+    WITH ended AS MATERIALIZED (${endedSessions({ places }, sql`${switchedAt}`)})
+    SELECT count(*)::int AS "all", (count(*) FILTER (WHERE id IN (SELECT session_id FROM ended)))::int AS ended
+    FROM ${places.names.id('sessions')}`.execute(db)
+  return rows[0] ?? { ended: 0, all: 0 }
 }
 
 /** A spent token must fetch nothing again, in either form. */

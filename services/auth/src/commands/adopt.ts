@@ -116,7 +116,7 @@ function describeForgotten({ switchedAt, rows }: ForgetCosts): readonly string[]
 function describeCosts({ hasSwitched, sessions, passwords, providers, factors }: UndoCosts): readonly string[] {
   if (!hasSwitched) return ['this service has not taken over: no session ends, and the old service may go on serving']
   return [
-    `${sessions} sessions have begun, refreshed or ended by a theft since the switch: their users sign in again`,
+    `${sessions.ended} of ${sessions.all} sessions have begun, refreshed or ended by a theft since the switch: their users sign in again`,
     ...(passwords > 0 ? [`${passwords} users have a password in a form that supabase/auth does not know`] : []),
     ...(factors > 0
       ? [`${factors} phones are second factors, which this version of supabase/auth cannot have: they are removed`]

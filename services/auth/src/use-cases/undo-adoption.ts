@@ -14,7 +14,7 @@ import {
 import { withoutOtherRuns } from '../adoption/begin-adoption.ts'
 import { requireOwnSchemas } from '../adoption/catalog.ts'
 import { dropKept, dropStaging } from '../adoption/drop-adoption.ts'
-import { countEndedSessions, countForeignHashes, giveBackRows } from '../adoption/give-back-rows.ts'
+import { countEndedSessions, countForeignHashes, giveBackRows, type SessionCounts } from '../adoption/give-back-rows.ts'
 import { listUnfitForUpstream, listUnopened } from '../adoption/give-back-sealed-rows.ts'
 import { listAdditions } from '../adoption/list-dependents.ts'
 import { allowOldServer } from '../adoption/refuse-old-server.ts'
@@ -32,8 +32,8 @@ type UndoAdoptionDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'randomByte
 export interface UndoCosts {
   /** Whether this service has taken over. Before, an undo costs the users nothing. */
   readonly hasSwitched: boolean
-  /** Sessions that have begun, refreshed or ended by a theft since the switch. Their users have to sign in again. */
-  readonly sessions: number
+  /** How many of the sessions end. */
+  readonly sessions: SessionCounts
   /** Users whose password is stored in a form that supabase/auth does not know. */
   readonly passwords: number
   /** Custom providers that supabase/auth cannot have, by their identifiers. */
@@ -206,7 +206,8 @@ async function findCosts(
   places: AdoptionPlaces,
   { switchedAt, changes, version }: AdoptionRecord,
 ): Promise<UndoCosts> {
-  if (switchedAt === null) return { hasSwitched: false, sessions: 0, passwords: 0, providers: [], factors: 0 }
+  if (switchedAt === null)
+    return { hasSwitched: false, sessions: { ended: 0, all: 0 }, passwords: 0, providers: [], factors: 0 }
   return {
     hasSwitched: true,
     sessions: await countEndedSessions(db, { places, switchedAt }),

@@ -31,7 +31,7 @@ it('auth adopt checks, adopts, asks before it goes back, and forgets', async () 
     'time       on two idle cores, about 6 s for --prepare, while the old service serves, then about 6 s for auth adopt, while nobody does; busy cores take several times as long',
   ]
   expect(await run('--check')).toEqual([...found, 'ok         auth adopt can run'])
-  const costs = '0 sessions have begun, refreshed or ended by a theft since the switch: their users sign in again'
+  const costs = '0 of 27 sessions have begun, refreshed or ended by a theft since the switch: their users sign in again'
   const question = 'Give the old service its database back? [y/N] '
   const adopted = [
     'the directory of users is filled',

@@ -26,7 +26,7 @@ function readSession({ database }: Restored, id: string | undefined) {
 
 async function undo(restored: Restored): Promise<number> {
   const costs: number[] = []
-  await undoAdoption(restored.deps, async ({ sessions }) => costs.push(sessions) > 0)
+  await undoAdoption(restored.deps, async ({ sessions: { ended } }) => costs.push(ended) > 0)
   return costs[0] ?? 0
 }
 
