@@ -94,9 +94,24 @@ async function createRecord(
     CREATE TABLE ${sql.id(record, 'taken_days')} (day date PRIMARY KEY, print numeric NOT NULL)`.execute(trx)
 }
 
-/** Drops the record, after which no run can continue the import. @returns whether there was one */
-export async function dropImport(db: Kysely<unknown>, places: ImportPlaces): Promise<boolean> {
-  if ((await findRecord(db, places)) === undefined) return false
-  await sql`DROP SCHEMA ${sql.id(places.record)} CASCADE`.execute(db)
-  return true
+/** The source of an import, and how many rows each table of its record has. Undefined where there is none. */
+export async function countRecorded(
+  db: Kysely<unknown>,
+  places: ImportPlaces,
+): Promise<{ readonly source: string; readonly rows: ReadonlyMap<string, number> } | undefined> {
+  const found = await findRecord(db, places)
+  if (found === undefined) return undefined
+  const rows = new Map<string, number>()
+  for (const table of ['source', 'taken', 'taken_days']) {
+    const { rows: counts } = await sql<{ count: number }>`
+      SELECT count(*)::int AS count FROM ${sql.id(places.record, table)}`.execute(db)
+    rows.set(`${places.record}.${table}`, counts[0]?.count ?? 0)
+  }
+  return { source: found.source, rows }
+}
+
+/** Drops the record, after which no run can continue the import. The operator may have thought about it for long. */
+export async function dropImport(db: Kysely<unknown>, { record, kept }: ImportPlaces): Promise<void> {
+  await requireOwnSchemas(db, [record, kept])
+  await sql`DROP SCHEMA ${sql.id(record)} CASCADE`.execute(db)
 }

@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { createInterface } from 'node:readline/promises'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { Command, Option } from 'commander'
@@ -13,10 +11,10 @@ import { type AdoptionCheck, checkAdoption } from '../use-cases/check-adoption.t
 import { type ForgetCosts, forgetAdoption } from '../use-cases/forget-adoption.ts'
 import { prepareAdoption } from '../use-cases/prepare-adoption.ts'
 import { type UndoCosts, undoAdoption } from '../use-cases/undo-adoption.ts'
+import { type Conversation, confirm } from './confirmation.ts'
 import { createQuietDeps } from './operator-deps.ts'
 
 type Print = (line: string) => void
-type Ask = (question: string) => Promise<string | undefined>
 
 interface AdoptFlags {
   readonly check?: true
@@ -27,14 +25,8 @@ interface AdoptFlags {
   readonly yes?: true
 }
 
-/**
- * `auth adopt`: turns a database of supabase/auth into one of this service, in place, and back.
- * @param ask puts a question to the operator, and resolves to the answer; undefined where nobody can answer
- */
-export function adoptCommand(
-  load: () => AuthConfig,
-  { print: write, ask }: { readonly print: Print; readonly ask: Ask },
-): Command {
+/** `auth adopt`: turns a database of supabase/auth into one of this service, in place, and back. */
+export function adoptCommand(load: () => AuthConfig, { print: write, ask }: Conversation): Command {
   // Names and emails of the database may come from strangers.
   const print: Print = (line) => write(printable(line))
   return new Command('adopt')
@@ -59,40 +51,23 @@ export function adoptCommand(
     })
 }
 
-/** Asks a question on a terminal. @returns the answer; undefined where the input ends without one, as in a script */
-export async function askOn(
-  input: NodeJS.ReadableStream,
-  output: NodeJS.WritableStream,
-  question: string,
-): Promise<string | undefined> {
-  const terminal = createInterface({ input, output })
-  // A question does not settle when its input ends.
-  const ended = once(terminal, 'close').then(() => undefined)
-  return Promise.race([terminal.question(question), ended]).finally(() => terminal.close())
-}
-
 async function run(
   deps: ProcessDeps,
   { check, prepare, undo, forget, force, yes }: AdoptFlags,
-  { print, ask }: { readonly print: Print; readonly ask: Ask },
+  { print, ask }: Conversation,
 ): Promise<void> {
   if (check) return report(await checkAdoption(deps, { force: force === true }), print)
-  const confirm = async (lines: readonly string[], question: string) => {
-    for (const line of lines) print(line)
-    if (yes) return true
-    const answer = await ask(`${question} [y/N] `)
-    if (answer === undefined) throw new Error('nothing changed: nobody has answered. --yes answers the question')
-    return /^y(es)?$/i.test(answer)
-  }
+  const decide = (lines: readonly string[], question: string) =>
+    confirm({ print, ask }, { lines, question, isAnswered: yes === true })
   if (forget) {
     const isDone = await forgetAdoption(deps, (costs) =>
-      confirm(describeForgotten(costs), 'Drop this, without a way back?'),
+      decide(describeForgotten(costs), 'Drop this, without a way back?'),
     )
     return print(isDone ? 'dropped what adopt --undo needs' : 'nothing changed')
   }
   if (undo) {
     const isDone = await undoAdoption(deps, (costs) =>
-      confirm(describeCosts(costs), 'Give the old service its database back?'),
+      decide(describeCosts(costs), 'Give the old service its database back?'),
     )
     return print(isDone ? 'the old service has its database back' : 'nothing changed')
   }

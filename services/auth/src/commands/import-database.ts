@@ -4,8 +4,10 @@ import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { Command, Option } from 'commander'
 import { describeAdmins } from '../adoption/list-admins.ts'
 import type { AuthConfig } from '../config.ts'
-import { forgetImport } from '../use-cases/forget-import.ts'
+import type { ProcessDeps } from '../deps.ts'
+import { type ForgetImportCosts, forgetImport } from '../use-cases/forget-import.ts'
 import { type DatabaseImport, importDatabase } from '../use-cases/import-database.ts'
+import { type Conversation, confirm } from './confirmation.ts'
 import { createQuietDeps } from './operator-deps.ts'
 
 interface ImportFlags {
@@ -13,6 +15,7 @@ interface ImportFlags {
   readonly sourceSchema: string
   readonly forget?: true
   readonly force?: true
+  readonly yes?: true
   readonly json?: true
 }
 
@@ -20,7 +23,7 @@ interface ImportFlags {
 const NAMED_MAX = 20
 
 /** `auth import`: takes over the users of another server of supabase/auth, from its database, and again what has changed since. */
-export function importCommand(load: () => AuthConfig, print: (line: string) => void): Command {
+export function importCommand(load: () => AuthConfig, { print, ask }: Conversation): Command {
   return new Command('import')
     .exitOverride()
     .description(
@@ -30,16 +33,14 @@ export function importCommand(load: () => AuthConfig, print: (line: string) => v
     .option('--source-schema <name>', 'the schema of supabase/auth there', 'auth')
     .addOption(new Option('--forget', 'drop what a further run needs').conflicts(['fromDatabase', 'force']))
     .option('--force', 'read a version of supabase/auth that is newer than this release knows')
+    .option('--yes', 'do not ask before --forget')
     .option('--json', 'print one JSON document')
     .action(async (flags: ImportFlags, command: Command) => {
       const { fromDatabase: url, forget } = flags
       if (url === undefined && !forget) command.error("error: required option '--from-database <url>' not specified")
       const deps = await createQuietDeps(load(), createLogger({ level: 'fatal', stdout: false }))
       const work = async () => {
-        if (url === undefined) {
-          await forgetImport(deps)
-          return print(flags.json ? '{"forgotten":true}' : 'dropped what a further import needs')
-        }
+        if (url === undefined) return forgetRuns(deps, flags, { print, ask })
         const startedAt = performance.now()
         const done = await importDatabase(deps, { url, schema: flags.sourceSchema }, { force: flags.force === true })
         const seconds = (performance.now() - startedAt) / 1_000
@@ -48,6 +49,25 @@ export function importCommand(load: () => AuthConfig, print: (line: string) => v
       }
       await work().finally(() => deps.close())
     })
+}
+
+/** A program that reads JSON is not asked: it has to say `--yes`. */
+async function forgetRuns(deps: ProcessDeps, { json, yes }: ImportFlags, { print, ask }: Conversation): Promise<void> {
+  const conversation = json ? { print: () => {}, ask: async () => undefined } : { print, ask }
+  const question = 'Drop this, without a way back?'
+  const isDone = await forgetImport(deps, (costs) =>
+    confirm(conversation, { lines: describeForgotten(costs), question, isAnswered: yes === true }),
+  )
+  if (json) return print('{"forgotten":true}')
+  print(isDone ? 'dropped what a further import needs' : 'nothing changed')
+}
+
+/** The names of the source may come from strangers. */
+function describeForgotten({ source, rows }: ForgetImportCosts): readonly string[] {
+  return [
+    `the users came from the database ${source}; no run of auth import continues afterwards`,
+    ...[...rows].map(([table, count]) => `drops      ${table}: ${count} rows`),
+  ].map(printable)
 }
 
 /** @throws Error when something has changed on both sides */

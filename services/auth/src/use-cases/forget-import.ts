@@ -1,14 +1,34 @@
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
-import { dropImport, importPlacesOf } from '../adoption/import-record.ts'
+import { countRecorded, dropImport, importPlacesOf } from '../adoption/import-record.ts'
 import type { AuthDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
 
+/** What `import --forget` would drop, for the operator who decides on it. */
+export interface ForgetImportCosts {
+  /** The database that the users came from, as PostgreSQL identifies it. */
+  readonly source: string
+  /** The tables of the record, with their schema, and how many rows each has. */
+  readonly rows: ReadonlyMap<string, number>
+}
+
 /**
  * Drops what a further import from the same database needs.
+ * @param confirm asked before anything is dropped; false drops nothing
+ * @returns whether it was done
  * @throws Error where nothing was imported
  */
-export async function forgetImport({ config }: Pick<AuthDeps, 'config'>): Promise<void> {
+export async function forgetImport(
+  { config }: Pick<AuthDeps, 'config'>,
+  confirm: (costs: ForgetImportCosts) => Promise<boolean>,
+): Promise<boolean> {
   const { url, names } = migrateOptions(config)
-  const dropped = await underLock({ url, names }, (db) => dropImport(db, importPlacesOf(names)))
-  if (!dropped) throw new Error('nothing was imported from another database, or its record was dropped before')
+  const places = importPlacesOf(names)
+  return underLock({ url, names }, async (db) => {
+    const costs = await countRecorded(db, places)
+    if (costs === undefined)
+      throw new Error('nothing was imported from another database, or its record was dropped before')
+    if (!(await confirm(costs))) return false
+    await dropImport(db, places)
+    return true
+  })
 }

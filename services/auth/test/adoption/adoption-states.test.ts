@@ -142,12 +142,12 @@ it('an import goes through the arrows of its diagram, and through no others', as
   }
   const events = [
     ['a run is killed', killed],
-    ['import --forget', () => forgetImport(app.deps)],
+    ['import --forget', () => forgetImport(app.deps, async () => true)],
     ['a run', () => app.run()],
     ['a run', () => app.run()],
     ['a run is killed', killed],
     ['a run from another source', () => app.run({ source: other.database.url })],
-    ['import --forget', () => forgetImport(app.deps)],
+    ['import --forget', () => forgetImport(app.deps, async () => true)],
   ] as const
   const seen: string[] = []
   const arrows = new Set<string>()

@@ -1,6 +1,7 @@
 import { PassThrough, Readable } from 'node:stream'
 import { expect, it } from 'vitest'
-import { adoptCommand, askOn } from '../../src/commands/adopt.ts'
+import { adoptCommand } from '../../src/commands/adopt.ts'
+import { askOn } from '../../src/commands/confirmation.ts'
 import { restore, restoreAdopted } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
 

@@ -6,13 +6,19 @@ import { importCommand } from '../../src/commands/import-database.ts'
 import { type ImportingApp, openImporting } from './imported-app.ts'
 import { runSql } from './restored-database.ts'
 
-/** Runs `auth import …`: what it prints, and why it fails. */
-async function runCommand({ deps }: ImportingApp, ...flags: readonly string[]) {
+/** Runs `auth import …`: what it prints, its questions too, and why it fails. */
+const runCommand = (app: ImportingApp, ...flags: readonly string[]) => runAnswered(app, undefined, ...flags)
+
+/** The same, with an operator who gives this answer to each question. */
+async function runAnswered({ deps }: ImportingApp, answer: string | undefined, ...flags: readonly string[]) {
   const lines: string[] = []
-  const command = importCommand(
-    () => deps.config,
-    (line) => lines.push(line),
-  ).configureOutput({ writeErr: () => {} })
+  const ask = async (question: string) => {
+    lines.push(question)
+    return answer
+  }
+  const command = importCommand(() => deps.config, { print: (line) => lines.push(line), ask }).configureOutput({
+    writeErr: () => {},
+  })
   const program = new Command().exitOverride().addCommand(command)
   const failure = await program.parseAsync(['import', ...flags], { from: 'user' }).then(
     () => undefined,
@@ -100,13 +106,46 @@ describe('auth import', () => {
         seconds: expect.any(Number),
       },
     ])
-    expect(await runCommand(app, '--forget')).toEqual({
-      lines: ['dropped what a further import needs'],
+  })
+
+  it('--forget lists what it drops, and asks as adopt --forget does', async () => {
+    const app = await openImporting('v2.196.0')
+    const found = { failure: 'nothing was imported from another database, or its record was dropped before', lines: [] }
+    expect(await runCommand(app, '--forget')).toEqual(found)
+    await app.run()
+    const forgotten = [
+      expect.stringMatching(
+        /^the users came from the database [\d ]+\w+ auth; no run of auth import continues afterwards$/,
+      ),
+      'drops      auth_imported.source: 1 rows',
+      expect.stringMatching(/^drops {6}auth_imported\.taken: [1-9]\d* rows$/),
+      expect.stringMatching(/^drops {6}auth_imported\.taken_days: [1-9]\d* rows$/),
+    ]
+    const asked = [...forgotten, 'Drop this, without a way back? [y/N] ']
+    const unanswered = 'nothing changed: nobody has answered. --yes answers the question'
+    expect(await runCommand(app, '--forget')).toEqual({ lines: asked, failure: unanswered })
+    expect(await runCommand(app, '--forget', '--json')).toEqual({ lines: [], failure: unanswered })
+    expect(await runAnswered(app, 'n', '--forget')).toEqual({
+      lines: [...asked, 'nothing changed'],
       failure: undefined,
     })
-    expect((await runCommand(app, '--forget')).failure).toBe(
-      'nothing was imported from another database, or its record was dropped before',
-    )
+    expect(await runAnswered(app, 'y', '--forget')).toEqual({
+      lines: [...asked, 'dropped what a further import needs'],
+      failure: undefined,
+    })
+    expect(await runCommand(app, '--forget')).toEqual(found)
+    // The users are here already, so that a new import takes none.
+    await app.run()
+    const [source, sources, , days] = forgotten
+    expect(await runCommand(app, '--forget', '--yes')).toEqual({
+      lines: [source, sources, 'drops      auth_imported.taken: 0 rows', days, 'dropped what a further import needs'],
+      failure: undefined,
+    })
+    await app.run()
+    expect(await runCommand(app, '--forget', '--yes', '--json')).toEqual({
+      lines: ['{"forgotten":true}'],
+      failure: undefined,
+    })
   })
 
   it('refuses what it cannot read or write in one line, which does not show the password', async () => {
