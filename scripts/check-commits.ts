@@ -7,7 +7,19 @@ import { join } from 'node:path'
 
 const TYPES = ['feat', 'fix', 'refactor', 'perf', 'test', 'docs', 'build', 'ci', 'chore']
 const PRODUCTS = ['auth', 'payments', 'inventory', 'console', 'endpoints']
-const PARTS = ['common', 'database', 'jobs', 'service', 'stack', 'testing', 'packages', 'migrations', 'bench', 'repo']
+const PARTS = [
+  'common',
+  'database',
+  'jobs',
+  'operators',
+  'service',
+  'stack',
+  'testing',
+  'packages',
+  'migrations',
+  'bench',
+  'repo',
+]
 const SUBJECT = new RegExp(`^(?:${TYPES.join('|')})\\((?:${[...PRODUCTS, ...PARTS].join('|')})\\): [a-z]`)
 const SUBJECT_LENGTH_MAX = 72
 /** Eight words or more, and a full stop: `No statement changes.` gives no reason. */

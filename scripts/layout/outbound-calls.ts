@@ -1,7 +1,14 @@
 import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
 import { type ImportedModule, importsOf, lineAt, visitSyntax } from './syntax.ts'
 
-const FOLDERS = ['services', 'packages/common', 'packages/database', 'packages/jobs', 'packages/service']
+const FOLDERS = [
+  'services',
+  'packages/common',
+  'packages/database',
+  'packages/jobs',
+  'packages/operators',
+  'packages/service',
+]
 
 /** Files that may open a connection without the guarded client, and why. */
 const EXCEPTIONS: ReadonlyMap<string, string> = new Map([

@@ -1,4 +1,4 @@
-import type { OperatorAction } from '@trestle/service/operators/operator-roles.ts'
+import type { OperatorAction } from '@trestle/operators/operator-roles.ts'
 
 /** A route of operators, with a good body. */
 export interface OperatorEndpoint {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mayDo, OPERATOR_ROLES } from '@trestle/service/operators/operator-roles.ts'
+import { mayDo, OPERATOR_ROLES } from '@trestle/operators/operator-roles.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from './auth-app.ts'
 import { operations, request } from './error-model/shared-errors.ts'

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { OPERATOR_ROLES, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import type { JsonObject } from '../src/records/column-types.ts'
 import type { TestApp } from './auth-app.ts'
 import { addApp } from './authenticator-app.ts'

@@ -1,7 +1,7 @@
 import type { Server } from '@trestle/common/server/create-server.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { openTelemetry } from '@trestle/common/telemetry/open-telemetry.ts'
-import { OPERATOR_ROLES, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { buildApp } from '../src/app.ts'
 import { loadConsoleConfig } from '../src/config.ts'
 import { createDeps } from '../src/deps.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Writable } from 'node:stream'
-import { OPERATOR_ROLES, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { loadNeighbour, type Neighbour, type Settings } from '@trestle/testing/neighbour.ts'
 import { createTemporaryDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { Command } from 'commander'

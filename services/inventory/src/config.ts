@@ -3,6 +3,7 @@ import { loadConfig, type Rule, type SettingValues } from '@trestle/common/confi
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
 import type { TrustedProxies } from '@trestle/common/server/trusted-proxies.ts'
+import { type OperatorConfig, operatorRule, toOperators } from '@trestle/operators/operator-settings.ts'
 import { adviceForMissing } from '@trestle/service/advice-for-missing.ts'
 import {
   type DatabaseSettings,
@@ -12,7 +13,6 @@ import {
   toTelemetryConfig,
 } from '@trestle/service/common-settings.ts'
 import type { LimiterStoreSettings } from '@trestle/service/limiter-store.ts'
-import { type OperatorConfig, operatorRule, toOperators } from '@trestle/service/operators/operator-settings.ts'
 import { largePoolWarnings } from '@trestle/service/pool-size.ts'
 import type { TokenRules } from './access/token-verifier.ts'
 import { accessRules, openDoorWarnings, PREFIX, toAccess } from './config/access.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { type OperatorAccess, type OperatorActor, UnverifiableTokenError } from '@trestle/service/operators/operator.ts'
-import { parseOperatorKeys } from '@trestle/service/operators/operator-keys.ts'
-import { OPERATOR_ROLES, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import { type OperatorAccess, type OperatorActor, UnverifiableTokenError } from '@trestle/operators/operator.ts'
+import { parseOperatorKeys } from '@trestle/operators/operator-keys.ts'
+import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 
 const keyOf = (role: OperatorRole) => role.padEnd(43, '-')
 

@@ -6,6 +6,7 @@ import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
 import type { TrustedProxies } from '@trestle/common/server/trusted-proxies.ts'
 import { urlsOfHosts } from '@trestle/database/driver/hosts.ts'
+import { operatorRule } from '@trestle/operators/operator-settings.ts'
 import { adviceForMissing } from '@trestle/service/advice-for-missing.ts'
 import {
   type DatabaseSettings,
@@ -14,7 +15,6 @@ import {
   toDatabaseConfig,
   toTelemetryConfig,
 } from '@trestle/service/common-settings.ts'
-import { operatorRule } from '@trestle/service/operators/operator-settings.ts'
 import { largePoolWarnings } from '@trestle/service/pool-size.ts'
 import { type AcquiringConfig, toAcquiringConfig } from './config/acquiring.ts'
 import { type CheckoutConfig, toCheckoutConfig } from './config/checkout.ts'

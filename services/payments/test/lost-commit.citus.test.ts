@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
-import type { OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
 import type { LightMyRequestResponse } from 'fastify'
 import { sql } from 'kysely'

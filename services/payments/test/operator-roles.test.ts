@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mayDo, OPERATOR_ROLES } from '@trestle/service/operators/operator-roles.ts'
+import { mayDo, OPERATOR_ROLES } from '@trestle/operators/operator-roles.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { operatorEndpoints } from './error-model/endpoints.ts'
 import { openWorld, type World } from './error-model/world.ts'

@@ -9,8 +9,8 @@ import { passwordOf } from '@trestle/database/rights/roles.ts'
 import type { StandbyConfig } from '@trestle/database/standby.ts'
 import { createJobs } from '@trestle/jobs/jobs.ts'
 import { createOutbox } from '@trestle/jobs/outbox.ts'
+import type { OperatorAccess } from '@trestle/operators/operator.ts'
 import { type LimiterStore, memoryStore } from '@trestle/service/limiter-store.ts'
-import type { OperatorAccess } from '@trestle/service/operators/operator.ts'
 import type { MailSink } from '@trestle/testing/mail-sink.ts'
 import {
   createTemporaryDatabase,

@@ -1,4 +1,4 @@
-import type { OperatorAction } from '@trestle/service/operators/operator-roles.ts'
+import type { OperatorAction } from '@trestle/operators/operator-roles.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
 import { NIL_UUID } from '../records/ids.ts'

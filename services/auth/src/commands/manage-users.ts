@@ -1,6 +1,6 @@
 import { numberOption } from '@trestle/common/commands/number-option.ts'
 import type { CommandInput, OperatorCommand } from '@trestle/common/commands/operator-command.ts'
-import { OPERATOR_ROLES } from '@trestle/service/operators/operator-roles.ts'
+import { OPERATOR_ROLES } from '@trestle/operators/operator-roles.ts'
 import { InvalidArgumentError, Option } from 'commander'
 import { runWorkAlone } from '../audit/audit-log.ts'
 import type { OperatorDeps } from '../deps.ts'

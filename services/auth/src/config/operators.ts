@@ -1,8 +1,8 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { flag } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
-import type { OperatorKey } from '@trestle/service/operators/operator-keys.ts'
-import { operatorSettings as shared } from '@trestle/service/operators/operator-settings.ts'
+import type { OperatorKey } from '@trestle/operators/operator-keys.ts'
+import { operatorSettings as shared } from '@trestle/operators/operator-settings.ts'
 
 /** Settings of operators. Auth verifies its own access tokens, so it needs no keys and no issuer of another service. */
 export const operatorSettings = group('Operators', {

@@ -1,5 +1,5 @@
-import type { Operator } from '@trestle/service/operators/operator.ts'
-import type { OperatorAction } from '@trestle/service/operators/operator-roles.ts'
+import type { Operator } from '@trestle/operators/operator.ts'
+import type { OperatorAction } from '@trestle/operators/operator-roles.ts'
 import type { Sealing } from '../secrets/sealed-secret.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { type Manager, requireUser, type User } from '../users/user.ts'

@@ -1,4 +1,4 @@
-import type { OperatorAction, OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import type { OperatorAction, OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { operatorForbidden } from '../operator-errors.ts'
 
 /** Refuses an operator whose role may not do an action, or not to this user. @throws operatorForbidden */

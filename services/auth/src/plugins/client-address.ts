@@ -1,6 +1,6 @@
 import type { Meter } from '@opentelemetry/api'
 import { addressKey, toAddress } from '@trestle/common/server/address-key.ts'
-import { readOperatorAddress } from '@trestle/service/operators/operator.ts'
+import { readOperatorAddress } from '@trestle/operators/operator.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { AuthConfig } from '../config.ts'

@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
-import { OPERATOR_ROLES, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { sql } from 'kysely'
 import { NO_TIME } from '../records/timestamp.ts'
 import { refuseBanned } from '../users/user.ts'

@@ -1,4 +1,4 @@
-import type { OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { adminTraits, type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'

@@ -1,4 +1,4 @@
-import { askHealth, type Health, readUnlessAway } from '@trestle/service/operators/ask-health.ts'
+import { askHealth, type Health, readUnlessAway } from '@trestle/service/ask-health.ts'
 import { sql } from 'kysely'
 import type { AuthDeps } from '../deps.ts'
 import {

@@ -1,4 +1,4 @@
-import type { OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { z } from 'zod'
 import type { Behaviours } from '../config/behaviours.ts'
 import { consoleRoleReserved } from '../operator-errors.ts'

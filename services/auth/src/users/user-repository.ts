@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { OPERATOR_ROLES } from '@trestle/service/operators/operator-roles.ts'
+import { OPERATOR_ROLES } from '@trestle/operators/operator-roles.ts'
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { AuthTables, Db, Trx, UsersTable } from '../database.ts'
 import { toMetadata } from '../identities/identity.ts'

@@ -1,4 +1,4 @@
-import type { OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { signInUserBanned, userBanned, userNotFound } from '../errors.ts'
 import { consoleUserProtected } from '../operator-errors.ts'
 import type { Timestamp } from '../records/timestamp.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { mayDo, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import { mayDo, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import { sql } from 'kysely'
 import { runWorkAlone } from '../../src/audit/audit-log.ts'

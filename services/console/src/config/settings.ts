@@ -9,8 +9,8 @@ import {
   url,
 } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
+import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { shutdownSettings, telemetrySettings } from '@trestle/service/common-settings.ts'
-import { OPERATOR_ROLES, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
 import type { z } from 'zod'
 
 /** Stands before the name of each setting of the console. */

@@ -1,6 +1,6 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
-import { mayDo, type OperatorAction, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import { mayDo, type OperatorAction, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { z } from 'zod'
 import type { Change } from '../service-calls/operator-calls.ts'
 import type { ServiceName } from '../service-calls/service-call.ts'

@@ -1,6 +1,6 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { PAGE_ICON } from '@trestle/common/documents/page-style.ts'
-import type { OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
 import type { ServiceName } from '../service-calls/service-call.ts'
 import { attribute, type FormProof, proofFields } from './form.ts'
 import { type IconName, icon } from './icons.ts'

@@ -1,5 +1,5 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
-import { mayDo } from '@trestle/service/operators/operator-roles.ts'
+import { mayDo } from '@trestle/operators/operator-roles.ts'
 import { z } from 'zod'
 import { changeLinks, type Viewer } from '../pages/asked-change.ts'
 import { type FormProof, hiddenField, proofFields } from '../pages/form.ts'

@@ -1,4 +1,4 @@
-import { mayDo } from '@trestle/service/operators/operator-roles.ts'
+import { mayDo } from '@trestle/operators/operator-roles.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorVocabulary } from '../error-body.ts'
 import {

@@ -1,9 +1,4 @@
-import {
-  mayDo,
-  OPERATOR_ROLES,
-  type OperatorAction,
-  type OperatorRole,
-} from '@trestle/service/operators/operator-roles.ts'
+import { mayDo, OPERATOR_ROLES, type OperatorAction, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'

@@ -1,5 +1,5 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
-import { mayDo, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import { mayDo, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import type { z } from 'zod'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, type ListQuery, listCard } from '../pages/list.ts'

@@ -1,5 +1,5 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
-import type { OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
 import type { z } from 'zod'
 import * as errors from '../errors.ts'
 import {

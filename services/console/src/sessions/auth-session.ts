@@ -1,4 +1,4 @@
-import { OPERATOR_ROLES, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { decodeJwt } from 'jose'
 import { z } from 'zod'
 import { refuse } from '../service-calls/operator-calls.ts'

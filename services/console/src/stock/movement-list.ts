@@ -1,5 +1,5 @@
 import { html } from '@trestle/common/documents/html.ts'
-import type { OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, listCard } from '../pages/list.ts'
 import { badge, count, emptyState, time } from '../pages/parts.ts'

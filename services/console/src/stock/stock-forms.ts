@@ -1,5 +1,5 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
-import { mayDo, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import { mayDo, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { changeForm, checkField, choiceField, type FormProof, hiddenField, textField } from '../pages/form.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { askLink, card, count, factList, pageHead, tabs } from '../pages/parts.ts'

@@ -1,5 +1,5 @@
 import { html } from '@trestle/common/documents/html.ts'
-import { mayDo } from '@trestle/service/operators/operator-roles.ts'
+import { mayDo } from '@trestle/operators/operator-roles.ts'
 import { z } from 'zod'
 import type { Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'

@@ -1,4 +1,4 @@
-import type { Operator } from '@trestle/service/operators/operator.ts'
+import type { Operator } from '@trestle/operators/operator.ts'
 import type { Identity } from './token-verifier.ts'
 
 /** The operator who sends a request. */

@@ -1,5 +1,6 @@
 import { commaList, flag, integer, port, text, trustedProxies } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
+import { operatorSettings } from '@trestle/operators/operator-settings.ts'
 import {
   databaseSettings,
   databaseUrl,
@@ -7,7 +8,6 @@ import {
   standbySettings,
   telemetrySettings,
 } from '@trestle/service/common-settings.ts'
-import { operatorSettings } from '@trestle/service/operators/operator-settings.ts'
 import { accessSettings } from './access.ts'
 import { limitSettings } from './limits.ts'
 

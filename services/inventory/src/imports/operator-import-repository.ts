@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import type { Operator } from '@trestle/service/operators/operator.ts'
+import type { Operator } from '@trestle/operators/operator.ts'
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 import type { OperatorImport, ReportedImport } from './operator-import-view.ts'

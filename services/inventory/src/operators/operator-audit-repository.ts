@@ -1,4 +1,4 @@
-import { OPERATOR_ROLES } from '@trestle/service/operators/operator-roles.ts'
+import { OPERATOR_ROLES } from '@trestle/operators/operator-roles.ts'
 import { sql } from 'kysely'
 import { z } from 'zod'
 import type { Db } from '../database.ts'

@@ -1,5 +1,5 @@
-import type { Operator } from '@trestle/service/operators/operator.ts'
-import { mayDo, type OperatorAction } from '@trestle/service/operators/operator-roles.ts'
+import type { Operator } from '@trestle/operators/operator.ts'
+import { mayDo, type OperatorAction } from '@trestle/operators/operator-roles.ts'
 import { operatorForbidden } from '../operator-errors.ts'
 
 /**

@@ -1,6 +1,6 @@
 import type { Guard, GuardContext } from '@trestle/endpoints/endpoints.ts'
-import { readOperator, readOperatorAddress, UnverifiableTokenError } from '@trestle/service/operators/operator.ts'
-import type { OperatorAction } from '@trestle/service/operators/operator-roles.ts'
+import { readOperator, readOperatorAddress, UnverifiableTokenError } from '@trestle/operators/operator.ts'
+import type { OperatorAction } from '@trestle/operators/operator-roles.ts'
 import type { OperatorIdentity } from '../access/actor.ts'
 import type { Identity, TokenVerifier } from '../access/token-verifier.ts'
 import type { InventoryDeps } from '../deps.ts'

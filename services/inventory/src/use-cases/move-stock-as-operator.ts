@@ -1,4 +1,4 @@
-import { mayDo, type OperatorAction } from '@trestle/service/operators/operator-roles.ts'
+import { mayDo, type OperatorAction } from '@trestle/operators/operator-roles.ts'
 import type { InventoryDeps } from '../deps.ts'
 import type { Answered } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
-import type { Operator } from '@trestle/service/operators/operator.ts'
+import type { Operator } from '@trestle/operators/operator.ts'
 import type { InventoryDeps } from '../deps.ts'
 import { serviceUnavailable } from '../errors.ts'
 import type { Answered } from '../idempotency/answer.ts'

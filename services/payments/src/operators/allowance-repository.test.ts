@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Operator } from '@trestle/service/operators/operator.ts'
+import type { Operator } from '@trestle/operators/operator.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { actorOf } from '../../test/operators.ts'

@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import type { Operator } from '@trestle/service/operators/operator.ts'
-import { OPERATOR_ACTIONS, type OperatorAction } from '@trestle/service/operators/operator-roles.ts'
+import type { Operator } from '@trestle/operators/operator.ts'
+import { OPERATOR_ACTIONS, type OperatorAction } from '@trestle/operators/operator-roles.ts'
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 import { listOfAll } from '../pagination/list-of-all.ts'

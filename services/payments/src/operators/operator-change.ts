@@ -1,5 +1,5 @@
-import type { Operator } from '@trestle/service/operators/operator.ts'
-import type { OperatorAction } from '@trestle/service/operators/operator-roles.ts'
+import type { Operator } from '@trestle/operators/operator.ts'
+import type { OperatorAction } from '@trestle/operators/operator-roles.ts'
 import type { Repeat } from '../access/caller.ts'
 
 /** A change that an operator asks for. */

@@ -3,8 +3,8 @@ import {
   readOperator,
   readOperatorAddress,
   UnverifiableTokenError,
-} from '@trestle/service/operators/operator.ts'
-import { mayDo, type OperatorAction } from '@trestle/service/operators/operator-roles.ts'
+} from '@trestle/operators/operator.ts'
+import { mayDo, type OperatorAction } from '@trestle/operators/operator-roles.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Repeat } from '../access/caller.ts'

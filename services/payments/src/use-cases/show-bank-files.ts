@@ -1,4 +1,4 @@
-import type { Operator } from '@trestle/service/operators/operator.ts'
+import type { Operator } from '@trestle/operators/operator.ts'
 import type { z } from 'zod'
 import { refuseMissing } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'

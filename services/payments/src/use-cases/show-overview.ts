@@ -1,6 +1,6 @@
 import { listDeadJobs } from '@trestle/jobs/list-jobs.ts'
 import { deadQueue } from '@trestle/jobs/task.ts'
-import { askHealth, type Health, readUnlessAway } from '@trestle/service/operators/ask-health.ts'
+import { askHealth, type Health, readUnlessAway } from '@trestle/service/ask-health.ts'
 import { sql } from 'kysely'
 import type { PaymentsDeps } from '../deps.ts'
 import { tasks } from '../migrations.ts'

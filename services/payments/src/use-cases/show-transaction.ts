@@ -1,4 +1,4 @@
-import type { Operator } from '@trestle/service/operators/operator.ts'
+import type { Operator } from '@trestle/operators/operator.ts'
 import { refuseMissing } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import type { Dispute } from '../disputes/dispute.ts'

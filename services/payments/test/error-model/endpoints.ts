@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { OperatorAction } from '@trestle/service/operators/operator-roles.ts'
+import type { OperatorAction } from '@trestle/operators/operator-roles.ts'
 import type { InjectOptions } from 'fastify'
 import { operatorHeaders } from '../operators.ts'
 import { createTestApp, merchantBody } from '../payments-app.ts'

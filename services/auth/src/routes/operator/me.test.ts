@@ -1,4 +1,4 @@
-import { OPERATOR_ROLES } from '@trestle/service/operators/operator-roles.ts'
+import { OPERATOR_ROLES } from '@trestle/operators/operator-roles.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
 import { errorBody, statusAndBody } from '../../../test/bodies.ts'

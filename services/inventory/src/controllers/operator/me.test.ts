@@ -1,4 +1,4 @@
-import { OPERATOR_ROLES } from '@trestle/service/operators/operator-roles.ts'
+import { OPERATOR_ROLES } from '@trestle/operators/operator-roles.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusedBody } from '../../../test/bodies.ts'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from '../../../test/inventory-app.ts'

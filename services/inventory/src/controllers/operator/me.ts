@@ -1,5 +1,5 @@
 import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
-import { OPERATOR_ROLES } from '@trestle/service/operators/operator-roles.ts'
+import { OPERATOR_ROLES } from '@trestle/operators/operator-roles.ts'
 import { z } from 'zod'
 import { operatorGuardsFor } from '../../plugins/authorize.ts'
 import { OperatorController } from '../../plugins/inventory-controller.ts'

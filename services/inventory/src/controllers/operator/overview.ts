@@ -1,5 +1,5 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
-import { askHealth, readUnlessAway } from '@trestle/service/operators/ask-health.ts'
+import { askHealth, readUnlessAway } from '@trestle/service/ask-health.ts'
 import { z } from 'zod'
 import { countInventory, getAnswer, OverviewView } from '../../operators/overview-repository.ts'
 import { operatorGuardsFor } from '../../plugins/authorize.ts'

@@ -1,5 +1,5 @@
-import { UnverifiableTokenError } from '@trestle/service/operators/operator.ts'
-import { OPERATOR_ROLES } from '@trestle/service/operators/operator-roles.ts'
+import { UnverifiableTokenError } from '@trestle/operators/operator.ts'
+import { OPERATOR_ROLES } from '@trestle/operators/operator-roles.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { statusAndBody } from '../../../test/bodies.ts'
 import { jsonHeaders, refusalHeaders, temporaryHeaders } from '../../../test/headers.ts'

@@ -1,4 +1,4 @@
-import { OPERATOR_ROLES } from '@trestle/service/operators/operator-roles.ts'
+import { OPERATOR_ROLES } from '@trestle/operators/operator-roles.ts'
 import { z } from 'zod'
 import { operatorAnswers } from '../../error-body.ts'
 import type { Routes } from '../../plugins/request-input.ts'

@@ -1,4 +1,4 @@
-import { OPERATOR_ROLES } from '@trestle/service/operators/operator-roles.ts'
+import { OPERATOR_ROLES } from '@trestle/operators/operator-roles.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { shownTransaction, statusAndBody, trailEntry } from '../../../../test/bodies.ts'

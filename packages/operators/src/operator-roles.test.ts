@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { lowerRole, mayDo, OPERATOR_ACTIONS } from './operator-roles.ts'
 
 it('the actions and their lowest roles are those of the reference, in its order', async () => {
-  const page = await readFile(new URL('../../../../docs/reference/console.md', import.meta.url), 'utf8')
+  const page = await readFile(new URL('../../../docs/reference/console.md', import.meta.url), 'utf8')
   const section = page.split('\n## Actions\n')[1]?.split('\n## ')[0] ?? ''
   const rows = [...section.matchAll(/^\| `([^`]+)` \| (\w+) \|/gm)].map(([, action, role]) => [action, role])
   expect(rows).toEqual(Object.entries(OPERATOR_ACTIONS))
