@@ -12,6 +12,7 @@ const PARTS = [
   'database',
   'jobs',
   'operators',
+  'rate-limits',
   'service',
   'stack',
   'testing',

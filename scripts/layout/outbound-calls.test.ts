@@ -70,7 +70,7 @@ describe('calls of other servers', () => {
     ['packages/jobs/src/jobs.ts', false],
     ['packages/service/src/run-checks.ts', false],
     ['packages/common/src/outbound/outbound.ts', true],
-    ['packages/service/src/limiter-store.ts', true],
+    ['packages/rate-limits/src/limiter-store.ts', true],
     ['packages/testing/src/mail-sink.ts', true],
     ['services/shop/src/items/item.test.ts', true],
   ])('%s may open connections: %s', async (file, isAllowed) => {

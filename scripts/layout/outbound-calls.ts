@@ -7,6 +7,7 @@ const FOLDERS = [
   'packages/database',
   'packages/jobs',
   'packages/operators',
+  'packages/rate-limits',
   'packages/service',
 ]
 
@@ -17,7 +18,7 @@ const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ['packages/database/src/driver/cancellable-pool.ts', 'cancels at PostgreSQL, whose address only a setting names'],
   ['packages/database/src/driver/hosts.ts', 'asks whether a PostgreSQL answers, whose address only a setting names'],
   ['packages/database/src/driver/pipelined-clients.ts', 'the socket of PostgreSQL, whose address only a setting names'],
-  ['packages/service/src/limiter-store.ts', 'Redis, whose address only a setting names'],
+  ['packages/rate-limits/src/limiter-store.ts', 'Redis, whose address only a setting names'],
   ['services/auth/src/messages/mailer.ts', 'the mail server, whose address only a setting names'],
   [
     'services/auth/src/messages/gateways/twilio.ts',

@@ -1,17 +1,6 @@
 import { parseDuration } from '@trestle/common/config/duration.ts'
-import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
-import {
-  duration,
-  flag,
-  matching,
-  oneOf,
-  parsed,
-  port,
-  type Setting,
-  secret,
-  text,
-  url,
-} from '@trestle/common/config/setting.ts'
+import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import { duration, flag, matching, oneOf, parsed, port, type Setting, text } from '@trestle/common/config/setting.ts'
 import { LOG_LEVELS, type LogLevel } from '@trestle/common/telemetry/logger.ts'
 import { OTLP_PROTOCOLS, type OtlpProtocol } from '@trestle/common/telemetry/otlp-exporters.ts'
 import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
@@ -111,26 +100,6 @@ export function toDatabaseConfig(values: DatabaseValues): DatabaseSettings {
     prepared: values.DB_PREPARED,
     connectTimeoutMs: values.DB_CONNECT_TIMEOUT,
   }
-}
-
-/** The settings that say where limits are counted: in the process or in common. */
-export const limitStoreSettings = {
-  RATE_LIMIT_STORE: oneOf('memory', 'postgres', 'redis')
-    .prefault('memory')
-    .describe(
-      'Where limits are counted. With `memory` each process counts for itself, from 0 after a restart; several processes share counts in `postgres` or `redis`.',
-    ),
-  REDIS_URL: secret(url('redis', 'rediss'))
-    .optional()
-    .describe('Redis that counts the limits. Required when the store is `redis`.'),
-} as const
-
-/** Limits in Redis need its address. The prefix is that of the settings of the service: `AUTH_`. */
-export function limitStoreRule(prefix: string): Rule<SettingValues<typeof limitStoreSettings>> {
-  return ({ RATE_LIMIT_STORE, REDIS_URL }) =>
-    RATE_LIMIT_STORE === 'redis' && REDIS_URL === undefined
-      ? `${prefix}REDIS_URL is required when ${prefix}RATE_LIMIT_STORE is redis`
-      : undefined
 }
 
 /** Settings of the end of a process. */

@@ -4,7 +4,7 @@ import { allowNull, completeDocument } from '@trestle/common/documents/complete-
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { createSilentDatabase } from '@trestle/database/driver/silent-database.ts'
 import { createNames } from '@trestle/database/names.ts'
-import { memoryStore } from '@trestle/service/limiter-store.ts'
+import { memoryStore } from '@trestle/rate-limits/limiter-store.ts'
 import { buildApp } from './app.ts'
 import { loadAuthConfig } from './config.ts'
 import type { AuthDeps } from './deps.ts'

@@ -7,10 +7,10 @@ import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
 import type { TrustedProxies } from '@trestle/common/server/trusted-proxies.ts'
 import { urlsOfHosts } from '@trestle/database/driver/hosts.ts'
 import { operatorRule } from '@trestle/operators/operator-settings.ts'
+import { limitStoreRule } from '@trestle/rate-limits/limit-settings.ts'
 import { adviceForMissing } from '@trestle/service/advice-for-missing.ts'
 import {
   type DatabaseSettings,
-  limitStoreRule,
   type TelemetryConfig,
   toDatabaseConfig,
   toTelemetryConfig,

@@ -10,7 +10,7 @@ import type { StandbyConfig } from '@trestle/database/standby.ts'
 import { createJobs } from '@trestle/jobs/jobs.ts'
 import { createOutbox } from '@trestle/jobs/outbox.ts'
 import type { OperatorAccess } from '@trestle/operators/operator.ts'
-import { type LimiterStore, memoryStore } from '@trestle/service/limiter-store.ts'
+import { type LimiterStore, memoryStore } from '@trestle/rate-limits/limiter-store.ts'
 import type { MailSink } from '@trestle/testing/mail-sink.ts'
 import {
   createTemporaryDatabase,

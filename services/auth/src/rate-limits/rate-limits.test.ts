@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
-import { memoryStore, openLimiterStore } from '@trestle/service/limiter-store.ts'
+import { memoryStore, openLimiterStore } from '@trestle/rate-limits/limiter-store.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestDatabase } from '../../test/auth-database.ts'
 import { overRequestRateLimit } from '../errors.ts'

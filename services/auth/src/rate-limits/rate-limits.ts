@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Limiter, LimiterStore } from '@trestle/service/limiter-store.ts'
+import type { Limiter, LimiterStore } from '@trestle/rate-limits/limiter-store.ts'
 import { z } from 'zod'
 import type { Rate } from '../config/rules.ts'
 import type { RateLimitConfig } from '../config/security.ts'

@@ -1,4 +1,4 @@
-import type { Window } from '@trestle/service/limiter-store.ts'
+import type { Window } from '@trestle/rate-limits/limiter-store.ts'
 
 /**
  * The window of a bucket (reference: Request limits): `burst` points in the time in which the sustained rate gives as many. Stores

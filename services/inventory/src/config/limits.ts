@@ -1,6 +1,6 @@
 import { integer } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
-import { limitStoreSettings } from '@trestle/service/common-settings.ts'
+import { limitStoreSettings } from '@trestle/rate-limits/limit-settings.ts'
 
 /** PostgreSQL cannot index the words of some longer attributes, because a tsvector holds 1 MiB. */
 const ATTRIBUTES_BYTES_MAX = 131_072

@@ -1,6 +1,6 @@
 import { addressKey } from '@trestle/common/server/address-key.ts'
 import type { Database } from '@trestle/database/connect.ts'
-import type { LimiterStoreSettings } from '@trestle/service/limiter-store.ts'
+import type { LimiterStoreSettings } from '@trestle/rate-limits/limiter-store.ts'
 import type { InventoryTables } from '../database.ts'
 
 interface RateLimitSettings extends LimiterStoreSettings {
@@ -26,7 +26,7 @@ export async function openRateLimit(
   onError: (error: Error) => void,
 ): Promise<RateLimit | undefined> {
   if (settings.requestsPerMinute === 0) return undefined
-  const { openLimiterStore } = await import('@trestle/service/limiter-store.ts')
+  const { openLimiterStore } = await import('@trestle/rate-limits/limiter-store.ts')
   const { store, check, close } = await openLimiterStore(settings, database, onError)
   const limiter = store('client', { points: settings.requestsPerMinute, durationSeconds: MINUTE_SECONDS })
   return {

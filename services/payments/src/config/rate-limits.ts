@@ -1,7 +1,7 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { integer } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
-import { limitStoreSettings } from '@trestle/service/common-settings.ts'
+import { limitStoreSettings } from '@trestle/rate-limits/limit-settings.ts'
 
 const EVENTS_MAX = 1_000_000
 

@@ -1,4 +1,4 @@
-import { type LimiterStore, memoryStore } from '@trestle/service/limiter-store.ts'
+import { type LimiterStore, memoryStore } from '@trestle/rate-limits/limiter-store.ts'
 import { anyUuid } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusals, statusAndBody } from '../../test/bodies.ts'

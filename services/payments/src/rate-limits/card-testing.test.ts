@@ -1,5 +1,5 @@
 import { createNoopMeter } from '@opentelemetry/api'
-import { memoryStore } from '@trestle/service/limiter-store.ts'
+import { memoryStore } from '@trestle/rate-limits/limiter-store.ts'
 import { expect, it } from 'vitest'
 import type { PaymentOutcome } from '../checkout/checkout-repository.ts'
 import { createRefusalLimit, createTurns } from './card-testing.ts'

@@ -1,5 +1,5 @@
 import { addressKey } from '@trestle/common/server/address-key.ts'
-import type { LimiterStore } from '@trestle/service/limiter-store.ts'
+import type { LimiterStore } from '@trestle/rate-limits/limiter-store.ts'
 
 /** Counts events of one kind by key. */
 export interface RateLimit {

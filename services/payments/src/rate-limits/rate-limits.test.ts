@@ -1,4 +1,4 @@
-import { memoryStore, openLimiterStore } from '@trestle/service/limiter-store.ts'
+import { memoryStore, openLimiterStore } from '@trestle/rate-limits/limiter-store.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestDatabase } from '../../test/payments-app.ts'
 import type { RateLimit } from './rate-limit.ts'

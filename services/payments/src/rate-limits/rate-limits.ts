@@ -1,4 +1,4 @@
-import type { LimiterStore } from '@trestle/service/limiter-store.ts'
+import type { LimiterStore } from '@trestle/rate-limits/limiter-store.ts'
 import type { RateLimitConfig } from '../config/rate-limits.ts'
 import { byAddress, createRateLimit, type RateLimit } from './rate-limit.ts'
 
