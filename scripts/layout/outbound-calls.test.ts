@@ -68,7 +68,7 @@ describe('calls of other servers', () => {
     ['packages/common/src/server/listen.ts', false],
     ['packages/database/src/connect.ts', false],
     ['packages/jobs/src/jobs.ts', false],
-    ['packages/service/src/run-checks.ts', false],
+    ['packages/service/src/prepare-database.ts', false],
     ['packages/common/src/outbound/outbound.ts', true],
     ['packages/rate-limits/src/limiter-store.ts', true],
     ['packages/testing/src/mail-sink.ts', true],

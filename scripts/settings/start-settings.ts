@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { duration, oneOf, port, secret, text, url } from '../../packages/common/src/config/setting.ts'
 import { group } from '../../packages/common/src/config/setting-description.ts'
 import { LOG_LEVELS } from '../../packages/common/src/telemetry/logger.ts'
-import { databaseUrl } from '../../packages/service/src/common-settings.ts'
+import { databaseUrl } from '../../packages/service/src/database-settings.ts'
 
 /** The operator keys of Docker Compose for development, by role, and what the services know of them. */
 const DEVELOPMENT_KEYS =

@@ -1,10 +1,10 @@
+import { Away, type Check } from '@trestle/common/commands/run-checks.ts'
 import { describeFailure } from '@trestle/common/lifecycle/command-line.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { isSameDatabase } from '@trestle/database/database-identity.ts'
 import { functionStatus, type MigrateOptions, migrationStatus } from '@trestle/database/migrations/migrate.ts'
 import { takeRoleOnce } from '@trestle/database/wait-for-database.ts'
 import { findPooler } from './find-pooler.ts'
-import { Away, type Check } from './run-checks.ts'
 
 /** What the checks of every service need: its settings and its database. */
 export interface CommonNeeds {

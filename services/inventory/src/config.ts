@@ -1,18 +1,14 @@
+import { adviceForMissing } from '@trestle/common/config/advice-for-missing.ts'
 import type { EnvFile } from '@trestle/common/config/environment.ts'
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
+import { type TelemetryConfig, toTelemetryConfig } from '@trestle/common/config/process-settings.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
 import type { TrustedProxies } from '@trestle/common/server/trusted-proxies.ts'
 import { type OperatorConfig, operatorRule, toOperators } from '@trestle/operators/operator-settings.ts'
 import { limitStoreRule } from '@trestle/rate-limits/limit-settings.ts'
 import type { LimiterStoreSettings } from '@trestle/rate-limits/limiter-store.ts'
-import { adviceForMissing } from '@trestle/service/advice-for-missing.ts'
-import {
-  type DatabaseSettings,
-  type TelemetryConfig,
-  toDatabaseConfig,
-  toTelemetryConfig,
-} from '@trestle/service/common-settings.ts'
+import { type DatabaseSettings, toDatabaseConfig } from '@trestle/service/database-settings.ts'
 import { largePoolWarnings } from '@trestle/service/pool-size.ts'
 import type { TokenRules } from './access/token-verifier.ts'
 import { accessRules, openDoorWarnings, PREFIX, toAccess } from './config/access.ts'

@@ -1,20 +1,16 @@
 import { randomBytes } from 'node:crypto'
+import { adviceForMissing } from '@trestle/common/config/advice-for-missing.ts'
 import { ConfigError } from '@trestle/common/config/config-error.ts'
 import type { EnvFile, EnvironmentOptions } from '@trestle/common/config/environment.ts'
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
+import { type TelemetryConfig, toTelemetryConfig } from '@trestle/common/config/process-settings.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
 import type { TrustedProxies } from '@trestle/common/server/trusted-proxies.ts'
 import { urlsOfHosts } from '@trestle/database/driver/hosts.ts'
 import { operatorRule } from '@trestle/operators/operator-settings.ts'
 import { limitStoreRule } from '@trestle/rate-limits/limit-settings.ts'
-import { adviceForMissing } from '@trestle/service/advice-for-missing.ts'
-import {
-  type DatabaseSettings,
-  type TelemetryConfig,
-  toDatabaseConfig,
-  toTelemetryConfig,
-} from '@trestle/service/common-settings.ts'
+import { type DatabaseSettings, toDatabaseConfig } from '@trestle/service/database-settings.ts'
 import { largePoolWarnings } from '@trestle/service/pool-size.ts'
 import { type AcquiringConfig, toAcquiringConfig } from './config/acquiring.ts'
 import { type CheckoutConfig, toCheckoutConfig } from './config/checkout.ts'

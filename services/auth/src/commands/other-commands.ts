@@ -32,7 +32,7 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
       return migrateCommand(() => migrateOptions(load()), print)
     },
     'warm-up': async () => {
-      const { warmUpCommand } = await import('@trestle/service/warm-up-command.ts')
+      const { warmUpCommand } = await import('@trestle/common/commands/warm-up-command.ts')
       const { loadLibraries } = await import('@trestle/jobs/queue.ts')
       const { runHashTasks } = await import('../passwords/hash-threads.ts')
       return warmUpCommand(() =>

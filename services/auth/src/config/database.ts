@@ -6,7 +6,7 @@ import {
   databaseSettings as commonSettings,
   type DatabaseSettings,
   databaseUrl,
-} from '@trestle/service/common-settings.ts'
+} from '@trestle/service/database-settings.ts'
 import { toPoolSize } from '@trestle/service/pool-size.ts'
 import { retention } from './rules.ts'
 

@@ -1,5 +1,11 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import {
+  shutdownSettings,
+  type TelemetryConfig,
+  telemetrySettings,
+  toTelemetryConfig,
+} from '@trestle/common/config/process-settings.ts'
+import {
   commaList,
   duration,
   flag,
@@ -13,12 +19,6 @@ import {
 } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import type { TrustedProxies } from '@trestle/common/server/trusted-proxies.ts'
-import {
-  shutdownSettings,
-  type TelemetryConfig,
-  telemetrySettings,
-  toTelemetryConfig,
-} from '@trestle/service/common-settings.ts'
 import type { Behaviours } from './behaviours.ts'
 import { absoluteUri, globList } from './rules.ts'
 

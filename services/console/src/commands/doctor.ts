@@ -1,4 +1,4 @@
-import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
+import { type Check, checkSettings, runChecks } from '@trestle/common/commands/run-checks.ts'
 import type { ConsoleConfig } from '../config.ts'
 import { SERVICE_NAMES, type ServiceName } from '../service-calls/service-call.ts'
 import { createServiceClient } from '../service-calls/service-client.ts'

@@ -14,7 +14,7 @@ export function otherCommands({ load, process }: OtherCommandsOptions): CommandL
   const print = (line: string) => void process.stdout.write(`${line}\n`)
   const loaders: CommandLoaders = {
     'warm-up': async () => {
-      const { warmUpCommand } = await import('@trestle/service/warm-up-command.ts')
+      const { warmUpCommand } = await import('@trestle/common/commands/warm-up-command.ts')
       return warmUpCommand(() => Promise.all([import('./serve.ts'), ...loadAll(loaders)]))
     },
     doctor: async () => {

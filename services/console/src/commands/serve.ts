@@ -1,7 +1,7 @@
+import { observeReadiness } from '@trestle/common/lifecycle/observe-readiness.ts'
 import { runServer } from '@trestle/common/lifecycle/run-server.ts'
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { openTelemetry } from '@trestle/common/telemetry/open-telemetry.ts'
-import { observeReadiness } from '@trestle/service/observe-readiness.ts'
 import { buildApp } from '../app.ts'
 import type { ConsoleConfig } from '../config.ts'
 import { createDeps } from '../deps.ts'

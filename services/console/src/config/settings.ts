@@ -1,3 +1,4 @@
+import { shutdownSettings, telemetrySettings } from '@trestle/common/config/process-settings.ts'
 import {
   flag,
   parsed,
@@ -10,7 +11,6 @@ import {
 } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
-import { shutdownSettings, telemetrySettings } from '@trestle/service/common-settings.ts'
 import type { z } from 'zod'
 
 /** Stands before the name of each setting of the console. */

@@ -1,7 +1,7 @@
+import { type Check, checkSettings, runChecks } from '@trestle/common/commands/run-checks.ts'
 import { countPublishedKeys } from '@trestle/common/outbound/token-issuer.ts'
 import { type DeadJobs, listDeadJobs } from '@trestle/jobs/list-jobs.ts'
 import { commonChecks } from '@trestle/service/common-checks.ts'
-import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
 import type { TokenRules } from '../access/token-verifier.ts'
 import type { InventoryConfig } from '../config.ts'
 import { migrateOptions, tasks } from '../migrations.ts'

@@ -24,7 +24,7 @@ export function otherCommands({ load, process }: OtherCommandsOptions): CommandL
       return migrateCommand(() => migrateOptions(load()), print)
     },
     'warm-up': async () => {
-      const { warmUpCommand } = await import('@trestle/service/warm-up-command.ts')
+      const { warmUpCommand } = await import('@trestle/common/commands/warm-up-command.ts')
       const { loadLibraries } = await import('@trestle/jobs/queue.ts')
       return warmUpCommand(() =>
         Promise.all([

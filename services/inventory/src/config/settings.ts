@@ -1,13 +1,8 @@
+import { shutdownSettings, telemetrySettings } from '@trestle/common/config/process-settings.ts'
 import { commaList, flag, integer, port, text, trustedProxies } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import { operatorSettings } from '@trestle/operators/operator-settings.ts'
-import {
-  databaseSettings,
-  databaseUrl,
-  shutdownSettings,
-  standbySettings,
-  telemetrySettings,
-} from '@trestle/service/common-settings.ts'
+import { databaseSettings, databaseUrl, standbySettings } from '@trestle/service/database-settings.ts'
 import { accessSettings } from './access.ts'
 import { limitSettings } from './limits.ts'
 

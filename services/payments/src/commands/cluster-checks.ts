@@ -1,3 +1,4 @@
+import { Away, type Check } from '@trestle/common/commands/run-checks.ts'
 import type { Lack } from '@trestle/database/distribution/citus.ts'
 import { loginsOf } from '@trestle/database/distribution/distribute.ts'
 import { listOpenInternals } from '@trestle/database/distribution/internal-functions.ts'
@@ -6,7 +7,6 @@ import { type DistributionState, isMoving } from '@trestle/database/distribution
 import { listOpenFunctions } from '@trestle/database/distribution/placement.ts'
 import { explainAway, listAway, listDoubtful, listLacks } from '@trestle/database/distribution/servers.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
-import { Away, type Check } from '@trestle/service/run-checks.ts'
 import type { PaymentsConfig } from '../config.ts'
 import type { openPaymentsDatabase } from '../open-database.ts'
 import { distributeOptions } from './distribute.ts'

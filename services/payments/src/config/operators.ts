@@ -2,7 +2,7 @@ import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { parsed } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import { type OperatorConfig, operatorSettings as shared, toOperators } from '@trestle/operators/operator-settings.ts'
-import { databaseSettings, databaseUrl } from '@trestle/service/common-settings.ts'
+import { databaseSettings, databaseUrl } from '@trestle/service/database-settings.ts'
 import { type Amounts, parseAmounts, type RefundLimits } from '../operators/refund-limits.ts'
 
 /** Settings of operators: who they are, how their changes reach the database, and what support may refund. */

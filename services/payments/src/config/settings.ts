@@ -1,3 +1,4 @@
+import { shutdownSettings, telemetrySettings } from '@trestle/common/config/process-settings.ts'
 import {
   flag,
   integer,
@@ -11,13 +12,7 @@ import {
 } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import { urlsOfHosts } from '@trestle/database/driver/hosts.ts'
-import {
-  databaseSettings,
-  databaseUrl,
-  shutdownSettings,
-  standbySettings,
-  telemetrySettings,
-} from '@trestle/service/common-settings.ts'
+import { databaseSettings, databaseUrl, standbySettings } from '@trestle/service/database-settings.ts'
 import { readVaultKeys } from '../vault/vault-keys.ts'
 import { acquiringSettings } from './acquiring.ts'
 import { checkoutSettings } from './checkout.ts'

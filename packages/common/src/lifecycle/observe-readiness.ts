@@ -1,5 +1,5 @@
 import type { Meter } from '@opentelemetry/api'
-import type { Readiness } from '@trestle/common/lifecycle/readiness.ts'
+import type { Readiness } from './readiness.ts'
 
 /** Reports the checks of `GET /ready` as `service_ready{check}`: 1 for a check that passes. */
 export function observeReadiness(meter: Meter, readiness: Pick<Readiness, 'report'>): void {

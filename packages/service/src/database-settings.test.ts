@@ -1,6 +1,6 @@
 import type { Setting } from '@trestle/common/config/setting.ts'
 import { expect, it } from 'vitest'
-import { databaseUrl, standbySettings } from './common-settings.ts'
+import { databaseUrl, standbySettings } from './database-settings.ts'
 
 const { DB_READ_LAG_MAX } = standbySettings
 

@@ -1,4 +1,4 @@
-import { isCheckout } from '@trestle/common/lifecycle/command-line.ts'
+import { isCheckout } from '../lifecycle/command-line.ts'
 
 /**
  * The hint below an error about missing settings of a service, a line that begins with `hint:`. packages/stack writes the file

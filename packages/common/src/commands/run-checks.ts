@@ -1,5 +1,5 @@
-import { describeFailure } from '@trestle/common/lifecycle/command-line.ts'
-import { printable } from '@trestle/common/lifecycle/printable.ts'
+import { describeFailure } from '../lifecycle/command-line.ts'
+import { printable } from '../lifecycle/printable.ts'
 
 /** A check of the command `doctor`: a line that it prints, or an error that says what is wrong. */
 export interface Check<Subject> {

@@ -1,5 +1,5 @@
-import { createMetrics } from '@trestle/common/telemetry/metrics.ts'
 import { Command } from 'commander'
+import { createMetrics } from '../telemetry/metrics.ts'
 
 /**
  * The command `warm-up` of a service. It loads the modules that serving needs. An image runs it once, so that Node's compile

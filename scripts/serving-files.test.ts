@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { programEnvironment } from '@trestle/testing/program-environment.ts'
 import { expect, it } from 'vitest'
+import { programEnvironment } from '../packages/testing/src/program-environment.ts'
 
 /** Prints every module that the given module imports, directly or not, including libraries of Node.js. */
 const LIST = `
@@ -24,7 +24,7 @@ const LATE = [
 it.each(['auth', 'payments', 'inventory'])(
   '%s serves without loading modules that are needed later',
   async (service) => {
-    const serve = new URL(`../../../services/${service}/src/commands/serve.ts`, import.meta.url)
+    const serve = new URL(`../services/${service}/src/commands/serve.ts`, import.meta.url)
     const { stdout } = await promisify(execFile)(
       process.execPath,
       ['--input-type=module', '--eval', LIST, '--', serve.href],

@@ -1,0 +1,100 @@
+import { parseDuration } from '@trestle/common/config/duration.ts'
+import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import { duration, flag, matching, parsed, type Setting, text } from '@trestle/common/config/setting.ts'
+import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
+import { ROLE_PATTERN } from '@trestle/database/rights/roles.ts'
+import { toPoolSize } from './pool-size.ts'
+
+/** A PostgreSQL connection string. Never shown: it carries a password. */
+export function databaseUrl(): Setting<string> {
+  const problem = 'must be a postgres:// connection string'
+  return parsed({ form: 'postgres:// URL', secret: true, problem }, (value) =>
+    /^postgres(ql)?:\/\//.test(value) && URL.canParse(value) ? value : undefined,
+  )
+}
+
+const LAG_MS_MIN = 2_000
+
+/** How far a standby may be behind and still serve reads: a duration of at least 2 s, since it is checked once a second. */
+function lagMax(): Setting<number> {
+  return parsed({ form: 'duration', allowed: 'at least 2s', problem: 'must be a duration of at least 2s' }, (value) => {
+    const ms = parseDuration(value)
+    return ms !== undefined && ms >= LAG_MS_MIN ? ms : undefined
+  })
+}
+
+/** Settings of the connection to PostgreSQL. */
+export const databaseSettings = {
+  MIGRATION_DATABASE_URL: databaseUrl()
+    .optional()
+    .describe(
+      'Connection that may change the schema. `migrate` and the start of the service use it. Default: the connection of the service.',
+    ),
+  DB_ROLE: matching(ROLE_PATTERN, 'a role name of lower-case letters, digits and _')
+    .optional()
+    .describe('Role that the service works as. It has no right to change the schema.'),
+  DB_NAMESPACE: matching(NAMESPACE_PATTERN, 'lower-case letters, digits and _, at most 31')
+    .default('')
+    .describe('Prefix of the names of all tables, indexes and functions, and of the schema of jobs.'),
+  DB_PREPARED: flag()
+    .prefault('true')
+    .describe(
+      'Use named prepared statements. Behind a pooler in transaction mode set this to false; role and limits are then sent with each transaction.',
+    ),
+  NODE_ENV: text()
+    .prefault('development')
+    .meta({
+      aliases: ['NODE_ENV'],
+      description:
+        'In `production`, a start replaces the SQL functions of earlier releases only, not those of another build of its own release. Images set it.',
+    }),
+  DB_CONNECT_TIMEOUT: duration().prefault('30s').describe('How long a start waits for the database.'),
+} as const
+
+/** Settings of a second database that serves lists. */
+export const standbySettings = {
+  DB_READ_URL: databaseUrl()
+    .optional()
+    .describe(
+      'A standby, which serves lists as long as it keeps up. Permissions and single objects are always read from the primary.',
+    ),
+  DB_READ_LAG_MAX: lagMax()
+    .prefault('10s')
+    .describe('How far the standby may be behind. Beyond that, lists are read from the primary.'),
+} as const
+
+type DatabaseValues = SettingValues<typeof databaseSettings & typeof standbySettings> & {
+  readonly DATABASE_URL: string
+  readonly DB_POOL_SIZE: number
+}
+
+/** The database of a service and its standby, as the settings say. */
+export interface DatabaseSettings {
+  readonly url: string
+  readonly migrationUrl: string
+  readonly isProduction: boolean
+  readonly standby: {
+    readonly url: string | undefined
+    readonly lagMsMax: number
+  }
+  readonly role: string | undefined
+  readonly namespace: string
+  readonly poolSize: number
+  readonly prepared: boolean
+  readonly connectTimeoutMs: number
+}
+
+/** Returns what the settings say of the database and its standby. */
+export function toDatabaseConfig(values: DatabaseValues): DatabaseSettings {
+  return {
+    url: values.DATABASE_URL,
+    migrationUrl: values.MIGRATION_DATABASE_URL ?? values.DATABASE_URL,
+    isProduction: values.NODE_ENV === 'production',
+    standby: { url: values.DB_READ_URL, lagMsMax: values.DB_READ_LAG_MAX },
+    role: values.DB_ROLE,
+    namespace: values.DB_NAMESPACE,
+    poolSize: toPoolSize(values.DB_POOL_SIZE),
+    prepared: values.DB_PREPARED,
+    connectTimeoutMs: values.DB_CONNECT_TIMEOUT,
+  }
+}
