@@ -166,7 +166,7 @@ it('the dev container has the Node.js of the lock file, installs by a script tha
   expect(container.image).toMatch(new RegExp(`^mcr\\.microsoft\\.com/devcontainers/typescript-node:${major}-`))
   const [program, script = ''] = container.postCreateCommand.split(' ')
   expect([program, existsSync(join(root, script))]).toEqual(['node', true])
-  const [, ports = ''] = read('README.md').split('## Ports of `npm start`')
+  const [, ports = ''] = read('packages/stack/README.md').split('\n## Ports\n')
   const known = [...(ports.split('\n## ')[0] ?? '').matchAll(/\b\d{4,5}\b/g)].map(([port]) => Number(port))
   expect(container.forwardPorts.filter((port) => !known.includes(port))).toEqual([])
   expect(Object.keys(container.portsAttributes).sort()).toEqual(container.forwardPorts.map(String).sort())

@@ -3,12 +3,12 @@ import type { Problem, Rule, SourceTree } from './source-tree.ts'
 
 const Manifest = z.object({ description: z.string().min(1) })
 
-/** Tables with a row for each package, whose last cell is its charter. */
-const TABLES = ['README.md', 'docs/architecture.md']
+/** The table with a row for each package, whose last cell is its charter. */
+const TABLE = 'docs/architecture.md'
 
 /**
  * Each package has a charter, which its files obey: the description in its `package.json`. Its README begins with the charter,
- * and the tables of packages repeat it, so that a reader learns one sentence and not four.
+ * and the table of packages repeats it, so that a reader learns one sentence and not three.
  */
 export const charters: Rule = (tree) => {
   const folders = new Set(tree.files.flatMap(({ path }) => /^packages\/[^/]+(?=\/)/.exec(path)?.[0] ?? []))
@@ -31,7 +31,7 @@ function readmeProblems({ files }: SourceTree, folder: string, charter: string):
 
 function tableProblems({ files }: SourceTree, folder: string, charter: string): readonly Problem[] {
   return files
-    .filter(({ path }) => TABLES.includes(path))
+    .filter(({ path }) => path === TABLE)
     .filter(({ text }) => {
       const rows = text.split('\n').filter((line) => line.startsWith('|') && line.includes(folder))
       return !rows.some((row) => row.endsWith(`| ${charter} |`))
