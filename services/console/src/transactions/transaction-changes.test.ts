@@ -1,0 +1,166 @@
+import { describe, expect, it } from 'vitest'
+import { amountInvalid } from '../errors.ts'
+import { changeLinks, type Viewer } from '../pages/asked-change.ts'
+import { transactionChanges } from './transaction-changes.ts'
+import { type ShownTransaction, TransactionView } from './transaction-view.ts'
+
+const ID = 'a1b2c3d4e5f6a1b2c3d4e5f6'
+const DECIMALS = new Map([
+  ['EUR', 2],
+  ['JPY', 0],
+])
+const LIMITS = { capture: 0, refund: 0, void: 0 }
+const DISPUTE = {
+  id: 'd1',
+  status: 'open',
+  amount: 1250,
+  currency: 'EUR',
+  reason: { code: 4837, title: 'No authorization' },
+  due: '2026-04-01T00:00:00.000Z',
+}
+
+interface Given {
+  readonly limits?: Partial<ShownTransaction['limits']>
+  readonly currency?: string
+}
+
+function shownTransaction({ limits, currency = 'EUR' }: Given = {}): ShownTransaction {
+  const view = TransactionView.parse({
+    transaction: {
+      id: ID,
+      merchantId: 'm1',
+      test: false,
+      created: '2026-03-01T12:00:00.000Z',
+      currency,
+      amount: 5000,
+      descriptor: 'SHOP',
+      pendingAmount: 0,
+      capturedAmount: 5000,
+      refundedAmount: 0,
+      voidedAmount: 0,
+      disputedAmount: 0,
+      card: { bin: '424242', last4: '4242', expiry: '2030-01', scheme: 'visa', code: { present: true } },
+      recurring: false,
+      successful: true,
+      error: false,
+      trail: [],
+    },
+    merchant: { id: 'm1', name: 'Corner Shop' },
+    threeDS: null,
+    journals: [],
+    events: [],
+    disputes: [DISPUTE],
+    frauds: [],
+    limits: { ...LIMITS, ...limits },
+  })
+  return { ...view, decimals: DECIMALS, reasons: { disputes: [{ code: 4837, title: 'No authorization' }], frauds: [] } }
+}
+
+const viewer = (role: Viewer['role']): Viewer => ({ role, userId: 'ada', now: new Date('2026-03-02') })
+
+function changeOf(name: string) {
+  const change = transactionChanges.changes.find((each) => each.name === name)
+  if (change === undefined) throw new Error(`there is no change ${name}`)
+  return change
+}
+
+describe('the buttons of a transaction', () => {
+  it.each<[string, Given['limits'], Viewer['role'], readonly string[]]>([
+    ['a viewer has none', { capture: 5000, refund: 5000, void: 5000 }, 'viewer', []],
+    ['support refunds', { capture: 5000, refund: 5000, void: 5000 }, 'support', ['refund']],
+    ['support refunds nothing beyond the allowance of a day', { refund: 5000, refundAllowance: 0 }, 'support', []],
+    ['an admin captures what is authorized, and voids it last', { capture: 1, void: 1 }, 'admin', ['capture', 'void']],
+    ['an admin refunds or disputes what is captured', { refund: 1 }, 'admin', ['refund', 'dispute']],
+    ['nobody moves money where none is left', {}, 'admin', []],
+  ])('offers exactly the changes of the rule: %s', (_rule, limits = {}, role, expected) => {
+    const links = changeLinks(transactionChanges, shownTransaction({ limits }), viewer(role))
+    expect(links.map(({ html }) => /href="\/transactions\/[^/]+\/([^"]+)"/.exec(html)?.[1])).toEqual(expected)
+  })
+})
+
+describe('the call of an operation', () => {
+  it.each([
+    { name: 'capture', currency: 'EUR', amount: '12.50', minor: 1250, below: 'captures' },
+    { name: 'refund', currency: 'EUR', amount: '12,5', minor: 1250, below: 'refunds' },
+    { name: 'void', currency: 'JPY', amount: '500', minor: 500, below: 'voids' },
+  ])('$name of $amount in $currency has $minor minor units', ({ name, currency, amount, minor, below }) => {
+    expect(changeOf(name).call(shownTransaction({ currency }), { amount })).toEqual({
+      method: 'POST',
+      path: `/operator/transactions/${ID}/${below}`,
+      body: { amount: minor },
+    })
+  })
+
+  it('has the reference that was typed', () => {
+    expect(changeOf('refund').call(shownTransaction(), { amount: '1', reference: 'RMA 7' })).toEqual({
+      method: 'POST',
+      path: `/operator/transactions/${ID}/refunds`,
+      body: { amount: 100, reference: 'RMA 7' },
+    })
+  })
+
+  it.each(['', '12.505', '1,250', '-5', 'all'])('is not made with the amount %j', (amount) => {
+    const problem = amountInvalid({ currency: 'EUR' })
+    expect(changeOf('capture').call(shownTransaction(), { amount })).toEqual({ problem })
+    expect(changeOf('dispute').call(shownTransaction(), { amount, reason: '4837' })).toEqual({ problem })
+  })
+
+  it('is not made with a fraction of a yen', () => {
+    const problem = amountInvalid({ currency: 'JPY' })
+    expect(changeOf('capture').call(shownTransaction({ currency: 'JPY' }), { amount: '1.5' })).toEqual({ problem })
+  })
+})
+
+describe('the form of a refund', () => {
+  const formOf = (limits: Given['limits'] = {}) =>
+    changeOf('refund').fields?.(shownTransaction({ limits }), {}).html ?? ''
+
+  it('suggests what the operator may refund, and names the most that anybody may', () => {
+    const form = formOf({ refund: 5000, refundAllowance: 1999 })
+    expect([/value="([^"]*)"/.exec(form)?.[1], /At most [^<]*/.exec(form)?.[0]]).toEqual([
+      '19.99',
+      'At most EUR 50.00.',
+    ])
+  })
+
+  it('says what is left of the allowance of the day', () => {
+    expect(
+      changeOf('refund').consequences(shownTransaction({ limits: { refund: 5000, refundAllowance: 1999 } }), {}),
+    ).toEqual([
+      'The amount goes back to visa •••• 4242, and is taken from the balance of Corner Shop.',
+      'This cannot be undone.',
+      'Of your allowance of today, EUR 19.99 is left.',
+    ])
+  })
+})
+
+describe('disputes', () => {
+  it('a dispute is opened with its amount and its reason', () => {
+    expect(changeOf('dispute').call(shownTransaction(), { amount: '50', reason: '4837' })).toEqual({
+      method: 'POST',
+      path: `/operator/transactions/${ID}/disputes`,
+      body: { amount: 5000, reason: { code: 4837 } },
+    })
+  })
+
+  it('an outcome is recorded at the dispute', () => {
+    expect(changeOf('close-dispute').call(shownTransaction(), { dispute: 'd1', outcome: 'won' })).toEqual({
+      method: 'POST',
+      path: '/operator/disputes/d1/outcome',
+      body: { outcome: 'won' },
+    })
+  })
+
+  it.each([
+    ['d1', true],
+    ['d2', false],
+  ])('whether the dispute %s is one of the transaction is %j', (id, expected) => {
+    expect(changeOf('close-dispute').part?.isOf(shownTransaction(), id)).toBe(expected)
+  })
+
+  it('the question about an outcome names the amount of the dispute', () => {
+    expect(changeOf('close-dispute').title?.(shownTransaction(), { dispute: 'd1' })).toBe(
+      'Outcome of the dispute of EUR 12.50',
+    )
+  })
+})
