@@ -31,8 +31,9 @@ process.on('SIGTERM', () => server.close(() => process.exit(0)))
 `
 
 /** The stack with that service. It is filled when the file exists that the environment names, which need not be. */
-const program = `import { existsSync } from 'node:fs'
-import { setTimeout as delay } from 'node:timers/promises'
+const program = `import { once } from 'node:events'
+import { existsSync, watch } from 'node:fs'
+import { dirname } from 'node:path'
 import { readUserEnvironment } from '${import.meta.dirname}/settings/environment.ts'
 import { planStack } from '${import.meta.dirname}/settings/plan.ts'
 import { runStack } from '${import.meta.dirname}/stack.ts'
@@ -45,8 +46,11 @@ try {
   const say = (line) => console.log(line)
   const fill = async () => {
     const file = env.FILLED_WITH
-    if (file) say('Filling')
-    while (file && !existsSync(file)) await delay(25)
+    if (!file) return
+    const folder = watch(dirname(file))
+    say('Filling')
+    while (!existsSync(file)) await once(folder, 'change')
+    folder.close()
   }
   await runStack(plan, { say, stop, fill, whenReady: async () => say('Trestle is ready') })
 } catch (error) {
