@@ -168,7 +168,7 @@ describe('buildOpenApi', () => {
     expect(unplanned.anyOf).toHaveLength(2)
   })
 
-  it('names long lists of values once', () => {
+  it('has the codes of currencies and of countries once, and refers to them elsewhere', () => {
     const text = JSON.stringify(document)
     for (const value of ['"AED"', '"AF"']) expect(text.split(value)).toHaveLength(2)
     expect(text.split('"#/components/schemas/ChargeableCurrency"').length).toBeGreaterThan(9)

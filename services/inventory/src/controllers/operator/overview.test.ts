@@ -49,7 +49,7 @@ it('200: GET /operator/overview tells that the database does not answer, without
   await cut.close()
 })
 
-it('404: neither is there without operator keys', async () => {
+it('404: refuses the overview, the low stock and the audit log without operator keys', async () => {
   const headers = operatorHeaders('viewer')
   const answers = ['/operator/overview', '/operator/low-stock', '/operator/audit'].map((url) =>
     inventory.app.inject({ url, headers }),
