@@ -26,7 +26,7 @@ interface Removal {
   readonly commit: string
 }
 
-/** What became of the tests between two commits. */
+/** The fate of the tests between two commits. */
 export interface TitleHistory {
   readonly removed: readonly Removal[]
   readonly renamed: readonly (readonly [before: TitledTest, after: TitledTest])[]

@@ -32,7 +32,7 @@ const BASES = ['origin/main', 'main']
 /** How many commits are read when HEAD adds none to its base. */
 const NEWEST_COUNT = 20
 
-/** What breaks the rules in the message of a commit: its subject, an empty line, and a body. Empty when nothing does. */
+/** The broken rules in the message of a commit: its subject, an empty line, and a body. Empty when nothing does. */
 export function problemsOfMessage(message: string): readonly string[] {
   const [subject = '', gap = '', ...body] = message.trim().split('\n')
   const rules: readonly (readonly [isBroken: boolean, problem: string])[] = [
@@ -48,7 +48,7 @@ export function problemsOfMessage(message: string): readonly string[] {
   return rules.flatMap(([isBroken, problem]) => (isBroken ? [problem] : []))
 }
 
-/** What is wrong with some commits of a checkout. */
+/** The problems of some commits of a checkout. */
 export interface CheckedCommits {
   readonly count: number
   /** Oldest first, each after its commit. */

@@ -11,7 +11,7 @@ import { z } from 'zod'
 const root = join(import.meta.dirname, '..')
 const tool = (name: string): string => join(root, 'node_modules', '.bin', name)
 const compileCache = join(root, 'node_modules/.cache/node')
-/** What the compiler remembers of a project: the next run reads only what has changed. */
+/** The memory of the compiler about a project: the next run reads only what has changed. */
 const buildInfoOf = (project: string): string =>
   join(root, 'node_modules/.cache/tsc', `${project.replaceAll('/', '-') || 'root'}.tsbuildinfo`)
 

@@ -124,7 +124,7 @@ const REPORT = z.object({
 /** A run of one test file, as far as its verdict needs it. */
 export type TestReport = z.infer<typeof REPORT>
 
-/** What the test says of its rule. `unusable`: it fails without the mutation too, or its set-up fails. */
+/** The verdict of the test on its rule. `unusable`: it fails without the mutation too, or its set-up fails. */
 export type Verdict = 'caught' | 'MISSED' | 'unusable'
 
 /**

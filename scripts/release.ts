@@ -67,7 +67,7 @@ export function release(plan: ReleasePlan, regenerate: () => void): void {
   git('tag', '--annotate', tag, '--message', `Trestle ${version}\n\n${plan.notes}`)
 }
 
-/** What a release would do, a line each. */
+/** The steps that a release would take, a line each. */
 export function describeRelease({ current, version, tag, manifests, notes }: ReleasePlan): readonly string[] {
   return [
     `would set the version ${version} (now ${current}) in ${manifests.length} manifests:`,

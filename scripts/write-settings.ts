@@ -12,7 +12,7 @@ import { startSettings } from './settings/start-settings.ts'
 interface SettingsDocuments {
   /** The text of each document, by its path from the root. */
   readonly documents: Readonly<Record<string, string>>
-  /** What the settings lack, one line each. */
+  /** The gaps of the settings, one line each. */
   readonly problems: readonly string[]
 }
 

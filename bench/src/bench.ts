@@ -24,7 +24,7 @@ export interface ServiceResult {
   readonly loadedMib: number | undefined
 }
 
-/** What the measurement works with. */
+/** The set-up of the measurement. */
 export interface BenchOptions {
   readonly checkout: string
   readonly folder: string

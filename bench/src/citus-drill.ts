@@ -47,7 +47,7 @@ interface Words {
   readonly entry: 'any' | 'coordinator'
 }
 
-/** What the drill works with. */
+/** The set-up of the drill. */
 interface Drill {
   readonly cluster: CitusCluster
   readonly deployment: Deployment

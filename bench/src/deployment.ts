@@ -102,7 +102,7 @@ function entryOf(checkout: string, name: string): string {
   return join(checkout, 'services', name, 'src', 'main.ts')
 }
 
-/** What the environment of a deployed process depends on. */
+/** The values that the environment of a deployed process depends on. */
 export interface EnvironmentOptions extends Pick<DeploymentOptions, 'databaseUrl' | 'env'> {
   readonly secrets: Secrets
   /** The folder of Node's compile cache. */

@@ -46,7 +46,7 @@ const SessionAnswer = z.object({
 })
 const Header = z.object({ kid: z.string() })
 
-/** What the load has counted. */
+/** The counts of the load. */
 interface Load {
   readonly servers: readonly Server[]
   readonly users: Session[]

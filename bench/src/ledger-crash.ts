@@ -26,7 +26,7 @@ const kills = Number(process.argv[2] ?? 50)
 if (!Number.isInteger(kills) || kills < 1) throw new Error('the number of kills is a whole number above 0')
 const folder = makeBenchFolder()
 
-/** What the clients of the load know. */
+/** The knowledge of the clients of the load. */
 interface Load {
   /** The running server, or the one that is about to run. */
   server: Promise<Server>

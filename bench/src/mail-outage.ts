@@ -20,7 +20,7 @@ interface Options {
   readonly how: 'closed' | 'silent'
 }
 
-/** What a phase of the load has counted. */
+/** The counts of a phase of the load. */
 interface Phase {
   readonly name: string
   readonly latenciesMs: number[]

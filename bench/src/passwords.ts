@@ -36,7 +36,7 @@ export interface HealthResult {
   readonly meanwhile: SideResult
 }
 
-/** What the measurement works with. */
+/** The set-up of the measurement. */
 export interface PasswordOptions {
   /** Both use all cores, because password work needs them. */
   readonly servers: Pair

@@ -32,7 +32,7 @@ interface Request {
   readonly rows: number
 }
 
-/** What the clients of the load know. */
+/** The knowledge of the clients of the load. */
 interface Load {
   /** The running server, or the one that is about to run. */
   server: Promise<Server>

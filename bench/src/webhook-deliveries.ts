@@ -27,7 +27,7 @@ const total = Number(process.argv[2] ?? 2_000)
 if (!Number.isInteger(total) || total < 1) throw new Error('the number of events is a whole number above 0')
 const folder = makeBenchFolder()
 
-/** What the sink has seen of an event. */
+/** The deliveries of an event that the sink has seen. */
 interface Seen {
   readonly body: string
   taken: number

@@ -14,14 +14,14 @@ export type Standing = 'met' | Documented | Deviation | NotApplicable
  */
 export interface Documented {
   readonly documented: string
-  /** What the page does not say. */
+  /** The remarks that the page does not have. */
   readonly note?: string
 }
 
 /** The service does not meet the requirement by default, and why. */
 export interface Deviation {
   readonly deviation: string
-  /** What the strict profile of auth changes. */
+  /** The changes of the strict profile of auth. */
   readonly strict?: string
   /** The strict profile closes only a part of the deviation. */
   readonly isPartial?: true

@@ -9,7 +9,7 @@ export interface Query {
 /** A graph over time. */
 export interface Panel {
   readonly title: string
-  /** What an unusual graph means. */
+  /** The meaning of an unusual graph. */
   readonly description?: string
   /** Grafana's name of the unit: `reqps`, `s`, `percentunit`, `ops`, `short`, `bytes`. */
   readonly unit: string

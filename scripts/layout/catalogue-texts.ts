@@ -99,7 +99,7 @@ function wholeTexts(file: SourceFile): readonly { readonly text: string; readonl
 interface Declared {
   /** Those that are a text, or a function that returns one. */
   readonly texts: ReadonlySet<string>
-  /** What a call makes. */
+  /** The value that a call makes. */
   readonly errors: ReadonlySet<string>
 }
 

@@ -91,7 +91,7 @@ function fragmentProblems(file: SourceFile): readonly Problem[] {
   }))
 }
 
-/** What a file creates, without its comments. */
+/** The objects that a file creates, without its comments. */
 function creationsOf(file: SourceFile): readonly { readonly text: string; readonly line: number }[] {
   const code = withoutComments(file)
   return [...code.matchAll(CREATION)].map((match) => ({

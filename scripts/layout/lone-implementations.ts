@@ -35,7 +35,7 @@ interface WrittenObject {
   readonly members: ReadonlySet<string>
 }
 
-/** What the files declare that bears on the rule. */
+/** The declarations that bear on the rule. */
 interface Declarations {
   readonly interfaces: Set<string>
   readonly implementations: Implementation[]

@@ -2,7 +2,7 @@ import type { VariableDeclarator } from 'oxc-parser'
 import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
 import { lineAt, programOf } from './syntax.ts'
 
-/** What belongs to a process as a whole, and why a test file cannot disturb the next one by it. */
+/** State that belongs to a process as a whole, and why a test file cannot disturb the next one by it. */
 const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ['packages/common/src/connections/release-memory.ts', 'counts bytes of the one heap of the process'],
   [

@@ -75,7 +75,7 @@ interface FileFacts {
   readonly sites: Sites
 }
 
-/** What exported functions throw or pass on without saying so. */
+/** The errors that exported functions throw or pass on without saying so. */
 function silentErrors(known: Known, file: SourceFile): readonly Problem[] {
   const facts = { catalogue: catalogueOf(file), tops: topsOf(file), sites: sitesOf(file) }
   const throwing = new Map([...throwingImports(known, file), ...throwingFunctions(known, facts.tops)])
@@ -139,7 +139,7 @@ function throwsOf(doc: string): string {
   return doc.split('@throws').slice(1).join(' ')
 }
 
-/** What a function calls, itself or through private functions of its file. Members are left out: their object is a value. */
+/** The calls of a function, its own or through private functions of its file. Members are left out: their object is a value. */
 function calledNames(top: Top, facts: FileFacts, seen: readonly Top[] = []): readonly string[] {
   return ownCalls(top, facts.sites).flatMap(({ name, isMember, isNew }) => {
     if (isMember || isNew) return []

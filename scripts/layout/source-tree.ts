@@ -31,7 +31,7 @@ export type Rule = (tree: SourceTree) => readonly Problem[] | Promise<readonly P
 
 const skippedFolders = new Set(['node_modules', 'coverage', 'dist', 'logs'])
 
-/** Whether the name of a file is that of a source or a document. */
+/** Whether a file is a source or a document, by its name. */
 export function isSource(name: string): boolean {
   return /\.(ts|m?js|md|sql)$/.test(name)
 }

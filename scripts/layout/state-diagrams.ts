@@ -1,6 +1,6 @@
 import type { Problem, Rule, SourceFile } from './source-tree.ts'
 
-/** What a diagram draws or a table says. */
+/** An arrow that a diagram draws or a table names. */
 export interface Machine {
   /** The line of its beginning, counted from 1. */
   readonly line: number

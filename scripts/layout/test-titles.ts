@@ -2,7 +2,7 @@ import type { Problem, Rule, SourceFile } from './source-tree.ts'
 import { lineAt } from './syntax.ts'
 import { titledCallsOf } from './titled-calls.ts'
 
-/** What vitest replaces in the title of a table: `%s`, `%.40s`, `$name`, `$user.email`. */
+/** The placeholders that vitest replaces in the title of a table: `%s`, `%.40s`, `$name`, `$user.email`. */
 const PLACEHOLDER = /%(?:\.?\d+)?[a-z#$]|\$[\w.]+/gi
 
 /** A verb of what any code does, with nothing beside it but the data: `judges %s`, `runs a %s`, `divides %d cores`. */

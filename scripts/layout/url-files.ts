@@ -43,7 +43,7 @@ async function problemsOf(tree: SourceTree, service: string): Promise<readonly P
   ]
 }
 
-/** What the framework makes of a folder of controllers. @throws Error when they cannot be loaded */
+/** The routes that the framework finds in a folder of controllers. @throws Error when they cannot be loaded */
 async function mappedOf(tree: SourceTree, folder: string): Promise<readonly Registration[]> {
   if (productionFiles(tree, folder).length === 0) return []
   const app = await new Application({ controllerPrefix: join(tree.root, folder) }).ready()

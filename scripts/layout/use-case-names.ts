@@ -5,7 +5,7 @@ const EXPORTED_FUNCTION = /^(?:\/\*\*.*\*\/ )?export (?:(?:async )?function\*? |
 /** Names by the path of a use case, and why it exports them. */
 type ExportedBeside = ReadonlyMap<string, { readonly names: readonly string[]; readonly reason: string }>
 
-/** What use cases export beside their act. */
+/** The exports of use cases beside their act. */
 const EXPORTED_BESIDE: ExportedBeside = new Map([
   [
     'services/inventory/src/use-cases/clean-up.ts',

@@ -10,7 +10,7 @@ export interface DescribedSetting {
   /** The words, with what each stands for. */
   readonly words: Readonly<Record<string, string>>
   readonly group: string
-  /** What is true for all settings of the group. */
+  /** The facts that hold for all settings of the group. */
   readonly about: string
   readonly meaning: string
   readonly form: string

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 
-/** What is read of a command of commander. */
+/** The members of a command of commander that are read. */
 export interface ListedCommand {
   readonly name: () => string
   readonly options: readonly { readonly long?: string | undefined }[]

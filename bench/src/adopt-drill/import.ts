@@ -6,7 +6,7 @@ import { sayAcknowledged, sendLoad } from './load.ts'
 import { commandOf, type Place, say, start } from './place.ts'
 import { addFactor, expectSignIn, forEach, type Known, refresh, signUp } from './users.ts'
 
-/** What an import is tried with. */
+/** The set-up of a tried import. */
 export interface ImportOptions {
   readonly users: number
   readonly rate: number

@@ -7,7 +7,7 @@ import { adopt, commandOf, type Place, say, start } from './place.ts'
 import { findDifference, readRows } from './rows.ts'
 import { type Known, signUp } from './users.ts'
 
-/** What a run of kills is made of. */
+/** The parts of a run of kills. */
 export interface KillsOptions {
   readonly kills: number
   /** The same seed chooses the same moments. */

@@ -1,7 +1,7 @@
 import { say } from './place.ts'
 import { addFactor, type Known, refreshAndWrite, signUp } from './users.ts'
 
-/** What became of the requests of a load. A user who still waits for an answer sends none. */
+/** The outcomes of the requests of a load. A user who still waits for an answer sends none. */
 export interface LoadCounts {
   readonly acknowledged: number
   /** How the others failed. A status 0 is no answer. */

@@ -43,7 +43,7 @@ const ENCRYPTION = {
   SECURITY_DB_ENCRYPTION_DECRYPTION_KEYS: `key-1:${KEY}`,
 } as const
 
-/** What distinguishes one old service from another. */
+/** The differences between one old service and another. */
 export interface Variant {
   /** The form of its refresh tokens. */
   readonly form: '1' | '2'

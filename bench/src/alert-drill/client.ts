@@ -5,7 +5,7 @@ export interface Reply {
   readonly body: unknown
 }
 
-/** What a request carries beside its method and path. */
+/** The parts of a request beside its method and path. */
 export interface Ask {
   readonly body?: object | string
   readonly headers?: Readonly<Record<string, string>>

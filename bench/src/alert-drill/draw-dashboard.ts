@@ -9,7 +9,7 @@ export interface Line {
   readonly points: readonly Point[]
 }
 
-/** What a panel of a dashboard shows. */
+/** The content of a panel of a dashboard. */
 export interface Graph {
   readonly title: string
   /** Grafana's name of the unit: `reqps`, `s`, `percentunit`, `ops`, `short`, `bytes`. */

@@ -9,7 +9,7 @@ export interface Fault {
   readonly alert: string
   /** The service that the alert names. */
   readonly job: ServiceName
-  /** What goes wrong, as the drill prints it. */
+  /** The fault, as the drill prints it. */
   readonly what: string
   /** Plants the fault, and returns its repair. */
   plant(stage: Stage): Promise<Repair>

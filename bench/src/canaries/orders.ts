@@ -7,7 +7,7 @@ export interface CustomerCard {
   readonly code: string
 }
 
-/** What a customer orders of a test merchant. */
+/** The order of a customer at a test merchant. */
 export interface Order {
   /** The merchant's public key. */
   readonly key: string

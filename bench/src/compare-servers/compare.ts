@@ -27,7 +27,7 @@ export interface Comparison {
   readonly differences: readonly Difference[]
   /** How many differences each entry of the list was about. */
   readonly uses: ReadonlyMap<Accepted, number>
-  /** What is not on the list. */
+  /** The differences that are not on the list. */
   readonly unlisted: readonly Difference[]
 }
 

@@ -21,7 +21,7 @@ export interface Peers {
   readonly smtpPort: number
   /** The address of the provider, as the setting of Keycloak names it. */
   readonly realm: string
-  /** What a hook answers from now on. */
+  /** The answer of a hook from now on. */
   answer(hook: HookName, status: number, body: Json): void
   /** Begins a subject: all answers are as at first, and the provider has other accounts. */
   begin(tag: string): void
@@ -29,7 +29,7 @@ export interface Peers {
   takeMail(to: string, waitMs: number): Promise<SeenMail | undefined>
   /** The payload of the next call of a hook, within `waitMs`. */
   takeCall(hook: HookName, waitMs: number): Promise<Json | undefined>
-  /** What nobody has taken. */
+  /** The calls that nobody has taken. */
   takeRest(): { readonly mails: readonly SeenMail[]; readonly calls: readonly HookName[] }
   close(): Promise<void>
 }

@@ -61,7 +61,7 @@ export interface CallStep {
   readonly keep?: string
 }
 
-/** What a hook answers from now on. */
+/** The answer of a hook from now on. */
 export interface AnswerStep {
   readonly answerOf: HookName
   readonly status?: number

@@ -18,7 +18,7 @@ export interface Failure {
   readonly count: number
 }
 
-/** What a run found. */
+/** The findings of a run. */
 export interface Report {
   readonly failures: readonly Failure[]
   /** How many cases there were in each phase. */

@@ -102,14 +102,14 @@ export const runs: readonly ConformanceRun[] = [
   },
 ]
 
-/** What all runs work with. */
+/** The set-up of all runs. */
 export interface Workplace extends RigOptions {
   readonly tools: Tools
   readonly seed: number
   readonly examples: number
 }
 
-/** What a run found. */
+/** The findings of a run. */
 export interface RunReport extends Report {
   /** Operations that take a body, and of which the document has no request as an example. */
   readonly withoutExample: readonly string[]

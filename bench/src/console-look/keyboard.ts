@@ -2,20 +2,23 @@ import type { Page } from 'playwright-core'
 
 // What somebody finds who has no mouse. Each function returns what is wrong, a line each.
 
-/** Everything that a reader may reach, as a program in the page sees it: what is shown, in no closed dialog, and not switched off. */
+/**
+ * Everything that a reader may reach, as a program in the page sees it: what is shown, in no closed dialog, and not switched
+ * off.
+ */
 const REACHABLE = `[...document.querySelectorAll('a[href], button, input:not([type="hidden"]), select, textarea, summary, [tabindex="0"]')]
   .filter((element) => !element.disabled && element.getClientRects().length > 0 && element.checkVisibility({ visibilityProperty: true }))
   .filter((element) => !element.closest('dialog:not([open])') && !element.matches('details:not([open]) > :not(summary) *'))`
 
 const NAME = `(element) => (element.getAttribute('aria-label') ?? (element.innerText || element.name || element.id || element.localName)).trim().slice(0, 60)`
 
-/** What one press of Tab has led to. */
+/** The element that one press of Tab has led to. */
 interface Stop {
   /** Undefined: the browser's own buttons, or nothing. */
   readonly at: number | undefined
   readonly name: string
   readonly hasRing: boolean
-  /** What lies over it. */
+  /** The element that lies over it. */
   readonly cover: string | undefined
 }
 

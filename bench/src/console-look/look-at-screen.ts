@@ -46,7 +46,7 @@ export async function openWindow(
 /** A machine that has other work to do answers late, and is not what is judged. */
 const PATIENCE_MS = 300_000
 
-/** What to look at, and where pictures go. */
+/** The screens to look at, and the folder of the pictures. */
 export interface Glance {
   readonly screen: Screen
   readonly view: View
@@ -91,7 +91,10 @@ async function useKeyboard(page: Page, { width }: View, name: string): Promise<r
   ]
 }
 
-/** Watches a page from before it is opened. The list grows: errors of scripts, what its policy forbids, and what is loaded from elsewhere. */
+/**
+ * Watches a page from before it is opened. The list grows: errors of scripts, what its policy forbids, and what is loaded from
+ * elsewhere.
+ */
 function watchPage(page: Page): string[] {
   const problems: string[] = []
   page.on('request', (request) => {

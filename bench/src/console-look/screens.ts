@@ -9,7 +9,10 @@ export interface Screen {
   readonly at?: ConsoleName
 }
 
-/** `stranger`: nobody is signed in. `silent`: a console whose inventory does not answer. `strict`: one that asks for a second factor. */
+/**
+ * `stranger`: nobody is signed in. `silent`: a console whose inventory does not answer. `strict`: one that asks for a second
+ * factor.
+ */
 export type ConsoleName = 'operator' | 'stranger' | 'silent' | 'strict'
 
 const path = (name: string, address: string, at?: ConsoleName): Screen => ({
@@ -18,7 +21,7 @@ const path = (name: string, address: string, at?: ConsoleName): Screen => ({
   ...(at === undefined ? {} : { at }),
 })
 
-/** What the first row of a list leads to, such as a user. */
+/** The object that the first row of a list leads to, such as a user. */
 const first = (name: string, list: string, then = ''): Screen => ({
   name,
   open: async (page, url) => {

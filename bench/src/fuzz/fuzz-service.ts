@@ -20,7 +20,7 @@ export interface FuzzOptions extends RigOptions {
   readonly stop: AbortSignal
 }
 
-/** What came of the requests to a service. */
+/** The outcomes of the requests to a service. */
 export interface FuzzResult {
   readonly url: string
   readonly sent: number

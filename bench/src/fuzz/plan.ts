@@ -16,7 +16,7 @@ export interface Plan {
   /** The path of the document, with parameters in braces. */
   readonly path: string
   readonly params: Readonly<Record<string, unknown>>
-  /** What follows the path. */
+  /** The text after the path. */
   readonly ending: string
   readonly query: readonly (readonly [name: unknown, value: unknown])[]
   readonly headers: readonly (readonly [name: string, value: unknown])[]

@@ -2,7 +2,7 @@ import { Agent, type ClientRequest, request } from 'node:http'
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib'
 import type { WireRequest } from './wire.ts'
 
-/** What a service answered, read to its end. */
+/** The answer of a service, read to its end. */
 export interface Answer {
   readonly status: number
   /** Names in lower case. Values of a repeated header are joined by a comma. */

@@ -25,7 +25,7 @@ export interface Sent {
   readonly isGenerated: boolean
 }
 
-/** What a session consists of. */
+/** The parts of a session. */
 export interface SessionOptions {
   readonly sender: Sender
   readonly judge: Judge

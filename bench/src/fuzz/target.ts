@@ -29,7 +29,7 @@ export interface Target {
   readonly surround: (stack: AsyncDisposableStack) => Promise<Surroundings>
 }
 
-/** What a service needs to be fuzzed. */
+/** The needs of a service that is fuzzed. */
 export interface Surroundings {
   readonly env: Readonly<Record<string, string>>
   /** Gives each actor what its requests need to succeed. */
@@ -55,7 +55,7 @@ export interface Question {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** What preparations have made. */
+/** The objects that preparations have made. */
 export interface Ready {
   readonly authorize: WireContext['authorize']
   /** Gives each actor new objects, since requests use up and destroy the old ones. */

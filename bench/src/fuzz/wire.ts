@@ -12,7 +12,7 @@ export interface WireRequest {
   readonly body: Buffer | undefined
 }
 
-/** What fills the gaps of a planned request. */
+/** The values that fill the gaps of a planned request. */
 export interface WireContext {
   readonly memory: Memory
   /** Headers with credentials; none for an unknown client. */

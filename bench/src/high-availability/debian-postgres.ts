@@ -43,7 +43,7 @@ export interface ServerStart {
   readonly name: string
   /** The folder of its programs. */
   readonly bin: string
-  /** What it is set to besides. */
+  /** Its further settings. */
   readonly settings: Readonly<Record<string, string | number>>
   /** The password of its superuser. Undefined: the server trusts everybody on this machine. */
   readonly password: string | undefined

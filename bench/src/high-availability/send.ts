@@ -7,7 +7,7 @@ export interface ClientRequest {
   readonly body?: object
 }
 
-/** What a service has answered. */
+/** The answer of a service. */
 interface ClientAnswer {
   readonly status: number
   readonly body: string

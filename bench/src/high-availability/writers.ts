@@ -26,7 +26,7 @@ export interface PreparedRequests {
   readonly read: ClientRequest
 }
 
-/** What a writer needs to prepare its requests. */
+/** The input by which a writer prepares its requests. */
 export interface WriterContext {
   readonly url: string
   readonly secrets: Secrets

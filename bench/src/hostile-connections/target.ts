@@ -1,7 +1,7 @@
 import type { Deployment } from '../deployment.ts'
 import type { HonestRequest } from './honest-load.ts'
 
-/** What honest and hostile clients ask of a service. */
+/** The requests of honest and hostile clients to a service. */
 export interface Target {
   readonly service: string
   /** Settings in addition to those of `npm start`. */
@@ -27,7 +27,7 @@ export interface Requests {
   readonly slowBody: HostileRequest & { readonly bytes: number }
 }
 
-/** What a hostile client asks for. */
+/** The request of a hostile client. */
 export interface HostileRequest {
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>

@@ -1,7 +1,7 @@
 import { textsOf } from './stage.ts'
 import type { Visit, Visitor } from './visitor.ts'
 
-/** What a customer does, and what the result must be. */
+/** The acts of a customer, and the result that must follow. */
 export interface Journey extends Visit {
   readonly name: string
   readonly go: (visitor: Visitor) => Promise<void>

@@ -35,7 +35,7 @@ const Transaction = z.object({
   reference: z.string().optional(),
   error: z.union([z.literal(false), z.object({ code: z.int() })]),
 })
-/** What a journey asserts of the transaction that it made. */
+/** The assertions of a journey about the transaction that it made. */
 export type Transaction = z.infer<typeof Transaction>
 
 /** The root of the repository. */

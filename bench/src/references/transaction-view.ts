@@ -44,7 +44,7 @@ export interface TransactionRow {
   readonly trail: readonly TrailRow[] | null
 }
 
-/** What a capture adds to the row. */
+/** The additions of a capture to the row. */
 export interface CapturedRow extends TransactionRow {
   readonly entry_id: string
   readonly line_id: string

@@ -19,7 +19,7 @@ export interface Business {
   stop(): Promise<void>
 }
 
-/** What clients hold when the database is lost. */
+/** The tokens and ids that clients hold when the database is lost. */
 export interface Belongings {
   readonly session: Session
   readonly email: string

@@ -138,7 +138,7 @@ type Ask<Given extends object = object> = <Input extends object, Row>(
   input: Given,
 ) => Promise<Row[]>
 
-/** What repeats a read that finds nothing of an owner. */
+/** The function that repeats a read that finds nothing of an owner. */
 interface Again {
   readonly isMissing: (rows: readonly object[]) => boolean
   readonly ask: Ask<{ readonly owner: string }>

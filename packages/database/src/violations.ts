@@ -23,7 +23,7 @@ export function violates(
   return constraints.some((name) => localName(prefix, name) === constraint)
 }
 
-/** What PostgreSQL reports of SQL that belongs to another program in the database. */
+/** The codes of PostgreSQL for failures of SQL that belongs to another program in the database. */
 export interface NeighbourReport {
   /** The SQLSTATE. */
   readonly code: string

@@ -14,7 +14,7 @@ export interface Runtime {
   readonly package: string
   /** The program inside of the package. */
   readonly file: string
-  /** What stands before the script. */
+  /** The text before the script. */
   readonly args: readonly string[]
   readonly language: 'ts' | 'js'
 }

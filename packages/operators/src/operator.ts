@@ -16,9 +16,9 @@ export interface Operator {
   /** The name of the key. */
   readonly key: string
   readonly actor: OperatorActor
-  /** What this request may do: the lower role of key and user. */
+  /** The role of this request: the lower role of key and user. */
   readonly role: OperatorRole
-  /** The address of the user's browser, as the console tells it; else that of the request. */
+  /** The address of the user's browser, as the console tells it; else the address of the request. */
   readonly address: string
 }
 

@@ -13,7 +13,7 @@ export const limitStoreSettings = {
     .describe('Redis that counts the limits. Required when the store is `redis`.'),
 } as const
 
-/** Limits in Redis need its address. The prefix is that of the settings of the service: `AUTH_`. */
+/** Limits in Redis need its address. The settings of the service have the prefix: `AUTH_`. */
 export function limitStoreRule(prefix: string): Rule<SettingValues<typeof limitStoreSettings>> {
   return ({ RATE_LIMIT_STORE, REDIS_URL }) =>
     RATE_LIMIT_STORE === 'redis' && REDIS_URL === undefined

@@ -28,7 +28,7 @@ export async function askHealth(
 /**
  * Reads counts for the overview of operators, which tells the health of the service without them too.
  * @returns undefined while the database is away or takes too long
- * @throws what `read` throws otherwise, also MovingRowsError: operators wait for the end of a move
+ * @throws the error of `read` otherwise, also MovingRowsError: operators wait for the end of a move
  */
 export async function readUnlessAway<Counts>(read: () => Promise<Counts>): Promise<Counts | undefined> {
   try {

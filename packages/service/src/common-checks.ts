@@ -6,7 +6,7 @@ import { functionStatus, type MigrateOptions, migrationStatus } from '@trestle/d
 import { takeRoleOnce } from '@trestle/database/wait-for-database.ts'
 import { findPooler } from './find-pooler.ts'
 
-/** What the checks of every service need: its settings and its database. */
+/** The input of the checks of every service: its settings and its database. */
 export interface CommonNeeds {
   /** Name of the program, for example `auth`; its settings begin with `AUTH_`. */
   readonly program: string

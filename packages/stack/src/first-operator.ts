@@ -16,7 +16,7 @@ export interface OperatorPlace {
 const USER_EXISTS = 422
 
 /**
- * Makes the first operator of the console, a user of auth with the console role admin. Whoever is there already stays as they are.
+ * Makes the first operator of the console, a user of auth with the console role admin. A user who is there already stays unchanged.
  * @throws StackFailure when auth refuses
  */
 export async function makeFirstOperator({ status, root, dataDirectory }: OperatorPlace): Promise<void> {

@@ -109,7 +109,7 @@ function linkOf({ definition: { name }, address: { url, metrics } }: StackPlan['
 /** A command to copy. It is shown when the services that it needs run. */
 interface ShownCommand {
   readonly needs: readonly string[]
-  /** What the command does, with code between backticks. */
+  /** The effect of the command, with code between backticks. */
   readonly about: string
   readonly command: string
 }

@@ -22,7 +22,7 @@ interface StartedService {
   readonly child: Child
 }
 
-/** What a start of the services needs. */
+/** The input of a start of the services. */
 export interface ServiceGroupOptions extends SharedSettings {
   readonly say: (line: string) => void
   readonly stop: AbortSignal
@@ -64,7 +64,10 @@ export async function startServices(plan: StackPlan, options: ServiceGroupOption
   }
 }
 
-/** What a service has logged of settings that are misspelt. They would have no effect, and nobody reads the log of a good start. */
+/**
+ * The lines that a service has logged about misspelt settings. They would have no effect, and nobody reads the log of a good
+ * start.
+ */
 function unknownSettings(lines: readonly string[]): readonly string[] {
   return lines.flatMap((line) => /"msg":"(unknown setting [^"\\]+)"/.exec(line)?.[1] ?? [])
 }

@@ -8,7 +8,7 @@ export interface Wire {
   readonly url: string
   /** How many statements have passed. */
   readonly statements: () => number
-  /** The numbers of those that commit a transaction. */
+  /** The numbers of the statements that commit a transaction. */
   readonly commits: () => readonly number[]
   close(): Promise<void>
 }

@@ -10,7 +10,7 @@ import { freePort } from './free-port.ts'
 /** The PostgreSQL of a run of tests. */
 export interface TestPostgres {
   readonly url: string
-  /** What runs it, and why that when another was asked for. */
+  /** The program that runs it, and why it runs when another was asked for. */
   readonly host: string
   readonly stop: () => Promise<void>
 }

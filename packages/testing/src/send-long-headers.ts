@@ -8,7 +8,7 @@ const HEADER_LENGTH = 16_384
 export interface LongHeadersAnswer {
   readonly status: number | undefined
   readonly headers: IncomingHttpHeaders
-  /** What the JSON of the body holds. */
+  /** The JSON of the body. */
   readonly body: unknown
 }
 

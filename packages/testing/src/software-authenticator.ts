@@ -1,6 +1,6 @@
 import { createHash, createSign, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 
-/** What a page asks of an authenticator, as JSON. Only the options that matter here. */
+/** The request of a page to an authenticator, as JSON. Only the options that matter here. */
 export interface AskedOptions {
   readonly challenge: string
   readonly rp?: { readonly id?: string }

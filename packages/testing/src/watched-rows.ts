@@ -9,7 +9,7 @@ export interface WatchedRow {
 /** The state of a row; `none` for a row that has ended. */
 type StateOf = (row: WatchedRow) => string
 
-/** What happens to rows, by a name. */
+/** The events of rows, by name. */
 type Events<Subject> = Readonly<Record<string, (subject: Subject) => Promise<unknown>>>
 
 /** Tables whose changes are noted. */

@@ -22,7 +22,7 @@ export interface ConsoleDeps {
   readonly accessTokens: AccessTokens
   readonly auth: AuthSessions
   readonly services: ServiceClient
-  /** What the console calls services with. */
+  /** The clients by which the console calls services. */
   readonly operatorKeys: OperatorKeys
   readonly now: () => Date
   /** Makes an Idempotency-Key for the forms of a page. */

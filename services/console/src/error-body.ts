@@ -2,7 +2,7 @@ import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { ErrorVocabulary } from '@trestle/common/errors/error-vocabulary.ts'
 import * as errors from './errors.ts'
 
-/** What the shared error handler says in the console. Pages show the same errors as HTML. */
+/** The words of the shared error handler in the console. Pages show the same errors as HTML. */
 export const errorVocabulary: ErrorVocabulary = {
   envelope: ({ code, message }) => ({ code, message }),
   invalid: () => errors.valuesInvalid(),

@@ -17,7 +17,7 @@ export const formRefused = defineError(
 /** No session, or one that has ended. Pages answer it with a redirect to the sign-in. */
 export const notSignedIn = defineError(401, 'not_signed_in', 'Your session has ended. Sign in again')
 export const roleForbidden = defineError(403, 'role_forbidden', 'Your role may not do this')
-/** The message is that of the service. */
+/** The message comes from the service. */
 export const serviceRefused: ErrorTemplate<{ readonly message: string }> = defineError(
   422,
   'service_refused',
@@ -39,14 +39,14 @@ export const serviceBusy: ErrorTemplate<{ readonly service: string }> = defineEr
   ({ service }) => `${capitalize(service)} has too much to do. Try again in a minute`,
   RETRY,
 )
-/** What the form of a product says of fields that cannot be sent. */
+/** The complaints of the form of a product about fields that cannot be sent. */
 export const FIELD_TEXTS = {
   nameless: 'A value has no name',
   twice: (name: string): string => `The name ${name} is there twice`,
 } as const
 export const requestMalformed = defineError(400, 'request_malformed', 'The request cannot be read')
 export const valuesInvalid = defineError(400, 'values_invalid', 'A value of the form or the address is not valid')
-/** What was typed is none. */
+/** The operator has typed a text that is no amount in the currency. */
 export const amountInvalid: ErrorTemplate<{ readonly currency: string }> = defineError(
   422,
   'amount_invalid',

@@ -8,7 +8,7 @@ export interface SeenPage {
   readonly path: string
   readonly headers: Readonly<Record<string, unknown>>
   readonly html: string
-  /** What a reader sees of its part `main`. */
+  /** The text of its part `main`, as a reader sees it. */
   readonly text: string
 }
 
@@ -121,13 +121,13 @@ export function hiddenFields(page: string, action: string): Record<string, strin
   )
 }
 
-/** What stands in the part `main` of a page, on one line. */
+/** The content of the part `main` of a page, on one line. */
 function textOf(page: string): string {
   const [, main = ''] = /<main[^>]*>(.*)<\/main>/s.exec(page) ?? []
   return plainText(main)
 }
 
-/** What a reader sees of the card or notice of a page with a heading, on one line. @throws Error when the page has none */
+/** The text of the card or notice of a page with a heading, on one line. @throws Error when the page has none */
 export function cardOf({ html }: Pick<SeenPage, 'html'>, heading: string): string {
   const parts = html.split(/(?=<section class="card"|<div class="notice)/)
   const card = parts.find((part) => part.includes(`<h2>${heading}</h2>`))

@@ -19,7 +19,7 @@ const OPERATOR_KEYS = OPERATOR_ROLES.map(
   (role) => `desk-${role}:${role}:${createHash('sha256').update(keyOf(role)).digest('hex')}`,
 ).join(',')
 
-/** What the services need beside their database. */
+/** The settings that the services need beside their database. */
 const SETTINGS: Readonly<Record<ServiceName, Settings>> = {
   auth: {
     AUTH_DB_DRIVER: 'postgres',

@@ -85,7 +85,7 @@ function expire(reply: FastifyReply, error: HttpError): void {
   // An answer that has begun cannot be replaced.
   if (reply.raw.headersSent) reply.raw.destroy(error)
   else {
-    // What the handler returns later is for nobody. Fastify would warn of it with a stack trace, for each such request.
+    // The answer is sent, so a later result of the handler is dropped. Fastify would log a stack trace for each of them.
     reply.raw.once('finish', () => reply.hijack())
     reply.send(error)
   }

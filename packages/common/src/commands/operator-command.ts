@@ -12,7 +12,7 @@ export interface Operator<Deps extends OpenDeps> {
   readonly explain?: (error: unknown) => unknown
 }
 
-/** What a command works with. It is closed after the command. */
+/** The open connections of a command. They are closed after the command. */
 interface OpenDeps {
   readonly close: () => Promise<void>
 }

@@ -4,7 +4,7 @@ import { printTable, type Terminal } from './table.ts'
 /** How a command prints its answer: for people, or as one JSON document on one line for programs. */
 export type AnswerFormat = 'json' | 'text'
 
-/** What a command answers: a list, an object, or a text that is printed as it is. */
+/** The answer of a command: a list, an object, or a text that is printed as it is. */
 export type Answer = object | string
 
 /**

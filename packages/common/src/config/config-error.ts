@@ -2,7 +2,7 @@
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: readonly string[]
-  /** What to do about the problems, where that is the same for all. */
+  /** The advice about the problems, where one advice fits all. */
   readonly advice: string | undefined
 
   constructor(problems: readonly string[], advice?: string) {

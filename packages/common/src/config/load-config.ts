@@ -16,7 +16,7 @@ export interface LoadConfigOptions<S extends Settings> extends EnvironmentOption
   readonly refusesUnknown?: boolean
   /** Whether a name that no setting reads is expected all the same. It is no problem. */
   readonly isExpected?: (name: string) => boolean
-  /** What to do when a setting is missing, as a line below the problems. */
+  /** The advice when a setting is missing, as a line below the problems. */
   readonly adviceForMissing?: string
   /** Problems do not show the value of the setting. By default they show values that are not secret. */
   readonly hidesValues?: boolean

@@ -17,7 +17,7 @@ interface SettingFamily {
 }
 
 declare module 'zod' {
-  /** What the documents say about a setting beside its rule and its description. */
+  /** The words of the documents about a setting, beside its rule and its description. */
   interface GlobalMeta {
     form?: string | undefined
     allowed?: string | undefined

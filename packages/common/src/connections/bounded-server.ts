@@ -14,7 +14,7 @@ import {
 } from './connection-bounds.ts'
 import { createReleaseAfterCuts } from './release-memory.ts'
 
-/** What a server that bounds its clients needs. Times are in milliseconds, `bodyLimit` and `headBytesMax` are in bytes. */
+/** The bounds of a server. Times are in milliseconds, `bodyLimit` and `headBytesMax` are in bytes. */
 export interface BoundedServerOptions {
   readonly logger: FastifyBaseLogger
   readonly meter?: Meter

@@ -50,7 +50,7 @@ const BEHIND_ANSWER_BYTES = 32 * 1_024
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => void
 
-/** What is known of a connection. */
+/** The state of a connection. */
 interface Connection {
   readonly socket: Socket
   /** Requests that wait for their turn. */
@@ -75,7 +75,7 @@ export interface BoundOptions {
   readonly clientOf?: (request: IncomingMessage) => string
 }
 
-/** What a server with bounds calls for its requests and its connections. */
+/** The functions that a server with bounds calls for its requests and its connections. */
 export interface BoundedConnections {
   /** Handles a request in the place of the handler. */
   readonly handle: Handle

@@ -47,7 +47,7 @@ export function createReleaseAfterCuts(): () => void {
   }
 }
 
-/** Bytes of old objects and of all buffers, including those that nobody uses any more. */
+/** Bytes of old objects and of all buffers, including buffers that nobody uses any more. */
 function lastingBytes(): number {
   const lasting = v8.getHeapSpaceStatistics().filter(({ space_name }) => LASTING_SPACES.has(space_name))
   return bufferBytes() + lasting.reduce((sum, { space_used_size }) => sum + space_used_size, 0)

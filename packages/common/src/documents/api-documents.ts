@@ -10,7 +10,7 @@ import {
 import { z } from 'zod'
 import { createDocumentPages, readApiDocument } from './document-pages.ts'
 
-/** What the OpenAPI document of a service says besides its routes (OpenAPI 3.1, Info Object), and who may read it. */
+/** The parts of the OpenAPI document of a service besides its routes (OpenAPI 3.1, Info Object), and who may read it. */
 export interface ApiDocumentsOptions {
   readonly title: string
   readonly version: string
@@ -87,7 +87,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
-/** The library lists each named schema twice, for input and output. Removes those that no route uses. */
+/** The library lists each named schema twice, for input and output. Removes the schemas that no route uses. */
 function removeUnusedSchemas(document: Documented): Documented {
   const schemas: Record<string, unknown> = ('components' in document && document.components?.schemas) || {}
   const used = new Set<string>()

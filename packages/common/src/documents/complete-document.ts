@@ -21,7 +21,7 @@ export interface HeaderNote {
   readonly example?: unknown
 }
 
-/** What one request was, and what was answered, by the status of the answer. */
+/** The examples of an operation: a request, and the answers by their status. */
 export interface OperationExample {
   readonly summary?: string
   readonly request?: { readonly body?: unknown; readonly mediaType?: string }
@@ -32,9 +32,9 @@ export interface OperationExample {
 export interface DocumentNotes {
   readonly servers: readonly { readonly url: string; readonly description: string }[]
   readonly tags: readonly { readonly name: string; readonly description: string }[]
-  /** What the service sends to servers of others, by name (OpenAPI 3.1, `webhooks`). */
+  /** The requests that the service sends to servers of others, by name (OpenAPI 3.1, `webhooks`). */
   readonly webhooks?: Json
-  /** What parameters in paths and queries are, by name, where the schema of the route does not say it. */
+  /** The descriptions of parameters in paths and queries, by name, where the schema of the route does not say it. */
   readonly parameters?: Readonly<Record<string, string>>
   readonly requestHeaders?: (operation: DocumentedOperation) => Readonly<Record<string, HeaderNote>>
   readonly answerHeaders?: (operation: DocumentedOperation, status: string) => Readonly<Record<string, HeaderNote>>
@@ -177,7 +177,9 @@ export function allowNull<Document extends object>(document: Document): Document
   return copy
 }
 
-/** The members that a schema needs, in each of its alternatives too. An alternative that describes a member itself says enough. */
+/**
+ * The members that a schema needs, in each of its alternatives too. An alternative that describes a member itself says enough.
+ */
 function namesNeeded({ required, anyOf, oneOf }: DocumentPart): readonly unknown[] {
   const alternatives = [...listOf(anyOf), ...listOf(oneOf)].map(asPart).flatMap((each) => {
     const described = asPart(each.properties)

@@ -15,7 +15,7 @@ const ASK_EACH_TIME = 'no-cache'
 /** The URL of the script names the release of the library, so the script behind it never changes. */
 const KEEP_FOREVER = 'public, max-age=31536000, immutable'
 
-/** What a service registers at `/openapi.json`, `/docs` and `/docs/js/scalar.js`. */
+/** The handlers that a service registers at `/openapi.json`, `/docs` and `/docs/js/scalar.js`. */
 export interface DocumentPages {
   readonly document: ServeAsset
   readonly page: ServeAsset

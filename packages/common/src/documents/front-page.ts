@@ -3,7 +3,7 @@ import Negotiator from 'negotiator'
 import { escapeHtml } from './escape-html.ts'
 import { PAGE_ICON, PAGE_STYLE, renderTitle } from './page-style.ts'
 
-/** What a person sees who opens the address of a service in a browser: what it is, and where to go on. */
+/** The page at the address of a service in a browser: what the service is, and where to go on. */
 export interface FrontPage {
   /** The name of the service, for example `Trestle auth`. */
   readonly title: string

@@ -8,7 +8,7 @@ export interface InvalidInput {
   readonly issues: readonly InvalidPlace[]
 }
 
-/** What the schema says of that place. */
+/** The form of that place, as the schema states it. */
 interface InvalidPlace {
   readonly path: readonly string[]
   readonly message: string

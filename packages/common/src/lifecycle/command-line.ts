@@ -21,7 +21,7 @@ export interface Commands {
   readonly serve: () => Promise<void>
   /** Loads the table of the other commands only when one is needed, so that a start of the service does not wait for it. */
   readonly loadOthers: () => Promise<CommandLoaders>
-  /** What there is instead of commands that an operator may expect, by their names: `users`, `stock ship`. */
+  /** The hints about commands that an operator may expect and that do not exist, by their names: `users`, `stock ship`. */
   readonly insteadOf?: Instead
 }
 
@@ -30,7 +30,7 @@ type Instead = Readonly<Record<string, string>>
 /** Makes commands by their names. Each loads its own modules: to load those of all commands takes longer than most runs. */
 export type CommandLoaders = Readonly<Record<string, () => Promise<Command>>>
 
-/** What a command line needs of a process: its arguments, its signals, its output and its end. */
+/** The parts of a process that a command line needs: its arguments, its signals, its output and its end. */
 export interface CommandProcess {
   readonly argv: readonly string[]
   readonly stdout: { on(event: 'error', listener: (error: Error) => void): unknown; write(text: string): unknown }
@@ -97,7 +97,10 @@ export function isCheckout(): boolean {
   return existsSync(STACK)
 }
 
-/** What to start when PostgreSQL does not run. Undefined for other errors: commands connect to no other server by themselves. */
+/**
+ * The command that starts PostgreSQL when it does not run. Undefined for other errors: commands connect to no other server by
+ * themselves.
+ */
 function describeOutage(error: unknown, program: Command): string | undefined {
   const address = findSilentAddress(error)
   if (address === undefined) return undefined

@@ -6,13 +6,13 @@ export interface Readiness {
   readonly markReady: () => void
   /** Call it when the process is about to stop. */
   readonly drain: () => void
-  /** What is missing; undefined when the process is ready. The outcome of a check is up to a second old. */
+  /** The failing check and the reason; undefined when the process is ready. The outcome of a check is up to a second old. */
   readonly missing: () => Promise<Missing | undefined>
   /** Whether each check passes, by name, and `process`: whether it has started and is not about to stop. */
   readonly report: () => Promise<Readonly<Record<string, boolean>>>
 }
 
-/** What must work, by name: `{ database: () => database.ping() }`. A check throws when it fails. */
+/** The checks that must pass, by name: `{ database: () => database.ping() }`. A check throws when it fails. */
 export type ReadinessChecks = Readonly<Record<string, () => Promise<void>>>
 
 /** How long a check may take before it counts as failed, in milliseconds. */
@@ -76,7 +76,7 @@ async function passes(check: () => Promise<void>): Promise<boolean> {
 
 /**
  * Answers `GET /ready` with 200 while the process should get requests.
- * @throws what `unavailable` makes, with what is missing
+ * @throws the error of `unavailable`, with the failing check
  */
 export async function answerReady(
   readiness: Pick<Readiness, 'missing'>,

@@ -36,12 +36,12 @@ export interface RunOptions {
   readonly boundMemory?: () => void
 }
 
-/** What a run writes to its log. */
+/** The log of a run. */
 interface RunLog extends Pick<ServiceLogger, 'reopen' | 'flush'> {
   readonly logger: Record<'info' | 'error' | 'fatal', (members: unknown, message?: string) => unknown>
 }
 
-/** What a run needs of a process. */
+/** The parts of a process that a run needs. */
 interface RunProcess {
   on(event: NodeJS.Signals, listener: () => void): unknown
   on(event: 'uncaughtException', listener: (error: Error, origin: string) => void): unknown

@@ -8,7 +8,7 @@ interface FetchOptions {
   readonly body?: unknown
 }
 
-/** What libraries use in the place of `fetch`. @throws what `Outbound.send` throws */
+/** The function that libraries use in place of `fetch`. @throws as `Outbound.send` does */
 export type OutboundFetch = (url: string, options: FetchOptions) => Promise<Response>
 
 const TIMEOUT_MS = 10_000

@@ -31,7 +31,7 @@ export interface OutboundAnswer {
   readonly etag?: string | undefined
 }
 
-/** The answer of another server while it comes. Whoever opens it reads or destroys `body`. */
+/** The answer of another server while it comes. The caller that opens it reads or destroys `body`. */
 export interface OutboundStream {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
@@ -152,7 +152,7 @@ async function begin(
     body: body ?? null,
     signal: AbortSignal.timeout(timeoutMs),
   })
-  // An answer that breaks while nobody reads it, or is destroyed unread, must not end the process. Whoever reads it learns it too.
+  // An answer that breaks while nobody reads it, or is destroyed unread, must not end the process. A reader gets the error too.
   answer.body.on('error', () => {})
   return { status: answer.statusCode, headers: answer.headers, body: answer.body }
 }

@@ -81,7 +81,10 @@ async function startSdk({ resource, otlpProtocol }: TracingConfig) {
   return sdk
 }
 
-/** Ends the span of a request whose answer was not sent whole, which the plugin never ends. The status is that of the log. */
+/**
+ * Ends the span of a request whose answer was not sent whole, which the plugin never ends. The span has the status that is
+ * logged.
+ */
 function endSpanOfCut(request: FastifyRequest, reply: FastifyReply, failed: SpanStatus): void {
   const { span } = request.opentelemetry()
   if (!span) return

@@ -24,7 +24,7 @@ interface Subject {
 
 type ClusterCheck = readonly [name: string, run: (db: Kysely<unknown>, subject: Subject) => Promise<string | Problems>]
 
-/** What is wrong, a line each. Not empty. */
+/** The problems, a line each. Not empty. */
 class Problems {
   readonly lines: readonly string[]
   constructor(lines: readonly string[]) {
@@ -202,7 +202,7 @@ interface Answer {
   readonly text: string
 }
 
-/** What every server answers to a query, the coordinator first. A server that fails answers with its error. */
+/** The answers of all servers to a query, the coordinator first. A server that fails answers with its error. */
 async function askAll(db: Kysely<unknown>, query: string): Promise<readonly Answer[]> {
   const { rows } = await sql<Answer>`
     SELECT n.nodename || ':' || n.nodeport AS node, coalesce(r.result, '') AS text

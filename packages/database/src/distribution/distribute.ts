@@ -17,15 +17,15 @@ export interface NodePassword {
   readonly place: string
 }
 
-/** What a run needs: the database, what its tables and functions say, and the logins between the servers. */
+/** The input of a run: the database, its tables and functions, and the logins between the servers. */
 export interface DistributeOptions extends MigrateOptions {
-  /** What the role of the service and that of operators log in with between the servers. */
+  /** The logins of the role of the service and of the role of operators between the servers. */
   readonly passwords: { readonly service: NodePassword; readonly operators: NodePassword }
   /** The column by which rows are divided over the servers: that of their owner, which is never changed. */
   readonly column: string
   /** Longest wait of the service for a lock, on every server. */
   readonly lockTimeoutMs: number
-  /** What processes of the service call themselves to a server. */
+  /** The name by which processes of the service present themselves to a server. */
   readonly applicationName: string
 }
 

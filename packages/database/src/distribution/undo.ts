@@ -103,7 +103,7 @@ async function listUndoSteps(db: QueryExecutorProvider, names: Names): Promise<r
   ].filter(({ statements }) => statements.length > 0)
 }
 
-/** What a table loses when it is brought back, because it becomes a table of its own. */
+/** The properties that a table loses when it is brought back, because it becomes a table of its own. */
 interface Held extends NotedObject {
   /** Undefined: it goes with the table. */
   readonly drop?: string
@@ -147,7 +147,7 @@ async function listComments(db: QueryExecutorProvider, names: Names): Promise<re
   return rows
 }
 
-/** What an earlier run has noted and that does not exist. A comment is written again, whether it exists or not. */
+/** The objects that an earlier run has noted and that do not exist. A comment is written again, whether it exists or not. */
 async function listLost(
   db: QueryExecutorProvider,
   names: Names,

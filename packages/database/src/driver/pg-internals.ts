@@ -28,7 +28,7 @@ export interface PgConnection extends pg.Connection {
   execute(portal: object): void
 }
 
-/** What a client knows of its connection: pg/lib/client.js. */
+/** The members of a client that describe its connection: pg/lib/client.js. */
 interface PgClient {
   /** With `secretKey`, the name of the session in a request to cancel its statement. Known from the first answer on. */
   readonly processID: number

@@ -30,7 +30,7 @@ export async function againWhenLocked<T>(run: (attempt: number) => Promise<T>, p
   }
 }
 
-/** The error of a migration has that of the database as its cause. */
+/** The cause of a migration's error is the error of the database. */
 function isRetryable(error: unknown): boolean {
   const reason = error instanceof Error && error.cause !== undefined ? error.cause : error
   if (!(reason instanceof pg.DatabaseError)) return false

@@ -25,7 +25,7 @@ export interface InstalledFunction {
   readonly isLater: boolean
 }
 
-/** What `trestle_functions` has as the hash of a function that another program made. It is neither replaced nor dropped. */
+/** The hash in `trestle_functions` of a function that another program made. It is neither replaced nor dropped. */
 export const FOREIGN = 'foreign'
 
 /** Makes the table `trestle_functions`, unless it exists. */

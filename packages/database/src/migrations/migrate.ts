@@ -21,7 +21,7 @@ import { type MigrationTarget, underLock, withDatabase } from './migration-conne
 import { isMarkedComplete, markComplete, unmark } from './migration-mark.ts'
 import { compareMigrations, inTurn, listExecuted, type Migrations, runPending, takeBackLast } from './migrator.ts'
 
-/** What a run of migrations needs: where it runs, what it brings, and which rights it grants at the end. */
+/** The input of a run of migrations: where it runs, what it brings, and which rights it grants at the end. */
 export interface MigrateOptions extends MigrationTarget, Migrations {
   readonly functions?: ServiceFunctions | undefined
   /** Runs before everything else, under the lock. It may refuse the database. */
@@ -34,11 +34,11 @@ export interface MigrateOptions extends MigrationTarget, Migrations {
   readonly callers?: Callers | undefined
   /** Makes what the service can do without. @returns what it could not make, and what to do about it, each in a line */
   readonly makeOptional?: ((db: Kysely<unknown>) => Promise<readonly string[]>) | undefined
-  /** What the later steps depend on, as JSON without secrets. When it changes, a start runs them again. */
+  /** The settings that the later steps depend on, as JSON without secrets. When it changes, a start runs them again. */
   readonly settings?: unknown
 }
 
-/** What a run has done. All lists are empty when the database was up to date. */
+/** The outcome of a run. All lists are empty when the database was up to date. */
 export interface MigrateResult {
   /** The names of the migrations that it applied or took back, in order. */
   readonly migrations: readonly string[]
@@ -46,7 +46,7 @@ export interface MigrateResult {
   readonly functions: readonly string[]
   /** The release whose functions it kept although this release has others. Undefined: it kept none. */
   readonly keptRelease: string | undefined
-  /** What it could not make, and what to do about it, each in a line. Undefined: nothing was missing. */
+  /** The objects that it could not make, and what to do about each, in a line. Undefined: nothing was missing. */
   readonly notes?: readonly string[] | undefined
 }
 

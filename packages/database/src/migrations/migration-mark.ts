@@ -11,7 +11,7 @@ export interface MarkedRun {
   readonly names: Names
   readonly sources: MigrationSources
   readonly functions?: ServiceFunctions | undefined
-  /** What the steps after the migrations depend on, as JSON: roles, queues, versions. */
+  /** The settings that the steps after the migrations depend on, as JSON: roles, queues, versions. */
   readonly settings?: unknown
   /** Roles of other programs that may call functions. */
   readonly callers?: Callers | undefined

@@ -9,7 +9,7 @@ export function rehearsalNames({ schema, prefix }: Names): Names {
   return createNames(`${prefix}${schema}_rehearsal`, prefix)
 }
 
-/** Replaces the name of the rehearsal's schema in a text by that of the service. */
+/** Replaces the name of the rehearsal's schema in a text by the name of the service's schema. */
 export function translate(text: string, stage: Names, names: Names): string {
   return text.replaceAll(stage.schema, names.schema)
 }

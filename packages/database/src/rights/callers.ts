@@ -28,7 +28,7 @@ export async function grantToCallers(db: Kysely<unknown>, names: Names, callers:
       AND proname = ANY (${callers.functions.map((name) => names.prefix + name)}::text[]) ORDER BY proname`.execute(db)
   for (const { name, mayUse } of roles) {
     const to = sql.id(name)
-    // Whoever owns the schema has let the role in already, and the service may not have the right to do so.
+    // The owner of the schema has let the role in already, and the service may not have the right to do so.
     if (!mayUse) await sql`GRANT USAGE ON SCHEMA ${sql.id(names.schema)} TO ${to}`.execute(db)
     for (const each of functions) {
       if (foreign.has(each.name) && each.callers.includes(name)) continue

@@ -3,10 +3,10 @@ import { createServer } from 'node:http'
 import { Application } from '@trestle/endpoints'
 import type { Note } from './note.ts'
 
-/** What the controllers work with. A real one would hold a database. */
+/** The data that the controllers work with. A real program would hold a database. */
 const context = { notes: new Map<number, Note>(), now: () => new Date() }
 
-/** What controllers find at `this.application.context`. */
+/** The members of `this.application.context`. */
 export type Context = typeof context
 
 /** The application of this example, for its test and for the program below. */

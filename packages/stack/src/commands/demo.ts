@@ -4,7 +4,7 @@ import { fillPayments } from '../demo/fill-payments.ts'
 import { StackFailure } from '../stack-failure.ts'
 import type { StackStatus } from '../status/stack-status.ts'
 
-/** What the demo is given of the running stack. */
+/** The parts of the running stack that the demo uses. */
 export interface DemoStack {
   /** Addresses and keys. A service that was not started is missing, and gets nothing. */
   readonly status: StackStatus

@@ -6,7 +6,7 @@ import { bannerLines } from '../status/banner.ts'
 import type { CommandContext } from './command-context.ts'
 import { fillDemo } from './demo.ts'
 
-/** What the user asks of a start. */
+/** The request of the user for a start. */
 export interface StartOptions {
   /** Names of services. Empty: all of them. */
   readonly names: readonly string[]

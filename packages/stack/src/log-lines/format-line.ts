@@ -33,7 +33,7 @@ const POSTGRES_TIME = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d\.\d+) UTC \[\d+\] /
 /** Members that every line of a service has, or that say the same as others. */
 const hidden: ReadonlySet<string> = new Set([...Object.keys(LogLine.shape), 'component', 'request_id', 'err'])
 
-/** What a service logs when the stack asks during a start whether it is ready, many times a second. */
+/** The lines that a service logs when the stack asks during a start whether it is ready, many times a second. */
 const ASKED_EARLY = 'The process is starting'
 
 /**

@@ -56,7 +56,7 @@ const pagePolicy =
 const mailPolicy = `default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none';
  frame-ancestors 'self'; sandbox ${frameRights}`.replaceAll('\n', '')
 
-/** What the pages show. */
+/** The data of the pages. */
 interface ShownPages {
   readonly store: MailStore
   readonly homeUrl: string
@@ -138,7 +138,7 @@ function contains({ subject, from, to, cc, text, html }: CaughtMail, query: stri
     .every((word) => all.includes(word))
 }
 
-/** What programs remove: a mail, or all of them. */
+/** The request of a program to remove a mail, or all of them. */
 function answerDelete(store: MailStore, { pathname }: URL): Answer | undefined {
   const [path, id] = /^\/messages(?:\/([1-9]\d{0,9}))?$/.exec(pathname) ?? []
   if (path === undefined) return undefined
@@ -147,7 +147,7 @@ function answerDelete(store: MailStore, { pathname }: URL): Answer | undefined {
   return { status: 204, type: TEXT, body: '' }
 }
 
-/** What people remove by a button: a mail, which may be gone already, or all of them. */
+/** The request of a person by a button to remove a mail, which may be gone already, or all of them. */
 function answerForm(store: MailStore, { pathname, search }: URL): Answer | undefined {
   const [, id] = /^\/mails\/([1-9]\d{0,9})\/remove$/.exec(pathname) ?? []
   if (id !== undefined) store.remove(Number(id))

@@ -7,7 +7,7 @@ import type { CaughtMail } from './mail-store.ts'
 /** A list of mails as the page shows it. */
 export interface ShownList {
   readonly mails: readonly CaughtMail[]
-  /** What was searched for. Empty: all mails are shown. */
+  /** The text that was searched for. Empty: all mails are shown. */
   readonly query: string
   /** How many mails are kept, shown or not. */
   readonly total: number

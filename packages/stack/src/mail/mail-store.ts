@@ -81,7 +81,7 @@ export async function openMailStore(path: string, now: () => Date, limits = defa
   return createMailStore(now, limits, { path, found })
 }
 
-/** Returns an empty store, or that of a folder. @param now the clock for the times of arrival */
+/** Returns an empty store, or the store of a folder. @param now the clock for the times of arrival */
 export function createMailStore(now: () => Date, limits: MailLimits = defaultLimits, folder?: MailFolder): MailStore {
   let kept: readonly KeptMail[] = folder?.found ?? []
   let lastId = kept[0]?.mail.id ?? 0

@@ -5,7 +5,7 @@ import { StackFailure } from '../stack-failure.ts'
 import { type EndStep, sendSignal } from './end-process.ts'
 import { releasePidFile, writePidFile } from './pid-file.ts'
 
-/** What to run, and where its output and its process id are written. */
+/** The program to run, and the files of its output and its process id. */
 export interface ChildCommand {
   /** The name in messages, for example `auth`. */
   readonly name: string

@@ -25,7 +25,7 @@ function digestsOfKeys(secret: string): string {
   }).join(',')
 }
 
-/** What a service has to know of operators, and where auth publishes the keys of their tokens. */
+/** The settings of a service about operators, and where auth publishes the keys of their tokens. */
 export interface OperatorContext {
   /** The settings of the user. */
   readonly env: Environment

@@ -45,7 +45,7 @@ export interface ServicePlan {
   readonly entry: string
 }
 
-/** What the user asks for: the arguments of `npm start` and the environment. */
+/** The request of the user: the arguments of `npm start` and the environment. */
 export interface PlanRequest {
   readonly root: string
   readonly program: string

@@ -30,7 +30,7 @@ export interface ServiceAddress {
   readonly metrics: { readonly host: string; readonly port: number; readonly setting: PortSetting } | undefined
 }
 
-/** What all services get besides their own defaults. */
+/** The settings of all services besides their own defaults. */
 export interface SharedSettings {
   readonly databaseUrl: string
   readonly secrets: Secrets

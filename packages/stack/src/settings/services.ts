@@ -7,7 +7,7 @@ import type { Secrets } from './secrets-file.ts'
 /** Every client of the stack is on this machine, and so is a proxy that a developer tries. */
 const LOOPBACK_NETWORKS = '127.0.0.0/8,::1'
 
-/** What the development defaults of a service depend on. */
+/** The values that the development defaults of a service depend on. */
 export interface ServiceContext {
   /** The settings of the user. */
   readonly env: Environment

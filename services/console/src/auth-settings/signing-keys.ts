@@ -8,7 +8,7 @@ import { KEYS_PATH, SETTINGS_PAGES, type SigningKey } from './settings-view.ts'
 
 const callPath = ({ kid }: SigningKey) => `/operator/keys/${encodeURIComponent(kid)}`
 
-/** What operators change of a signing key. */
+/** The changes that operators make to a signing key. */
 export const signingKeyChanges: Changeable<SigningKey> = {
   service: 'auth',
   section: 'settings',

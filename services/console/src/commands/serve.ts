@@ -9,7 +9,7 @@ import { VERSION } from '../version.ts'
 
 /**
  * Serves until a signal stops the process.
- * @throws what the start throws, once it is logged
+ * @throws the error of a failed start, once it is logged
  */
 export async function serve(config: ConsoleConfig, process: NodeJS.Process): Promise<void> {
   const log = createLogger({ level: config.telemetry.logLevel })

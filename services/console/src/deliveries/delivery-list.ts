@@ -13,7 +13,7 @@ import {
   deliveryPath,
 } from './delivery-view.ts'
 
-/** What the address of the list of deliveries says. */
+/** The query in the address of the list of deliveries. */
 export const DeliveriesQuery = ListQuery.extend({
   merchant: MerchantId,
   webhook: MerchantId,

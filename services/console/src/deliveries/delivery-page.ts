@@ -4,7 +4,7 @@ import type { ConsolePage } from '../pages/layout.ts'
 import { badge, card, copyableId, emptyState, factList, pageHead, time } from '../pages/parts.ts'
 import { DELIVERIES_PATH, DELIVERY_TONES, deliveryPath, type ShownDelivery } from './delivery-view.ts'
 
-/** What operators do with a delivery. */
+/** The acts of operators on a delivery. */
 export const deliveryChanges: Changeable<ShownDelivery> = {
   service: 'payments',
   section: 'deliveries',

@@ -3,7 +3,7 @@ import { choiceField, textField } from '../pages/form.ts'
 import { money, type WithDecimals } from '../pages/money.ts'
 import { ATTEMPTS_PATH, type Attempt, EXCEPTIONS_PATH, type Exception } from './exception-view.ts'
 
-/** What operators make of an exception. */
+/** The decisions of operators about an exception. */
 export const exceptionChanges: Changeable<Exception> = {
   service: 'payments',
   section: 'exceptions',
@@ -45,7 +45,7 @@ const OUTCOMES = [
   ['declined', 'declined: the acquirer has refused it'],
 ] as const
 
-/** What operators make of an attempt. */
+/** The decisions of operators about an attempt. */
 export const attemptChanges: Changeable<WithDecimals<Attempt>> = {
   service: 'payments',
   section: 'exceptions',

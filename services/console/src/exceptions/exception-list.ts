@@ -16,7 +16,7 @@ import {
   type ExceptionsView,
 } from './exception-view.ts'
 
-/** What the address of the list of exceptions says. */
+/** The query in the address of the list of exceptions. */
 export const ExceptionsQuery = ListQuery.extend({ merchant: MerchantId, open: z.enum(['', 'false']).optional() })
 
 const TABS = [

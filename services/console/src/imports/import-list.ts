@@ -8,7 +8,7 @@ import { badge, card, count, emptyState, pageHead, time } from '../pages/parts.t
 import type { Listed } from '../service-calls/operator-calls.ts'
 import { howOf, IMPORTS_PATH, type Import, importPath, stateTone } from './import-view.ts'
 
-/** What the page of imports is made of. */
+/** The data of the page of imports. */
 export interface ImportsPage {
   readonly query: z.infer<typeof ListQuery>
   readonly listed: Listed<readonly Import[]>

@@ -1,7 +1,7 @@
 import type { Changeable } from '../pages/asked-change.ts'
 import { JOBS_PATH, REGISTRATION_CALL, type Registration, type Task } from './job-view.ts'
 
-/** What operators do with the jobs of a task. */
+/** The acts of operators on the jobs of a task. */
 export const taskChanges: Changeable<Task> = {
   service: 'payments',
   section: 'jobs',
@@ -26,7 +26,7 @@ export const taskChanges: Changeable<Task> = {
 
 const call = (isClosed: boolean) => ({ method: 'PUT', path: REGISTRATION_CALL, body: { isClosed } }) as const
 
-/** What operators do with the registration of apps. */
+/** The acts of operators on the registration of apps. */
 export const registrationChanges: Changeable<Registration> = {
   service: 'payments',
   section: 'jobs',

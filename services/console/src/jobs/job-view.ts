@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 const Task = z.looseObject({ name: z.string(), waiting: z.int(), running: z.int(), failed: z.int() })
-/** What there is to do of one kind, with how many jobs are in each state. */
+/** A kind of background work, with how many jobs are in each state. */
 export type Task = z.infer<typeof Task>
 const Job = z.looseObject({
   id: z.string(),

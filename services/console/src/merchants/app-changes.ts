@@ -14,7 +14,7 @@ export const APPS_PATH = '/apps'
 const nameOf = ({ id, name }: KnownApp['app']) => name ?? id
 const shownAt = ({ merchant }: KnownApp) => (merchant === undefined ? APPS_PATH : merchantPath(merchant.id))
 
-/** What operators change of apps. */
+/** The changes that operators make to apps. */
 export const appChanges: Changeable<KnownApp> = {
   service: 'payments',
   section: 'apps',

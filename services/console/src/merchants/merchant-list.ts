@@ -7,7 +7,7 @@ import { badge, emptyState, pageHead, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import { type Merchant, type MerchantsView, merchantPath } from './merchant-view.ts'
 
-/** What the address of the list of merchants says. */
+/** The query in the address of the list of merchants. */
 export interface MerchantsQuery extends z.infer<typeof ListQuery> {
   readonly test?: string | undefined
 }

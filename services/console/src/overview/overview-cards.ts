@@ -25,7 +25,7 @@ export function statList(stats: readonly Stat[]): Html {
   })}</div>`
 }
 
-/** What the part of a service shows that tells no numbers. */
+/** The part of a service that tells no numbers. */
 export function unseen(name: string, { kind }: { readonly kind: Exclude<Seen<unknown>['kind'], 'seen'> }): Html {
   if (kind === 'missing') return emptyState('overview', `This release of ${name.toLowerCase()} tells no numbers.`)
   const subject = kind === 'away' ? name : `The database of ${name.toLowerCase()}`

@@ -4,7 +4,7 @@ import { badge, card, count, dayChart, lastDays, pageHead } from '../pages/parts
 import { inventoryCard, paymentsCard, statList, unseen } from './overview-cards.ts'
 import type { AuthOverview, MerchantMode, Overviews, Seen } from './overview-view.ts'
 
-/** What the first page shows, and for when. */
+/** The data of the first page, and the moment that they are shown at. */
 export interface ShownOverview {
   readonly overviews: Overviews
   readonly now: Date

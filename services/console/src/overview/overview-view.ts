@@ -5,11 +5,11 @@ import { enveloped } from '../service-calls/inventory-answer.ts'
 /** Whether merchants take payments of customers or try out the service. */
 export type MerchantMode = 'live' | 'test'
 
-/** What a service depends on, and `ok` or a short text of what is wrong. */
+/** The health of each part that a service depends on: `ok`, or a short text of what is wrong. */
 const Health = z.record(z.string(), z.string())
 type Health = z.infer<typeof Health>
 
-/** What a service tells: counts and health, or its health alone while its database does not answer. */
+/** The overview of a service: counts and health, or its health alone while its database does not answer. */
 export type Told<T> =
   | { readonly kind: 'seen'; readonly value: T }
   | { readonly kind: 'uncounted'; readonly health: Health }
@@ -31,7 +31,7 @@ const AuthCounts = z.looseObject({
 })
 /** The counts and the health of auth. */
 export type AuthOverview = z.infer<typeof AuthCounts>
-/** What auth tells. */
+/** The overview of auth. */
 export const ToldByAuth: z.ZodType<Told<AuthOverview>> = toldOf(AuthCounts)
 
 /** The overview of payments (console reference: Overview of payments). Amounts are in minor units. */
@@ -49,7 +49,7 @@ const PaymentsCounts = z.looseObject({
 })
 /** The counts and the health of payments. */
 export type PaymentsOverview = z.infer<typeof PaymentsCounts>
-/** What payments tells. */
+/** The overview of payments. */
 export const ToldByPayments: z.ZodType<Told<PaymentsOverview>> = toldOf(PaymentsCounts)
 
 const InventoryCounts = z.looseObject({
@@ -61,13 +61,13 @@ const InventoryCounts = z.looseObject({
 })
 /** The overview of inventory (console reference: Routes of inventory). */
 export type InventoryOverview = z.infer<typeof InventoryCounts>
-/** What inventory tells, in its envelope. */
+/** The overview of inventory, in its envelope. */
 export const ToldByInventory: z.ZodType<Told<InventoryOverview>> = enveloped(toldOf(InventoryCounts))
 
 /** The overview of a service, or why there is none: it does not answer, or it has no such route. */
 export type Seen<T> = Told<T> | { readonly kind: 'away' } | { readonly kind: 'missing' }
 
-/** What the services tell. Undefined: the service is not set up. */
+/** The overviews of the services. Undefined: the service is not set up. */
 export interface Overviews {
   readonly auth: Seen<AuthOverview> | undefined
   readonly payments: Seen<WithDecimals<PaymentsOverview>> | undefined

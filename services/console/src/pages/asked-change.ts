@@ -8,7 +8,7 @@ import { changeForm, type FormProof, hiddenField } from './form.ts'
 import type { ConsolePage } from './layout.ts'
 import { type AskTone, askLink, questionOf } from './parts.ts'
 
-/** What the form of a question holds, or the link that leads to it. */
+/** The fields of the form of a question, or those of the link that leads to it. */
 export const GivenFields = z.record(z.string().max(64), z.string().max(4_096))
 export type GivenFields = z.infer<typeof GivenFields>
 
@@ -19,7 +19,7 @@ export interface Viewer {
   readonly now: Date
 }
 
-/** What a service is asked, or why what was typed cannot be sent. */
+/** A call of a service, or the reason why what was typed cannot be sent. */
 export type AskedCall = Pick<Change, 'method' | 'path' | 'query' | 'body' | 'ifMatch'> | { readonly problem: HttpError }
 
 /** A change that an operator makes on a page, after a question that names what will happen. */
@@ -27,11 +27,11 @@ export interface AskedChange<Shown> {
   /** The last part of the address of its question. */
   readonly name: string
   readonly action: OperatorAction
-  /** What its button says. */
+  /** The text of its button. */
   readonly label: string
-  /** What the button of the question says, where the label is too short for it. */
+  /** The text of the button of the question, where the label is too short for it. */
   readonly submit?: string
-  /** What stands above the question, where the label is not enough. */
+  /** The heading of the question, where the label is not enough. */
   readonly title?: (shown: Shown, given: GivenFields) => string
   /** Whether the change cannot be undone, or keeps somebody out. */
   readonly isDangerous?: boolean
@@ -42,14 +42,17 @@ export interface AskedChange<Shown> {
   /** What will happen, a sentence each. */
   readonly consequences: (shown: Shown, given: GivenFields) => readonly string[]
   readonly fields?: (shown: Shown, given: GivenFields) => Html
-  /** What the address of the question may name. Undefined: nothing. Whatever else a link holds is not filled in. */
+  /**
+   * The part of the object that the address of the question may name. Undefined: none. Other fields of a link are not filled
+   * in.
+   */
   readonly part?: ChangedPart<Shown>
   readonly call: (shown: Shown, given: GivenFields) => AskedCall
   /** A sentence without its full stop that says what was done. */
   readonly done: string | ((shown: Shown, given: GivenFields, answer: unknown) => string)
   /** Where the operator is led afterwards, where that is not the page of the object. */
   readonly leadsTo?: (shown: Shown, given: GivenFields) => string
-  /** What its answer shows once, on a page in place of the redirect. For secrets: nothing else keeps them. */
+  /** A page that shows its answer once, in place of the redirect. For secrets: nothing else keeps them. */
   readonly shows?: (shown: Shown, answer: unknown) => Html
 }
 
@@ -65,7 +68,7 @@ export interface ChangedPart<Shown> {
   readonly isEnded?: boolean
 }
 
-/** What a link fills in of a question: the part that it names. Undefined where the object has no such part. */
+/** The fields of a question that a link fills in: the part that it names. Undefined where the object has no such part. */
 export function linkedFields<Shown>(
   { part }: Pick<AskedChange<Shown>, 'part'>,
   shown: Shown,

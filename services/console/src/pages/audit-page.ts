@@ -6,7 +6,7 @@ import type { ConsolePage } from './layout.ts'
 import { type Column, filterForm, ListQuery, listCard, pageQuery } from './list.ts'
 import { emptyState, pageHead, tabs, time } from './parts.ts'
 
-/** What somebody did, in any service (console reference: Audit of operators). */
+/** An act of somebody, in any service (console reference: Audit of operators). */
 interface Entry {
   readonly created: string
   readonly action: string
@@ -17,7 +17,7 @@ interface Entry {
   readonly details: unknown
 }
 
-/** What the address of an audit log says. */
+/** The query in the address of an audit log. */
 export const AuditQuery = ListQuery.extend({
   action: z.string().trim().max(64).optional(),
   user: z.string().max(64).optional(),

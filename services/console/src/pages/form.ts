@@ -1,6 +1,9 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 
-/** What each form of a session carries: the proof that it is the console's, and a key so that a double click does once. */
+/**
+ * The hidden fields of each form of a session: the proof that the form is the console's, and a key, so that a double click
+ * makes one change.
+ */
 export interface FormProof {
   readonly csrf: string
   /** A new Idempotency-Key for each page. */
@@ -11,7 +14,7 @@ export interface FormProof {
 export interface ChangeForm {
   readonly action: string
   readonly proof: FormProof
-  /** What tells this form of a page from its others. */
+  /** A name that tells this form of a page from its others. */
   readonly purpose?: string
   readonly fields?: Html | undefined
   /** The text of its button. */
@@ -53,7 +56,7 @@ export interface Field {
   readonly hint?: string | undefined
   readonly isRequired?: boolean
   readonly autocomplete?: string
-  /** What keyboards of phones show. */
+  /** The keyboard that phones show. */
   readonly inputMode?: 'numeric' | 'decimal' | 'text'
   readonly pattern?: string
   readonly maxLength?: number

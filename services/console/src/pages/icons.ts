@@ -1,6 +1,6 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 
-/** What the lines of each picture draw, 16 by 16. */
+/** The lines of each picture, 16 by 16. */
 const PATHS = {
   overview: 'M2 2.5h5v5H2zM9 2.5h5v3H9zM9 7.5h5v6H9zM2 9.5h5v4H2z',
   users:

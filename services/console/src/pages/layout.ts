@@ -6,14 +6,14 @@ import { attribute, type FormProof, proofFields } from './form.ts'
 import { type IconName, icon } from './icons.ts'
 import { PATHS } from './paths.ts'
 
-/** What surrounds a page of an operator. */
+/** The frame of a page of an operator. */
 export interface Frame {
   readonly email: string
   readonly role: OperatorRole
   /** The services that are set up. */
   readonly services: readonly ServiceName[]
   readonly form: FormProof
-  /** What the last change did. */
+  /** The outcome of the last change. */
   readonly toast: string | undefined
 }
 
@@ -22,7 +22,7 @@ export interface ConsolePage {
   readonly title: string
   /** The part of the navigation that it belongs to. */
   readonly section?: string
-  /** What was searched for, on the page that says what was found. */
+  /** The text that was searched for, on the page of results. */
   readonly search?: string
   readonly main: Html
 }

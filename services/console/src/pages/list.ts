@@ -4,7 +4,7 @@ import type { Query } from '../service-calls/service-call.ts'
 import { attribute, hiddenField, optionsOf } from './form.ts'
 import { icon } from './icons.ts'
 
-/** What each list takes from its address. */
+/** The query that each list takes from its address. */
 export const ListQuery = z.object({
   search: z.string().trim().max(255).optional(),
   order: z.enum(['asc', 'desc']).optional(),
@@ -47,7 +47,7 @@ export interface List<Row> {
   readonly rows: readonly Row[]
   readonly next: string | undefined
   readonly query: ListQuery & Query
-  /** What stands in the place of rows when there are none. */
+  /** The message in the place of rows when there are none. */
   readonly empty: Html
   readonly hasCsv?: boolean
 }
@@ -87,7 +87,7 @@ function classOf<Row>({ kind, label }: Column<Row>): string | undefined {
 /** How the cells of a column look. */
 const CLASSES = { number: 'number', gone: 'narrow-gone', state: 'state', created: 'when' } as const
 
-/** What stands before a value on phones, where a row has no heads above it. Undefined: the value tells what it is. */
+/** The label before a value on phones, where a row has no heads above it. Undefined: the value tells what it is. */
 function labelOf<Row>({ kind, label }: Column<Row>): string | undefined {
   return kind === undefined || kind === 'number' ? label : undefined
 }
@@ -123,11 +123,11 @@ export function pageQuery({ search, order, cursor }: ListQuery): Query {
 export interface Filters {
   readonly path: string
   readonly search?: string | undefined
-  /** What stands in the empty search field. Undefined: the list has none. */
+  /** The placeholder of the search field. Undefined: the list has none. */
   readonly placeholder?: string
-  /** What the field searches by: a text, the id of a merchant, or a whole action. */
+  /** The parameter of the search field: a text, the id of a merchant, or a whole action. */
   readonly searchName?: 'search' | 'merchant' | 'action'
-  /** What the list is narrowed to by the link that led here, each with its label. A link beside it takes it away. */
+  /** The filters of the link that led here, each with its label. A link beside a filter takes it away. */
   readonly kept?: readonly { readonly name: string; readonly label: string; readonly value: string | undefined }[]
   readonly choices?: readonly FilterChoice[]
 }
@@ -137,7 +137,7 @@ export interface FilterChoice {
   readonly name: string
   readonly label: string
   readonly value: string | undefined
-  /** Values with their labels. The first is that of no filter. */
+  /** Values with their labels. The first stands for no filter. */
   readonly options: readonly (readonly [string, string])[]
 }
 

@@ -13,7 +13,7 @@ const Currencies = z
   .object({ currencies: z.array(z.object({ code: z.string(), exponent: z.int().min(0) })) })
   .transform(({ currencies }): Decimals => new Map(currencies.map(({ code, exponent }) => [code, exponent])))
 
-/** Reads an answer of payments that has amounts, and how they are written, at once. @throws what `OperatorCalls.read` throws */
+/** Reads an answer of payments that has amounts, and how they are written, at once. @throws as `OperatorCalls.read` does */
 export async function readWithDecimals<T extends object>(
   calls: Pick<OperatorCalls, 'read'>,
   { path, schema, query }: { readonly path: string; readonly schema: z.ZodType<T>; readonly query?: Query | undefined },

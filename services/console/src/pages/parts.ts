@@ -41,7 +41,10 @@ export function factList(facts: readonly (readonly [string, Html | string | unde
   return html`<dl class="facts">${known.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
 }
 
-/** The head of a column: its label, and whether it holds numbers or a state, or is left out on phones. An empty label is that of buttons. */
+/**
+ * The head of a column: its label, and whether it holds numbers or a state, or is left out on phones. An empty label is that
+ * of buttons.
+ */
 export type Head = string | { readonly label: string; readonly kind: 'number' | 'gone' | 'state' }
 
 /** Writes a short table inside a card. @param rows as many cells as heads; the cells of a head share its kind */
@@ -69,7 +72,7 @@ export function card(title: string, body: Html, more: Html | undefined = undefin
   return html`<section class="card"><div class="card-head"><h2>${title}</h2>${more}</div>${body}</section>`
 }
 
-/** What a part shows that has nothing to show, and why. */
+/** The message of a part that has nothing to show, and why. */
 export function emptyState(name: IconName, text: string): Html {
   return html`<div class="empty">${icon(name)}<p>${text}</p></div>`
 }

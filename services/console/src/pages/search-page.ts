@@ -14,7 +14,7 @@ export interface Hit {
   readonly icon: IconName
 }
 
-/** What one service has found, or that it did not answer. */
+/** The results of one service, or that it did not answer. */
 export interface Found {
   readonly service: ServiceName
   readonly label: string
@@ -59,7 +59,7 @@ export const UserHits = z.object({ users: z.array(FoundUser) }).transform(({ use
   })),
 )
 
-/** What payments has found of all kinds. */
+/** The results of payments, of all kinds. */
 export const PaymentsHits = z.object({ hits: z.array(FoundObject) }).transform(({ hits }): readonly Hit[] =>
   hits.map(({ kind, id, merchantId = '', title }) => ({
     kind,

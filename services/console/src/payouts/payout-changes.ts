@@ -14,7 +14,7 @@ const OUTCOMES = [
   ['failed', 'failed: the money goes back to the balance'],
 ] as const
 
-/** What operators record of a payout. */
+/** The events of a payout that operators record. */
 export const payoutChanges: Changeable<WithDecimals<Payout>> = {
   service: 'payments',
   section: 'payouts',
@@ -44,7 +44,7 @@ export const payoutChanges: Changeable<WithDecimals<Payout>> = {
   ],
 }
 
-/** What operators do with all payouts that wait. */
+/** The acts of operators on all payouts that wait. */
 export const allPayoutsChanges: Changeable<undefined> = {
   service: 'payments',
   section: 'payouts',

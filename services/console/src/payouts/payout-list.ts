@@ -19,7 +19,7 @@ import {
   type PayoutsView,
 } from './payout-view.ts'
 
-/** What the address of the list of payouts says. */
+/** The query in the address of the list of payouts. */
 export const PayoutsQuery = ListQuery.extend({
   merchant: MerchantId,
   status: z.enum(['', 'created', 'exported', 'settled', 'failed']).optional(),

@@ -24,7 +24,8 @@ export interface NamedChange<Shown> {
 
 /**
  * Asks before a change.
- * @throws what `requireChange` and `requireRole` throw, and objectNotFound for a part that the object does not have
+ * @throws notSignedIn, roleForbidden, the error of `errorVocabulary.notFound` for an unknown change, and objectNotFound for a part
+ * that the object does not have
  */
 export function askChange<Shown>(
   request: FastifyRequest,
@@ -41,7 +42,8 @@ export function askChange<Shown>(
 
 /**
  * Makes the change that an operator has confirmed. What the service refuses stands above the question, with what was typed.
- * @throws what `requireChange` and `OperatorCalls.change` throw, and objectNotFound for a part that the object does not have
+ * @throws notSignedIn, the error of `errorVocabulary.notFound` for an unknown change, objectNotFound for a part that the object does
+ * not have, and as `OperatorCalls.change` does
  */
 export async function answerChange<Shown>(
   request: FastifyRequest,
@@ -75,7 +77,11 @@ export interface AskedAgain {
   readonly status: 422 | 503
 }
 
-/** How a form is shown again whose change is refused, or whose answer is lost: a repeat with the same key is then made at most once. */
+/**
+ * The values for a form that is shown again, because its change is refused or the answer is lost: a repeat with the same key is
+ * then made at most once.
+ * @throws notSignedIn
+ */
 export function askedAgain(
   request: FastifyRequest,
   { kind, message: problem }: Exclude<Outcome, { kind: 'done' }>,
@@ -100,19 +106,19 @@ async function makeChange<Shown>(
   return visitOf(request).calls.change({ service, ...call, key: asked.key })
 }
 
-/** The change with this name. @throws what `errorVocabulary.notFound` makes */
+/** The change with this name. @throws the error of `errorVocabulary.notFound` */
 function requireChange<Shown>({ changes }: Changeable<Shown>, name: string): AskedChange<Shown> {
   const found = changes.find((change) => change.name === name)
   if (found === undefined) throw errorVocabulary.notFound()
   return found
 }
 
-/** What a link fills in. @throws what `refuseMissing` throws where the object has no such part */
+/** The fields that a link fills in. @throws objectNotFound where the object has no such part */
 function requirePart(linked: GivenFields | undefined): GivenFields {
   return linked ?? refuseMissing()
 }
 
-/** The row of a list with an id, for objects that have no address of their own. @throws what `refuseMissing` throws */
+/** The row of a list with an id, for objects that have no address of their own. @throws objectNotFound */
 export function findById<Row extends { readonly id: string }>(rows: readonly Row[], id: string): Row {
   return rows.find((row) => row.id === id) ?? refuseMissing()
 }

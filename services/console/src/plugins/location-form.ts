@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { FormBody } from './browser-session.ts'
 
-/** What the form of a location sends. A box that is not checked is not sent. */
+/** The fields of the form of a location. A box that is not checked is not sent. */
 export const LocationBody = FormBody.extend({
   code: z.string().trim(),
   name: z.string().trim(),

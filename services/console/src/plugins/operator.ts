@@ -19,11 +19,11 @@ import { readSession, requireForm, writeSession } from './browser-session.ts'
 export interface Visit {
   readonly session: Session
   readonly email: string
-  /** What this operator may do here. */
+  /** The role of this operator here. */
   readonly role: OperatorRole
   readonly userId: string
   readonly calls: OperatorCalls
-  /** What each form of the page carries. */
+  /** The hidden fields of each form of the page. */
   readonly form: FormProof
   readonly accessToken: string
 }
@@ -57,12 +57,12 @@ export const operatorPages = fp(
   { name: 'operator-pages', dependencies: ['browser-session'] },
 )
 
-/** The visit of a page of operators. @throws what `requireSession` throws */
+/** The visit of a page of operators. @throws notSignedIn */
 export function visitOf({ visit }: FastifyRequest): Visit {
   return requireSession(visit)
 }
 
-/** Who looks at a page of operators, and when. @throws what `requireSession` throws */
+/** Who looks at a page of operators, and when. @throws notSignedIn */
 export function viewerOf(request: FastifyRequest): Viewer {
   const { role, userId } = visitOf(request)
   return { role, userId, now: request.server.deps.now() }
@@ -70,14 +70,14 @@ export function viewerOf(request: FastifyRequest): Viewer {
 
 /**
  * The visit of an operator who may do an action. The service judges the action itself; this spares a form that could only be refused.
- * @throws what `visitOf` throws, and `requireRole` for a role that may not
+ * @throws notSignedIn, and roleForbidden for a role that may not
  */
 export function requireAction(request: FastifyRequest, action: OperatorAction): Visit {
   const visit = visitOf(request)
   return requireRole(mayDo(visit.role, action) ? visit : undefined)
 }
 
-/** The session of a browser with its tokens. @throws what `requireSession` throws */
+/** The session of a browser with its tokens. @throws notSignedIn */
 export async function requireTokens(request: FastifyRequest): Promise<{
   readonly session: Session
   readonly tokens: AuthTokens
@@ -88,7 +88,7 @@ export async function requireTokens(request: FastifyRequest): Promise<{
   return { session: { ...session, refreshToken, generation }, tokens }
 }
 
-/** Asks auth who the operator is. @throws what `requireSession` throws, and `requireRole` for a user who is no operator */
+/** Asks auth who the operator is. @throws notSignedIn, and roleForbidden for a user who is no operator */
 async function identify(request: FastifyRequest, session: Session, tokens: AuthTokens): Promise<Visit> {
   const { services, operatorKeys, seal, newKey } = request.server.deps
   const credentials = { role: requireRole(tokens.role), accessToken: tokens.accessToken, address: request.ip }
@@ -112,7 +112,7 @@ async function keepAlive(request: FastifyRequest, reply: FastifyReply, session: 
   await writeSession(reply, { ...others, usedAt: request.server.deps.now().getTime() })
 }
 
-/** Leads to a page that tells what was done. */
+/** Leads to a page that tells what was done. @throws notSignedIn */
 export async function answerDone(
   request: FastifyRequest,
   reply: FastifyReply,

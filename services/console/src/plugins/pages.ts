@@ -27,12 +27,12 @@ function leadToSignIn(request: FastifyRequest, reply: FastifyReply): FastifyRepl
   if (request.method === 'GET' && request.url !== '/') query.set('next', request.url)
   if (wasSignedIn) query.set('ended', '1')
   const target = query.size === 0 ? PATHS.signIn : `${PATHS.signIn}?${query}`
-  // A part of a page cannot show the sign-in: the script leaves the page.
+  // The script would put the sign-in into a part of the page, so it is told to open the whole page instead.
   if (request.headers['hx-request'] !== undefined) return reply.code(204).header('hx-redirect', target).send()
   return reply.redirect(target, 303)
 }
 
-/** Shows a page of an operator. @throws what `visitOf` throws */
+/** Shows a page of an operator. @throws notSignedIn */
 export function sendPage(request: FastifyRequest, reply: FastifyReply, page: ConsolePage, status = 200): FastifyReply {
   return reply
     .code(status)
@@ -57,7 +57,7 @@ export function sendCsv(reply: FastifyReply, name: string, content: string): Fas
   return sendFile(reply, { name: `${name}.csv`, type: 'text/csv', content })
 }
 
-/** What surrounds each page of an operator. */
+/** The frame of each page of an operator. */
 function frameOf(visit: Visit): Frame {
   const { email, role, calls, form, session } = visit
   const services = SERVICE_NAMES.filter((name) => calls.has(name))

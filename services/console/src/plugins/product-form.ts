@@ -13,7 +13,7 @@ import { FormBody } from './browser-session.ts'
 /** A field that comes once or several times. */
 const Texts = z.union([z.string().transform((text) => [text]), z.array(z.string())]).prefault([])
 
-/** What the form of a product sends: attributes as names and values, or as JSON. */
+/** The fields of the form of a product: attributes as names and values, or as JSON. */
 export const ProductBody = FormBody.extend({
   sku: z.string(),
   as: z.enum(['form', 'json']).prefault('form'),
@@ -34,7 +34,10 @@ export function sentFields(body: ProductBody): ProductFields {
   return as === 'json' ? { sku, fields: undefined, json: attributes } : { sku, fields: pairsOf(body), json: '' }
 }
 
-/** Returns the fields of a product as its form shows them. Attributes that are no object have no names and values, and are JSON text. */
+/**
+ * Returns the fields of a product as its form shows them. Attributes that are no object have no names and values, and are JSON
+ * text.
+ */
 export function shownFields(
   { sku, attributes }: Pick<Product, 'sku' | 'attributes'>,
   as: 'form' | 'json',

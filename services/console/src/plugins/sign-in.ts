@@ -24,7 +24,7 @@ function sendRefused(
 /** Auth forgets the oldest attempts of an address within minutes. */
 const RETRY_SECONDS = '60'
 
-/** What the page of a refused sign-in says, and where a good one leads. */
+/** The message of a refused sign-in, and the page that a good one leads to. */
 interface SignInTry {
   readonly email?: string
   readonly next?: string | undefined
@@ -49,7 +49,7 @@ export async function answerSignIn(
   return reply.redirect(needsFactor ? factorPath(next) : next, 303)
 }
 
-/** Whoever has set up a second factor shows it, also where the console does not ask everybody for one. */
+/** An operator who has set up a second factor shows it, also where the console does not ask everybody for one. */
 async function asksForFactor({ server, ip }: FastifyRequest, { accessToken }: AuthTokens): Promise<boolean> {
   const { config, auth } = server.deps
   return config.mfaRequired || (await auth.findFactor(accessToken, ip)) !== undefined
@@ -77,7 +77,10 @@ export interface GivenCode {
   readonly factor_id?: string | undefined
 }
 
-/** Raises the session by a code. A wrong code shows the form again. @throws what `requireTokens` and `requireForm` throw */
+/**
+ * Raises the session by a code. A wrong code shows the form again. @throws notSignedIn, and formRefused for a form of another
+ * page
+ */
 export async function answerFactor(
   request: FastifyRequest,
   reply: FastifyReply,

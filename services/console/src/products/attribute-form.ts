@@ -7,7 +7,7 @@ export interface AttributeField {
   readonly text: string
 }
 
-/** What became of the fields of a form: the JSON of the attributes, or why there is none. */
+/** The outcome of reading a form: the JSON of the attributes, or why there is none. */
 export type ReadAttributes =
   | { readonly kind: 'read'; readonly json: string }
   | { readonly kind: 'refused'; readonly problem: string }

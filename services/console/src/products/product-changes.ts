@@ -3,7 +3,7 @@ import { hiddenField } from '../pages/form.ts'
 import { productTag } from '../service-calls/inventory-answer.ts'
 import { type Product, productPath } from './product-view.ts'
 
-/** What operators change of a product after a question. */
+/** The changes of a product that operators make after a question. */
 export const productChanges: Changeable<Product> = {
   service: 'inventory',
   section: 'products',

@@ -8,7 +8,7 @@ import { type Product, productPath } from './product-view.ts'
 /** How attributes are edited: a field for each, or their JSON. */
 export type EditedAs = 'form' | 'json'
 
-/** What stands in the fields of a form. */
+/** The texts in the fields of a form. */
 export interface ProductFields {
   readonly sku: string
   /** Undefined: the attributes are edited as JSON. */

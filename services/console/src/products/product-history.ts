@@ -19,14 +19,17 @@ const WORDS: Readonly<Record<string, string>> = {
   'reservations.release': 'Released a reservation',
 }
 
-/** What was done, in words. The first change of a product has no version: it was created. */
+/** The act of a change, in words. The first change of a product has no version: it was created. */
 function wordsOf({ action, changes }: AuditEntry): string {
   const { version } = changes
   if (action === 'products.change') return version === undefined ? 'Created' : `Changed to version ${String(version)}`
   return WORDS[action] ?? action
 }
 
-/** A list of what operators have changed, each with its time and who did it. The newest comes first, as in the answer of inventory. */
+/**
+ * A list of what operators have changed, each with its time and who did it. The newest comes first, as in the answer of
+ * inventory.
+ */
 export function changeList(history: readonly AuditEntry[]): Html {
   return html`<ol class="timeline">${history.map(
     (entry) =>

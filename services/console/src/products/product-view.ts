@@ -24,7 +24,7 @@ export type ListedProduct = z.infer<typeof ListedProduct>
 export const ProductsView: z.ZodType<readonly ListedProduct[]> = enveloped(z.array(ListedProduct))
 /** One product. */
 export const ProductView: z.ZodType<Product> = enveloped(Product)
-/** What products are asked for with. */
+/** The query for products. */
 export const PRODUCT_INCLUDE = 'meta,stock'
 /** What lists of products are asked for with: a page of whole attributes may be too large for the console. */
 export const PRODUCTS_SHOWN = { include: PRODUCT_INCLUDE, attributes: 'short' } as const

@@ -56,7 +56,7 @@ const ABSENT: Readonly<Record<string, 'away' | 'missing'>> = {
   object_not_found: 'missing',
 }
 
-/** What a service tells. Undefined: the service is not set up. */
+/** The overview of a service. Undefined: the service is not set up. */
 async function see<T>(
   calls: OperatorCalls,
   service: ServiceName,

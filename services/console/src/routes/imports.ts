@@ -120,7 +120,7 @@ function readFileForm({ headers }: FastifyRequest, payload: Readable): Promise<R
   const breakOff = (cause: unknown) => {
     const error = requestMalformed({ cause })
     broken.abort(error)
-    // Whoever reads the file learns that it has broken off.
+    // A reader of the file must learn that it has broken off.
     file?.destroy(error)
     reject(error)
   }

@@ -20,7 +20,10 @@ const ChangeParams = z.object({
   change: z.string().max(32),
 })
 
-/** The list of payouts, as a page or as CSV, what operators do with those that wait, and what the bank has made of one. */
+/**
+ * The list of payouts, as a page or as CSV, the acts of operators on payouts that wait, and the outcome that the bank has told
+ * of one.
+ */
 export const payoutsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/payouts', { schema: { querystring: PayoutsQuery } }, async (request, reply) => {
     const { merchant, status, format, ...place } = request.query

@@ -4,7 +4,7 @@ import { AuthSettings } from '../auth-settings/settings-view.ts'
 import { visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
 
-/** What auth is set to: providers, hooks and limits. */
+/** The settings of auth: providers, hooks and limits. */
 export const settingsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/settings', async (request, reply) => {
     const { value } = await visitOf(request).calls.read('auth', '/operator/settings', AuthSettings)

@@ -33,7 +33,7 @@ export const signInRoutes: FastifyPluginAsyncZod = async (app) => {
   })
 }
 
-/** What the page says of the session before. Anybody can write the address of a link, so a browser with a session is told nothing. */
+/** The message about the session before. Anybody can write the address of a link, so a browser with a session is told nothing. */
 async function findNote(
   request: FastifyRequest<{ Querystring: z.infer<typeof SignInQuery> }>,
 ): Promise<string | undefined> {

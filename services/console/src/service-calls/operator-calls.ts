@@ -20,7 +20,7 @@ export interface Credentials {
   readonly address: string
 }
 
-/** What the console holds to call with: a key of each service for each role. */
+/** The operator keys of the console: one of each service for each role. */
 export type OperatorKeys = Readonly<Partial<Record<ServiceName, ReadonlyMap<OperatorRole, string>>>>
 
 /** A change that an operator asks for. */
@@ -58,13 +58,16 @@ export interface Listed<T> {
 export interface OperatorCalls {
   /** Whether a service is set up. */
   has(service: ServiceName): boolean
-  /** Reads an object or a list. @throws what `refuse` throws, and serviceAway */
+  /** Reads an object or a list. @throws the errors of `refuse`, and serviceAway */
   read<T>(service: ServiceName, path: string, schema: z.ZodType<T>, query?: Query): Promise<Listed<T>>
-  /** Reads the rows of a list as CSV. @throws what `refuse` throws, and serviceAway */
+  /** Reads the rows of a list as CSV. @throws the errors of `refuse`, and serviceAway */
   readCsv(service: ServiceName, path: string, query: Query): Promise<string>
-  /** Opens a file. @throws what `refuse` throws, and serviceAway */
+  /** Opens a file. @throws the errors of `refuse`, and serviceAway */
   openFile(service: ServiceName, path: string, query: Query): Promise<Extract<OpenedFile, { kind: 'file' }>>
-  /** Makes a change. @throws valuesInvalid for a key or a version that is none, and what `refuse` throws for 401, 404 and 429 */
+  /**
+   * Makes a change. @throws valuesInvalid for a key or a version that is none, and notSignedIn, objectNotFound or
+   * tooManyRequests where the service says so
+   */
   change(change: Change): Promise<Outcome>
 }
 
@@ -148,7 +151,7 @@ export function requireRole<T>(found: T | undefined): T {
 
 /**
  * Throws the error of the console for a refusal of a service.
- * @throws what `requireSession` and `requireRole` throw, objectNotFound, tooManyRequests, serviceRefused
+ * @throws notSignedIn, roleForbidden, objectNotFound, tooManyRequests, serviceRefused
  */
 export function refuse({ status, body }: Pick<ServiceAnswer, 'status' | 'body'>): never {
   if (status === 401) requireSession(undefined)

@@ -10,7 +10,7 @@ export type ServiceName = (typeof SERVICE_NAMES)[number]
 /** Values of a query. An undefined one is left out. */
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>
 
-/** What a service is asked. */
+/** A request to a service. */
 export interface ServiceCall {
   readonly service: ServiceName
   readonly method: OutboundRequest['method']
@@ -31,10 +31,10 @@ export interface SentFile {
   readonly bytes: AsyncIterable<Uint8Array>
 }
 
-/** What a service answers. */
+/** An answer of a service. */
 export interface ServiceAnswer {
   readonly status: number
-  /** What stands in the JSON of the answer, or its text where it is no JSON. */
+  /** The JSON of the answer, or its text where it is no JSON. */
   readonly body: unknown
   /** The cursor of the next page of a list. Undefined: there is none. */
   readonly next: string | undefined
@@ -61,7 +61,7 @@ export type OpenedFile =
 /**
  * The URL of a call, with its query. Every call is made by it, so that no part of a path leads to another object: `..` as the id of a
  * session would name its user.
- * @throws what `refuseMissing` throws for a path with a part that is empty, `.` or `..`
+ * @throws objectNotFound for a path with a part that is empty, `.` or `..`
  */
 export function urlOf(base: string, { path, query = {} }: Pick<ServiceCall, 'path' | 'query'>): string {
   const isAsGiven = new URL(`${base}${path}`).pathname === new URL(base).pathname.replace(/\/$/, '') + path
@@ -79,7 +79,10 @@ export function refuseMissing(): never {
   throw objectNotFound()
 }
 
-/** An id of payments that a path has: in a query, payments would refuse another text as a value. @throws what `refuseMissing` throws */
+/**
+ * An id of payments in a path. In a query, payments would refuse another text as a value. @throws objectNotFound for other
+ * text
+ */
 export function requirePaymentsId(text: string): string {
   return /^[0-9a-f]{24}$/i.test(text) ? text : refuseMissing()
 }
@@ -122,7 +125,7 @@ const FieldErrors = z.array(z.looseObject({ field: z.string(), message: z.string
 const PlainError = z.looseObject({ message: z.string(), code: z.string() })
 const EnvelopeError = z.looseObject({ error: z.looseObject({ type: z.string(), description: z.string() }) })
 
-/** What a service says of a request that it refuses. */
+/** The reason why a service refuses a request. */
 export interface Refusal {
   readonly code: string
   readonly message: string

@@ -10,12 +10,15 @@ const TIMEOUT_MS = 10_000
 const FILE_TIMEOUT_MS = 3_600_000
 /** A page of 100 users with their metadata, or a file of 10,000 lines. */
 const BYTES_MAX = 16 * 1024 * 1024
-/** From this status on a service has done nothing that anybody can rely on, by an outage or a defect. A change may be made or not. */
+/**
+ * From this status on a service has done nothing that anybody can rely on, by an outage or a defect. A change may be made or
+ * not.
+ */
 const AWAY_STATUS = 500
 /** A service answers this to a file where it sends as many as it can already, or where it starts or stops. */
 const BUSY_STATUS = 503
 
-/** What calls the services. */
+/** The client of the services. */
 export interface ServiceClient {
   readonly send: SendCall
   readonly openFile: OpenFile

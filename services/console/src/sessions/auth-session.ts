@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { refuse } from '../service-calls/operator-calls.ts'
 import { type Refusal, readRefusal, type SendCall } from '../service-calls/service-call.ts'
 
-/** What auth answers when it makes or refreshes a session. */
+/** The answer of auth when it makes or refreshes a session. */
 const AuthSession = z.looseObject({
   access_token: z.string(),
   refresh_token: z.string(),
@@ -30,7 +30,7 @@ export interface AuthTokens {
   readonly role: OperatorRole | undefined
 }
 
-/** What a browser signs in with. */
+/** The credentials of a browser. */
 export type Proof =
   | { readonly kind: 'password'; readonly email: string; readonly password: string }
   | { readonly kind: 'link'; readonly tokenHash: string }
@@ -48,7 +48,7 @@ export interface NewFactor {
   readonly secret: string
 }
 
-/** What the console asks auth for the sign-in of its operators. `address` is that of the browser. */
+/** The calls of auth for the sign-in of operators. `address` is the address of the browser. */
 export interface AuthSessions {
   signIn(proof: Proof, address: string): Promise<SignIn>
   /** Undefined: auth has ended the session. */
@@ -92,12 +92,15 @@ type Factor = z.infer<typeof User>['factors'][number]
 const Enrolled = z.looseObject({ id: z.string(), totp: z.looseObject({ qr_code: z.string(), secret: z.string() }) })
 const Challenge = z.looseObject({ id: z.string() })
 
-/** The secret of a factor is shown once. Whoever left before they had typed its code gets another factor in its place. */
+/**
+ * Whether a factor was never confirmed. Its secret was shown once, so an operator who left before typing a code of it needs a new
+ * factor.
+ */
 const isLeft = ({ status, friendly_name }: Factor) => status === 'unverified' && friendly_name === FACTOR_NAME
 
 /**
  * Makes the calls of sign-ins to auth. They carry an operator key of any role, so that auth counts by the address of the browser.
- * Each rejects with what `refuse` throws for what auth refuses beyond a wrong proof, and as `send` does.
+ * Each rejects with an error of `refuse` where auth refuses more than a wrong proof, and as `send` does.
  */
 export function createAuthSessions(send: SendCall, keys: ReadonlyMap<OperatorRole, string>): AuthSessions {
   const [key = ''] = keys.values()

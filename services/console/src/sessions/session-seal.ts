@@ -13,11 +13,11 @@ const Session = z.object({
   usedAt: z.int(),
   /** A second factor is set up, and not shown yet: no page opens before. */
   needsFactor: z.literal(true).optional(),
-  /** What the next page tells of the last change. */
+  /** The notice of the last change on the next page. */
   toast: z.string().optional(),
 })
 
-/** What the cookie of a session holds (console reference: Sessions of the console). No access token. */
+/** The content of the cookie of a session (console reference: Sessions of the console). No access token. */
 export type Session = z.infer<typeof Session>
 
 /** Without use for this long, a session is over. */

@@ -3,7 +3,7 @@ import { hiddenField } from '../pages/form.ts'
 import { count } from '../pages/parts.ts'
 import { type Location, locationPath, type Reservation } from './stock-view.ts'
 
-/** What operators change of a reservation after a question. */
+/** The changes of a reservation that operators make after a question. */
 export const reservationChanges: Changeable<Reservation> = {
   service: 'inventory',
   section: 'stock',
@@ -34,7 +34,7 @@ export interface VersionedLocation {
   readonly etag: string
 }
 
-/** What operators change of a location after a question. */
+/** The changes of a location that operators make after a question. */
 export const locationChanges: Changeable<VersionedLocation> = {
   service: 'inventory',
   section: 'stock',

@@ -13,7 +13,7 @@ interface Asked {
   readonly problem?: string | undefined
 }
 
-/** What is known of a movement before its quantity. */
+/** The place and the product of a movement, known before its quantity. */
 export interface MovePlace {
   readonly type: MovementType
   readonly product: Pick<Product, 'id' | 'sku'>
@@ -23,7 +23,7 @@ export interface MovePlace {
   readonly locations: readonly Location[]
 }
 
-/** What was typed into the form of a movement before. */
+/** The texts that were typed into the form of a movement before. */
 interface SentMovement {
   readonly quantity: string
   readonly reason: string
@@ -119,7 +119,7 @@ ${textField({ name: 'reference', label: 'Reference, optional', value: sent?.refe
   }
 }
 
-/** What the form of a movement sends. Ids are those of inventory. */
+/** The fields of the form of a movement. Ids are ids of inventory. */
 export interface TypedMovement {
   readonly type: MovementType
   readonly product: number
@@ -145,7 +145,10 @@ export function movementOf(typed: TypedMovement): Readonly<Record<string, unknow
   return { ...common, locationId, quantity }
 }
 
-/** A text that is no integer is left to inventory, which says what is wrong. A longer one would lose its last digits as a number. */
+/**
+ * A text that is no integer is left to inventory, which says what is wrong. A longer one would lose its last digits as a
+ * number.
+ */
 function readQuantity(text: string): number | string | undefined {
   if (text === '') return undefined
   return /^[-+]?\d{1,15}$/.test(text) ? Number(text) : text
@@ -175,7 +178,7 @@ function quantityField(type: MovementType, value: string | undefined): Html {
   return textField({ ...common, label: type === 'count' ? 'Counted' : 'Quantity', hint })
 }
 
-/** What stands in the fields of a location. */
+/** The texts in the fields of a location. */
 export type LocationFields = Pick<Location, 'code' | 'name' | 'active'>
 
 /** The form of a location. @param known the location and its version; undefined for a new one */

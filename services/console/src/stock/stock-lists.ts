@@ -11,10 +11,10 @@ import type { Listed } from '../service-calls/operator-calls.ts'
 import { reservationChanges } from './stock-changes.ts'
 import { type ListedReservation, type Location, locationPath, type Reservation, STOCK_PAGES } from './stock-view.ts'
 
-/** What the address of a list of stock says. */
+/** The query in the address of a list of stock. */
 export type Asked = z.infer<typeof ListQuery> & Readonly<Record<string, string | number | undefined>>
 
-/** What a list of stock is made of, beside its rows. */
+/** The parts of a page about stock: its filters, its list and its buttons. */
 export interface StockPage {
   readonly path: (typeof STOCK_PAGES)[number][0]
   readonly role: OperatorRole

@@ -19,12 +19,12 @@ import {
 } from './dispute-view.ts'
 import { transactionPath } from './transaction-view.ts'
 
-/** What the address of the list of disputes says. */
+/** The query in the address of the list of disputes. */
 export const DisputesQuery = ListQuery.extend({
   merchant: MerchantId,
   status: z.enum(['', 'open', 'won', 'lost']).optional(),
 })
-/** What the address of the list of fraud alerts says. */
+/** The query in the address of the list of fraud alerts. */
 export const FraudsQuery = ListQuery.extend({ merchant: MerchantId })
 
 const TABS = [

@@ -43,12 +43,15 @@ const Reasons = z.object({ disputes: z.array(Reason), frauds: z.array(Reason) })
 /** The reasons of disputes and of fraud alerts, as payments lists them. */
 export type Reasons = z.infer<typeof Reasons>
 
-/** Reads the reasons of payments. @throws what `OperatorCalls.read` throws */
+/** Reads the reasons of payments. @throws as `OperatorCalls.read` does */
 export async function readReasons(calls: Pick<OperatorCalls, 'read'>): Promise<Reasons> {
   return (await calls.read('payments', '/operator/reasons', Reasons)).value
 }
 
-/** The title of the reason of a fraud alert; empty where the scheme has named none. A code that payments does not list stands for itself. */
+/**
+ * The title of the reason of a fraud alert; empty where the scheme has named none. A code that payments does not list stands
+ * for itself.
+ */
 export function fraudReason({ reason }: Pick<Fraud, 'reason'>, { frauds }: Pick<Reasons, 'frauds'>): string {
   if (reason === undefined) return ''
   return frauds.find(({ code }) => code === reason)?.title ?? `Reason ${reason}`

@@ -14,7 +14,7 @@ function refundableBy({ limits }: ShownTransaction): number {
   return Math.min(limits.refund, limits.refundAllowance ?? limits.refund)
 }
 
-/** What moves money of a transaction. */
+/** The changes that move money of a transaction. */
 const OPERATIONS: readonly AskedChange<ShownTransaction>[] = [
   {
     name: 'capture',
@@ -116,7 +116,7 @@ const DISPUTES: readonly AskedChange<ShownTransaction>[] = [
   },
 ]
 
-/** What operators change of a transaction, in the order of the buttons. */
+/** The changes of a transaction that operators make, in the order of the buttons. */
 export const transactionChanges: Changeable<ShownTransaction> = {
   service: 'payments',
   section: 'transactions',

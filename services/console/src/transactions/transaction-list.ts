@@ -17,7 +17,7 @@ import {
 
 const flagText = () => z.enum(['', 'true', 'false']).optional()
 
-/** What the address of the list of transactions says. */
+/** The query in the address of the list of transactions. */
 export const TransactionsQuery = ListQuery.extend({
   merchant: z.string().max(64).optional(),
   successful: flagText(),

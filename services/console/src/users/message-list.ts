@@ -8,7 +8,7 @@ import { askLink, badge, emptyState, pageHead, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import { type Message, type MessagesView, userPath } from './user-view.ts'
 
-/** What the address of the list of messages says. */
+/** The query in the address of the list of messages. */
 export const MessagesQuery = ListQuery.extend({
   user: z.union([z.guid(), z.literal('')]).optional(),
   status: z.enum(['', 'waiting', 'sent', 'failed']).optional(),
@@ -24,7 +24,7 @@ export function messagesPath(filter: Readonly<Record<string, string>> = {}): str
 /** How the state of a message looks. */
 export const MESSAGE_TONES = { waiting: 'info', sent: 'good', failed: 'bad' } as const
 
-/** What auth sends again while its cause lasts (console reference: Messages of operators). */
+/** The messages that auth sends again while their cause lasts (console reference: Messages of operators). */
 const REPEATED: ReadonlySet<string> = new Set([
   'confirmation',
   'invite',

@@ -25,7 +25,7 @@ const REMAINS = [
   ['false', 'nothing'],
 ] as const
 
-/** What helps a user to sign in, or keeps one out. */
+/** The changes that help a user to sign in, or keep a user out. */
 const ACCESS: readonly AskedChange<ShownUser>[] = [
   ...(['email', 'phone'] as const).map(
     (kind): AskedChange<ShownUser> => ({
@@ -91,7 +91,7 @@ const ACCESS: readonly AskedChange<ShownUser>[] = [
   },
 ]
 
-/** What changes who a user is. */
+/** The changes of the account itself. */
 const ACCOUNT: readonly AskedChange<ShownUser>[] = [
   {
     name: 'change',
@@ -165,7 +165,7 @@ const ACCOUNT: readonly AskedChange<ShownUser>[] = [
   },
 ]
 
-/** What operators change of a user, in the order of the buttons. Only admins act on protected users. */
+/** The changes of a user that operators make, in the order of the buttons. Only admins act on protected users. */
 export const userChanges: Changeable<ShownUser> = {
   service: 'auth',
   section: 'users',

@@ -8,14 +8,17 @@ import { callPath, isThere, nameOf, type ShownUser } from './user-view.ts'
 /** Beside a part of the user, not above the page. */
 export const isBesidePart = (): boolean => false
 
-/** Whether an id is that of one of the parts. */
+/** Whether one of the parts has an id. */
 export const hasId = (parts: readonly { readonly id: string }[], id: string): boolean =>
   parts.some((part) => part.id === id)
 
 /** The answer with a link that signs in. */
 const SignInLink = z.object({ link: z.string() })
 
-/** What support ends and sends again for a user, and how an admin sees what the user sees. */
+/**
+ * The sessions and messages that support ends and sends again for a user, and the link by which an admin sees what the user
+ * sees.
+ */
 export const HELP: readonly AskedChange<ShownUser>[] = [
   {
     name: 'end-sessions',

@@ -34,7 +34,7 @@ ${metadataCard(shown)}
   }
 }
 
-/** What is no obstacle by itself. */
+/** The reasons that are no obstacle by themselves. */
 const HARMLESS: ReadonlySet<string> = new Set(['factor_required', 'no_password'])
 
 function reasonsNotice(reasons: readonly Reason[]): Html {
