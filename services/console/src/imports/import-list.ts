@@ -6,7 +6,7 @@ import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, type ListQuery, listCard } from '../pages/list.ts'
 import { badge, card, count, emptyState, pageHead, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
-import { howOf, IMPORTS_PATH, type Import, importPath, stateTone } from './import-view.ts'
+import { IMPORTS_PATH, type Import, importPath, modeText, stateTone } from './import-view.ts'
 
 /** The data of the page of imports. */
 export interface ImportsPage {
@@ -22,7 +22,7 @@ const COLUMNS: readonly Column<Import>[] = [
   { label: 'Import', cell: ({ id }) => html`<a class="main-link" href="${importPath(id)}">${id}</a>` },
   { label: 'State', cell: ({ state }) => badge(state, stateTone(state)) },
   { label: 'Records', kind: 'number', cell: ({ processed, total }) => `${count(processed)} of ${count(total)}` },
-  { label: 'Takes', kind: 'gone', cell: (each) => howOf(each) },
+  { label: 'Takes', kind: 'gone', cell: (each) => modeText(each) },
   { label: 'By', cell: ({ createdBy }) => html`<span class="long">${createdBy.email}</span>` },
   { label: 'Started', kind: 'created', cell: ({ created }) => time(created) },
 ]

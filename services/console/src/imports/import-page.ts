@@ -2,7 +2,7 @@ import { type Html, html } from '@trestle/common/documents/html.ts'
 import { attribute } from '../pages/form.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { badge, card, count, pageHead, smallTable, time } from '../pages/parts.ts'
-import { howOf, IMPORTS_PATH, importPath, isOpen, type ReportedImport, stateTone } from './import-view.ts'
+import { IMPORTS_PATH, importPath, isOpen, modeText, type ReportedImport, stateTone } from './import-view.ts'
 
 /** The header of a request that a page makes by itself: it is no use of the session. */
 const POLL_HEADERS = JSON.stringify({ 'X-Trestle-Poll': '1' })
@@ -35,7 +35,7 @@ function progressCard(shown: ReportedImport): Html {
   return card(
     'Progress',
     html`<div class="card-body">
-<p>${badge(state, stateTone(state))} ${text} · ${howOf(shown)}</p>
+<p>${badge(state, stateTone(state))} ${text} · ${modeText(shown)}</p>
 <progress class="progress" value="${processed}" max="${Math.max(total, 1)}" aria-label="Progress"${attribute('aria-valuetext', text)}>${text}</progress>
 ${error === null ? undefined : html`<p class="alert" role="alert">${error.description}</p>`}
 ${isOpen(shown) ? html`<p class="hint">The import goes on when this page is closed. <a href="${importPath(id)}">Look again</a></p>` : undefined}

@@ -62,8 +62,8 @@ const MODES: Readonly<Record<string, string>> = {
   skip: 'new products, others stay',
 }
 
-/** How a file is imported, in words. */
-export function howOf({ mode, atomic, dryRun }: Pick<Import, 'mode' | 'atomic' | 'dryRun'>): string {
+/** The mode of an import in words, with its limits: `new products, all or none, trial`. */
+export function modeText({ mode, atomic, dryRun }: Pick<Import, 'mode' | 'atomic' | 'dryRun'>): string {
   const limits = [atomic ? 'all or none' : undefined, dryRun ? 'trial' : undefined]
   return [MODES[mode] ?? mode, ...limits].filter((each) => each !== undefined).join(', ')
 }
