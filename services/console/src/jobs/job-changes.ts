@@ -24,7 +24,8 @@ export const taskChanges: Changeable<Task> = {
   ],
 }
 
-const call = (isClosed: boolean) => ({ method: 'PUT', path: REGISTRATION_CALL, body: { isClosed } }) as const
+const registrationCall = (body: { readonly isClosed: boolean }) =>
+  ({ method: 'PUT', path: REGISTRATION_CALL, body }) as const
 
 /** The acts of operators on the registration of apps. */
 export const registrationChanges: Changeable<Registration> = {
@@ -43,7 +44,7 @@ export const registrationChanges: Changeable<Registration> = {
         'Nobody registers an app from now on. Apps that are registered go on.',
         'You can open it again.',
       ],
-      call: () => call(true),
+      call: () => registrationCall({ isClosed: true }),
       done: 'The registration of apps is closed',
     },
     {
@@ -56,7 +57,7 @@ export const registrationChanges: Changeable<Registration> = {
           ? 'The settings of payments keep the registration closed all the same.'
           : `Apps are registered again, as the settings of payments say: ${mode}.`,
       ],
-      call: () => call(false),
+      call: () => registrationCall({ isClosed: false }),
       done: 'The registration of apps is as the settings say',
     },
   ],
