@@ -9,5 +9,5 @@ it.each([
   ],
   ['in an image, where neither exists', false, 'hint: set them in the environment, or in a file that you pass with -c'],
 ])('says where required settings come from: %s', (_place, hasStart, advice) => {
-  expect(adviceForMissing('auth', hasStart)).toBe(advice)
+  expect(adviceForMissing('auth', { hasStart })).toBe(advice)
 })

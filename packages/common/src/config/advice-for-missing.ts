@@ -6,7 +6,10 @@ import { isCheckout } from '../lifecycle/command-line.ts'
  * @param service its name, as in `auth`
  * @param hasStart whether `npm start` exists
  */
-export function adviceForMissing(service: string, hasStart = isCheckout()): string {
+export function adviceForMissing(
+  service: string,
+  { hasStart }: { readonly hasStart: boolean } = { hasStart: isCheckout() },
+): string {
   if (!hasStart) return 'hint: set them in the environment, or in a file that you pass with -c'
   const file = `.data/${service}.env`
   return `hint: npm start writes ${file} for development: pass it with -c ${file}, or copy .env.example to .env`
