@@ -44,6 +44,7 @@ it.each([
   ['packages/database/src/names.ts', 'packages/database/src/migrate.ts', './names.ts'],
   ['bench/src/load/pace.ts', 'bench/src/load.ts', './load/pace.ts'],
   ['examples/shop/style.ts', 'examples/shop/page.ts', './style.ts'],
+  ['packages/endpoints/examples/crates/crate.ts', 'packages/endpoints/examples/crates/server.ts', './crate.ts'],
   ['scripts/release/version.ts', 'scripts/release.ts', './release/version.ts'],
   ['scripts/layout/parse.ts', 'scripts/layout/arrows.ts', './parse.ts'],
   ['services/shop/src/work.ts', 'services/shop/src/serve.ts', './work.ts'],

@@ -1,5 +1,6 @@
 import { graphOf } from './import-graph.ts'
 import { isOfKind } from './kinds.ts'
+import { smallExampleOf } from './small-examples.ts'
 import { type Problem, productionFiles, type Rule } from './source-tree.ts'
 
 /** A file of this many lines may stand alone. */
@@ -9,8 +10,8 @@ const LINES_MIN = 60
 const NAMED = /^migrations\/[^/]+\/|\.model\.ts$/
 /** Each rule of layout is a file, and this program runs them all. */
 const RULES = { folder: 'scripts/layout/', importer: 'scripts/check-layout.ts' }
-/** Files that only tests run, and the examples of the framework, which are as small as what they show. */
-const NOT_IN_PRODUCTION = /\/testing\/|^packages\/endpoints\/examples\//
+/** Only tests import these files, and tests do not count as importers. */
+const FOR_TESTS = /\/testing\//
 
 /**
  * A short file with one importer is a step of that file, and becomes a private function there. Tests count neither as
@@ -18,7 +19,7 @@ const NOT_IN_PRODUCTION = /\/testing\/|^packages\/endpoints\/examples\//
  */
 export const singleImporters: Rule = (tree) => {
   const files = productionFiles(tree, 'services', 'packages', 'migrations', 'bench', 'scripts', 'examples').filter(
-    ({ path }) => !NOT_IN_PRODUCTION.test(path),
+    ({ path }) => !FOR_TESTS.test(path) && smallExampleOf(path) === undefined,
   )
   const graph = graphOf(tree)
   const importers = new Map<string, string[]>()

@@ -1,6 +1,7 @@
 import { posix } from 'node:path'
 import { expect, it } from 'vitest'
 import { problemsOf } from './shop-tree.ts'
+import { SMALL_EXAMPLES } from './small-examples.ts'
 import { smallFolders } from './small-folders.ts'
 
 const src = 'services/shop/src'
@@ -49,6 +50,7 @@ it.each([
   'scripts/test',
   'examples/shop/browser',
   'packages/common/test',
+  'packages/endpoints/examples/crates',
   `${src}/../test`,
 ])('refuses %s with one file', async (folder) => {
   const path = posix.normalize(folder)
@@ -63,7 +65,11 @@ it('counts test files in a folder of tests', async () => {
   ])
 })
 
-it.each(['packages/database/patches', 'packages/endpoints/bin', 'packages/endpoints/examples/clock'])(
+it.each([...SMALL_EXAMPLES.keys()])('allows %s, which the list of small examples has', async (folder) => {
+  expect(await problemsOf(smallFolders, filesIn(folder, 'one'))).toEqual([])
+})
+
+it.each(['packages/database/patches', 'packages/endpoints/bin'])(
   'ignores %s, which is outside sources',
   async (folder) => {
     expect(await problemsOf(smallFolders, filesIn(folder, 'one'))).toEqual([])

@@ -1,13 +1,12 @@
 import { posix } from 'node:path'
 import { isOfKind } from './kinds.ts'
+import { smallExampleOf } from './small-examples.ts'
 import type { Problem, Rule } from './source-tree.ts'
 
 const FILES_MIN = 3
-/**
- * The roots of sources. Each folder below them is judged. `bin/` and the examples of the framework are none: npm looks for a
- * program in the first, and an example is as small as what it shows.
- */
-const ROOT = /^(?:(?:services|packages)\/[^/]+\/(?:src|test)|bench\/src|scripts|examples\/[^/]+)(?=\/)/
+/** The roots of sources. Each folder below them is judged. `bin/` is none, since npm looks for a program there. */
+const ROOT =
+  /^(?:(?:services|packages)\/[^/]+\/(?:src|test)|packages\/[^/]+\/examples|bench\/src|scripts|examples\/[^/]+)(?=\/)/
 
 /**
  * A folder is a noun with several files. The files of a smaller folder live in the folder of the noun that owns their rows,
@@ -20,7 +19,7 @@ export const smallFolders: Rule = (tree) => {
     for (const folder of foldersAbove(path)) counts.set(folder, (counts.get(folder) ?? 0) + 1)
   }
   return [...counts]
-    .filter(([path, count]) => count < FILES_MIN && !isOfKind(path))
+    .filter(([path, count]) => count < FILES_MIN && !isOfKind(path) && smallExampleOf(path) === undefined)
     .map(([path, count]): Problem => ({ path, message: `holds ${count} of at least ${FILES_MIN} files` }))
 }
 
