@@ -58,8 +58,8 @@ const setUp = [
   'sudo ln --symbolic "$(command -v google-chrome)" /usr/local/bin/chromium',
 ]
 
-it.each(['citus', 'images', 'nightly'])('each job of %s runs one command that CONTRIBUTING names', (workflow) => {
-  const text = read('CONTRIBUTING.md')
+it.each(['citus', 'images', 'nightly'])('each job of %s runs one command that a document names', (workflow) => {
+  const text = `${read('CONTRIBUTING.md')}\n${read('docs/longer-runs.md')}`
   for (const [job, commands] of jobsOf(workflow)) {
     expect(text).toContain(`\`${job}\``)
     const [command = '', ...others] = commands.filter((each) => !setUp.includes(each))

@@ -89,7 +89,7 @@ export const frontend = chapter('V3 Web frontend security', [
       auth: NO_MESSAGES,
       inventory: NO_MESSAGES,
       payments: {
-        documented: 'CONTRIBUTING.md#checks',
+        documented: 'docs/longer-runs.md#pages',
         note: '`bench/src/payment-page.ts` pays in Chromium; the page accepts messages only of its own frame and origin',
       },
     },
