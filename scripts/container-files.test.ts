@@ -67,6 +67,7 @@ describe('docker-compose.yml', () => {
   const Service = z.object({
     environment: z.record(z.string(), z.string()).default({}),
     volumes: z.array(z.string()).default([]),
+    profiles: z.array(z.string()).default([]),
     depends_on: z.union([z.array(z.string()), z.record(z.string(), z.unknown()).transform(Object.keys)]).default([]),
   })
   const Compose = z.object({ services: z.record(z.string(), Service), volumes: z.record(z.string(), z.unknown()) })
@@ -94,6 +95,12 @@ describe('docker-compose.yml', () => {
     expect(service.depends_on.filter((name) => !(name in services))).toEqual([])
     const sources = service.volumes.map((volume) => String(volume.split(':')[0]))
     expect(sources.filter((source) => !(source in volumes) && !existsSync(join(root, source)))).toEqual([])
+  })
+
+  it('has no profile that scripts/try-compose leaves out', () => {
+    const [, tried = ''] = /^profiles=\$\{\*:-(.+)\}$/m.exec(read('scripts/try-compose')) ?? []
+    const profiles = Object.values(services).flatMap((service) => service.profiles)
+    expect(tried.split(' ').sort()).toEqual([...new Set(profiles)].sort())
   })
 
   it('leaves the internal functions of Citus to the owner, as the runbook and `distribute --check` say', () => {
