@@ -15,9 +15,11 @@ const ISSUER = 'http://auth.test'
 /** The operator key of a role, which all services of a test know. */
 export const keyOf = (role: OperatorRole): string => role.padEnd(43, '-')
 
-const OPERATOR_KEYS = OPERATOR_ROLES.map(
-  (role) => `desk-${role}:${role}:${createHash('sha256').update(keyOf(role)).digest('hex')}`,
-).join(',')
+/** The setting of a service that knows the operator keys of these roles. */
+export const operatorKeysOf = (roles: readonly OperatorRole[]): string =>
+  roles.map((role) => `desk-${role}:${role}:${createHash('sha256').update(keyOf(role)).digest('hex')}`).join(',')
+
+const OPERATOR_KEYS = operatorKeysOf(OPERATOR_ROLES)
 
 /** The settings that the services need beside their database. */
 const SETTINGS: Readonly<Record<ServiceName, Settings>> = {
@@ -75,6 +77,8 @@ export interface RunningService {
   readonly query: (text: string, values?: readonly unknown[]) => Promise<readonly Record<string, unknown>[]>
   /** Answers nobody any more. The database stays, and `stop` drops it. */
   readonly halt: () => Promise<void>
+  /** Ends the service, and starts it on its database and its address with settings over those that it had. */
+  readonly restart: (changes: Readonly<Record<string, string>>) => Promise<void>
   readonly stop: () => Promise<void>
 }
 
@@ -89,15 +93,15 @@ export async function startService(
     template: `console ${name}`,
     migrate: (url) => service.migrate(settingsOf(url)),
   })
-  const { app, stopWork, close } = await service.open(settingsOf(database.url))
-  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  let running = await service.open(settingsOf(database.url))
+  const url = await running.app.listen(ANY_PORT)
   const halt = async () => {
-    const closed = app.close()
+    const closed = running.app.close()
     // A connection of the console may hold an upload that was refused, which a process would cut when it ends.
-    app.server.closeAllConnections()
+    running.app.server.closeAllConnections()
     await closed
-    await stopWork(WORK_MS)
-    await close()
+    await running.stopWork(WORK_MS)
+    await running.close()
   }
   return {
     name,
@@ -105,12 +109,19 @@ export async function startService(
     command: (...words) => runCommand(service, settingsOf(database.url), words),
     query: (text, values = []) => runStatement(database, text, values),
     halt,
+    restart: async (others) => {
+      await halt()
+      running = await service.open({ ...settingsOf(database.url), ...others })
+      await running.app.listen({ ...ANY_PORT, port: Number(new URL(url).port) })
+    },
     stop: async () => {
-      if (app.server.listening) await halt()
+      if (running.app.server.listening) await halt()
       await database.drop()
     },
   }
 }
+
+const ANY_PORT = { host: '127.0.0.1', port: 0 }
 
 async function runStatement({ directUrl }: TemporaryDatabase, text: string, values: readonly unknown[]) {
   const client = new pg.Client({ connectionString: directUrl })
