@@ -163,7 +163,7 @@ export interface TestUser {
 }
 
 /** Calls auth as the backend of an application does. */
-async function callAsAdmin(auth: RunningService, path: string, body: object): Promise<Record<string, unknown>> {
+export async function callAsAdmin(auth: RunningService, path: string, body: object): Promise<Record<string, unknown>> {
   const token = await new SignJWT({ role: 'service_role' })
     .setProtectedHeader({ alg: 'HS256' })
     .setExpirationTime('1h')
