@@ -53,9 +53,16 @@ function reportCard({ report, state, atomic, dryRun }: ReportedImport): Html | u
     ['Failed', report.failed],
   ] as const
   const stats = numbers.map(
-    ([label, value]) => html`<div class="stat"><dl><dt>${label}</dt><dd>${count(value)}</dd></dl></div>`,
+    ([label, value]) =>
+      html`<div class="${statKind(label, value)}"><dl><dt>${label}</dt><dd>${count(value)}</dd></dl></div>`,
   )
   return card(isStored ? 'Report' : 'What would happen', html`<div class="stats">${stats}</div>`)
+}
+
+/** A number of records that have failed should be seen, and 0 stands back. */
+function statKind(label: string, value: number): string {
+  if (value === 0) return 'stat none'
+  return label === 'Failed' ? 'stat due' : 'stat'
 }
 
 function errorsCard({ report }: ReportedImport): Html | undefined {

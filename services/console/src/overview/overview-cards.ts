@@ -17,7 +17,7 @@ export interface Stat {
 /** Writes numbers side by side. */
 export function statList(stats: readonly Stat[]): Html {
   return html`<div class="stats">${stats.map(({ label, value, hint, path, isDue }) => {
-    const kind = isDue === true ? 'stat due' : 'stat'
+    const kind = isDue === true ? 'stat due' : value === '0' || value === 'none' ? 'stat none' : 'stat'
     const inner = html`<dl><dt>${label}</dt><dd>${value}</dd></dl>${hint === undefined ? undefined : html`<p class="hint">${hint}</p>`}`
     return path === undefined
       ? html`<div class="${kind}">${inner}</div>`
@@ -64,7 +64,7 @@ export function paymentsCard(seen: Seen<WithDecimals<PaymentsOverview>>, now: Da
         label: 'Exceptions',
         value: count(value.openExceptions + value.unknownAttempts),
         isDue: value.openExceptions + value.unknownAttempts > 0,
-        hint: `${count(value.unknownAttempts)} unknown outcomes`,
+        ...hintOf(value.unknownAttempts === 0 ? '' : `${count(value.unknownAttempts)} unknown outcomes`),
         path: value.openExceptions === 0 && value.unknownAttempts > 0 ? '/attempts' : '/exceptions',
       },
       {
