@@ -72,9 +72,10 @@ export function card(title: string, body: Html, more: Html | undefined = undefin
   return html`<section class="card"><div class="card-head"><h2>${title}</h2>${more}</div>${body}</section>`
 }
 
-/** The message of a part that has nothing to show, and why. */
-export function emptyState(name: IconName, text: string): Html {
-  return html`<div class="empty">${icon(name)}<p>${text}</p></div>`
+/** The message of a part that has nothing to show, and why. @param actions links to what would change that */
+export function emptyState(name: IconName, text: string, actions: readonly Html[] = []): Html {
+  const ways = actions.length === 0 ? undefined : html`<div class="actions">${actions}</div>`
+  return html`<div class="empty">${icon(name)}<p>${text}</p>${ways}</div>`
 }
 
 /** The head of a page: where it belongs, what it shows, what can be done. */

@@ -42,10 +42,12 @@ ${listCard({
   rows: value,
   next,
   query: { ...query },
-  empty: emptyState(
-    'products',
-    query.search ? 'No product is like that.' : 'There is no product yet. Create one, or import a file.',
-  ),
+  empty: query.search
+    ? emptyState('products', 'No product is like that.')
+    : emptyState('products', 'There is no product yet. Create one, or import a file.', [
+        ...actionsFor(role),
+        ...(mayDo(role, 'products.import') ? [html`<a class="button" href="/imports">Import a file</a>`] : []),
+      ]),
 })}`,
   }
 }
