@@ -4,7 +4,7 @@ import type { Listed } from '../service-calls/operator-calls.ts'
 import type { Query, ServiceName } from '../service-calls/service-call.ts'
 import type { ConsolePage } from './layout.ts'
 import { type Column, filterForm, ListQuery, listCard, pageQuery } from './list.ts'
-import { emptyState, pageHead, tabs, time } from './parts.ts'
+import { emptyState, orDash, pageHead, tabs, time } from './parts.ts'
 
 /** An act of somebody, in any service (console reference: Audit of operators). */
 interface Entry {
@@ -137,8 +137,8 @@ ${listCard({
 
 const COLUMNS: readonly Column<Entry>[] = [
   { label: 'Action', cell: ({ action }) => html`<strong>${action}</strong>` },
-  { label: 'By', cell: ({ actor }) => html`<span class="long">${actor || '–'}</span>` },
-  { label: 'Address', kind: 'gone', cell: ({ address }) => html`<code>${address || '–'}</code>` },
+  { label: 'By', cell: ({ actor }) => orDash(actor && html`<span class="long">${actor}</span>`) },
+  { label: 'Address', kind: 'gone', cell: ({ address }) => orDash(address && html`<code>${address}</code>`) },
   { label: 'Details', kind: 'gone', cell: ({ details }) => detailsOf(details) },
   { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
 ]

@@ -17,14 +17,24 @@ export function copyableId(id: string): Html {
 
 /** A time. It is written in UTC; a script shows it in the zone of the reader, with UTC in the title. */
 export function time(iso: string | null | undefined): Html {
-  if (iso === null || iso === undefined || Number.isNaN(Date.parse(iso))) return html`<span class="soft">–</span>`
+  if (iso === null || iso === undefined || Number.isNaN(Date.parse(iso))) return orDash('')
   const utc = new Date(iso).toISOString()
   return html`<time datetime="${utc}">${utc.slice(0, 10)} ${utc.slice(11, 16)} UTC</time>`
+}
+
+/** A value, or a dash that stands back where there is none. */
+export function orDash(value: Html | string | null | undefined): Html {
+  return value === undefined || value === null || value === '' ? html`<span class="soft">–</span>` : html`${value}`
 }
 
 /** A whole number, as `1,234`. */
 export function count(number: number): string {
   return number.toLocaleString('en')
+}
+
+/** The same, where 0 is usual and the other numbers should be seen. */
+export function quietCount(number: number): Html {
+  return number === 0 ? html`<span class="soft">0</span>` : html`${count(number)}`
 }
 
 /** Pages that show the same thing from several sides, as links. @param current the path of the page that is shown */

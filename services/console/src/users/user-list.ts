@@ -4,7 +4,7 @@ import { type Changeable, changeLinks, type Viewer } from '../pages/asked-change
 import { checkField, textField } from '../pages/form.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, type ListQuery, listCard } from '../pages/list.ts'
-import { emptyState, pageHead, time } from '../pages/parts.ts'
+import { emptyState, orDash, pageHead, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import { nameOf, USERS_PATH, type User, type UsersView, userBadges, userPath } from './user-view.ts'
 
@@ -90,11 +90,11 @@ function userColumns(now: Date): readonly Column<User>[] {
       kind: 'state',
       cell: (user) => html`<span class="badges">${userBadges(user, now)}</span>`,
     },
-    { label: 'Phone', kind: 'gone', cell: ({ phone }) => (phone === '' ? '–' : `+${phone}`) },
+    { label: 'Phone', kind: 'gone', cell: ({ phone }) => orDash(phone && `+${phone}`) },
     {
       label: 'Signs in by',
       kind: 'gone',
-      cell: ({ identities }) => [...new Set(identities.map(({ provider }) => provider))].join(', ') || '–',
+      cell: ({ identities }) => orDash([...new Set(identities.map(({ provider }) => provider))].join(', ')),
     },
     { label: 'Last sign-in', kind: 'gone', cell: ({ last_sign_in_at: at }) => time(at) },
     { label: 'Created', kind: 'created', cell: ({ created_at: at }) => time(at) },
