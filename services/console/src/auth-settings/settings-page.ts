@@ -1,6 +1,6 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { badge, card, count, emptyState, factList, pageHead, smallTable, tabs } from '../pages/parts.ts'
+import { badge, card, count, emptyState, factList, orDash, pageHead, smallTable, tabs } from '../pages/parts.ts'
 import { type AuthSettings, SETTINGS_PAGES, SETTINGS_PATH } from './settings-view.ts'
 
 /** The page of providers, hooks and limits of auth. It has no form: they are settings of the process of auth. */
@@ -24,23 +24,30 @@ ${limitsCard(settings)}
 const stateBadge = ({ enabled }: { readonly enabled: boolean }) => (enabled ? badge('On', 'good') : badge('Off'))
 
 function providersCard({ providers, custom_providers: custom }: AuthSettings): Html {
-  const own = [...providers].sort((one, other) => Number(other.enabled) - Number(one.enabled))
+  const off = providers.filter(({ enabled }) => !enabled)
   const rows = [
     ...custom.map(({ name, provider_type: type, enabled, client_id: clientId }) => [
       html`<strong>${name}</strong> <span class="soft">${type}</span>`,
       stateBadge({ enabled }),
       html`<code>${clientId}</code>`,
     ]),
-    ...own.map(({ name, enabled, client_id: clientId }) => [
-      html`<strong>${name}</strong>`,
-      stateBadge({ enabled }),
-      clientId === undefined ? '–' : html`<code>${clientId}</code>`,
-    ]),
+    ...providers.flatMap(({ name, enabled, client_id: clientId }) =>
+      enabled
+        ? [
+            [
+              html`<strong>${name}</strong>`,
+              stateBadge({ enabled }),
+              orDash(clientId && html`<code>${clientId}</code>`),
+            ],
+          ]
+        : [],
+    ),
   ]
-  if (rows.length === 0) return card('Providers', emptyState('settings', 'Users sign in without a provider.'))
+  const heads = ['Name', { label: 'State', kind: 'state' }, { label: 'Client id', kind: 'gone' }] as const
   return card(
     'Providers',
-    smallTable('Providers', ['Name', { label: 'State', kind: 'state' }, { label: 'Client id', kind: 'gone' }], rows),
+    html`${rows.length === 0 ? emptyState('settings', 'Users sign in without a provider.') : smallTable('Providers', heads, rows)}
+${off.length === 0 ? undefined : html`<div class="card-body card-end"><p class="hint">Off</p><p class="badges">${off.map(({ name }) => badge(name))}</p></div>`}`,
   )
 }
 
@@ -48,7 +55,7 @@ function hooksCard({ hooks }: AuthSettings): Html {
   const rows = hooks.map(({ name, enabled, host }) => [
     html`<code>${name}</code>`,
     stateBadge({ enabled }),
-    html`<span class="long">${host ?? '–'}</span>`,
+    orDash(host && html`<span class="long">${host}</span>`),
   ])
   return card(
     'Hooks',
