@@ -1,7 +1,7 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { changeLinks, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { badge, card, count, emptyState, pageHead, smallTable, tabs, time } from '../pages/parts.ts'
+import { badge, card, count, emptyState, pageHead, quietCount, smallTable, tabs, time } from '../pages/parts.ts'
 import { registrationChanges, taskChanges } from './job-changes.ts'
 import { JOBS_PATH, type Job, type Registration, type Task, type TasksView } from './job-view.ts'
 
@@ -24,13 +24,13 @@ export function jobsPage({ tasks, jobs, registration, state }: ShownJobs, viewer
     section: 'jobs',
     main: html`${pageHead({ title: 'Jobs' })}
 <div class="grid split"><div class="stack">
-${tasksCard(tasks, viewer)}
 ${tabs(
   'States of jobs',
   JOB_STATES.map((each) => [pathOf(each), LABELS[each]] as const),
   pathOf(state),
 )}
 ${jobsCard(jobs, state)}
+${tasksCard(tasks, viewer)}
 </div><div class="stack">
 ${registrationCard(registration, viewer)}
 </div></div>`,
@@ -47,11 +47,6 @@ function tasksCard(tasks: readonly Task[], viewer: Viewer): Html {
   ])
   const numbers = ['Waiting', 'Running', 'Dead'].map((label) => ({ label, kind: 'number' as const }))
   return card('Tasks', smallTable('Tasks', ['Task', ...numbers, ''], rows))
-}
-
-/** A number of jobs. Most are 0, and the others should be seen. */
-function quietCount(jobs: number): Html {
-  return jobs === 0 ? html`<span class="soft">0</span>` : html`<strong>${count(jobs)}</strong>`
 }
 
 function jobsCard(jobs: readonly Job[], state: ShownJobs['state']): Html {
