@@ -49,8 +49,8 @@ ${filterForm({
       label: 'State',
       value: open,
       options: [
-        ['', 'Those that wait'],
-        ['false', 'Those that are resolved'],
+        ['', 'Waiting'],
+        ['false', 'Resolved'],
       ],
     },
   ],

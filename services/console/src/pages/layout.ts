@@ -73,7 +73,7 @@ const NAVIGATION: readonly SectionGroup[] = [
     ],
   },
   {
-    title: 'People',
+    title: 'Auth',
     service: 'auth',
     sections: [
       { name: 'users', label: 'Users', path: '/users', icon: 'users', key: 'u' },

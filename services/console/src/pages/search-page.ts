@@ -87,7 +87,7 @@ export function searchPage(text: string, found: readonly Found[]): ConsolePage {
   return {
     title: text === '' ? 'Search' : `Search: ${text}`,
     search: text,
-    main: html`${pageHead({ title: text === '' ? 'Search' : `Found for ${text}` })}
+    main: html`${pageHead({ title: text === '' ? 'Search' : `Results for “${text}”` })}
 ${text === '' ? emptyCard('Type an email, an id, the last digits of a card, an amount or a SKU into the field above.') : undefined}
 ${text !== '' && isEmpty ? emptyCard('Nothing is like that. Names, emails and SKUs are found by how they begin, all else by its whole value.') : undefined}
 <div class="stack">${found.filter(({ hits }) => hits?.length !== 0).map(foundCard)}</div>`,

@@ -27,7 +27,7 @@ export function productPage({ product, levels, history }: ShownProduct, viewer: 
       title: sku,
       above: { label: 'Products', path: '/products' },
       facts: [
-        copyableId(String(id)),
+        html`<span>id ${copyableId(String(id))}</span>`,
         html`<span>version ${version}</span>`,
         html`<span>created ${time(createdAt)}</span>`,
         html`<span>changed ${time(updatedAt)}</span>`,
@@ -46,7 +46,7 @@ ${historyCard(product, history)}
 function actionsFor(product: Product, viewer: Viewer): readonly Html[] {
   return [
     ...(mayDo(viewer.role, 'products.change')
-      ? [html`<a class="button" href="${productPath(product.id)}/edit">Edit</a>`]
+      ? [html`<a class="button primary" href="${productPath(product.id)}/edit">Edit</a>`]
       : []),
     ...changeLinks(productChanges, product, viewer),
   ]
@@ -100,7 +100,7 @@ function levelTable(levels: readonly Level[], role: OperatorRole): Html {
 }
 
 function historyCard({ id }: Product, history: readonly AuditEntry[]): Html {
-  const more = html`<a class="button quiet" href="${productPath(id)}/history">All</a>`
+  const more = html`<a class="button quiet" href="${productPath(id)}/history">Whole history</a>`
   if (history.length === 0)
     return card('History', emptyState('audit', 'No operator has changed this product or its stock.'))
   return card('History', html`<div class="card-body">${changeList(history)}</div>`, more)

@@ -25,7 +25,7 @@ const plain = (text: string) =>
   text.replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, 'TIME').replaceAll(/\b[0-9a-f]{24}\b/g, 'ID')
 const toastOf = (html: string) => /<div class="toast">.*?<span>([^<]*)<\/span>/.exec(html)?.[1]
 
-const FILTERS = 'Id of a merchant State Those that wait Those that are resolved Filter'
+const FILTERS = 'Id of a merchant State Waiting Resolved Filter'
 
 describe('GET /exceptions', () => {
   it('200: lists what waits, with what the acquirer has said as text', async () => {

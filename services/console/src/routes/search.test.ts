@@ -25,7 +25,7 @@ describe('GET /search', () => {
     const browser = await test.signedIn('viewer')
     const page = await browser.open('/search?q=nordhavn')
     expect(page.text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{24}/g, 'ID')).toBe(
-      `Found for nordhavn Users ${email} ID user Payments Nordhavn <b>Coffee</b> ID merchant Products nordhavn-mug ${mug} product`,
+      `Results for “nordhavn” Users ${email} ID user Payments Nordhavn <b>Coffee</b> ID merchant Products nordhavn-mug ${mug} product`,
     )
     expect(page.html).toContain(`href="/users/${id}"`)
     expect(page.html).toContain(`href="/products/${mug}"`)
@@ -36,7 +36,7 @@ describe('GET /search', () => {
   it('200: says when nothing is found, and how things are found, with the text in the field', async () => {
     const page = await (await test.signedIn('viewer')).open(`/search?${new URLSearchParams({ q: '<b>"x' })}`)
     expect(page.text).toBe(
-      'Found for <b>"x Nothing is like that. Names, emails and SKUs are found by how they begin, all else by its whole value.',
+      'Results for “<b>"x” Nothing is like that. Names, emails and SKUs are found by how they begin, all else by its whole value.',
     )
     expect(page.html).toContain('name="q" type="search" value="&lt;b&gt;&quot;x"')
   })
@@ -49,7 +49,7 @@ describe('GET /search', () => {
     expect([page.status, page.text]).toEqual([
       200,
       expect.stringMatching(
-        /^Found for viewer- Users .* Payments Payments does not answer, so nothing of it is found here now\.$/,
+        /^Results for “viewer-” Users .* Payments Payments does not answer, so nothing of it is found here now\.$/,
       ),
     ])
     await other.close()

@@ -35,7 +35,7 @@ export function transactionPage(shown: ShownTransaction, viewer: Viewer): Consol
     })}
 ${refusalNotice(transaction)}
 <div class="grid split"><div class="stack">
-${amountsCard(shown)}
+${transaction.successful ? amountsCard(shown) : undefined}
 ${disputesCard(shown, viewer)}
 ${trailCard(shown)}
 ${journalsCard(shown)}
@@ -136,13 +136,13 @@ function detailsCard({ transaction, acquirer, acquirerRef, threeDS }: ShownTrans
       ['Card', html`<span class="mono">${cardText(transaction)}</span>`],
       ['Expires', used.expiry.slice(0, 7)],
       ['BIN', html`<code>${used.bin}</code>`],
-      ['Code', used.code.present ? 'was given' : 'was not given'],
+      ['Security code', used.code.present ? 'given' : 'not given'],
       ['3-D Secure', threeDS === null ? 'none' : threeDS.outcome],
       ['Made by', recurring ? 'the server of the merchant' : 'the customer'],
       ['Descriptor', descriptor],
       ['Reference', reference],
       ['Acquirer', acquirer ?? 'simulator'],
-      ['Its reference', acquirerRef === undefined ? undefined : html`<code>${acquirerRef}</code>`],
+      ['Reference of the acquirer', acquirerRef === undefined ? undefined : html`<code>${acquirerRef}</code>`],
     ])}${custom === undefined ? undefined : html`<h3>Custom data</h3><pre tabindex="0">${JSON.stringify(custom, null, 2)}</pre>`}</div>`,
   )
 }

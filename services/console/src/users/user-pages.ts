@@ -107,6 +107,13 @@ function identitiesCard({ identities }: ShownUser): Html {
   )
 }
 
+/** Kinds of second factors, as people call them. */
+const FACTOR_KINDS: Readonly<Record<string, string>> = {
+  totp: 'Authenticator app',
+  phone: 'Phone',
+  webauthn: 'Security key',
+}
+
 function factorsCard(shown: ShownUser, viewer: Viewer): Html {
   const { factors, passkeys } = shown
   const title = 'Second factors and passkeys'
@@ -116,13 +123,13 @@ function factorsCard(shown: ShownUser, viewer: Viewer): Html {
   const rows = [
     ...factors.map(({ id, factor_type: type, status, friendly_name: name, created_at: at }) => [
       html`<strong>${name || type}</strong> ${badge(status, status === 'verified' ? 'good' : 'warn')}`,
-      type,
+      FACTOR_KINDS[type] ?? type,
       time(at),
       html`${partChangeLink(userChanges, { name: 'reset-factor', shown, given: { factor: id } }, viewer)}`,
     ]),
     ...passkeys.map(({ friendly_name: name, created_at: at }) => [
       html`<strong>${name || 'Passkey'}</strong>`,
-      'passkey',
+      'Passkey',
       time(at),
       '',
     ]),
@@ -171,7 +178,7 @@ function browserName(agent: string): string {
 
 function messagesCard(shown: ShownUser, viewer: Viewer): Html {
   const { user, messages } = shown
-  const all = html`<a class="button quiet" href="${messagesPath({ user: user.id })}">All</a>`
+  const all = html`<a class="button quiet" href="${messagesPath({ user: user.id })}">All messages</a>`
   if (messages.length === 0) return card('Messages', emptyState('mail', 'No mail and no SMS was sent.'))
   const rows = messages.map(({ id, kind, purpose, to, status, created_at: at, error }) => [
     html`<strong>${purpose}</strong> ${badge(status, MESSAGE_TONES[status])}${error ? html`<p class="hint">${error}</p>` : undefined}`,
