@@ -116,10 +116,10 @@ export function renderConsolePage({ title, section, search, main }: ConsolePage,
 <a class="brand" href="${PATHS.home}" aria-label="Trestle: overview">${brandMark()}<span>Trestle</span></a>
 ${searchForm(search)}
 ${accountMenu(frame)}
-<details class="menu"><summary aria-label="Menu">${icon('menu')}</summary>${navigation(frame, section, 'Menu')}</details>
+<details class="menu"><summary aria-label="Menu">${icon('menu')}</summary>${navigation(frame, section, { label: 'Menu', end: menuAccount(frame) })}</details>
 </header>
 <div class="columns">
-<div class="side">${navigation(frame, section, 'Pages')}</div>
+<div class="side">${navigation(frame, section, { label: 'Pages' })}</div>
 <main id="main" tabindex="-1">${main}</main>
 </div>
 <div class="toasts" role="status" aria-live="polite">${frame.toast === undefined ? undefined : toastOf(frame.toast)}</div>
@@ -170,7 +170,12 @@ function accountMenu({ email, role, form }: Frame): Html {
 <form method="post" action="${PATHS.signOut}">${proofFields(form)}<button class="button quiet" type="submit" aria-label="Sign out">${icon('leave')}<span class="wide-only">Sign out</span></button></form></div>`
 }
 
-function navigation({ services }: Frame, current: string | undefined, label: string): Html {
+/** Who is signed in, where the bar has no place for it. */
+function menuAccount({ email, role }: Frame): Html {
+  return html`<div class="menu-account"><span>${email}</span><span class="badge">${role}</span></div>`
+}
+
+function navigation({ services }: Frame, current: string | undefined, { label, end }: Navigation): Html {
   const groups = NAVIGATION.filter(({ service }) => service === undefined || services.includes(service))
   return html`<nav aria-label="${label}">${groups.map(
     ({ title, sections }) =>
@@ -178,7 +183,14 @@ function navigation({ services }: Frame, current: string | undefined, label: str
         (section) =>
           html`<li><a href="${section.path}"${attribute('aria-current', section.name === current ? 'page' : undefined)}${attribute('data-go', section.key)}>${icon(section.icon)}<span>${section.label}</span></a></li>`,
       )}</ul></div>`,
-  )}</nav>`
+  )}${end}</nav>`
+}
+
+interface Navigation {
+  /** Names it for screen readers. */
+  readonly label: string
+  /** What stands below the links. */
+  readonly end?: Html
 }
 
 function toastOf(text: string): Html {
