@@ -19,8 +19,8 @@ export interface ImportsPage {
 }
 
 const COLUMNS: readonly Column<Import>[] = [
-  { label: 'Import', cell: ({ id }) => html`<a class="main-link" href="${importPath(id)}">${id}</a>` },
-  { label: 'State', cell: ({ state }) => badge(state, stateTone(state)) },
+  { label: 'Import', cell: ({ id }) => html`<a class="main-link" href="${importPath(id)}">Import ${id}</a>` },
+  { label: 'State', kind: 'state', cell: ({ state }) => badge(state, stateTone(state)) },
   { label: 'Records', kind: 'number', cell: ({ processed, total }) => `${count(processed)} of ${count(total)}` },
   { label: 'Takes', kind: 'gone', cell: (each) => modeText(each) },
   { label: 'By', cell: ({ createdBy }) => html`<span class="long">${createdBy.email}</span>` },
@@ -39,12 +39,13 @@ ${mayDo(role, 'products.import') ? importCard(proof) : undefined}
 ${exportCard()}
 ${listCard({
   label: 'Imports of the last 30 days',
+  hasHead: true,
   path: IMPORTS_PATH,
   columns: COLUMNS,
   rows: listed.value,
   next: listed.next,
   query: { ...query },
-  empty: emptyState('products', 'Nothing was imported here in the last 30 days.'),
+  empty: emptyState('products', 'No file was imported yet.'),
 })}
 </div>`,
   }

@@ -61,10 +61,9 @@ function merchantColumns(decimals: Decimals): readonly Column<Merchant>[] {
       label: 'Merchant',
       cell: ({ id, name }) => html`<a class="main-link" href="${merchantPath(id)}">${name ?? id}</a>`,
     },
-    { label: 'Mode', kind: 'state', cell: ({ test }) => (test ? badge('Test') : badge('Live', 'info')) },
+    { label: 'Mode', kind: 'state', cell: ({ test }) => (test ? badge('Test') : badge('Live', 'good')) },
     { label: 'Balance', kind: 'number', cell: ({ balance, currency }) => money(balance, currency, decimals) },
     { label: 'Email', kind: 'gone', cell: ({ email }) => email },
-    { label: 'Website', kind: 'gone', cell: ({ website }) => website },
     { label: 'Id', kind: 'gone', cell: ({ id }) => html`<code>${id}</code>` },
     { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
   ]

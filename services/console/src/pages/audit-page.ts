@@ -137,7 +137,7 @@ ${listCard({
 
 const COLUMNS: readonly Column<Entry>[] = [
   { label: 'Action', cell: ({ action }) => html`<strong>${action}</strong>` },
-  { label: 'By', cell: ({ actor }) => orDash(actor && html`<span class="long">${actor}</span>`) },
+  { label: 'By', kind: 'bare', cell: ({ actor }) => orDash(actor && html`<span class="long">${actor}</span>`) },
   { label: 'Address', kind: 'gone', cell: ({ address }) => orDash(address && html`<code>${address}</code>`) },
   { label: 'Details', kind: 'gone', cell: ({ details }) => detailsOf(details) },
   { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },

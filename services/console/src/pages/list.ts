@@ -33,15 +33,17 @@ export interface Column<Row> {
   readonly cell: (row: Row) => Html | string
   /**
    * `number`: at the end of its column. `gone`: left out on phones. `state`: on phones beside the first column, without its label.
-   * `created`: by which the list is sorted.
+   * `bare`: on phones without its label. `when`: the same, at the end. `created`: the same, and the list is sorted by it.
    */
-  readonly kind?: 'number' | 'gone' | 'state' | 'created'
+  readonly kind?: 'number' | 'gone' | 'state' | 'bare' | 'when' | 'created'
 }
 
 /** A list with its columns and its place among the pages. */
 export interface List<Row> {
-  /** Names the list for screen readers. */
+  /** Names the list for screen readers, and for all where `hasHead` is set. */
   readonly label: string
+  /** Whether the list has a heading, as where a page has other parts too. */
+  readonly hasHead?: boolean
   readonly path: string
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
@@ -54,9 +56,10 @@ export interface List<Row> {
 
 /** Writes a list as a table with its pages. The first column leads to the object of the row. */
 export function listCard<Row>(list: List<Row>): Html {
-  const { label, columns, rows, empty } = list
-  if (rows.length === 0) return html`<div class="card" id="list">${empty}${pager(list)}</div>`
-  return html`<div class="card" id="list"><div class="scroll" tabindex="0" role="region" aria-label="${label}"><table class="rows" role="table">
+  const { label, hasHead, columns, rows, empty } = list
+  const head = hasHead === true ? html`<div class="card-head"><h2>${label}</h2></div>` : undefined
+  if (rows.length === 0) return html`<div class="card" id="list">${head}${empty}${pager(list)}</div>`
+  return html`<div class="card" id="list">${head}<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table class="rows" role="table">
 <thead role="rowgroup"><tr role="row">${columns.map((column) => heading(column, list))}</tr></thead>
 ${bodyOf(columns, rows)}
 </table></div>${pager(list)}</div>`
@@ -85,7 +88,14 @@ function classOf<Row>({ kind, label }: Column<Row>): string | undefined {
 }
 
 /** How the cells of a column look. */
-const CLASSES = { number: 'number', gone: 'narrow-gone', state: 'state', created: 'when' } as const
+const CLASSES = {
+  number: 'number',
+  gone: 'narrow-gone',
+  state: 'state',
+  bare: 'bare',
+  when: 'when',
+  created: 'when',
+} as const
 
 /** The label before a value on phones, where a row has no heads above it. Undefined: the value tells what it is. */
 function labelOf<Row>({ kind, label }: Column<Row>): string | undefined {

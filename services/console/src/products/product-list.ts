@@ -16,7 +16,7 @@ const COLUMNS: readonly Column<ListedProduct>[] = [
   {
     label: 'Attributes',
     kind: 'gone',
-    cell: (product) => html`<span class="soft">${summaryOf(product)}</span>`,
+    cell: (product) => html`<span class="summary">${summaryOf(product)}</span>`,
   },
   { label: 'Available', kind: 'number', cell: ({ stock }) => count(stock.available) },
   { label: 'On hand', kind: 'number', cell: ({ stock }) => count(stock.onHand) },

@@ -2,20 +2,20 @@ import { html } from '@trestle/common/documents/html.ts'
 import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, listCard } from '../pages/list.ts'
-import { badge, count, emptyState, time } from '../pages/parts.ts'
+import { badge, count, emptyState, orDash, quietCount, time } from '../pages/parts.ts'
 import { productPath } from '../products/product-view.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import { type Asked, locationChoice, stockPage } from './stock-lists.ts'
 import type { Location, Movement } from './stock-view.ts'
 
-const signed = (number: number) => (number > 0 ? `+${count(number)}` : count(number))
+const signed = (number: number) => (number > 0 ? `+${count(number)}` : quietCount(number))
 
 const MOVEMENT_COLUMNS: readonly Column<Movement>[] = [
   {
     label: 'SKU',
     cell: ({ productId, sku }) => html`<a class="main-link" href="${productPath(productId)}">${sku}</a>`,
   },
-  { label: 'Type', cell: ({ type }) => badge(type) },
+  { label: 'Type', kind: 'state', cell: ({ type }) => badge(type) },
   { label: 'On hand', kind: 'number', cell: ({ onHandDelta }) => signed(onHandDelta) },
   { label: 'Reserved', kind: 'number', cell: ({ reservedDelta }) => signed(reservedDelta) },
   { label: 'After', kind: 'number', cell: ({ onHandAfter }) => count(onHandAfter) },
@@ -24,9 +24,11 @@ const MOVEMENT_COLUMNS: readonly Column<Movement>[] = [
     label: 'Reason and reference',
     kind: 'gone',
     cell: ({ reason, reference }) =>
-      html`<span class="long">${[reason, reference].filter(Boolean).join(' · ') || '–'}</span>`,
+      orDash(
+        (reason || reference) && html`<span class="long">${[reason, reference].filter(Boolean).join(' · ')}</span>`,
+      ),
   },
-  { label: 'At', cell: ({ createdAt }) => time(createdAt) },
+  { label: 'At', kind: 'when', cell: ({ createdAt }) => time(createdAt) },
 ]
 
 const LEDGER_TYPES = ['receive', 'count', 'transfer', 'ship', 'adjust', 'reserve', 'release', 'expire'] as const

@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import { changeLinks, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, type FilterChoice, filterForm, type ListQuery, listCard } from '../pages/list.ts'
-import { badge, count, emptyState, pageHead, type Tone, tabs, time } from '../pages/parts.ts'
+import { badge, count, emptyState, orDash, pageHead, quietCount, type Tone, tabs, time } from '../pages/parts.ts'
 import { type Level, movePath } from '../products/level-view.ts'
 import { productPath } from '../products/product-view.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
@@ -48,7 +48,7 @@ function levelColumns(role: OperatorRole): readonly Column<Level>[] {
     { label: 'Location', cell: ({ location }) => html`<span class="long">${location}</span>` },
     { label: 'Available', kind: 'number', cell: ({ available }) => count(available) },
     { label: 'On hand', kind: 'number', cell: ({ onHand }) => count(onHand) },
-    { label: 'Reserved', kind: 'number', cell: ({ reserved }) => count(reserved) },
+    { label: 'Reserved', kind: 'number', cell: ({ reserved }) => quietCount(reserved) },
     { label: 'Changed', kind: 'gone', cell: ({ updatedAt }) => time(updatedAt) },
   ]
   if (!mayDo(role, 'stock.count')) return columns
@@ -127,10 +127,9 @@ const STATUS_TONES: Readonly<Record<Reservation['status'], Tone>> = {
 
 function reservationColumns(viewer: Viewer): readonly Column<ListedReservation>[] {
   return [
-    { label: 'Reservation', cell: ({ id }) => html`<strong>${id}</strong>` },
     {
       label: 'Product',
-      cell: ({ productId, sku }) => html`<a class="long" href="${productPath(productId)}">${sku}</a>`,
+      cell: ({ productId, sku }) => html`<a class="main-link" href="${productPath(productId)}">${sku}</a>`,
     },
     { label: 'Location', cell: ({ location }) => html`<span class="long">${location}</span>` },
     {
@@ -139,8 +138,13 @@ function reservationColumns(viewer: Viewer): readonly Column<ListedReservation>[
       cell: ({ remaining, quantity }) => `${count(remaining)} of ${count(quantity)}`,
     },
     { label: 'State', kind: 'state', cell: ({ status }) => badge(status, STATUS_TONES[status]) },
-    { label: 'Reference', kind: 'gone', cell: ({ reference }) => html`<span class="long">${reference ?? '–'}</span>` },
+    {
+      label: 'Reference',
+      kind: 'gone',
+      cell: ({ reference }) => orDash(reference && html`<span class="long">${reference}</span>`),
+    },
     { label: 'Until', kind: 'gone', cell: ({ expiresAt }) => (expiresAt === null ? 'no end' : time(expiresAt)) },
+    { label: 'Id', kind: 'gone', cell: ({ id }) => html`<code>${id}</code>` },
     {
       label: '',
       cell: (reservation) => html`${changeLinks(reservationChanges, reservation, viewer)}`,

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, ListQuery, listCard, pageQuery } from '../pages/list.ts'
 import { type Decimals, money, type WithDecimals } from '../pages/money.ts'
-import { badge, emptyState, pageHead, time } from '../pages/parts.ts'
+import { badge, emptyState, orDash, pageHead, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import type { Query } from '../service-calls/service-call.ts'
 import {
@@ -105,10 +105,14 @@ function transactionColumns(decimals: Decimals): readonly Column<Transaction>[] 
     },
     {
       label: 'Card',
-      kind: 'gone',
+      kind: 'bare',
       cell: (transaction) => html`<span class="mono figure">${cardText(transaction)}</span>`,
     },
-    { label: 'Reference', kind: 'gone', cell: ({ reference }) => html`<span class="long">${reference ?? '–'}</span>` },
+    {
+      label: 'Reference',
+      kind: 'gone',
+      cell: ({ reference }) => orDash(reference && html`<span class="long">${reference}</span>`),
+    },
     { label: 'Id', kind: 'gone', cell: ({ id }) => html`<code>${id}</code>` },
     { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
   ]
