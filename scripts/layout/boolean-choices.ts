@@ -6,10 +6,6 @@ import { lineAt, visitSyntax } from './syntax.ts'
 const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ['services/auth/src/adoption/adoption-record.ts isGranted', 'changes with the rest of the adoption'],
   ['services/auth/src/adoption/copy-live-rows.ts noteUncopied', 'changes with the rest of the adoption'],
-  ['services/auth/src/commands/keys.ts describeEnd', 'changes with the rest of auth'],
-  ['services/auth/src/messages/mail-template.ts pushText', 'changes with the rest of auth'],
-  ['services/auth/src/plugins/authenticate-operator.ts requirePath', 'changes with the rest of auth'],
-  ['services/auth/src/users/imported-user.ts confirmed', 'changes with the rest of auth'],
 ])
 
 interface Span {
