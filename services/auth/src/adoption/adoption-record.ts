@@ -156,12 +156,16 @@ export async function lockTables(
   const requests = attempt <= GENTLE_ATTEMPTS ? 1 : PATIENT_REQUESTS
   for (const name of tables) {
     const lock = sql`LOCK TABLE ${name} IN ACCESS EXCLUSIVE MODE`
-    for (let request = 1; !(await isGranted(trx, lock, request === requests)); request += 1);
+    for (let request = 1; !(await isGranted(trx, lock, { isLast: request === requests })); request += 1);
   }
 }
 
 /** Asks for a lock. A request that is not granted keeps the locks it has, unless it is the last one, which throws. */
-async function isGranted(trx: Kysely<unknown>, lock: RawBuilder<unknown>, isLast: boolean): Promise<boolean> {
+async function isGranted(
+  trx: Kysely<unknown>,
+  lock: RawBuilder<unknown>,
+  { isLast }: { readonly isLast: boolean },
+): Promise<boolean> {
   await sql`SAVEPOINT asking`.execute(trx)
   try {
     await lock.execute(trx)

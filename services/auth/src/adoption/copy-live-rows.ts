@@ -124,17 +124,25 @@ export async function noteCopies({ trx, places: { names, kept } }: Pick<CopyCont
 /**
  * Notes the sessions with a key that had no token here, because no setting has the key that seals theirs. They never ended here, so
  * undo gives them back.
- * @param areCopied true: there is none, and nobody looks for them while requests wait
  */
-export async function noteUncopied(
-  { trx, places: { names, kept } }: Pick<CopyContext, 'trx' | 'places'>,
-  areCopied: boolean,
-): Promise<void> {
-  const sessions = areCopied
-    ? sql`SELECT id FROM ${names.id('sessions')} WHERE false`
-    : sql`
+export async function recordUncopiedSessions({
+  trx,
+  places: { names, kept },
+}: Pick<CopyContext, 'trx' | 'places'>): Promise<void> {
+  await sql`
+    CREATE TABLE ${sql.id(kept, UNCOPIED_SESSIONS)} AS
       SELECT s.id FROM ${names.id('sessions')} s
       WHERE s.refresh_token_hmac_key IS NOT NULL AND s.refresh_token_counter IS NOT NULL
-        AND NOT EXISTS (SELECT FROM ${names.id('refresh_tokens')} t WHERE t.session_id = s.id AND NOT t.revoked)`
-  await sql`CREATE TABLE ${sql.id(kept, UNCOPIED_SESSIONS)} AS ${sessions}`.execute(trx)
+        AND NOT EXISTS (SELECT FROM ${names.id('refresh_tokens')} t WHERE t.session_id = s.id AND NOT t.revoked)`.execute(
+    trx,
+  )
+}
+
+/** Records that the tokens of all sessions were copied. Requests wait meanwhile, so it looks at no session. */
+export async function recordAllSessionsCopied({
+  trx,
+  places: { names, kept },
+}: Pick<CopyContext, 'trx' | 'places'>): Promise<void> {
+  await sql`
+    CREATE TABLE ${sql.id(kept, UNCOPIED_SESSIONS)} AS SELECT id FROM ${names.id('sessions')} WITH NO DATA`.execute(trx)
 }

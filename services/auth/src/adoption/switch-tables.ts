@@ -5,7 +5,14 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Sealing } from '../secrets/sealed-secret.ts'
 import { type AdoptionPlaces, findRecord, lockTables, noteSwitch } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
-import { copyChallenges, copyLiveRows, type Lifetimes, noteCopies, noteUncopied } from './copy-live-rows.ts'
+import {
+  copyChallenges,
+  copyLiveRows,
+  type Lifetimes,
+  noteCopies,
+  recordAllSessionsCopied,
+  recordUncopiedSessions,
+} from './copy-live-rows.ts'
 import { copyCustomProviders, copyFlows, type SealedCopyContext } from './copy-sealed-rows.ts'
 import { dropStaging } from './drop-adoption.ts'
 import { hideOwnTables } from './hidden-tables.ts'
@@ -128,7 +135,7 @@ export function switchHooks(deps: SwitchDeps): Switch {
       await copyChallenges(context, challengeSeconds)
       outcome = { lockedAtMs, leftProviders: await copyCustomProviders(context) }
       await noteCopies(context)
-      await noteUncopied(context, areCopied)
+      await (areCopied ? recordAllSessionsCopied(context) : recordUncopiedSessions(context))
       await noteSwitch(later, places)
       await hideOwnTables(later, names)
       for (const table of moving) await copyGrants(later, places, table)
