@@ -45,13 +45,4 @@ describe('booleans by position', () => {
     const text = 'const price = (isNet: boolean) => (isNet ? 1 : 2)'
     expect(await problemsOf(booleanChoices, { 'services/shop/test/orders.ts': text })).toEqual([])
   })
-
-  it('are allowed in an exception, which is refused once its function chooses by none', async () => {
-    const file = 'services/auth/src/commands/keys.ts'
-    const text = 'const describeEnd = (verifies: boolean) => (verifies ? 1 : 2)'
-    expect(await problemsOf(booleanChoices, { [file]: text })).toEqual([])
-    expect(await problemsOf(booleanChoices, { [file]: 'const describeEnd = 1' })).toEqual([
-      `${file} describeEnd chooses by no boolean: take it from the exceptions of boolean-choices.ts`,
-    ])
-  })
 })

@@ -2,12 +2,6 @@ import type { ArrowFunctionExpression, Function as FunctionNode, ParamPattern, T
 import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
 import { lineAt, visitSyntax } from './syntax.ts'
 
-/** Functions that may choose by a boolean, as their file and name, and why. */
-const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
-  ['services/auth/src/adoption/adoption-record.ts isGranted', 'changes with the rest of the adoption'],
-  ['services/auth/src/adoption/copy-live-rows.ts noteUncopied', 'changes with the rest of the adoption'],
-])
-
 interface Span {
   readonly start: number
   readonly end: number
@@ -33,30 +27,10 @@ interface Declarations {
  * A boolean that a function only stores or passes on is a value. An assertion (`asserts isOwn`) is about its argument. A function
  * that is an argument of another has the parameters that the other demands.
  */
-export const booleanChoices: Rule = (tree) => {
-  const files = productionFiles(tree, 'bench', 'examples', 'migrations', 'packages', 'scripts', 'services')
-  const choices = files.flatMap(choicesOf)
-  const names = new Set(choices.map(({ name }) => name))
-  const paths = new Set(files.map(({ path }) => path))
-  const surplus = [...EXCEPTIONS.keys()]
-    .map((name) => ({ name, path: name.slice(0, name.indexOf(' ')) }))
-    .filter(({ name, path }) => paths.has(path) && !names.has(name))
-  return [
-    ...choices.filter(({ name }) => !EXCEPTIONS.has(name)).map(({ problem }) => problem),
-    ...surplus.map(({ name, path }) => ({
-      path,
-      message: `${name.slice(path.length + 1)} chooses by no boolean: take it from the exceptions of boolean-choices.ts`,
-    })),
-  ]
-}
+export const booleanChoices: Rule = (tree) =>
+  productionFiles(tree, 'bench', 'examples', 'migrations', 'packages', 'scripts', 'services').flatMap(choicesOf)
 
-/** A function that chooses by a boolean, by its file and name. */
-interface Choice {
-  readonly name: string
-  readonly problem: Problem
-}
-
-function choicesOf(file: SourceFile): readonly Choice[] {
+function choicesOf(file: SourceFile): readonly Problem[] {
   const { functions, conditions, uses } = declarationsOf(file)
   return functions.flatMap((declared) =>
     declared.flags
@@ -67,12 +41,9 @@ function choicesOf(file: SourceFile): readonly Choice[] {
         ),
       )
       .map((flag) => ({
-        name: `${file.path} ${declared.name}`,
-        problem: {
-          path: file.path,
-          line: lineAt(file.text, declared.start),
-          message: `${declared.name} chooses by the boolean ${flag}: take a named member or words, or make two functions`,
-        },
+        path: file.path,
+        line: lineAt(file.text, declared.start),
+        message: `${declared.name} chooses by the boolean ${flag}: take a named member or words, or make two functions`,
       })),
   )
 }
