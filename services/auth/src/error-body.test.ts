@@ -21,7 +21,7 @@ describe('toErrorBody', () => {
       '{"code":"user_banned","message":"User is banned"}',
     )
     expect(text(toErrorBody(notReady({ check: 'm' }), context))).toBe(
-      '{"code":503,"error_code":"service_unavailable","msg":"m does not answer","error_id":"r1"}',
+      '{"code":503,"error_code":"service_unavailable","msg":"The check of m fails","error_id":"r1"}',
     )
     expect(text(toErrorBody(userBanned(), { ...context, oauthNames: 'beside' }))).toBe(
       '{"code":403,"error_code":"user_banned","msg":"User is banned","error":"invalid_grant","error_description":"User is banned"}',
