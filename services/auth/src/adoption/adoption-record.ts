@@ -96,8 +96,11 @@ export async function hasSwitched(db: Kysely<unknown>, places: AdoptionPlaces): 
   return record.switchedAt !== null
 }
 
-/** Notes that the old service has migrated the database since. @param changes those of before that stay the adoption's own */
-export async function noteVersion(
+/**
+ * Records the version to which the old service has migrated the database since.
+ * @param changes the recorded changes that the old service has not made itself by now, so that undo still takes them back
+ */
+export async function recordVersion(
   db: Kysely<unknown>,
   places: AdoptionPlaces,
   { version, changes }: Pick<AdoptionRecord, 'version' | 'changes'>,
@@ -105,8 +108,8 @@ export async function noteVersion(
   await sql`UPDATE ${table(places)} SET version = ${version}, changes = ${[...changes]}::text[]`.execute(db)
 }
 
-/** Notes later changes of supabase/auth that were made. One that was noted before stays where it is. */
-export async function noteChanges(
+/** Records later changes of supabase/auth that were made. A change that was recorded before keeps its place. */
+export async function recordChanges(
   trx: Kysely<unknown>,
   places: AdoptionPlaces,
   changes: readonly string[],
@@ -118,13 +121,13 @@ export async function noteChanges(
   )
 }
 
-/** Notes that this service has taken over. */
-export async function noteSwitch(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+/** Records that this service has taken over. */
+export async function recordSwitch(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   await sql`UPDATE ${table(places)} SET switched_at = clock_timestamp()`.execute(trx)
 }
 
-/** Notes that everything was copied, so that no further run copies the audit log. */
-export async function noteEnd(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+/** Records that everything was copied, so that no further run copies the audit log. */
+export async function recordFinish(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   await sql`UPDATE ${table(places)} SET finished_at = clock_timestamp()`.execute(db)
 }
 

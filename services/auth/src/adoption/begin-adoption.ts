@@ -15,8 +15,8 @@ import {
   findRecord,
   GENTLE_WAIT_MS,
   inGentle,
-  noteVersion,
   placesOf,
+  recordVersion,
 } from './adoption-record.ts'
 import { hideOwnTables } from './hidden-tables.ts'
 import { createUserIndexes, fillDirectory } from './prepare-users.ts'
@@ -89,7 +89,7 @@ export async function beginAdoption(
     await beginRecord(db, places, version)
     if (found !== undefined && found.version !== version) {
       const changes = ownChanges(found.changes, places, { since: found.version, version })
-      await noteVersion(db, places, { version, changes })
+      await recordVersion(db, places, { version, changes })
     }
     await makeEarlyTables(db, places)
     return { version, switchedAt: null }

@@ -110,15 +110,18 @@ export const COPIED_PROVIDERS = 'copied_providers'
 /** Where a switch notes which sessions have a key and no token that follows from it. */
 export const UNCOPIED_SESSIONS = 'uncopied_sessions'
 
-/** Notes what a switch has copied, so that undo sees what was used, changed or deleted since. */
-export async function noteCopies({ trx, places: { names, kept } }: Pick<CopyContext, 'trx' | 'places'>): Promise<void> {
+/** Records the copied codes, flows and providers, so that undo sees which of them were used, changed or deleted since. */
+export async function recordCopies({
+  trx,
+  places: { names, kept },
+}: Pick<CopyContext, 'trx' | 'places'>): Promise<void> {
   const copies = [
     [COPIED_CODES, sql`user_id, kind, otp_hash`, 'one_time_tokens'],
     [COPIED_FLOWS, sql`id, auth_code_hash`, 'flow_state'],
     [COPIED_PROVIDERS, sql`id, updated_at`, 'custom_oauth_providers'],
   ] as const
-  for (const [note, columns, table] of copies)
-    await sql`CREATE TABLE ${sql.id(kept, note)} AS SELECT ${columns} FROM ${names.id(table)}`.execute(trx)
+  for (const [name, columns, table] of copies)
+    await sql`CREATE TABLE ${sql.id(kept, name)} AS SELECT ${columns} FROM ${names.id(table)}`.execute(trx)
 }
 
 /**

@@ -27,7 +27,8 @@ export async function copyFlows({ trx, places, lifetimes, sealing }: SealedCopyC
   const old = sql.id(places.kept, 'flow_state')
   const { names } = places
   const column = await columnsOf(trx, places.kept, 'flow_state')
-  const or = (name: string, type: string) => (column.has(name) ? sql.ref(`f.${name}`) : sql`NULL::${sql.raw(type)}`)
+  const columnOrNull = (name: string, type: string) =>
+    column.has(name) ? sql.ref(`f.${name}`) : sql`NULL::${sql.raw(type)}`
   // Versions that do not note when a code was issued make it with the flow.
   const issued = column.has('auth_code_issued_at')
     ? sql.ref('f.auth_code_issued_at')
@@ -36,8 +37,8 @@ export async function copyFlows({ trx, places, lifetimes, sealing }: SealedCopyC
     INSERT INTO ${names.id('flow_state')} (id, user_id, provider_type, authentication_method, code_challenge,
         code_challenge_method, auth_code_issued_at, redirect_to, linking_target_id, email_optional, created_at)
       SELECT f.id, f.user_id, f.provider_type, f.authentication_method, f.code_challenge, f.code_challenge_method::text,
-          ${issued}, ${or('referrer', 'text')}, ${or('linking_target_id', 'uuid')},
-          coalesce(${or('email_optional', 'boolean')}, false), f.created_at
+          ${issued}, ${columnOrNull('referrer', 'text')}, ${columnOrNull('linking_target_id', 'uuid')},
+          coalesce(${columnOrNull('email_optional', 'boolean')}, false), f.created_at
         FROM ${old} f
         WHERE f.authentication_method IN ('email/signup', 'magiclink', 'recovery', 'invite', 'email_change', 'oauth')
           AND (f.user_id IS NULL OR EXISTS (SELECT FROM ${names.id('users')} u WHERE u.id = f.user_id))

@@ -41,7 +41,7 @@ export async function findChanges(trx: Kysely<unknown>, places: ImportPlaces): P
   await sql`ALTER TABLE ${changes} ADD PRIMARY KEY (kind, id)`.execute(trx)
   await sql`ANALYZE ${changes}`.execute(trx)
   await sql`CREATE UNLOGGED TABLE ${sql.id(kept, 'held')} (kind text, id uuid, reason text)`.execute(trx)
-  await noteOwnRows(trx, places, 'before')
+  await recordOwnRows(trx, places, 'before')
   await holdBack(
     trx,
     places,
@@ -68,7 +68,7 @@ export async function holdBack(
     WITH which AS (${which}),
     held AS (
       DELETE FROM ${sql.id(kept, 'changes')} c USING which w WHERE (w.kind, w.id) = (c.kind, c.id) RETURNING c.kind, c.id, c.change),
-    noted AS (INSERT INTO ${sql.id(kept, 'held')} SELECT kind, id, ${reason} FROM held)
+    recorded AS (INSERT INTO ${sql.id(kept, 'held')} SELECT kind, id, ${reason} FROM held)
     SELECT count(*) AS count FROM held`.execute(trx)
   return Number(rows[0]?.count ?? 0)
 }
@@ -84,14 +84,14 @@ export async function listHeldBack(trx: Kysely<unknown>, { kept }: ImportPlaces)
  * Notes what the changes have made of the rows here, for the next run. Providers that could not be copied are tried again.
  * @returns what became of each table
  */
-export async function noteTaken(
+export async function recordTakenRows(
   trx: Kysely<unknown>,
   places: ImportPlaces,
   leftProviders: readonly string[],
 ): Promise<readonly TableChange[]> {
   const { kept, record } = places
   const [changes, taken] = [sql.id(kept, 'changes'), sql.id(record, 'taken')]
-  await noteOwnRows(trx, places, 'after')
+  await recordOwnRows(trx, places, 'after')
   await sql`DELETE FROM ${taken} t USING ${changes} c WHERE (t.kind, t.id) = (c.kind, c.id)`.execute(trx)
   const isLeft = (await hasRelation(trx, kept, 'custom_oauth_providers'))
     ? sql`c.id IN (
@@ -118,7 +118,7 @@ async function countChanges(trx: Kysely<unknown>, { kept }: ImportPlaces): Promi
   })
 }
 
-async function noteOwnRows(trx: Kysely<unknown>, places: ImportPlaces, name: 'before' | 'after'): Promise<void> {
+async function recordOwnRows(trx: Kysely<unknown>, places: ImportPlaces, name: 'before' | 'after'): Promise<void> {
   await sql`CREATE UNLOGGED TABLE ${sql.id(places.kept, name)} AS ${ownRows(places)}`.execute(trx)
   await sql`ANALYZE ${sql.id(places.kept, name)}`.execute(trx)
 }

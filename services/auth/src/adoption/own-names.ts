@@ -80,22 +80,23 @@ async function listMade(names: Names): Promise<Made> {
     'users_email_lower_key',
     'trestle_functions_pkey',
   ])
-  const noted: Names = {
+  const collecting: Names = {
     ...names,
-    id: (name) => names.id(note(made, name)),
-    local: (name) => names.local(note(made, name)),
+    id: (name) => names.id(collect(made, name)),
+    local: (name) => names.local(collect(made, name)),
   }
   const replaced: string[] = []
   const db = createSilentDatabase()
   for (const source of Object.values(authMigrations)) {
-    const migration = await source(noted)
+    const migration = await source(collecting)
     await (migration.inPlace ?? migration).up(db)
     replaced.push(...(migration.replaces ?? []))
   }
   return { made: [...made], replaced }
 }
 
-function note(made: Set<string>, name: string): string {
+/** Adds a name to those that were made. @returns the name */
+function collect(made: Set<string>, name: string): string {
   made.add(name)
   return name
 }

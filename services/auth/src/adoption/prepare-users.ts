@@ -13,7 +13,7 @@ const BATCH_ROWS = 500
 /**
  * Lists the users of an adopted database in the directory, some at a time. The trigger of the directory lists those who come or
  * change meanwhile, so a listed user stays as they are. No user is locked: one who is deleted meanwhile may stay in the directory until
- * `checkLateKeys`.
+ * `checkForeignKeys`.
  */
 export async function fillDirectory(db: Kysely<unknown>, { names }: AdoptionPlaces): Promise<void> {
   if (await isFilled(db, names)) return

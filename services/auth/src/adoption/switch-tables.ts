@@ -3,20 +3,20 @@ import { authMigrations } from '@trestle/migrations/auth.ts'
 import type { MigrationSources, Names, ServiceMigration } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Sealing } from '../secrets/sealed-secret.ts'
-import { type AdoptionPlaces, findRecord, lockTables, noteSwitch } from './adoption-record.ts'
+import { type AdoptionPlaces, findRecord, lockTables, recordSwitch } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
 import {
   copyChallenges,
   copyLiveRows,
   type Lifetimes,
-  noteCopies,
   recordAllSessionsCopied,
+  recordCopies,
   recordUncopiedSessions,
 } from './copy-live-rows.ts'
 import { copyCustomProviders, copyFlows, type SealedCopyContext } from './copy-sealed-rows.ts'
 import { dropStaging } from './drop-adoption.ts'
+import { addForeignKeys } from './foreign-keys.ts'
 import { hideOwnTables } from './hidden-tables.ts'
-import { addLateKeys } from './late-keys.ts'
 import { refuseOldServer } from './refuse-old-server.ts'
 import { correctCopies, replayChanges, type StagingDeps } from './stage-refresh-tokens.ts'
 import { dropTriggers } from './staging-tables.ts'
@@ -128,15 +128,15 @@ export function switchHooks(deps: SwitchDeps): Switch {
     // Until now, users were those of the old service, which clean-up keeps.
     await sql`ALTER TABLE ${names.id('users')} ALTER COLUMN keep_unconfirmed SET DEFAULT false`.execute(trx)
     return async (later) => {
-      await addLateKeys(later, names)
+      await addForeignKeys(later, names)
       const context: SealedCopyContext = { trx: later, places, users: names.id('users'), lifetimes, sealing }
       await copyFlows(context)
       await copyLiveRows(context)
       await copyChallenges(context, challengeSeconds)
       outcome = { lockedAtMs, leftProviders: await copyCustomProviders(context) }
-      await noteCopies(context)
+      await recordCopies(context)
       await (areCopied ? recordAllSessionsCopied(context) : recordUncopiedSessions(context))
-      await noteSwitch(later, places)
+      await recordSwitch(later, places)
       await hideOwnTables(later, names)
       for (const table of moving) await copyGrants(later, places, table)
       await refuseOldServer(later, places, [...STAYING, VERSIONS, ...(await listReplaced(names))])

@@ -1,6 +1,6 @@
 import { againWhenLocked } from '@trestle/database/migrations/again-when-locked.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { type AdoptionPlaces, inGentle, noteChanges } from './adoption-record.ts'
+import { type AdoptionPlaces, inGentle, recordChanges } from './adoption-record.ts'
 import { createIndexConcurrently, findIndexState, type LateIndex } from './concurrent-index.ts'
 
 /** A change that later versions of supabase/auth have made to one of the tables that stay. */
@@ -78,7 +78,7 @@ export async function makeEarlyIndexes(db: Kysely<unknown>, places: AdoptionPlac
   const { names } = places
   for (const [name, [definition]] of Object.entries(INDEXES)) {
     if (LATE_INDEXES.has(name) || (await findIndexState(db, names, name)) === 'valid') continue
-    await noteChanges(db, places, [name])
+    await recordChanges(db, places, [name])
     await createIndexConcurrently(db, names, { name, ...partsOf(definition) })
   }
 }
@@ -87,7 +87,7 @@ async function makeChange(trx: Kysely<unknown>, places: AdoptionPlaces, change: 
   const { rows } = await sql<{ is_made: boolean }>`SELECT ${change.isMade} AS is_made`.execute(trx)
   if (rows[0]?.is_made === true) return
   for (const statement of change.up) await statement.execute(trx)
-  await noteChanges(trx, places, [change.name])
+  await recordChanges(trx, places, [change.name])
 }
 
 /**

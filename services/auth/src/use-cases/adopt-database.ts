@@ -3,7 +3,7 @@ import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { inLatest, runTogether } from '@trestle/database/migrations/migrator.ts'
 import type { Kysely } from 'kysely'
-import { type AdoptionPlaces, findRecord, hasSwitched, noteEnd, placesOf } from '../adoption/adoption-record.ts'
+import { type AdoptionPlaces, findRecord, hasSwitched, placesOf, recordFinish } from '../adoption/adoption-record.ts'
 import {
   type AdoptionRun,
   beginAdoption,
@@ -12,8 +12,8 @@ import {
   withoutOtherRuns,
 } from '../adoption/begin-adoption.ts'
 import { copyAuditLog, describeRewritten } from '../adoption/copy-audit-log.ts'
+import { checkForeignKeys } from '../adoption/foreign-keys.ts'
 import type { Loss } from '../adoption/inspect-database.ts'
-import { checkLateKeys } from '../adoption/late-keys.ts'
 import { countChanges, replayChanges } from '../adoption/stage-refresh-tokens.ts'
 import { migrationsInPlace, type SwitchDeps, switchHooks } from '../adoption/switch-tables.ts'
 import type { AuthDeps } from '../deps.ts'
@@ -87,8 +87,8 @@ async function switchOver(
 /** A finished adoption copies nothing again: clean-up may have deleted entries that the old service had. */
 async function finish(db: Kysely<unknown>, places: AdoptionPlaces): Promise<readonly Loss[]> {
   if ((await findRecord(db, places))?.finishedAt !== null) return []
-  await checkLateKeys(db, places.names)
+  await checkForeignKeys(db, places.names)
   const { rewritten } = await copyAuditLog(db, places)
-  await noteEnd(db, places)
+  await recordFinish(db, places)
   return describeRewritten(rewritten)
 }

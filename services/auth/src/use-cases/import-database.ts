@@ -8,7 +8,13 @@ import { copyLiveRows, type Lifetimes } from '../adoption/copy-live-rows.ts'
 import { copyTokens } from '../adoption/copy-refresh-tokens.ts'
 import { copyCustomProviders, copyFlows, type SealedCopyContext } from '../adoption/copy-sealed-rows.ts'
 import { holdCollisions } from '../adoption/hold-collisions.ts'
-import { findChanges, type HeldBack, listHeldBack, noteTaken, type TableChange } from '../adoption/import-changes.ts'
+import {
+  findChanges,
+  type HeldBack,
+  listHeldBack,
+  recordTakenRows,
+  type TableChange,
+} from '../adoption/import-changes.ts'
 import { type ImportRecord, importPlacesOf, openRecord } from '../adoption/import-record.ts'
 import {
   countRows,
@@ -143,7 +149,7 @@ async function importSnapshot(
   await copyLiveRows(context)
   await copyStagedTokens(staging, { tokenOffset, encryptionKeys })
   const leftProviders = await copyCustomProviders(context)
-  const tables = await noteTaken(trx, places, leftProviders)
+  const tables = await recordTakenRows(trx, places, leftProviders)
   const { copied, rewritten } = await importAuditLog(staging)
   const entries = { table: 'audit_log_entries', added: copied, changed: 0, deleted: 0 }
   const heldBack = await listHeldBack(trx, places)
