@@ -13,7 +13,7 @@ export interface AdoptionPlaces {
   readonly staging: string
 }
 
-/** What an adoption has noted of itself, for the runs after one that was killed, and for undo. */
+/** The state of an adoption in the database, for undo and for the runs after one that was killed. */
 export interface AdoptionRecord {
   /** The newest migration of supabase/auth: until the switch, as the last run has found it. */
   readonly version: string
@@ -47,7 +47,7 @@ export function schemasOf({ names, kept, staging }: AdoptionPlaces): readonly st
 }
 
 /**
- * Makes the schemas and the record of an adoption, unless an earlier run has. That of the job queue is made too, so that nobody else
+ * Makes the schemas and the record of an adoption, unless an earlier run has. The schema of the job queue is made too, so that nobody else
  * can make it before the switch.
  * @throws Error where one of the schemas is not the user's own
  */

@@ -95,7 +95,7 @@ export async function beginAdoption(
     return { version, switchedAt: null }
   })
   if (switchedAt !== null) return version
-  // PostgreSQL makes an index without a lock once every open transaction has ended, that of the lock too.
+  // PostgreSQL makes an index without a lock once every open transaction has ended, the transaction of the lock too.
   await withDatabase(target, async (db) => {
     await makeEarlyIndexes(db, places)
     await createUserIndexes(db, names)

@@ -32,8 +32,8 @@ export async function columnsOf(
 }
 
 /**
- * Whoever may create schemas can make one of a name that an adoption or an import uses. To read a view there would run what its owner
- * wrote, with the rights of whoever reads it.
+ * A role that may create schemas can make one of a name that an adoption or an import uses. To read a view there would run what its owner
+ * wrote, with the rights of its reader.
  * @param owner whose they must be; by default the user
  * @returns why some of these schemas are not used, each in a line with what to do; empty where they are the owner's, or not there
  */
@@ -92,7 +92,7 @@ export async function requireOwnJobSchema(db: QueryExecutorProvider, names: Name
 }
 
 /**
- * Whoever may create functions in the schema of our tables could make one that stands before that of PostgreSQL, because the service
+ * A role that may create functions in the schema of our tables could make one that stands before that of PostgreSQL, because the service
  * looks for names there (`openAuthDatabase`). Whoever may make triggers on `users`, or own the schema, runs code with the rights of
  * the service by these too.
  * @returns what others may do or own there, each in a line with what to do about it

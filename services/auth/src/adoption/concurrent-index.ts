@@ -6,7 +6,7 @@ export interface LateIndex {
   readonly name: string
   readonly table: string
   readonly isUnique: boolean
-  /** What its definition says behind the name of the table. */
+  /** The part of its definition after the name of the table. */
   readonly definition: RawBuilder<unknown>
 }
 

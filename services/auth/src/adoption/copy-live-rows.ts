@@ -4,7 +4,7 @@ import { hasRelation } from './catalog.ts'
 import { COUNTER_FORM } from './inspect-database.ts'
 import { CODES, COPIED_CODES } from './upstream-codes.ts'
 
-/** How long what the old service has made still counts. */
+/** The lifetimes of the codes and flows that the old service has made. */
 export interface Lifetimes {
   readonly now: Date
   readonly mailCodeSeconds: number
@@ -12,7 +12,7 @@ export interface Lifetimes {
   readonly flowSeconds: number
 }
 
-/** What a copy reads and writes: tables of supabase/auth, and those of this service. */
+/** The tables that a copy reads and writes: tables of supabase/auth and of this service. */
 export interface CopyContext {
   readonly trx: Kysely<unknown>
   /** `kept`: the schema of the tables of supabase/auth. */
@@ -32,7 +32,7 @@ function toUrlAlphabet(text: RawBuilder<unknown>): RawBuilder<unknown> {
 }
 
 /**
- * Copies what is in use of tables of supabase/auth: passkeys and codes that have not been used. The credentials of WebAuthn
+ * Copies passkeys and unused codes from tables of supabase/auth. The credentials of WebAuthn
  * factors get the form of this service, in a column of its own.
  */
 export async function copyLiveRows(context: CopyContext): Promise<void> {
@@ -87,8 +87,8 @@ async function copyCodes({ trx, places, users, lifetimes }: CopyContext): Promis
 }
 
 /**
- * Copies what authenticator apps are asked for right now, so that whoever is typing a code need not begin anew. The other types of
- * factors are asked anew: the hash of a code by SMS is another one here, and a WebAuthn challenge has another form.
+ * Copies the open challenges of authenticator apps, so that a user who is typing a code need not begin anew. The other types of
+ * factors are challenged anew: the hash of a code by SMS is another one here, and a WebAuthn challenge has another form.
  * @param lifetimeSeconds how long a challenge counts
  */
 export async function copyChallenges(
@@ -103,11 +103,11 @@ export async function copyChallenges(
           AND c.created_at + make_interval(secs => ${lifetimeSeconds}) > ${now}`.execute(trx)
 }
 
-/** Where a switch notes which flows it has copied. */
+/** The table of the flows that a switch has copied. */
 export const COPIED_FLOWS = 'copied_flows'
-/** Where a switch notes which custom providers it has copied. */
+/** The table of the custom providers that a switch has copied. */
 export const COPIED_PROVIDERS = 'copied_providers'
-/** Where a switch notes which sessions have a key and no token that follows from it. */
+/** The table of the sessions whose tokens a switch could not copy. */
 export const UNCOPIED_SESSIONS = 'uncopied_sessions'
 
 /** Records the copied codes, flows and providers, so that undo sees which of them were used, changed or deleted since. */
@@ -125,8 +125,8 @@ export async function recordCopies({
 }
 
 /**
- * Notes the sessions with a key that had no token here, because no setting has the key that seals theirs. They never ended here, so
- * undo gives them back.
+ * Records the sessions of the second form without a token here: no setting has the key that seals the key of their tokens. They never
+ * ended here, so undo gives them back.
  */
 export async function recordUncopiedSessions({
   trx,

@@ -22,13 +22,13 @@ export interface TokenCopy {
   readonly sessions: RawBuilder<unknown>
   /** Whether the sessions have keys, from which tokens of the second form follow. Versions before 2.181 know none. */
   readonly hasKeys: boolean
-  /** What is added to the numbers of the old tokens. */
+  /** The offset of the numbers of the old tokens. */
   readonly idOffset: bigint
   readonly encryptionKeys: EncryptionKeys
 }
 
 /**
- * Replaces the refresh tokens of sessions by those of the old service, in both of their forms. Of a session that is gone, none stays.
+ * Replaces the refresh tokens of sessions by the tokens of the old service, in both of their forms. Of a session that is gone, none stays.
  * @param ids at most a few hundred: each is looked up by itself
  */
 export async function copyTokens(trx: Kysely<unknown>, copy: TokenCopy, ids: readonly string[]): Promise<void> {

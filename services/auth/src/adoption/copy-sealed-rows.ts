@@ -69,7 +69,7 @@ type OldProvider = Readonly<Record<string, unknown>> & {
 
 /**
  * Copies custom providers.
- * @returns the identifiers of those that cannot be copied: their secret does not open, or their metadata were never fetched
+ * @returns the identifiers of providers that cannot be copied: their secret does not open, or their metadata were never fetched
  */
 export async function copyCustomProviders({ trx, places, sealing }: SealedCopyContext): Promise<readonly string[]> {
   if (!(await hasRelation(trx, places.kept, 'custom_oauth_providers'))) return []

@@ -33,7 +33,7 @@ export async function giveBackRows(context: GiveBackContext): Promise<void> {
 
 /**
  * The nullable columns that supabase/auth reads into a `string` or an `int` (its `internal/models`, at 2.196), and what it writes
- * there for none. It answers 500 to whoever asks for a row with NULL in one of them, and for each page of users with such a row.
+ * there for none. It answers 500 to a request for a row with NULL in one of them, and for each page of users with such a row.
  * `aud` and `role` are not among them: they decide who may sign in, and nothing here writes NULL there.
  */
 const NEVER_NULL: Readonly<Record<string, Readonly<Record<string, '' | 0>>>> = {

@@ -47,7 +47,7 @@ async function secretWriter({
   }
 }
 
-/** What supabase/auth calls the key that seals here, as a hash says that it has sealed by it. */
+/** The name under which supabase/auth knows the key that seals here. */
 async function findKeyId(
   trx: Kysely<unknown>,
   places: AdoptionPlaces,

@@ -4,7 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import type { AuthTables } from '../database.ts'
 import { hasRelation } from './catalog.ts'
 
-/** The tables that supabase/auth has too keep what it has given them, and the view has the rights of whoever reads it. */
+/** The tables that supabase/auth has too keep what it has given them, and the view has the rights of its reader. */
 type Shared = 'users' | 'identities' | 'sessions' | 'mfa_factors' | 'mfa_amr_claims' | 'user_factors'
 
 /** The counters of rate limits, which a library of its own reads and writes. */

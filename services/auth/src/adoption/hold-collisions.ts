@@ -6,9 +6,9 @@ import type { ImportPlaces } from './import-record.ts'
 
 /**
  * Holds back users whose email, phone, identity, session, factor or passkey belongs to somebody who stays here, and custom providers
- * whose name is taken. Whoever fills the source chooses its ids: a row would be written over that of another user here.
- * Emails that users of the source share in capitals are no reason. Who is held back may keep an address that somebody else of the
- * source has by now, hence the rounds. Only what is to be written stays on the stage.
+ * whose name is taken. The owner of the source chooses its ids, so a row could be written over the row of another user here.
+ * Emails that users of the source share in capitals are no reason. A user who is held back may keep an address that another user
+ * of the source has by now, hence the rounds. Only rows that are to be written stay on the stage.
  */
 export async function holdCollisions(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
   const { names, kept } = places
@@ -43,7 +43,7 @@ export async function holdCollisions(trx: Kysely<unknown>, places: ImportPlaces)
   await dropUnwritten(trx, places, ['flow', 'provider'])
 }
 
-/** What leads from the staged rows of a table to the user, flow or provider that they belong to. Claims and tokens go before sessions. */
+/** The columns that lead from staged rows to their user, flow or provider. Claims and tokens go before sessions. */
 const OWNERS = {
   user: {
     users: 'id',
@@ -58,7 +58,7 @@ const OWNERS = {
   provider: { custom_oauth_providers: 'id' },
 } as const
 
-/** What is not to be written leaves the stage: flows and providers that have not changed, and what was held back. */
+/** Deletes staged rows that are not to be written: unchanged flows and providers, and rows that were held back. */
 async function dropUnwritten(
   trx: Kysely<unknown>,
   { kept }: ImportPlaces,
@@ -84,7 +84,7 @@ interface Unshared {
   readonly isSame: RawBuilder<unknown>
 }
 
-/** What no two users share beside addresses: the values of a row here as `o`, and of a staged row as `s`. */
+/** The columns beside addresses that no two users share: the values of a row here as `o`, and of a staged row as `s`. */
 const UNSHARED: readonly Unshared[] = [
   ...['confirmation_token', 'recovery_token', 'email_change_token_new', 'email_change_token_current'].map(sharedText),
   sharedText('reauthentication_token'),

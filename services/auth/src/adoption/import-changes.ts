@@ -25,8 +25,8 @@ const COMPARED = [
 ] as const
 
 /**
- * Finds what is new, has changed or is gone at the source since the run before, and notes what of that has changed here too: it is
- * held back. What is gone on both sides needs nothing.
+ * Finds what is new, has changed or is gone at the source since the run before, and holds back users,
+ * flows and providers that have changed here too. A row that is gone on both sides needs nothing.
  */
 export async function findChanges(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
   const { kept, record } = places
@@ -54,7 +54,7 @@ export async function findChanges(trx: Kysely<unknown>, places: ImportPlaces): P
 }
 
 /**
- * Takes users, flows and providers out of what is to be written, and notes the reason.
+ * Takes users, flows and providers out of what is to be written, and records the reason.
  * @param which SQL of rows with a kind and an id
  * @returns how many there were
  */
@@ -81,8 +81,8 @@ export async function listHeldBack(trx: Kysely<unknown>, { kept }: ImportPlaces)
 }
 
 /**
- * Notes what the changes have made of the rows here, for the next run. Providers that could not be copied are tried again.
- * @returns what became of each table
+ * Records the rows here after the changes, for the next run. Providers that could not be copied are tried again.
+ * @returns the rows that were added, changed and deleted in each table
  */
 export async function recordTakenRows(
   trx: Kysely<unknown>,

@@ -7,17 +7,17 @@ import { readIdentity, type Source } from './source-database.ts'
 /** The schemas of an import from another database. */
 export interface ImportPlaces {
   readonly names: Names
-  /** What the next run has to know: which rows were taken, and what they were like. `import --forget` drops it. */
+  /** The schema of the tables for the next run: the rows that were taken, and hashes of their values. `import --forget` drops it. */
   readonly record: string
   /** Where rows of the source wait in the form of supabase/auth. It ends with the transaction of a run. */
   readonly kept: string
 }
 
-/** The state of an import, which it notes in its schema for the next run. */
+/** The state of an import, which it records in its schema for the next run. */
 export interface ImportRecord {
   /** The database that the rows came from, as `readIdentity` tells it. */
   readonly source: string
-  /** What is added to the numbers of the refresh tokens of the source, whose numbers the service may have given too. */
+  /** The offset of the numbers of the source's refresh tokens, since the service may have given the same numbers. */
   readonly tokenOffset: bigint
 }
 
@@ -66,7 +66,7 @@ async function findMaxId(db: Kysely<unknown>, table: RawBuilder<unknown>): Promi
   return BigInt(rows[0]?.max ?? 0)
 }
 
-/** The tokens of the source stand above those that the service has numbered. The service goes on above those to come. */
+/** The tokens of the source get numbers above the tokens of the service. The service goes on above the tokens to come. */
 async function moveSequence(trx: Kysely<unknown>, { names }: ImportPlaces, highest: bigint): Promise<void> {
   const table = `"${names.schema}"."${names.prefix}refresh_tokens"`
   await sql`SELECT setval(pg_get_serial_sequence(${table}, 'id'), ${sql.lit(highest + ID_GAP)})`.execute(trx)

@@ -42,12 +42,12 @@ export async function countRows(
   return counts
 }
 
-/** What a run makes before the switch, beside its tables. */
+/** The views that a run makes before the switch. */
 const OWN_VIEWS = ['user_factors'] as const
 const OWN_FUNCTIONS = ['uuid_v7', 'claim_user', 'text_grams', 'list_user'] as const
 
 /**
- * The tables, views and functions in the schema that are neither those of supabase/auth, nor of this service, nor of an extension.
+ * The tables, views and functions in the schema that neither supabase/auth, nor this service, nor an extension has made.
  * They are left alone.
  */
 export async function listInhabitants(db: Kysely<unknown>, { names }: UpstreamPlace): Promise<readonly string[]> {
@@ -80,7 +80,7 @@ const SEALED = [
 ] as const
 type SealedColumn = Pick<(typeof SEALED)[number], 'table' | 'column'>
 
-/** What supabase/auth has sealed: members that are texts. No cast finds this out, because it would fail at the first other text. */
+/** The members of a secret that supabase/auth has sealed, which are texts. No cast finds this out, because it would fail at the first other text. */
 const SEALED_FORM = String.raw`^\{\s*("(key_id|alg|data|nonce)"\s*:\s*"([^"\\]|\\.)*"\s*,?\s*)+\}\s*$`
 const KEY_ID = String.raw`"key_id"\s*:\s*"((?:[^"\\]|\\.)*)"`
 const SAMPLE_MAX = 5
@@ -88,7 +88,7 @@ const NAMED_MAX = 5
 
 /** Secrets that supabase/auth has sealed by one key. */
 interface SealedGroup {
-  /** What supabase/auth calls the key. */
+  /** The name of the key at supabase/auth. */
   readonly keyId: string
   readonly count: number
   /** At most five of them, with the ids of their rows. */

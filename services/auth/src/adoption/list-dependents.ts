@@ -31,7 +31,7 @@ const tablesOf = (schema: string, moving: readonly string[]): RawBuilder<unknown
       AND relname = ANY (${[...SERVED, ...UNSERVED]}::text[]))`
 
 /**
- * What PostgreSQL knows to depend on a table, on the type of its rows, or on the sequence of its numbers: views, rules, policies, bodies
+ * The objects that PostgreSQL knows to depend on a table, on the type of its rows, or on the sequence of its numbers: views, rules, policies, bodies
  * of functions that are parsed when they are made, arguments and columns of its type, and tables that inherit. Indexes and statistics
  * go with the table.
  */
@@ -70,7 +70,7 @@ const recorded = sql`
   UNION SELECT pg_describe_object(d.classid, d.objid, 0), d.name
     FROM dependent d JOIN pg_type t ON d.classid = 'pg_type'::regclass AND t.oid = d.objid WHERE t.typtype = 'd'`
 
-/** What may stand around the dot of a name: spaces and comments. */
+/** The text that may stand around the dot of a name: spaces and comments. */
 const GAP = String.raw`(\s|--[^\n]*\n|/[*]([^*]|[*]+[^*/])*[*]+/)*`
 
 /**
@@ -136,7 +136,7 @@ export async function listWidePublications(
   return rows.map(({ name }) => name)
 }
 
-/** What of others goes with a table. */
+/** The objects of others that are dropped with a table. */
 const ON_TABLE = /^(trigger|policy|rule|column|constraint|statistics) ([^.]+)\.(.+)$/
 /** A comment on a table, or on one of its columns. */
 const COMMENT = /^comment ([^.]+)(?:\.(.+))?$/
@@ -160,7 +160,7 @@ export async function listAdditions(db: Kysely<unknown>, places: AdoptionPlaces)
     const [, kind, table = '', name] = ON_TABLE.exec(object) ?? indexOf(object, definition)
     const isOwnTable = ownTables.includes(table) && name !== REFUSING_TRIGGER
     if (isOwnTable && !made.has(object)) return [`${kind} ${name} of table ${table}`]
-    // Its default, or what else was changed.
+    // Somebody has changed a column of this service, such as its default.
     if (isOwnTable && kind === 'column' && made.get(object) !== definition)
       return [`changed column ${name} of table ${table}`]
     const [, commented = '', column] = COMMENT.exec(object) ?? []

@@ -11,7 +11,7 @@ import { createIndexConcurrently } from './concurrent-index.ts'
 const BATCH_ROWS = 500
 
 /**
- * Lists the users of an adopted database in the directory, some at a time. The trigger of the directory lists those who come or
+ * Lists the users of an adopted database in the directory, some at a time. The trigger of the directory lists users who come or
  * change meanwhile, so a listed user stays as they are. No user is locked: one who is deleted meanwhile may stay in the directory until
  * `checkForeignKeys`.
  */
@@ -49,7 +49,7 @@ function listNext(db: Kysely<unknown>, { id }: Names, after: string | null): Pro
   })
 }
 
-/** Emails of which several users have one, in lower case. */
+/** Lists the emails that several users share, in lower case. */
 export async function listSharedEmails(db: Kysely<unknown>, { id }: Names): Promise<readonly string[]> {
   const { rows } = await sql<{ email: string }>`
     SELECT lower(email) AS email FROM ${id('users')} WHERE NOT is_sso_user AND email IS NOT NULL
@@ -58,8 +58,8 @@ export async function listSharedEmails(db: Kysely<unknown>, { id }: Names): Prom
 }
 
 /**
- * Makes this service's indexes of users, without a lock. That of emails, by which users are found, is not unique where several users
- * share an email, and the last one: of indexes that cost the same, PostgreSQL takes the youngest.
+ * Makes this service's indexes of users, without a lock. The index of emails, by which users are found, is not unique where several
+ * users share an email. It is made last: of indexes that cost the same, PostgreSQL takes the youngest.
  */
 export async function createUserIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
   for (const [name, definition] of Object.entries(CLEAN_UP_INDEXES))

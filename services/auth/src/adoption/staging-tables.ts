@@ -22,7 +22,7 @@ export const STAGED_TABLES = ['refresh_tokens', 'changes', 'progress', KEYED] as
 export const STAGING_FUNCTIONS = WATCHED.map(({ table }) => `note_${table}()`)
 
 /**
- * Makes the table of refresh tokens beside that of supabase/auth, and triggers that note each session that changes from now on.
+ * Makes the table of refresh tokens beside the table of supabase/auth, and triggers that note each session that changes from now on.
  * Each trigger is a transaction of its own. Does nothing that an earlier run has done.
  */
 export async function prepareStaging(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {

@@ -41,7 +41,7 @@ export interface SwitchOutcome {
 
 /** The last transaction of an adoption. */
 export interface Switch {
-  /** What runs before the last migrations, and after them, in their transaction. */
+  /** The work before the last migrations, and after them, in their transaction. */
   readonly beforeFirst: NonNullable<Migrations['beforeFirst']>
   /** The outcome of the last attempt, once it has ended. */
   readonly outcome: () => SwitchOutcome
@@ -49,11 +49,11 @@ export interface Switch {
 
 /**
  * The tables of supabase/auth that stay. A write of the old service between the copy and the switch would be lost. Most of its
- * transactions write the audit log first, and `users` last: the tables are locked in this order, after those that move.
+ * transactions write the audit log first, and `users` last: the tables are locked in this order, after the tables that move.
  */
 export const STAYING = ['mfa_factors', 'sessions', 'mfa_amr_claims', 'identities', 'users'] as const
 const FIRST_WRITTEN = 'audit_log_entries'
-/** Where supabase/auth notes its migrations. A newer image that is started after the switch would change the tables of this service. */
+/** The table in which supabase/auth records its migrations. A newer image that is started after the switch would change the tables of this service. */
 const VERSIONS = 'schema_migrations'
 const REFRESH_TOKENS = '0008-create-refresh-tokens'
 /**
@@ -125,7 +125,7 @@ export function switchHooks(deps: SwitchDeps): Switch {
     await dropTriggers(trx, places)
     for (const table of moving) await moveTable(trx, [names.schema, kept], table)
     await makeUpstreamChanges(trx, places)
-    // Until now, users were those of the old service, which clean-up keeps.
+    // Until now, users came from the old service. Clean-up keeps them.
     await sql`ALTER TABLE ${names.id('users')} ALTER COLUMN keep_unconfirmed SET DEFAULT false`.execute(trx)
     return async (later) => {
       await addForeignKeys(later, names)

@@ -105,7 +105,7 @@ export function ownChanges(
   return made.filter((name) => !later.some((change) => change.name === name))
 }
 
-/** Takes back what `makeUpstreamChanges` has noted, the last change first. */
+/** Takes back the changes that `makeUpstreamChanges` has recorded, the last change first. */
 export async function revertUpstreamChanges(
   trx: Kysely<unknown>,
   { names }: AdoptionPlaces,

@@ -12,7 +12,7 @@ export interface CodePlace {
   readonly methods: readonly string[] | null
 }
 
-/** Where a switch notes which codes it has copied. */
+/** The table of the codes that a switch has copied. */
 export const COPIED_CODES = 'copied_codes'
 
 /** The codes that the old service may wait for, and where it keeps them. */

@@ -97,7 +97,7 @@ export async function requireReadable(
   return version
 }
 
-/** To read a view would run what its owner wrote with the rights of whoever reads it. @throws Error for what is no table */
+/** To read a view would run what its owner wrote with the rights of its reader. @throws Error for what is no table */
 async function refuseImpostors(db: Kysely<unknown>, schema: string): Promise<void> {
   const { rows } = await sql<{ name: string }>`
     SELECT relname AS name FROM pg_class

@@ -45,7 +45,7 @@ export interface AdoptionCheck {
   readonly losses: readonly Loss[]
   /** Users who are asked anew for a second factor or a passkey, if they are being asked at the switch. */
   readonly askedAgain: number
-  /** Emails of which several users have one, in lower case. The oldest confirmed user of each keeps it for sign-ins. */
+  /** The emails that several users share, in lower case. The oldest confirmed user of each keeps it for sign-ins. */
   readonly sharedEmails: readonly string[]
   /** Users who are admins here, as they are at supabase/auth. */
   readonly admins: readonly AdminGroup[]
