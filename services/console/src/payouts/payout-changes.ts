@@ -95,7 +95,7 @@ export const allPayoutsChanges: Changeable<undefined> = {
         const exported = Exported.safeParse(answer)
         if (!exported.success) return 'No payout waits for the bank'
         const { waiting } = exported.data
-        const more = waiting === 0 ? '' : `. ${count(waiting)} payouts still wait: make files again`
+        const more = waiting === 0 ? '' : `, and ${count(waiting)} payouts still wait: make files again`
         return `The files for the bank are made${more}`
       },
       leadsTo: () => BATCHES_PATH,
