@@ -120,7 +120,7 @@ function attemptColumns(viewer: Viewer, decimals: Decimals): readonly Column<Att
     },
     { label: 'Acquirer', cell: ({ acquirer }) => acquirer ?? 'simulator' },
     { label: 'Merchant', kind: 'gone', cell: ({ merchantId }) => merchantLink(merchantId) },
-    { label: 'Id', kind: 'gone', cell: ({ id }) => html`<code>${id}</code>` },
+    { label: 'Id', kind: 'wide', cell: ({ id }) => html`<code>${id}</code>` },
     { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
     { label: '', cell: (attempt) => html`${changeLinks(attemptChanges, { ...attempt, decimals }, viewer)}` },
   ]

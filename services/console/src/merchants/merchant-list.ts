@@ -64,7 +64,7 @@ function merchantColumns(decimals: Decimals): readonly Column<Merchant>[] {
     { label: 'Mode', kind: 'state', cell: ({ test }) => (test ? badge('Test') : badge('Live', 'good')) },
     { label: 'Balance', kind: 'number', cell: ({ balance, currency }) => money(balance, currency, decimals) },
     { label: 'Email', kind: 'gone', cell: ({ email }) => email },
-    { label: 'Id', kind: 'gone', cell: ({ id }) => html`<code>${id}</code>` },
+    { label: 'Id', kind: 'wide', cell: ({ id }) => html`<code>${id}</code>` },
     { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
   ]
 }

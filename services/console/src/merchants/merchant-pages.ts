@@ -86,6 +86,6 @@ function webhooksCard({ webhooks }: ShownMerchant): Html {
   if (webhooks.length === 0) return card('Webhooks', emptyState('deliveries', 'Events are sent nowhere.'))
   return card(
     'Webhooks',
-    html`<ul class="card-body stack">${webhooks.map(({ id, url }) => html`<li><div>${url}</div>${copyableId(id)} <a href="/deliveries?webhook=${encodeURIComponent(id)}">Deliveries</a></li>`)}</ul>`,
+    html`<ul class="card-body stack">${webhooks.map(({ id, url }) => html`<li><div>${url}</div><div>${copyableId(id)}</div><div><a href="/deliveries?webhook=${encodeURIComponent(id)}">Deliveries</a></div></li>`)}</ul>`,
   )
 }

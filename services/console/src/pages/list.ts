@@ -32,10 +32,11 @@ export interface Column<Row> {
   readonly label: string
   readonly cell: (row: Row) => Html | string
   /**
-   * `number`: at the end of its column. `gone`: left out on phones. `state`: on phones beside the first column, without its label.
-   * `bare`: on phones without its label. `when`: the same, at the end. `created`: the same, and the list is sorted by it.
+   * `number`: at the end of its column. `gone`: left out on phones. `wide`: left out on tablets too. `state`: on phones beside the
+   * first column, without its label. `bare`: on phones without its label. `when`: the same, at the end. `created`: the same, and the
+   * list is sorted by it.
    */
-  readonly kind?: 'number' | 'gone' | 'state' | 'bare' | 'when' | 'created'
+  readonly kind?: 'number' | 'gone' | 'wide' | 'state' | 'bare' | 'when' | 'created'
 }
 
 /** A list with its columns and its place among the pages. */
@@ -91,6 +92,7 @@ function classOf<Row>({ kind, label }: Column<Row>): string | undefined {
 const CLASSES = {
   number: 'number',
   gone: 'narrow-gone',
+  wide: 'narrow-gone wide-only',
   state: 'state',
   bare: 'bare',
   when: 'when',

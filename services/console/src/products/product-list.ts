@@ -15,7 +15,7 @@ const COLUMNS: readonly Column<ListedProduct>[] = [
   { label: 'SKU', cell: ({ id, sku }) => html`<a class="main-link" href="${productPath(id)}">${sku}</a>` },
   {
     label: 'Attributes',
-    kind: 'gone',
+    kind: 'wide',
     cell: (product) => html`<span class="summary">${summaryOf(product)}</span>`,
   },
   { label: 'Available', kind: 'number', cell: ({ stock }) => count(stock.available) },

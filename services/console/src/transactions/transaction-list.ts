@@ -113,7 +113,7 @@ function transactionColumns(decimals: Decimals): readonly Column<Transaction>[] 
       kind: 'gone',
       cell: ({ reference }) => orDash(reference && html`<span class="long">${reference}</span>`),
     },
-    { label: 'Id', kind: 'gone', cell: ({ id }) => html`<code>${id}</code>` },
+    { label: 'Id', kind: 'wide', cell: ({ id }) => html`<code>${id}</code>` },
     { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
   ]
 }

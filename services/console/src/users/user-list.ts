@@ -90,10 +90,10 @@ function userColumns(now: Date): readonly Column<User>[] {
       kind: 'state',
       cell: (user) => html`<span class="badges">${userBadges(user, now)}</span>`,
     },
-    { label: 'Phone', kind: 'gone', cell: ({ phone }) => orDash(phone && `+${phone}`) },
+    { label: 'Phone', kind: 'wide', cell: ({ phone }) => orDash(phone && `+${phone}`) },
     {
       label: 'Signs in by',
-      kind: 'gone',
+      kind: 'wide',
       cell: ({ identities }) => orDash([...new Set(identities.map(({ provider }) => provider))].join(', ')),
     },
     { label: 'Last sign-in', kind: 'gone', cell: ({ last_sign_in_at: at }) => time(at) },
