@@ -78,9 +78,9 @@ export async function beginSession(
   // A second factor of the same session brings newer tokens.
   const tokens: Tokens = { ...signedIn, generation: (earlier.generation ?? -1) + 1 }
   accessTokens.keep(tokens)
-  const { sessionId: id, refreshToken, generation } = tokens
+  const { sessionId: id, refreshToken, generation, hasSecondFactor } = tokens
   const { signedInAt = usedAt, needsFactor } = earlier
-  await writeSession(reply, { id, refreshToken, generation, signedInAt, usedAt, needsFactor })
+  await writeSession(reply, { id, refreshToken, generation, signedInAt, usedAt, needsFactor, hasSecondFactor })
 }
 
 /** A browser takes a cookie with the prefix over TLS alone, and from this host alone (RFC 6265bis). */

@@ -84,8 +84,8 @@ export async function requireTokens(request: FastifyRequest): Promise<{
 }> {
   const session = requireSession(await readSession(request))
   const tokens = requireSession(await request.server.deps.accessTokens.find(session, request.ip))
-  const { refreshToken, generation } = tokens
-  return { session: { ...session, refreshToken, generation }, tokens }
+  const { refreshToken, generation, hasSecondFactor } = tokens
+  return { session: { ...session, refreshToken, generation, hasSecondFactor }, tokens }
 }
 
 /** Asks auth who the operator is. @throws notSignedIn, and roleForbidden for a user who is no operator */

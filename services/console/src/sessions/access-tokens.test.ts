@@ -63,6 +63,16 @@ describe('the access token of a session', () => {
     expect(asked).toEqual(['r5'])
   })
 
+  it('is refreshed once where the cookie has shown a second factor in another process and this one has not', async () => {
+    const { tokens, asked } = open(following)
+    tokens.keep({ ...made('r1', start), generation: 1, hasSecondFactor: false })
+    // Both processes have replaced the refresh token once, so the numbers alone do not say which is the newer.
+    const raised = { ...session, refreshToken: 'r2', generation: 1, hasSecondFactor: true } as const
+    expect(await tokens.find(raised, '127.0.0.1')).toEqual({ ...made('r3', start), generation: 2 })
+    expect(await tokens.find(raised, '127.0.0.1')).toEqual({ ...made('r3', start), generation: 2 })
+    expect(asked).toEqual(['r2'])
+  })
+
   it('is gone when auth has ended the session, and when it was forgotten', async () => {
     const { tokens, asked } = open(async (refreshToken) => (refreshToken === 'r0' ? undefined : 'r9'))
     expect(await tokens.find(session, '127.0.0.1')).toBeUndefined()

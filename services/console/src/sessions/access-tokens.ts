@@ -55,13 +55,19 @@ export function createAccessTokens(auth: Pick<AuthSessions, 'refresh'>, now: () 
 
 /**
  * The session with the newest refresh token. Another process of the console may have replaced the one that this process knows: auth
- * would take the older one for stolen.
+ * would take the older one for stolen. An access token of before counts until it expires, so that processes in turn do not refresh at
+ * each request.
  */
 function newerOf(session: Session, tokens: Tokens | undefined) {
-  if (tokens === undefined) return { session, tokens }
+  if (tokens === undefined || isRaised(session, tokens)) return { session, tokens: undefined }
   if (tokens.generation < session.generation) {
     const { refreshToken, generation } = session
     return { session, tokens: { ...tokens, refreshToken, generation } }
   }
   return { session: { ...session, refreshToken: tokens.refreshToken, generation: tokens.generation }, tokens }
+}
+
+/** Whether another process has raised the session by a second factor, which the access token of this process does not show. */
+function isRaised({ hasSecondFactor, generation }: Session, tokens: Tokens): boolean {
+  return hasSecondFactor === true && !tokens.hasSecondFactor && tokens.generation <= generation
 }

@@ -13,6 +13,8 @@ const Session = z.object({
   usedAt: z.int(),
   /** A second factor is set up, and not shown yet: no page opens before. */
   needsFactor: z.literal(true).optional(),
+  /** Whether a second factor was shown, as the access token of this refresh token says. */
+  hasSecondFactor: z.boolean().optional(),
   /** The notice of the last change on the next page. */
   toast: z.string().optional(),
 })

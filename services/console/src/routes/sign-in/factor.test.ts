@@ -24,6 +24,11 @@ async function newOperator(): Promise<TestBrowser> {
 /** What the user sees of a page, and where. */
 const seen = ({ status, path, text }: SeenPage) => ({ status, path, text })
 
+/** The balancer leads a browser to the other process, which gets the same cookie. */
+function moveSession(from: TestBrowser, to: TestBrowser): void {
+  for (const [name, value] of from.cookies) to.cookies.set(name, value)
+}
+
 describe('GET /sign-in/factor', () => {
   // ASVS 6.3.3
   it('200: leads an operator without an authenticator app to set one up, and shows no other page before', async () => {
@@ -75,6 +80,41 @@ describe('POST /sign-in/factor', () => {
     expect((await later.submit('/sign-in/factor', { code: codeOf(1) })).path).toBe('/')
     expect((await later.open('/users')).path).toBe('/users')
     await open.close()
+    await lenient.stop()
+  })
+
+  it('303: counts in each of several processes of the console, which take turns', async () => {
+    const second = await openTestConsole([auth], { CONSOLE_REQUIRE_MFA: 'yes' })
+    const [here, there] = [test.browser(), second.browser()]
+    const { email } = await createUser(auth, 'turns@example.com', 'viewer')
+    await signIn(here, email)
+    moveSession(here, there)
+    expect((await there.open('/users')).path).toBe('/sign-in/factor')
+    moveSession(there, here)
+    await here.open('/sign-in/factor')
+    const codeOf = await setUpFactor(here)
+    expect((await here.submit('/sign-in/factor', { code: codeOf(0) })).path).toBe('/')
+    moveSession(here, there)
+    expect((await there.open('/users')).path).toBe('/users')
+    moveSession(there, here)
+    expect((await here.open('/users')).path).toBe('/users')
+    await second.close()
+  })
+
+  it('303: does not end the session in a process that signed in before', async () => {
+    const lenient = await startService('auth')
+    const [first, second] = [await openTestConsole([lenient]), await openTestConsole([lenient])]
+    const [here, there] = [first.browser(), second.browser()]
+    const { email } = await createUser(lenient, 'pair@example.com', 'viewer')
+    await signIn(here, email)
+    moveSession(here, there)
+    await there.open('/sign-in/factor')
+    const codeOf = await setUpFactor(there)
+    expect((await there.submit('/sign-in/factor', { code: codeOf(0) })).path).toBe('/')
+    moveSession(there, here)
+    expect((await here.open('/users')).path).toBe('/users')
+    await first.close()
+    await second.close()
     await lenient.stop()
   })
 
