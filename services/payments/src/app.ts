@@ -9,7 +9,7 @@ import { authenticateOperator, OPERATOR_SCHEMES } from './plugins/authenticate-o
 import { checkout } from './plugins/checkout.ts'
 import { idempotencyKey } from './plugins/idempotency-key.ts'
 import { linkPages } from './plugins/link-pages.ts'
-import { listTurns } from './plugins/list-turns.ts'
+import { listTurns, MEMBER_TURNS, OPERATOR_TURNS } from './plugins/list-turns.ts'
 import { requestInput } from './plugins/request-input.ts'
 import { bankRoutes } from './routes/acs/challenge.ts'
 import { fingerprintRoutes } from './routes/acs/fingerprint.ts'
@@ -149,7 +149,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
 async function keyedRoutes(app: Server): Promise<void> {
   await app.register(authenticate)
   await app.register(idempotencyKey)
-  await app.register(listTurns)
+  await app.register(listTurns, MEMBER_TURNS)
   await app.register(cardsRoutes)
   await app.register(disputesRoutes)
   await app.register(fraudsRoutes)
@@ -183,6 +183,7 @@ async function keyedRoutes(app: Server): Promise<void> {
 /** Routes of operators, who call with an operator key and their access token. */
 async function operatorRoutes(app: Server): Promise<void> {
   await app.register(authenticateOperator)
+  await app.register(listTurns, OPERATOR_TURNS)
   await app.register(operatorAppsRoutes)
   await app.register(operatorAppKeysRoutes)
   await app.register(operatorAttemptsRoutes)

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusals, refusedField, statusAndBody } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
+import { operatorHeaders, testOperators } from '../../test/operators.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -15,13 +16,17 @@ let payments: TestPayments
 let app: TestApp
 let path: string
 beforeAll(async () => {
-  payments = await startPayments({ lockTimeoutMs: 5_000 })
+  payments = await startPayments({ lockTimeoutMs: 5_000, operators: testOperators })
   app = await createTestApp(payments)
   path = `/merchants/${(await createTestMerchant(payments, app)).id}`
 })
 afterAll(() => payments.close())
 
 const ask = (url: string, remoteAddress: string) => payments.app.inject({ url, remoteAddress, headers: app.headers })
+
+const asOperator = (url: string, role: 'viewer' | 'support', headers: object = {}) =>
+  payments.app.inject({ url, headers: { ...operatorHeaders(role), ...headers } })
+const download = (url: string) => asOperator(url, 'viewer', { accept: 'text/csv' })
 
 describe('long lists', () => {
   it('200: run one after the other for one client, while no other client waits', async () => {
@@ -63,6 +68,44 @@ describe('long lists', () => {
     expect(answered.slice(6).toSorted()).toEqual(
       [`${path}/events?limit=50`, ...urls].map((url) => `200 ${ONE} ${url}`).toSorted(),
     )
+  })
+
+  it('200: as CSV are read one after the other for one operator, while no merchant waits', async () => {
+    const answered: string[] = []
+    const get = async (sent: Promise<{ statusCode: number }>, name: string) =>
+      answered.push(`${(await sent).statusCode} ${name}`)
+    const held = await payments.database.db.startTransaction().execute()
+    await sql`LOCK TABLE payments.disputes IN ACCESS EXCLUSIVE MODE`.execute(held)
+    const downloads = Array.from({ length: 5 }, () => get(download('/operator/disputes'), 'download'))
+    // The console asks from one address for all operators.
+    for (let count = 0; count < 3; count += 1) {
+      await get(ask(`${path}/lines?limit=1`, TWO), 'merchant')
+      await get(asOperator('/operator/payouts', 'support'), 'another operator')
+    }
+    expect(answered).toEqual(Array(3).fill(['200 merchant', '200 another operator']).flat())
+    await held.rollback().execute()
+    await Promise.all(downloads)
+    expect(answered.slice(6)).toEqual(Array(5).fill('200 download'))
+  })
+
+  it('200: as CSV have each row once, also where they are read in several pieces', async () => {
+    const [, merchantId = ''] = /merchants\/(.*)/.exec(path) ?? []
+    const id = await customerPayment(payments, merchantId)
+    const more = sql`SELECT (jsonb_populate_record(t, jsonb_build_object('id', lpad(to_hex(n), 24, '0')))).*
+      FROM payments.transactions t, generate_series(1, 1200) n WHERE t.id = ${id}`
+    await sql`INSERT INTO payments.transactions ${more}`.execute(payments.database.db)
+    const all = await sql<{ id: string }>`SELECT id FROM payments.transactions ORDER BY id`.execute(
+      payments.database.db,
+    )
+    const ids = all.rows.map((row) => row.id)
+    for (const [order, expected] of [
+      ['asc', ids],
+      ['desc', ids.toReversed()],
+    ] as const) {
+      const { body } = await download(`/operator/transactions?order=${order}`)
+      const [header = '', ...lines] = body.trim().split('\r\n')
+      expect([header.slice(0, 3), lines.map((line) => line.slice(0, 24))]).toEqual(['id,', expected])
+    }
   })
 
   it('200: read after requests that were refused, because a refusal gives up its turn', async () => {

@@ -1,11 +1,24 @@
 import { FairGate } from '@trestle/common/capacity/fair-gate.ts'
 import { addressKey } from '@trestle/common/server/address-key.ts'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { serverBusy } from '../errors.ts'
 
-/** Rows, and entries of trails, that all clients and that one client may have read at a time. The longest list has a thousand. */
-const ROWS = { places: 2_000, each: 1_000 } as const
+/** Whose turns they are, and how much is read at a time. */
+interface Turns {
+  /** Rows, and entries of trails, that all clients and that one client may have read at a time. */
+  readonly rows: { readonly places: number; readonly each: number }
+  readonly clientOf: (request: FastifyRequest) => string
+}
+
+/** The turns of merchants and their users. The longest list has a thousand rows. */
+export const MEMBER_TURNS: Turns = { rows: { places: 2_000, each: 1_000 }, clientOf: ({ ip }) => addressKey(ip) }
+
+/** The turns of operators, who all ask from the address of a console. They are fewer, so that merchants wait for no download. */
+export const OPERATOR_TURNS: Turns = {
+  rows: { places: 1_000, each: 500 },
+  clientOf: ({ operator }) => operator.actor.id,
+}
 const PATIENCE_MS = 10_000
 
 /** The number of entries that a turn counts for a row with a trail: more than most trails have, and fewer than the longest. */
@@ -17,16 +30,16 @@ export const TRAIL_ENTRIES = 20
  * @throws serverBusy when the turn does not come in time
  */
 export const listTurns = fp(
-  async (app) => {
-    const gate = new FairGate({ ...ROWS, patienceMs: PATIENCE_MS, refuse: serverBusy })
+  async (app: FastifyInstance, { rows, clientOf }: Turns) => {
+    const gate = new FairGate({ ...rows, patienceMs: PATIENCE_MS, refuse: serverBusy })
     app.decorateRequest('listTurn')
     app.decorateRequest('inListTurn', function inListTurn(size, read) {
-      return gate.run(read, { client: addressKey(this.ip), size })
+      return gate.run(read, { client: clientOf(this), size })
     })
     app.addHook('preHandler', async (request, reply) => {
       const size = sizeOf(request)
       if (size === undefined || request.problem !== undefined) return
-      const turn = await gate.enter({ client: addressKey(request.ip), size })
+      const turn = await gate.enter({ client: clientOf(request), size })
       request.listTurn = turn
       // A client that left while it waited gets no answer, so no later hook ends its turn.
       if (isOver(reply)) turn[Symbol.dispose]()

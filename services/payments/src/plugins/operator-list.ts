@@ -1,3 +1,5 @@
+import { Readable } from 'node:stream'
+import { toAnswerPiece } from '@trestle/common/server/answer-piece.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import Negotiator from 'negotiator'
 import { z } from 'zod'
@@ -5,6 +7,7 @@ import { FIELD_TEXTS } from '../field-errors.ts'
 import { writeCsv } from '../ledger/csv.ts'
 import { HIGHEST, LOWEST, type PageBounds } from '../pagination/page-query.ts'
 import { text } from '../requests/fields.ts'
+import { OPERATOR_TURNS } from './list-turns.ts'
 
 /** The lists of operators. A cursor names its list, so that a page of one list never begins by a row of another. */
 export type OperatorList =
@@ -80,11 +83,11 @@ export function showOperatorPage<Row extends { readonly id: string }>(
   return shown
 }
 
-/** The most rows of a list as CSV. */
-const CSV_ROWS_MAX = 10_000
+/** The most rows of a list as CSV, and how many of them are read at a time: all that one operator may have read. */
+const CSV_ROWS = { all: 10_000, piece: OPERATOR_TURNS.rows.each } as const
 
 /** The ways to read a list and to show it as CSV. */
-interface CsvListing<Row> {
+interface CsvListing<Row extends { readonly id: string }> {
   readonly page: PageBounds
   readonly read: (page: PageBounds) => Promise<readonly Row[]>
   readonly view: (row: Row) => object
@@ -93,20 +96,49 @@ interface CsvListing<Row> {
 }
 
 /**
- * Sends a list as CSV where the client prefers that, from the place of its page on, at most 10,000 rows. False: it does not, and
- * nothing was sent.
+ * Sends a list as CSV where the client prefers that, from the place of its page on, at most 10,000 rows. Each piece of it is read in
+ * a turn of its own, when the client has taken the piece before. False: the client does not prefer CSV, and nothing was sent.
  */
-export async function answerAsCsv<Row>(
+export async function answerAsCsv<Row extends { readonly id: string }>(
   request: FastifyRequest,
   reply: FastifyReply,
-  { page, read, view, columns }: CsvListing<Row>,
+  listing: CsvListing<Row>,
 ): Promise<boolean> {
   reply.header('vary', 'accept')
   if (new Negotiator(request).mediaType(['application/json', 'text/csv']) !== 'text/csv') return false
-  const rows = (await read({ ...page, limit: CSV_ROWS_MAX })).map(view)
-  const lines = rows.map((row) => columns.map((column) => toCell(row, column)))
-  await reply.type('text/csv; charset=utf-8').send(writeCsv([columns, ...lines]))
+  // The turn of a page is for fewer rows.
+  request.listTurn?.[Symbol.dispose]()
+  const pieces = readCsv(request, listing)
+  // What refuses the first piece is answered with a status of its own.
+  const first = await pieces.next()
+  reply.liftDeadline()
+  const lines = writeLines([writeCsv([listing.columns]), first.done === true ? '' : first.value], pieces)
+  await reply.type('text/csv; charset=utf-8').send(Readable.from(lines))
   return true
+}
+
+async function* writeLines(first: readonly (string | Buffer)[], rest: AsyncIterable<Buffer>) {
+  yield* first
+  yield* rest
+}
+
+async function* readCsv<Row extends { readonly id: string }>(
+  request: FastifyRequest,
+  { page, read, view, columns }: CsvListing<Row>,
+): AsyncGenerator<Buffer> {
+  const bound = page.order === 'newest-first' ? 'below' : 'above'
+  let place = page
+  for (let rest = CSV_ROWS.all; rest > 0; rest -= CSV_ROWS.piece) {
+    const limit = Math.min(rest, CSV_ROWS.piece)
+    const piece = await request.inListTurn(limit, async () => {
+      const rows = await read({ ...place, limit })
+      const lines = rows.map(view).map((row) => writeCsv([columns.map((column) => toCell(row, column))]))
+      return { bytes: toAnswerPiece(lines), last: rows[limit - 1] }
+    })
+    yield piece.bytes
+    if (piece.last === undefined) return
+    place = { ...place, [bound]: piece.last.id }
+  }
 }
 
 function toCell(row: object, column: string): string | { readonly text: string } {
