@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { html } from '@trestle/common/documents/html.ts'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { sendError, toHttpError } from '@trestle/common/errors/error-handler.ts'
@@ -5,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorVocabulary } from '../error-body.ts'
 import { type ConsolePage, type Frame, PAGE_HEADERS, renderConsolePage, renderSinglePage } from '../pages/layout.ts'
 import { PATHS } from '../pages/paths.ts'
-import { SERVICE_NAMES } from '../service-calls/service-call.ts'
+import { SERVICE_NAMES, type SentFile } from '../service-calls/service-call.ts'
 import { endSession } from './browser-session.ts'
 import { type Visit, visitOf } from './operator.ts'
 
@@ -43,7 +44,7 @@ export function sendPage(request: FastifyRequest, reply: FastifyReply, page: Con
 /** Sends a file, which the browser keeps and does not show. */
 export function sendFile(
   reply: FastifyReply,
-  { name, type, content }: { readonly name: string; readonly type: string; readonly content: string | Buffer },
+  { name, type, content }: { readonly name: string; readonly type: string; readonly content: Buffer | Readable },
 ): FastifyReply {
   const safe = name.replaceAll(/[^\w.-]/g, '_')
   return reply
@@ -52,9 +53,10 @@ export function sendFile(
     .send(content)
 }
 
-/** Sends rows as a file. */
-export function sendCsv(reply: FastifyReply, name: string, content: string): FastifyReply {
-  return sendFile(reply, { name: `${name}.csv`, type: 'text/csv', content })
+/** Sends rows as a file, which a service gives in pieces. */
+export function sendCsv(reply: FastifyReply, name: string, { bytes }: Pick<SentFile, 'bytes'>): FastifyReply {
+  reply.liftDeadline()
+  return sendFile(reply, { name: `${name}.csv`, type: 'text/csv', content: Readable.from(bytes) })
 }
 
 /** The frame of each page of an operator. */

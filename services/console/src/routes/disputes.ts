@@ -15,7 +15,7 @@ export const disputesRoutes: FastifyPluginAsyncZod = async (app) => {
     const { calls } = visitOf(request)
     const asked = { ...pageQuery(place), merchant, status }
     if (format === 'csv') {
-      return sendCsv(reply, 'disputes', await calls.readCsv('payments', LIST, { ...asked, limit: undefined }))
+      return sendCsv(reply, 'disputes', await calls.openCsv('payments', LIST, { ...asked, limit: undefined }))
     }
     const listed = await readWithDecimals(calls, { path: LIST, schema: DisputesView, query: asked })
     return sendPage(request, reply, disputesPage(request.query, listed, viewerOf(request)))

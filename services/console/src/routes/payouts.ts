@@ -30,7 +30,7 @@ export const payoutsRoutes: FastifyPluginAsyncZod = async (app) => {
     const { calls } = visitOf(request)
     const asked = { ...pageQuery(place), merchant, status }
     if (format === 'csv') {
-      return sendCsv(reply, 'payouts', await calls.readCsv('payments', LIST, { ...asked, limit: undefined }))
+      return sendCsv(reply, 'payouts', await calls.openCsv('payments', LIST, { ...asked, limit: undefined }))
     }
     const listed = await readWithDecimals(calls, { path: LIST, schema: PayoutsView, query: asked })
     return sendPage(request, reply, payoutsPage(request.query, listed, viewerOf(request)))

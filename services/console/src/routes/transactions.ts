@@ -22,7 +22,7 @@ export const transactionsRoutes: FastifyPluginAsyncZod = async (app) => {
     const { calls } = visitOf(request)
     const asked = transactionsQuery(request.query)
     if (request.query.format === 'csv') {
-      return sendCsv(reply, 'transactions', await calls.readCsv('payments', LIST, { ...asked, limit: undefined }))
+      return sendCsv(reply, 'transactions', await calls.openCsv('payments', LIST, { ...asked, limit: undefined }))
     }
     const listed = await readWithDecimals(calls, { path: LIST, schema: TransactionsView, query: asked })
     return sendPage(request, reply, transactionsPage(request.query, listed))

@@ -60,9 +60,9 @@ export interface OperatorCalls {
   has(service: ServiceName): boolean
   /** Reads an object or a list. @throws the errors of `refuse`, and serviceAway */
   read<T>(service: ServiceName, path: string, schema: z.ZodType<T>, query?: Query): Promise<Listed<T>>
-  /** Reads the rows of a list as CSV. @throws the errors of `refuse`, and serviceAway */
-  readCsv(service: ServiceName, path: string, query: Query): Promise<string>
-  /** Opens a file. @throws the errors of `refuse`, and serviceAway */
+  /** Opens the rows of a list as CSV, which come in pieces. @throws the errors of `refuse`, serviceAway and serviceBusy */
+  openCsv(service: ServiceName, path: string, query: Query): Promise<Extract<OpenedFile, { kind: 'file' }>>
+  /** Opens a file. @throws the errors of `refuse`, serviceAway and serviceBusy */
   openFile(service: ServiceName, path: string, query: Query): Promise<Extract<OpenedFile, { kind: 'file' }>>
   /**
    * Makes a change. @throws valuesInvalid for a key or a version that is none, and notSignedIn, objectNotFound or
@@ -93,22 +93,20 @@ export function createOperatorCalls(
     'x-trestle-operator-address': address,
     'x-supabase-api-version': '2024-01-01',
   })
-  const read = async (service: ServiceName, path: string, query: Query | undefined, accept: string) => {
-    const answer = await send({ service, method: 'GET', path, query, headers: { ...headersFor(service), accept } })
-    if (answer.status >= 300) refuse(answer)
-    return answer
+  const open = async (service: ServiceName, path: string, query: Query, accept: string) => {
+    const opened = await openFile({ service, path, query, headers: { ...headersFor(service), accept } })
+    return opened.kind === 'file' ? opened : refuse({ status: opened.status, body: undefined })
   }
   return {
     has: (service) => keys[service] !== undefined,
     read: async (service, path, schema, query) => {
-      const { body, next, etag } = await read(service, path, query, 'application/json')
-      return { value: schema.parse(body), next, etag }
+      const headers = { ...headersFor(service), accept: 'application/json' }
+      const answer = await send({ service, method: 'GET', path, query, headers })
+      if (answer.status >= 300) refuse(answer)
+      return { value: schema.parse(answer.body), next: answer.next, etag: answer.etag }
     },
-    readCsv: async (service, path, query) => String((await read(service, path, query, 'text/csv')).body),
-    openFile: async (service, path, query) => {
-      const opened = await openFile({ service, path, query, headers: headersFor(service) })
-      return opened.kind === 'file' ? opened : refuse({ status: opened.status, body: undefined })
-    },
+    openCsv: (service, path, query) => open(service, path, query, 'text/csv'),
+    openFile: (service, path, query) => open(service, path, query, '*/*'),
     change: async ({ service, key, ifMatch, ...call }) => {
       // Fields of a form become headers.
       if (!KEY.test(key) || (ifMatch !== undefined && !ENTITY_TAG.test(ifMatch))) throw errors.valuesInvalid()
