@@ -1,3 +1,4 @@
+import { withoutFormula, writeCsvCell } from '@trestle/common/documents/csv-cell.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { writeCell } from '../json/json-cell.ts'
 import { type AttributePath, findClash, parseAttributePath } from '../products/attribute-path.ts'
@@ -52,16 +53,7 @@ function writeKey(key: string): string {
 
 /** A row of CSV (RFC 4180). */
 function writeRow(cells: readonly string[]): string {
-  const quoted = cells.map((text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text))
-  return `${quoted.join(',')}\r\n`
-}
-
-/** The characters that begin a formula, also in full width, and the characters that spreadsheets skip before them. */
-const FORMULA = /^[=+\-@＝＋－＠\t\r\n]/
-
-/** The text, with a quote in front if a spreadsheet would take it for a formula. */
-function withoutFormula(text: string): string {
-  return FORMULA.test(text) ? `'${text}` : text
+  return `${cells.map(writeCsvCell).join(',')}\r\n`
 }
 
 /** An import takes at most 100 columns, and the file also has `id`, `sku` and `attributes`. */

@@ -17,6 +17,11 @@ it.each(['=1+1', '+1', '-1', '@x', '\tx', '＝1+1', '＋1', '－1', '＠x'])(
   },
 )
 
-it.each(['\r=1+1', '\n=1+1'])('writes %j in quotes so that no spreadsheet computes it', (text) => {
-  expect(writeCsv([[{ text }]])).toBe(`"'${text}"\r\n`)
+it.each([
+  ['\r=1+1', `"'\r'=1+1"\r\n`],
+  ['\n=1+1', `"'\n'=1+1"\r\n`],
+  ['inv 8;=1+1;x', "inv 8;'=1+1;x\r\n"],
+  ['a;"=1+1', `"a;""'=1+1"\r\n`],
+])('writes %j so that no spreadsheet computes it, whatever separates its cells', (text, written) => {
+  expect(writeCsv([[{ text }]])).toBe(written)
 })

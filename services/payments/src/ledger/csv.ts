@@ -1,3 +1,5 @@
+import { withoutFormula, writeCsvCell } from '@trestle/common/documents/csv-cell.ts'
+
 /** A value of a row. Numbers and dates are already text. `{ text }` marks free text. */
 type Cell = { readonly text: string } | string
 
@@ -10,6 +12,5 @@ export function writeCsv(rows: readonly (readonly Cell[])[]): string {
 }
 
 function writeCell(cell: Cell): string {
-  const text = typeof cell === 'string' ? cell : cell.text.replace(/^[=+\-@＝＋－＠\t\r\n]/, "'$&")
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+  return writeCsvCell(typeof cell === 'string' ? cell : withoutFormula(cell.text))
 }
