@@ -16,21 +16,51 @@ export interface OperatorAuditList {
 
 /** Lists entries for operators, by a cursor. */
 export async function listOperatorAudit(db: Db, list: OperatorAuditList): Promise<readonly AuditEntry[]> {
-  const { user, action, direction, limit, after } = list
+  const { rows } = await operatorAuditStatement(list).execute(db)
+  return rows
+}
+
+/** The statement that lists entries. Each of its branches reads an index of its own. */
+export function operatorAuditStatement({ user, action, ...place }: OperatorAuditList): RawBuilder<AuditEntry> {
+  const { direction, limit } = place
+  const order = direction === 'asc' ? sql.raw('ASC') : sql.raw('DESC')
+  const branches = user === undefined ? [[]] : ofUser(user)
+  const named = action === undefined ? [[]] : hasAction(action)
+  const pages = branches.flatMap((branch) => named.map((name) => page(place, [...branch, ...name])))
+  return sql<AuditEntry>`
+    SELECT id, payload, created_at AS "createdAt", ip_address AS "ipAddress"
+    FROM (${sql.join(pages, sql` UNION ALL `)}) AS found
+    ORDER BY created_at ${order}, id ${order} LIMIT ${limit}`
+}
+
+type Condition = RawBuilder<unknown>
+
+/** What was done to a user, and what they did to others. */
+function ofUser(user: string): readonly (readonly Condition[])[] {
+  return [
+    [sql`target_user_id = ${user}::uuid`, sql`log_type <> 'token'`],
+    [sql`actor_id = ${user}::uuid`, sql`actor_id <> target_user_id`],
+  ]
+}
+
+/** The many actions, which the index of actions leaves out. They are found by their time. */
+const MANY = new Set(['login', 'token_revoked', 'token_refreshed'])
+const NOT_MANY = sql`action NOT IN ('login', 'token_revoked', 'token_refreshed')`
+
+function hasAction(action: string): readonly (readonly Condition[])[] {
+  const own: readonly Condition[] = MANY.has(action)
+    ? [sql`action = ${sql.lit(action)}`]
+    : [sql`action = ${action}`, NOT_MANY]
+  return [own, [sql`action = ${`operator.${action}`}`, NOT_MANY]]
+}
+
+function page(
+  { direction, limit, after }: Pick<OperatorAuditList, 'direction' | 'limit' | 'after'>,
+  conditions: readonly Condition[],
+): RawBuilder<unknown> {
   const [order, beyond] = direction === 'asc' ? [sql.raw('ASC'), sql.raw('>')] : [sql.raw('DESC'), sql.raw('<')]
   const isAfter = after && sql`(created_at, id) ${beyond} (${after.createdAt}::timestamptz, ${after.id}::uuid)`
-  const isNamed = action === undefined ? undefined : sql`action = ANY (${[action, `operator.${action}`]}::text[])`
-  const page = (where: RawBuilder<unknown> | undefined) => {
-    const all = [where, isAfter, isNamed].filter((condition) => condition !== undefined)
-    return sql`(SELECT id, payload, created_at, ip_address FROM ${sql.table('audit_log_entries')}
-      WHERE ${all.length === 0 ? sql`true` : sql.join(all, sql` AND `)} ORDER BY created_at ${order}, id ${order} LIMIT ${limit})`
-  }
-  const ofUser = sql`target_user_id = ${user}::uuid AND log_type <> 'token'`
-  const byUser = sql`actor_id = ${user}::uuid AND actor_id <> target_user_id`
-  // Each branch reads an index of its own.
-  const found = user === undefined ? page(undefined) : sql`${page(ofUser)} UNION ALL ${page(byUser)}`
-  const { rows } = await sql<AuditEntry>`
-    SELECT id, payload, created_at AS "createdAt", ip_address AS "ipAddress" FROM (${found}) AS found
-    ORDER BY created_at ${order}, id ${order} LIMIT ${limit}`.execute(db)
-  return rows
+  const all = isAfter === undefined ? conditions : [...conditions, isAfter]
+  return sql`(SELECT id, payload, created_at, ip_address FROM ${sql.table('audit_log_entries')}
+    WHERE ${all.length === 0 ? sql`true` : sql.join(all, sql` AND `)} ORDER BY created_at ${order}, id ${order} LIMIT ${limit})`
 }

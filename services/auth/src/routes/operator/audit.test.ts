@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
 import { anyTime, errorBody, statusAndBody } from '../../../test/bodies.ts'
 import { createOperator, OPERATOR_SETTINGS, operate, type SignedInOperator } from '../../../test/operators.ts'
 import { createSignedIn, type SignedIn } from '../../../test/signed-in.ts'
+import { operatorAuditStatement } from '../../operators/operator-audit-repository.ts'
 
 let test: TestApp
 let support: SignedInOperator
@@ -41,6 +43,45 @@ describe('GET /operator/audit', () => {
     }
     for (const action of ['users.ban', 'operator.users.ban'])
       expect(statusAndBody(await ask(`?action=${action}`))).toEqual([200, { entries: [entry] }])
+  })
+
+  it('200: finds each action by an index, so that one which nobody did reads nothing of the log', async () => {
+    const plans = await test.deps.db.connection().execute(async (connection) => {
+      // The tables of a test are so small that the planner would not use the index.
+      await sql`SET enable_seqscan = off`.execute(connection)
+      await sql`SET enable_sort = off`.execute(connection)
+      const texts: string[] = []
+      for (const action of ['users.delete', 'user_deleted', 'login']) {
+        for (const direction of ['asc', 'desc'] as const) {
+          const list = { user: undefined, action, direction, limit: 26, after: undefined }
+          const { rows } = await sql<object>`EXPLAIN ${operatorAuditStatement(list)}`.execute(connection)
+          texts.push(rows.flatMap(Object.values).join('\n'))
+        }
+      }
+      await sql`RESET ALL`.execute(connection)
+      return texts
+    })
+    const [byAction, byLogin] = ['audit_log_action_idx', 'audit_log_login_idx']
+    expect(plans.map((plan) => new Set(plan.match(/audit_log_\w+_idx/g)))).toEqual([
+      ...Array(4).fill(new Set([byAction])),
+      ...Array(2).fill(new Set([byLogin, byAction])),
+    ])
+  })
+
+  it('200: leaves connections to others while operators read the log', async () => {
+    const held = await test.deps.db.startTransaction().execute()
+    await sql`LOCK TABLE ${sql.table('audit_log_entries')} IN ACCESS EXCLUSIVE MODE`.execute(held)
+    const answered: string[] = []
+    const note = async (sent: Promise<{ readonly statusCode: number }>, what: string) =>
+      answered.push(`${(await sent).statusCode} ${what}`)
+    const reads = Array.from({ length: 60 }, () => note(Promise.resolve(ask('')), 'audit'))
+    for (let count = 0; count < 3; count += 1) {
+      await note(test.app.inject({ url: '/operator/users', headers: { ...support.credentials } }), 'users')
+    }
+    expect(answered).toEqual(Array(3).fill('200 users'))
+    await held.rollback().execute()
+    await Promise.all(reads)
+    expect(answered.slice(3)).toEqual(Array(60).fill('200 audit'))
   })
 
   it('200: the header Link leads through all entries', async () => {

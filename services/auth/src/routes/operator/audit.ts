@@ -1,7 +1,9 @@
+import { FairGate } from '@trestle/common/capacity/fair-gate.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { AuditEntryView, viewAuditEntry } from '../../audit/audit-repository.ts'
 import { errorAnswers } from '../../error-body.ts'
+import { serverBusy } from '../../errors.ts'
 import { listOperatorAudit } from '../../operators/operator-audit-repository.ts'
 import { operatorListFields, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
@@ -19,14 +21,19 @@ const schema = {
   response: { 200: z.object({ entries: z.array(AuditEntryView) }), ...errorAnswers(400, 401, 404) },
 }
 
+/** How many pages are read at a time, and for one operator: sign-ins need the other connections. */
+const READS = { places: 4, each: 2, patienceMs: 10_000 } as const
+
 /** `GET /operator/audit`: the audit log, for operators (console reference: Routes of auth). */
 export const operatorAuditRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
+  const gate = new FairGate({ ...READS, refuse: serverBusy })
   const options = { config: { action: 'audit.read' }, schema, serializerCompiler: plainJson } as const
-  app.get('/operator/audit', options, async ({ query }, reply) => {
+  app.get('/operator/audit', options, async ({ query, operator }, reply) => {
     const page = readOperatorPage('audit', query)
     const { user, action } = query
-    const rows = await listOperatorAudit(deps.db, { ...page, user, action })
+    const read = () => listOperatorAudit(deps.db, { ...page, user, action })
+    const rows = await gate.run(read, { client: operator.actor.id })
     return { entries: showOperatorPage(reply, page, { rows, placeOf: (entry) => entry }).map(viewAuditEntry) }
   })
 }
