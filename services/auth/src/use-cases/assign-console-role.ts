@@ -2,6 +2,7 @@ import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { adminTraits, type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
+import { deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
 import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
@@ -23,7 +24,7 @@ export interface AssignConsoleRoleInput extends ManagedUser {
 
 /**
  * Gives a user a console role, changes it, or takes it away (console reference: Console roles in auth). All sessions of the user
- * end, because their access tokens have the former role. The same role again changes nothing.
+ * end, because their access tokens have the former role, and so do links and codes that wait: somebody else may have made them. The same role again changes nothing.
  * @param runWork runs the work in the transaction, and makes the answer of its result
  * @throws userNotFound, consoleUserProtected
  */
@@ -41,6 +42,7 @@ export async function assignConsoleRole<Answer>(
       await deleteSessionsOfUser(trx, user.id)
       await deleteFinishedFlows(trx, user.id)
       await deletePendingChanges(trx, user.id)
+      await deleteTokensOfUser(trx, user.id)
       const traits = { ...adminTraits(user), console_role: role }
       await recordAudit(trx, deps, { action: 'user_modified', actor: admin.actor, target: user, ip, traits })
       return getProfile(trx, user.id)

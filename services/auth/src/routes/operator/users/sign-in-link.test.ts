@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { openTestApp, type TestApp } from '../../../../test/auth-app.ts'
-import { errorBody } from '../../../../test/bodies.ts'
+import { errorBody, statusAndBody } from '../../../../test/bodies.ts'
+import { OPERATOR } from '../../../../test/forged-token.ts'
 import {
   changesOf,
   createOperator,
@@ -66,6 +67,20 @@ describe('POST /operator/users/:userId/sign-in-link', () => {
     expect([statusCode, body, repeat.headers['idempotent-replayed']]).toEqual([201, first.body, 'true'])
     expect((await open(repeat.json())).statusCode).toBe(403)
     expect(await changesOf(test, user.id)).toHaveLength(1)
+  })
+
+  it('403: ends links that wait when a user becomes an operator, also those of an admin of the API', async () => {
+    const { user } = await createSignedUp(test.deps)
+    const [, body] = await make(user.id)
+    const give = (id: string) => operate(test, admin, `PUT /users/${id}/console-role`, { role: 'admin' })
+    await give(user.id)
+    const dead = [403, errorBody(403, 'otp_expired', 'Email link is invalid or has expired')]
+    expect(statusAndBody(await open(body))).toEqual(dead)
+    const { user: later } = await createSignedUp(test.deps)
+    const asked = { type: 'recovery', email: later.email }
+    const { hashed_token } = (await test.post('/admin/generate_link', asked, OPERATOR)).json()
+    await give(later.id)
+    expect(statusAndBody(await test.post('/verify', { token_hash: hashed_token, type: 'recovery' }))).toEqual(dead)
   })
 
   it('201: makes a link that is dead after ten minutes', async () => {
