@@ -7,6 +7,7 @@ import { openSecret, type SealedSecret, sealSecret } from '../secrets/sealed-sec
 import type { Profile } from '../users/profile-repository.ts'
 import { viewUser } from '../users/user-view.ts'
 import type { OperatorAnswer, OperatorChange, OperatorEffect } from './operator-change.ts'
+import { refuseOperator } from './refuse-operator.ts'
 
 /**
  * Runs the work of an act once per Idempotency-Key, and records it in the same transaction: its answer under the key, and its entry
@@ -40,6 +41,33 @@ export function recordOperatorChange<Result>(
     })
     return { status, body, replayed: false }
   }
+}
+
+/**
+ * Runs the work of an act on another operator while the operator of the change is an admin. A change that is on its way could
+ * otherwise land after they have lost the role, and two admins could take it from each other. Both rows are locked in the order of
+ * their ids, so that such changes wait for each other.
+ * @throws what `refuseOperator` throws, and what `runWork` throws
+ */
+export function requireStillAdmin<Result>(
+  { operator, action }: OperatorChange,
+  userId: string,
+  runWork: RunWork<Result, OperatorAnswer>,
+): RunWork<Result, OperatorAnswer> {
+  const actorId = operator.actor.id
+  return (trx, deps, work) =>
+    runWork(trx, deps, async () => {
+      const locked = await trx
+        .selectFrom('users')
+        .select(['id', 'console_role', 'deleted_at'])
+        .where('id', 'in', [actorId, userId])
+        .orderBy('id')
+        .forNoKeyUpdate()
+        .execute()
+      const actor = locked.find(({ id }) => id === actorId)
+      if (actor?.console_role !== 'admin' || actor.deleted_at !== null) refuseOperator(operator.role, action)
+      return work()
+    })
 }
 
 /**

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { answerBehind } from '../../../test/answer-behind.ts'
 import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
 import { anyTime, confirmedBody, errorBody, signedUpBody } from '../../../test/bodies.ts'
 import {
@@ -159,6 +160,17 @@ describe('DELETE /operator/users/:userId', () => {
   it('403: nobody deletes themselves', async () => {
     expect(await remove(admin.user.id)).toEqual(forbidden('users.delete', 'admin'))
     expect(await find(admin.user.id)).toEqual([{ deleted_at: null }])
+  })
+
+  it('403: refuses an admin whose own role is taken meanwhile, so two of them do not delete each other', async () => {
+    const [first, second] = [await createOperator(test, 'admin'), await createOperator(test, 'admin')]
+    const answer = await answerBehind(
+      test.deps.db,
+      (trx) => trx.updateTable('users').set({ console_role: null }).where('id', '=', first.user.id).execute(),
+      () => remove(second.user.id, first),
+    )
+    expect(answer).toEqual(forbidden('users.delete', 'admin'))
+    expect(await find(second.user.id)).toEqual([{ deleted_at: null }])
   })
 
   it('403: only an admin deletes', async () => {

@@ -2,7 +2,11 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
 import { requireAnother } from '../../operators/operator-change.ts'
-import { recordOperatorChange, recordUserChange } from '../../operators/operator-change-repository.ts'
+import {
+  recordOperatorChange,
+  recordUserChange,
+  requireStillAdmin,
+} from '../../operators/operator-change-repository.ts'
 import { answerChange } from '../../plugins/authenticate-operator.ts'
 import { operatorListFields, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
@@ -125,7 +129,11 @@ export const operatorUsersRoutes: FastifyPluginAsyncZod = async (app) => {
         requireAnother(change, userId)
         const manner = request.query.soft === 'true' ? 'soft' : 'hard'
         const effect = { status: 200, answer: {}, object: { kind: 'user', id: userId }, changes: { manner } }
-        const runWork = recordOperatorChange<void>(change, () => effect)
+        const runWork = requireStillAdmin(
+          change,
+          userId,
+          recordOperatorChange<void>(change, () => effect),
+        )
         return deleteUserAsAdmin(deps, { ...by, userId, manner }, runWork)
       }),
   )

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { answerBehind } from '../../../../test/answer-behind.ts'
 import { openTestApp, type TestApp } from '../../../../test/auth-app.ts'
 import { errorBody } from '../../../../test/bodies.ts'
 import {
@@ -50,6 +51,17 @@ describe('PUT /operator/users/:userId/console-role', () => {
   it('403: nobody changes their own role', async () => {
     expect(await assign(admin.user.id, null)).toEqual(forbidden('users.assign-role', 'admin'))
     expect(await roleOf(admin.user.id)).toBe('admin')
+  })
+
+  it("403: refuses an admin whose own role is taken meanwhile, so two of them do not take each other's", async () => {
+    const [first, second] = [await createOperator(test, 'admin'), await createOperator(test, 'admin')]
+    const taken = await answerBehind(
+      test.deps.db,
+      (trx) => trx.updateTable('users').set({ console_role: null }).where('id', '=', first.user.id).execute(),
+      () => assign(second.user.id, null, first),
+    )
+    expect(taken).toEqual(forbidden('users.assign-role', 'admin'))
+    expect(await roleOf(second.user.id)).toBe('admin')
   })
 
   it('403: only an admin gives roles', async () => {
