@@ -74,6 +74,27 @@ ${hint === undefined ? undefined : html`<p class="hint" id="${hintId}">${hint}</
 </div>`
 }
 
+/** How the field of a new password is shown, and what was sent in it before. */
+export interface NewPasswordField extends Pick<Field, 'label' | 'hint'> {
+  readonly sent: string | undefined
+}
+
+/**
+ * Writes the field of a new password. No page holds a password, so a form that is shown again asks for the one that was sent: without
+ * it, the repeat of a lost change would be another change.
+ */
+export function newPasswordField({ label, hint, sent = '' }: NewPasswordField): Html {
+  const isSent = sent !== ''
+  return textField({
+    name: 'password',
+    label,
+    type: 'password',
+    autocomplete: 'new-password',
+    hint: isSent ? 'Type the same password again. The console does not keep it.' : hint,
+    isRequired: isSent,
+  })
+}
+
 /** A field in which one of several values is chosen. */
 export interface ChoiceField extends Pick<Field, 'name' | 'label' | 'value' | 'hint' | 'isRequired'> {
   /** Values with their labels. */

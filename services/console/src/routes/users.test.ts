@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cardOf, hiddenFields, setUpFactor, signIn, type TestBrowser } from '../../test/browser.ts'
 import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
+import { openLossyConsole } from '../../test/lost-answers.ts'
 import { createUser, type RunningService, startService, type TestUser } from '../../test/services.ts'
 
 let auth: RunningService
@@ -120,6 +121,22 @@ describe('POST /users/:userId/:change', () => {
       expect.stringContaining('duration'),
     ])
     expect(page.text.startsWith(`Ban ${email}`)).toBe(true)
+  })
+
+  it('503: a lost answer to a new password asks for the same password again', async () => {
+    const { id, email } = await newUser()
+    const lossy = await openLossyConsole(auth, auth, await test.signedIn('admin'))
+    await lossy.browser.open(`/users/${id}/change`)
+    expect(lossy.browser.page().text).toContain('Empty: the password stays.')
+    lossy.loseAnswers(true)
+    const typed = { email, phone: '', password: 'another horse 9' }
+    const page = await lossy.browser.submit(`/users/${id}/change`, typed)
+    expect([page.status, page.html.includes(typed.password)]).toEqual([503, false])
+    expect(page.html).toContain('type="password" value="" autocomplete="new-password" inputmode="text" required')
+    expect(page.text).toContain('Type the same password again. The console does not keep it.')
+    lossy.loseAnswers(false)
+    expect((await lossy.browser.submit(`/users/${id}/change`, typed)).path).toBe(`/users/${id}`)
+    await lossy.close()
   })
 
   it('303: ends one session of several, then all', async () => {

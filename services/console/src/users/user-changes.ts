@@ -1,7 +1,7 @@
 import { html } from '@trestle/common/documents/html.ts'
 import { nothingChanged } from '../errors.ts'
 import { type AskedChange, type Changeable, carriedField } from '../pages/asked-change.ts'
-import { choiceField, textField } from '../pages/form.ts'
+import { choiceField, newPasswordField, textField } from '../pages/form.ts'
 import { HELP, hasId, isBesidePart } from './user-help.ts'
 import { callPath, isBanned, isThere, nameOf, type ShownUser, USERS_PATH, userPath } from './user-view.ts'
 
@@ -103,13 +103,13 @@ const ACCOUNT: readonly AskedChange<ShownUser>[] = [
       'A new address is not confirmed, so the user cannot sign in by it before it is. You can confirm it here.',
       'A field that you leave as it is stays as it is.',
     ],
-    fields: ({ user }, { email = user.email, phone = user.phone }) =>
+    fields: ({ user }, { email = user.email, phone = user.phone, password }) =>
       html`${textField({
         name: 'email',
         label: 'Email',
         type: 'email',
         value: email,
-      })}${textField({ name: 'phone', label: 'Phone', type: 'tel', value: phone, hint: 'With the code of the country, in digits.' })}${textField({ name: 'password', label: 'New password', type: 'password', autocomplete: 'new-password', hint: 'Empty: the password stays.' })}`,
+      })}${textField({ name: 'phone', label: 'Phone', type: 'tel', value: phone, hint: 'With the code of the country, in digits.' })}${newPasswordField({ label: 'New password', hint: 'Empty: the password stays.', sent: password })}`,
     call: (shown, given) => {
       const { email = '', phone = '', password = '' } = given
       const body = {

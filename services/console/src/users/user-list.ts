@@ -1,7 +1,7 @@
 import { html } from '@trestle/common/documents/html.ts'
 import type { z } from 'zod'
 import { type Changeable, changeLinks, type Viewer } from '../pages/asked-change.ts'
-import { checkField, textField } from '../pages/form.ts'
+import { checkField, newPasswordField, textField } from '../pages/form.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, type ListQuery, listCard } from '../pages/list.ts'
 import { emptyState, orDash, pageHead, time } from '../pages/parts.ts'
@@ -40,8 +40,8 @@ export const newUserChanges: Changeable<undefined> = {
         'Where auth mails invitations (MAILER_INVITE_ON_ADMIN_CREATE), an address that is not confirmed gets a link that signs in.',
         'Whoever has the password signs in, once an address is confirmed.',
       ],
-      fields: (_shown, { email, confirmed }) =>
-        html`${textField({ name: 'email', label: 'Email', type: 'email', value: email, isRequired: true, isFocused: true })}${textField({ name: 'password', label: 'Password (optional)', type: 'password', autocomplete: 'new-password' })}${checkField({ name: 'confirmed', label: 'The address is confirmed', isChecked: confirmed === 'yes' })}`,
+      fields: (_shown, { email, password, confirmed }) =>
+        html`${textField({ name: 'email', label: 'Email', type: 'email', value: email, isRequired: true, isFocused: true })}${newPasswordField({ label: 'Password (optional)', hint: undefined, sent: password })}${checkField({ name: 'confirmed', label: 'The address is confirmed', isChecked: confirmed === 'yes' })}`,
       call: (_shown, { email = '', password = '', confirmed }) => ({
         method: 'POST',
         path: '/operator/users',

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { signIn } from '../../../test/browser.ts'
 import { openTestConsole, type TestConsole } from '../../../test/console-app.ts'
+import { openLossyConsole } from '../../../test/lost-answers.ts'
 import { PASSWORD, type RunningService, startService } from '../../../test/services.ts'
 
 let auth: RunningService
@@ -25,6 +26,23 @@ describe('POST /users/new', () => {
     expect([page.path, page.html.includes('<span>made@example.com is created</span>')]).toEqual(['/users', true])
     await auth.command('users', 'assign-role', typed.email, 'viewer')
     expect((await signIn(test.browser(), typed.email)).path).toBe('/')
+  })
+
+  it('503: a lost answer asks for the same password again, and the repeat makes the user once', async () => {
+    const lossy = await openLossyConsole(auth, auth, await test.signedIn('admin'))
+    const typed = { email: 'lost@example.com', password: PASSWORD, confirmed: 'yes' }
+    await lossy.browser.open('/users/new')
+    expect(lossy.browser.page().html).not.toContain(
+      'type="password" value="" autocomplete="new-password" inputmode="text" required',
+    )
+    lossy.loseAnswers(true)
+    const page = await lossy.browser.submit('/users/new', typed)
+    expect([page.status, page.html.includes(PASSWORD)]).toEqual([503, false])
+    expect(page.html).toContain('type="password" value="" autocomplete="new-password" inputmode="text" required')
+    expect(page.text).toContain('Type the same password again. The console does not keep it.')
+    lossy.loseAnswers(false)
+    expect((await lossy.browser.submit('/users/new', typed)).path).toBe('/users')
+    await lossy.close()
   })
 
   it('422: shows what auth says of an address that another user has', async () => {
