@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { PAGE_HEADERS } from '../pages/layout.ts'
 import { ownPath, PATHS } from '../pages/paths.ts'
-import type { AuthTokens, SignIn } from '../sessions/auth-session.ts'
+import type { AuthSessions, AuthTokens, FactorCaller, SignIn } from '../sessions/auth-session.ts'
 import { codePage, signInPage } from '../sessions/sign-in-pages.ts'
 import { beginSession, requireForm } from './browser-session.ts'
 import { requireTokens } from './operator.ts'
@@ -70,6 +70,11 @@ function factorPath(next: string): string {
   return next === PATHS.home ? PATHS.signInFactor : `${PATHS.signInFactor}?${new URLSearchParams({ next })}`
 }
 
+async function findApp(auth: AuthSessions, { accessToken, address }: FactorCaller): Promise<string | undefined> {
+  const factor = await auth.findFactor(accessToken, address)
+  return factor?.kind === 'app' ? factor.id : undefined
+}
+
 /** A code of an authenticator app, and the app that is being set up. */
 export interface GivenCode {
   readonly code: string
@@ -91,7 +96,7 @@ export async function answerFactor(
   requireForm(request, session.id)
   const caller = { accessToken: tokens.accessToken, address: request.ip }
   const next = ownPath(asked)
-  const factorId = newFactorId ?? (await auth.findFactor(caller.accessToken, caller.address))
+  const factorId = newFactorId ?? (await findApp(auth, caller))
   if (factorId === undefined) return reply.redirect(request.url, 303)
   const proven = await auth.proveFactor(factorId, code.replaceAll(' ', ''), caller)
   if (proven.kind === 'signed-in') {

@@ -40,6 +40,9 @@ export type SignIn =
   | { readonly kind: 'signed-in'; readonly tokens: AuthTokens }
   | ({ readonly kind: 'refused'; readonly status: 401 | 429 } & Refusal)
 
+/** A second factor that a user has set up: an authenticator app, or others alone, which the console cannot ask for. */
+export type FoundFactor = { readonly kind: 'app'; readonly id: string } | { readonly kind: 'other' }
+
 /** An authenticator app that a user has just begun to set up. */
 export interface NewFactor {
   readonly id: string
@@ -53,14 +56,15 @@ export interface AuthSessions {
   signIn(proof: Proof, address: string): Promise<SignIn>
   /** Undefined: auth has ended the session. */
   refresh(refreshToken: string, address: string): Promise<AuthTokens | undefined>
-  /** The id of the authenticator app that a user has set up. Undefined: none. */
-  findFactor(accessToken: string, address: string): Promise<string | undefined>
+  /** The second factor that a user has set up. Undefined: none. */
+  findFactor(accessToken: string, address: string): Promise<FoundFactor | undefined>
   enrolFactor(accessToken: string, address: string): Promise<NewFactor>
   proveFactor(factorId: string, code: string, caller: FactorCaller): Promise<SignIn>
   signOut(accessToken: string, address: string): Promise<void>
 }
 
-interface FactorCaller {
+/** Who shows or looks for a second factor. */
+export interface FactorCaller {
   readonly accessToken: string
   readonly address: string
 }
@@ -139,7 +143,10 @@ export function createAuthSessions(send: SendCall, keys: ReadonlyMap<OperatorRol
     },
     findFactor: async (accessToken, address) => {
       const { factors } = await expectAnswer(User, 'GET', '/user', { accessToken, address })
-      return factors.find(({ factor_type, status }) => factor_type === 'totp' && status === 'verified')?.id
+      const verified = factors.filter(({ status }) => status === 'verified')
+      const app = verified.find(({ factor_type }) => factor_type === 'totp')
+      if (app !== undefined) return { kind: 'app', id: app.id }
+      return verified.length > 0 ? { kind: 'other' } : undefined
     },
     enrolFactor: async (accessToken, address) => {
       const { factors } = await expectAnswer(User, 'GET', '/user', { accessToken, address })

@@ -94,6 +94,17 @@ ${changeForm({
   )
 }
 
+/** The page for an operator whose second factors are no authenticator apps: auth lets nobody add one before such a factor is shown. */
+export function otherFactorPage(): string {
+  return renderSinglePage(
+    'Your second factor cannot be shown here',
+    html`<h1>Your second factor cannot be shown here</h1>
+<p>The console asks for codes of an authenticator app, and you have set up another second factor in the application.</p>
+<p>Add an authenticator app there, then sign in again. Or ask an operator with the role admin to remove the other factor.</p>
+<p><a href="${PATHS.signIn}">Back to the sign-in</a></p>`,
+  )
+}
+
 function problemOf(problem: string | undefined): Html | undefined {
   return problem === undefined ? undefined : html`<p class="alert" role="alert">${problem}</p>`
 }

@@ -41,6 +41,27 @@ describe('GET /sign-in/factor', () => {
     expect((await browser.open('/')).path).toBe('/sign-in/factor')
   })
 
+  it('200: says so where an operator has a second factor that is no authenticator app', async () => {
+    const lenient = await startService('auth')
+    const open = await openTestConsole([lenient])
+    const browser = open.browser()
+    const { id, email } = await createUser(lenient, 'phone@example.com', 'viewer')
+    await lenient.query(
+      `INSERT INTO auth.mfa_factors (id, user_id, friendly_name, factor_type, status, phone, created_at, updated_at)
+      VALUES (gen_random_uuid(), $1, 'Phone', 'phone', 'verified', '4520304050', now(), now())`,
+      [id],
+    )
+    await signIn(browser, email)
+    const { status, path, text } = await browser.open('/users')
+    expect([status, path, text]).toEqual([
+      200,
+      '/sign-in/factor',
+      'Trestle console Your second factor cannot be shown here The console asks for codes of an authenticator app, and you have set up another second factor in the application. Add an authenticator app there, then sign in again. Or ask an operator with the role admin to remove the other factor. Back to the sign-in',
+    ])
+    await open.close()
+    await lenient.stop()
+  })
+
   it('303: leads to the sign-in without a session', async () => {
     expect((await test.browser().open('/sign-in/factor')).path).toBe('/sign-in?next=%2Fsign-in%2Ffactor')
   })

@@ -5,7 +5,7 @@ import { ownPath } from '../../pages/paths.ts'
 import { FormBody } from '../../plugins/browser-session.ts'
 import { requireTokens } from '../../plugins/operator.ts'
 import { answerFactor, sendSignInPage } from '../../plugins/sign-in.ts'
-import { beginFactorPage, codePage } from '../../sessions/sign-in-pages.ts'
+import { beginFactorPage, codePage, otherFactorPage } from '../../sessions/sign-in-pages.ts'
 
 const FactorQuery = z.object({ next: z.string().optional() })
 const FactorBody = FormBody.extend({
@@ -30,6 +30,7 @@ async function askForFactor(request: FastifyRequest, reply: FastifyReply, next: 
   const { auth, seal, newKey } = request.server.deps
   const { session, tokens } = await requireTokens(request)
   const proof = { csrf: seal.formToken(session.id), key: newKey() }
-  const factorId = await auth.findFactor(tokens.accessToken, request.ip)
-  return sendSignInPage(reply, (factorId === undefined ? beginFactorPage : codePage)({ proof, next }))
+  const factor = await auth.findFactor(tokens.accessToken, request.ip)
+  if (factor?.kind === 'other') return sendSignInPage(reply, otherFactorPage())
+  return sendSignInPage(reply, (factor === undefined ? beginFactorPage : codePage)({ proof, next }))
 }
