@@ -1,7 +1,7 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { type Changeable, changeLinks, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { badge, card, copyableId, emptyState, factList, pageHead, time } from '../pages/parts.ts'
+import { badge, card, copyableId, emptyState, factList, jsonText, pageHead, time } from '../pages/parts.ts'
 import { DELIVERIES_PATH, DELIVERY_TONES, deliveryPath, type ShownDelivery } from './delivery-view.ts'
 
 /** The acts of operators on a delivery. */
@@ -66,7 +66,7 @@ function attemptsCard({ attempts }: ShownDelivery): Html {
 
 function eventCard({ event }: ShownDelivery): Html {
   if (event === undefined) return card('Event', emptyState('deliveries', 'Events are kept for 30 days.'))
-  return card('Event', html`<div class="card-body"><pre tabindex="0">${JSON.stringify(event, null, 2)}</pre></div>`)
+  return card('Event', html`<div class="card-body"><pre tabindex="0">${jsonText(event)}</pre></div>`)
 }
 
 function detailsCard({ delivery, webhook }: ShownDelivery): Html {

@@ -4,7 +4,7 @@ import { changeLinks, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, ListQuery, listCard, MerchantId } from '../pages/list.ts'
 import { type Decimals, money, type WithDecimals } from '../pages/money.ts'
-import { badge, emptyState, pageHead, tabs, time } from '../pages/parts.ts'
+import { badge, emptyState, jsonText, pageHead, tabs, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import { attemptChanges, exceptionChanges } from './exception-changes.ts'
 import {
@@ -86,7 +86,7 @@ function exceptionColumns(viewer: Viewer): readonly Column<Exception>[] {
 }
 
 function payloadOf(payload: Exception['payload']): Html {
-  return html`<details><summary>Answer</summary><pre tabindex="0">${JSON.stringify(payload, null, 2)}</pre></details>`
+  return html`<details><summary>Answer</summary><pre tabindex="0">${jsonText(payload)}</pre></details>`
 }
 
 /** The list of authorizations whose outcome nobody knows. */

@@ -4,7 +4,7 @@ import type { Listed } from '../service-calls/operator-calls.ts'
 import type { Query, ServiceName } from '../service-calls/service-call.ts'
 import type { ConsolePage } from './layout.ts'
 import { type Column, filterForm, ListQuery, listCard, pageQuery } from './list.ts'
-import { emptyState, orDash, pageHead, tabs, time } from './parts.ts'
+import { emptyState, jsonText, orDash, pageHead, tabs, time } from './parts.ts'
 
 /** An act of somebody, in any service (console reference: Audit of operators). */
 interface Entry {
@@ -144,5 +144,5 @@ const COLUMNS: readonly Column<Entry>[] = [
 ]
 
 function detailsOf(details: unknown): Html {
-  return html`<details><summary>Details</summary><pre tabindex="0">${JSON.stringify(details, null, 2)}</pre></details>`
+  return html`<details><summary>Details</summary><pre tabindex="0">${jsonText(details)}</pre></details>`
 }

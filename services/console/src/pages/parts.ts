@@ -180,3 +180,22 @@ function shortDay(date: string | undefined): string {
 function fixed(number: number): string {
   return number.toFixed(2)
 }
+
+/** How many characters and levels of JSON are indented, and how many characters are shown at all. */
+const JSON_MAX = { indented: 20_000, levels: 10, shown: 100_000 } as const
+
+/**
+ * Writes JSON of others for a page. Each line is indented by its level, so a megabyte that is nested deeply would become a hundred: such
+ * a value is written on one line, and a large one is cut.
+ */
+export function jsonText(value: unknown): string {
+  const text = JSON.stringify(value) ?? ''
+  if (text.length <= JSON_MAX.indented && isWithin(value, JSON_MAX.levels)) return JSON.stringify(value, null, 2)
+  if (text.length <= JSON_MAX.shown) return text
+  return `${text.slice(0, JSON_MAX.shown).toWellFormed()}… (the first ${JSON_MAX.shown} of ${text.length} characters)`
+}
+
+function isWithin(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return levels > 0 && Object.values(value).every((member) => isWithin(member, levels - 1))
+}

@@ -82,6 +82,20 @@ describe('GET /users/:userId', () => {
     ]).toEqual([[], ['ban'], ['change', 'console-role', 'ban', 'sign-in-link', 'delete'], []])
   })
 
+  it('200: stays small for metadata that are nested deeply, and cuts large ones', async () => {
+    const [nested, large] = [await newUser(), await newUser()]
+    const update = 'UPDATE auth.users SET raw_user_meta_data = $2 WHERE id = $1'
+    const deep = `{"a":${'['.repeat(60)}${Array(5_000).fill('0').join(',')}${']'.repeat(60)}}`
+    const long = `{"a":"${'x'.repeat(200_000)}"}`
+    await auth.query(update, [nested.id, deep])
+    await auth.query(update, [large.id, long])
+    const browser = await test.signedIn('viewer')
+    const [ofNested, ofLarge] = [await browser.open(`/users/${nested.id}`), await browser.open(`/users/${large.id}`)]
+    expect([ofNested.status, ofNested.html.length < 50_000, ofNested.text.endsWith(deep)]).toEqual([200, true, true])
+    const cut = `${long.slice(0, 100_000)}… (the first 100000 of ${long.length} characters)`
+    expect([ofLarge.status, ofLarge.text.endsWith(`Of the user ${cut}`)]).toEqual([200, true])
+  })
+
   it('404: says so for an id that no user has', async () => {
     const page = await (await test.signedIn('viewer')).open('/users/7d1f7c7e-6a53-4b51-b1c7-8a2b0a4f8a00')
     expect([page.status, page.text]).toEqual([

@@ -3,7 +3,18 @@ import { changeLinks, partChangeLink, type Viewer } from '../pages/asked-change.
 import { icon } from '../pages/icons.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { money } from '../pages/money.ts'
-import { badge, card, copyableId, emptyState, factList, pageHead, smallTable, type Tone, time } from '../pages/parts.ts'
+import {
+  badge,
+  card,
+  copyableId,
+  emptyState,
+  factList,
+  jsonText,
+  pageHead,
+  smallTable,
+  type Tone,
+  time,
+} from '../pages/parts.ts'
 import { fraudReason } from './dispute-view.ts'
 import { transactionChanges } from './transaction-changes.ts'
 import { stateBadges } from './transaction-list.ts'
@@ -143,7 +154,7 @@ function detailsCard({ transaction, acquirer, acquirerRef, threeDS }: ShownTrans
       ['Reference', reference],
       ['Acquirer', acquirer ?? 'simulator'],
       ['Reference of the acquirer', acquirerRef === undefined ? undefined : html`<code>${acquirerRef}</code>`],
-    ])}${custom === undefined ? undefined : html`<h3>Custom data</h3><pre tabindex="0">${JSON.stringify(custom, null, 2)}</pre>`}</div>`,
+    ])}${custom === undefined ? undefined : html`<h3>Custom data</h3><pre tabindex="0">${jsonText(custom)}</pre>`}</div>`,
   )
 }
 

@@ -2,7 +2,7 @@ import { type Html, html } from '@trestle/common/documents/html.ts'
 import { changeLinks, partChangeLink, type Viewer } from '../pages/asked-change.ts'
 import { icon } from '../pages/icons.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { badge, card, copyableId, emptyState, factList, pageHead, smallTable, time } from '../pages/parts.ts'
+import { badge, card, copyableId, emptyState, factList, jsonText, pageHead, smallTable, time } from '../pages/parts.ts'
 import { MESSAGE_TONES, mayBeRepeated, messagesPath } from './message-list.ts'
 import { userChanges } from './user-changes.ts'
 import { nameOf, type Reason, type ShownUser, USERS_PATH, userBadges } from './user-view.ts'
@@ -92,7 +92,7 @@ function metadataCard({ user }: ShownUser): Html {
   const { app_metadata: ofApp, user_metadata: ofUser } = user
   return card(
     'Metadata',
-    html`<div class="card-body stack"><h3>Of the application</h3><pre tabindex="0">${JSON.stringify(ofApp, null, 2)}</pre><h3>Of the user</h3><pre tabindex="0">${JSON.stringify(ofUser, null, 2)}</pre></div>`,
+    html`<div class="card-body stack"><h3>Of the application</h3><pre tabindex="0">${jsonText(ofApp)}</pre><h3>Of the user</h3><pre tabindex="0">${jsonText(ofUser)}</pre></div>`,
   )
 }
 
