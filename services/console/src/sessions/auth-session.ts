@@ -143,10 +143,7 @@ export function createAuthSessions(send: SendCall, keys: ReadonlyMap<OperatorRol
     },
     findFactor: async (accessToken, address) => {
       const { factors } = await expectAnswer(User, 'GET', '/user', { accessToken, address })
-      const verified = factors.filter(({ status }) => status === 'verified')
-      const app = verified.find(({ factor_type }) => factor_type === 'totp')
-      if (app !== undefined) return { kind: 'app', id: app.id }
-      return verified.length > 0 ? { kind: 'other' } : undefined
+      return usableFactor(factors)
     },
     enrolFactor: async (accessToken, address) => {
       const { factors } = await expectAnswer(User, 'GET', '/user', { accessToken, address })
@@ -167,6 +164,14 @@ export function createAuthSessions(send: SendCall, keys: ReadonlyMap<OperatorRol
       if (answer.status >= 300 && answer.status !== 401 && answer.status !== 403) refuse(answer)
     },
   }
+}
+
+/** The authenticator app of an operator, or whether another factor is set up, which no page of the console can show. */
+function usableFactor(factors: readonly Factor[]): Awaited<ReturnType<AuthSessions['findFactor']>> {
+  const verified = factors.filter(({ status }) => status === 'verified')
+  const app = verified.find(({ factor_type }) => factor_type === 'totp')
+  if (app !== undefined) return { kind: 'app', id: app.id }
+  return verified.length > 0 ? { kind: 'other' } : undefined
 }
 
 interface AskOptions {

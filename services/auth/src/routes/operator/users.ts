@@ -128,15 +128,15 @@ export const operatorUsersRoutes: FastifyPluginAsyncZod = async (app) => {
         const userId = requireId('user_id', request.params.userId)
         requireAnother(change, userId)
         const manner = request.query.soft === 'true' ? 'soft' : 'hard'
-        const effect = { status: 200, answer: {}, object: { kind: 'user', id: userId }, changes: { manner } }
-        const runWork = requireStillAdmin(
-          change,
-          userId,
-          recordOperatorChange<void>(change, () => effect),
-        )
-        return deleteUserAsAdmin(deps, { ...by, userId, manner }, runWork)
+        const runWork = recordOperatorChange<void>(change, () => deletedUser(userId, manner))
+        return deleteUserAsAdmin(deps, { ...by, userId, manner }, requireStillAdmin(change, userId, runWork))
       }),
   )
+}
+
+/** The answer to a deletion, and its entry in the audit log. */
+function deletedUser(id: string, manner: 'soft' | 'hard') {
+  return { status: 200, answer: {}, object: { kind: 'user', id }, changes: { manner } } as const
 }
 
 /** The addresses in a body, for the audit log. */
