@@ -23,13 +23,56 @@ function withoutSettings(client: pg.Client): Promise<pg.QueryResult> {
   return query.call(client, SHOW)
 }
 
+const FORMS =
+  '-c+DateStyle%3DISO+-c+IntervalStyle%3Dpostgres+-c+bytea_output%3Dhex+-c+extra_float_digits%3D1+-c+array_nulls%3Don' +
+  '+-c+standard_conforming_strings%3Don+-c+quote_all_identifiers%3Doff'
+
 it('sends settings with the connection when it has a session to itself', () => {
   const url = 'postgres://host/name'
   expect(underSettings({ role: 'a', lock_timeout: 5 }, { url, hasSession: true })).toEqual({
-    connectionString: `${url}?options=-c+role%3Da+-c+lock_timeout%3D5`,
+    connectionString: `${url}?options=${FORMS}+-c+role%3Da+-c+lock_timeout%3D5`,
   })
-  expect(underSettings({}, { url, hasSession: true })).toEqual({ connectionString: url })
-  expect(underSettings({}, { url, hasSession: false })).toEqual({ connectionString: url })
+})
+
+describe('in a database whose defaults are other ones', () => {
+  const READ = `SELECT '2026-11-27 01:02:03+00'::timestamptz AS time, '1 day 02:00'::interval::text AS interval, '\\x41'::bytea::text AS bytes,
+    1.0::float8 / 3 AS float, '{null}'::text[] AS list, 'a\\n' AS text, pg_get_viewdef('seen') AS view WHERE $1::int = 1`
+  const VALUES = {
+    time: new Date('2026-11-27T01:02:03Z'),
+    interval: '1 day 02:00:00',
+    bytes: '\\x41',
+    float: 1 / 3,
+    list: [null],
+    text: 'a\\n',
+    view: ' SELECT 1 AS one;',
+  }
+  beforeAll(async () => {
+    const name = new URL(temporary.directUrl).pathname.slice(1)
+    const client = new pg.Client({ connectionString: temporary.directUrl })
+    await client.connect()
+    await client.query(`CREATE VIEW seen AS SELECT 1 AS one;
+      ALTER DATABASE ${name} SET DateStyle = 'SQL, DMY'; ALTER DATABASE ${name} SET IntervalStyle = 'iso_8601';
+      ALTER DATABASE ${name} SET bytea_output = 'escape'; ALTER DATABASE ${name} SET extra_float_digits = -9;
+      ALTER DATABASE ${name} SET array_nulls = off; ALTER DATABASE ${name} SET standard_conforming_strings = off;
+      ALTER DATABASE ${name} SET quote_all_identifiers = on`)
+    await client.end()
+    return async () => {
+      const last = new pg.Client({ connectionString: temporary.directUrl })
+      await last.connect()
+      await last.query(`ALTER DATABASE ${name} RESET ALL`)
+      await last.end()
+    }
+  })
+
+  it.each([
+    ['that has a session to itself', true],
+    ['behind a pooler that lends sessions', false],
+  ])('a connection %s reads and writes values in the same forms as elsewhere', async (_name, hasSession) => {
+    const client = await connect(hasSession)
+    const { rows } = await client.query(READ, [1])
+    await client.end()
+    expect(rows).toEqual([VALUES])
+  })
 })
 
 it('sends settings after those that the URL has, which give way', async () => {
@@ -45,7 +88,7 @@ it('sends settings after those that the URL has, which give way', async () => {
 it('sends settings with the connection to whichever of several hosts', () => {
   const url = 'postgres://user:word@a:1,b:2/name'
   expect(underSettings({ role: 'a' }, { url, hasSession: true })).toEqual({
-    connectionString: `${url}?options=-c+role%3Da`,
+    connectionString: `${url}?options=${FORMS}+-c+role%3Da`,
   })
 })
 

@@ -25,13 +25,29 @@ interface SessionOptions {
 export const OWN_PATH = { search_path: 'pg_catalog' } as const
 
 /**
- * Brings a connection under settings. A connection that has a session to itself gets them as the defaults of the session, after
+ * What decides how PostgreSQL reads our statements and writes values, so that no default of a role, a database or a server does. pg
+ * takes a time for none where it is not in ISO form. DateStyle leaves the order of day and month as it is, in which triggers of
+ * others may read dates.
+ */
+const FORMS = {
+  DateStyle: 'ISO',
+  IntervalStyle: 'postgres',
+  bytea_output: 'hex',
+  extra_float_digits: 1,
+  array_nulls: 'on',
+  standard_conforming_strings: 'on',
+  quote_all_identifiers: 'off',
+} as const
+
+/**
+ * Brings a connection under settings, and under those that every connection needs. A connection that has a session to itself gets them as the defaults of the session, after
  * those that its URL has. A pooler in transaction mode lends a session for each transaction and passes no defaults on. Behind such
- * a pooler the settings are sent ahead of each transaction, in the same message, and end with the transaction.
+ * a pooler the settings are sent ahead of each transaction, in the same message, and end with the transaction. PostgreSQL reads the
+ * literals of a whole message before it runs one statement of it: behind such a pooler, `standard_conforming_strings` counts for
+ * statements with values and for those of an open transaction.
  */
 export function underSettings(settings: Settings, { url, hasSession }: SessionOptions): SettingsOptions {
-  const entries = Object.entries(settings)
-  if (entries.length === 0) return { connectionString: url }
+  const entries = Object.entries({ ...FORMS, ...settings })
   if (!hasSession) return { connectionString: url, Client: clientUnder(entries) }
   // Not by the class URL: an address may name several hosts. A fragment has no meaning here.
   const [address = '', query = ''] = /^([^?#]*)\??([^#]*)/.exec(url)?.slice(1) ?? []

@@ -1,0 +1,45 @@
+import { expect, it } from 'vitest'
+import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
+import { adopt, openAdopted, type Restored, restore, restoreAdopted } from './adopted-app.ts'
+import { runSql } from './restored-database.ts'
+
+/** Sets a default of a database, as an administrator may have done for all its programs. */
+async function setDefault({ database: { superuserUrl } }: Restored, setting: string): Promise<void> {
+  await runSql(superuserUrl, `ALTER DATABASE ${new URL(superuserUrl).pathname.slice(1)} SET ${setting}`)
+}
+
+it.each(['German', 'SQL, DMY', 'Postgres'])(
+  'knows that it has switched, and undoes all of it, where times have the form %s',
+  async (style) => {
+    const restored = await restore('v2.196.0')
+    await setDefault(restored, `DateStyle TO '${style}'`)
+    expect((await adopt(restored)).switchMs).toBeGreaterThan(0)
+    expect((await adopt(restored)).switchMs).toBeUndefined()
+    const app = await openAdopted(restored)
+    const [session] = app.user('plain')?.sessions ?? []
+    const refreshed = await app.post('/token?grant_type=refresh_token', { refresh_token: session?.refresh_token })
+    const year = restored.database.manifest.made.slice(0, 4)
+    expect(refreshed.json().user.email_confirmed_at.slice(0, 4)).toBe(year)
+    await app.close()
+    const costs: unknown[] = []
+    expect(await undoAdoption(restored.deps, async (each) => costs.push(each) > 0)).toBe(true)
+    expect(costs).toEqual([{ hasSwitched: true, sessions: 1, passwords: 0, providers: [], factors: 0 }])
+  },
+)
+
+it('names an index of others before undo drops it, where PostgreSQL quotes all names', async () => {
+  const restored = await restoreAdopted('v2.196.0')
+  await setDefault(restored, 'quote_all_identifiers = on')
+  await runSql(restored.database.superuserUrl, 'CREATE INDEX mine ON auth.refresh_tokens (created_at)')
+  await expect(undoAdoption(restored.deps, async () => true)).rejects.toThrow(
+    new Error(
+      'nothing changed: drop or revoke first what was added to the tables of this service, and would be lost with them\nindex auth.mine of table refresh_tokens',
+    ),
+  )
+})
+
+it('adopts where a backslash begins an escape in texts', async () => {
+  const restored = await restore('v2.196.0')
+  await setDefault(restored, 'standard_conforming_strings = off')
+  expect((await adopt(restored)).switchMs).toBeGreaterThan(0)
+})
