@@ -25,6 +25,17 @@ interface SessionOptions {
 export const OWN_PATH = { search_path: 'pg_catalog' } as const
 
 /**
+ * No time limit of a role, a database or a server, for work that may take long or wait long: it would end a connection, and with it a
+ * lock that keeps others away. `transaction_timeout`, which PostgreSQL has from 17 on, is not among them.
+ */
+export const NO_LIMITS = {
+  statement_timeout: 0,
+  lock_timeout: 0,
+  idle_session_timeout: 0,
+  idle_in_transaction_session_timeout: 0,
+} as const
+
+/**
  * What decides how PostgreSQL reads our statements and writes values, so that no default of a role, a database or a server does. pg
  * takes a time for none where it is not in ISO form. DateStyle leaves the order of day and month as it is, in which triggers of
  * others may read dates.

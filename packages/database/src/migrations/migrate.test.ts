@@ -48,6 +48,26 @@ it('runs once when three processes start together, reports its status, and can b
   expect((await migrationStatus(options)).every(({ executedAt }) => executedAt instanceof Date)).toBe(true)
 })
 
+const LIMITS = ['statement_timeout', 'lock_timeout', 'idle_session_timeout', 'idle_in_transaction_session_timeout']
+
+it.each([
+  ['with a session of its own', true, [...LIMITS, 'transaction_timeout']],
+  ['behind a pooler', undefined, LIMITS],
+] as const)('works %s under no time limit, whatever the database sets', async (_name, hasSession, limits) => {
+  const read = async (db: Kysely<unknown>) => {
+    const { rows } = await sql<{ name: string; setting: string }>`
+      SELECT name, setting FROM pg_settings WHERE name = ANY (${limits}::text[])`.execute(db)
+    return rows
+  }
+  await withDatabase({ url: empty.directUrl }, async (db) => {
+    const name = new URL(empty.directUrl).pathname.slice(1)
+    for (const limit of await read(db)) await sql.raw(`ALTER DATABASE ${name} SET ${limit.name} = '1h'`).execute(db)
+  })
+  const url = hasSession ? empty.directUrl : empty.url
+  const found = await underLock({ url, names: options.names, ...(hasSession && { hasSession }) }, read)
+  expect(found.filter(({ setting }) => setting !== '0')).toEqual([])
+})
+
 it('runs again at a start only if something has changed since a complete run', async () => {
   let runs = 0
   const start = (changed: Partial<MigrateOptions> = {}) =>

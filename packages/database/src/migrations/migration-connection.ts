@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Names } from '@trestle/migrations/migration.ts'
 import {
+  CompiledQuery,
   type DatabaseIntrospector,
   Kysely,
   PostgresAdapter,
@@ -11,7 +12,7 @@ import {
   type TableMetadata,
 } from 'kysely'
 import pg from 'pg'
-import { OWN_PATH, type SettingsOptions, underSettings } from '../driver/session-settings.ts'
+import { NO_LIMITS, OWN_PATH, type SettingsOptions, underSettings } from '../driver/session-settings.ts'
 import { MIGRATIONS } from './migrator-tables.ts'
 
 /** The database that migrations run in, and the user who runs them. */
@@ -31,13 +32,20 @@ type Address = Pick<MigrationTarget, 'url' | 'hasSession'>
 /** After so long, an operator wonders why nothing happens. */
 const TOLD_AFTER_MS = 3_000
 
-/** Opens a database for one piece of work, and closes it however the work ends. It sets no statement timeout. */
+/** Opens a database for one piece of work, and closes it however the work ends. No time limit of the database counts. */
 export async function withDatabase<T>(address: Address, use: (db: Kysely<unknown>) => Promise<T>): Promise<T> {
-  const pool = new pg.Pool({ ...underOwnPath(address), max: 2, connectionTimeoutMillis: 5_000 })
+  const pool = new pg.Pool({ ...underOwnSettings(address), max: 2, connectionTimeoutMillis: 5_000 })
   pool.on('error', () => {})
   // If a connection is lost during a migration, its statement fails. The error event must not end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
-  const db = new Kysely<unknown>({ dialect: new MigrationDialect({ pool }) })
+  const dialect = new MigrationDialect({
+    pool,
+    onCreateConnection: async (connection) => {
+      // A pooler in transaction mode would keep it for others.
+      if (address.hasSession) await connection.executeQuery(CompiledQuery.raw(endTransactionLimit('session')))
+    },
+  })
+  const db = new Kysely<unknown>({ dialect })
   try {
     return await use(db)
   } finally {
@@ -87,13 +95,13 @@ class MigratorTables extends PostgresIntrospector {
  */
 export function underLock<T>(target: MigrationTarget, use: (db: Kysely<unknown>) => Promise<T>): Promise<T> {
   return withDatabase(target, async (db) => {
-    const { Client = pg.Client, ...options } = underOwnPath(target)
+    const { Client = pg.Client, ...options } = underOwnSettings(target)
     const client = new Client({ ...options, connectionTimeoutMillis: 5_000 })
     client.on('error', () => {})
     await client.connect()
     try {
       await client.query('BEGIN')
-      await client.query('SET LOCAL idle_in_transaction_session_timeout = 0')
+      await client.query(endTransactionLimit('transaction'))
       await waitFor(client, db, target)
       return await use(db)
     } finally {
@@ -138,8 +146,13 @@ export async function listLockOwners(db: Kysely<unknown>, key: RawBuilder<unknow
   return rows.map(({ pid, user }) => `process ${pid} of PostgreSQL, of the user ${user}, holds it`)
 }
 
-function underOwnPath({ url, hasSession }: Address): SettingsOptions {
-  return underSettings(OWN_PATH, { url, hasSession: hasSession === true })
+function underOwnSettings({ url, hasSession }: Address): SettingsOptions {
+  return underSettings({ ...OWN_PATH, ...NO_LIMITS }, { url, hasSession: hasSession === true })
+}
+
+/** Takes the limit of a transaction away, which PostgreSQL before 17 does not have: there, a connection that names it is refused. */
+function endTransactionLimit(scope: 'session' | 'transaction'): string {
+  return `SELECT set_config(name, '0', ${scope === 'transaction'}) FROM pg_settings WHERE name = 'transaction_timeout'`
 }
 
 function lockKey({ schema, prefix }: Names): string {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
-import { adopt, openAdopted, type Restored, restore, restoreAdopted } from './adopted-app.ts'
+import { adopt, openAdopted, prepare, type Restored, restore, restoreAdopted } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
 
 /** Sets a default of a database, as an administrator may have done for all its programs. */
@@ -42,4 +42,12 @@ it('adopts where a backslash begins an escape in texts', async () => {
   const restored = await restore('v2.196.0')
   await setDefault(restored, 'standard_conforming_strings = off')
   expect((await adopt(restored)).switchMs).toBeGreaterThan(0)
+})
+
+it('prepares where the owner of the tables has a time limit for statements and for locks', async () => {
+  const restored = await restore('v2.196.0')
+  const { superuserUrl } = restored.database
+  const role = `ALTER ROLE supabase_auth_admin IN DATABASE ${new URL(superuserUrl).pathname.slice(1)}`
+  await runSql(superuserUrl, `${role} SET statement_timeout = '1ms'; ${role} SET lock_timeout = '1ms'`)
+  expect(await prepare(restored)).toBe(true)
 })
