@@ -60,6 +60,11 @@ export function isLockTimeout(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === '55P03'
 }
 
+/** Whether a statement was not run because an earlier one of its transaction has failed (25P02). */
+export function isInFailedTransaction(error: unknown): boolean {
+  return error instanceof DatabaseError && error.code === '25P02'
+}
+
 /** Whether a transaction was ended because of a deadlock (40P01). It may succeed when it is repeated. */
 export function isDeadlock(error: unknown): boolean {
   return error instanceof DatabaseError && error.code === '40P01'

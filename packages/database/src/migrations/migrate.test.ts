@@ -48,6 +48,15 @@ it('runs once when three processes start together, reports its status, and can b
   expect((await migrationStatus(options)).every(({ executedAt }) => executedAt instanceof Date)).toBe(true)
 })
 
+it('tells why the table of migrations could not be made', async () => {
+  await withDatabase(options, (db) =>
+    sql`CREATE SCHEMA example; CREATE DOMAIN example.app_trestle_migrations AS int`.execute(db),
+  )
+  await expect(migrateUp(options)).rejects.toThrow(
+    new Error('migrations failed: type "app_trestle_migrations" already exists'),
+  )
+})
+
 const LIMITS = ['statement_timeout', 'lock_timeout', 'idle_session_timeout', 'idle_in_transaction_session_timeout']
 
 it.each([

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Names } from '@trestle/migrations/migration.ts'
 import {
   CompiledQuery,
+  type DatabaseConnection,
   type DatabaseIntrospector,
   Kysely,
   PostgresAdapter,
@@ -13,6 +14,7 @@ import {
 } from 'kysely'
 import pg from 'pg'
 import { NO_LIMITS, OWN_PATH, type SettingsOptions, underSettings } from '../driver/session-settings.ts'
+import { isInFailedTransaction } from '../unavailable.ts'
 import { MIGRATIONS } from './migrator-tables.ts'
 
 /** The database that migrations run in, and the user who runs them. */
@@ -41,6 +43,7 @@ export async function withDatabase<T>(address: Address, use: (db: Kysely<unknown
   const dialect = new MigrationDialect({
     pool,
     onCreateConnection: async (connection) => {
+      tellFirstError(connection)
       // A pooler in transaction mode would keep it for others.
       if (address.hasSession) await connection.executeQuery(CompiledQuery.raw(endTransactionLimit('session')))
     },
@@ -51,6 +54,25 @@ export async function withDatabase<T>(address: Address, use: (db: Kysely<unknown
   } finally {
     await db.destroy()
   }
+}
+
+/**
+ * Has each statement of a transaction that has failed answer with the error that failed it. The migrator of Kysely asks a question
+ * after it could not make its tables, and would tell only that a transaction is aborted.
+ */
+function tellFirstError(connection: DatabaseConnection): void {
+  const { executeQuery } = connection
+  let first: unknown
+  const execute = async (...query: Parameters<typeof executeQuery>) => {
+    try {
+      return await executeQuery.apply(connection, query)
+    } catch (error) {
+      if (isInFailedTransaction(error)) throw first ?? error
+      first = error
+      throw error
+    }
+  }
+  Object.assign(connection, { executeQuery: execute })
 }
 
 /** The dialect of the migrator of Kysely, which runs inside a transaction of `inTurn`. */

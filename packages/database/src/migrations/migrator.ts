@@ -165,7 +165,8 @@ function runStep(
 function namesOfApplied({ error, results = [] }: MigrationResultSet): readonly string[] {
   if (error) {
     const failed = results.find(({ status }) => status === 'Error')
-    throw new Error(`migration ${failed?.migrationName ?? ''} failed: ${messageOf(error)}`, { cause: error })
+    const what = failed === undefined ? 'migrations' : `migration ${failed.migrationName}`
+    throw new Error(`${what} failed: ${messageOf(error)}`, { cause: error })
   }
   return results.filter(({ status }) => status === 'Success').map(({ migrationName }) => migrationName)
 }
