@@ -4,6 +4,7 @@ import { findRecord, placesOf, schemasOf } from './adoption-record.ts'
 import { hasRelation, listForeignSchemas, listStrangers, requireFixedPath } from './catalog.ts'
 import { listIdentityKeys } from './identity-readers.ts'
 import { SERVED, UNSERVED } from './inspect-database.ts'
+import { listMissingRights } from './missing-rights.ts'
 import { listNamesakes } from './own-names.ts'
 
 /** The newest migrations of supabase/auth 2.40 and of 2.196. */
@@ -52,7 +53,7 @@ export async function findObstacles(db: Kysely<unknown>, { names, force, role }:
   if (!(await hasRelation(db, schema, 'schema_migrations')) || !(await hasRelation(db, schema, 'users')))
     return refuse(`the schema ${schema} has no tables of supabase/auth`)
   const version = await findVersion(db, names)
-  const rights = await listMissingRights(db, names, role)
+  const rights = await listRights(db, names, role)
   const obstacles = [
     describeVersion(version, { force }),
     ...rights,
@@ -151,11 +152,8 @@ function describeVersion(version: string, { force }: Pick<AdoptionWish, 'force'>
 }
 
 /** The service works as the owner of the tables, because row level security without policies hides them from everybody else. */
-async function listMissingRights(
-  db: Kysely<unknown>,
-  { schema }: Names,
-  role: string | undefined,
-): Promise<readonly string[]> {
+async function listRights(db: Kysely<unknown>, names: Names, role: string | undefined): Promise<readonly string[]> {
+  const { schema } = names
   const { rows } = await sql<{ owner: string; user: string; database: string; creates: boolean }>`
     SELECT tableowner AS owner, current_user AS "user", current_database() AS database,
       has_database_privilege(current_database(), 'CREATE') AS creates
@@ -164,7 +162,7 @@ async function listMissingRights(
   if (state === undefined) throw new Error(`users is no table of the schema ${schema}`)
   const { owner, user, database, creates } = state
   return [
-    ...(user === owner ? [] : [describeOutsider({ user, owner })]),
+    ...(user === owner ? await listMissingRights(db, names) : [describeOutsider({ user, owner })]),
     ...(role === undefined || role === owner
       ? []
       : [`AUTH_DB_ROLE is ${role}: unset it, the service works as ${owner}`]),

@@ -17,6 +17,7 @@ import { dropKept, dropStaging } from '../adoption/drop-adoption.ts'
 import { countEndedSessions, countForeignHashes, giveBackRows, type SessionCounts } from '../adoption/give-back-rows.ts'
 import { listUnfitForUpstream, listUnopened } from '../adoption/give-back-sealed-rows.ts'
 import { listAdditions } from '../adoption/list-dependents.ts'
+import { requireRights } from '../adoption/missing-rights.ts'
 import { allowOldServer } from '../adoption/refuse-old-server.ts'
 import { dropTriggers } from '../adoption/staging-tables.ts'
 import { migrationsInPlace, moveBack, stayingTables } from '../adoption/switch-tables.ts'
@@ -46,7 +47,7 @@ export interface UndoCosts {
  * Gives the old service its database back (reference: Adopting a database). Users keep their present passwords, emails and factors.
  * @param confirm asked before anything changes; false changes nothing
  * @returns whether it was done
- * @throws Error where no adoption has begun, its undo was forgotten, a run of `adopt` is at work, this service still serves, something of others depends on its
+ * @throws Error where no adoption has begun, its undo was forgotten, a run of `adopt` is at work, a right is missing, this service still serves, something of others depends on its
  * tables, or a key is missing
  */
 export async function undoAdoption(
@@ -66,6 +67,7 @@ export async function undoAdoption(
     const staging = switchedAt === null ? [places.staging] : []
     await requireOwnSchemas(db, [places.kept, ...staging, names.jobSchema])
     await requireStopped(db)
+    await requireRights(db, names)
     await requireSameVersion(db, places, record)
     if (switchedAt !== null) await requireNoAdditions(db, places)
     await requireNoDependents(() => rehearse(db, places, record))
