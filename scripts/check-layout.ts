@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { aliases } from './layout/aliases.ts'
 import { arrows } from './layout/arrows.ts'
+import { asciiSql } from './layout/ascii-sql.ts'
 import { booleanChoices } from './layout/boolean-choices.ts'
 import { catalogueTexts } from './layout/catalogue-texts.ts'
 import { changelogEntries } from './layout/changelog-entries.ts'
@@ -92,6 +93,7 @@ export const rules: readonly Rule[] = [
   queryVerbs,
   refusedWords,
   functionFiles,
+  asciiSql,
   walks,
   docstrings,
   returnTypes,

@@ -11,7 +11,7 @@
 -- Lock order: the users by their identifiers, so that of two batches that want the same ones, neither waits for the other while
 -- the other waits for it. A sign-up does not wait long for an identifier that somebody else is taking: it can wait alone.
 --
--- The conditions `= ANY (…)` make PostgreSQL find users by key, however few rows there were when it made the plan.
+-- The conditions `= ANY (...)` make PostgreSQL find users by key, however few rows there were when it made the plan.
 CREATE OR REPLACE FUNCTION {{sign_ups}}(
   p_user_ids uuid[], p_identity_ids uuid[], p_emails text[], p_phones text[], p_auds text[], p_roles text[],
   p_password_hashes text[], p_data text[], p_identity_data text[], p_moments timestamptz[], p_token_hashes bytea[],

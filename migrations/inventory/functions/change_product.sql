@@ -6,7 +6,7 @@
 -- p_sku, p_attributes: the new values; null keeps a value.
 -- p_merge: whether p_attributes is a merge patch instead of the new attributes.
 -- p_bytes_max: how long the attributes may be as text after a merge patch.
--- Returns done with the product as it is afterwards and whether it changed, or the verdict not-found, stale, or attributes-…
+-- Returns done with the product as it is afterwards and whether it changed, or the verdict not-found, stale, or attributes-...
 -- with the fault of the merged attributes (see attributes_fault.sql).
 CREATE OR REPLACE FUNCTION {{change_product}}(
   p_id bigint, p_versions integer[], p_sku text, p_attributes jsonb, p_merge boolean, p_bytes_max integer,

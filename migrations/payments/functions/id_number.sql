@@ -1,5 +1,5 @@
 -- distribute: everywhere
--- The number of an id: milliseconds · 2^20 + counter. Ids sort as their numbers do.
+-- The number of an id: milliseconds * 2^20 + counter. Ids sort as their numbers do.
 CREATE OR REPLACE FUNCTION {{id_number}}(p_id text)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE

@@ -1,5 +1,5 @@
 -- distribute: coordinator
--- Stores rates of the European Central Bank. p_rates: [{date, currency, rate}, …]. A rate replaces an existing one of the same
+-- Stores rates of the European Central Bank. p_rates: [{date, currency, rate}, ...]. A rate replaces an existing one of the same
 -- date and currency.
 --
 -- Replaced rates go to the audit log first: `ledger verify` needs the rate at which a capture of that day was exchanged.

@@ -1,6 +1,6 @@
 -- distribute: coordinator
 -- Carries out captures, refunds and voids: one of them, or many on different transactions. p_operations: [{keyMac, userEmail,
--- kind, transactionId, amount, currency, descriptor, reference, key, fingerprint}, …], with digests in hexadecimal digits.
+-- kind, transactionId, amount, currency, descriptor, reference, key, fingerprint}, ...], with digests in hexadecimal digits.
 -- p_margin_bps: the margin of an exchange. p_rate_days: how old a rate may be for a live merchant.
 --
 -- Returns one row for each operation, in their order, with its own verdict: unauthorized, not-found or forbidden; replayed with
