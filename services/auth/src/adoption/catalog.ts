@@ -122,6 +122,24 @@ export async function requireNoStrangers(db: QueryExecutorProvider, names: Names
   if (reasons.length > 0) throw new Error(reasons.join('\n'))
 }
 
+/**
+ * Runs statements that fire triggers of applications on the tables of this service, under the search path under which it serves, so that
+ * these triggers find what they find then. Where others could put functions there, the path stays: undo may be the way out of that.
+ * Triggers that wait for the commit run at the end, since a table with waiting ones cannot be altered.
+ */
+export async function underPathOfTriggers<T>(
+  trx: QueryExecutorProvider,
+  names: Names,
+  use: () => Promise<T>,
+): Promise<T> {
+  if ((await listStrangers(trx, names)).length === 0)
+    await sql`SET LOCAL search_path = ${sql.id(names.schema)}`.execute(trx)
+  const result = await use()
+  await sql`SET CONSTRAINTS ALL IMMEDIATE`.execute(trx)
+  await sql`SET LOCAL search_path = pg_catalog`.execute(trx)
+  return result
+}
+
 /** The functions of triggers that look for names in the search path of the statement, and that of the old service. */
 export interface OpenTriggers {
   readonly path: string

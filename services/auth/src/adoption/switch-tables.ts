@@ -4,7 +4,7 @@ import type { MigrationSources, Names, ServiceMigration } from '@trestle/migrati
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Sealing } from '../secrets/sealed-secret.ts'
 import { type AdoptionPlaces, findRecord, lockTables, recordSwitch } from './adoption-record.ts'
-import { hasRelation } from './catalog.ts'
+import { hasRelation, underPathOfTriggers } from './catalog.ts'
 import {
   copyChallenges,
   copyLiveRows,
@@ -131,7 +131,7 @@ export function switchHooks(deps: SwitchDeps): Switch {
       await addForeignKeys(later, names)
       const context: SealedCopyContext = { trx: later, places, users: names.id('users'), lifetimes, sealing }
       await copyFlows(context)
-      await copyLiveRows(context)
+      await underPathOfTriggers(later, names, () => copyLiveRows(context))
       await copyChallenges(context, challengeSeconds)
       outcome = { lockedAtMs, leftProviders: await copyCustomProviders(context) }
       await recordCopies(context)

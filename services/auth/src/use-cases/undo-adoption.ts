@@ -12,7 +12,7 @@ import {
   placesOf,
 } from '../adoption/adoption-record.ts'
 import { withoutOtherRuns } from '../adoption/begin-adoption.ts'
-import { requireOwnSchemas } from '../adoption/catalog.ts'
+import { requireOwnSchemas, underPathOfTriggers } from '../adoption/catalog.ts'
 import { dropKept, dropStaging } from '../adoption/drop-adoption.ts'
 import { countEndedSessions, countForeignHashes, giveBackRows, type SessionCounts } from '../adoption/give-back-rows.ts'
 import { listUnfitForUpstream, listUnopened } from '../adoption/give-back-sealed-rows.ts'
@@ -81,7 +81,8 @@ export async function undoAdoption(
       if (switchedAt === null) await dropTriggers(trx, places)
       else {
         const { codeAttemptsMax } = config.security
-        await giveBackRows({ trx, places, sealing, switchedAt, codeAttemptsMax, version })
+        const context = { trx, places, sealing, switchedAt, codeAttemptsMax, version }
+        await underPathOfTriggers(trx, names, () => giveBackRows(context))
       }
       await dropOwnFunctions(trx, places)
       return (later) => restore(later, places, record)
@@ -228,7 +229,8 @@ async function restore(
   await sql`DROP INDEX IF EXISTS ${names.id('users_email_lower_key')}`.execute(trx)
   await moveBack(trx, places)
   const version = await findVersion(trx, names)
-  await revertUpstreamChanges(trx, places, ownChanges(changes, places, { since, version }))
+  const made = ownChanges(changes, places, { since, version })
+  await underPathOfTriggers(trx, names, () => revertUpstreamChanges(trx, places, made))
   await dropJobs(trx, names.jobSchema)
   if (!hadPgcrypto) await dropPgcrypto(trx)
   await dropKept(trx, places, [])
