@@ -27,6 +27,12 @@ export const UNSERVED = [
 /** Where the tables of supabase/auth are. */
 type UpstreamPlace = Pick<AdoptionPlaces, 'names'>
 
+/** What PostgreSQL calls the encoding of the database, such as `UTF8`. */
+export async function readEncoding(db: QueryExecutorProvider): Promise<string> {
+  const { rows } = await sql<{ encoding: string }>`SELECT current_setting('server_encoding') AS encoding`.execute(db)
+  return rows[0]?.encoding ?? ''
+}
+
 /** How many rows each table has that is there, by its name. */
 export async function countRows(
   db: Kysely<unknown>,

@@ -124,6 +124,8 @@ function report(check: AdoptionCheck, print: Print): void {
     print('ok         the database is adopted already: start the service')
     return
   }
+  const encoding = describeEncoding(check.encoding)
+  if (encoding !== undefined) print(`encoding   ${encoding}`)
   for (const [table, count] of rows) print(`rows       ${table}: ${count}`)
   for (const [table, count] of notYetServed) print(`not served ${table}: ${count} rows stay as they are`)
   printLosses(losses, print)
@@ -156,6 +158,14 @@ function report(check: AdoptionCheck, print: Print): void {
       ? 'ok         an adoption has begun: run auth adopt again, which continues it'
       : 'ok         auth adopt can run',
   )
+}
+
+/** @param encoding what PostgreSQL calls it @returns undefined where the database can have every character */
+function describeEncoding(encoding: string): string | undefined {
+  if (encoding === 'UTF8') return undefined
+  if (encoding === 'SQL_ASCII')
+    return 'SQL_ASCII: who has bytes that are no UTF-8, in user_metadata for one, gets 500, as do lists with such a user; correct these rows'
+  return `${encoding}: what has a character that this encoding lacks is answered with 500, as at the old service; auth import takes the users into a database in UTF8`
 }
 
 function describeReader({ object, isLed }: IdentityReader): string {

@@ -13,6 +13,7 @@ import {
   listClosedSecrets,
   listInhabitants,
   listLostSignIns,
+  readEncoding,
   SERVED,
   UNSERVED,
 } from '../adoption/inspect-database.ts'
@@ -37,6 +38,8 @@ export interface AdoptionCheck {
   readonly earlierRun: EarlierRun
   /** Why the database cannot be adopted, with what to do about it; empty where it can. */
   readonly obstacles: readonly string[]
+  /** What PostgreSQL calls the encoding of the database. */
+  readonly encoding: string
   /** Rows by table. */
   readonly rows: ReadonlyMap<string, number>
   /** Tables with rows that are left as they are, since this service does not serve what they are for. */
@@ -102,6 +105,7 @@ export async function checkAdoption(
       version,
       earlierRun,
       obstacles,
+      encoding: await readEncoding(db),
       rows: served,
       notYetServed: new Map([...unserved].filter(([, count]) => count > 0)),
       losses: [
@@ -127,6 +131,7 @@ export async function checkAdoption(
 }
 
 const NOTHING = {
+  encoding: 'UTF8',
   rows: new Map(),
   notYetServed: new Map(),
   losses: [],

@@ -29,6 +29,7 @@ describe.each(VERSIONS)('adopt --check on %s', (version) => {
       version: migration,
       earlierRun: 'none',
       obstacles: [],
+      encoding: 'UTF8',
       rows: new Map(served),
       notYetServed: new Map(unserved),
       losses: [

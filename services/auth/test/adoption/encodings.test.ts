@@ -1,0 +1,36 @@
+import { migrateAtStart } from '@trestle/database/migrations/migrate.ts'
+import { expect, it, onTestFinished } from 'vitest'
+import { adoptCommand } from '../../src/commands/adopt.ts'
+import { adoptOptions } from '../../src/migrations.ts'
+import { restore } from './adopted-app.ts'
+import { giveToOwner, loadDump, ownerUrl, runSql } from './restored-database.ts'
+
+it.each([
+  [
+    'LATIN1',
+    'encoding   LATIN1: what has a character that this encoding lacks is answered with 500, as at the old service; auth import takes the users into a database in UTF8',
+  ],
+  [
+    'SQL_ASCII',
+    'encoding   SQL_ASCII: who has bytes that are no UTF-8, in user_metadata for one, gets 500, as do lists with such a user; correct these rows',
+  ],
+])('adopts a database in %s, and --check says what its encoding means', async (encoding, line) => {
+  const { database, deps } = await restore('v2.196.0')
+  const name = `${new URL(database.superuserUrl).pathname.slice(1)}_${encoding.toLowerCase()}`
+  await runSql(database.superuserUrl, `CREATE DATABASE ${name} ENCODING '${encoding}' LOCALE 'C' TEMPLATE template0`)
+  onTestFinished(() => runSql(database.superuserUrl, `DROP DATABASE ${name} WITH (FORCE)`).then(() => {}))
+  const superuserUrl = Object.assign(new URL(database.superuserUrl), { pathname: `/${name}` }).href
+  await loadDump(superuserUrl, 'v2.196.0')
+  await giveToOwner(superuserUrl)
+  const url = ownerUrl(superuserUrl)
+  const config = { ...deps.config, database: { ...deps.config.database, url, migrationUrl: url } }
+  const run = async (...flags: readonly string[]) => {
+    const lines: string[] = []
+    const command = adoptCommand(() => config, { print: (each) => lines.push(each), ask: async () => undefined })
+    await command.parseAsync(flags, { from: 'user' })
+    return lines
+  }
+  expect((await run('--check')).filter((each) => each.startsWith('encoding'))).toEqual([line])
+  expect((await run()).at(-2)).toMatch(/^adopted migration /)
+  expect((await migrateAtStart(adoptOptions(config))).migrations).toEqual([])
+})
