@@ -77,7 +77,7 @@ export function withoutOtherRuns<T>(target: MigrationTarget, use: () => Promise<
 export async function beginAdoption(
   target: MigrationTarget,
   role: string | undefined,
-  { force }: Pick<AdoptionRun, 'force'>,
+  { force, report }: AdoptionRun,
 ): Promise<string> {
   const { names } = target
   const places = placesOf(names)
@@ -97,8 +97,8 @@ export async function beginAdoption(
   if (switchedAt !== null) return version
   // PostgreSQL makes an index without a lock once every open transaction has ended, the transaction of the lock too.
   await withDatabase(target, async (db) => {
-    await makeEarlyIndexes(db, places)
-    await createUserIndexes(db, names)
+    await makeEarlyIndexes(db, places, report)
+    await createUserIndexes(db, names, report)
   })
   return version
 }

@@ -60,15 +60,16 @@ export async function listSharedEmails(db: Kysely<unknown>, { id }: Names): Prom
 /**
  * Makes this service's indexes of users, without a lock. The index of emails, by which users are found, is not unique where several
  * users share an email. It is made last: of indexes that cost the same, PostgreSQL takes the youngest.
+ * @param report is told whom an index waits for
  */
-export async function createUserIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
+export async function createUserIndexes(
+  db: Kysely<unknown>,
+  names: Names,
+  report: (line: string) => void,
+): Promise<void> {
   for (const [name, definition] of Object.entries(CLEAN_UP_INDEXES))
-    await createIndexConcurrently(db, names, { name, table: 'users', isUnique: false, definition })
+    await createIndexConcurrently(db, names, { name, table: 'users', isUnique: false, definition }, report)
   const isUnique = (await listSharedEmails(db, names)).length === 0
-  await createIndexConcurrently(db, names, {
-    name: 'users_email_lower_key',
-    table: 'users',
-    isUnique,
-    definition: EMAIL_KEY,
-  })
+  const index = { name: 'users_email_lower_key', table: 'users', isUnique, definition: EMAIL_KEY }
+  await createIndexConcurrently(db, names, index, report)
 }

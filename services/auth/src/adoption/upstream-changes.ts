@@ -73,13 +73,20 @@ export async function makeEarlyChanges(db: Kysely<unknown>, places: AdoptionPlac
   }
 }
 
-/** Makes the indexes of these changes, without a lock. They are noted before: undo also drops one whose run was killed. */
-export async function makeEarlyIndexes(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+/**
+ * Makes the indexes of these changes, without a lock. They are noted before: undo also drops one whose run was killed.
+ * @param report is told whom an index waits for
+ */
+export async function makeEarlyIndexes(
+  db: Kysely<unknown>,
+  places: AdoptionPlaces,
+  report: (line: string) => void,
+): Promise<void> {
   const { names } = places
   for (const [name, [definition]] of Object.entries(INDEXES)) {
     if (LATE_INDEXES.has(name) || (await findIndexState(db, names, name)) === 'valid') continue
     await recordChanges(db, places, [name])
-    await createIndexConcurrently(db, names, { name, ...partsOf(definition) })
+    await createIndexConcurrently(db, names, { name, ...partsOf(definition) }, report)
   }
 }
 

@@ -4,6 +4,7 @@ import { createNames } from '@trestle/database/names.ts'
 import pg from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
 import { earlyMigrations } from '../../src/adoption/switch-tables.ts'
+import { prepareAdoption } from '../../src/use-cases/prepare-adoption.ts'
 import { errorBody, statusAndBody } from '../bodies.ts'
 import { adopt, connectOld, openAdopted, prepare, type Restored, restore } from './adopted-app.ts'
 import { type OldUser, runSql } from './restored-database.ts'
@@ -238,4 +239,21 @@ it('adopt --prepare finds the tokens of a batch by an index, and reads no whole 
   // Twenty batches, and then the sums, and the joins that compare.
   await expect.poll(wholes, PATIENCE).toBeGreaterThan(0)
   expect(await wholes()).toBeLessThan(5)
+})
+
+it('adopt --prepare tells whose transaction an index waits for, and goes on when it has ended', async () => {
+  const { database, deps } = await restore('v2.196.0')
+  const backup = await connect({ database, deps })
+  await backup.query('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM auth.schema_migrations')
+  const { rows } = await backup.query<{ pid: number; user: string }>(
+    'SELECT pg_backend_pid() AS pid, current_user AS "user"',
+  )
+  const [{ pid, user } = { pid: 0, user: '' }] = rows
+  const { promise: told, resolve } = Promise.withResolvers<string>()
+  const prepared = prepareAdoption(deps, { force: false, report: resolve })
+  expect(await told).toBe(
+    `waiting for the end of the transaction of process ${pid} of PostgreSQL, of the user ${user}: an index of users needs it`,
+  )
+  await backup.query('COMMIT')
+  expect(await prepared).toBe(true)
 })
