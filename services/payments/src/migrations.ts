@@ -175,6 +175,7 @@ export const operatorFunctions = [
   'change_merchant',
   'close_payout',
   'export_waiting_payouts',
+  'count_waiting_payouts',
   'insert_payout_batch',
   'add_operator_read',
   'change_registration',

@@ -79,7 +79,7 @@ export async function insertWaitingBatch(
 
 async function countWaiting(trx: Trx): Promise<number> {
   const { rows } = await sql<{ count: number }>`
-    SELECT count(*)::int AS count FROM ${sql.table('payouts')} p WHERE NOT p.test AND p.status = 'created'`.execute(trx)
+    SELECT ${sql.table('count_waiting_payouts')}() AS count`.execute(trx)
   return rows[0]?.count ?? 0
 }
 
