@@ -47,9 +47,7 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
   const getMode = () => mode
   const primary = openServer<Tables>(config, config.url, getMode)
   const { coordinatorUrl: url = config.url } = config
-  // Lists of operators alone read there: one connection is enough.
-  const coordinator =
-    url === config.url ? primary : openServer<Tables>({ ...config, readConnections: 1, url }, url, getMode)
+  const coordinator = url === config.url ? primary : openServer<Tables>({ ...config, url }, url, getMode)
   const standby = config.standby && openStandby(config, config.standby, { primary, getMode })
   const { pool, lagging } = primary
   const { db, until } = coordinator
