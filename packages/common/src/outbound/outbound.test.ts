@@ -1,3 +1,7 @@
+import { once } from 'node:events'
+import { createServer, type Server, type Socket } from 'node:net'
+import { Readable } from 'node:stream'
+import { portOf } from '@trestle/testing/free-port.ts'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createOutbound } from './outbound.ts'
@@ -49,6 +53,20 @@ describe('send', () => {
     const next = { status: 200, body: '[]', contentType: 'application/json', link: '</list?cursor=2>; rel="next"' }
     expect(await get('/list', { method: 'DELETE' })).toEqual(next)
     expect(peer.requests.at(-1)?.method).toBe('DELETE')
+  })
+
+  // The server answers and closes in one turn of the event loop, so the next write fails before the answer can be read.
+  it('413: returns the answer of a server that closes before it has read the body', async () => {
+    const answer = 'HTTP/1.1 413 Too Large\r\nconnection: close\r\ncontent-length: 8\r\n\r\nline 2: '
+    expect(await sendToClosing((socket) => socket.write(answer))).toEqual({
+      status: 413,
+      body: 'line 2: ',
+      contentType: '',
+    })
+  })
+
+  it('rejects when a server closes without an answer', async () => {
+    await expect(sendToClosing(() => {})).rejects.toThrow(/other side closed|ECONNRESET/)
   })
 
   // ASVS 15.3.2
@@ -108,3 +126,34 @@ describe('send', () => {
     ).rejects.toThrow('is not one that this service may call')
   })
 })
+
+/** Sends a body of 20 pieces to a server that does `last` after the first of them, and closes. */
+async function sendToClosing(last: (socket: Socket) => void) {
+  const closed = Promise.withResolvers<void>()
+  await using server = await listen((socket) =>
+    socket.once('data', () => {
+      last(socket)
+      socket.destroy()
+      closed.resolve()
+    }),
+  )
+  async function* pieces() {
+    yield Buffer.alloc(1_000_000)
+    await closed.promise
+    for (let sent = 0; sent < 20; sent++) yield Buffer.alloc(100_000)
+  }
+  const url = `http://127.0.0.1:${portOf(server)}/`
+  return await outbound.send({
+    method: 'POST',
+    url,
+    body: Readable.from(pieces()),
+    timeoutMs: 5_000,
+    origin: 'operator',
+  })
+}
+
+async function listen(serve: (socket: Socket) => void): Promise<Server> {
+  const server = createServer(serve).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return server
+}

@@ -1,5 +1,5 @@
 import { lookup as lookUp } from 'node:dns'
-import { isIP, type LookupFunction } from 'node:net'
+import { isIP, type LookupFunction, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { createAddressRules, type OwnHost } from './address-rules.ts'
@@ -135,9 +135,39 @@ function refused(host: string): Error {
 
 /** Loaded with the first call, so that no start waits for the library. */
 async function openAgent(lookup: LookupFunction): Promise<Dispatcher> {
-  const { Agent } = await import('undici')
-  return new Agent({ connect: { lookup } })
+  const { Agent, buildConnector } = await import('undici')
+  const connect = buildConnector({ lookup })
+  return new Agent({
+    connect: (options, callback) =>
+      connect(options, (...[error, socket]) => {
+        if (error) return callback(error, null)
+        readAfterFailedWrites(socket)
+        callback(null, socket)
+      }),
+  })
 }
+
+/** The errors of a write to a connection that the server has closed. */
+const CLOSED_CODES: readonly unknown[] = ['EPIPE', 'ECONNRESET']
+
+/**
+ * Lets a connection be read to its end after the server has closed it. A server may refuse a long body at its beginning: it answers and
+ * closes, so the next write fails, and Node.js would end the connection with the answer unread. Such a write stays open instead. What is
+ * read next is the answer or the end of the connection, and each of them ends the call.
+ */
+function readAfterFailedWrites(socket: Socket): void {
+  const { _write: write, _writev: writeMany } = socket
+  const unlessClosed = (done: WriteCallback): WriteCallback => {
+    return (error) => {
+      if (error && 'code' in error && CLOSED_CODES.includes(error.code)) return
+      done(error)
+    }
+  }
+  socket._write = (chunk, encoding, done) => write.call(socket, chunk, encoding, unlessClosed(done))
+  socket._writev = (chunks, done) => writeMany?.call(socket, chunks, unlessClosed(done))
+}
+
+type WriteCallback = (error?: Error | null) => void
 
 async function begin(
   dispatcher: Dispatcher,
