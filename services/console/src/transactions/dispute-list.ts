@@ -96,7 +96,7 @@ function disputeColumns({ role }: Viewer, decimals: Decimals): readonly Column<D
     {
       label: '',
       cell: (dispute) =>
-        html`${mayClose && dispute.status === 'open' ? askLink(outcomePath(dispute), 'Outcome…') : undefined}`,
+        html`${mayClose && dispute.status === 'open' ? askLink(outcomePath(dispute), 'Outcome…', 'danger') : undefined}`,
     },
   ]
 }
