@@ -53,7 +53,7 @@ describe('GET /transactions', () => {
     const browser = await test.signedIn('viewer')
     const all = await browser.open(`/transactions?merchant=${SHOP_ID}&search=12.50`)
     expect(plain(all.text)).toBe(
-      'Transactions Last 4 digits, amount as 12.50 or HUF 1000, reference or id Outcome All outcomes Authorized Refused Mode Live and test Live Test Merchant ID Filter Amount State Card Reference Id Created ↓ EUR 12.50 Authorized Test visa •••• 0000 – ID TIME CSV',
+      'Transactions Last 4 digits, amount as 12.50 or HUF 1000, reference or id Outcome All outcomes Authorized Refused Mode Live and test Live Test Merchant ID Filter Amount State Card Reference Id Created ↓ EUR 12.50 Authorized Test Visa •••• 0000 – ID TIME CSV',
     )
     expect(all.html).toContain('<a href="/transactions?search=12.50" aria-label="Take the filter away: Merchant')
   })
@@ -73,7 +73,7 @@ describe('GET /transactions/:transactionId', () => {
   it('200: shows amounts, trail, ledger, details and events, with the name of the merchant as text', async () => {
     const page = await (await test.signedIn('viewer')).open(pathOf(1))
     expect(plain(page.text)).toBe(
-      'Transactions EUR 12.50 Authorized Test Nordhavn <b>Coffee</b> ID TIME Captured EUR 0.00 Pending EUR 12.50 Trail Nothing was captured, refunded or voided yet. Ledger Nothing is booked yet. Details Card visa •••• 0000 Expires 2066-12 BIN 410000 Security code given 3-D Secure none Made by the customer Descriptor NORDHAVN Acquirer simulator Events No event in the last 30 days.',
+      'Transactions EUR 12.50 Authorized Test Nordhavn <b>Coffee</b> ID TIME Captured EUR 0.00 Pending EUR 12.50 Trail Nothing was captured, refunded or voided yet. Ledger Nothing is booked yet. Details Card Visa •••• 0000 Expires 2066-12 BIN 410000 Security code given 3-D Secure none Made by the customer Descriptor NORDHAVN Acquirer simulator Events No event in the last 30 days.',
     )
     expect(page.html).toContain('Nordhavn &lt;b&gt;Coffee&lt;/b&gt;')
   })
@@ -97,7 +97,7 @@ describe('POST /transactions/:transactionId/:change', () => {
   it('303: captures and voids after questions that name card and merchant', async () => {
     const browser = await test.signedIn('admin')
     expect((await browser.open(pathOf(1, '/capture'))).text).toBe(
-      'Capture a payment The amount is taken from visa •••• 0000 and credited to Nordhavn <b>Coffee</b>. Only a refund gives it back. Amount in EUR At most EUR 12.50. Reference (optional) Capture Cancel',
+      'Capture a payment The amount is taken from Visa •••• 0000 and credited to Nordhavn <b>Coffee</b>. Only a refund gives it back. Amount in EUR At most EUR 12.50. Reference (optional) Capture Cancel',
     )
     const page = await browser.submit(pathOf(1, '/capture'), { amount: '10,00', reference: '' })
     expect([page.path, toastOf(page.html)]).toEqual([pathOf(1), 'EUR 10.00 captured'])
@@ -131,7 +131,7 @@ describe('POST /transactions/:transactionId/:change', () => {
       const { status, text, html } = await browser.submit(pathOf(2, '/capture'), { amount, reference: '' })
       expect([status, text, html.includes(`value="${amount}"`)]).toEqual([
         422,
-        `Capture a payment ${problem} The amount is taken from visa •••• 0000 and credited to Nordhavn <b>Coffee</b>. Only a refund gives it back. Amount in EUR At most EUR 999.00. Reference (optional) Capture Cancel`,
+        `Capture a payment ${problem} The amount is taken from Visa •••• 0000 and credited to Nordhavn <b>Coffee</b>. Only a refund gives it back. Amount in EUR At most EUR 999.00. Reference (optional) Capture Cancel`,
         true,
       ])
     }
@@ -143,7 +143,7 @@ describe('POST /transactions/:transactionId/:change', () => {
     const browser = await test.signedIn('support')
     const path = pathOf(3, '/refund')
     expect((await browser.open(path)).text).toBe(
-      'Refund a payment The amount goes back to visa •••• 0000, and is taken from the balance of Nordhavn <b>Coffee</b>. This cannot be undone. Of your allowance of today, EUR 80.00 is left. Amount in EUR At most EUR 100.00. Reference (optional) Refund Cancel',
+      'Refund a payment The amount goes back to Visa •••• 0000, and is taken from the balance of Nordhavn <b>Coffee</b>. This cannot be undone. Of your allowance of today, EUR 80.00 is left. Amount in EUR At most EUR 100.00. Reference (optional) Refund Cancel',
     )
     const page = await browser.submit(path, { amount: '50.00', reference: 'broken cup' })
     expect([page.path, toastOf(page.html)]).toEqual([pathOf(3), 'EUR 50.00 refunded'])
@@ -152,7 +152,7 @@ describe('POST /transactions/:transactionId/:change', () => {
     const beyond = await browser.submit(path, { amount: '31.00', reference: '' })
     expect([beyond.status, beyond.text]).toEqual([
       422,
-      'Refund a payment The refund is more than the operator may refund The amount goes back to visa •••• 0000, and is taken from the balance of Nordhavn <b>Coffee</b>. This cannot be undone. Of your allowance of today, EUR 30.00 is left. Amount in EUR At most EUR 50.00. Reference (optional) Refund Cancel',
+      'Refund a payment The refund is more than the operator may refund The amount goes back to Visa •••• 0000, and is taken from the balance of Nordhavn <b>Coffee</b>. This cannot be undone. Of your allowance of today, EUR 30.00 is left. Amount in EUR At most EUR 50.00. Reference (optional) Refund Cancel',
     ])
     await sends(browser, path, { amount: '30', reference: '' })
     expect(changesOf((await browser.open(pathOf(3))).html)).toEqual([])
@@ -171,7 +171,7 @@ describe('POST /transactions/:transactionId/:change', () => {
     )
     const [, question = ''] = /href="([^"]+close-dispute\?dispute=[^"]+)"/.exec(browser.page().html) ?? []
     expect((await browser.open(question)).text).toBe(
-      'Outcome of the dispute of EUR 150.00 Won: Nordhavn <b>Coffee</b> keeps the money. Lost: it goes back to visa •••• 0000. This cannot be undone. Outcome won: the money stays with the merchant lost: the money goes to the customer Record the outcome Cancel',
+      'Outcome of the dispute of EUR 150.00 Won: Nordhavn <b>Coffee</b> keeps the money. Lost: it goes back to Visa •••• 0000. This cannot be undone. Outcome won: the money stays with the merchant lost: the money goes to the customer Record the outcome Cancel',
     )
     const page = await browser.submit(pathOf(4, '/close-dispute'), { outcome: 'lost' })
     expect([page.path, toastOf(page.html)]).toEqual([pathOf(4), 'The dispute is lost'])

@@ -127,7 +127,7 @@ describe('the form of a refund', () => {
     expect(
       changeOf('refund').consequences(shownTransaction({ limits: { refund: 5000, refundAllowance: 1999 } }), {}),
     ).toEqual([
-      'The amount goes back to visa •••• 4242, and is taken from the balance of Corner Shop.',
+      'The amount goes back to Visa •••• 4242, and is taken from the balance of Corner Shop.',
       'This cannot be undone.',
       'Of your allowance of today, EUR 19.99 is left.',
     ])

@@ -106,7 +106,7 @@ function transactionColumns(decimals: Decimals): readonly Column<Transaction>[] 
     {
       label: 'Card',
       kind: 'bare',
-      cell: (transaction) => html`<span class="mono figure">${cardText(transaction)}</span>`,
+      cell: (transaction) => html`<span class="figure">${cardText(transaction)}</span>`,
     },
     {
       label: 'Reference',

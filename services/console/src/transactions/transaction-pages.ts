@@ -144,7 +144,7 @@ function detailsCard({ transaction, acquirer, acquirerRef, threeDS }: ShownTrans
   return card(
     'Details',
     html`<div class="card-body stack">${factList([
-      ['Card', html`<span class="mono">${cardText(transaction)}</span>`],
+      ['Card', cardText(transaction)],
       ['Expires', used.expiry.slice(0, 7)],
       ['BIN', html`<code>${used.bin}</code>`],
       ['Security code', used.code.present ? 'given' : 'not given'],

@@ -116,7 +116,7 @@ export function transactionPath(id: string): string {
   return `${TRANSACTIONS_PATH}/${encodeURIComponent(id)}`
 }
 
-/** The card of a transaction, as `visa •••• 4242`. */
-export function cardText({ card }: Pick<Transaction, 'card'>): string {
-  return `${card.scheme === undefined ? '' : `${card.scheme} `}•••• ${card.last4}`
+/** The card of a transaction, as `Visa •••• 4242`. Payments writes the scheme in small letters. */
+export function cardText({ card: { scheme = '', last4 } }: Pick<Transaction, 'card'>): string {
+  return `${scheme.slice(0, 1).toUpperCase()}${scheme.slice(1)} •••• ${last4}`.trim()
 }
