@@ -19,13 +19,17 @@ export interface CopiedEntries {
  * `json`, which PostgreSQL takes as texts: a character U+0000 or half a surrogate pair becomes U+FFFD here, and what `jsonb` refuses
  * for another reason, such as a number that is too large, becomes the member `text` of a payload. Copies nothing where an operator has
  * dropped the table, which supabase/auth need not have where it writes its audit log elsewhere.
+ * @param isOther SQL of whether an id is that of a user here whom the source knows nothing of; entries do not become theirs
  */
 export async function copyAuditLog(
   db: Kysely<unknown>,
   { names, kept }: Pick<AdoptionPlaces, 'names' | 'kept'>,
+  isOther: (id: RawBuilder<unknown>) => RawBuilder<unknown> = () => sql`false`,
 ): Promise<CopiedEntries> {
   if (!(await hasRelation(db, kept, 'audit_log_entries'))) return { copied: 0, rewritten: 0 }
   await createReader(db, kept)
+  const userOf = (text: RawBuilder<unknown>) =>
+    sql`(SELECT n.id FROM (SELECT ${idOf(text)} AS id) n WHERE NOT (${isOther(sql`n.id`)}))`
   const read = (payload: RawBuilder<unknown>) => sql`${sql.id(kept, READER)}(${payload})`
   let after: string | undefined
   let [copied, rewritten] = [0, 0]
@@ -42,7 +46,7 @@ export async function copyAuditLog(
       copied AS (
         INSERT INTO ${names.id('audit_log_entries')}
             (id, actor_id, target_user_id, action, log_type, ip_address, created_at, payload)
-          SELECT id, ${idOf(sql`payload ->> 'actor_id'`)}, ${idOf(sql`payload #>> '{traits,user_id}'`)},
+          SELECT id, ${userOf(sql`payload ->> 'actor_id'`)}, ${userOf(sql`payload #>> '{traits,user_id}'`)},
               coalesce(payload ->> 'action', ''), coalesce(payload ->> 'log_type', ''), ip_address, coalesce(created_at, 'epoch'),
               payload
             FROM entry ON CONFLICT (id) DO NOTHING RETURNING id)

@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { CustomProviderSettings } from '../external-providers/custom-provider.ts'
 import { hashAuthCode } from '../flows/flow-repository.ts'
 import { readUpstreamSecret, type Sealing, sealOptional, sealSecret } from '../secrets/sealed-secret.ts'
@@ -19,7 +19,7 @@ interface OldFlow {
 }
 
 /**
- * Copies flows that are still open. A flow of which the old service has issued the code waits for its exchange. The tokens of the
+ * Copies flows that are still open, but for those of users who are gone. A flow of which the old service has issued the code waits for its exchange. The tokens of the
  * provider, which the old service stores in clear text, are sealed.
  */
 export async function copyFlows({ trx, places, lifetimes, sealing }: SealedCopyContext): Promise<void> {
@@ -27,8 +27,11 @@ export async function copyFlows({ trx, places, lifetimes, sealing }: SealedCopyC
   const old = sql.id(places.kept, 'flow_state')
   const { names } = places
   const column = await columnsOf(trx, places.kept, 'flow_state')
-  const columnOrNull = (name: string, type: string) =>
+  const columnOrNull = (name: string, type: string): RawBuilder<unknown> =>
     column.has(name) ? sql.ref(`f.${name}`) : sql`NULL::${sql.raw(type)}`
+  const target = columnOrNull('linking_target_id', 'uuid')
+  const isThere = (id: RawBuilder<unknown>) =>
+    sql`(${id} IS NULL OR EXISTS (SELECT FROM ${names.id('users')} u WHERE u.id = ${id}))`
   // Versions that do not note when a code was issued make it with the flow.
   const issued = column.has('auth_code_issued_at')
     ? sql.ref('f.auth_code_issued_at')
@@ -37,11 +40,11 @@ export async function copyFlows({ trx, places, lifetimes, sealing }: SealedCopyC
     INSERT INTO ${names.id('flow_state')} (id, user_id, provider_type, authentication_method, code_challenge,
         code_challenge_method, auth_code_issued_at, redirect_to, linking_target_id, email_optional, created_at)
       SELECT f.id, f.user_id, f.provider_type, f.authentication_method, f.code_challenge, f.code_challenge_method::text,
-          ${issued}, ${columnOrNull('referrer', 'text')}, ${columnOrNull('linking_target_id', 'uuid')},
+          ${issued}, ${columnOrNull('referrer', 'text')}, ${target},
           coalesce(${columnOrNull('email_optional', 'boolean')}, false), f.created_at
         FROM ${old} f
         WHERE f.authentication_method IN ('email/signup', 'magiclink', 'recovery', 'invite', 'email_change', 'oauth')
-          AND (f.user_id IS NULL OR EXISTS (SELECT FROM ${names.id('users')} u WHERE u.id = f.user_id))
+          AND ${isThere(sql`f.user_id`)} AND ${isThere(target)}
           AND coalesce(${issued}, f.created_at) + make_interval(secs => CASE
             WHEN f.provider_type = 'email' AND ${issued} IS NULL THEN ${lifetimes.mailCodeSeconds}::float8
             ELSE ${lifetimes.flowSeconds}::float8 END) > ${lifetimes.now}

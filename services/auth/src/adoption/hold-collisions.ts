@@ -1,14 +1,14 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { columnsOf, hasRelation } from './catalog.ts'
 import { base64url } from './copy-live-rows.ts'
-import { holdBack, rowsOf } from './import-changes.ts'
+import { holdBack, namedByFlows, rowsOf } from './import-changes.ts'
 import type { ImportPlaces } from './import-record.ts'
 
 /**
  * Holds back users whose email, phone, identity, session, factor or passkey belongs to somebody who stays here, and custom providers
- * whose name is taken. The owner of the source chooses its ids, so a row could be written over the row of another user here.
- * Emails that users of the source share in capitals are no reason. A user who is held back may keep an address that another user
- * of the source has by now, hence the rounds. Only rows that are to be written stay on the stage.
+ * whose name is taken, and flows of users who are not taken over. The owner of the source chooses its ids, so a row could be written
+ * over the row of another user here. Emails that users of the source share in capitals are no reason. A user who is held back may
+ * keep an address that another user of the source has by now, hence the rounds. Only rows that are to be written stay on the stage.
  */
 export async function holdCollisions(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
   const { names, kept } = places
@@ -40,7 +40,26 @@ export async function holdCollisions(trx: Kysely<unknown>, places: ImportPlaces)
     ELSE 'has the name of another provider here' END`
   while ((await holdBack(trx, places, reason, sql.join(collisions, sql` UNION `))) > 0)
     await dropUnwritten(trx, places, ['user'])
+  await holdFlows(trx, places)
   await dropUnwritten(trx, places, ['flow', 'provider'])
+}
+
+/**
+ * A flow is taken only for users whom this run or an earlier one has taken over, and whom it does not hold back: whoever fills the
+ * source would have a session of any other user here. A flow of somebody who is on neither side is none.
+ */
+async function holdFlows(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
+  const { names, kept } = places
+  if (!(await hasRelation(trx, kept, 'flow_state'))) return
+  await holdBack(
+    trx,
+    places,
+    sql`'belongs to a user here who was not taken over'`,
+    sql`
+    SELECT 'flow' AS kind, n.flow_id AS id FROM (${await namedByFlows(trx, kept)}) n
+      WHERE EXISTS (SELECT FROM ${names.id('users')} u WHERE u.id = n.id)
+        AND NOT EXISTS (SELECT FROM ${sql.id(kept, 'changes')} c WHERE c.kind = 'user' AND c.id = n.id)`,
+  )
 }
 
 /** The columns that lead from staged rows to their user, flow or provider. Claims and tokens go before sessions. */

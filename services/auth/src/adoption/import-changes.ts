@@ -1,6 +1,6 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { hasRelation } from './catalog.ts'
+import { columnsOf, hasRelation } from './catalog.ts'
 import type { ImportPlaces } from './import-record.ts'
 
 /** How many rows an import has added, changed and deleted in a table of this service. */
@@ -39,6 +39,7 @@ export async function findChanges(trx: Kysely<unknown>, places: ImportPlaces): P
         FROM ${sql.id(kept, 'prints')} p FULL JOIN ${sql.id(record, 'taken')} t USING (kind, id)
         WHERE p.print IS DISTINCT FROM t.print`.execute(trx)
   await sql`ALTER TABLE ${changes} ADD PRIMARY KEY (kind, id)`.execute(trx)
+  await addFlowUsers(trx, places)
   await sql`ANALYZE ${changes}`.execute(trx)
   await sql`CREATE UNLOGGED TABLE ${sql.id(kept, 'held')} (kind text, id uuid, reason text)`.execute(trx)
   await recordOwnRows(trx, places, 'before')
@@ -51,6 +52,30 @@ export async function findChanges(trx: Kysely<unknown>, places: ImportPlaces): P
           SELECT kind, id, sum(print) AS print FROM ${sql.id(kept, 'before')} GROUP BY kind, id) o USING (kind, id)
         WHERE o.print IS DISTINCT FROM c.own_print AND NOT (c.change = 'gone' AND o.print IS NULL)`,
   )
+}
+
+/**
+ * A flow ends in a session of the user whom it names, so that user counts as changed: who has changed here too is held back, and then
+ * so is the flow.
+ */
+async function addFlowUsers(trx: Kysely<unknown>, { kept, record }: ImportPlaces): Promise<void> {
+  const changes = sql.id(kept, 'changes')
+  if (!(await hasRelation(trx, kept, 'flow_state'))) return
+  await sql`
+    INSERT INTO ${changes} (kind, id, print, change, own_print)
+      SELECT t.kind, t.id, t.print, 'changed', t.own_print FROM ${sql.id(record, 'taken')} t
+        WHERE t.kind = 'user' AND t.id IN (
+          SELECT n.id FROM (${await namedByFlows(trx, kept)}) n JOIN ${changes} c ON c.kind = 'flow' AND c.id = n.flow_id)
+      ON CONFLICT DO NOTHING`.execute(trx)
+}
+
+/** SQL of the users whom the staged flows name: rows of `flow_id` and `id`. There must be a stage of flows. */
+export async function namedByFlows(trx: Kysely<unknown>, kept: string): Promise<RawBuilder<unknown>> {
+  const flows = sql.id(kept, 'flow_state')
+  const linking = (await columnsOf(trx, kept, 'flow_state')).has('linking_target_id')
+    ? sql`UNION SELECT id, linking_target_id FROM ${flows} WHERE linking_target_id IS NOT NULL`
+    : sql``
+  return sql`SELECT id AS flow_id, user_id AS id FROM ${flows} WHERE user_id IS NOT NULL ${linking}`
 }
 
 /**

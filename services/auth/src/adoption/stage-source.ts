@@ -65,7 +65,8 @@ function typeOnStage(type: string): string {
 
 /**
  * Notes what each user of the source is like: the sum of the hashes of all rows that the user has. A change that SQL makes is seen
- * too, and one that deletes. The sessions of OAuth clients are no part of it, because no import copies them.
+ * too, and one that deletes. The sessions of OAuth clients are no part of it, because no import copies them. Rows of somebody who
+ * is not in `users` of the source are nobody's.
  */
 export async function stageUserPrints({ trx, places, source }: Staging): Promise<void> {
   const { id } = source.names
@@ -74,22 +75,21 @@ export async function stageUserPrints({ trx, places, source }: Staging): Promise
   for (const [index, [table, column]] of Object.entries(USER_TABLES).entries()) {
     if (!(await hasRelation(source.db, source.names.schema, table))) continue
     // The same text in another table has another hash.
-    const print = sql`hashtextextended(t::text, ${sql.lit(index)})`
+    const print = sql`hashtextextended(t::text, ${sql.lit(index)}) AS print, ${sql.lit(table === 'users')} AS is_user`
     parts.push(
       column === 'session_id'
         ? sql`
-          SELECT s.user_id AS id, ${print} AS print FROM ${id(table)} t JOIN ${id('sessions')} s ON s.id = t.session_id
+          SELECT s.user_id AS id, ${print} FROM ${id(table)} t JOIN ${id('sessions')} s ON s.id = t.session_id
           WHERE ${isOwn}`
         : sql`
-          SELECT t.${sql.id(column)} AS id, ${print} AS print FROM ${id(table)} t
+          SELECT t.${sql.id(column)} AS id, ${print} FROM ${id(table)} t
           WHERE ${table === 'sessions' ? isOwnRow : sql`true`}`,
     )
   }
   await sql`
     DECLARE prints NO SCROLL CURSOR FOR
-      SELECT id, sum(print)::text AS print FROM (${sql.join(parts, sql` UNION ALL `)}) each GROUP BY id`.execute(
-    source.db,
-  )
+      SELECT id, sum(print)::text AS print FROM (${sql.join(parts, sql` UNION ALL `)}) each GROUP BY id
+        HAVING bool_or(is_user)`.execute(source.db)
   for (;;) {
     const { rows } = await sql<{ id: string; print: string }>`
       FETCH ${sql.lit(BATCH_PRINTS)} FROM prints`.execute(source.db)

@@ -194,7 +194,10 @@ async function copyStagedTokens(
   }
 }
 
-/** Entries are never changed: the days that have more or fewer of them are read again. The source may lack the table. */
+/**
+ * Entries are never changed: the days that have more or fewer of them are read again. The source may lack the table. An entry does
+ * not become one of a user here whom no run has taken over.
+ */
 async function importAuditLog(staging: Staging): Promise<CopiedEntries> {
   const { trx, places, source } = staging
   if (!(await hasRelation(source.db, source.names.schema, 'audit_log_entries'))) return { copied: 0, rewritten: 0 }
@@ -210,7 +213,14 @@ async function importAuditLog(staging: Staging): Promise<CopiedEntries> {
     staging,
     changed.map(({ day }) => day),
   )
-  return copyAuditLog(trx, places)
+  const { names, record } = places
+  return copyAuditLog(
+    trx,
+    places,
+    (id) => sql`
+    EXISTS (SELECT FROM ${names.id('users')} u WHERE u.id = ${id})
+      AND NOT EXISTS (SELECT FROM ${sql.id(record, 'taken')} t WHERE t.kind = 'user' AND t.id = ${id})`,
+  )
 }
 
 async function describeSource(
