@@ -73,7 +73,10 @@ async function listKeyedSessions(
   return rows
 }
 
-/** A token of the second form follows those of the first form that its session had before, of which one may be live. */
+/**
+ * A token of the second form follows those of the first form that its session had before, of which one may be live. Its number here
+ * need not be its counter there, which SQL may have set to the greatest bigint.
+ */
 async function insertDerived(
   trx: Kysely<unknown>,
   { own, sessions, encryptionKeys }: TokenCopy,
@@ -88,7 +91,7 @@ async function insertDerived(
   await sql`
     WITH item AS (
       SELECT d.*, s.user_id, coalesce(s.refreshed_at AT TIME ZONE 'UTC', s.created_at, 'epoch') AS moment,
-          coalesce(before.counter + ${sql.lit(CHAIN_GAP)}, 0) + d.step + 1 AS counter, before.id AS before_id
+          coalesce(before.counter + ${sql.lit(CHAIN_GAP)}, 0) + least(d.step, ${sql.lit(CHAIN_GAP)}) + 1 AS counter, before.id AS before_id
         FROM unnest(${derived.map(({ id }) => id)}::uuid[], ${derived.map(({ counter }) => counter)}::bigint[],
           ${derived.map(({ tokens }) => hashOf(tokens.current))}::bytea[],
           ${derived.map(({ tokens }) => hashOf(tokens.parent))}::bytea[]) d (session_id, step, hash, parent_hash)

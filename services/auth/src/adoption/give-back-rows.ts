@@ -123,13 +123,19 @@ export async function countEndedSessions(
   return rows[0] ?? { ended: 0, all: 0 }
 }
 
-/** A spent token must fetch nothing again, in either form. */
+/** The counters to which supabase/auth can add what ends a token. SQL may have set a greater one. */
+const COUNTER_MAX = 2n ** 63n - 3n
+
+/** A spent token must fetch nothing again, in either form. None follows from a session without a key. */
 async function endSessions({ trx, places, switchedAt }: GiveBackContext): Promise<void> {
+  const max = sql.lit(COUNTER_MAX)
   await sql`
     WITH ended AS MATERIALIZED (${endedSessions({ places }, sql`${switchedAt}`)}),
     gone AS (
       DELETE FROM ${sql.id(places.kept, 'refresh_tokens')} WHERE session_id IN (SELECT session_id FROM ended))
-    UPDATE ${places.names.id('sessions')} SET refresh_token_counter = refresh_token_counter + 2
+    UPDATE ${places.names.id('sessions')} SET
+        refresh_token_hmac_key = CASE WHEN refresh_token_counter <= ${max} THEN refresh_token_hmac_key END,
+        refresh_token_counter = CASE WHEN refresh_token_counter <= ${max} THEN refresh_token_counter + 2 END
       WHERE refresh_token_counter IS NOT NULL AND id IN (SELECT session_id FROM ended)`.execute(trx)
 }
 

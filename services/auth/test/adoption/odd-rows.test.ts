@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { adoptCommand } from '../../src/commands/adopt.ts'
+import { deriveUpstreamTokens } from '../../src/sessions/upstream-token.ts'
 import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
 import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
 import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
@@ -188,6 +189,31 @@ it.each(['"x"', '99999999999999999999', '-1', '1.5'])(
     expect((await runSql(superuserUrl, set)).map(({ id }) => id)).toEqual([factor?.id])
   },
 )
+
+it('a session whose counter is the greatest bigint ends no import, adoption or undo, and refreshes here', async () => {
+  const restored = await restore('v2.196.0-encrypted')
+  const { database, deps } = restored
+  const counter = 9_223_372_036_854_775_807n
+  const session = database.manifest.users.find(({ name }) => name === 'plain')?.sessions[0]?.session_id ?? ''
+  const [row] = await runSql<{ hmacKey: string }>(
+    database.superuserUrl,
+    `UPDATE auth.sessions SET refresh_token_counter = ${counter} WHERE id = '${session}'
+     RETURNING refresh_token_hmac_key AS "hmacKey"`,
+  )
+  const tokens = deriveUpstreamTokens(deps.encryptionKeys, { id: session, hmacKey: row?.hmacKey ?? '', counter })
+  const refresh = { refresh_token: tokens?.current }
+  const beside = await openBeside(restored)
+  await beside.run()
+  expect((await beside.post('/token?grant_type=refresh_token', refresh)).statusCode).toBe(200)
+  await adopt(restored)
+  const app = await openAdopted(restored)
+  expect((await app.post('/token?grant_type=refresh_token', refresh)).statusCode).toBe(200)
+  expect(await undoAdoption(restored.deps, async () => true)).toBe(true)
+  const ended = 'SELECT refresh_token_hmac_key AS key, refresh_token_counter AS counter FROM auth.sessions'
+  expect(await runSql(database.superuserUrl, `${ended} WHERE id = '${session}'`)).toEqual([
+    { key: null, counter: null },
+  ])
+})
 
 it('a signature counter that SQL spoils after the switch is the one of this service after an undo', async () => {
   const restored = await restore('v2.196.0')
