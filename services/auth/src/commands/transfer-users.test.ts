@@ -384,6 +384,7 @@ describe('auth users export', () => {
     expect(reports).toEqual([
       'user 1 does not bring second factors: the user has to enrol them anew',
       expect.stringMatching(/^user 2: localId: /),
+      'cannot be moved: second factors: the user has to enrol them anew (1 in all)',
     ])
     expect(failure).toBe('1 lines were refused')
     const answer = await app.inject({
@@ -395,6 +396,33 @@ describe('auth users export', () => {
       200,
       { provider: 'email', providers: ['email'], firebase_uid: 'a' },
     ])
+  })
+
+  it('leaves temporary passwords of Keycloak behind, and counts users by what cannot be moved', async () => {
+    const form = '{"algorithm":"pbkdf2-sha256","hashIterations":29000}'
+    const value = '{"value":"1t8iyB2A+WF/Z5JZv+lfCIhXXN33N23OSgQYThBYRfk=","salt":"N2YMIWQsBWBMae09x1jrPQ=="}'
+    const credentials = [{ type: 'password', secretData: value, credentialData: form }]
+    const [ada, bob] = ['ada@example.com', 'bob@example.com'].map((email) => ({
+      email,
+      emailVerified: true,
+      credentials,
+    }))
+    const requiredActions = ['UPDATE_PASSWORD']
+    const realm = [
+      { id: randomUUID(), ...ada, requiredActions },
+      { id: randomUUID(), ...bob, requiredActions: ['TERMS_AND_CONDITIONS'] },
+      { id: randomUUID(), username: 'carol', requiredActions },
+    ]
+    const { output, reports } = await users(['import', '--from', 'keycloak'], JSON.stringify({ users: realm }))
+    expect(output).toBe(added(3))
+    expect(reports.filter((line) => line.startsWith('cannot'))).toEqual([
+      'cannot be moved: the password: it is temporary, and the user has to set a new one (1 in all)',
+      'cannot be moved: the required action UPDATE_PASSWORD (2 in all)',
+      'cannot be moved: the required action TERMS_AND_CONDITIONS (1 in all)',
+      'cannot be moved: the sign-in by a user name: the user has no email (1 in all)',
+    ])
+    expect(await signIn({ email: ada?.email }, 'toomanysecrets')).toEqual(wrongPassword)
+    expect(await signIn({ email: bob?.email }, 'toomanysecrets')).toBe(200)
   })
 
   // An Auth0 account with the email of somebody else, which its owner has verified at Google.

@@ -94,7 +94,7 @@ async function runImport(
   if (refused > 0) throw new Error(`${refused} lines were refused`)
 }
 
-/** The users of an export as lines. What a user does not bring is reported. */
+/** The users of an export as lines. What a user does not bring is reported, and in the end how many users there are of each kind. */
 async function* readForeign(
   chunks: AsyncIterable<Buffer>,
   source: ForeignSource,
@@ -105,6 +105,7 @@ async function* readForeign(
 ): AsyncGenerator<Line> {
   const users = listForeignUsers(source, await text(chunks)).map((user) => readForeignUser(source, user))
   const contested = findContested(users.map((user) => (typeof user === 'string' ? undefined : user.line)))
+  const counts = new Map<string, number>()
   for (const [place, user] of users.entries()) {
     const number = place + 1
     const reason = typeof user === 'string' ? user : contested.get(place)
@@ -112,9 +113,13 @@ async function* readForeign(
       onUnread(number, reason ?? '')
       continue
     }
-    for (const what of user.left) report(`user ${number} does not bring ${printable(what)}`)
+    for (const what of user.left) {
+      counts.set(what, (counts.get(what) ?? 0) + 1)
+      report(`user ${number} does not bring ${printable(what)}`)
+    }
     yield { number, bytes: Buffer.from(JSON.stringify(user.line)) }
   }
+  for (const [what, count] of counts) report(`cannot be moved: ${printable(what)} (${count} in all)`)
 }
 
 /** A user of an export; a text says why they cannot be read. */

@@ -163,6 +163,51 @@ describe('toForeignUser', () => {
     expect([read.line.password_hash, read.left]).toEqual([hash, left])
   })
 
+  it.each([
+    [
+      'a required action to set a new one',
+      { requiredActions: ['UPDATE_PASSWORD'] },
+      ['the required action UPDATE_PASSWORD'],
+    ],
+    ['the mark of its credential', { credentials: [{ ...keycloak.credentials[0], temporary: true }] }, []],
+  ])('leaves a password behind that is temporary by %s', (_case, members, actions) => {
+    const credentials = keycloak.credentials.slice(0, 1)
+    const { line, left } = toForeignUser('keycloak', { ...keycloak, credentials, federatedIdentities: [], ...members })
+    expect([line.password_hash, left]).toEqual([
+      undefined,
+      ['the password: it is temporary, and the user has to set a new one', ...actions],
+    ])
+  })
+
+  it.each([
+    [
+      'each kind of required action once',
+      { requiredActions: ['VERIFY_EMAIL', 'CONFIGURE_TOTP', 'webauthn-register', 'CONFIGURE_TOTP'] },
+      [
+        'the required action VERIFY_EMAIL',
+        'the required action CONFIGURE_TOTP',
+        'the required action webauthn-register',
+      ],
+    ],
+    ['roles of clients', { clientRoles: { shop: ['buyer'] } }, ['the roles of clients']],
+    ['groups', { groups: ['/staff'] }, ['the groups']],
+    ['a password of LDAP', { federationLink: 'ldap' }, ['the password: a directory beside Keycloak has it']],
+    [
+      'the sign-in of a service account',
+      { email: undefined, serviceAccountClientId: 'shop' },
+      ['the sign-in of a client: the user is its service account'],
+    ],
+    [
+      'former passwords, which are no second factor',
+      { credentials: [{ type: 'password-history' }] },
+      ['the credential of the type password-history'],
+    ],
+  ])('says of a user of Keycloak that the line does not bring %s', (_case, members, left) => {
+    expect(
+      toForeignUser('keycloak', { ...keycloak, credentials: [], federatedIdentities: [], ...members }).left,
+    ).toEqual(left)
+  })
+
   it('names an account at a provider called as a member of every object', () => {
     const identities = [{ provider: 'constructor', user_id: '1' }]
     expect(toForeignUser('auth0', { ...auth0, identities, multifactor: [] }).left).toEqual([

@@ -14,7 +14,12 @@ import {
 } from './foreign-user.ts'
 
 const Json = z.string().transform(toObject)
-const Credential = z.object({ type: z.string(), secretData: Json.optional(), credentialData: Json.optional() })
+const Credential = z.object({
+  type: z.string(),
+  temporary: Flag,
+  secretData: Json.optional(),
+  credentialData: Json.optional(),
+})
 const Secret = z.object({ value: z.string(), salt: z.string() })
 const Hashing = z.object({
   algorithm: z.string(),
@@ -22,7 +27,14 @@ const Hashing = z.object({
   additionalParameters: z.record(z.string(), z.array(z.string())).default({}),
 })
 
-/** A user in the export of a realm of Keycloak. */
+/** What Keycloak asks a user with a temporary password for at the next sign-in. */
+const NEW_PASSWORD = 'UPDATE_PASSWORD'
+const FACTORS: readonly string[] = ['otp', 'webauthn', 'webauthn-passwordless', 'recovery-authn-codes']
+
+/**
+ * A user in the export of a realm of Keycloak. A password that the user has to replace at the next sign-in is left behind: whoever has
+ * set it knows it, and nothing here would end it.
+ */
 export const KeycloakUser = z
   .object({
     id: z.string(),
@@ -35,6 +47,11 @@ export const KeycloakUser = z
     createdTimestamp: Millis,
     attributes: Members,
     realmRoles: z.array(z.string()).default([]),
+    clientRoles: Members,
+    groups: z.array(z.string()).default([]),
+    requiredActions: z.array(z.string()).default([]),
+    federationLink: Text,
+    serviceAccountClientId: Text,
     credentials: z.array(Credential).default([]),
     federatedIdentities: z.array(z.object({ identityProvider: z.string(), userId: z.string() })).default([]),
   })
@@ -43,8 +60,8 @@ export const KeycloakUser = z
     const password = user.credentials.find(({ type }) => type === 'password')
     const own = user.email ? [{ provider: 'email', id: user.id, data: { email: user.email } }] : []
     const { identities, left } = toIdentities('keycloak', [...own, ...accounts])
-    const hash = password && toPhc(password)
-    const others = user.credentials.filter(({ type }) => type !== 'password')
+    const isTemporary = password?.temporary === true || user.requiredActions.includes(NEW_PASSWORD)
+    const hash = password && !isTemporary ? toPhc(password) : undefined
     return {
       line: withoutMissing({
         id: user.id,
@@ -65,12 +82,44 @@ export const KeycloakUser = z
       }),
       left: [
         ...left,
-        ...(password && hash === undefined ? ['the password: its hash has a form that is not known here'] : []),
-        ...(others.length > 0 ? [SECOND_FACTORS] : []),
-        ...(user.email ? [] : ['the sign-in by a user name: the user has no email']),
+        ...(password && isTemporary ? ['the password: it is temporary, and the user has to set a new one'] : []),
+        ...(password && !isTemporary && hash === undefined
+          ? ['the password: its hash has a form that is not known here']
+          : []),
+        ...listLeft(user),
       ],
     }
   })
+
+/** What of a user has no place here, in words for the operator. */
+function listLeft(user: {
+  readonly credentials: readonly z.output<typeof Credential>[]
+  readonly requiredActions: readonly string[]
+  readonly clientRoles?: object | null | undefined
+  readonly groups: readonly string[]
+  readonly federationLink?: string | null | undefined
+  readonly serviceAccountClientId?: string | null | undefined
+  readonly email?: string | null | undefined
+}): readonly string[] {
+  const types = new Set(user.credentials.map(({ type }) => type).filter((type) => type !== 'password'))
+  const isFactor = (type: string) => FACTORS.includes(type)
+  const found: readonly (readonly [boolean, string])[] = [
+    [[...types].some(isFactor), SECOND_FACTORS],
+    [
+      user.federationLink !== undefined && user.federationLink !== null,
+      'the password: a directory beside Keycloak has it',
+    ],
+    [Object.keys(user.clientRoles ?? {}).length > 0, 'the roles of clients'],
+    [user.groups.length > 0, 'the groups'],
+    [Boolean(user.serviceAccountClientId), 'the sign-in of a client: the user is its service account'],
+    [!user.email && !user.serviceAccountClientId, 'the sign-in by a user name: the user has no email'],
+  ]
+  return [
+    ...found.flatMap(([isLeft, what]) => (isLeft ? [what] : [])),
+    ...[...types].filter((type) => !isFactor(type)).map((type) => `the credential of the type ${type}`),
+    ...[...new Set(user.requiredActions)].map((action) => `the required action ${action}`),
+  ]
+}
 
 /** A password of Keycloak in PHC string form; undefined for an algorithm that is not known here. */
 function toPhc({ secretData, credentialData }: z.output<typeof Credential>): string | undefined {
