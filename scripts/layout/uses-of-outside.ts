@@ -12,6 +12,9 @@ const PURE_PACKAGES = new Set([
   'lru-cache',
   'negotiator',
   'otpauth',
+  'stream-chain/defs.js',
+  'stream-json/core/assembler.js',
+  'stream-json/core/parser.js',
   'uqr',
   'zod',
 ])

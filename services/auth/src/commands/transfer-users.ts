@@ -1,17 +1,27 @@
 import { createReadStream, createWriteStream } from 'node:fs'
-import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import type { Operator } from '@trestle/common/commands/operator-command.ts'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { OperatorDeps } from '../deps.ts'
+import { IMPORT_TEXTS } from '../field-errors.ts'
 import type { FirebaseParameters } from '../passwords/firebase-scrypt.ts'
 import { decodeBase64 } from '../passwords/stored-hash.ts'
 import { exportUsers } from '../use-cases/export-users.ts'
 import { type ImportSummary, importUsers } from '../use-cases/import-users.ts'
-import { FOREIGN_SOURCES, type ForeignSource, type ForeignUser, findContested } from '../users/foreign-user.ts'
-import { listForeignUsers, toForeignUser } from '../users/foreign-users.ts'
+import {
+  addVerified,
+  FOREIGN_SOURCES,
+  type ForeignSource,
+  type ForeignUser,
+  findContest,
+  noVerifiedAddresses,
+  type VerifiedAddresses,
+} from '../users/foreign-user.ts'
+import { toForeignUser } from '../users/foreign-users.ts'
+import { readForeignUsers } from '../users/read-foreign-users.ts'
 import { type Line, readLines } from '../users/read-lines.ts'
+import { openRepeatable, type RepeatableInput } from './repeatable-input.ts'
 
 /** Where `import` and `export` read, write and report. */
 export interface TransferOptions {
@@ -72,14 +82,17 @@ async function runImport(
   { file, flags }: { readonly file: string | undefined; readonly flags: ImportFlags },
   { now, stdin, stdout, report }: TransferOptions,
 ): Promise<void> {
-  const chunks = isNamed(file) ? createReadStream(file) : stdin
+  const named = isNamed(file) ? file : undefined
   let unread = 0
   const onUnread = (number: number, reason: string) => {
     unread += 1
     report(`user ${number}: ${printable(reason)}`)
   }
   const summary = await importUsers(deps, {
-    lines: flags.from === undefined ? readLines(chunks) : readForeign(chunks, flags.from, { report, onUnread }),
+    lines:
+      flags.from === undefined
+        ? readLines(named === undefined ? stdin : createReadStream(named))
+        : readForeign(() => openRepeatable(named, stdin), flags.from, { report, onUnread }),
     mode: flags.dryRun ? 'judge' : 'store',
     firebase: toFirebaseParameters(flags),
     now: now(),
@@ -94,38 +107,56 @@ async function runImport(
   if (refused > 0) throw new Error(`${refused} lines were refused`)
 }
 
-/** The users of an export as lines. What a user does not bring is reported, and in the end how many users there are of each kind. */
+/**
+ * The users of an export as lines. What a user does not bring is reported, and in the end how many users there are of each kind. The
+ * export is read twice: whoever has verified an address may come after whoever has not.
+ */
 async function* readForeign(
-  chunks: AsyncIterable<Buffer>,
+  openInput: () => Promise<RepeatableInput>,
   source: ForeignSource,
   {
     report,
     onUnread,
   }: { readonly report: (line: string) => void; readonly onUnread: (n: number, reason: string) => void },
 ): AsyncGenerator<Line> {
-  const users = listForeignUsers(source, await text(chunks)).map((user) => readForeignUser(source, user))
-  const contested = findContested(users.map((user) => (typeof user === 'string' ? undefined : user.line)))
+  const input = await openInput()
   const counts = new Map<string, number>()
-  for (const [place, user] of users.entries()) {
-    const number = place + 1
-    const reason = typeof user === 'string' ? user : contested.get(place)
-    if (reason !== undefined || typeof user === 'string') {
-      onUnread(number, reason ?? '')
-      continue
+  try {
+    const verified = await readVerified(input, source)
+    for await (const { number, user } of readForeignUsers(source, input.read())) {
+      const read = readForeignUser(source, user)
+      const reason = typeof read === 'string' ? read : findContest(verified, read.line)
+      if (reason !== undefined || typeof read === 'string') {
+        onUnread(number, reason ?? '')
+        continue
+      }
+      for (const what of read.left) {
+        counts.set(what, (counts.get(what) ?? 0) + 1)
+        report(`user ${number} does not bring ${printable(what)}`)
+      }
+      yield { number, bytes: read.bytes }
     }
-    for (const what of user.left) {
-      counts.set(what, (counts.get(what) ?? 0) + 1)
-      report(`user ${number} does not bring ${printable(what)}`)
-    }
-    yield { number, bytes: Buffer.from(JSON.stringify(user.line)) }
+  } finally {
+    await input.close()
   }
   for (const [what, count] of counts) report(`cannot be moved: ${printable(what)} (${count} in all)`)
 }
 
-/** A user of an export; a text says why they cannot be read. */
-function readForeignUser(source: ForeignSource, user: unknown): ForeignUser | string {
+async function readVerified(input: RepeatableInput, source: ForeignSource): Promise<VerifiedAddresses> {
+  const verified = noVerifiedAddresses()
+  for await (const { user } of readForeignUsers(source, input.read())) {
+    const read = readForeignUser(source, user)
+    if (typeof read !== 'string') addVerified(verified, read.line)
+  }
+  return verified
+}
+
+/** A user of an export, with the line in bytes; a text says why they cannot be read. */
+function readForeignUser(source: ForeignSource, user: unknown): (ForeignUser & { readonly bytes: Buffer }) | string {
+  if (user === undefined) return IMPORT_TEXTS.lineTooLong
   try {
-    return toForeignUser(source, user)
+    const read = toForeignUser(source, user)
+    return { ...read, bytes: Buffer.from(JSON.stringify(read.line)) }
   } catch (error) {
     return error instanceof Error ? error.message : String(error)
   }

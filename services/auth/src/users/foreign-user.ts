@@ -120,24 +120,41 @@ const ADDRESSES = [
   { member: 'phone', confirm: 'phone_confirm', normalise: normalisePhone, reason: IMPORT_TEXTS.phoneOfVerified },
 ] as const
 
-/**
- * Finds the users of an export who must not get their address: another user of it has verified the same address. Whoever has signed
- * up with the email of somebody else and a password would otherwise be in the account before its owner.
- * @param users undefined where the user could not be read
- * @returns why a user is refused, by their place
- */
-export function findContested(users: readonly (ForeignUser['line'] | undefined)[]): ReadonlyMap<number, string> {
-  const refused = new Map<number, string>()
-  for (const { member, confirm, normalise, reason } of ADDRESSES) {
-    const addressOf = (line: ForeignUser['line'] | undefined) => {
-      const address = line?.[member]
-      return typeof address === 'string' && address !== '' ? normalise(address) : undefined
-    }
-    const verified = new Set(users.filter((line) => line?.[confirm] === true).map(addressOf))
-    for (const [place, line] of users.entries()) {
-      const address = addressOf(line)
-      if (address !== undefined && line?.[confirm] !== true && verified.has(address)) refused.set(place, reason)
-    }
+type Line = ForeignUser['line']
+
+/** The addresses that users of an export have verified, in the form of this service. */
+export interface VerifiedAddresses {
+  readonly email: Set<string>
+  readonly phone: Set<string>
+}
+
+/** The verified addresses before the first user of an export. */
+export function noVerifiedAddresses(): VerifiedAddresses {
+  return { email: new Set(), phone: new Set() }
+}
+
+/** Adds the addresses that a user has verified. */
+export function addVerified(verified: VerifiedAddresses, line: Line): void {
+  for (const { member, confirm, normalise } of ADDRESSES) {
+    const address = addressOf(line[member], normalise)
+    if (address !== undefined && line[confirm] === true) verified[member].add(address)
   }
-  return refused
+}
+
+/**
+ * Why a user of an export must not get their address: another user of it has verified the same address. Whoever has signed up with the
+ * email of somebody else and a password would otherwise be in the account before its owner.
+ * @param verified the addresses of all users of the export
+ * @returns undefined where no other user has verified an address of the user
+ */
+export function findContest(verified: VerifiedAddresses, line: Line): string | undefined {
+  const contested = ADDRESSES.find(({ member, confirm, normalise }) => {
+    const address = addressOf(line[member], normalise)
+    return address !== undefined && line[confirm] !== true && verified[member].has(address)
+  })
+  return contested?.reason
+}
+
+function addressOf(value: unknown, normalise: (text: string) => string | undefined): string | undefined {
+  return typeof value === 'string' && value !== '' ? normalise(value) : undefined
 }

@@ -16,28 +16,6 @@ import {
 } from './foreign-user.ts'
 import { KeycloakUser } from './keycloak-user.ts'
 
-/**
- * Lists the users of an export: the `users` of a document of Firebase or Keycloak, the lines or the list of Auth0.
- * @throws Error where the text is not such an export
- */
-export function listForeignUsers(source: ForeignSource, text: string): readonly unknown[] {
-  const isDocument = source !== 'auth0' || text.trimStart().startsWith('[')
-  const parsed = isDocument
-    ? parse(text)
-    : text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [parse(line)]))
-  const { data } = z.union([z.array(z.unknown()), z.object({ users: z.array(z.unknown()) })]).safeParse(parsed)
-  if (data === undefined) throw new Error(`the file is no export of users of ${source}`)
-  return Array.isArray(data) ? data : data.users
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new Error('the file is not JSON')
-  }
-}
-
 /** Turns a user of an export into a line of an import. @throws Error where a member has another type than documented */
 export function toForeignUser(source: ForeignSource, user: unknown): ForeignUser {
   const { data, error } = READERS[source].safeParse(user)

@@ -1,0 +1,127 @@
+import { getManyValues, isMany, none } from 'stream-chain/defs.js'
+import { Assembler } from 'stream-json/core/assembler.js'
+import { jsonParser, type Token, type TokenSource } from 'stream-json/core/parser.js'
+import type { ForeignSource } from './foreign-user.ts'
+
+/** A user of an export, as parsed JSON, and their place from 1. The user is undefined where they are longer than a limit. */
+export interface ExportedUser {
+  readonly number: number
+  readonly user: unknown
+}
+
+/** How much of an export may be in memory at once, in characters. */
+export interface ExportLimits {
+  /** A user: the names and values, where each name, value, object and list counts 4 more. A longer user is left out. */
+  readonly user: number
+  /** One text, name or number. A longer one ends the reading. */
+  readonly value: number
+}
+
+const MEBI = 1_048_576
+const LIMITS: ExportLimits = { user: MEBI, value: 64 * MEBI }
+const TOKEN_CHARACTERS = 4
+
+/**
+ * Reads the users of an export of any size, one at a time: the `users` of a document of Firebase or Keycloak, the lines or the list of
+ * Auth0. An error may come after users.
+ * @throws Error where the bytes are not such an export, or a value is too long
+ */
+export async function* readForeignUsers(
+  source: ForeignSource,
+  chunks: AsyncIterable<Buffer>,
+  limits: ExportLimits = LIMITS,
+): AsyncGenerator<ExportedUser> {
+  const parse = jsonParser({ streamValues: false, jsonStreaming: source === 'auth0' })
+  const finder = createFinder(source, limits.user)
+  let unfinished = 0
+  for await (const text of decode(chunks)) {
+    const tokens = readTokens(parse, text)
+    unfinished = tokens.length > 0 ? 0 : unfinished + text.length
+    if (unfinished > limits.value) throw new Error(`a value has more than ${limits.value} characters`)
+    yield* finder.find(tokens)
+  }
+  yield* finder.find(readTokens(parse, none))
+  if (!finder.hasFound()) throw new Error(`the file is no export of users of ${source}`)
+}
+
+async function* decode(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  const read = (chunk?: Buffer): string => {
+    try {
+      return decoder.decode(chunk, { stream: chunk !== undefined })
+    } catch {
+      throw new Error('the file is not UTF-8')
+    }
+  }
+  for await (const chunk of chunks) yield read(chunk)
+  yield read()
+}
+
+function readTokens(parse: TokenSource, text: string | typeof none): readonly Token[] {
+  try {
+    // The type of the library leaves out the mark of the end, which its pipelines call a flushable function with.
+    const tokens = (parse as (input: string | typeof none) => ReturnType<TokenSource>)(text)
+    return isMany(tokens) ? getManyValues(tokens) : []
+  } catch {
+    throw new Error('the file is not JSON')
+  }
+}
+
+interface Finder {
+  /** The users that end with one of the tokens. */
+  readonly find: (tokens: readonly Token[]) => Generator<ExportedUser>
+  /** Whether there was a place for users. */
+  readonly hasFound: () => boolean
+}
+
+interface OpenUser {
+  readonly assembler: Assembler
+  /** How much was read of the user so far. */
+  size: number
+}
+
+/** Finds the users of a document by its tokens. A user who has become too long is not kept. */
+function createFinder(source: ForeignSource, sizeMax: number): Finder {
+  const atRoot = source === 'auth0' ? 0 : undefined
+  /** How many objects and lists are open, and how many of them are around each user. */
+  let [depth, usersDepth] = [0, atRoot]
+  let [hasFound, number] = [atRoot !== undefined, 0]
+  let member: string | undefined
+  let open: OpenUser | undefined
+  const enter = (token: Token): void => {
+    const isUsers = token.name === 'startArray' && (depth === 0 || (depth === 1 && member === 'users'))
+    if (token.name === 'keyValue' && depth === 1) member = token.value
+    depth += stepOf(token)
+    if (isUsers) [usersDepth, hasFound] = [depth, true]
+    else if (usersDepth !== undefined && depth < usersDepth) usersDepth = depth === 0 ? atRoot : undefined
+  }
+  const addTo = (user: OpenUser, token: Token): ExportedUser | undefined => {
+    user.size += TOKEN_CHARACTERS + ('value' in token && typeof token.value === 'string' ? token.value.length : 0)
+    if (user.size <= sizeMax) user.assembler.consume(token)
+    depth += stepOf(token)
+    if (depth !== usersDepth) return undefined
+    open = undefined
+    number += 1
+    return { number, user: user.size <= sizeMax ? user.assembler.current : undefined }
+  }
+  return {
+    *find(tokens) {
+      for (const token of tokens) {
+        const isBetween = depth !== usersDepth || stepOf(token) < 0 || (depth === 0 && token.name === 'startArray')
+        if (open === undefined && isBetween) enter(token)
+        else {
+          open ??= { assembler: new Assembler(), size: 0 }
+          const user = addTo(open, token)
+          if (user !== undefined) yield user
+        }
+      }
+    },
+    hasFound: () => hasFound,
+  }
+}
+
+/** By how much a token changes how many objects and lists are open. */
+function stepOf({ name }: Token): number {
+  if (name === 'startObject' || name === 'startArray') return 1
+  return name === 'endObject' || name === 'endArray' ? -1 : 0
+}
