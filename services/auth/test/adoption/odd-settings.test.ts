@@ -23,7 +23,7 @@ it.each(['German', 'SQL, DMY', 'Postgres'])(
     await app.close()
     const costs: unknown[] = []
     expect(await undoAdoption(restored.deps, async (each) => costs.push(each) > 0)).toBe(true)
-    expect(costs).toEqual([{ hasSwitched: true, sessions: 1, passwords: 0, providers: [], factors: 0 }])
+    expect(costs).toEqual([{ hasSwitched: true, sessions: { all: 27, ended: 1 }, passwords: 0, providers: [], factors: 0 }])
   },
 )
 
