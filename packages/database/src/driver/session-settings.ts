@@ -25,12 +25,12 @@ interface SessionOptions {
 export const OWN_PATH = { search_path: 'pg_catalog' } as const
 
 /**
- * No time limit of a role, a database or a server, for work that may take long or wait long: it would end a connection, and with it a
- * lock that keeps others away. `transaction_timeout`, which PostgreSQL has from 17 on, is not among them.
+ * No time limit of a role, a database or a server, for work that may take long: it would end a connection, and with it a lock that
+ * keeps others away. `transaction_timeout`, which PostgreSQL has from 17 on, is not among them, nor is `lock_timeout`: who waits for
+ * a lock of a table keeps others waiting.
  */
 export const NO_LIMITS = {
   statement_timeout: 0,
-  lock_timeout: 0,
   idle_session_timeout: 0,
   idle_in_transaction_session_timeout: 0,
 } as const

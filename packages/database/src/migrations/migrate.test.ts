@@ -57,7 +57,7 @@ it('tells why the table of migrations could not be made', async () => {
   )
 })
 
-const LIMITS = ['statement_timeout', 'lock_timeout', 'idle_session_timeout', 'idle_in_transaction_session_timeout']
+const LIMITS = ['statement_timeout', 'idle_session_timeout', 'idle_in_transaction_session_timeout']
 
 it.each([
   ['with a session of its own', true, [...LIMITS, 'transaction_timeout']],
