@@ -22,14 +22,14 @@ const commandContext = () => ({
 })
 
 const program = new Command('npm start --')
-  .description('Runs Trestle on this machine: an embedded PostgreSQL, a mail catcher and the services.')
+  .description('Runs Trestle on this machine: an embedded PostgreSQL, a mail catcher, the services and the console.')
   .addHelpText('after', describePorts())
   .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : USAGE))
 
 program
   .command('start', { isDefault: true })
   .description('start everything, until Ctrl-C (also without a command)')
-  .argument('[services...]', 'auth, payments, inventory; all of them when none is named')
+  .argument('[services...]', 'auth, payments, inventory, console; all of them when none is named')
   .option('--watch', 'restart a service whenever one of its files changes')
   .option('--demo', 'fill the services with a shop, its customers and its payments')
   .action((names: string[], { watch, demo }: { watch?: true; demo?: true }) =>
@@ -76,7 +76,7 @@ program
 program
   .command('logs')
   .description('show the logs, one line a request, and follow them until Ctrl-C')
-  .argument('[services...]', 'auth, payments, inventory, postgres; the services when none is named')
+  .argument('[services...]', 'auth, payments, inventory, console, postgres; all but postgres when none is named')
   .option('--errors', 'only requests that were refused or failed, warnings, and errors')
   .option('-n, --lines <count>', 'how many older lines', readCount, 20)
   .option('--no-follow', 'only the older lines')
