@@ -43,6 +43,9 @@ describe('compileGlob', () => {
     ['https://h/**', 'https://h%2fa', false],
     ['https://h/a%2Fb/*', 'https://h/a%2Fb/c', true],
     ['https://h/a%2Fb/*', 'https://h/a/b/c', false],
+    ['https://h/\\%2\\f*', 'https://h/%2fa', true],
+    ['https://h/\\\\%2f*', 'https://h/\\%2fa', true],
+    ['https://h/%2fa?next=%2fq', 'https://h/%2fa?next=%2fq', true],
     ['', '', true],
     ['', 'a', false],
   ])('says whether %s matches %s: %s', (glob, text, expected) => {

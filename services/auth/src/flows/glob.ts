@@ -20,7 +20,7 @@ type Instruction =
  */
 export function compileGlob(source: string): Glob {
   const written = compile(source)
-  const decoded = compile(decodeSeparators(source))
+  const decoded = compile(withDecodedSeparators(source))
   return { source, matches: (text) => matchesProgram(written, text) && matchesProgram(decoded, decodePath(text)) }
 }
 
@@ -34,6 +34,17 @@ function compile(source: string): readonly Instruction[] {
 function decodePath(text: string): string {
   const [path = ''] = text.split('?', 1)
   return decodeSeparators(path) + text.slice(path.length)
+}
+
+/**
+ * A glob that matches each encoded separator of `source` as written or decoded, since a text is decoded in its path only. Each
+ * character may have a backslash before it.
+ */
+function withDecodedSeparators(source: string): string {
+  return source.replaceAll(
+    /\\\\|\\?%(?:\\?2\\?5)*(?:\\?2\\?(e)|\\?2\\?f|\\?5\\?c)/gi,
+    (written, dot: string | undefined) => (written === '\\\\' ? written : `{${written},${dot ? '.' : '/'}}`),
+  )
 }
 
 /** Decodes dots, slashes and backslashes, also if they are encoded several times. A backslash becomes a slash, as in browsers. */
