@@ -44,7 +44,10 @@ it.each([
   [`${src}/routes/carts.ts`, 'pg', 'a route knows no SQL (pg)'],
   [`${src}/controllers/carts.ts`, 'pg', 'a route knows no SQL (pg)'],
   ['services/other/src/app.ts', '@trestle/shop/app.ts', 'a service never imports another service (shop)'],
-  ['services/other/test/buy.ts', '@trestle/shop/app.ts', undefined],
+  ['services/other/test/buy.ts', '@trestle/shop/app.ts', 'a test never imports another service (shop)'],
+  ['services/other/src/buy.test.ts', '../../shop/src/prices.json', 'a test never imports another service (shop)'],
+  ['services/other/src/buy.test.ts', '../../other/src/prices.json', undefined],
+  ['services/other/src/buy.test.ts', '../../../docs/openapi/other.json', undefined],
   ['packages/database/src/more.ts', '@trestle/shop/app.ts', 'a package never imports a service (shop)'],
   [
     'packages/common/src/more.ts',

@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import { placesOf } from './import-graph.ts'
-import { type Problem, productionFiles, type Rule, type SourceFile, serviceNames } from './source-tree.ts'
+import { isTest, type Problem, productionFiles, type Rule, type SourceFile, serviceNames } from './source-tree.ts'
 import { type ImportedModule, importsOf } from './syntax.ts'
 
 /** Folders of a service that are above its nouns. */
@@ -11,7 +11,7 @@ const ours = /^@trestle\//
 
 /**
  * Arrows go one way: main → commands → app → routes and plugins → use-cases → repositories → database. A service never imports
- * another service, a package never imports a service, packages/common imports no other package, a migration imports Kysely
+ * another service, not even in a test, a package never imports a service, packages/common imports no other package, a migration imports Kysely
  * alone, and no relative import leaves its workspace package. A noun defines the type of what it needs: the type of `deps.ts` would tie it to all other nouns.
  */
 export const arrows: Rule = (tree) => {
@@ -26,6 +26,12 @@ export const arrows: Rule = (tree) => {
       const other = serviceOf(imported.specifier)
       if (other !== undefined && other !== own) return `a service never imports another service (${other})`
       return refusalInService(file, imported)
+    }),
+    ...eachImport(tree.files.filter(isTestOfService), ({ path }, { specifier }) => {
+      const other = serviceOf(specifier) ?? folderOfService(path, specifier)
+      return other !== undefined && other !== path.split('/')[1]
+        ? `a test never imports another service (${other})`
+        : undefined
     }),
     ...eachImport(tree.files.filter(isOfPackage), (_file, imported) => {
       const service = serviceOf(imported.specifier)
@@ -80,6 +86,17 @@ function refusalInService(file: SourceFile, { specifier }: ImportedModule): stri
   }
   if (targetFolder === 'deps.ts') return 'a noun never imports deps.ts: say what it needs'
   return upperFolders.has(targetFolder) ? `a folder of a noun never imports ${targetFolder}` : undefined
+}
+
+/** Beside its file, and what stands in `services/…/test/`. */
+function isTestOfService({ path }: SourceFile): boolean {
+  return path.startsWith('services/') && path.endsWith('.ts') && isTest(path)
+}
+
+/** The service whose folder a relative import leads to. Undefined for files outside of services. */
+function folderOfService(path: string, specifier: string): string | undefined {
+  if (!specifier.startsWith('.')) return undefined
+  return /^services\/([^/]+)\//.exec(posix.join(posix.dirname(path), specifier))?.[1]
 }
 
 /** Tests too: a package that needs a service in its tests is no package of its own. */

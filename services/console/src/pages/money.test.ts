@@ -1,10 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import table from '../../../payments/src/money/currencies.json' with { type: 'json' }
 import { money, percent, readMoney, typedMoney } from './money.ts'
 
-/** The currencies of payments, and one of four decimals, which payments could list. */
-const decimals = new Map([...table.currencies.map(({ code, exponent }) => [code, exponent] as const), ['CLF', 4]])
+/** Currencies and their decimals, as payments lists them. It has none of four decimals yet. */
+const decimals = new Map([
+  ['EUR', 2],
+  ['HUF', 2],
+  ['ISK', 2],
+  ['JPY', 0],
+  ['KWD', 3],
+  ['IQD', 3],
+  ['CLF', 4],
+])
 const codes = [...decimals.keys()]
 
 describe('money', () => {
@@ -88,7 +95,7 @@ describe('typedMoney', () => {
     expect(typedMoney(amount, currency, decimals)).toBe(expected)
   })
 
-  it('is read back as the same amount, in every currency of payments', () => {
+  it('is read back as the same amount, with none to four decimals', () => {
     const amount = fc.integer({ min: 0, max: 999_999_999_999 })
     fc.assert(
       fc.property(fc.constantFrom(...codes), amount, (code, minor) => {
