@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { configFile, createProgram, runCommandLine } from '@trestle/common/lifecycle/command-line.ts'
+import { describeOutage } from '@trestle/service/describe-outage.ts'
 import { loadAuthConfig } from './config.ts'
 import { VERSION } from './version.ts'
 
@@ -25,4 +26,5 @@ await runCommandLine(program, process, {
     factors: '/admin/users/:userId/factors of the API',
     providers: '/admin/custom-providers of the API',
   },
+  explainFailure: describeOutage,
 })

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { configFile, createProgram, runCommandLine } from '@trestle/common/lifecycle/command-line.ts'
+import { describeOutage } from '@trestle/service/describe-outage.ts'
 import { loadInventoryConfig } from './config.ts'
 import { VERSION } from './version.ts'
 
@@ -36,4 +37,5 @@ await runCommandLine(program, process, {
     'stock release': '/reservations of the API',
     'stock commit': '/reservations/commit of the API',
   },
+  explainFailure: describeOutage,
 })

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { configFile, createProgram, runCommandLine } from '@trestle/common/lifecycle/command-line.ts'
+import { describeOutage } from '@trestle/service/describe-outage.ts'
 import { loadPaymentsConfig } from './config.ts'
 import { VERSION } from './version.ts'
 
@@ -28,4 +29,5 @@ await runCommandLine(program, process, {
     voids: '/transactions/:transactionId/voids of the API',
     webhooks: 'listen, deliveries, or /merchants/:merchantId/webhooks of the API',
   },
+  explainFailure: describeOutage,
 })

@@ -1,7 +1,7 @@
-import { isCheckout } from '../lifecycle/command-line.ts'
+import { isCheckout } from './checkout.ts'
 
 /**
- * The hint below an error about missing settings of a service, a line that begins with `hint:`. packages/stack writes the file
+ * The hint below an error about missing settings of a service, a line that begins with `hint:`. `npm start` writes the file
  * that the hint names.
  * @param service its name, as in `auth`
  * @param hasStart whether `npm start` exists

@@ -93,18 +93,13 @@ async function run(words: readonly string[], failure: unknown = new Error('broke
     serve: async () => void calls.push(['serve', configFile(program)]),
     loadOthers: async () => ({ stock, fail }),
     insteadOf: { stocks: 'stock, or /stock of the API', 'stock ship': '/movements of the API' },
+    explainFailure: (error, name) => (error instanceof RangeError ? `${name}: receive stock first` : undefined),
   }).catch((error: unknown) => expect(error).toEqual(new Error('exited')))
   return { status: exits[0] ?? 0, out: output.join(''), err: reports.join(''), calls }
 }
 
 const ran = (...calls: readonly unknown[]) => ({ status: 0, out: '', err: '', calls })
 const refused = (status: number, err: string) => ({ status, out: '', err: `${err}\n`, calls: [] })
-
-/** The tests run in a checkout. */
-const START_IT = 'npm start starts the one of this checkout, and shop doctor checks any other'
-
-const refusedAt = (address: string, port: number) =>
-  Object.assign(new Error(`connect ECONNREFUSED ${address}:${port}`), { code: 'ECONNREFUSED', address, port })
 
 function withStack(error: Error, stack: string): Error {
   return Object.assign(error, { stack })
@@ -180,21 +175,7 @@ describe('a program', () => {
       Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE', path: 'a.csv' }),
       'EMFILE: too many open files',
     ],
-    [
-      'a database that does not run',
-      new AggregateError([refusedAt('::1', 5432), refusedAt('127.0.0.1', 5432)]),
-      `PostgreSQL does not answer at [::1]:5432; ${START_IT}`,
-    ],
-    [
-      'a database that does not run, when a command has noticed it later',
-      new Error('no connection is open', { cause: refusedAt('127.0.0.1', 5432) }),
-      `PostgreSQL does not answer at 127.0.0.1:5432; ${START_IT}`,
-    ],
-    [
-      'a database that does not run, by its socket',
-      Object.assign(new Error('connect ENOENT'), { code: 'ENOENT', address: '/run/.s.PGSQL.5432' }),
-      `PostgreSQL does not answer at /run/.s.PGSQL.5432; ${START_IT}`,
-    ],
+    ['a failure that the program explains', new RangeError('sold out'), 'shop: receive stock first'],
     ['all that is wrong with settings', new ConfigError(['A is wrong', 'B too']), 'config: A is wrong\nconfig: B too'],
     [
       'advice about settings',

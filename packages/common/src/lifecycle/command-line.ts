@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { Command } from 'commander'
 import { addCompletion } from '../commands/completion.ts'
 import { ConfigError } from '../config/config-error.ts'
@@ -21,8 +20,13 @@ export interface Commands {
   readonly serve: () => Promise<void>
   /** Loads the table of the other commands only when one is needed, so that a start of the service does not wait for it. */
   readonly loadOthers: () => Promise<CommandLoaders>
-  /** The hints about commands that an operator may expect and that do not exist, by their names: `users`, `stock ship`. */
+  /** The hints about commands that an operator may expect and that do not exist, by their names: `users`, `users ban`. */
   readonly insteadOf?: Instead
+  /**
+   * A better text for a failure of a command, on one line. Undefined for a failure whose own message says enough.
+   * @param program its name, as in `auth`
+   */
+  readonly explainFailure?: (error: unknown, program: string) => string | undefined
 }
 
 type Instead = Readonly<Record<string, string>>
@@ -67,7 +71,7 @@ export function configFile(program: Command): EnvFile {
 export async function runCommandLine(
   program: Command,
   process: CommandProcess,
-  { serve, loadOthers, insteadOf = {} }: Commands,
+  { serve, loadOthers, insteadOf = {}, explainFailure }: Commands,
 ): Promise<void> {
   // Without a listener, the first process of a container ignores these signals. A server replaces the listeners with its own.
   process.once('SIGINT', () => process.exit(SIGNALLED.SIGINT))
@@ -84,42 +88,9 @@ export async function runCommandLine(
     await program.parseAsync(words, { from: 'user' })
   } catch (error) {
     if (isCommanderError(error)) process.exit(error.exitCode === 0 ? 0 : USAGE)
-    process.stderr.write(`${describeOutage(error, program) ?? describeFailure(error)}\n`)
+    process.stderr.write(`${explainFailure?.(error, program.name()) ?? describeFailure(error)}\n`)
     process.exit(FAILURE)
   }
-}
-
-/** In a checkout, the program that `npm start` runs. Images do not have it. */
-const STACK = new URL('../../../stack/src/main.ts', import.meta.url)
-
-/** Whether `npm start` exists: in a checkout, not in an image. */
-export function isCheckout(): boolean {
-  return existsSync(STACK)
-}
-
-/**
- * The command that starts PostgreSQL when it does not run. Undefined for other errors: commands connect to no other server by
- * themselves.
- */
-function describeOutage(error: unknown, program: Command): string | undefined {
-  const address = findSilentAddress(error)
-  if (address === undefined) return undefined
-  const doctor = `${program.name()} doctor`
-  const advice = isCheckout()
-    ? `npm start starts the one of this checkout, and ${doctor} checks any other`
-    : `${doctor} says what to start`
-  return printable(`PostgreSQL does not answer at ${address}; ${advice}`)
-}
-
-/** Where a connection was refused. The socket file of a server on this machine is missing when it does not run. */
-function findSilentAddress(error: unknown): string | undefined {
-  if (error instanceof AggregateError) return findSilentAddress(error.errors[0])
-  if (!(error instanceof Error)) return undefined
-  if (!('address' in error && 'code' in error)) return findSilentAddress(error.cause)
-  if (error.code !== 'ECONNREFUSED' && error.code !== 'ENOENT') return undefined
-  if (!('port' in error)) return String(error.address)
-  const host = String(error.address)
-  return `${host.includes(':') ? `[${host}]` : host}:${error.port}`
 }
 
 /**

@@ -1,0 +1,28 @@
+import { isCheckout } from '@trestle/common/config/checkout.ts'
+import { printable } from '@trestle/common/lifecycle/printable.ts'
+
+/**
+ * Says which PostgreSQL does not answer, and which command starts it. Undefined for other errors: commands connect to no other
+ * server by themselves.
+ * @param program its name, as in `auth`
+ */
+export function describeOutage(error: unknown, program: string): string | undefined {
+  const address = findSilentAddress(error)
+  if (address === undefined) return undefined
+  const doctor = `${program} doctor`
+  const advice = isCheckout()
+    ? `npm start starts the one of this checkout, and ${doctor} checks any other`
+    : `${doctor} says what to start`
+  return printable(`PostgreSQL does not answer at ${address}; ${advice}`)
+}
+
+/** Where a connection was refused. The socket file of a server on this machine is missing when it does not run. */
+function findSilentAddress(error: unknown): string | undefined {
+  if (error instanceof AggregateError) return findSilentAddress(error.errors[0])
+  if (!(error instanceof Error)) return undefined
+  if (!('address' in error && 'code' in error)) return findSilentAddress(error.cause)
+  if (error.code !== 'ECONNREFUSED' && error.code !== 'ENOENT') return undefined
+  if (!('port' in error)) return String(error.address)
+  const host = String(error.address)
+  return `${host.includes(':') ? `[${host}]` : host}:${error.port}`
+}
