@@ -27,6 +27,13 @@ it.each([
   expect(await problemsOf(sizes, { [test]: `${start}${lines(60)}${end}` })).toEqual([])
 })
 
+it('counts the lines of functions that several tests share', async () => {
+  const support = 'services/shop/test/shop-app.ts'
+  expect(await problemsOf(sizes, { [support]: `function start() {\n${lines(60)}}\n` })).toEqual([
+    `${support}:1 a function has 62 lines, more than 60`,
+  ])
+})
+
 it('counts the routes of test merchants as production code', async () => {
   const route = 'services/shop/src/routes/test/clock.ts'
   expect(await problemsOf(sizes, { [route]: lines(252), 'services/shop/test/clock.ts': lines(252) })).toEqual([

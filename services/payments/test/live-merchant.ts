@@ -68,23 +68,26 @@ export async function createLiveMerchant(
       const list = (await payments.app.inject({ url, headers: app.headers })).json()
       return list.map(({ type }: { type: string }) => type)
     },
-    exceptions: async (): Promise<unknown[]> => {
-      const rows = db.selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', merchantId)
-      return (await rows.orderBy('created').execute()).map(({ payload }) => payload)
-    },
-    violations: async (): Promise<object[]> => {
-      const found: object[] = []
-      for await (const verified of verifyLedger(db, { merchantId, heads: new Map() }))
-        found.push(...verified.violations)
-      // Only in tests does the clock of a live merchant run ahead.
-      return found.filter((violation) => Reflect.get(violation, 'invariant') !== 12)
-    },
+    exceptions: () => listExceptions(db, merchantId),
+    violations: () => listViolations(db, merchantId),
     /** Moves the merchant's clock forward by days. */
     wait: async (days: number): Promise<void> => {
       const clock = { clock_offset: BigInt(days) * 86_400n }
       await db.updateTable('merchant_balances').set(clock).where('merchant_id', '=', merchantId).execute()
     },
   }
+}
+
+async function listExceptions(db: Kysely<PaymentsTables>, merchantId: string): Promise<unknown[]> {
+  const rows = db.selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', merchantId)
+  return (await rows.orderBy('created').execute()).map(({ payload }) => payload)
+}
+
+async function listViolations(db: Kysely<PaymentsTables>, merchantId: string): Promise<object[]> {
+  const found: object[] = []
+  for await (const verified of verifyLedger(db, { merchantId, heads: new Map() })) found.push(...verified.violations)
+  // Only in tests does the clock of a live merchant run ahead.
+  return found.filter((violation) => Reflect.get(violation, 'invariant') !== 12)
 }
 
 /** A merchant whose acquirer is a stub, and what a test does with it. */

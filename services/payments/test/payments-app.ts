@@ -239,11 +239,38 @@ const testVault = createPanVault(TEST_VAULT_KEYS, createNoopMeter())
 
 /** The service with a database of its own, and without rate limits unless some are given. */
 export async function startPayments(options: TestOptions = {}): Promise<TestPayments> {
-  const { rateLimits, smtp, onLog, work = smtp !== undefined, wait = SOURCES.wait } = options
-  const { service, owner, operators, database, url, close } = await openTestDatabase(options)
-  const readiness = createReadiness({ database: () => service.ping() })
-  readiness.markReady()
-  const jobs = createJobs({
+  const { work = options.smtp !== undefined } = options
+  const opened = await openTestDatabase(options)
+  const { service, owner, operators, database, url } = opened
+  const jobs = createTestJobs(opened)
+  const deps = testDepsOf(options, { ...opened, jobs })
+  const app = await buildApp(deps)
+  await app.ready()
+  if (work) {
+    await jobs.open()
+    await startWork({ ...deps, db: service.db, placement })
+  }
+  return {
+    app,
+    deps,
+    service,
+    owner,
+    operators,
+    database,
+    url,
+    close: async () => {
+      await app.close()
+      deps.mailer?.close()
+      if (work) await stopWork(deps, 5_000)
+      await opened.close()
+    },
+  }
+}
+
+type OpenedDatabase = Awaited<ReturnType<typeof openTestDatabase>>
+
+function createTestJobs({ service, url }: OpenedDatabase) {
+  return createJobs({
     url,
     schema: service.names.jobSchema,
     role: ROLE,
@@ -254,12 +281,25 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     onError: () => {},
     now: SOURCES.now,
   })
-  const outbox = createOutbox({ db: service.db, jobs, take: placement.takeRows(service.db), onError: () => {} })
+}
+
+function createTestMailer({ smtp }: TestOptions) {
+  return (
+    smtp && createMailer({ url: `smtp://${smtp.host}:${smtp.port}`, from: 'payments@example.com', requireTls: false })
+  )
+}
+
+/** What `createDeps` builds in a process, over the database of a test. */
+function testDepsOf(
+  options: TestOptions,
+  { service, operators, jobs }: OpenedDatabase & { readonly jobs: ReturnType<typeof createTestJobs> },
+): PaymentsDeps {
+  const { rateLimits, onLog, wait = SOURCES.wait } = options
+  const readiness = createReadiness({ database: () => service.ping() })
+  readiness.markReady()
   const logger = onLog ? pino({ base: {} }, { write: (line) => onLog(JSON.parse(line)) }) : pino({ enabled: false })
   const limits = createRateLimits({ ...UNLIMITED, ...rateLimits }, options.limiterStore ?? memoryStore())
-  const sender = { from: 'payments@example.com', requireTls: false }
-  const mailer = smtp && createMailer({ url: `smtp://${smtp.host}:${smtp.port}`, ...sender })
-  const deps: PaymentsDeps = {
+  return {
     config: configOf(options),
     lanes: service.lanes,
     rateLimits: limits,
@@ -285,8 +325,8 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     randomBytes,
     jobs,
     jobSchema: service.names.jobSchema,
-    mailer,
-    outbox,
+    mailer: createTestMailer(options),
+    outbox: createOutbox({ db: service.db, jobs, take: placement.takeRows(service.db), onError: () => {} }),
     webhooks: {
       // Tests listen on loopback.
       outbound: createOutbound(options.webhookHosts ?? []),
@@ -300,27 +340,6 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     meter: createNoopMeter(),
     tracing: { instrument: async () => {} },
     readiness,
-  }
-  const app = await buildApp(deps)
-  await app.ready()
-  if (work) {
-    await jobs.open()
-    await startWork({ ...deps, db: service.db, placement })
-  }
-  return {
-    app,
-    deps,
-    service,
-    owner,
-    operators,
-    database,
-    url,
-    close: async () => {
-      await app.close()
-      mailer?.close()
-      if (work) await stopWork(deps, 5_000)
-      await close()
-    },
   }
 }
 
