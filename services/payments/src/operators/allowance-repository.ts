@@ -76,22 +76,29 @@ const leftQuery = prepareOnCoordinator(
     WHERE o.actor_id = ${p.actorId} AND o.currency = ${p.currency} AND o.day = (now() AT TIME ZONE 'UTC')::date`,
 )
 
+/** What an operator with the role support may refund in a currency, in minor units. */
+export interface ShownAllowance {
+  /** The most of one refund. */
+  readonly limit: number
+  /** What is left of the UTC day. */
+  readonly left: number
+}
+
 /**
- * The amount that an operator with the role support may still refund on this UTC day in a currency (console reference: Refund
- * allowance).
- * @returns minor units, 0 in a currency without limits; undefined for other roles, which no allowance limits
+ * What an operator with the role support may refund now in a currency (console reference: Refund allowance).
+ * @returns twice 0 in a currency without limits; undefined for other roles, which no allowance limits
  */
 export async function findShownAllowance(
   { read }: Lanes,
   limits: RefundLimits,
   { operator, currency }: Pick<AllowedRefund, 'operator' | 'currency'>,
-): Promise<number | undefined> {
+): Promise<ShownAllowance | undefined> {
   const { actor, role } = operator
   if (role !== 'support') return undefined
-  const daily = limits.daily.get(currency)
-  if (daily === undefined || !limits.once.has(currency)) return 0
+  const [limit, daily] = [limits.once.get(currency), limits.daily.get(currency)]
+  if (limit === undefined || daily === undefined) return { limit: 0, left: 0 }
   const row = await read.first(leftQuery, { actorId: actor.id, currency })
-  return Math.max(daily - Number(row?.taken ?? 0), 0)
+  return { limit, left: Math.max(daily - Number(row?.taken ?? 0), 0) }
 }
 
 /** A refund that an operator asks for. */

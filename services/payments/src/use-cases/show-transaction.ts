@@ -5,7 +5,7 @@ import type { Dispute } from '../disputes/dispute.ts'
 import { listAllDisputes } from '../disputes/dispute-repository.ts'
 import type { Fraud } from '../disputes/fraud.ts'
 import { listAllFrauds } from '../disputes/fraud-repository.ts'
-import { findShownAllowance } from '../operators/allowance-repository.ts'
+import { findShownAllowance, type ShownAllowance } from '../operators/allowance-repository.ts'
 import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
 import {
   getOperatedTransaction,
@@ -24,8 +24,8 @@ export interface ShownTransaction extends OperatedTransaction {
   readonly events: readonly MerchantEvent[]
   readonly disputes: readonly Dispute[]
   readonly frauds: readonly Fraud[]
-  /** In minor units. Undefined where no allowance limits the operator. */
-  readonly refundAllowance: number | undefined
+  /** Undefined where no allowance limits the operator. */
+  readonly allowance: ShownAllowance | undefined
 }
 
 const FIRST_PAGE = { limit: 100, above: LOWEST, below: HIGHEST, order: 'newest-first' } as const
@@ -37,7 +37,7 @@ export async function showTransaction(
 ): Promise<ShownTransaction> {
   const { merchantId, currency } = (await findTransactionOwner(lanes, id)) ?? refuseMissing()
   const page = { ...FIRST_PAGE, filters: { merchant_id: merchantId, transaction_id: id } }
-  const [shown, journals, events, disputes, frauds, refundAllowance] = await Promise.all([
+  const [shown, journals, events, disputes, frauds, allowance] = await Promise.all([
     getOperatedTransaction(lanes, { merchantId, id }),
     listJournals(lanes, { merchantId, id }),
     listEventsOfTransaction(lanes, { merchantId, id }),
@@ -45,5 +45,5 @@ export async function showTransaction(
     listAllFrauds(lanes, page),
     findShownAllowance(lanes, config.refundLimits, { operator, currency }),
   ])
-  return { ...shown, journals, events, disputes, frauds, refundAllowance }
+  return { ...shown, journals, events, disputes, frauds, allowance }
 }

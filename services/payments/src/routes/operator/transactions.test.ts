@@ -225,7 +225,7 @@ describe('GET /operator/transactions/:transactionId', () => {
       events: [created],
       disputes: [],
       frauds: [],
-      limits: { capture: 300, refund: 0, void: 300, refundAllowance: 250 },
+      limits: { capture: 300, refund: 0, void: 300, refundLimit: 100, refundAllowance: 250 },
     })
     expect([transaction.id, created.type]).toEqual([id, 'transaction.created'])
   })
@@ -242,8 +242,8 @@ describe('GET /operator/transactions/:transactionId', () => {
     const answers = await Promise.all([euro, krone].map((id) => get(`/${id}`, { role: 'support' })))
     expect([refunded.statusCode, ...answers.map((answer) => answer.json().limits)]).toEqual([
       201,
-      { capture: 200, refund: 210, void: 200, refundAllowance: 160 },
-      { capture: 500, refund: 0, void: 500, refundAllowance: 0 },
+      { capture: 200, refund: 210, void: 200, refundLimit: 100, refundAllowance: 160 },
+      { capture: 500, refund: 0, void: 500, refundLimit: 0, refundAllowance: 0 },
     ])
   })
 

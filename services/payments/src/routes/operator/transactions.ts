@@ -68,6 +68,7 @@ const ShownTransactionView = z.object({
     capture: amountLeft('captured'),
     refund: amountLeft('refunded'),
     void: amountLeft('voided'),
+    refundLimit: z.int().optional().describe('The most that the operator may refund at once, for support alone'),
     refundAllowance: z.int().optional().describe('What the operator may still refund today, for support alone'),
   }),
 })
@@ -139,7 +140,8 @@ function viewShown(shown: ShownTransaction): z.infer<typeof ShownTransactionView
       capture: Number(pending),
       refund: Number(captured - refunded - disputed),
       void: Number(pending),
-      refundAllowance: shown.refundAllowance,
+      refundLimit: shown.allowance?.limit,
+      refundAllowance: shown.allowance?.left,
     },
   }
 }
