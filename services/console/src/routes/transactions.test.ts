@@ -143,8 +143,9 @@ describe('POST /transactions/:transactionId/:change', () => {
     const browser = await test.signedIn('support')
     const path = pathOf(3, '/refund')
     expect((await browser.open(path)).text).toBe(
-      'Refund a payment The amount goes back to Visa •••• 0000, and is taken from the balance of Nordhavn <b>Coffee</b>. This cannot be undone. Of your allowance of today, EUR 80.00 is left. Amount in EUR At most EUR 100.00. Reference (optional) Refund Cancel',
+      'Refund a payment The amount goes back to Visa •••• 0000, and is taken from the balance of Nordhavn <b>Coffee</b>. This cannot be undone. You may still refund EUR 80.00 today, and at most EUR 50.00 at once. An admin may refund more. Amount in EUR At most EUR 50.00. Reference (optional) Refund Cancel',
     )
+    expect(browser.page().html).toContain('value="50.00"')
     const page = await browser.submit(path, { amount: '50.00', reference: 'broken cup' })
     expect([page.path, toastOf(page.html)]).toEqual([pathOf(3), 'EUR 50.00 refunded'])
     expect(page.text).toContain('You may still refund EUR 30.00 today.')
@@ -152,10 +153,14 @@ describe('POST /transactions/:transactionId/:change', () => {
     const beyond = await browser.submit(path, { amount: '31.00', reference: '' })
     expect([beyond.status, beyond.text]).toEqual([
       422,
-      'Refund a payment The refund is more than the operator may refund The amount goes back to Visa •••• 0000, and is taken from the balance of Nordhavn <b>Coffee</b>. This cannot be undone. Of your allowance of today, EUR 30.00 is left. Amount in EUR At most EUR 50.00. Reference (optional) Refund Cancel',
+      'Refund a payment The refund is more than the operator may refund The amount goes back to Visa •••• 0000, and is taken from the balance of Nordhavn <b>Coffee</b>. This cannot be undone. You may still refund EUR 30.00 today. An admin may refund more. Amount in EUR At most EUR 30.00. Reference (optional) Refund Cancel',
     ])
     await sends(browser, path, { amount: '30', reference: '' })
-    expect(changesOf((await browser.open(pathOf(3))).html)).toEqual([])
+    const last = await browser.open(pathOf(3))
+    expect([changesOf(last.html), last.text]).toEqual([
+      [],
+      expect.stringContaining('You may refund nothing more in EUR today. An admin may.'),
+    ])
   })
 
   it('303: opens a dispute, and records that it was lost', async () => {

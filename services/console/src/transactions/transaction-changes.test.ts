@@ -115,21 +115,43 @@ describe('the form of a refund', () => {
   const formOf = (limits: Given['limits'] = {}) =>
     changeOf('refund').fields?.(shownTransaction({ limits }), {}).html ?? ''
 
-  it('suggests what the operator may refund, and names the most that anybody may', () => {
-    const form = formOf({ refund: 5000, refundAllowance: 1999 })
-    expect([/value="([^"]*)"/.exec(form)?.[1], /At most [^<]*/.exec(form)?.[0]]).toEqual([
-      '19.99',
-      'At most EUR 50.00.',
-    ])
+  it.each<[string, Given['limits'], readonly [string, string]]>([
+    ['what is captured', { refund: 5000 }, ['50.00', 'At most EUR 50.00.']],
+    ['the limit of one refund', { refundLimit: 1000, refundAllowance: 1999 }, ['10.00', 'At most EUR 10.00.']],
+    ['the rest of the day', { refundLimit: 3000, refundAllowance: 1999 }, ['19.99', 'At most EUR 19.99.']],
+    ['nothing without an allowance', { refundLimit: 0, refundAllowance: 0 }, ['', 'At most EUR 0.00.']],
+  ])('suggests the largest amount that payments takes, and names it: %s', (_case, limits, expected) => {
+    const form = formOf({ refund: 5000, ...limits })
+    expect([/value="([^"]*)"/.exec(form)?.[1] ?? '', /At most [^<]*/.exec(form)?.[0]]).toEqual(expected)
   })
 
-  it('says what is left of the allowance of the day', () => {
-    expect(
-      changeOf('refund').consequences(shownTransaction({ limits: { refund: 5000, refundAllowance: 1999 } }), {}),
-    ).toEqual([
+  it.each<[string, Given['limits'], readonly string[]]>([
+    ['an admin reads of no limit', {}, []],
+    [
+      'support reads both limits',
+      { refundLimit: 1000, refundAllowance: 1999 },
+      ['You may still refund EUR 19.99 today, and at most EUR 10.00 at once.', 'An admin may refund more.'],
+    ],
+    [
+      'support reads the rest of the day where it is the smaller one',
+      { refundLimit: 3000, refundAllowance: 1999 },
+      ['You may still refund EUR 19.99 today.', 'An admin may refund more.'],
+    ],
+    [
+      'support reads that the day is used up',
+      { refundLimit: 3000, refundAllowance: 0 },
+      ['You may refund nothing more in EUR today.', 'An admin may.'],
+    ],
+    [
+      'support reads that the currency has no allowance',
+      { refundLimit: 0, refundAllowance: 0 },
+      ['Support may refund nothing in EUR.', 'An admin may.'],
+    ],
+  ])('names the limits and who may refund more: %s', (_case, limits, expected) => {
+    expect(changeOf('refund').consequences(shownTransaction({ limits: { refund: 5000, ...limits } }), {})).toEqual([
       'The amount goes back to Visa •••• 4242, and is taken from the balance of Corner Shop.',
       'This cannot be undone.',
-      'Of your allowance of today, EUR 19.99 is left.',
+      ...expected,
     ])
   })
 })

@@ -9,9 +9,31 @@ const callPath = ({ transaction }: ShownTransaction, below: string) =>
   `/operator/transactions/${encodeURIComponent(transaction.id)}/${below}`
 const nameOf = ({ merchant }: ShownTransaction) => merchant.name ?? merchant.id
 
-/** The most that the operator may refund now, in minor units. */
-function refundableBy({ limits }: ShownTransaction): number {
-  return Math.min(limits.refund, limits.refundAllowance ?? limits.refund)
+/** The most that the operator may refund now at once, in minor units. */
+function refundableBy({
+  limits: { refund, refundLimit = refund, refundAllowance = refund },
+}: ShownTransaction): number {
+  return Math.min(refund, refundLimit, refundAllowance)
+}
+
+/**
+ * Says what limits the refunds of the operator, and who may refund more, a sentence each (console reference: Refund allowance). None
+ * where no allowance limits them.
+ */
+export function allowanceLines({
+  transaction: { currency },
+  decimals,
+  limits: { refundLimit, refundAllowance: left },
+}: ShownTransaction): readonly string[] {
+  if (left === undefined) return []
+  if (refundLimit === 0) return [`Support may refund nothing in ${currency}.`, 'An admin may.']
+  if (left === 0) return [`You may refund nothing more in ${currency} today.`, 'An admin may.']
+  const ofDay = `You may still refund ${money(left, currency, decimals)} today`
+  const isLess = refundLimit !== undefined && refundLimit < left
+  return [
+    `${ofDay}${isLess ? `, and at most ${money(refundLimit, currency, decimals)} at once` : ''}.`,
+    'An admin may refund more.',
+  ]
 }
 
 /** The changes that move money of a transaction. */
@@ -39,9 +61,9 @@ const OPERATIONS: readonly AskedChange<ShownTransaction>[] = [
     consequences: (shown) => [
       `The amount goes back to ${cardText(shown.transaction)}, and is taken from the balance of ${nameOf(shown)}.`,
       'This cannot be undone.',
-      ...allowanceLine(shown),
+      ...allowanceLines(shown),
     ],
-    fields: (shown, given) => amountFields(shown, given, { most: shown.limits.refund, suggested: refundableBy(shown) }),
+    fields: (shown, given) => amountFields(shown, given, { most: refundableBy(shown) }),
     call: (shown, given) => operationCall(shown, given, 'refunds'),
     done: (shown, given) => `${typedAmount(shown, given)} refunded`,
   },
@@ -135,12 +157,12 @@ function disputeOf({ disputes }: ShownTransaction, { dispute }: GivenFields) {
 function amountFields(
   { transaction: { currency }, decimals }: ShownTransaction,
   given: GivenFields,
-  { most, suggested = most }: { readonly most: number; readonly suggested?: number },
+  { most }: { readonly most: number },
 ): Html {
   return html`${textField({
     name: 'amount',
     label: `Amount in ${currency}`,
-    value: given.amount ?? typedMoney(suggested, currency, decimals),
+    value: given.amount ?? (most === 0 ? '' : typedMoney(most, currency, decimals)),
     inputMode: 'decimal',
     hint: `At most ${money(most, currency, decimals)}.`,
     isRequired: true,
@@ -162,9 +184,4 @@ function operationCall(
 
 function typedAmount({ transaction: { currency }, decimals }: ShownTransaction, { amount = '' }: GivenFields): string {
   return money(readMoney(amount, currency, decimals) ?? 0, currency, decimals)
-}
-
-function allowanceLine({ transaction, decimals, limits: { refundAllowance } }: ShownTransaction): readonly string[] {
-  if (refundAllowance === undefined) return []
-  return [`Of your allowance of today, ${money(refundAllowance, transaction.currency, decimals)} is left.`]
 }

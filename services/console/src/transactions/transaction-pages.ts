@@ -16,7 +16,7 @@ import {
   time,
 } from '../pages/parts.ts'
 import { fraudReason } from './dispute-view.ts'
-import { transactionChanges } from './transaction-changes.ts'
+import { allowanceLines, transactionChanges } from './transaction-changes.ts'
 import { stateBadges } from './transaction-list.ts'
 import {
   cardText,
@@ -62,7 +62,8 @@ function refusalNotice({ error }: Transaction): Html | undefined {
   return html`<div class="notice bad">${icon('disputes')}<div><h2>${error.message}</h2><p>The payment was refused with code ${error.code}.</p></div></div>`
 }
 
-function amountsCard({ transaction, limits, decimals }: ShownTransaction): Html {
+function amountsCard(shown: ShownTransaction): Html {
+  const { transaction, limits, decimals } = shown
   const { currency, pendingAmount, capturedAmount, refundedAmount, voidedAmount, disputedAmount } = transaction
   const amounts = [
     ['Captured', capturedAmount],
@@ -71,10 +72,8 @@ function amountsCard({ transaction, limits, decimals }: ShownTransaction): Html 
     ['Voided', voidedAmount],
     ['Disputed', disputedAmount],
   ] as const
-  const allowance =
-    limits.refundAllowance === undefined
-      ? undefined
-      : html`<p class="card-body hint">You may still refund ${money(limits.refundAllowance, currency, decimals)} today.</p>`
+  const lines = limits.refund > 0 ? allowanceLines(shown) : []
+  const allowance = lines.length === 0 ? undefined : html`<p class="card-body hint">${lines.join(' ')}</p>`
   return html`<section class="card" aria-label="Amounts"><dl class="stats">${amounts
     .filter(([name, value]) => value > 0 || name === 'Captured')
     .map(
