@@ -17,6 +17,12 @@ export const formRefused = defineError(
 /** No session, or one that has ended. Pages answer it with a redirect to the sign-in. */
 export const notSignedIn = defineError(401, 'not_signed_in', 'Your session has ended. Sign in again')
 export const roleForbidden = defineError(403, 'role_forbidden', 'Your role may not do this')
+/** The same, where it is known who may. `others`: the roles that may, such as `support and admin`. */
+export const actionForbidden: ErrorTemplate<{ readonly role: string; readonly others: string }> = defineError(
+  403,
+  'role_forbidden',
+  ({ role, others }) => `Your role ${role} may not do this; ${others} may`,
+)
 /** The message comes from the service. */
 export const serviceRefused: ErrorTemplate<{ readonly message: string }> = defineError(
   422,

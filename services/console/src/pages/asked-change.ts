@@ -1,6 +1,6 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
-import { mayDo, type OperatorAction, type OperatorRole } from '@trestle/operators/operator-roles.ts'
+import { mayDo, OPERATOR_ROLES, type OperatorAction, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { z } from 'zod'
 import type { Change } from '../service-calls/operator-calls.ts'
 import type { ServiceName } from '../service-calls/service-call.ts'
@@ -102,6 +102,11 @@ export function changeLinks<Shown>(changeable: Changeable<Shown>, shown: Shown, 
       .toSorted((one, other) => Number(one.isDangerous === true) - Number(other.isDangerous === true))
       .map((change) => askLink(`${changeable.pathOf(shown)}/${change.name}`, `${change.label}…`, toneOf(change)))
   )
+}
+
+/** The roles that may do an action, as `support and admin`. */
+export function rolesThatMay(action: OperatorAction): string {
+  return OPERATOR_ROLES.filter((role) => mayDo(role, action)).join(' and ')
 }
 
 /** A change of a part of an object, such as one of its sessions, which the fields name. */

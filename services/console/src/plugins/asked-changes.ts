@@ -1,4 +1,3 @@
-import { mayDo } from '@trestle/operators/operator-roles.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorVocabulary } from '../error-body.ts'
 import {
@@ -10,10 +9,10 @@ import {
   shownOncePage,
 } from '../pages/asked-change.ts'
 import type { FormProof } from '../pages/form.ts'
-import { type Outcome, requireRole } from '../service-calls/operator-calls.ts'
+import type { Outcome } from '../service-calls/operator-calls.ts'
 import { refuseMissing } from '../service-calls/service-call.ts'
 import { FormBody } from './browser-session.ts'
-import { answerDone, visitOf } from './operator.ts'
+import { answerDone, requireAction, visitOf } from './operator.ts'
 import { sendPage } from './pages.ts'
 
 /** A change that the address names, and what it would change. */
@@ -24,7 +23,7 @@ export interface NamedChange<Shown> {
 
 /**
  * Asks before a change.
- * @throws notSignedIn, roleForbidden, the error of `errorVocabulary.notFound` for an unknown change, and objectNotFound for a part
+ * @throws notSignedIn, actionForbidden, the error of `errorVocabulary.notFound` for an unknown change, and objectNotFound for a part
  * that the object does not have
  */
 export function askChange<Shown>(
@@ -33,9 +32,8 @@ export function askChange<Shown>(
   changeable: Changeable<Shown>,
   { name, shown }: NamedChange<Shown>,
 ): FastifyReply {
-  const { role, form } = visitOf(request)
   const change = requireChange(changeable, name)
-  requireRole(mayDo(role, change.action) ? role : undefined)
+  const { form } = requireAction(request, change.action)
   const given = requirePart(linkedFields(change, shown, GivenFields.parse(request.query)))
   return sendPage(request, reply, questionPage(changeable, { change, shown, given, proof: form }))
 }

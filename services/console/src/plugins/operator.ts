@@ -2,7 +2,8 @@ import { mayDo, OPERATOR_ROLES, type OperatorAction, type OperatorRole } from '@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
-import type { Viewer } from '../pages/asked-change.ts'
+import { actionForbidden } from '../errors.ts'
+import { rolesThatMay, type Viewer } from '../pages/asked-change.ts'
 import type { FormProof } from '../pages/form.ts'
 import { PATHS } from '../pages/paths.ts'
 import {
@@ -70,11 +71,12 @@ export function viewerOf(request: FastifyRequest): Viewer {
 
 /**
  * The visit of an operator who may do an action. The service judges the action itself; this spares a form that could only be refused.
- * @throws notSignedIn, and roleForbidden for a role that may not
+ * @throws notSignedIn, and actionForbidden for a role that may not
  */
 export function requireAction(request: FastifyRequest, action: OperatorAction): Visit {
   const visit = visitOf(request)
-  return requireRole(mayDo(visit.role, action) ? visit : undefined)
+  if (!mayDo(visit.role, action)) throw actionForbidden({ role: visit.role, others: rolesThatMay(action) })
+  return visit
 }
 
 /** The session of a browser with its tokens. @throws notSignedIn */

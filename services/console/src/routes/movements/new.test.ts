@@ -13,7 +13,10 @@ const problemOf = (html: string) => /role="alert">([^<]*)</.exec(html)?.[1]
 describe('GET /movements/new', () => {
   it('403: shows no form of a movement that the role may not make', async () => {
     const page = await (await test.signedIn('support')).open('/movements/new?type=ship')
-    expect([page.status, page.text]).toEqual([403, '403 Not allowed Your role may not do this. Go to the overview'])
+    expect([page.status, page.text]).toEqual([
+      403,
+      '403 Not allowed Your role support may not do this; admin may. Go to the overview',
+    ])
   })
 
   it('200: says that no product has the SKU', async () => {

@@ -91,7 +91,10 @@ describe('POST /products/new', () => {
 
   it('403: shows no form to a role that may not', async () => {
     const page = await (await test.signedIn('support')).open('/products/new')
-    expect([page.status, page.text]).toEqual([403, '403 Not allowed Your role may not do this. Go to the overview'])
+    expect([page.status, page.text]).toEqual([
+      403,
+      '403 Not allowed Your role support may not do this; admin may. Go to the overview',
+    ])
   })
 
   it('422: is refused by inventory when such a role posts', async () => {

@@ -38,6 +38,9 @@ describe('POST /users/invite', () => {
 
   it('403: asks nothing of a viewer', async () => {
     const page = await (await test.signedIn('viewer')).open('/users/invite')
-    expect([page.status, page.text]).toEqual([403, '403 Not allowed Your role may not do this. Go to the overview'])
+    expect([page.status, page.text]).toEqual([
+      403,
+      '403 Not allowed Your role viewer may not do this; support and admin may. Go to the overview',
+    ])
   })
 })

@@ -60,6 +60,9 @@ describe('POST /users/new', () => {
 
   it('403: asks nothing of the role support', async () => {
     const page = await (await test.signedIn('support')).open('/users/new')
-    expect([page.status, page.text]).toEqual([403, '403 Not allowed Your role may not do this. Go to the overview'])
+    expect([page.status, page.text]).toEqual([
+      403,
+      '403 Not allowed Your role support may not do this; admin may. Go to the overview',
+    ])
   })
 })

@@ -46,7 +46,10 @@ describe('POST /merchants/:merchantId/apps/:appId/keys', () => {
   it('403: asks nothing of a role that may not', async () => {
     const browser = await test.signedIn('support')
     const page = await browser.open(`/merchants/${shop.merchantId}/apps/${shop.appId}/keys`)
-    expect([page.status, page.text]).toEqual([403, '403 Not allowed Your role may not do this. Go to the overview'])
+    expect([page.status, page.text]).toEqual([
+      403,
+      '403 Not allowed Your role support may not do this; admin may. Go to the overview',
+    ])
   })
 
   it('422: shows the refusal of payments to a role that may not and sends the form itself', async () => {
