@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { ServiceName } from '../service-calls/service-call.ts'
 import { type IconName, icon } from './icons.ts'
 import type { ConsolePage } from './layout.ts'
-import { badge, card, emptyState, pageHead } from './parts.ts'
+import { badge, card, emptyState, pageHead, time } from './parts.ts'
 
 /** Something that a text leads to, in any service. */
 export interface Hit {
@@ -12,6 +12,10 @@ export interface Hit {
   readonly title: string
   readonly path: string
   readonly icon: IconName
+  /** What tells it apart from others like it: its states. */
+  readonly badges?: readonly Html[]
+  /** When it was made, in ISO 8601. */
+  readonly created?: string | null | undefined
 }
 
 /** The results of one service, or that it did not answer. */
@@ -20,9 +24,10 @@ export interface Found {
   readonly label: string
   /** Undefined: the service did not answer. */
   readonly hits: readonly Hit[] | undefined
+  /** The list that has all. Undefined: everything that was found is shown. */
+  readonly allAt?: string | undefined
 }
 
-const FoundUser = z.looseObject({ id: z.string(), email: z.string().default(''), phone: z.string().default('') })
 const FoundProduct = z.looseObject({ id: z.int(), sku: z.string() })
 const FoundObject = z.object({
   kind: z.enum(['merchant', 'transaction', 'dispute', 'payout', 'app']),
@@ -48,26 +53,17 @@ const OBJECT_ICONS = {
   app: 'apps',
 } as const satisfies Record<z.infer<typeof FoundObject>['kind'], IconName>
 
-/** The users of an answer of auth. */
-export const UserHits = z.object({ users: z.array(FoundUser) }).transform(({ users }): readonly Hit[] =>
-  users.map(({ id, email, phone }) => ({
-    kind: 'user',
-    id,
-    title: email || (phone && `+${phone}`) || 'User without an address',
-    path: `/users/${id}`,
-    icon: 'users',
-  })),
-)
-
-/** The results of payments, of all kinds. */
+/** The results of payments but for transactions, which their list tells more about. */
 export const PaymentsHits = z.object({ hits: z.array(FoundObject) }).transform(({ hits }): readonly Hit[] =>
-  hits.map(({ kind, id, merchantId = '', title }) => ({
-    kind,
-    id,
-    title,
-    path: OBJECT_PATHS[kind](encodeURIComponent(id), encodeURIComponent(merchantId)),
-    icon: OBJECT_ICONS[kind],
-  })),
+  hits
+    .filter(({ kind }) => kind !== 'transaction')
+    .map(({ kind, id, merchantId = '', title }) => ({
+      kind,
+      id,
+      title,
+      path: OBJECT_PATHS[kind](encodeURIComponent(id), encodeURIComponent(merchantId)),
+      icon: OBJECT_ICONS[kind],
+    })),
 )
 
 /** The products of an answer of inventory. */
@@ -88,8 +84,8 @@ export function searchPage(text: string, found: readonly Found[]): ConsolePage {
     title: text === '' ? 'Search' : `Search: ${text}`,
     search: text,
     main: html`${pageHead({ title: text === '' ? 'Search' : `Results for “${text}”` })}
-${text === '' ? emptyCard('Type an email, an id, the last digits of a card, an amount or a SKU into the field above.') : undefined}
-${text !== '' && isEmpty ? emptyCard('Nothing is like that. Names, emails and SKUs are found by how they begin, all else by its whole value.') : undefined}
+${text === '' ? emptyCard('Type an email, an id, the last digits of a card, an amount, a SKU or words of a product into the field above.') : undefined}
+${text !== '' && isEmpty ? emptyCard('Nothing is like that. Names and emails are found by how they begin, products by their SKU and by words of their attributes, all else by its whole value.') : undefined}
 <div class="stack">${found.filter(({ hits }) => hits?.length !== 0).map(foundCard)}</div>`,
   }
 }
@@ -98,7 +94,7 @@ function emptyCard(text: string): Html {
   return html`<div class="card">${emptyState('search', text)}</div>`
 }
 
-function foundCard({ label, service, hits }: Found): Html {
+function foundCard({ label, service, hits, allAt }: Found): Html {
   if (hits === undefined) {
     return card(
       label,
@@ -112,7 +108,7 @@ function foundCard({ label, service, hits }: Found): Html {
     label,
     html`<ul class="hits">${hits.map(
       (hit) =>
-        html`<li>${icon(hit.icon)}<div><a class="main-link" href="${hit.path}">${hit.title}</a><code class="hint">${hit.id}</code></div>${badge(hit.kind)}</li>`,
-    )}</ul>`,
+        html`<li>${icon(hit.icon)}<div><a class="main-link" href="${hit.path}">${hit.title}</a><code class="hint">${hit.id}</code>${(hit.created ?? null) === null ? undefined : html`<span class="hint">${time(hit.created)}</span>`}</div><span class="badges">${hit.badges}${badge(hit.kind)}</span></li>`,
+    )}</ul>${allAt === undefined ? undefined : html`<p class="card-body"><a href="${allAt}">${hits.length} shown, more in the list</a></p>`}`,
   )
 }

@@ -11,12 +11,15 @@ let test: TestConsole
 beforeAll(async () => {
   services = await Promise.all([startService('auth'), startService('payments'), startService('inventory')])
   test = await openTestConsole(services)
-  await seedTransactions(services[1], [1_250])
+  await seedTransactions(services[1], [1_250, ...Array<number>(20).fill(9_900)])
 })
 afterAll(async () => {
   await test.close()
   for (const service of services) await service.stop()
 })
+
+const plain = (text: string) =>
+  text.replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, 'TIME').replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{24}/g, 'ID')
 
 describe('GET /search', () => {
   it('200: finds users, merchants, transactions and products, each with the way to its page', async () => {
@@ -24,19 +27,42 @@ describe('GET /search', () => {
     const mug = await createProduct(services[2], 'nordhavn-mug')
     const browser = await test.signedIn('viewer')
     const page = await browser.open('/search?q=nordhavn')
-    expect(page.text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{24}/g, 'ID')).toBe(
-      `Results for “nordhavn” Users ${email} ID user Payments Nordhavn <b>Coffee</b> ID merchant Products nordhavn-mug ${mug} product`,
+    expect(plain(page.text)).toBe(
+      `Results for “nordhavn” Users ${email} ID TIME user Payments Nordhavn <b>Coffee</b> ID merchant Products nordhavn-mug ${mug} product`,
     )
     expect(page.html).toContain(`href="/users/${id}"`)
     expect(page.html).toContain(`href="/products/${mug}"`)
     const amount = await browser.open('/search?q=12.50')
     expect(amount.html).toContain(`href="/transactions/${idOf(1)}"`)
+    expect(plain(amount.text)).toBe(
+      'Results for “12.50” Payments EUR 12.50 Visa •••• 0000 ID TIME Authorized Test transaction',
+    )
+  })
+
+  it('200: finds a product by its SKU in any case, and by words of its name', async () => {
+    const id = await createProduct(services[2], 'GRINDER-HAND', '{"name":"Hand grinder, steel"}')
+    const browser = await test.signedIn('viewer')
+    for (const search of ['grinder-h', 'Hand grinder', 'steel']) {
+      expect((await browser.open(`/search?${new URLSearchParams({ q: search })}`)).text).toBe(
+        `Results for “${search}” Products GRINDER-HAND ${id} product`,
+      )
+    }
+  })
+
+  it('200: shows the newest payments, and leads to the list that has the others', async () => {
+    const browser = await test.signedIn('viewer')
+    const all = await browser.open('/search?q=0000')
+    expect([all.text.split('transaction').length - 1, all.text.split(' ').slice(-6).join(' ')]).toEqual([
+      20,
+      '20 shown, more in the list',
+    ])
+    expect(all.html).toContain('<a href="/transactions?search=0000">20 shown, more in the list</a>')
   })
 
   it('200: says when nothing is found, and how things are found, with the text in the field', async () => {
     const page = await (await test.signedIn('viewer')).open(`/search?${new URLSearchParams({ q: '<b>"x' })}`)
     expect(page.text).toBe(
-      'Results for “<b>"x” Nothing is like that. Names, emails and SKUs are found by how they begin, all else by its whole value.',
+      'Results for “<b>"x” Nothing is like that. Names and emails are found by how they begin, products by their SKU and by words of their attributes, all else by its whole value.',
     )
     expect(page.html).toContain('name="q" type="search" value="&lt;b&gt;&quot;x"')
   })

@@ -1,46 +1,37 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { type Found, type Hit, PaymentsHits, ProductHits, searchPage, UserHits } from '../pages/search-page.ts'
+import { money, readWithDecimals } from '../pages/money.ts'
+import { type Found, type Hit, PaymentsHits, ProductHits, searchPage } from '../pages/search-page.ts'
 import { visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
 import { INVENTORY } from '../service-calls/inventory-answer.ts'
 import type { OperatorCalls } from '../service-calls/operator-calls.ts'
-import type { Query, ServiceName } from '../service-calls/service-call.ts'
+import type { ServiceName } from '../service-calls/service-call.ts'
+import { stateBadges } from '../transactions/transaction-list.ts'
+import { cardText, TRANSACTIONS_PATH, TransactionsView, transactionPath } from '../transactions/transaction-view.ts'
+import { nameOf, USERS_PATH, UsersView, userBadges } from '../users/user-view.ts'
 
 const SearchQuery = z.object({ q: z.string().trim().max(255).default('') })
 
-/** Where each service looks, and what its part of the page is called. */
+/** What a text leads to, the newest first. */
+interface Results {
+  readonly hits: readonly Hit[]
+  /** The list that has more. Undefined: there is no more. */
+  readonly moreIn?: string | undefined
+}
+
+/** How each service is searched, and what its part of the page is called. */
 interface Search {
   readonly service: ServiceName
   readonly label: string
-  readonly path: string
-  readonly query: (text: string) => Query
-  readonly hits: z.ZodType<readonly Hit[]>
+  readonly read: (calls: OperatorCalls, text: string, now: Date) => Promise<Results>
 }
 
 const SEARCHES: readonly Search[] = [
-  {
-    service: 'auth',
-    label: 'Users',
-    path: '/operator/users',
-    query: (search) => ({ search, limit: 10 }),
-    hits: UserHits,
-  },
-  {
-    service: 'payments',
-    label: 'Payments',
-    path: '/operator/search',
-    query: (text) => ({ q: text }),
-    hits: PaymentsHits,
-  },
-  {
-    service: 'inventory',
-    label: 'Products',
-    path: INVENTORY.products,
-    query: (text) => ({ 'sku[prefix]': text, attributes: 'short', limit: 10 }),
-    hits: ProductHits,
-  },
+  { service: 'auth', label: 'Users', read: findUsers },
+  { service: 'payments', label: 'Payments', read: findPayments },
+  { service: 'inventory', label: 'Products', read: findProducts },
 ]
 
 /** Searches all services at once. One that is away takes nothing from the others. */
@@ -49,23 +40,61 @@ export const searchRoutes: FastifyPluginAsyncZod = async (app) => {
     const { q: text } = request.query
     const { calls } = visitOf(request)
     const searches = text === '' ? [] : SEARCHES.filter(({ service }) => calls.has(service))
-    return sendPage(
-      request,
-      reply,
-      searchPage(text, await Promise.all(searches.map((each) => find(calls, each, text)))),
-    )
+    const now = app.deps.now()
+    const found = await Promise.all(searches.map((each) => find(each, () => each.read(calls, text, now), text)))
+    return sendPage(request, reply, searchPage(text, found))
   })
 }
 
-async function find(calls: OperatorCalls, search: Search, text: string): Promise<Found> {
-  const { service, label, path, query, hits } = search
+async function find({ service, label }: Search, read: () => Promise<Results>, text: string): Promise<Found> {
   try {
-    return { service, label, hits: (await calls.read(service, path, hits, query(text))).value }
+    const { hits, moreIn } = await read()
+    return { service, label, hits, allAt: moreIn && `${moreIn}?${new URLSearchParams({ search: text })}` }
   } catch (error) {
     if (!(error instanceof HttpError)) throw error
-    // A text may be none that a service can look for, such as a SKU with a space.
+    // A text may be none that a service can look for, such as one that is too long.
     if (error.code === 'service_refused') return { service, label, hits: [] }
     if (error.code === 'service_away') return { service, label, hits: undefined }
     throw error
   }
+}
+
+async function findUsers(calls: OperatorCalls, search: string, now: Date): Promise<Results> {
+  const { value, next } = await calls.read('auth', '/operator/users', UsersView, { search, limit: 10 })
+  const hits = value.users.map((user) => ({
+    kind: 'user',
+    id: user.id,
+    title: nameOf(user),
+    path: `${USERS_PATH}/${user.id}`,
+    icon: 'users' as const,
+    badges: userBadges(user, now),
+    created: user.created_at,
+  }))
+  return { hits, moreIn: next && USERS_PATH }
+}
+
+/** Payments of customers come from their list, which knows their states; all else from the search of payments. */
+async function findPayments(calls: OperatorCalls, text: string): Promise<Results> {
+  const list = { path: '/operator/transactions', schema: TransactionsView, query: { search: text, limit: 20 } }
+  const [others, { value, next }] = await Promise.all([
+    calls.read('payments', '/operator/search', PaymentsHits, { q: text }),
+    readWithDecimals(calls, list),
+  ])
+  const transactions = value.transactions.map((transaction) => ({
+    kind: 'transaction',
+    id: transaction.id,
+    title: `${money(transaction.amount, transaction.currency, value.decimals)} ${cardText(transaction)}`,
+    path: transactionPath(transaction.id),
+    icon: 'transactions' as const,
+    badges: stateBadges(transaction),
+    created: transaction.created,
+  }))
+  return { hits: [...others.value, ...transactions], moreIn: next && TRANSACTIONS_PATH }
+}
+
+/** Inventory finds SKUs by how they begin, in any case, and products by words (inventory reference: Lists). */
+async function findProducts(calls: OperatorCalls, text: string): Promise<Results> {
+  const query = { q: text, attributes: 'short', limit: 10 }
+  const { value: hits, next } = await calls.read('inventory', INVENTORY.products, ProductHits, query)
+  return { hits, moreIn: next && INVENTORY.products }
 }
