@@ -1,5 +1,5 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
-import { type Changeable, changeLinks, type Viewer } from '../pages/asked-change.ts'
+import { type Changeable, changeLinks, roleNote, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { badge, card, copyableId, emptyState, factList, jsonText, pageHead, time } from '../pages/parts.ts'
 import { DELIVERIES_PATH, DELIVERY_TONES, deliveryPath, type ShownDelivery } from './delivery-view.ts'
@@ -43,6 +43,7 @@ export function deliveryPage(shown: ShownDelivery, viewer: Viewer): ConsolePage 
       badges: [badge(delivery.status, DELIVERY_TONES[delivery.status])],
       facts: [copyableId(delivery.id), html`<span>${time(delivery.created)}</span>`],
       actions: changeLinks(deliveryChanges, shown, viewer),
+      note: roleNote(deliveryChanges, shown, viewer),
     })}
 <div class="grid split"><div class="stack">
 ${attemptsCard(shown)}

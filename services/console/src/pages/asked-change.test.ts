@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Changeable, changeLinks, linkedFields, type Viewer } from './asked-change.ts'
+import { type Changeable, changeLinks, linkedFields, roleNote, type Viewer } from './asked-change.ts'
 
 const change = (name: string, more: object = {}) => ({
   name,
@@ -38,6 +38,31 @@ describe('changeLinks', () => {
 
   it('has no link for a role that may not', () => {
     expect(linksFor('viewer')).toEqual([])
+  })
+})
+
+describe('roleNote', () => {
+  const mixed: Changeable<undefined> = {
+    ...changeable,
+    changes: [
+      change('Ban'),
+      change('Delete', { action: 'users.delete' }),
+      change('End'),
+      change('Never', { isOffered: () => false }),
+    ],
+  }
+  const noteFor = (role: Viewer['role']) => roleNote(mixed, undefined, { ...viewer, role })
+
+  it('names the buttons that others have now, and who has them', () => {
+    expect([noteFor('viewer'), noteFor('support'), noteFor('admin')]).toEqual([
+      'Your role viewer may not use “Ban”, “End”; support and admin may. Your role viewer may not use “Delete”; admin may.',
+      'Your role support may not use “Delete”; admin may.',
+      undefined,
+    ])
+  })
+
+  it('says nothing where the object is closed to the operator, whatever the role', () => {
+    expect(roleNote({ ...mixed, isOpenTo: () => false }, undefined, { ...viewer, role: 'viewer' })).toBeUndefined()
   })
 })
 

@@ -109,6 +109,35 @@ export function rolesThatMay(action: OperatorAction): string {
   return OPERATOR_ROLES.filter((role) => mayDo(role, action)).join(' and ')
 }
 
+/**
+ * Says that a role may not do an action, and which roles may. Undefined where it may.
+ * @param what the action in words, such as `count stock`
+ */
+export function actionNote(role: OperatorRole, action: OperatorAction, what: string): string | undefined {
+  return mayDo(role, action) ? undefined : `Your role ${role} may not ${what}; ${rolesThatMay(action)} may.`
+}
+
+/**
+ * Says which buttons of the page others have, and who: without it, nobody would know whether the object or the role forbids a
+ * change. Undefined where the role may make all changes that the object allows now.
+ */
+export function roleNote<Shown>(
+  { changes, isOpenTo }: Changeable<Shown>,
+  shown: Shown,
+  viewer: Viewer,
+): string | undefined {
+  if (isOpenTo?.(shown, viewer) === false) return undefined
+  const denied = changes.filter(
+    ({ action, isOffered }) => !mayDo(viewer.role, action) && (isOffered?.(shown, viewer) ?? true),
+  )
+  const byOthers = [...Map.groupBy(denied, ({ action }) => rolesThatMay(action))]
+  const sentences = byOthers.map(
+    ([others, each]) =>
+      `Your role ${viewer.role} may not use ${each.map(({ label }) => `“${label}”`).join(', ')}; ${others} may.`,
+  )
+  return sentences.length === 0 ? undefined : sentences.join(' ')
+}
+
 /** A change of a part of an object, such as one of its sessions, which the fields name. */
 export interface PartChange<Shown> {
   readonly name: string

@@ -96,13 +96,16 @@ export interface PageHead {
   readonly badges?: readonly Html[]
   readonly facts?: readonly Html[]
   readonly actions?: readonly Html[]
+  /** Why others have more buttons. */
+  readonly note?: string | undefined
 }
 
 /** Writes the head of a page. */
-export function pageHead({ title, above, badges = [], facts = [], actions = [] }: PageHead): Html {
+export function pageHead({ title, above, badges = [], facts = [], actions = [], note }: PageHead): Html {
   return html`${above && html`<p class="crumbs"><a href="${above.path}">${above.label}</a></p>`}
 <div class="head"><div class="head-title"><h1>${title}</h1>${badges}${facts.length === 0 ? undefined : html`<div class="head-facts">${facts}</div>`}</div>
-${actions.length === 0 ? undefined : html`<div class="actions">${actions}</div>`}</div>`
+${actions.length === 0 ? undefined : html`<div class="actions">${actions}</div>`}</div>
+${note === undefined ? undefined : html`<p class="hint">${note}</p>`}`
 }
 
 /** How the link to a question looks: what a page is mostly opened for, what cannot be undone, or neither. */

@@ -1,6 +1,6 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { mayDo, type OperatorRole } from '@trestle/operators/operator-roles.ts'
-import { changeLinks, type Viewer } from '../pages/asked-change.ts'
+import { actionNote, changeLinks, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { card, copyableId, count, emptyState, factList, pageHead, smallTable, time } from '../pages/parts.ts'
 import { fieldsOf, prettyJson } from './attribute-form.ts'
@@ -70,6 +70,8 @@ function stockCard({ id, stock }: Product, levels: readonly Level[], role: Opera
       ? html`<a class="button" href="${movePath('receive', { productId: id })}">Move stock</a>`
       : undefined
   }<a class="button quiet" href="/movements?product=${id}">Movements</a></span>`
+  const note = actionNote(role, 'stock.count', 'count or move stock')
+  const hint = note === undefined ? undefined : html`<p class="card-body hint">${note}</p>`
   if (levels.length === 0) return card('Stock', emptyState('stock', 'The product was never in stock.'), links)
   const stats = [
     ['Available', stock.available],
@@ -79,7 +81,7 @@ function stockCard({ id, stock }: Product, levels: readonly Level[], role: Opera
   return card(
     'Stock',
     html`<dl class="stats">${stats.map(([label, number]) => html`<div class="stat"><dt>${label}</dt><dd>${count(number)}</dd></div>`)}</dl>
-${levelTable(levels, role)}`,
+${levelTable(levels, role)}${hint}`,
     links,
   )
 }

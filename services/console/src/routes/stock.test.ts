@@ -10,7 +10,8 @@ beforeAll(async () => {
 afterAll(() => close())
 
 const textOf = (text: string) => text.replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, 'TIME')
-const TABS = 'Stock Levels Low stock Movements Reservations Locations'
+const TABS =
+  'Stock Your role viewer may not count or move stock; support and admin may. Levels Low stock Movements Reservations Locations'
 
 describe('GET /stock', () => {
   it('200: lists levels by product and location', async () => {

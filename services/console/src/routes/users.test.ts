@@ -52,7 +52,7 @@ describe('GET /users/:userId', () => {
     const { id, email } = await newUser()
     const page = await (await test.signedIn('support')).open(`/users/${id}`)
     expect(plain(page.text)).toBe(
-      `Users ID@example.com ID since TIME Ban… Nothing keeps this user from signing in Sessions Nobody is signed in. Second factors and passkeys This user has no second factor and no passkey. Messages No mail and no SMS was sent. Audit user_signedup by service_role · TIME Profile Email ID@example.com Confirmed Role authenticated Last sign-in never Changed TIME Identities email ID@example.com never used Metadata Of the application { "provider": "email", "providers": [ "email" ] } Of the user {}`.replace(
+      `Users ID@example.com ID since TIME Ban… Your role support may not use “Sign in as”, “Change”, “Console role”, “Delete”; admin may. Nothing keeps this user from signing in Sessions Nobody is signed in. Second factors and passkeys This user has no second factor and no passkey. Messages No mail and no SMS was sent. Audit user_signedup by service_role · TIME Profile Email ID@example.com Confirmed Role authenticated Last sign-in never Changed TIME Identities email ID@example.com never used Metadata Of the application { "provider": "email", "providers": [ "email" ] } Of the user {}`.replace(
         'ID@example.com',
         email.replaceAll(UUID, 'ID'),
       ),
@@ -64,7 +64,7 @@ describe('GET /users/:userId', () => {
     await auth.command('users', 'ban', email, '--for', '24h')
     const page = await (await test.signedIn('viewer')).open(`/users/${id}`)
     expect(page.text.replaceAll(UTC, 'TIME').replaceAll(UUID, 'ID')).toMatch(
-      /^Users ID@example\.com Banned ID since TIME Why this user cannot sign in Banned until TIME \. Sessions /,
+      /^Users ID@example\.com Banned ID since TIME Your role viewer may not use “End the ban”; support and admin may\. Your role viewer may not use .+; admin may\. Why this user cannot sign in Banned until TIME \. Sessions /,
     )
   })
 

@@ -1,7 +1,7 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { mayDo, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import type { z } from 'zod'
-import { changeLinks, type Viewer } from '../pages/asked-change.ts'
+import { actionNote, changeLinks, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, type FilterChoice, filterForm, type ListQuery, listCard } from '../pages/list.ts'
 import { badge, count, emptyState, orDash, pageHead, quietCount, type Tone, tabs, time } from '../pages/parts.ts'
@@ -29,10 +29,11 @@ export function stockPage({ path, role, filters, list, actions }: StockPage): Co
   const move = mayDo(role, 'stock.receive')
     ? [html`<a class="button primary" href="${movePath('receive')}">Move stock</a>`]
     : []
+  const note = actions === undefined ? actionNote(role, 'stock.count', 'count or move stock') : undefined
   return {
     title: title === 'Levels' ? 'Stock' : title,
     section: 'stock',
-    main: html`${pageHead({ title: 'Stock', actions: actions ?? move })}
+    main: html`${pageHead({ title: 'Stock', actions: actions ?? move, note })}
 ${tabs('Stock', STOCK_PAGES, path)}
 ${filters}
 ${list}`,

@@ -1,5 +1,5 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
-import { changeLinks, partChangeLink, type Viewer } from '../pages/asked-change.ts'
+import { changeLinks, partChangeLink, roleNote, type Viewer } from '../pages/asked-change.ts'
 import { icon } from '../pages/icons.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { money } from '../pages/money.ts'
@@ -43,6 +43,7 @@ export function transactionPage(shown: ShownTransaction, viewer: Viewer): Consol
         html`<span>${time(created)}</span>`,
       ],
       actions: changeLinks(transactionChanges, shown, viewer),
+      note: roleNote(transactionChanges, shown, viewer),
     })}
 ${refusalNotice(transaction)}
 <div class="grid split"><div class="stack">

@@ -1,5 +1,5 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
-import { changeLinks, partChangeLink, type Viewer } from '../pages/asked-change.ts'
+import { changeLinks, partChangeLink, roleNote, type Viewer } from '../pages/asked-change.ts'
 import { icon } from '../pages/icons.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { badge, card, copyableId, emptyState, factList, jsonText, pageHead, smallTable, time } from '../pages/parts.ts'
@@ -19,6 +19,7 @@ export function userPage(shown: ShownUser, viewer: Viewer): ConsolePage {
       badges: userBadges(user, viewer.now),
       facts: [copyableId(user.id), html`<span>since ${time(user.created_at)}</span>`],
       actions: changeLinks(userChanges, shown, viewer),
+      note: roleNote(userChanges, shown, viewer),
     })}
 ${reasonsNotice(reasons)}
 <div class="grid split"><div class="stack">
