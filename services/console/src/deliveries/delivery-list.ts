@@ -11,6 +11,7 @@ import {
   type DeliveriesView,
   type Delivery,
   deliveryPath,
+  errorText,
 } from './delivery-view.ts'
 
 /** The query in the address of the list of deliveries. */
@@ -68,7 +69,7 @@ const COLUMNS: readonly Column<Delivery>[] = [
   { label: 'State', kind: 'state', cell: ({ status }) => badge(status, DELIVERY_TONES[status]) },
   {
     label: 'Last error',
-    cell: ({ error }) => (error === undefined ? '' : html`<span class="long">${error}</span>`),
+    cell: ({ error }) => (error === undefined ? '' : html`<span class="long">${errorText(error)}</span>`),
   },
   { label: 'Attempts', kind: 'number', cell: ({ attempts }) => String(attempts) },
   {

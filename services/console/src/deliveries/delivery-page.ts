@@ -2,7 +2,15 @@ import { type Html, html } from '@trestle/common/documents/html.ts'
 import { type Changeable, changeLinks, roleNote, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { badge, card, copyableId, emptyState, factList, jsonText, pageHead, time } from '../pages/parts.ts'
-import { DELIVERIES_PATH, DELIVERY_TONES, deliveryPath, type ShownDelivery } from './delivery-view.ts'
+import { transactionPath } from '../transactions/transaction-view.ts'
+import {
+  DELIVERIES_PATH,
+  DELIVERY_TONES,
+  deliveryPath,
+  errorText,
+  type ShownDelivery,
+  transactionIdOf,
+} from './delivery-view.ts'
 
 /** The acts of operators on a delivery. */
 export const deliveryChanges: Changeable<ShownDelivery> = {
@@ -60,7 +68,7 @@ function attemptsCard({ attempts }: ShownDelivery): Html {
     'Attempts',
     html`<ol class="card-body timeline">${attempts.map(
       ({ at, status, error, answer }) =>
-        html`<li><strong>${status ?? 'No answer'}</strong> <span class="soft">${time(at)}</span>${error === undefined ? undefined : html`<p class="hint">${error}</p>`}${answer === undefined || answer === '' ? undefined : html`<details><summary>Answer</summary><pre tabindex="0">${answer}</pre></details>`}</li>`,
+        html`<li><strong>${status ?? 'No answer'}</strong> <span class="soft">${time(at)}</span>${error === undefined ? undefined : html`<p class="hint">${errorText(error)}</p>`}${answer === undefined || answer === '' ? undefined : html`<details><summary>Answer</summary><pre tabindex="0">${answer}</pre></details>`}</li>`,
     )}</ol>`,
   )
 }
@@ -70,14 +78,17 @@ function eventCard({ event }: ShownDelivery): Html {
   return card('Event', html`<div class="card-body"><pre tabindex="0">${jsonText(event)}</pre></div>`)
 }
 
-function detailsCard({ delivery, webhook }: ShownDelivery): Html {
+function detailsCard(shown: ShownDelivery): Html {
+  const { delivery, webhook } = shown
+  const transactionId = transactionIdOf(shown)
   const { merchantId, webhookId, eventId, error } = delivery
   const ofWebhook = `${DELIVERIES_PATH}?${new URLSearchParams({ webhook: webhookId })}`
   return card(
     'Details',
     html`<div class="card-body">${factList([
       ['Address', webhook?.url ?? 'The webhook is deleted'],
-      ['Last error', error],
+      ['Last error', error && errorText(error)],
+      ['Payment', transactionId && html`<a href="${transactionPath(transactionId)}"><code>${transactionId}</code></a>`],
       ['Webhook', html`<a href="${ofWebhook}"><code>${webhookId}</code></a>`],
       ['Event', copyableId(eventId)],
       ['Merchant', html`<a href="/merchants/${encodeURIComponent(merchantId)}"><code>${merchantId}</code></a>`],

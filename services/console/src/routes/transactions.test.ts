@@ -73,7 +73,7 @@ describe('GET /transactions/:transactionId', () => {
   it('200: shows amounts, trail, ledger, details and events, with the name of the merchant as text', async () => {
     const page = await (await test.signedIn('viewer')).open(pathOf(1))
     expect(plain(page.text)).toBe(
-      'Transactions EUR 12.50 Authorized Test Nordhavn <b>Coffee</b> ID TIME Your role viewer may not use “Capture”, “Void”; admin may. Captured EUR 0.00 Pending EUR 12.50 Trail Nothing was captured, refunded or voided yet. Ledger Nothing is booked yet. Details Card Visa •••• 0000 Expires 2066-12 BIN 410000 Security code given 3-D Secure none Made by the customer Descriptor NORDHAVN Acquirer simulator Events No event in the last 30 days.',
+      'Transactions EUR 12.50 Authorized Test Nordhavn <b>Coffee</b> ID TIME Your role viewer may not use “Capture”, “Void”; admin may. Captured EUR 0.00 Pending EUR 12.50 Trail Nothing was captured, refunded or voided yet. Ledger Nothing is booked yet. Details Card Visa •••• 0000 Expires 2066-12 BIN 410000 Security code given 3-D Secure none Made by the customer Descriptor NORDHAVN Acquirer simulator Events Deliveries of the merchant No event in the last 30 days.',
     )
     expect(page.html).toContain('Nordhavn &lt;b&gt;Coffee&lt;/b&gt;')
   })

@@ -158,12 +158,14 @@ function detailsCard({ transaction, acquirer, acquirerRef, threeDS }: ShownTrans
   )
 }
 
-function eventsCard({ events }: ShownTransaction): Html {
-  if (events.length === 0) return card('Events', emptyState('deliveries', 'No event in the last 30 days.'))
+function eventsCard({ events, merchant }: ShownTransaction): Html {
+  const more = html`<a class="button quiet" href="/deliveries?merchant=${encodeURIComponent(merchant.id)}">Deliveries of the merchant</a>`
+  if (events.length === 0) return card('Events', emptyState('deliveries', 'No event in the last 30 days.'), more)
   return card(
     'Events',
     html`<ol class="card-body timeline">${events.map(
       ({ type, created }) => html`<li><code>${type}</code> <span class="soft">${time(created)}</span></li>`,
     )}</ol>`,
+    more,
   )
 }
