@@ -5,6 +5,7 @@ import { startChromium } from '@trestle/testing/chromium.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import type { Page } from 'playwright-core'
+import { onTestFinished } from 'vitest'
 import { type OpenIdServer, startOpenIdServer } from '../external/openid-server.ts'
 import { forgeBearer } from '../forged-token.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
@@ -21,7 +22,7 @@ export interface BrowserApp extends Pick<MailApp, 'readMail' | 'sms'> {
   /** The page of the application. */
   readonly url: string
   readonly openId: OpenIdServer
-  /** A browser in which nothing was visited before, at the page of the application. */
+  /** A browser in which nothing was visited before, at the page of the application. The end of the test closes it. */
   newDevice(): Promise<Page>
   /** A further tab of a browser, at the page of the application. */
   newTab(device: Page): Promise<Page>
@@ -70,7 +71,12 @@ export async function openBrowserApp(): Promise<BrowserApp> {
     sms: service.sms,
     url,
     openId,
-    newDevice: async () => open(await (await browser.newContext()).newPage()),
+    newDevice: async () => {
+      const device = await browser.newContext()
+      // Each open page takes processor time, also while nothing happens on it.
+      onTestFinished(() => device.close())
+      return open(await device.newPage())
+    },
     newTab: async (device) => open(await device.context().newPage()),
     close: () => running.disposeAsync(),
   }
