@@ -141,23 +141,23 @@ it('an entry of the audit log that jsonb refuses ends no check, adoption or impo
     expect(await runSql(url, copied)).toEqual([{ payload: { action: 'x\ufffd' } }])
 })
 
-it.each(['', 'c2hvcnQ', Buffer.alloc(31).toString('base64url')])(
-  'a session with the key "%s", which is shorter than those of supabase/auth, gets no token that follows from it',
-  async (key) => {
-    const restored = await restore('v2.196.0')
-    const { superuserUrl, manifest } = restored.database
-    const session = manifest.users.find(({ name }) => name === 'plain')?.sessions[0]
-    const count = `SELECT count(*)::int AS tokens FROM auth.refresh_tokens WHERE session_id = '${session?.session_id}'`
-    const before = await runSql(superuserUrl, count)
+it('sessions with keys that are shorter than those of supabase/auth get no tokens that follow from them', async () => {
+  const restored = await restore('v2.196.0')
+  const { superuserUrl, manifest } = restored.database
+  const keys = { plain: '', phone: 'c2hvcnQ', totp: Buffer.alloc(31).toString('base64url') }
+  const sessionOf = (owner: string) => manifest.users.find(({ name }) => name === owner)?.sessions[0]?.session_id ?? ''
+  const count = `SELECT session_id AS session, count(*)::int AS tokens FROM auth.refresh_tokens
+    WHERE session_id IN (${Object.keys(keys).map((owner) => `'${sessionOf(owner)}'`)}) GROUP BY 1 ORDER BY 1`
+  const before = await runSql(superuserUrl, count)
+  expect(before).toHaveLength(3)
+  for (const [owner, key] of Object.entries(keys))
     await runSql(
       superuserUrl,
-      `UPDATE auth.sessions SET refresh_token_hmac_key = '${key}', refresh_token_counter = 4
-       WHERE id = '${session?.session_id}'`,
+      `UPDATE auth.sessions SET refresh_token_hmac_key = '${key}', refresh_token_counter = 4 WHERE id = '${sessionOf(owner)}'`,
     )
-    await adopt(restored)
-    expect(await runSql(superuserUrl, count)).toEqual(before)
-  },
-)
+  await adopt(restored)
+  expect(await runSql(superuserUrl, count)).toEqual(before)
+})
 
 it('auth adopt --check prints names of the database without the characters that move the cursor', async () => {
   const { database, deps } = await restore('v2.101.0')
@@ -169,26 +169,35 @@ it('auth adopt --check prints names of the database without the characters that 
   expect(lines.join('')).not.toContain('\u001b')
 })
 
-it.each(['"x"', '99999999999999999999', '-1', '1.5'])(
-  'the signature counter %s ends no check, import, adoption or undo: the check names its factor, which nobody can use',
-  async (counter) => {
-    const restored = await restore('v2.196.0')
-    const { superuserUrl } = restored.database
-    const set = `UPDATE auth.mfa_factors
-      SET web_authn_credential = jsonb_set(web_authn_credential, '{authenticator,signCount}', '${counter}')
-      WHERE factor_type = 'webauthn' AND web_authn_credential IS NOT NULL RETURNING id`
-    const [factor] = await runSql<{ id: string }>(superuserUrl, set)
-    const losses = [
-      SSO,
-      { what: `WebAuthn factors whose signature counter is no counter: mfa_factors ${factor?.id}`, count: 1 },
-    ]
-    expect((await checkAdoption(restored.deps, { force: false })).losses).toEqual([...losses, CHECKED])
-    expect((await (await openBeside(restored)).run()).losses).toEqual([...losses, IMPORTED])
-    await adopt(restored)
-    expect(await undoAdoption(restored.deps, async () => true)).toBe(true)
-    expect((await runSql(superuserUrl, set)).map(({ id }) => id)).toEqual([factor?.id])
-  },
-)
+it('signature counters that are none end no check, import, adoption or undo: the check names their factors, which nobody can use', async () => {
+  const restored = await restore('v2.196.0')
+  const { superuserUrl } = restored.database
+  const [text, ...others] = ['"x"', '99999999999999999999', '-1', '1.5']
+  const spoil = `UPDATE auth.mfa_factors
+    SET web_authn_credential = jsonb_set(web_authn_credential, '{authenticator,signCount}', '${text}')
+    WHERE factor_type = 'webauthn' AND web_authn_credential IS NOT NULL`
+  await runSql(superuserUrl, spoil)
+  for (const counter of others)
+    await runSql(
+      superuserUrl,
+      `INSERT INTO auth.mfa_factors
+       SELECT (jsonb_populate_record(f, jsonb_build_object('id', gen_random_uuid(), 'friendly_name', '${counter}',
+         'last_challenged_at', NULL, 'web_authn_credential', web_authn_credential
+           || jsonb_build_object('id', encode('${counter}', 'base64'))
+           || jsonb_build_object('authenticator', web_authn_credential -> 'authenticator' || '{"signCount": ${counter}}')))).*
+       FROM auth.mfa_factors f WHERE factor_type = 'webauthn' AND web_authn_credential #>> '{authenticator,signCount}' = 'x'`,
+    )
+  const read = `SELECT id::text AS id FROM auth.mfa_factors
+    WHERE factor_type = 'webauthn' AND web_authn_credential IS NOT NULL ORDER BY 1`
+  const factors = (await runSql<{ id: string }>(superuserUrl, read)).map(({ id }) => id)
+  const what = `WebAuthn factors whose signature counter is no counter: mfa_factors ${factors.join(', ')}`
+  const losses = [SSO, { what, count: 4 }]
+  expect((await checkAdoption(restored.deps, { force: false })).losses).toEqual([...losses, CHECKED])
+  expect((await (await openBeside(restored)).run()).losses).toEqual([...losses, IMPORTED])
+  await adopt(restored)
+  expect(await undoAdoption(restored.deps, async () => true)).toBe(true)
+  expect((await runSql<{ id: string }>(superuserUrl, read)).map(({ id }) => id)).toEqual(factors)
+})
 
 it('a session whose counter is the greatest bigint ends no import, adoption or undo, and refreshes here', async () => {
   const restored = await restore('v2.196.0-encrypted')
