@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { describeAdmins } from '../../src/adoption/list-admins.ts'
 import { doctor } from '../../src/commands/doctor.ts'
 import { type AuthConfig, loadAuthConfig } from '../../src/config.ts'
@@ -111,7 +111,7 @@ it('names what depends on a table that moves, emails that several users share, a
   })
 })
 
-it.each([
+const DEPENDENTS = [
   [
     'a function with quoted names',
     `CREATE FUNCTION public.quoted() RETURNS void LANGUAGE plpgsql AS 'BEGIN DELETE FROM "auth" . "refresh_tokens"; END'`,
@@ -178,10 +178,25 @@ it.each([
     "CREATE TABLE public.numbered (id bigint DEFAULT nextval('auth.refresh_tokens_id_seq'))",
     { object: 'default value for column id of table public.numbered', table: 'refresh_tokens' },
   ],
-])('names what depends on a table that moves: %s', async (_what, statement, dependent) => {
-  const { database, deps } = await restore('v2.196.0')
-  await runSql(database.superuserUrl, statement)
-  expect((await checkAdoption(deps, { force: false })).dependents).toEqual([dependent])
+] as const
+
+describe('the dependents of tables that move', () => {
+  const drops: (() => Promise<void>)[] = []
+  let dependents: Awaited<ReturnType<typeof checkAdoption>>['dependents'] = []
+  beforeAll(async () => {
+    const { database, deps } = await restore('v2.196.0', (drop) => drops.push(drop))
+    for (const [, statement] of DEPENDENTS) await runSql(database.superuserUrl, statement)
+    ;({ dependents } = await checkAdoption(deps, { force: false }))
+  })
+  afterAll(() => Promise.all(drops.map((drop) => drop())))
+
+  it.each(DEPENDENTS)('names what depends on a table that moves: %s', (_what, _statement, dependent) => {
+    expect(dependents.filter(({ object }) => object === dependent.object)).toEqual([dependent])
+  })
+
+  it('are all that the check names', () => {
+    expect(dependents.map(({ object }) => object).sort()).toEqual(DEPENDENTS.map(([, , { object }]) => object).sort())
+  })
 })
 
 it('says which secrets no key opens', async () => {
