@@ -52,6 +52,8 @@ export interface List<Row> {
   readonly query: ListQuery & Query
   /** The message in the place of rows when there are none. */
   readonly empty: Html
+  /** Set where the query says what the list is about, as the number of low stock does, so that clearing it leads nowhere. */
+  readonly isFixed?: boolean
   readonly hasCsv?: boolean
 }
 
@@ -59,11 +61,21 @@ export interface List<Row> {
 export function listCard<Row>(list: List<Row>): Html {
   const { label, hasHead, columns, rows, empty } = list
   const head = hasHead === true ? html`<div class="card-head"><h2>${label}</h2></div>` : undefined
-  if (rows.length === 0) return html`<div class="card" id="list">${head}${empty}${pager(list)}</div>`
+  if (rows.length === 0) {
+    return html`<div class="card" id="list">${head}${empty}${wayToAll(list)}${pager(list)}</div>`
+  }
   return html`<div class="card" id="list">${head}<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table class="rows" role="table">
 <thead role="rowgroup"><tr role="row">${columns.map((column) => heading(column, list))}</tr></thead>
 ${bodyOf(columns, rows)}
 </table></div>${pager(list)}</div>`
+}
+
+/** The link from a search that found nothing to the whole list. Undefined where nothing was searched for. */
+function wayToAll<Row>({ path, query, isFixed }: List<Row>): Html | undefined {
+  const { order, cursor: _cursor, before: _before, format: _format, ...filters } = query
+  const isFiltered = Object.values(filters).some((value) => value !== undefined && value !== '')
+  if (!isFiltered || isFixed === true) return undefined
+  return html`<p class="empty-way"><a class="button" href="${addressOf(path, { order })}">Clear the filters</a></p>`
 }
 
 function plainHeading<Row>(column: Column<Row>): Html {

@@ -27,7 +27,9 @@ describe('GET /apps', () => {
     expect(plain((await browser.open(`/apps?search=${hint}`)).text)).toBe(
       `Apps ${FILTERS} App Id Keys Created ↓ Actions Nordhavn Coffee ID …${hint} Good never used TIME`,
     )
-    expect((await browser.open('/apps?search=nobody')).text).toBe(`Apps ${FILTERS} No app is like that.`)
+    expect((await browser.open('/apps?search=nobody')).text).toBe(
+      `Apps ${FILTERS} No app is like that. Clear the filters`,
+    )
   })
 })
 

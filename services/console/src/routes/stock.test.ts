@@ -30,6 +30,8 @@ describe('GET /stock', () => {
 
   it('200: says when no stock is like that', async () => {
     const page = await (await test.signedIn('viewer')).open('/stock?search=NOTHING')
-    expect(page.text).toBe(`${TABS} SKU, whole Location All locations MAIN SHELF Filter No stock is like that.`)
+    expect(page.text).toBe(
+      `${TABS} SKU, whole Location All locations MAIN SHELF Filter No stock is like that. Clear the filters`,
+    )
   })
 })

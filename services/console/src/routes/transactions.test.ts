@@ -45,7 +45,7 @@ describe('GET /transactions', () => {
       ])
     }
     expect((await browser.open('/transactions?search=9999')).text).toBe(
-      'Transactions Last 4 digits, amount as 12.50 or HUF 1000, reference or id Outcome All outcomes Authorized Refused Mode Live and test Live Test Filter No transaction is like that.',
+      'Transactions Last 4 digits, amount as 12.50 or HUF 1000, reference or id Outcome All outcomes Authorized Refused Mode Live and test Live Test Filter No transaction is like that. Clear the filters',
     )
   })
 

@@ -114,6 +114,7 @@ export function lowStockPage(query: Asked, { value, next }: Listed<readonly Leve
       rows: value,
       next,
       query: { ...query },
+      isFixed: true,
       empty: emptyState('check', `No level has less than ${below} available.`),
     }),
   })
