@@ -73,8 +73,8 @@ describe('status', () => {
     expect(parseEnv(text)).toEqual(status)
   })
 
-  it('names a service that is not ready', async () => {
-    writeStatus(plan, { INVENTORY_URL: `${url}/busy` })
+  it.each(['INVENTORY_URL', 'CONSOLE_URL'])('names what is not ready by its %s', async (name) => {
+    writeStatus(plan, { [name]: `${url}/busy` })
     const late = `but not ready: see ${url}/busy/ready, and npm start -- logs`
     expect((await print('pretty')).at(-1)).toBe(`Trestle is running (process ${process.pid}), ${late}`)
   })

@@ -58,9 +58,11 @@ async function untilReady(plan: StackPlan, waitMs: number): Promise<void> {
   throw new StackFailure([`Trestle is not ready after ${waitMs / 1_000} s.`])
 }
 
-/** The addresses of services that do not say that they are ready. */
-async function findLate({ AUTH_URL, PAYMENTS_URL, INVENTORY_URL }: StackStatus): Promise<readonly string[]> {
-  const urls = [AUTH_URL, PAYMENTS_URL, INVENTORY_URL].flatMap((url) => (url === undefined ? [] : [`${url}/ready`]))
+/** The addresses of services, and of the console, that do not say that they are ready. */
+async function findLate(status: StackStatus): Promise<readonly string[]> {
+  const { AUTH_URL, PAYMENTS_URL, INVENTORY_URL, CONSOLE_URL } = status
+  const started = [AUTH_URL, PAYMENTS_URL, INVENTORY_URL, CONSOLE_URL].filter((url) => url !== undefined)
+  const urls = started.map((url) => `${url}/ready`)
   const ready = await Promise.all(urls.map(isReady))
   return urls.filter((_, index) => !ready[index])
 }
