@@ -30,6 +30,18 @@ interface ErrorSocket {
   destroy(): unknown
 }
 
+/** The stream of a body: that of the request, or what a hook of the server has put in its place. */
+type Payload = FastifyRequest['raw']
+
+/** How a request reached the plugin. */
+interface Received {
+  /** How many parts the prefix of the plugin has. */
+  readonly mountDepth: number
+  /** Undefined: the request has no body. */
+  readonly payload?: Payload | undefined
+  readonly refusal?: CallError
+}
+
 /** A request of Fastify. Its id, log and address are used, its parameters are not. */
 class FastifyIncoming extends NodeIncoming {
   override readonly mountDepth: number
@@ -38,11 +50,13 @@ class FastifyIncoming extends NodeIncoming {
   override readonly refusal: CallError | undefined
   readonly reply: FastifyReply
   readonly #request: FastifyRequest
+  readonly #payload: Payload | undefined
 
-  constructor(request: FastifyRequest, reply: FastifyReply, mountDepth: number, refusal?: CallError) {
+  constructor(request: FastifyRequest, reply: FastifyReply, { mountDepth, payload, refusal }: Received) {
     super(request.raw, reply.raw)
     this.mountDepth = mountDepth
     this.refusal = refusal
+    this.#payload = payload
     this.id = request.id
     this.log = (error, message) => request.log.error({ err: error }, message)
     this.#request = request
@@ -54,7 +68,7 @@ class FastifyIncoming extends NodeIncoming {
   }
 
   override get body(): BodySource | undefined {
-    const payload = payloadOf(this.#request)
+    const payload = this.#payload
     // A hook of the server may have replaced the body by another stream, for example one that decompresses.
     return payload === undefined || payload === this.#request.raw ? super.body : nodeBody(payload, undefined)
   }
@@ -73,11 +87,6 @@ class FastifyIncoming extends NodeIncoming {
   }
 }
 
-/** The stream that the content type parser below has left as the body. */
-function payloadOf({ body }: FastifyRequest): FastifyRequest['raw'] | undefined {
-  return body as FastifyRequest['raw'] | undefined
-}
-
 /**
  * Serves every verb below the prefix of the plugin. The application resolves raw URLs and reads bodies, because only it knows what
  * a handler takes.
@@ -90,11 +99,16 @@ export function fastifyPlugin(app: Answering, mountedAt: (prefix: string) => voi
     const instance = host as FastifyInstance
     mountedAt(instance.prefix)
     const depth = instance.prefix.split('/').filter((part) => part !== '').length
+    const payloads = new WeakMap<FastifyRequest, Payload>()
     const handle: FastifyHandler = (request, reply) => {
-      void answerWithFastify(app, new FastifyIncoming(request, reply, depth))
+      const received = { mountDepth: depth, payload: payloads.get(request) }
+      void answerWithFastify(app, new FastifyIncoming(request, reply, received))
     }
     instance.removeAllContentTypeParsers()
-    instance.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
+    instance.addContentTypeParser('*', (request, payload, done) => {
+      payloads.set(request, payload)
+      done(null, payload)
+    })
     for (const url of depth > 0 ? ['/*', '/'] : ['/*']) {
       instance.route({ url, method: ['GET', 'HEAD'], exposeHeadRoute: false, handler: handle })
       instance.route({ url, method: withBody, preParsing: hideBadContentType, handler: handle })
@@ -138,7 +152,10 @@ export function fastifyOptions(app: Answering): FastifyOptions {
     frameworkErrors(_error, request, reply) {
       const refusal = new CallError(400, PROBLEM_TEXTS.malformedUrl)
       // The published types name nothing of Fastify. Only Fastify calls this.
-      const incoming = new FastifyIncoming(request as FastifyRequest, reply as FastifyReply, 0, refusal)
+      const incoming = new FastifyIncoming(request as FastifyRequest, reply as FastifyReply, {
+        mountDepth: 0,
+        refusal,
+      })
       void answerWithFastify(app, incoming)
     },
     clientErrorHandler(error, socket) {
