@@ -76,10 +76,8 @@ export function createLanes<Tables>({
   const lane = (run: (statement: Statement, server: typeof coordinator) => Promise<Rows>, again?: Again): Lane => {
     const ask: Ask = <Input extends object, Row>(form: Form<Input, Row>, input: object) => {
       const statement = statementOf(form, input)
-      // The query states the type of its rows: PostgreSQL knows no types of TypeScript. A check of each row would cost hot requests
-      // time.
       const server = form.onCoordinator ? coordinator : entry
-      const send = () => run(statement, server) as Promise<Row[]>
+      const send = () => rowsOf(form, run(statement, server))
       return spans ? spans.within(form.name, send) : send()
     }
     return createLane({ ask, again, mode, read: () => read })
@@ -89,14 +87,17 @@ export function createLanes<Tables>({
     isMissing: (rows: readonly object[]) => !mode().isMoving && readAgain.isMissing(rows),
     // Both on one connection: each server hears of a move by itself.
     ask: <Input extends object, Row>(form: Form<Input, Row>, input: { readonly owner: string }) =>
-      inTurn(input.owner, () =>
-        againWhenLost(() =>
-          queryOfPool(entry.pool, async (client) => {
-            await runStatement(client, statementOf(readAgain.awaitMove, input), parserOf)
-            return runStatement(client, statementOf(form, input), parserOf)
-          }),
-        ),
-      ).catch(refuseWhileMoving) as Promise<Row[]>,
+      rowsOf(
+        form,
+        inTurn(input.owner, () =>
+          againWhenLost(() =>
+            queryOfPool(entry.pool, async (client) => {
+              await runStatement(client, statementOf(readAgain.awaitMove, input), parserOf)
+              return runStatement(client, statementOf(form, input), parserOf)
+            }),
+          ),
+        ).catch(refuseWhileMoving),
+      ),
   }
   const read: Lane = lane((statement, { readers }) => {
     const answer = againWhenLost(() => readers.query(statement))
@@ -130,6 +131,14 @@ export function transactionLanes<Tables>(transaction: Transaction<Tables>, owner
     },
   )
   return { read: lane, write: lane, lagging: lane }
+}
+
+/**
+ * The rows of a query, with the type that the query states: PostgreSQL knows no types of TypeScript. A check of each row would
+ * cost hot requests time.
+ */
+function rowsOf<Input extends object, Row>(_query: Form<Input, Row>, rows: Promise<Rows>): Promise<Row[]> {
+  return rows as Promise<Row[]>
 }
 
 type Form<Input extends object, Row> = DistributedForm<Input, Row>['query']
