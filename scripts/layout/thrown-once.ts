@@ -11,7 +11,6 @@ const MANY_PLACES: ReadonlyMap<string, string> = new Map([
   ['serverBusy', 'each queue refuses by itself, and its metric says which queue was full'],
   ['serviceUnavailable', 'each caller of another server finds out by itself, and the log names the server'],
   ['invalidFields', 'what is wrong with a value is in the text, and field-errors.ts has each text once'],
-  ['validationError', 'what is wrong with a value is in the text, and field-errors.ts has each text once'],
 ])
 
 /** Where an error is made, or handed to what makes it. */

@@ -44,7 +44,7 @@ export function errorBody({ status, code, message, details }: HttpError): z.outp
 /** The errors and the envelope with which the shared error handler answers in this service. */
 export const errorVocabulary = {
   envelope: errorBody,
-  invalid: ({ issues }) => validationError(toIssues(issues)),
+  invalid: ({ issues }) => invalidBySchema(toIssues(issues)),
   malformed,
   tooLarge: (cause) => byStatus[413]({ cause }),
   uriTooLong: (cause) => byStatus[414]({ cause }),
@@ -69,11 +69,16 @@ export function fromCallError(error: CallError, contentType: string | undefined)
   const { status, message, headers } = error
   const issues = error instanceof ValidationError ? error.issues : []
   const [first, ...others] = isJsonAsForm(issues, contentType) ? [JSON_AS_FORM] : issues
-  if (first !== undefined) return validationError([first, ...others])
+  if (first !== undefined) return invalidBySchema([first, ...others])
   const factory = errorsByStatus[status]
   if (factory !== undefined) return factory({ headers, cause: error })
   if (status === 400) return errors.malformedRequest({ problem: message }, { cause: error })
   return errorVocabulary.unexpected(error)
+}
+
+/** The error for values that a schema refuses: of the framework for controllers, or of the service for other routes. */
+function invalidBySchema(issues: readonly [Issue, ...Issue[]]): HttpError {
+  return validationError(issues)
 }
 
 const JSON_AS_FORM: Issue = { path: '', message: FIELD_TEXTS.jsonAsForm }

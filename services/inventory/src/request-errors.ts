@@ -22,6 +22,14 @@ export function validationError(issues: readonly [Issue, ...Issue[]]): HttpError
   return invalidValues({ text }, { details: { issues: issues.slice(0, ISSUES_MAX) } })
 }
 
+/** Parameters of a list that are no filters. */
+export const filtersInvalid = (issues: readonly [Issue, ...Issue[]]): HttpError => validationError(issues)
+/** Attributes that cannot be stored (reference: Attributes). */
+export const attributesInvalid = (reason: string): HttpError =>
+  validationError([{ path: 'attributes', message: reason }])
+/** Paths that cannot be columns of a file. */
+export const flattenInvalid = (reason: string): HttpError => validationError([{ path: 'flatten', message: reason }])
+
 /** The error about one value. @param text the path of the value, a colon, and what is wrong with it */
 function invalidValue(text: string): HttpError {
   const colon = text.indexOf(': ')

@@ -1,7 +1,7 @@
 import { FIELD_TEXTS } from '../field-errors.ts'
 import type { JsonText } from '../json/json-object.ts'
 import { scanJson } from '../json/scan-json.ts'
-import { validationError } from '../request-errors.ts'
+import { attributesInvalid } from '../request-errors.ts'
 
 /** JSON text that can be stored as attributes, or the reason for a client why it cannot. */
 export type AttributesVerdict =
@@ -19,11 +19,11 @@ const FRACTION_DIGITS_MAX = 16_383
  * Checks attributes as a request sends them (reference: Attributes).
  * @param attributes JSON as text, or an object or array
  * @returns JSON text that can be stored
- * @throws validationError that says what is wrong with them
+ * @throws attributesInvalid that says what is wrong with them
  */
 export function storableAttributes(attributes: string | JsonText, bytesMax: number): string {
   const checked = checkAttributes(typeof attributes === 'string' ? attributes : attributes.jsonText, bytesMax)
-  if (checked.verdict === 'refused') throw validationError([{ path: 'attributes', message: checked.reason }])
+  if (checked.verdict === 'refused') throw attributesInvalid(checked.reason)
   return checked.text
 }
 

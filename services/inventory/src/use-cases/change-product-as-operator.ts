@@ -8,7 +8,7 @@ import { type ChangeProductInput, changeProduct } from './change-product.ts'
 /**
  * Changes a product as `changeProduct` does, in one transaction with its entry in the audit log. A change that alters nothing has no
  * entry.
- * @throws validationError, productNotFound, productChanged, duplicateSku, mergedToNull, mergedTooLarge, mergedTooDeep,
+ * @throws attributesInvalid, productNotFound, productChanged, duplicateSku, mergedToNull, mergedTooLarge, mergedTooDeep,
  * mergedTooManyKeys, each as `changeProduct` says
  */
 export function changeProductAsOperator(

@@ -16,7 +16,7 @@ export interface CreateProductAsOperatorInput {
 
 /**
  * Adds a product as `createProduct` does, in one transaction with its entry in the audit log.
- * @throws validationError, duplicateSku, keyMismatch, keyRunning, each as `createProduct` says
+ * @throws attributesInvalid, duplicateSku, keyMismatch, keyRunning, each as `createProduct` says
  */
 export function createProductAsOperator(
   { db, names, config }: Pick<InventoryDeps, 'db' | 'names' | 'config'>,

@@ -16,7 +16,7 @@ export interface CreateProductInput {
 
 /**
  * Adds a product; with an Idempotency-Key once, however often the request comes.
- * @throws validationError for attributes that cannot be stored, duplicateSku when another product has the SKU, keyMismatch when
+ * @throws attributesInvalid for attributes that cannot be stored, duplicateSku when another product has the SKU, keyMismatch when
  * the Idempotency-Key was used for another request, keyRunning while its first request runs
  */
 export async function createProduct(

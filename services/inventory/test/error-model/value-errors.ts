@@ -39,6 +39,24 @@ export const valueErrors: ErrorCases = {
   limitTooHigh: [query('get /locations', 'limit=501', errors.limitTooHigh(500))],
   cursorForeign: [query('get /locations', 'cursor=x', errors.cursorForeign())],
   flattenWithoutCsv: [query('get /products/export', 'flatten=a', errors.flattenWithoutCsv())],
+  attributesInvalid: [
+    {
+      operation: 'post /products',
+      expected: errors.attributesInvalid('must be JSON'),
+      raise: async (world) =>
+        send(await world.service(), json('POST', '/products', { sku: unique(), attributes: '[' })),
+    },
+  ],
+  filtersInvalid: [
+    query(
+      'get /products',
+      'sku%5Bgt%5D=A',
+      errors.filtersInvalid([{ path: 'sku[gt]', message: 'has an operator that is not known' }]),
+    ),
+  ],
+  flattenInvalid: [
+    query('get /products/export', 'format=csv&flatten=', errors.flattenInvalid('must be keys joined with dots')),
+  ],
   tooManyFilters: [
     query(
       'get /products',

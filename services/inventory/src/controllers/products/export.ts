@@ -9,7 +9,7 @@ import { guardsFor } from '../../plugins/authorize.ts'
 import { InventoryController } from '../../plugins/inventory-controller.ts'
 import type { AttributePath } from '../../products/attribute-path.ts'
 import { FilterKeywords, readSelection } from '../../products/product-query.ts'
-import { flattenWithoutCsv, validationError } from '../../request-errors.ts'
+import { flattenInvalid, flattenWithoutCsv } from '../../request-errors.ts'
 import { outage } from '../../requests/responses.ts'
 import { exportProducts } from '../../use-cases/export-products.ts'
 
@@ -90,7 +90,7 @@ export class Default extends InventoryController {
 
 /**
  * How rows are written: as JSON in lines, or as CSV with a column for each path of `flatten`.
- * @throws validationError for paths that cannot be columns, or that are given for JSON
+ * @throws flattenInvalid for paths that cannot be columns, or that are given for JSON
  */
 function readForm(
   format: ImportFormat,
@@ -102,13 +102,13 @@ function readForm(
   return { flatten, form: jsonLines }
 }
 
-/** @throws validationError for paths that cannot be columns of one file */
+/** @throws flattenInvalid for paths that cannot be columns of one file */
 function readFlatten(texts: readonly string[]): readonly AttributePath[] {
   const read = readColumnPaths(texts)
   switch (read.verdict) {
     case 'accepted':
       return read.paths
     case 'refused':
-      throw validationError([{ path: 'flatten', message: read.problem }])
+      throw flattenInvalid(read.problem)
   }
 }
