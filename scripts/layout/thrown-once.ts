@@ -9,7 +9,6 @@ const TRANSLATION = /\/src\/error-body\.ts$/
 /** The errors that are made in several places, and why. */
 const MANY_PLACES: ReadonlyMap<string, string> = new Map([
   ['serverBusy', 'each queue refuses by itself, and its metric says which queue was full'],
-  ['serviceUnavailable', 'each caller of another server finds out by itself, and the log names the server'],
   ['invalidFields', 'what is wrong with a value is in the text, and field-errors.ts has each text once'],
 ])
 

@@ -7,6 +7,7 @@ import * as errors from './errors.ts'
 import { FIELD_TEXTS, ISSUES_MAX } from './field-errors.ts'
 import { ImportReportView } from './imports/import-report.ts'
 import { type Issue, validationError } from './request-errors.ts'
+import { unavailable } from './unavailable.ts'
 
 const Quantity = z.int().min(0)
 const IssueView = z.object({
@@ -101,11 +102,6 @@ const byStatus = {
   501: errors.notImplemented,
 } as const
 const errorsByStatus: Readonly<Record<number, ErrorFactory>> = byStatus
-
-/** Neither a dependency that is away nor a slow handler has an error of its own. */
-function unavailable(cause: unknown): HttpError {
-  return errors.serviceUnavailable({ cause })
-}
 
 /** Errors of the router and of Node.js arrive here too. Their codes tell them apart. */
 function malformed(cause: unknown): HttpError {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Outbound } from '@trestle/common/outbound/outbound.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
-import { serviceUnavailable } from '../errors.ts'
+import { unavailable } from '../unavailable.ts'
 import { commonPasswordError } from './password-policy.ts'
 
 const RANGES = 'https://api.pwnedpasswords.com/range/'
@@ -30,7 +30,7 @@ export async function refuseBreached({ config, outbound, logger }: BreachLookup,
   const { breaches } = config.passwords
   if (!breaches) return
   const isKnown = await isBreached(outbound, breaches.userAgent, password).catch((error) => {
-    if (breaches.failsClosed) throw serviceUnavailable({ cause: error })
+    if (breaches.failsClosed) throw unavailable(error)
     logger.warn({ err: error }, 'a password was not looked up among the breached ones')
     return false
   })

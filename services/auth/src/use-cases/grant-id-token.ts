@@ -1,7 +1,6 @@
 import { PROVIDERS } from '../config/external.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { serviceUnavailable } from '../errors.ts'
 import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
 import { linkExternalIdentity, requireManualLinking } from '../external-accounts/link.ts'
 import { signInExternally } from '../external-accounts/sign-in.ts'
@@ -42,6 +41,7 @@ import type { Caller } from '../sessions/caller.ts'
 import { createSession } from '../sessions/create-session.ts'
 import { requireIdentityOwner } from '../sessions/require-owner.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
+import { unavailable } from '../unavailable.ts'
 import { withUniqueAccount } from '../users/claim-identifier.ts'
 
 /** The dependencies of a sign-in by the ID token of a provider: the key sets that verify it, and those that find or make its user and session. */
@@ -146,7 +146,7 @@ function requireNonce({ nonce: claim }: IdTokenClaims, nonce: string | undefined
 }
 
 function refuseToken(cause: unknown): never {
-  if (cause instanceof KeysUnavailable) throw serviceUnavailable({ cause })
+  if (cause instanceof KeysUnavailable) throw unavailable(cause)
   if (cause instanceof ForeignAudience) throw idTokenAudienceForeign()
   throw idTokenInvalid({ cause })
 }

@@ -4,7 +4,7 @@ import {
   type TokenIssuer,
   type TokenIssuerOptions,
 } from '@trestle/common/outbound/token-issuer.ts'
-import { serviceUnavailable } from '../errors.ts'
+import { unavailable } from '../unavailable.ts'
 import { type Scope, type ScopeRules, scopesOf } from './scopes.ts'
 
 /** Whose tokens are good, and the scopes of roles. */
@@ -44,7 +44,7 @@ export function createTokenVerifier(rules: TokenRules, options: TokenIssuerOptio
 }
 
 function refuseWithoutKeys(error: unknown): never {
-  throw error instanceof NoKeysError ? serviceUnavailable({ cause: error }) : error
+  throw error instanceof NoKeysError ? unavailable(error) : error
 }
 
 const ACTOR_LENGTH_MAX = 255

@@ -1,7 +1,6 @@
-import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { againWhenLost } from '@trestle/database/again-when-lost.ts'
 import type { Db, Trx } from '../database.ts'
-import { serviceUnavailable } from '../errors.ts'
+import { unavailable } from '../unavailable.ts'
 import type { ReadProduct } from './import-record.ts'
 import {
   countImportRows,
@@ -69,7 +68,7 @@ export class StagedImport implements AsyncDisposable {
       const counts = await againWhenLost(() => this.#tryApply(mode, keep))
       if (counts !== undefined) return counts
     }
-    throw unavailable('other requests create the same products again and again')
+    throw unavailable(new Error('other requests create the same products again and again'))
   }
 
   async #tryApply(mode: Mode, keep: KeepCounts): Promise<StagedCounts | undefined> {
@@ -117,13 +116,8 @@ export class StagedImport implements AsyncDisposable {
    */
   #expectAllRows(judged: JudgedRows): JudgedRows {
     if (judged.staged === this.#staged) return judged
-    throw unavailable('rows of the import are gone')
+    throw unavailable(new Error('rows of the import are gone'))
   }
-}
-
-/** The error for a file that cannot be stored at the moment. Only the log gets the reason. */
-function unavailable(reason: string): HttpError {
-  return serviceUnavailable({ cause: new Error(reason) })
 }
 
 function toCounts({ staged, created, different }: JudgedRows, mode: Mode): StagedCounts {

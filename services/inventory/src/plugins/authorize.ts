@@ -5,16 +5,10 @@ import type { OperatorIdentity } from '../access/actor.ts'
 import type { Identity, TokenVerifier } from '../access/token-verifier.ts'
 import type { InventoryDeps } from '../deps.ts'
 import { errorVocabulary } from '../error-body.ts'
-import {
-  invalidToken,
-  missingToken,
-  readScopeMissing,
-  serviceUnavailable,
-  tooManyRequests,
-  writeScopeMissing,
-} from '../errors.ts'
+import { invalidToken, missingToken, readScopeMissing, tooManyRequests, writeScopeMissing } from '../errors.ts'
 import { operatorUnauthorized } from '../operator-errors.ts'
 import { requireAction } from '../operators/require-action.ts'
+import { unavailable } from '../unavailable.ts'
 import { fastifyRequestOf, noteOn } from './fastify-request.ts'
 
 /**
@@ -141,7 +135,7 @@ async function authorizeOperator(
 }
 
 function refuseUnverifiable(error: unknown): never {
-  throw error instanceof UnverifiableTokenError ? serviceUnavailable({ cause: error }) : error
+  throw error instanceof UnverifiableTokenError ? unavailable(error) : error
 }
 
 /** The part of the context of the application that the guards need. */

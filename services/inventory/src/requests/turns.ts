@@ -1,5 +1,6 @@
 import { FairGate, type FairGateOptions } from '@trestle/common/capacity/fair-gate.ts'
-import { serverBusy, serviceUnavailable } from '../errors.ts'
+import { serverBusy } from '../errors.ts'
+import { unavailable } from '../unavailable.ts'
 
 // The bounds of this file stand in the reference: Turns.
 
@@ -69,7 +70,7 @@ function openWrites(places: number): FairGate {
 
 /** A gate that answers serviceUnavailable to a client who waits longer than its patience. */
 export function openGate(bounds: Omit<FairGateOptions, 'refuse'>): FairGate {
-  return new FairGate({ ...bounds, refuse: serviceUnavailable })
+  return new FairGate({ ...bounds, refuse: ({ cause }) => unavailable(cause) })
 }
 
 /** Bounds how many requests of a kind are open at a time, in all and of one client. A request beyond that is refused at once. */

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Operator } from '@trestle/operators/operator.ts'
 import type { InventoryDeps } from '../deps.ts'
-import { serviceUnavailable } from '../errors.ts'
 import type { Answered } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
 import { runOnce } from '../idempotency/key-repository.ts'
@@ -19,6 +18,7 @@ import type { ReportedImport } from '../imports/operator-import-view.ts'
 import { importLimits, readRecords } from '../imports/read-records.ts'
 import type { AuditedChange } from '../operators/operator-change.ts'
 import { runOperatorChange, type TransactionDeps } from '../operators/operator-change-repository.ts'
+import { unavailable } from '../unavailable.ts'
 
 /** Bytes of a piece of a file. A larger one would be in memory as a whole, several times over. */
 const PIECE_BYTES = 262_144
@@ -131,7 +131,7 @@ async function sendJob(
 
 /** The error for a file of which no piece came for an hour, byte by byte: clean-up took it for one that had broken off. */
 function arrivedTooSlowly(): HttpError {
-  return serviceUnavailable({ cause: new Error('clean-up has deleted the file while it arrived') })
+  return unavailable(new Error('clean-up has deleted the file while it arrived'))
 }
 
 function auditStart(id: number, changes: object): AuditedChange {

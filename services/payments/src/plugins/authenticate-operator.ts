@@ -8,9 +8,10 @@ import { mayDo, type OperatorAction } from '@trestle/operators/operator-roles.ts
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Repeat } from '../access/caller.ts'
-import { idempotencyKeyMissing, serviceUnavailable } from '../errors.ts'
+import { idempotencyKeyMissing } from '../errors.ts'
 import { operatorForbidden, operatorUnauthorized } from '../operator-errors.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
+import { unavailable } from '../unavailable.ts'
 import { malformedKey, repeatOf } from './idempotency-key.ts'
 import { refuseBeyond } from './refuse-beyond.ts'
 import { requireEndpoint } from './request-input.ts'
@@ -88,7 +89,7 @@ export function sendOperatorAnswer(reply: FastifyReply, { status, body, replayed
 }
 
 function refuseUnverifiable(error: unknown): never {
-  throw error instanceof UnverifiableTokenError ? serviceUnavailable({ cause: error }) : error
+  throw error instanceof UnverifiableTokenError ? unavailable(error) : error
 }
 
 declare module 'fastify' {
