@@ -87,7 +87,7 @@ export function isolateOwner(
   return underLock(options, async (db) => {
     await expectGrowth(db, options)
     await prepareServers(db, options)
-    const { names, target } = await distributionOf(options)
+    const { names, target, lockTimeoutMs } = await distributionOf(options)
     const wanted = (await listNodes(db)).find(({ host, port }) => `${host}:${port}` === node)
     if (!wanted?.holdsShards) throw new Error(`${node} is no server of the cluster that holds rows`)
     const anchor = qualified(names, target.anchor)
@@ -96,6 +96,8 @@ export function isolateOwner(
     // A server otherwise notices that its client is gone when it answers. Nobody may wait for that answer, but writers do.
     await db.connection().execute(async (connection) => {
       await sql`SET client_connection_check_interval = ${sql.lit(GONE_MS)}`.execute(connection)
+      // The limit of the owner counts on the servers. Citus takes some of the locks on the coordinator, where the owner has none.
+      await sql`SET lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(connection)
       // Whoever writes many rows may hold them for longer than the move waits.
       await againWhenLocked(async () => {
         const { isAlone } = await findShard(connection, literal(anchor), owner)
