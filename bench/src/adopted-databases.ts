@@ -40,7 +40,7 @@ export const OTHERWISE_ON_ADOPTED: Listed = {
     "an address that a stranger has used first, AUTH_PROFILE=strict 200: later requests of a stranger change nothing in the owner's message":
       AT_ONCE,
   },
-  'services/auth/test/adoption/strangers.test.ts': {
+  'services/auth/test/adoption/strangers.long.test.ts': {
     'functions and operators of strangers in a schema of the search path of the owner are not run where an import writes':
       OWN_PATH,
   },

@@ -72,7 +72,7 @@ const NOT_ON_CITUS: Readonly<Record<string, string>> = {
   'services/payments/test/row-states.test.ts': 'makes triggers, which a distributed table cannot have',
   'services/payments/test/token-states.test.ts': 'makes triggers, which a distributed table cannot have',
   'services/payments/test/placement-states.test.ts': 'lets a database that is not distributed seem to be',
-  'services/payments/test/migrate-cuts.test.ts': 'migrates a database that is not distributed yet',
+  'services/payments/test/migrate-cuts.long.test.ts': 'migrates a database that is not distributed yet',
   'services/payments/src/pagination/list-below-merchant.test.ts':
     'reads from a standby, which a distributed database does not use',
 }

@@ -30,7 +30,7 @@ const INTRODUCTION = `# Security by requirement
 
 How auth, payments and inventory stand to every requirement of levels 1 and 2 of the [OWASP Application Security Verification Standard 5.0.0](https://owasp.org/www-project-application-security-verification-standard/), in our words.
 
-- **met**: the linked tests show it. \`npm test\` runs them. A test without the name of a service is of code that several services share; inventory is built on [the framework](../packages/endpoints/README.md), so tests of the framework count for inventory.
+- **met**: the linked tests show it. \`npm run check\` runs them. A test without the name of a service is of code that several services share; inventory is built on [the framework](../packages/endpoints/README.md), so tests of the framework count for inventory.
 - **documented**: the requirement asks for words, or the operator must meet it. The linked page has the words.
 - **met when strict**: auth meets it with [\`AUTH_PROFILE=strict\`](reference/auth.md#profiles). The default profile keeps the API that existing clients expect.
 - **deviation**: the service does not meet it, for the reason given.
