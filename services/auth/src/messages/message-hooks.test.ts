@@ -148,7 +148,8 @@ describe('SEND_EMAIL', () => {
 
   it('is called again after an outage, and fails no request', async () => {
     const email = 'late@example.com'
-    stub.answer = ({ payload }) => (member(payload, 'email_data', 'to') === email ? { status: 500, body: '' } : NOTHING)
+    stub.answer = ({ name, payload }) =>
+      name === 'SEND_EMAIL' && member(payload, 'email_data', 'to') === email ? { status: 500, body: '' } : NOTHING
     expect(statusAndBody(await test.post('/otp', { email }))).toEqual([200, {}])
     await readMail(email, 'magiclink')
     stub.answer = () => NOTHING
@@ -195,8 +196,8 @@ describe('SEND_SMS', () => {
 
   it("422: returns the hook's own message of a refusal", async () => {
     const phone = '14155550103'
-    stub.answer = ({ payload }) =>
-      member(payload, 'sms', 'phone') === phone
+    stub.answer = ({ name, payload }) =>
+      name === 'SEND_SMS' && member(payload, 'sms', 'phone') === phone
         ? { body: { error: { http_code: 400, message: 'no such phone' } } }
         : NOTHING
     const answer = await test.post('/otp', { phone })
