@@ -12,6 +12,7 @@ export type Outcomes = ReadonlyMap<string, 'passed' | 'failed'>
 const AT_ONCE = 'a user exists when the code is asked for, with the mail and the interval of a confirmation'
 const TOLD = 'what a trigger or a constraint of an application reports is told in every profile on an adopted database'
 const OWN_PATH = 'the owner of an adopted database has a search path of its own, which no stranger can add to'
+const CLIENTS = 'a session refers to a client that exists, and the case has none'
 const PREFIX = 'names indexes with the prefix of AUTH_DB_NAMESPACE, which an adopted database cannot have'
 
 /**
@@ -39,6 +40,10 @@ export const OTHERWISE_ON_ADOPTED: Listed = {
       AT_ONCE,
     "an address that a stranger has used first, AUTH_PROFILE=strict 200: later requests of a stranger change nothing in the owner's message":
       AT_ONCE,
+  },
+  'services/auth/test/error-model/error-model.test.ts': {
+    'the error oauthClientRequired 400: answers invalid_client: Client authentication required for OAut…': CLIENTS,
+    'has a case for every error status that an operation documents, and no other': CLIENTS,
   },
   'services/auth/test/adoption/strangers.long.test.ts': {
     'functions and operators of strangers in a schema of the search path of the owner are not run where an import writes':
