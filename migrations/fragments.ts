@@ -2,7 +2,7 @@
 export const INCLUDE = /\{\{include:([a-z0-9_]+\.sql)((?:[^{}]|\{\{:[a-z_]+\}\})*)\}\}/g
 /** A parameter of a fragment: `{{:merchant_id}}`. */
 const PARAMETER = /\{\{:([a-z_]+)\}\}/g
-/** What a fragment says about itself, at its beginning. */
+/** The comment of a fragment about itself, at its beginning. */
 const HEADER = /^(?:--.*\n)+/
 
 /** Returns the text of a fragment by the name of its file. @throws Error for a fragment that is not there */

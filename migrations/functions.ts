@@ -15,8 +15,10 @@ export interface FunctionFile {
 }
 
 /**
- * Where a function runs when the database is distributed over several servers. The name of an argument, `p_merchant_id`: on the
- * node of that merchant, whichever node is asked. `everywhere`: on the node that is asked. `coordinator`: only there.
+ * The server on which a function runs when the database is distributed over several servers.
+ * - The name of an argument, `p_merchant_id`: the node of that merchant, whichever node is asked.
+ * - `everywhere`: the node that is asked.
+ * - `coordinator`: only there.
  */
 export type FunctionPlace = `p_${string}` | 'everywhere' | 'coordinator'
 
@@ -73,7 +75,8 @@ function readFrom(folder: URL): ReadFragment {
 const PLACE = /^-- distribute: (p_[a-z0-9_]+|everywhere|coordinator)\n/
 
 /**
- * Where a function runs when the database is distributed, as the first line of its file says: `-- distribute: p_merchant_id`.
+ * The server on which a function runs when the database is distributed, as the first line of its file says:
+ * `-- distribute: p_merchant_id`.
  * @throws Error if the file begins with no such line
  */
 export function placeOf({ name, text }: Pick<FunctionFile, 'name' | 'text'>): FunctionPlace {

@@ -24,19 +24,22 @@ export function localName(prefix: string, name: string): string {
 }
 
 /**
- * Where the rows of a table are when the database is distributed over several servers. `owned`: on the node of their owner, whose
- * column every key contains. `reference`: a copy on every node. `local`: on the coordinator alone. `claim`: on the coordinator
- * alone too, and known to Citus, so that a transaction that writes the table commits in two phases on every node that it has
- * written to: what was claimed and what was done under the claim are kept together or not at all.
+ * The servers that have the rows of a table when the database is distributed over several servers.
+ * - `owned`: the node of their owner, whose column every key contains.
+ * - `reference`: every node has a copy.
+ * - `local`: the coordinator alone.
+ * - `claim`: the coordinator alone too. Citus knows the table, so a transaction that writes it commits in two phases on every
+ *   node that it has written to. Then the claim and what was done under it are kept together or not at all.
  */
 export type TableClass = 'owned' | 'reference' | 'local' | 'claim'
 
-/** What a migration does, and the class of each table that it creates, if the service's database may be distributed. */
+/** The steps of a migration, and the class of each table that it creates, if the service's database may be distributed. */
 export interface ServiceMigration extends Migration {
   readonly tables?: Readonly<Record<string, TableClass>>
   /**
-   * What runs in a database that another program serves from, in place of `up` and `down`. A table of the same name that this program
-   * has made stays, with everything that refers to it. What would take long under a lock comes later, by the command that adopts.
+   * The steps that run in a database that another program serves from, in place of `up` and `down`. A table of the same name
+   * that this program has made stays, with everything that refers to it. What would take long under a lock comes later, by the
+   * command that adopts.
    */
   readonly inPlace?: Required<Migration>
   /** Tables of that program whose names this migration needs. They give way before it runs. */

@@ -27,7 +27,7 @@ const SUBJECT_LENGTH_MAX = 72
 const SENTENCE = /(?:[^\s.]\S*(?<!\.)\s+){7}\S+\.(?:\s|$)/
 /** `Co-authored-by: …` and the like. */
 const TRAILER = /^[A-Z][a-z]+(-[a-z]+)+: .*$/gm
-/** Where a branch starts, when nothing else is named. */
+/** The base of a branch, when nothing else is named. */
 const BASES = ['origin/main', 'main']
 /** How many commits are read when HEAD adds none to its base. */
 const NEWEST_COUNT = 20

@@ -54,8 +54,8 @@ const parsed = examples.filter(({ language }) => PARSERS[language])
 const shellProblems = findShellProblems(parsed.flatMap(({ language, text }) => (language === 'sh' ? [text] : [])))
 
 /**
- * What bash says of each text, which it reads and does not run. One bash forks itself for each text: to start one from here would
- * copy the page tables of this large process each time.
+ * Returns what bash says of each text, which it reads and does not run. One bash forks itself for each text: to start one from
+ * here would copy the page tables of this large process each time.
  */
 function findShellProblems(texts: readonly string[]): ReadonlyMap<string, string> {
   // After `set -n`, bash parses what follows in the same `eval`, and runs nothing.

@@ -394,7 +394,7 @@ describe('docs/runbooks/', () => {
     return output ?? ''
   }
 
-  /** What a runbook says that the commands before it print; any figures will do. */
+  /** Returns what a runbook says that the commands before it print; any figures will do. */
   const said = (name: string, index: number): string => {
     const lines = examplesOf(`docs/runbooks/${name}`, '')[index] ?? ''
     return lines.replaceAll(/[().]/g, String.raw`\$&`).replaceAll(/\d+/g, String.raw`\d+`).replaceAll(/ {2,}/g, ' {2,}')
@@ -402,7 +402,7 @@ describe('docs/runbooks/', () => {
 
   const drift = said('upgrade.md', 0)
   const verified = String.raw`\d+ merchants, \d+ links, 0 violations\n`
-  /** What the scripts of a runbook print on the stack, by their number. */
+  /** The output of the scripts of a runbook on the stack, by their number. */
   const outputs: Readonly<Record<string, Readonly<Record<number, string>>>> = {
     'changed-rows.md': {
       1: verified,
@@ -439,7 +439,7 @@ describe('docs/runbooks/', () => {
   )
   const scriptOf = (name: string, number: number) => examplesOf(`docs/runbooks/${name}`, 'sh')[number - 1] ?? ''
 
-  /** What a reader has done before a script. It prints nothing. */
+  /** The steps that a reader has done before a script. They print nothing. */
   const preparations: Readonly<Record<string, string>> = {
     // restore.md says how the heads are written that a ledger is compared with.
     'changed-rows.md 1': 'payments ledger verify --head > heads.txt\n',

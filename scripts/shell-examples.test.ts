@@ -47,7 +47,7 @@ esac
 const folder = newFolder()
 /** Folders of a machine, which the scripts write below a folder of this test. */
 const ON_MACHINE = /(?<![\w.:/$}-])\/(?=(?:etc|opt|var)\/)/g
-/** What each script has called: the program, then its arguments. */
+/** The calls of each script: the program, then its arguments. */
 const called = new Map<string, readonly (readonly string[])[]>()
 
 /** Runs a script with the stand-ins first in the PATH. @returns the calls that it made */
@@ -135,7 +135,7 @@ beforeAll(() => {
   called.set('on one machine', runScript(`${commands}\npayments doctor\nauth keys reseal`).slice(-2))
 }, 60_000)
 
-/** What a service lacks of a command line: a command, or an option. */
+/** Returns the words of a command line that a service lacks: a command, or an option. */
 async function problemsOfService(service: string, given: readonly string[]): Promise<readonly string[]> {
   const words = given[0] === '-c' ? given.slice(2) : given
   // The program has it beside the commands that `otherCommands` lists, and without options.
@@ -171,7 +171,7 @@ const COMPOSE_OPTIONS: Readonly<Record<string, Readonly<Record<string, boolean>>
 /** The database in the Compose file of Supabase, from which users move in. */
 const SUPABASE_DATABASE = 'db'
 
-/** What Compose would refuse of `docker compose …`, and images that `docker tag` takes from nowhere. */
+/** Returns the arguments of `docker compose …` that Compose would refuse, and images that `docker tag` takes from nowhere. */
 function problemsOfDocker([group, ...words]: readonly string[]): readonly string[] {
   if (group === 'tag') {
     const images = Object.values(compose).flatMap(({ image }) => [image, `${image}:old`])
@@ -194,7 +194,10 @@ function problemsOfDocker([group, ...words]: readonly string[]): readonly string
   return service === undefined || service === SUPABASE_DATABASE || service in compose ? [] : [`no service ${service}`]
 }
 
-/** What npm would not find of the published framework, and members of a `package.json` that it does not ask for. */
+/**
+ * Returns the parts of the published framework that npm would not find, and members of a `package.json` that it does not ask
+ * for.
+ */
 function problemsOfInstallation([command, ...words]: readonly string[]): readonly string[] {
   if (command === 'pkg') return words.filter((word) => word !== 'set' && word !== 'type=module')
   const Manifest = z.object({ name: z.string(), peerDependencies: z.record(z.string(), z.string()) })

@@ -20,14 +20,14 @@ const arrowsOf = (from: readonly string[], to: readonly string[]): readonly stri
 interface StoredMachine {
   readonly name: string
   readonly readme: string
-  /** Which of the diagrams of the README. */
+  /** The number of the diagram in the README. */
   readonly diagram: number
   /** The states that the column may have, as its migration says. */
   readonly states: () => readonly string[]
   /** The files that write the column of a stored row, and the place that does. */
   readonly writers: readonly string[]
   readonly writing: RegExp
-  /** What the guards of these files let through, beside the first state of a row. */
+  /** The arrows that the guards of these files let through, beside the first state of a row. */
   readonly arrows: () => readonly string[]
 }
 

@@ -88,7 +88,7 @@ function placesIn(folder: string, database: DatabaseServer, options: Options): (
 /** Users by what became of their sessions at auth. */
 interface Moved {
   readonly known: readonly Known[]
-  /** Those who have refreshed, with the token of the old server. */
+  /** The users who have refreshed, with the token of the old server. */
   readonly refreshed: readonly Known[]
   readonly quiet: readonly Known[]
 }

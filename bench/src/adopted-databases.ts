@@ -5,7 +5,7 @@ import { z } from 'zod'
 /** Titles of tests by file, each with a reason. */
 type Listed = Readonly<Record<string, Readonly<Record<string, string>>>>
 
-/** What a test came to. A title that several tests of a file have has failed when one of them has. */
+/** The outcome of each test, by title. A title that several tests of a file have has failed when one of them has. */
 export type Outcomes = ReadonlyMap<string, 'passed' | 'failed'>
 
 /** A user who waits for verification in the profile compatible exists at once on an adopted database. */

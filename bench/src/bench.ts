@@ -34,7 +34,7 @@ export interface BenchOptions {
   /** Undefined: no process is pinned. */
   readonly cores: Cores | undefined
   readonly coreCount: number
-  /** Where the services leave CPU profiles; undefined: no profile is made. */
+  /** The folder in which the services leave CPU profiles; undefined: no profile is made. */
   readonly profileFolder: string | undefined
 }
 

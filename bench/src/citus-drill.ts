@@ -215,7 +215,7 @@ async function report(
   return missed.length === 0
 }
 
-/** What undisturbed requests failed, and how long after the last kill and the last return of a server they were sent. */
+/** The undisturbed requests that failed, each with the time since the last kill and the last return of a server. */
 function listLate(requests: ClusterLoad['requests'], outages: readonly Outage[]): readonly string[] {
   const late = requests.filter((request) => {
     const { undisturbed, bySeveral } = judge([request], outages)

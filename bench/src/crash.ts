@@ -25,7 +25,7 @@ const kills = Number(process.argv[2] ?? 20)
 if (!Number.isInteger(kills) || kills < 1) throw new Error('the number of kills is a whole number above 0')
 const folder = makeBenchFolder()
 
-/** What the users of the load know. `used` counts the sessions that the verifications of one user returned. */
+/** The state of the load, as its users know it. `used` counts the sessions that the verifications of one user returned. */
 interface Load {
   /** The running server, or the one that is about to run. */
   server: Promise<Server>

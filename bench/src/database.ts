@@ -27,7 +27,7 @@ export interface DatabaseServer {
   close(): Promise<void>
 }
 
-/** Where the server comes from. */
+/** The server to open: one of the caller, or one of the bench. */
 export interface DatabaseOptions {
   /** A server of the caller, with the rights to create databases and roles; undefined: a server of the bench. */
   readonly url: string | undefined

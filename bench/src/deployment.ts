@@ -8,7 +8,7 @@ import { freePort } from '@trestle/testing/free-port.ts'
 import { runProgram } from './processes/run-program.ts'
 import { type Server, startServer } from './processes/server.ts'
 
-/** Where services run, and from which sources. */
+/** The sources and the database that a service runs with. */
 export interface DeploymentOptions {
   /** The checkout that the service is started from. */
   readonly checkout: string
@@ -32,7 +32,7 @@ export interface Deployment {
 export interface StartOptions {
   readonly cores: string | undefined
   readonly coreCount: number
-  /** Where the process leaves a CPU profile when it stops; undefined: none is made. */
+  /** The folder in which the process leaves a CPU profile when it stops; undefined: none is made. */
   readonly profileFolder?: string | undefined
   /** Settings of this process alone. */
   readonly env?: Readonly<Record<string, string>>

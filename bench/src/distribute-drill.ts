@@ -8,11 +8,11 @@ import { type CitusCluster, PASSWORD, startCitusCluster } from './high-availabil
 import { openWorkplace, type Workplace } from './high-availability/workplace.ts'
 import { makeLaterRelease } from './later-release.ts'
 
-// Kills `payments distribute`, `payments distribute --undo`, and `payments migrate` of a later release at statements, runs them
-// again, and compares the database with that of a run that nobody killed: `CITUS_PG_BIN=… node bench/src/distribute-drill.ts
-// [cuts|commits|all]`, at 10 statements of each by default, with `commits` at those that commit. The result must have nothing left
-// to do, no drift, and the same rows; `payments ledger verify` must find nothing. Then a server is added and rows move to it. Exit
-// status 1 when one of these is not so. It needs a PostgreSQL with Citus 13.
+// `CITUS_PG_BIN=… node bench/src/distribute-drill.ts [cuts|commits|all]`. Kills `payments distribute`, `payments distribute --undo`
+// and `payments migrate` of a later release at statements, and runs them again. Each command is killed at 10 statements by default,
+// and with `commits` at the statements that commit. The database must be like one of a run that nobody killed: nothing is left to
+// do, there is no drift, it has the same rows, and `payments ledger verify` finds nothing. Then a server is added and rows move to
+// it. Exit status 1 when one of these is not so. It needs a PostgreSQL with Citus 13.
 
 const WORKERS = 2
 const ROLE = 'payments_service'
@@ -56,7 +56,7 @@ interface Killed {
   readonly words: readonly string[]
   /** The database that it gets a copy of. */
   readonly from: string
-  /** What the result of a run that nobody killed is kept as. */
+  /** The name under which the result of a run that nobody killed is kept. */
   readonly to: string
   /** Undefined: that of this checkout. */
   readonly program?: string
@@ -198,7 +198,7 @@ async function fill(place: Workplace, url: string): Promise<void> {
   await payments(url, ['seed', place.write('seed.json', JSON.stringify(seed))])
 }
 
-/** What `payments` of a release prints. @throws Error with its last lines when it fails */
+/** Runs a command of `payments` of a release. @returns what it prints @throws Error with its last lines when it fails */
 async function payments(url: string, words: readonly string[], program = PROGRAM): Promise<string> {
   const env = {
     PAYMENTS_DATABASE_URL: url,

@@ -9,9 +9,12 @@ import { createShop } from './high-availability/cluster-shop.ts'
 import { openWorkplace } from './high-availability/workplace.ts'
 
 // Distributes a database and brings it back while payments captures, refunds and charges: `CITUS_PG_BIN=… node
-// bench/src/distribute-load.ts`. Two processes serve, without a restart. Exit status 1 when an acknowledged write is lost or stored
-// twice, when a request fails before or after a move, when one fails in a move with anything but 503, when a charge is reversed, or
-// when `payments ledger verify` finds anything.
+// bench/src/distribute-load.ts`. Two processes serve, without a restart. The exit status is 1 in these cases:
+// - An acknowledged write is lost or stored twice.
+// - A request fails before or after a move.
+// - A request fails in a move with anything but 503.
+// - A charge is reversed.
+// - `payments ledger verify` finds anything.
 
 const WORKERS = 2
 const PROCESSES = 2

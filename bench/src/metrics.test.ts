@@ -16,7 +16,7 @@ const secrets = loadSecrets(join(folder, 'secrets.env'))
 const document = readFileSync(join(checkout, METRICS_DOCUMENT), 'utf8')
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** What alerts must find before anything has happened. */
+/** Series that alerts must find before anything has happened. */
 const ALWAYS = {
   auth: [
     'service_ready{check="process"} 1',

@@ -29,7 +29,7 @@ interface Screen {
 
 const SERVICES = ['AUTH', 'PAYMENTS', 'INVENTORY'] as const
 
-/** What auth puts into the address of the home page after a sign-in. The token is none of ours. */
+/** The fragment that auth puts into the address of the home page after a sign-in. The token is none of ours. */
 const CLAIMS = Buffer.from(JSON.stringify({ sub: 'c0ffee', email: 'ada@example.com' })).toString('base64url')
 const SESSION = `access_token=head.${CLAIMS}.signature&refresh_token=refresh&type=signup`
 const CODE = '5f0c7a5e-4f0f-4c8e-9d53-3a2f61c0b7de'
@@ -164,7 +164,7 @@ async function run({ only, pictures }: { readonly only: string; readonly picture
   }
 }
 
-/** What is wrong with a page: foreign loads, errors of scripts, barriers, and content that is cut or wider than the window. */
+/** Judges a page: foreign loads, errors of scripts, barriers, and content that is cut or wider than the window. */
 async function judge(
   context: BrowserContext,
   open: (page: Page) => Promise<unknown>,

@@ -1,7 +1,7 @@
 import type { Secrets } from '@trestle/stack/settings/secrets-file.ts'
 import type { Load } from './load/load.ts'
 
-/** What is measured of one service against its reference server. */
+/** The loads of one service that are compared with its reference server, and the settings of both. */
 export interface Scenario {
   /** Name of the service. */
   readonly service: string
@@ -13,7 +13,7 @@ export interface Scenario {
   prepare(context: ScenarioContext): Promise<readonly Endpoint[]>
 }
 
-/** What the data is made with. Both servers use the same database, so data made in one is also in the other. */
+/** The means by which the data is made. Both servers use the same database, so data made in one is also in the other. */
 export interface ScenarioContext {
   /** URL of the service. */
   readonly url: string

@@ -7,7 +7,7 @@ const Attributes = z.looseObject({ name: text, price: z.number() })
 const Found = z.object({ id: int, sku: text, attributes: Attributes, stock: z.object({ available: int }) })
 const Stock = z.object({ data: z.object({ locations: z.array(z.object({ locationId: int, available: int })) }) })
 const Made = z.object({ data: z.object({ id: int }) }).optional()
-/** What is reserved for an order. */
+/** The reservation of stock for an order. */
 export const Reservation = z.object({ id: int, locationId: int, expiresAt: text })
 export type Reservation = z.infer<typeof Reservation>
 /** A product on the shelf. The price is in cents. */
@@ -16,7 +16,7 @@ export type Product = z.infer<typeof Product>
 /** Posts to inventory. What has a key happens once, however often it is sent. */
 const post = (path: string, body: object, key?: string) =>
   call('POST', inventory + path, key ? { 'idempotency-key': key } : {}, body)
-/** What the shop sells: the products of the demo, or else a few of its own. */
+/** Lists the products that the shop sells: the products of the demo, or else a few of its own. */
 export async function listProducts(): Promise<readonly Product[]> {
   const filter = 'attributes.category[in]=coffee,brewing,mugs,gifts&include=stock&limit=100'
   const found = z.object({ data: z.array(Found) }).parse(await call('GET', `${inventory}/products?${filter}`))

@@ -7,7 +7,7 @@ import shopFile from './shop.json' with { type: 'json' }
 type Html = ReturnType<typeof html>
 const colours: Readonly<Record<string, string>> = shopFile.colours
 const euro = new Intl.NumberFormat('en', { style: 'currency', currency: 'EUR' })
-/** What all pages have. The tag `html` escapes what it is given. */
+/** Draws the parts that all pages have. The tag `html` escapes what it is given. */
 const drawShell = (title: string, beside: Html | string, main: Html) => html`<!doctype html><html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${title}</title>
 <link rel="icon" href="/pictures.svg"><link rel="stylesheet" href="/style.css"></head>

@@ -46,8 +46,9 @@ async function createTables(db: Kysely<unknown>, names: Names): Promise<void> {
 }
 
 /**
- * What clients are shown of each factor of a user. Nobody has to prove that they have the codes: they are shown once. The view has
- * the rights of whoever reads it. With those of its owner it would show rows that row level security hides.
+ * The view of what clients are shown of each factor of a user. Nobody has to prove that they have the codes: they are shown
+ * once. The view has the rights of the user who reads it. With the rights of its owner, it would show rows that row level
+ * security hides.
  */
 async function createView(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`

@@ -48,7 +48,7 @@ async function createKeys(db: Kysely<unknown>, names: Names): Promise<void> {
 }
 
 /**
- * Where registration is by invitation, an app is made with a code that an operator gave out. A code makes one app: otherwise
+ * Registration may be by invitation: then an app is made with a code that an operator gave out. A code makes one app. Otherwise
  * anybody could make apps, and an operator could only slow that down.
  */
 async function createInvitations(db: Kysely<unknown>, names: Names): Promise<void> {

@@ -75,7 +75,7 @@ function isShownBy({ requirements, services }: TaggedTest, { id }: Requirement, 
   return requirements.includes(id) && services.includes(service)
 }
 
-/** What the strict profile closes is tested like a requirement that is met. */
+/** The check needs a test for what the strict profile closes, as for a requirement that is met. */
 function needsTest(standing: ServiceStanding): boolean {
   if (typeof standing === 'string') return standing === 'met'
   return 'deviation' in standing && standing.strict !== undefined

@@ -142,7 +142,7 @@ const guards: readonly Section[] = [
   },
 ]
 
-/** Where the rows are. */
+/** The panels about the servers that have the rows. */
 const servers: Section = {
   title: 'Servers of the database',
   panels: [

@@ -13,7 +13,7 @@ interface DeclaredFunction extends Span {
   readonly flags: readonly string[]
 }
 
-/** What a file has that bears on the rule, in the order of its text. */
+/** The declarations of a file that bear on the rule, in the order of its text. */
 interface Declarations {
   readonly functions: DeclaredFunction[]
   readonly conditions: Span[]

@@ -7,7 +7,7 @@ const CATALOGUE = /^services\/[^/]+\/src\/([a-z]+-)*errors\.ts$/
 /** The catalogue of a service, and what no client of HTTP reads: settings, and commands with the files that they read. */
 const EXEMPT = /^services\/[^/]+\/src\/(errors\.ts|[a-z-]+-errors\.ts|config\.ts|config\/|commands\/|seed\/)/
 const TEXT = String.raw`(['"\`])[^'"\`\n]* [^'"\`\n]*`
-/** Where a schema or a check states what is wrong with a value, and where an error is made. */
+/** The places where a schema or a check states what is wrong with a value, and where an error is made. */
 const PLACES = [
   new RegExp(String.raw`\b(?:error|problem):\s*(?:\([^()]*\) => )?${TEXT}`, 'g'),
   new RegExp(String.raw`\baddIssue\(\{[^}]*\bmessage:\s*${TEXT}`, 'g'),
@@ -97,7 +97,7 @@ function wholeTexts(file: SourceFile): readonly { readonly text: string; readonl
 
 /** Constants of a catalogue. */
 interface Declared {
-  /** Those that are a text, or a function that returns one. */
+  /** The names of constants that are a text, and of functions that return one. */
   readonly texts: ReadonlySet<string>
   /** The value that a call makes. */
   readonly errors: ReadonlySet<string>

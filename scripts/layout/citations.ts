@@ -9,7 +9,7 @@ const UNOPENABLE = [
   /\bspec(?:ification)?,? +\d+/gi,
   /\bdesign(?:,? +\d+|\.md)/gi,
 ]
-/** These are searched only in comments, because SQL and TypeScript use them for other things. */
+/** The words of citations that are searched only in comments, because SQL and TypeScript use them for other things. */
 const UNNAMED_REFERENCE = /\breference,? +\d+/gi
 const REFERENCE = /(\(|\b[a-z]+ +)?\breference: +([^).,;`\n]*)/g
 const DECISIONS = /\bdecisions? +(\d+(?:(?:, +| +and +)\d+)*)/gi

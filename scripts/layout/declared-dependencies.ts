@@ -13,8 +13,8 @@ const Manifest = z.object({
 const RUNS_IN_IMAGES = /^(migrations|services\/[^/]+\/src|packages\/(?!testing\/)[^/]+\/src)\//
 
 /**
- * What a program imports is a dependency of its package, not one of its tests: images are installed without development
- * dependencies.
+ * A package lists what its program imports as a dependency, not as a development dependency: images are installed without
+ * development dependencies.
  */
 export const declaredDependencies: Rule = (tree) => {
   const declared = new Map<string, ReadonlySet<string> | undefined>()

@@ -7,7 +7,7 @@ export type ImportGraph = ReadonlyMap<string, readonly string[]>
 
 const graphs = new WeakMap<SourceTree, ImportGraph>()
 
-/** Who imports whom in the whole tree, tests and examples included. */
+/** Finds who imports whom in the whole tree, tests and examples included. */
 export function graphOf(tree: SourceTree): ImportGraph {
   const known = graphs.get(tree)
   if (known !== undefined) return known
@@ -23,7 +23,7 @@ function importedFiles(file: SourceFile, paths: ReadonlySet<string>): readonly s
   return [...new Set(targets)].filter((target) => paths.has(target))
 }
 
-/** Where the file of a specifier may be: a package is a service, a package of this repository, or the migrations. */
+/** The places where the file of a specifier may be: a package is a service, a package of this repository, or the migrations. */
 export function placesOf(importer: string, specifier: string): readonly string[] {
   if (specifier.startsWith('.')) return [posix.join(posix.dirname(importer), specifier)]
   const [, name = '', file = `/${name}.ts`] = /^@trestle\/([^/]+)(\/.+)?$/.exec(specifier) ?? []

@@ -41,7 +41,7 @@ interface Call extends Span {
   readonly isMember: boolean
 }
 
-/** Where a file throws and calls. */
+/** The places where a file throws and calls. */
 interface Sites {
   readonly throws: readonly Span[]
   /** Bodies of functions at any depth. */

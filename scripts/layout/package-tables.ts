@@ -1,6 +1,6 @@
 import { type Problem, productionFiles, type Rule, type SourceTree, serviceNames } from './source-tree.ts'
 
-/** Its README is for those who install it, and says what they can do. */
+/** The published framework. Its README is for those who install it, and says what they can do. */
 const PUBLISHED = 'packages/endpoints'
 /** The table of files in the README of a noun, from its heading to the first line that is none of its rows. */
 const TABLE = /^\| Files? \|.*\n(?:\|.*\n?)*/m

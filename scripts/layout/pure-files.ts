@@ -64,7 +64,10 @@ function waysOutside(files: ReadonlyMap<string, SourceFile>): (path: string) => 
   }
 }
 
-/** Where the values come from that a file imports. The entry of a package only passes on what its files declare. */
+/**
+ * Returns the files from which the values come that a file imports. The entry of a package only passes on what its files
+ * declare.
+ */
 function valuesFrom(file: SourceFile, files: ReadonlyMap<string, SourceFile>): readonly string[] {
   return importsOf(file)
     .filter(({ isType }) => !isType)
@@ -73,7 +76,10 @@ function valuesFrom(file: SourceFile, files: ReadonlyMap<string, SourceFile>): r
     )
 }
 
-/** Where an entry takes the names from that a file imports of it. Undefined for another file, and when a name is not found. */
+/**
+ * Returns the places from which an entry takes the names that a file imports of it. Undefined for another file, and when a name
+ * is not found.
+ */
 function placesPassedOn(entry: SourceFile | undefined, { names, isWhole }: ImportedModule): string[] | undefined {
   if (entry === undefined || isWhole) return undefined
   if (!programOf(entry).body.every((node) => node.type === 'ExportNamedDeclaration' && node.source)) return undefined

@@ -35,7 +35,7 @@ export function visitSyntax(file: SourceFile, visitor: VisitorObject): void {
   new Visitor(visitor).visit(programOf(file))
 }
 
-/** Where the comments of a file begin and end. @throws Error when the file cannot be parsed */
+/** Returns the comments of a file, with the places where they begin and end. @throws Error when the file cannot be parsed */
 export function commentsOf(file: SourceFile): readonly Comment[] {
   return parse(file).comments
 }

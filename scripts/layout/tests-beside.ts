@@ -1,6 +1,6 @@
 import { type Problem, productionFiles, type Rule, serviceNames } from './source-tree.ts'
 
-/** Whoever reads a route or a controller finds its guarantees beside it: `x.test.ts` beside `x.ts`. */
+/** A route or a controller has its guarantees beside it: `x.test.ts` beside `x.ts`. */
 export const testsBeside: Rule = (tree) => {
   const paths = new Set(tree.files.map(({ path }) => path))
   const services = serviceNames(tree)

@@ -12,7 +12,7 @@ const MANY_PLACES: ReadonlyMap<string, string> = new Map([
   ['invalidFields', 'what is wrong with a value is in the text, and field-errors.ts has each text once'],
 ])
 
-/** Where an error is made, or handed to what makes it. */
+/** A place where an error is made, or handed to what makes it. */
 interface Site {
   readonly error: string
   readonly service: string

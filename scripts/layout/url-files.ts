@@ -21,9 +21,9 @@ interface Registration {
 const methods = new Set(['get', 'head', 'post', 'put', 'patch', 'delete', 'options', 'all'])
 
 /**
- * Whoever has a URL finds its file: parameters and a leading dot dropped, `_` as `-`, under `routes/`; or the framework has found
- * it under `controllers/`. A URL is written in one file, each method once, and the README of the service lists the same URLs with
- * the same files.
+ * A URL leads to its file: parameters and a leading dot dropped, `_` as `-`, under `routes/`; or the framework has found the
+ * file under `controllers/`. A URL is written in one file, each method once, and the README of the service lists the same URLs
+ * with the same files.
  */
 export const urlFiles: Rule = async (tree) => {
   const found = await Promise.all(serviceNames(tree).map((service) => problemsOf(tree, service)))

@@ -18,7 +18,7 @@ const PURE_PACKAGES = new Set([
   'uqr',
   'zod',
 ])
-/** Where a service declares its tables, and the types of connections to them. */
+/** The files in which a service declares its tables, and the types of connections to them. */
 const TABLES = /^\.{1,2}\/(\.\.\/)*(database|transaction)\.ts$/
 const CONNECTION = /\b(Db|Trx)\b/
 /** Exports of node:crypto that depend on more than their arguments. */

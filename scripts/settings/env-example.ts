@@ -2,7 +2,7 @@ import type { DescribedSetting } from './describe-settings.ts'
 
 /** Settings of a service, or of what starts them. */
 export interface ExamplePart {
-  /** Such as `auth`; empty for groups whose names need no prefix. */
+  /** The name of the service, such as `auth`; empty for groups whose names need no prefix. */
   readonly name: string
   readonly settings: readonly DescribedSetting[]
 }

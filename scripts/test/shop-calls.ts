@@ -92,7 +92,7 @@ export function paid(amounts: Partial<ShopPayment>): ShopPayment {
   return { ...none, ...amounts }
 }
 
-/** What inventory has of a product, at all locations. */
+/** Reads the stock that inventory has of a product, at all locations. */
 export async function stockOf(
   { env }: ExampleStack,
   sku: string,
@@ -147,7 +147,7 @@ export async function buy(
   return { order, link: String(answer.headers.get('location')) }
 }
 
-/** What the shop's page says of the newest order with this product. */
+/** Reads what the shop's page says of the newest order with this product. */
 export async function read(stack: ExampleStack, { cookie }: Customer, product: string): Promise<string | undefined> {
   const page = await (await fetch(shopUrl(stack), { headers: { cookie } })).text()
   const orders = /<section id="orders"(.*?)<\/section>/s.exec(page)?.[1] ?? ''

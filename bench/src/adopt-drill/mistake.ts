@@ -39,7 +39,7 @@ interface Attempt {
   readonly token: string
 }
 
-/** What clients and admins send. The access token of the second user, which the old service has issued, still verifies. */
+/** Requests of clients and admins. The access token of the second user, which the old service has issued, still verifies. */
 function attemptsOf(first: Known, second: Known): readonly Attempt[] {
   const { email } = first
   const [anybody, token, admin] = ['', second.accessToken, signAdminToken(SECRET)]

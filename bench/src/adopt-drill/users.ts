@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { totpCode } from '../compare-servers/memory.ts'
 
-/** What the old service has acknowledged of a user. */
+/** A user as the old service has acknowledged them. */
 export interface Known {
   readonly email: string
   /** The newest refresh token. */

@@ -14,7 +14,7 @@ const lineOf = (name: string, value: number): Line => ({
 /** The texts of a picture, in their order. */
 const textsOf = (svg: string) => [...svg.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, text = '']) => text)
 
-/** What is left of a picture without elements whose attributes are well formed, comments and styles. */
+/** The rest of a picture without elements whose attributes are well formed, comments and styles. */
 const malformedIn = (svg: string) =>
   svg.replaceAll(/<!\[CDATA\[.*?\]\]>|<\/?[\w:]+(?:\s+[\w:-]+="[^"<]*")*\s*\/?>/gs, '').match(/[<>]/g)
 

@@ -3,7 +3,7 @@ import type { Fault } from './fault.ts'
 import { type AlertState, EVERY_SECONDS, type Prometheus } from './prometheus.ts'
 import type { Stage } from './stage.ts'
 
-/** Where faults are planted, and where lines are printed. */
+/** The parts of a drill: the stage on which faults are planted, Prometheus, and the place where lines are printed. */
 export interface Rig {
   readonly stage: Stage
   readonly prometheus: Prometheus

@@ -35,7 +35,7 @@ export type AlertState = z.infer<typeof AlertState>
 
 const AlertState = z.enum(['pending', 'firing'])
 
-/** Where Prometheus has its files, and what it scrapes. */
+/** The folders of Prometheus, and the ports of the metrics that it scrapes. */
 export interface PrometheusOptions {
   /** Holds the committed configuration and rules. */
   readonly configFolder: string

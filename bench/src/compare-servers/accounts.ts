@@ -2,7 +2,7 @@ import type { JsonObject } from './step.ts'
 
 /** An account at the stub provider. */
 export interface Account {
-  /** What /userinfo answers; also the claims of an id_token. */
+  /** The answer of /userinfo, which is also the claims of an id_token. */
   readonly profile: JsonObject
   /** Claims that are in id_tokens alone, in place of the usual ones. */
   readonly tokenClaims?: JsonObject

@@ -1,6 +1,6 @@
 import type { Json, JsonObject, Observation } from './step.ts'
 
-/** Where both servers did not do the same. */
+/** A place where both servers did not do the same. */
 export interface Difference {
   /** `round / subject / step`. */
   readonly at: string
@@ -12,7 +12,7 @@ export interface Difference {
 
 /** A difference that is on purpose, with its reason. In both patterns `*` stands for any text. */
 export interface Accepted {
-  /** Which steps it is about. */
+  /** The steps that the difference is about. */
   readonly at: string
   readonly path: string
   /** Only where the old server shows this; undefined: where it shows nothing. Left out: whatever it shows. */
@@ -67,7 +67,7 @@ function byPlace(observations: readonly Observation[]): ReadonlyMap<string, Json
   return places
 }
 
-/** Where the statuses differ, the rest of the answers has no meaning of its own. */
+/** The differences of two answers. Where the statuses differ, the rest of the answers has no meaning of its own. */
 function differAt(at: string, theirs: Json | undefined, ours: Json | undefined): readonly Difference[] {
   if (!differInStatus(theirs, ours)) return differ(at, '', theirs, ours)
   return [{ at, path: 'status', theirs: statusOf(theirs) ?? theirs, ours: statusOf(ours) ?? ours }]

@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto'
 import type { Json } from './step.ts'
 import { forge, type Issuer, signIdToken } from './tokens.ts'
 
-/** What steps have kept, and what the server under test is known by. */
+/** The values that steps have kept, and the provider as the server under test knows it. */
 export interface Memory extends Issuer {
   readonly kept: Map<string, Json>
 }
@@ -11,10 +11,13 @@ export interface Memory extends Issuer {
 export class Missing extends Error {}
 
 /**
- * Fills the placeholders of a text, and gives each subject email addresses of its own: `{name.member.0}` for what a step kept, `{totp name}` and `{totp name 1}` for the code of an
- * authenticator app now and a step of 30 s later, `{id_token account}` for a token of the stub provider, `{realm}` for the
- * address of that provider, `{challenge verifier}` for the PKCE challenge (S256) of a verifier, `{jwt kind name}` for a
- * forged token like that of somebody.
+ * Fills the placeholders of a text, and gives each subject email addresses of its own:
+ * - `{name.member.0}`: what a step kept
+ * - `{totp name}` and `{totp name 1}`: the code of an authenticator app now, and a step of 30 s later
+ * - `{id_token account}`: a token of the stub provider
+ * - `{realm}`: the address of the stub provider
+ * - `{challenge verifier}`: the PKCE challenge (S256) of a verifier
+ * - `{jwt kind name}`: a forged token like the one of a user
  * @throws Missing when nothing was kept under a name
  */
 export function fill(text: string, memory: Memory): string {

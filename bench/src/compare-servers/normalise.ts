@@ -1,6 +1,6 @@
 import { type Json, parseJson } from './step.ts'
 
-/** What differs between two servers, or from run to run, without meaning. */
+/** Values that differ between two servers, or from run to run, without meaning. */
 export interface Known {
   /** Texts and what stands for them, such as the address of the server. The first that fits is taken. */
   readonly texts: readonly (readonly [string, string])[]
@@ -10,7 +10,7 @@ export interface Known {
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 const TIME = /\b2\d{3}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g
 const JWT = /eyJ[\w-]{5,}\.[\w-]+\.[\w-]+/g
-/** What is left of an address of a user who was deleted softly. */
+/** The remainder of an address of a user who was deleted softly. */
 const ADDRESS_HASH = /^[\w-]{43}$/
 const LINK_TOKEN = /\b(pkce_)?[0-9a-f]{56}\b/g
 const SECONDS_EARLIEST = 1_600_000_000

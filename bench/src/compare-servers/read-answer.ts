@@ -33,7 +33,7 @@ export function parseBody(text: string): Json {
   }
 }
 
-/** What later steps may name: the members of the body, or the parameters of the address. */
+/** The values that later steps may name: the members of the body, or the parameters of the address. */
 export function keepable(body: Json, location: string | null): JsonObject {
   if (location !== null && URL.canParse(location)) {
     const { search, hash } = new URL(location)
@@ -46,7 +46,7 @@ function isJsonObject(value: Json): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What the template showed; of a built-in text only the link is read. */
+/** The variables that the template showed; of a built-in text only the link is read. */
 export function variablesOf({ html }: SeenMail): JsonObject {
   const shown = VARIABLES.flatMap((name) => {
     const value = new RegExp(`<li id="${name}">(.*?)</li>`, 's').exec(html)?.[1]

@@ -142,7 +142,7 @@ export async function openSides(kind: ServerKind, database: DatabaseServer): Pro
   }
 }
 
-/** Where the peers of a server listen that somebody else has started. */
+/** The ports on which the peers of a server listen that somebody else has started. */
 const FIXED_PORTS = { http: 8126, smtp: 8125 } as const
 
 /** The settings that a server needs for a round when somebody else starts it, as lines of an environment. */

@@ -32,14 +32,14 @@ export type HookName = (typeof HOOKS)[number]
  * the parameters of the address that it redirects to. `memory.ts` has the other placeholders.
  */
 export interface RequestStep {
-  /** What is special about it. A name that comes again in a subject gets a number. */
+  /** The name of the step, which says what is special about the step. A name that comes again in a subject gets a number. */
   readonly name: string
   /** Method and path, such as `POST /signup`. */
   readonly send: string
   /** Sent as JSON; a text is sent as it is. */
   readonly body?: Json
   readonly headers?: Readonly<Record<string, string>>
-  /** Whose access token is sent: what `keep` of an earlier step named, or `admin`. */
+  /** The user whose access token is sent: a name that `keep` of an earlier step gave, or `admin`. */
   readonly as?: string
   /** The name under which later steps find the answer. */
   readonly keep?: string
@@ -82,7 +82,7 @@ export interface Subject {
   readonly steps: readonly Step[]
 }
 
-/** What one settings make of both servers, and what is asked of them then. */
+/** The settings of both servers in a round, and the subjects that are tried under them. */
 export interface Round {
   readonly name: string
   /** Settings without their prefix, the same for both servers. */
@@ -94,7 +94,7 @@ export interface Round {
   readonly subjects: readonly Subject[]
 }
 
-/** What a server did at a step. */
+/** An observation of a server at a step: an answer, the claims of a token, a mail or a call of a hook. */
 export interface Observation {
   /** `round / subject / step`. */
   readonly at: string

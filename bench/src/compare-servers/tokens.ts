@@ -14,7 +14,7 @@ export const KEY_SET = {
 
 /** The stub provider, as one subject sees it. */
 export interface Issuer {
-  /** Its address. */
+  /** The address of the provider. */
   readonly realm: string
   /** Tells subjects apart. */
   readonly tag: string

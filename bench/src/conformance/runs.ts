@@ -8,7 +8,7 @@ import { paymentsTarget } from '../fuzz/targets/payments.ts'
 import { type Report, readReport } from './failures.ts'
 import type { OperationSettings, Tools } from './tools.ts'
 
-/** Who sends the requests of a run. */
+/** A run of requests to one service, with the credentials of an actor or without. */
 export interface ConformanceRun {
   readonly service: string
   /** Unique within the service. */

@@ -7,17 +7,17 @@ import { runProgram } from '../processes/run-program.ts'
 
 /** The programs of others that judge a service by its API document. */
 export interface Tools {
-  /** What the validators say against a document; nothing if it is valid. @param document its path */
+  /** Returns the findings of the validators about a document; nothing if it is valid. @param document its path */
   validate(document: string): Promise<readonly string[]>
   /** Sends requests made from a document, and writes what happened as NDJSON. @throws Error when the program breaks off */
   schemathesis(run: SchemathesisRun): Promise<void>
 }
 
-/** What schemathesis sends, and where. */
+/** The requests that schemathesis sends, and the server that gets them. */
 export interface SchemathesisRun {
   readonly document: string
   readonly url: string
-  /** Where it writes `report.ndjson`. */
+  /** The folder in which schemathesis writes `report.ndjson`. */
   readonly folder: string
   readonly operations: readonly OperationSettings[]
   readonly seed: number
@@ -26,7 +26,7 @@ export interface SchemathesisRun {
 
 /** How requests to an operation differ from what its schema says. */
 export interface OperationSettings {
-  /** Such as `POST /logout`. */
+  /** The method and path, such as `POST /logout`. */
   readonly name: string
   readonly headers: Readonly<Record<string, string>>
   /** Values that exist, by the parameters that name them: `path.userId`, `query.provider`. */

@@ -5,7 +5,7 @@ import type { StackStatus } from '@trestle/stack/status/stack-status.ts'
 import { z } from 'zod'
 import { MERCHANT, ROOT } from '../payment-page/stage.ts'
 
-/** Where example data go. */
+/** The place that gets example data. */
 export interface SamplePlace {
   readonly status: StackStatus
   readonly dataDirectory: string

@@ -116,7 +116,7 @@ function watchPage(page: Page): string[] {
 }
 
 /**
- * What is wrong with the page as it is now: it is wider than its window, its texts are cut, or axe-core finds something.
+ * Judges the page as it is now: whether it is wider than its window, its texts are cut, or axe-core finds something.
  * @param part a selector of what axe-core looks at: where a menu covers half of a link, the link is no small target
  */
 async function judgePage(page: Page, part = 'html'): Promise<readonly string[]> {

@@ -5,7 +5,7 @@ export interface Screen {
   readonly name: string
   /** Brings the page into its state. @param url the address of the console, without a slash at the end */
   readonly open: (page: Page, url: string) => Promise<unknown>
-  /** Which console shows it, and to whom. Undefined: that of the stack, to an admin. */
+  /** The console that shows the screen, and the operator who sees it. Undefined: the console of the stack, and an admin. */
   readonly at?: ConsoleName
 }
 

@@ -17,7 +17,7 @@ import { boundRow, comparisonLines } from '../report.ts'
 
 const load: Load = { method: 'GET', path: '/', connections: 64 }
 
-/** What table.ts prints. */
+/** The output of table.ts. */
 const TableFigures = z.object({
   /** Paths that are resolved and bound with two positionals per second, by the number of routes. */
   perSecond: z.object({ few: z.number(), many: z.number() }),

@@ -12,7 +12,7 @@ import type { Session } from './session.ts'
 import { sourcesOf, type Target } from './target.ts'
 import type { WireRequest } from './wire.ts'
 
-/** Where the service runs, and how much it is sent. */
+/** The place where the service runs, and how much it is sent. */
 export interface FuzzOptions extends RigOptions {
   readonly seed: number
   readonly requests: number

@@ -16,7 +16,7 @@ export interface Memory {
   all(pool: string): readonly Kept[]
 }
 
-/** Who remembers, and what. */
+/** The number of actors, and the values that each of them keeps. */
 export interface MemoryOptions {
   readonly actors: number
   /** The names of the values to keep. Other values are never needed again. */

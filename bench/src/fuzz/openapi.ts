@@ -33,7 +33,7 @@ export interface Parameter {
 
 /** A method at a path of the document. */
 export interface Operation {
-  /** Such as `POST /products/{productId}`. */
+  /** The method and path, such as `POST /products/{productId}`. */
   readonly name: string
   readonly method: string
   /** With parameters in braces. */

@@ -1,4 +1,4 @@
-/** Whose credentials a request carries. */
+/** The owner of the credentials that a request carries. */
 export type Credential = 'own' | 'privileged' | 'none' | { readonly header: string }
 
 /** The body of a planned request. */

@@ -8,7 +8,7 @@ import { type Lexicon, type ValueContext, validValue } from './valid-value.ts'
 /** The parts of a request that may depend on each other: all parameters of its path, its query and its headers. */
 export type PartsTogether = Partial<Pick<Plan, 'params' | 'query' | 'headers'>>
 
-/** What the plans need to know about a service beside its document. */
+/** The facts that the plans need to know about a service beside its document. */
 export interface PlanSources {
   readonly document: ApiDocument
   readonly lexicon: Lexicon

@@ -13,7 +13,7 @@ import { createSession, type Session } from './session.ts'
 import type { Ask, Ready, Target } from './target.ts'
 import { toWire } from './wire.ts'
 
-/** Which sources run, on which database, with files in which folder. */
+/** The sources that run, their database, and the folder of their files. */
 export interface RigOptions {
   readonly checkout: string
   readonly folder: string

@@ -5,7 +5,7 @@ import type { PlanSources } from './plans.ts'
 import type { Lexicon } from './valid-value.ts'
 import type { WireContext } from './wire.ts'
 
-/** What the fuzzer needs to know about a service beside its API document. */
+/** The facts that the fuzzer needs to know about a service beside its API document. */
 export interface Target {
   readonly service: string
   readonly lexicon: Lexicon
@@ -36,7 +36,7 @@ export interface Surroundings {
   readonly prepare: (world: World) => Promise<Ready>
 }
 
-/** What preparations work with. Each of their requests is judged like any other, and the values of its answer are kept. */
+/** The means of a preparation. Each of its requests is judged like any other, and the values of its answer are kept. */
 export interface World {
   readonly deployment: Deployment
   readonly memory: Memory

@@ -5,7 +5,7 @@ import type { Schema } from './openapi.ts'
 export interface FromMemory {
   readonly fromMemory: string
   readonly choice: number
-  /** Which member of a value with several members. */
+  /** The member to take of a value with several members. */
   readonly member?: string
   /** The value to send if no answer had such a value. */
   readonly otherwise: string | number
@@ -29,10 +29,10 @@ export function knownTogether<Shape>(
   return fc.nat().map((choice) => shape((member, otherwise = 'x') => ({ fromMemory: pool, choice, member, otherwise })))
 }
 
-/** Which values mean something to the service, by the name or the dotted path of their member. A schema cannot say this. */
+/** The values that mean something to the service, by the name or the dotted path of their member. A schema cannot say this. */
 export type Lexicon = Readonly<Record<string, fc.Arbitrary<unknown>>>
 
-/** What is known about the values of a document. */
+/** The facts that are known about the values of a document. */
 export interface ValueContext {
   readonly lexicon: Lexicon
   readonly resolve: (schema: Schema) => Schema

@@ -36,7 +36,7 @@ export interface SentRequest {
 /** How requests ended. */
 export interface RequestTally {
   readonly sent: number
-  /** By status or cause. */
+  /** The number of failed requests, by status or cause. */
   readonly failed: ReadonlyMap<string, number>
 }
 
@@ -95,7 +95,7 @@ export interface ClusterLoad {
   stop(): Promise<number>
 }
 
-/** Who writes, for whom, and by which entries. */
+/** The shop that gets the writes, and the clients and entries that send them. */
 export interface ClusterLoadOptions {
   readonly shop: ClusterShop
   /** Each request takes one of them. More may be added meanwhile. */

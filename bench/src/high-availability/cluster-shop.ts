@@ -1,8 +1,11 @@
 import type { ClientRequest } from './send.ts'
 
-/** What a drill on a cluster writes to: an app, and merchants with transactions that can be captured, refunded and charged again. */
+/**
+ * The objects that a drill on a cluster writes to: an app, and merchants with transactions that can be captured, refunded and
+ * charged again.
+ */
 export interface ClusterShop {
-  /** What `payments seed` reads. */
+  /** The input of `payments seed`. */
   readonly seed: object
   readonly merchantIds: readonly string[]
   /** The headers of requests by a member of every merchant. */

@@ -43,7 +43,7 @@ export interface ServerStart {
   readonly name: string
   /** The folder of its programs. */
   readonly bin: string
-  /** Its further settings. */
+  /** Further settings of the server. */
   readonly settings: Readonly<Record<string, string | number>>
   /** The password of its superuser. Undefined: the server trusts everybody on this machine. */
   readonly password: string | undefined

@@ -14,7 +14,7 @@ export interface WriteLoad {
   stop(): Promise<void>
 }
 
-/** Who writes, what, and how often. */
+/** The writer of the load, the writes, and how often they are sent. */
 export interface WriteLoadOptions {
   readonly writer: Writer
   /** The URL of a service, without a slash at the end. */

@@ -8,7 +8,7 @@ import type { Load, LoadGenerator } from './load.ts'
 const SCRIPT = join(import.meta.dirname, 'requests.lua')
 const Result = z.object({ requestsPerSecond: z.number(), p50Ms: z.number(), p99Ms: z.number(), errors: z.number() })
 
-/** Where the generator runs and keeps its files. */
+/** The folder and the cores of the generator. */
 export interface GeneratorOptions {
   readonly folder: string
   readonly cores: string | undefined

@@ -77,7 +77,7 @@ export type ErrorName =
   | 'ConflictError'
   | 'ValidationError'
 
-/** What the package exports: it makes a client for a key, and has the classes of its errors. */
+/** The exports of the package: it makes a client for a key, and has the classes of its errors. */
 export type Paylike = ((key: string | undefined, options: { url: string }) => PaylikeClient) &
   Readonly<Record<ErrorName, new () => { readonly message: string; readonly data?: unknown }>>
 

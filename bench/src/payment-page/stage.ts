@@ -9,7 +9,7 @@ import { openDatabaseServer } from '../database.ts'
 import { deploy } from '../deployment.ts'
 import { startServer } from '../processes/server.ts'
 
-/** What the journeys need: the service, two merchants, and a shop to return to. */
+/** The needs of the journeys: the service, two merchants, and a shop to return to. */
 export interface Stage {
   readonly url: string
   /** Public keys. */

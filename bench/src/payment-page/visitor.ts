@@ -67,8 +67,8 @@ async function expectAccessible(page: Page): Promise<void> {
 }
 
 /**
- * What axe-core finds in a page. It checks the frames one by one, because the policy of the pages forbids axe-core to enter them.
- * A frame that runs no script is left out.
+ * Returns the barriers that axe-core finds in a page. The frames are checked one by one, because the policy of the pages
+ * forbids axe-core to enter them. A frame that runs no script is left out.
  */
 export async function findBarriers(page: Page): Promise<readonly string[]> {
   const found: string[] = []

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
-/** Which processes run on which cores, as lists that `taskset` reads: `0`, `2-7`. */
+/** The cores on which processes run, as lists that `taskset` reads: `0`, `2-7`. */
 export interface Cores {
   /** The server under test runs alone, so that it cannot use the cores of other processes. */
   readonly server: string

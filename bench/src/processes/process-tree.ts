@@ -37,7 +37,7 @@ function descendantsOf(pid: number): readonly number[] {
   return below(pid)
 }
 
-/** Where `statOf` has them: user time and system time. */
+/** The places of user time and system time in the list of `statOf`. */
 const OWN_TIMES = [11, 12] as const
 const TIMES_OF_ENDED_CHILDREN = [13, 14] as const
 const PARENT = 1
@@ -47,7 +47,10 @@ function ticksOf(pid: number, [user, system]: readonly [number, number]): number
   return Number(fields[user] ?? 0) + Number(fields[system] ?? 0)
 }
 
-/** What Linux says of a process after its name, which stands in parentheses and may contain spaces. Empty when it has ended. */
+/**
+ * Returns the words in which Linux describes a process after its name, which stands in parentheses and may contain spaces.
+ * Empty when it has ended.
+ */
 function statOf(pid: number): readonly string[] {
   try {
     return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? []

@@ -42,7 +42,7 @@ export const paymentsScenario: Scenario = {
 interface Data {
   readonly headers: Headers
   readonly merchants: readonly string[]
-  /** One after the other below another merchant. */
+  /** The transactions of all merchants, ordered so that one after the other is below another merchant. */
   readonly transactions: readonly string[]
   readonly busiest: string
   readonly ofBusiest: readonly string[]

@@ -3,9 +3,12 @@
 -- p_provider: `email` or `phone`, as the item has one. p_is_due: whether the interval allows a message. p_due_before: a message
 -- that was sent at or before this time is out of its interval.
 --
--- Answers `signed-in`; `sent`: a message goes to the new user; `sent-again`: one goes to a user who has not confirmed;
--- `repeated`: it has such a user, and nothing is sent; `taken`: it has a user who has confirmed, or any user where the
--- identifier counts as confirmed.
+-- Returns:
+-- `signed-in`: the new user gets a session.
+-- `sent`: a message goes to the new user.
+-- `sent-again`: a message goes to a user who has not confirmed.
+-- `repeated`: the identifier has a user who has not confirmed, and nothing is sent.
+-- `taken`: the identifier has a user who has confirmed, or any user where it counts as confirmed.
 --
 -- The interval counts by audience, and an account that nobody has confirmed follows the newest request. Without the rule for
 -- audiences a stranger could replace the content of a sign-up at once, by a sign-up in each other audience. So a sign-up in

@@ -2,11 +2,11 @@
 --
 -- p_provider: `email` or `phone`, as the item has one; null for an anonymous user.
 --
--- Answers the row of the user, whose id is that of the item where it was made.
+-- Returns the row of the user. A user whom the function has made has the id of the item.
 --
--- Looking comes after the insert, and by one key, so that no plan walks through all users. A row that only waits for its first
--- one-time code gives way, and so does an email without a claim. The loop ends at its first or third statement, unless an owner
--- comes or goes meanwhile.
+-- The owner is looked up after the insert, by the email or the phone alone, so that no plan walks through all users. A staged owner
+-- is deleted, and an owner without a claim loses the email: then the loop inserts again. Otherwise the loop ends with the insert or
+-- with the locked owner, unless an owner comes or goes meanwhile.
 --
 -- Lock order: the user, what belongs to them. release_email and the deletion take both, in this order.
 CREATE OR REPLACE FUNCTION {{make_or_lock_user}}(p_item {{sign_up_item}}, p_provider text)

@@ -47,7 +47,7 @@ function drip(socket: Socket): void {
   cleanUps.push(() => clearInterval(timer))
 }
 
-/** What the server sends on connections until it closes them, in the order in which it closes them. */
+/** Returns what the server sends on connections until it closes them, in the order in which it closes them. */
 async function readInOrder(sockets: Readonly<Record<string, Socket>>): Promise<readonly (readonly [string, string])[]> {
   const said: [string, string][] = []
   const read = async ([name, socket]: [string, Socket]) => void said.push([name, await text(socket)])

@@ -28,7 +28,7 @@ export type Lanes = {
   readonly lagging: Lane
 }
 
-/** Where the rows of a database are, and whether they are moving. */
+/** The servers that have the rows of a database, and whether the rows are moving. */
 export interface DatabaseMode {
   /**
    * How the owner of an object is found in a database that is distributed over several servers, by a name of the object.

@@ -26,7 +26,7 @@ export interface DatabaseConfig {
   readonly poolSize: number
   /** The role that the service takes on connecting (`SET ROLE`). Undefined: the user of the URL. */
   readonly role?: string | undefined
-  /** Where names without a schema are looked for, after `pg_catalog`: a schema. By default nowhere else. */
+  /** The schema in which names without a schema are looked for, after `pg_catalog`. Default: none. */
   readonly searchPath?: string | undefined
   /** Longest time of a statement on any lane. 0: no limit. */
   readonly statementTimeoutMs: number

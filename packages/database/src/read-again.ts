@@ -3,8 +3,8 @@ import type { PreparedQuery } from './prepare.ts'
 import { NoConnectionError } from './unavailable.ts'
 
 /**
- * Where rows may move to other servers: a read that finds nothing of an owner is repeated once the server that it asked knows
- * where the rows are. While a move ends, a read may look where they were.
+ * Repeats reads where rows may move to other servers. A read that finds nothing of an owner runs again, once the server that it
+ * asked knows where the rows are. While a move ends, a read may look at the old place.
  */
 export interface ReadAgain {
   /** Returns once the server knows. It runs on the write pool. */

@@ -46,7 +46,7 @@ export function reportOfNeighbour(error: unknown, { schema }: Pick<Names, 'schem
 }
 
 /**
- * What PostgreSQL has refused to drop something for.
+ * Returns the objects because of which PostgreSQL has refused to drop something.
  * @returns a line such as `view public.tokens depends on table auth.refresh_tokens` for each; sorted; empty for another error
  */
 export function readDependents(error: unknown): readonly string[] {

@@ -86,7 +86,7 @@ function tryTypesAlone(tarball: string): void {
 
 const Manifest = z.looseObject({ exports: z.record(z.string(), z.unknown()) })
 
-/** What npm users get: the zod that is not patched, and nothing that cannot be imported or followed. */
+/** Checks what npm users get: the zod that is not patched, and nothing that cannot be imported or followed. */
 function tryContents(tarball: string): string {
   const cwd = folder('contents', { 'package.json': '{"type":"module"}' })
   install(cwd, tarball, 'zod')

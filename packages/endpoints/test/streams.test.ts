@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Application, accepts, Controller, fastifyOptions } from '../src/endpoints.ts'
 import { portOf } from './port-of.ts'
 
-/** What happened to the source of each stream, by the X-Name of the request. */
+/** The end of the source of each stream, by the X-Name of the request. */
 const ends = new Map<string, PromiseWithResolvers<string>>()
 let produced = 0
 

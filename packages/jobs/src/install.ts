@@ -117,7 +117,7 @@ async function secureQueue(db: Kysely<unknown>, schema: string): Promise<void> {
   })
 }
 
-/** What the queue makes in its schema. Indexes, partitions and sequences go with their tables. */
+/** The objects that the queue makes in its schema. Indexes, partitions and sequences go with their tables. */
 const TABLES = [
   ...['job', 'job_common', 'job_dependency', 'queue', 'queue_stats', 'schedule', 'subscription'],
   ...['version', 'warning', 'bam', 'instance'],

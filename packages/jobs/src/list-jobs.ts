@@ -78,7 +78,7 @@ export async function countJobs({ db, schema, tasks }: Queues): Promise<readonly
 
 /** A job that is not done, without its payload: some payloads are secret. */
 export interface ListedJob {
-  /** That which `send` has answered, also of a dead job. */
+  /** The id that `send` returned for the job, also for a dead job. */
   readonly id: string
   readonly task: string
   /** When it was sent, or put back when it was dead. */

@@ -23,7 +23,7 @@ export interface Outbox {
   readonly stop: () => Promise<void>
 }
 
-/** Where the rows of an outbox are taken from, and where their jobs go. */
+/** The database from which rows of an outbox are taken, and the queue that gets their jobs. */
 export interface OutboxOptions {
   /** The database of the service, whatever its tables are. */
   readonly db: { transaction(): { execute<T>(work: (trx: JobTransaction) => Promise<T>): Promise<T> } }

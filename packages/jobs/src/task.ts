@@ -6,7 +6,7 @@ export interface TaskOptions {
   readonly delaySecondsMax: number
   /** How long an attempt may take. */
   readonly timeoutSeconds: number
-  /** What lists of its jobs need besides the indexes of the queue. */
+  /** The indexes that lists of its jobs need besides the indexes of the queue. */
   readonly indexes?: readonly JobIndex[]
 }
 
@@ -18,7 +18,7 @@ export interface JobIndex {
   readonly of: 'jobs' | 'dead jobs'
   /** Columns and expressions as SQL, such as `(data ->> 'to'), created_on`. */
   readonly columns: string
-  /** Which of the jobs it has, as SQL. Undefined: all. */
+  /** The condition on the jobs that the index has, as SQL. Undefined: all. */
   readonly where?: string
 }
 

@@ -1,4 +1,4 @@
-/** What an operator may be, from the lowest: each may do what those before it may. */
+/** The roles of operators, from the lowest. Each may do what the roles before it may. */
 export const OPERATOR_ROLES = ['viewer', 'support', 'admin'] as const
 /** The role of an operator (console reference: Roles). */
 export type OperatorRole = (typeof OPERATOR_ROLES)[number]
@@ -63,7 +63,7 @@ export const OPERATOR_ACTIONS = {
   'stock.adjust': 'admin',
 } as const satisfies Readonly<Record<string, OperatorRole>>
 
-/** What an operator does, such as `transactions.refund`. */
+/** An act of an operator, such as `transactions.refund`. */
 export type OperatorAction = keyof typeof OPERATOR_ACTIONS
 
 /** Whether a role may do an action. */

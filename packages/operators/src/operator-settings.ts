@@ -41,7 +41,7 @@ export function operatorRule(prefix: string): Rule<OperatorValues> {
   }
 }
 
-/** Who may call as an operator. */
+/** The keys and access tokens that make a caller an operator. */
 export interface OperatorConfig {
   readonly keys: readonly OperatorKey[]
   readonly tokens: OperatorTokenRules

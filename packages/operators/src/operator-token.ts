@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { type OperatorActor, UnverifiableTokenError } from './operator.ts'
 import { OPERATOR_ROLES } from './operator-roles.ts'
 
-/** Whose access tokens of operators are good. */
+/** The rules by which access tokens of operators are good. */
 export interface OperatorTokenRules {
   /** `https://auth.example.com/.well-known/jwks.json`, or the secret that auth signs with where it signs with one. */
   readonly keys: { readonly jwksUrl: string } | { readonly secret: string }

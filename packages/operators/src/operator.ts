@@ -11,7 +11,7 @@ export interface OperatorActor {
   readonly role: OperatorRole
 }
 
-/** Who makes an operator's request: a key of a console, and the user who acts through it. */
+/** The sender of an operator's request: a key of a console, and the user who acts through it. */
 export interface Operator {
   /** The name of the key. */
   readonly key: string

@@ -41,7 +41,7 @@ export interface OpenLimiterStore {
   close(): void
 }
 
-/** Where counts are kept: in the memory of each process, in PostgreSQL or in Redis. */
+/** The place where counts are kept: in the memory of each process, in PostgreSQL or in Redis. */
 export interface LimiterStoreSettings {
   readonly store: 'memory' | 'postgres' | 'redis'
   /** Required for `redis`. */

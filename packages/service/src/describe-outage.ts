@@ -16,7 +16,10 @@ export function describeOutage(error: unknown, program: string): string | undefi
   return printable(`PostgreSQL does not answer at ${address}; ${advice}`)
 }
 
-/** Where a connection was refused. The socket file of a server on this machine is missing when it does not run. */
+/**
+ * Returns the address at which a connection was refused. The socket file of a server on this machine is missing when it does
+ * not run.
+ */
 function findSilentAddress(error: unknown): string | undefined {
   if (error instanceof AggregateError) return findSilentAddress(error.errors[0])
   if (!(error instanceof Error)) return undefined

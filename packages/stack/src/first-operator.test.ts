@@ -13,7 +13,7 @@ afterEach(() => {
   for (const server of servers.splice(0)) server.close()
 })
 
-/** What auth answers to a new user, and to the sign-in of the operator. */
+/** The answers of auth to a new user, and to the sign-in of the operator. */
 interface Answers {
   readonly user: number
   readonly signIn?: readonly [status: number, body: object]

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import { StackFailure } from './stack-failure.ts'
 import type { StackStatus } from './status/stack-status.ts'
 
-/** Where the first operator is made, and by which settings. */
+/** The place in which the first operator is made: a running stack, its checkout and its settings. */
 export interface OperatorPlace {
   readonly status: StackStatus
   /** The checkout. */

@@ -114,7 +114,7 @@ class FakeElement {
   }
 }
 
-/** What the script of the page shows at an address, line by line, and the address that it leaves. */
+/** Returns what the script of the page shows at an address, line by line, and the address that it leaves. */
 async function arriveAt(address: string) {
   const { body } = await call('/')
   const script = /<script>([\s\S]*)<\/script>/.exec(body)?.[1] ?? ''

@@ -157,10 +157,13 @@ function renderCommands(heading: string, commands: readonly ShownCommand[], { se
   return `<section><h2>${heading}</h2><ul class="steps">${steps.join('')}</ul></section>\n`
 }
 
-/** Where the page says what a sign-in has brought. It is empty and hidden until the script fills it. */
+/** The element in which the page says what a sign-in has brought. It is empty and hidden until the script fills it. */
 const arrivalNotice = '<div id="arrival" class="notice" role="status" hidden></div>\n'
 
-/** What the script below writes with: elements, texts with code between bars, values with a button, the claims of a token. */
+/**
+ * The functions by which the script below writes: elements, texts with code between bars, values with a button, the claims of a
+ * token.
+ */
 const ARRIVAL_PARTS = `const add = (name, text, to = place) => to.appendChild(Object.assign(document.createElement(name), { textContent: text }))
 const addMarked = (text) => {
   const line = add('p', '')

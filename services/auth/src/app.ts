@@ -76,7 +76,7 @@ import { VERSION } from './version.ts'
 
 /** The document of the routes below. `pnpm openapi` writes it. */
 const API_DOCUMENT = new URL('../../../docs/openapi/auth.json', import.meta.url)
-/** Where clients of Supabase expect the service: a gateway in front of supabase/auth takes this path away. */
+/** The path at which clients of Supabase expect the service: a gateway in front of supabase/auth takes this path away. */
 const GATEWAY_PATH = '/auth/v1'
 
 const factorAndPasskeyRoutes = [

@@ -146,7 +146,7 @@ export interface FlowStateTable {
   code_challenge_method: ColumnType<'s256' | 'plain' | null, string | null, string | null>
   auth_code_hash: Buffer | null
   auth_code_issued_at: TimestampColumn | null
-  /** Where the browser ends, as the redirect rules permitted it. */
+  /** The address at which the browser ends, as the redirect rules permitted it. */
   redirect_to: string | null
   invite_token_hash: Buffer | null
   linking_target_id: string | null

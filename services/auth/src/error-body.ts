@@ -14,8 +14,8 @@ export interface ErrorBodyContext {
   /** The header X-Supabase-Api-Version, as sent. */
   readonly apiVersion: string | undefined
   /**
-   * Where an error also carries the names of RFC 6749: beside its own members, as `POST /token` answers, or in their place, as
-   * supabase/auth refuses an id_token and a session of an OAuth client.
+   * The place of the names of RFC 6749 in the body of an error: beside its own members, as `POST /token` answers, or in their
+   * place, as supabase/auth refuses an id_token and a session of an OAuth client.
    */
   readonly oauthNames: 'none' | 'beside' | 'of id_tokens'
   readonly requestId: string

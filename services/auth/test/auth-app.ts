@@ -29,7 +29,7 @@ export interface TestApp {
   close(): Promise<void>
 }
 
-/** What a test changes of the service. */
+/** The parts of the service that a test changes. */
 export interface TestAppOptions {
   /** Settings by their full name, over those of the tests. */
   readonly settings?: Readonly<Record<string, string>>

@@ -152,7 +152,7 @@ export function externalBody(provider: string, data: Members, members: Members =
   })
 }
 
-/** What an identity keeps of an account at an external provider, by default with a verified address. */
+/** The data that an identity keeps of an account at an external provider, by default with a verified address. */
 export function accountBody(members: Members): Members {
   return { provider_id: members.sub, email_verified: true, phone_verified: false, ...members }
 }

@@ -25,7 +25,7 @@ const SETTINGS = {
   AUTH_MAILER_LINK_MODE: 'confirm',
 }
 const FORM = 'application/x-www-form-urlencoded'
-/** What the service answers to a body that the document does not allow. */
+/** The statuses for a body that the document does not allow. */
 const BAD_REQUEST: ReadonlySet<number> = new Set([400, 422])
 const EMAIL = 'ada@example.com'
 const PASSWORD = 'correct horse battery staple'
@@ -96,7 +96,7 @@ let owner: Headers
 /** An operator with the role admin. */
 let desk: SignedInOperator
 const examples: Examples = {}
-/** What was sent, by operation. */
+/** The bodies that were sent, by operation. */
 const sent: Record<string, { readonly url: string; readonly body: object }> = {}
 beforeAll(async () => {
   test = await openMailApp(SETTINGS)
@@ -222,7 +222,7 @@ it('takes an empty parameter where the document says that it may be empty', asyn
 const Described = z.object({ pattern: z.string() })
 const MethodParameter = z.object({ name: z.literal('code_challenge_method'), schema: Described })
 
-/** What the document says of `code_challenge_method` in the query or the body of an operation. */
+/** Returns the patterns that the document gives for `code_challenge_method` in the query or the body of an operation. */
 function methodPatterns(path: string, method: string): readonly RegExp[] {
   const item = Object.entries(document.paths).find(([name]) => name === path)?.[1] ?? {}
   const [, operation] = Object.entries(item).find(([name]) => name.toUpperCase() === method) ?? []
@@ -260,7 +260,7 @@ function credentials(tags: readonly string[]): Headers {
   return tags.includes('Admin') ? OPERATOR : owner
 }
 
-/** What a user does with the own account. */
+/** Makes the requests of a user about their own account. */
 async function useAccount(call: Call): Promise<void> {
   const data = { name: 'Ada' }
   await call({ is: 'signUp', request: 'POST /signup', body: { email: EMAIL, password: PASSWORD, data } })
@@ -340,7 +340,7 @@ async function usePasskeys(call: Call): Promise<void> {
   })
 }
 
-/** What a browser posts after a sign-in at a provider. The flow has ended, so the redirect carries an error. */
+/** Posts the form of a browser after a sign-in at a provider. The flow has ended, so the redirect carries an error. */
 async function returnByForm(): Promise<void> {
   const body = { state: OTHER_ID, code: '4/0AfJohXn' }
   const payload = new URLSearchParams(body).toString()
@@ -349,7 +349,7 @@ async function returnByForm(): Promise<void> {
   examples.finishProviderSignInByForm = { usual: { request: { mediaType: FORM, body }, answers: {} } }
 }
 
-/** What an admin does. */
+/** Makes the requests of an admin. */
 async function administrate(call: Call): Promise<void> {
   const as = (step: Step) => call({ ...step, headers: OPERATOR })
   const user = { email: 'grace@example.com', password: PASSWORD, email_confirm: true }
@@ -379,7 +379,7 @@ async function administrate(call: Call): Promise<void> {
   await as({ is: 'deleteUser', request: `DELETE /admin/users/${id}`, body: { should_soft_delete: true } })
 }
 
-/** What an operator of a console does. */
+/** Makes the requests of an operator of a console. */
 async function operate(call: Call): Promise<void> {
   const as = (step: Omit<Step, 'headers'>) => call({ ...step, headers: credentials(['Operators']) })
   const users = '/operator/users'

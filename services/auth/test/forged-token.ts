@@ -1,6 +1,6 @@
 import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 
-/** What an attacker makes tokens with: any header, any payload, any signature. */
+/** The parts from which an attacker makes tokens: any header, any payload, any signature. */
 type Json = Readonly<Record<string, unknown>>
 type Signer = (data: string) => Buffer | string
 

@@ -4,7 +4,7 @@ import { Webhook } from 'standardwebhooks'
 import type { HookName } from '../src/config/hooks.ts'
 import { hookMessages } from '../src/openapi-hooks.ts'
 
-/** What a hook was sent. */
+/** A request that a hook was sent. */
 export interface HookCall {
   readonly name: string
   readonly id: string
@@ -18,7 +18,7 @@ export interface HookStub {
   readonly calls: readonly HookCall[]
   /** The calls of one hook. */
   callsOf(name: HookName): readonly HookCall[]
-  /** What hooks answer from now on; undefined: nothing, ever. */
+  /** Sets what hooks answer from now on; undefined: nothing, ever. */
   answer: (call: HookCall) => StubAnswer | undefined | Promise<StubAnswer | undefined>
   /** Ends it. @throws Error when a call was not as the API document describes it */
   close(): Promise<void>

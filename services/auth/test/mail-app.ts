@@ -8,7 +8,7 @@ import { type SmsStub, startSmsStub } from './sms-stub.ts'
 
 type Email = MailSink['mails'][number]
 
-/** What a user takes from a mail: its link, the parts of the link, and the code. */
+/** The parts of a mail that a user takes from it: its link, the parts of the link, and the code. */
 export interface ReadMail {
   readonly mail: Email
   readonly link: URL

@@ -4,7 +4,7 @@ import type { TestApp } from './auth-app.ts'
 import { anyTime, errorBody } from './bodies.ts'
 import { changesOf, operate, type SignedInOperator } from './operators.ts'
 
-/** What operators do to signing keys of a test. */
+/** The acts of operators on the signing keys of a test. */
 interface OperatedKeys {
   /** Each returns status and body, and is done by the admin unless by another operator. */
   readonly add: (body: object, by?: SignedInOperator) => ReturnType<typeof operate>
@@ -12,7 +12,7 @@ interface OperatedKeys {
   readonly retire: (kid: string, by?: SignedInOperator) => ReturnType<typeof operate>
   /** Moves the times of all keys into the past. */
   readonly age: (interval: string) => Promise<unknown>
-  /** What the newest entry of the audit log says of a change by the admin. */
+  /** Returns what the newest entry of the audit log says of a change by the admin. */
   readonly lastChange: () => Promise<unknown>
 }
 

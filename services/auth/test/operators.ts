@@ -29,7 +29,7 @@ export async function createOperator(test: TestApp, role: OperatorRole): Promise
   return { ...signedIn, credentials: { ...headers, 'x-trestle-operator-key': keyOf(role) } }
 }
 
-/** What the audit log says of the changes that operators have made to a user, oldest first. */
+/** Returns what the audit log says of the changes that operators have made to a user, oldest first. */
 export async function changesOf({ deps }: Pick<TestApp, 'deps'>, userId: string): Promise<readonly JsonObject[]> {
   const entries = await deps.db
     .selectFrom('audit_log_entries')

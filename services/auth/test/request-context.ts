@@ -2,7 +2,7 @@ import type { RequestContext } from '../src/requests/request-context.ts'
 import type { Admin } from '../src/sessions/admin.ts'
 import { leaveToOperators } from '../src/users/user.ts'
 
-/** What a use case is told of a request without headers. */
+/** The context of a request without headers, for a use case. */
 export const CONTEXT: RequestContext = {
   audience: 'authenticated',
   ip: '192.0.2.1',

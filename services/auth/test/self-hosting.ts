@@ -1,4 +1,4 @@
-/** What the self-hosting files of Supabase set for their service `auth`, with values of our own. */
+/** The settings that the self-hosting files of Supabase give their service `auth`, with values of our own. */
 export const SELF_HOSTING: Readonly<Record<string, string>> = {
   API_EXTERNAL_URL: 'http://localhost:8000',
   GOTRUE_API_HOST: '0.0.0.0',

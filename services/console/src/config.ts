@@ -27,7 +27,7 @@ export interface ServiceAccesses {
 export interface ConsoleConfig {
   readonly port: number
   readonly host: string
-  /** Where browsers find the console, such as `https://console.example.com`. */
+  /** The origin at which browsers find the console, such as `https://console.example.com`. */
   readonly origin: string
   readonly trustedProxies: TrustedProxies
   readonly shutdownDelayMs: number

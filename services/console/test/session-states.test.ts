@@ -123,7 +123,10 @@ async function removeFactor({ user }: Operator): Promise<void> {
   expect(answer.status).toBe(200)
 }
 
-/** Where everybody shows a second factor, a process without the access token of the session refreshes it. */
+/**
+ * Removes the factor of an operator. Where everybody shows a second factor, a process without the access token of the session
+ * refreshes the session.
+ */
 async function exploreRemoval(found: Set<string>): Promise<void> {
   const operator = await newOperator(true)
   await EVENTS['sign-in'](operator)

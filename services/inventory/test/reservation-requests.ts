@@ -15,7 +15,7 @@ export async function addStockedProduct(inventory: TestInventory, locationId: nu
   return { productId, locationId }
 }
 
-/** What tests of reservations ask of a service about one product. */
+/** Requests that tests of reservations send to a service about one product. */
 export function reservationRequests(inventory: TestInventory, product: StockedProduct) {
   const requests = stockRequests(inventory)
   const reserve = (body: object, headers?: Record<string, string>) => requests.reserve({ ...product, ...body }, headers)

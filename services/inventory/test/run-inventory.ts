@@ -14,7 +14,7 @@ export const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 export interface InventoryProcess {
   readonly directory: string
   readonly child: ChildProcess
-  /** What the program has written so far. */
+  /** Returns what the program has written so far. */
   readonly stdout: () => string
   readonly stderr: () => string
   /** Resolves with the match once standard output holds it. */

@@ -18,7 +18,7 @@ export interface StormOptions {
   readonly look: () => Promise<void>
 }
 
-/** What the clients know at the end. */
+/** The state at the end, as the clients know it. */
 export interface StormResult {
   /** How often each answer came: `move 201`. */
   readonly answers: Map<string, number>

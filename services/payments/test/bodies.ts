@@ -3,7 +3,7 @@ import type { LightMyRequestResponse } from 'fastify'
 import { expect } from 'vitest'
 import { completeScenario } from '../src/cards/scenario.ts'
 
-/** What the operator lets a new merchant do. */
+/** The permissions that the operator gives a new merchant. */
 const CLAIM = {
   canChargeCard: true,
   canSaveCard: true,
@@ -13,7 +13,7 @@ const CLAIM = {
   canVoid: true,
 }
 
-/** What a new merchant pays. */
+/** The prices that a new merchant pays. */
 const PRICING = {
   flat: { currency: 'EUR', amount: 25 },
   rate: 135,
@@ -172,7 +172,10 @@ export const operationException = (differences: object = {}): object => ({
   ...differences,
 })
 
-/** What an acquirer is asked to authorize, whole: by default a charge of EUR 5.00 with the scenario of a good card. */
+/**
+ * Returns the whole authorization that an acquirer is asked for: by default a charge of EUR 5.00 with the scenario of a good
+ * card.
+ */
 export const askedAuthorization = (differences: {
   readonly card: unknown
   readonly [field: string]: unknown

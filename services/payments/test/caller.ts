@@ -2,7 +2,7 @@ import type { Caller, Credentials } from '../src/access/caller.ts'
 import { keyMac } from '../src/apps/app.ts'
 import { type TestApp, testPepper } from './payments-app.ts'
 
-/** What proves that an app calls, by its key. */
+/** The proof that an app calls, by its key. */
 export const credentialsOf = ({ key }: Pick<TestApp, 'key'>): Credentials => ({
   keyMac: keyMac(testPepper, key),
   userEmail: null,

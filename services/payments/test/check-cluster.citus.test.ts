@@ -40,7 +40,7 @@ async function runOn(node: string | undefined, statement: string): Promise<reado
   }
 }
 
-/** What a check finds, a line each. */
+/** Runs a check. @returns its findings, a line each */
 async function linesOf(check: string, checked = options): Promise<readonly string[]> {
   const findings = await withDatabase(checked, async (db) => checkCluster(db, await distributionOf(checked)))
   return findings.filter(({ name }) => name === check).map(({ isGood, text }) => `${isGood ? 'ok' : 'wrong'} ${text}`)
@@ -178,7 +178,7 @@ describe('payments distribute --check, on a cluster', () => {
 })
 
 describe('payments doctor, on a cluster', () => {
-  /** What two checks find for a role of operators, a line each. */
+  /** Runs two checks for a role of operators. @returns their findings, a line each */
   async function examine(operatorRole: string): Promise<readonly string[]> {
     const settings = {
       PAYMENTS_DEV: 'true',

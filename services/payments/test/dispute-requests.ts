@@ -10,7 +10,7 @@ export interface ShownDispute {
   readonly resolved?: string
 }
 
-/** What tests of disputes ask of a service, as one of its apps. */
+/** Requests that tests of disputes send to a service, as one of its apps. */
 export function disputeRequests(payments: TestPayments, member: TestApp) {
   const post = (url: string, payload: object | string = {}, headers: object = {}) =>
     payments.app.inject({ method: 'POST', url, headers: { ...member.headers, ...headers }, payload })

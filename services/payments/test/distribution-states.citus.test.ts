@@ -52,7 +52,7 @@ it('a distribution goes through the arrows of its diagram, and through no others
   }
   const stateNow = () => withDatabase(options, (db) => readState(db, options.names))
   const arrows = new Set<string>()
-  /** What becomes of a run: how many steps it took, or why it ended. */
+  /** Runs an event. @returns its outcome: how many steps it took, or why it ended */
   const run = async (event: keyof typeof events) => {
     const from = await stateNow()
     const result = await events[event]().catch((error: Error) => error)

@@ -102,7 +102,7 @@ async function expectShutOut(headers: Headers): Promise<void> {
   expect(await rows()).toEqual(before)
 }
 
-/** What any member of the merchant may read. */
+/** The reads that any member of the merchant may make. */
 async function readsOfMembers() {
   const calls = await callsOnObjects()
   return calls.filter(({ method, url }) => method === 'GET' && !url.startsWith('/identities'))

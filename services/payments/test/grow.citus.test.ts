@@ -84,7 +84,7 @@ async function otherNode(merchantId: string): Promise<string> {
   return rows[0]?.node ?? ''
 }
 
-/** What a move or a split has made for itself on any server, and what Citus has noted to remove. */
+/** Counts what a move or a split has made for itself on any server, and what Citus has noted to remove. */
 async function countLeft(): Promise<number> {
   const { rows } = await watcher.query<{ result: string }>(`
     SELECT result FROM run_command_on_all_nodes($$

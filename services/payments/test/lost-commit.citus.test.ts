@@ -25,7 +25,7 @@ import { TEST_IBAN } from './payout-requests.ts'
 
 // A server that is lost at the end of a transaction: it does what it was told, and who told it never hears so.
 
-/** Whose rows of the audit log concern no merchant. All merchants of this file are on the same worker. */
+/** The merchant id in rows of the audit log that concern no merchant. All merchants of this file are on the same worker. */
 const NO_MERCHANT = '0'.repeat(24)
 
 let payments: TestPayments
@@ -147,7 +147,7 @@ async function openLossyWire(serverPort: number): Promise<LossyWire> {
 interface Sent {
   readonly role?: OperatorRole
   readonly at?: Pick<TestPayments, 'app'>
-  /** Where the answer to the first is lost. Default: on the way to the worker. */
+  /** The wire on which the answer to the first is lost. Default: on the way to the worker. */
   readonly on?: LossyWire
   /** Called between the two. */
   readonly between?: () => Promise<void>
@@ -208,7 +208,7 @@ async function capturedPayment(): Promise<string> {
   return id
 }
 
-/** What support has taken of its allowance. */
+/** Sums the amounts that support has taken of its allowance. */
 async function sumTaken(): Promise<number> {
   const { rows } = await sql<{ taken: number }>`
     SELECT coalesce(sum(taken), 0)::int AS taken FROM payments.operator_allowances`.execute(payments.owner.db)

@@ -68,7 +68,7 @@ const DEFINERS = [
 
 const OWNED = new Set(Object.entries(tableClasses).flatMap(([table, kind]) => (kind === 'owned' ? [table] : [])))
 const SOURCES = new URL('../src', import.meta.url).pathname
-/** What changes rows of a table, in SQL or by Kysely. The group is the table, and undefined where a variable has it. */
+/** Matches what changes rows of a table, in SQL or by Kysely. The group is the table, and undefined where a variable has it. */
 const CHANGE =
   /(?:\b(?:UPDATE|DELETE FROM|MERGE INTO) \$\{sql\.(?:table|id)\(|\.(?:updateTable|deleteFrom|mergeInto)\()(?:'(\w+)'|\w+)\)?\}?/g
 

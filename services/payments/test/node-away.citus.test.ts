@@ -34,7 +34,7 @@ let app: TestApp
 /** A merchant whose node stays, and one whose node goes away. */
 let near: Subject
 let far: Subject
-/** Where the coordinator looks for the worker. */
+/** The port at which the coordinator looks for the worker. */
 let gonePort = 0
 let movers: readonly Outbox[] = []
 beforeAll(async () => {

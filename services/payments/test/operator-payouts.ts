@@ -55,5 +55,5 @@ export function callPayouts(
   })
 }
 
-/** Whose account pays, as an operator sends it. */
+/** The account that pays, as an operator sends it. */
 export const debtor = { name: 'Trestle ApS', iban: 'DK50 0040 0440 1162 43', bic: 'NDEADKKK' }

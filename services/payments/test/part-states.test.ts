@@ -13,7 +13,7 @@ import { createStubAcquirer } from './stub-acquirer.ts'
 /** The column whose amount says where the part is. What was captured stays captured when it is given back or disputed. */
 const COLUMNS = ['pending', 'voided', 'refunded', 'lost', 'disputed', 'captured'] as const
 
-/** What has happened to the part: its operations by kind, and its dispute. */
+/** The history of the part: its operations by kind, and its dispute. */
 interface Part {
   id: string | undefined
   readonly operations: Map<OperationKind, string>

@@ -42,7 +42,7 @@ import { createPanVault } from '../src/vault/pan-vault.ts'
 import { createCheckoutSeals } from '../src/vault/text-seal.ts'
 import { createWebhookSecrets } from '../src/webhooks/webhook-secret.ts'
 
-/** Where the rows of the databases of tests are. */
+/** The placement of the rows of the databases of tests. */
 export const placement = distributed ? createDistributed(SOURCES.now) : PLAIN
 const ROLE = 'payments_service'
 const OPERATOR_ROLE = 'payments_operators'
@@ -64,7 +64,7 @@ export const UNLIMITED: RateLimitConfig = {
 /** The secret of the MACs of keys. */
 export const testPepper = createSecretKey(Buffer.alloc(32, 7))
 
-/** What a test changes of the service. */
+/** The parts of the service that a test changes. */
 export interface TestOptions {
   /** The lock timeout. Default: short. */
   readonly lockTimeoutMs?: number
@@ -76,9 +76,9 @@ export interface TestOptions {
   readonly work?: boolean
   /** Checks tokens of users. Undefined: users cannot call. */
   readonly verifyUser?: VerifyUserToken
-  /** Who may call as an operator. Undefined: nobody. */
+  /** The keys and users that may call as an operator. Undefined: nobody. */
   readonly operators?: OperatorAccess
-  /** What operators with the role support may refund. Default: nothing. */
+  /** The amounts that operators with the role support may refund. Default: nothing. */
   readonly refundLimits?: PaymentsDeps['config']['refundLimits']
   /** Hosts of the operator's own network that may have webhooks. */
   readonly webhookHosts?: readonly string[]
@@ -127,8 +127,8 @@ const owned = (url: string, { role = ROLE, operatorRole = OPERATOR_ROLE }: TestR
 })
 
 /**
- * What distributes the database of a test, and brings it back. The servers of a cluster have one password for every user but the
- * role of operators.
+ * Returns the options that distribute the database of a test, and bring it back. The servers of a cluster have one password for
+ * every user but the role of operators.
  * @param roles of the service and of operators
  */
 export function distributionOptions(url: string, roles: TestRoles = {}): DistributeOptions {
@@ -289,7 +289,7 @@ function createTestMailer({ smtp }: TestOptions) {
   )
 }
 
-/** What `createDeps` builds in a process, over the database of a test. */
+/** Builds what `createDeps` builds in a process, over the database of a test. */
 function testDepsOf(
   options: TestOptions,
   { service, operators, jobs }: OpenedDatabase & { readonly jobs: ReturnType<typeof createTestJobs> },

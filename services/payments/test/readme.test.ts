@@ -32,7 +32,7 @@ const [receiver = '', checkout = '', ...otherPrograms] = examplesOf(quickStart, 
 let payments: TestPayments
 let address: string
 let folder: string
-/** Where the receiver listens, in place of 3000. */
+/** The port at which the receiver listens, in place of 3000. */
 let port: string
 beforeAll(async () => {
   const own = await freePort()

@@ -18,7 +18,10 @@ export interface StubAcquirer extends Acquirer {
   }
 }
 
-/** By default it approves, reverses and accepts everything, knows no attempt, and has no events. */
+/**
+ * Creates an acquirer that approves, reverses and accepts everything, knows no attempt, and has no events, unless a test says
+ * otherwise.
+ */
 export function createStubAcquirer(): StubAcquirer {
   const received: StubAcquirer['received'] = {
     authorizations: [],

@@ -23,12 +23,12 @@ interface Visit {
   query: URLSearchParams
   /** The rendering of the card form that the browser shows, or has sent last. */
   pageId: string
-  /** Where the customer's bank asks. */
+  /** The page on which the customer's bank asks. */
   bank: URL | undefined
   readonly cookies: Map<string, string>
 }
 
-/** Which page of the diagram an answer shows. */
+/** Finds the page of the diagram that an answer shows. */
 function pageOf({ headers, body }: Answer): string {
   const location = String(headers.location ?? '')
   if (location.includes('/acs/challenge?')) return 'bank'

@@ -225,7 +225,7 @@ export const adminLists: Subject = {
   ],
 }
 
-/** What the audit log says of a user's acts. */
+/** The entries of the audit log about a user's acts. */
 export const auditLog: Subject = {
   name: 'audit log',
   steps: [

@@ -70,7 +70,7 @@ const asking = (method: string, headers?: string) => ({
   ...(headers !== undefined && { 'access-control-request-headers': headers }),
 })
 
-/** What browsers ask before they send. */
+/** The preflight requests that browsers send. */
 export const cors: Subject = {
   name: 'CORS',
   steps: [

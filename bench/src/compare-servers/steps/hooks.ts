@@ -16,7 +16,7 @@ const refusal = (code: number, message: string) => ({ error: { http_code: code, 
 
 const signUpAs = (name: string): RequestStep => signUp(name)
 
-/** What answers of a hook do to a sign-up, each with a new address. */
+/** Answers of a hook and the statuses of a sign-up that follow from them, each with a new address. */
 const BEFORE_ANSWERS: readonly (readonly [Json, number])[] = [
   [refusal(403, 'not you'), 200],
   [refusal(418, 'a teapot'), 200],

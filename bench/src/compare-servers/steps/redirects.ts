@@ -104,7 +104,7 @@ const flows = (address: string): readonly RequestStep[] => [
   },
 ]
 
-/** Where browsers may be sent. */
+/** The addresses to which browsers may be sent. */
 export const redirects: Subject = {
   name: 'redirects',
   steps: [

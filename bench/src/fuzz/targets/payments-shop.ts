@@ -8,7 +8,7 @@ import type { Ask } from '../target.ts'
 export const PAN = '1000000000000000'
 /** The security code of every card. */
 export const CODE = '271'
-/** Who is invited to every merchant. */
+/** The user who is invited to every merchant. */
 export const INVITED = 'ada@shop.example'
 /** The header of the checkout. */
 export const VERSION = { 'accept-version': '1' }

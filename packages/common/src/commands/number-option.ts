@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option } from 'commander'
 
 /** The bounds of a number, and what it is without the option. */
 interface NumberRange {
-  /** By default 1. */
+  /** The least value. Default: 1. */
   readonly min?: number
   readonly max: number
   readonly usual?: number

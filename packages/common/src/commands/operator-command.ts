@@ -61,7 +61,7 @@ export function toCommand<Deps extends OpenDeps>(
   { usage, description, options = [], run }: OperatorCommand<Deps>,
 ): Command {
   const [name, ...words] = usage.split(' ')
-  // The exit code tells wrong arguments from failures.
+  // With exitOverride, wrong arguments are thrown, so that the program ends with another exit status than for a failure.
   const command = new Command(name).exitOverride().description(description)
   for (const word of words) command.argument(word)
   for (const option of options) {

@@ -4,7 +4,7 @@ import { findFileProblem } from '../errors/file-problem.ts'
 import { ConfigError } from './config-error.ts'
 import { requireWholeValues } from './cut-values.ts'
 
-/** Where the variables of a process come from. A variable of `env` wins over the same variable of the file. */
+/** The sources of the variables of a process. A variable of `env` wins over the same variable of the file. */
 export interface EnvironmentOptions {
   /** The process environment. */
   readonly env: NodeJS.ProcessEnv

@@ -3,7 +3,7 @@ import { type EnvironmentOptions, readEnvironment } from './environment.ts'
 import type { Settings } from './setting.ts'
 import { namesOfSettings, type SettingPrefixes } from './setting-names.ts'
 
-/** Where names are looked for, and the prefixes of those that count. */
+/** The places in which names are looked for, and the prefixes of the names that count. */
 type NameSource = EnvironmentOptions & SettingPrefixes
 
 interface KnownNames extends NameSource {

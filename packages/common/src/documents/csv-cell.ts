@@ -1,4 +1,4 @@
-/** What begins a formula, also in full width. */
+/** The characters that begin a formula, also in full width. */
 const FORMULA = '[=+\\-@＝＋－＠]'
 
 /** The beginning of a text that a spreadsheet computes, or skips in front of a formula. */

@@ -122,8 +122,9 @@ const NARROW = `
 const STYLE = [COLOURS, FRAME, INTRODUCTION, ANSWERS, SAMPLES, DIALOG, LONG_NAMES, NARROW].join('')
 
 /**
- * What the accessibility checker axe finds wrong in elements of the library, and what misleads readers. The library has no
- * settings for them. Each is a selector, an attribute, and the value that it gets. Null removes the attribute.
+ * Repairs of elements of the library: the accessibility checker axe finds something wrong in some, and others mislead readers.
+ * The library has no settings for them. Each repair is a selector, an attribute, and the value that the attribute gets. Null
+ * removes the attribute.
  */
 const MENDED: readonly (readonly [string, string, string | null])[] = [
   // A screen reader would call these buttons, which show only a picture, nothing but "button".

@@ -2,7 +2,7 @@ import { errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify, type RemoteJW
 import { createOutbound, hostOf } from './outbound.ts'
 import { openRemoteKeys } from './remote-keys.ts'
 
-/** Which access tokens of an authentication service are good. */
+/** The rules by which access tokens of an authentication service are good. */
 export interface TokenIssuerRules {
   /** The URL at which the service publishes its keys. An operator sets it, so the host may be in the internal network. */
   readonly jwksUrl: string

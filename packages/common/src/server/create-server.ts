@@ -67,7 +67,7 @@ export interface ServerOptions {
 export type Server = FastifyInstance<HttpServer, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>
 
 const URL_BYTES_MAX = 8_192
-/** Where Fastify looks for the name of a plugin. */
+/** The symbol under which Fastify looks for the name of a plugin. */
 const DISPLAY_NAME = Symbol.for('fastify.display-name')
 
 /** Returns a Fastify server with the limits, request ids, zod compilers and error envelope that all services share. */

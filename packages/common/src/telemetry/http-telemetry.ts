@@ -4,7 +4,7 @@ import fp from 'fastify-plugin'
 import { braceRoute, routeOf, shownPath } from './path-of.ts'
 import { CENSOR, REDACTED_MEMBERS } from './redaction.ts'
 
-/** Where requests are measured, and which of them are not logged. */
+/** The meter by which requests are measured, and the requests that are not logged. */
 export interface HttpTelemetryOptions {
   readonly meter: Meter
   /** Paths that are measured but not logged, such as health checks. */

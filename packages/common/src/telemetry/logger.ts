@@ -10,7 +10,7 @@ export const LOG_LEVELS = ['panic', 'fatal', 'error', 'warn', 'info', 'debug'] a
 /** The level of a log line, and the least severe level that a logger writes. */
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** Which lines a logger writes, where it writes them, and what it leaves out of them. */
+/** The lines that a logger writes, the place where it writes them, and what it leaves out of them. */
 export interface LoggerConfig {
   readonly level: LogLevel
   /** A file that lines are appended to, beside standard output. Its folder is made. */

@@ -108,8 +108,9 @@ function createPrometheus(config: MetricsConfig): Metrics {
 }
 
 /**
- * What a browser sees that opens the port. Prometheus asks for text. The page has no link to the service, because only a proxy
- * knows the address that the service has outside. The page of the service has no link to this port, because the port is private.
+ * The page for a browser that opens the port. Prometheus asks for text. The page has no link to the service, because only a
+ * proxy knows the address that the service has outside. The page of the service has no link to this port, because the port is
+ * private.
  */
 function renderMetricsPage(service: unknown): RenderedPage {
   return renderFrontPage({

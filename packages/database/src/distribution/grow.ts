@@ -77,8 +77,11 @@ async function followJob(db: Kysely<unknown>, job: string, say: (line: string) =
  * Citus has, Citus stops and removes what it has made.
  * @param owner a value of the column that divides the tables
  * @param node the address of the server, as the coordinator knows it
- * @throws Error when the database is not distributed, when it has no such owner or server, while Citus moves rows, when a server
- * may lose commits in a move, or when others held the rows for too long at each attempt
+ * @throws Error
+ * - when the database is not distributed, or has no such owner or server
+ * - while Citus moves rows
+ * - when a server may lose commits in a move
+ * - when other transactions held the rows for too long at each attempt
  */
 export function isolateOwner(
   options: DistributeOptions,

@@ -12,7 +12,7 @@ export interface NodeLogin {
   readonly user?: string | undefined
   /** Undefined: the servers trust each other. */
   readonly password: string | undefined
-  /** Where an operator finds the password: `PAYMENTS_NODE_PASSWORD`. */
+  /** The name of the setting that has the password: `PAYMENTS_NODE_PASSWORD`. */
   readonly passwordPlace: string
   /** Longest wait for a lock. The limit of a session does not reach other servers, so the role has one of its own. */
   readonly lockTimeoutMs: number

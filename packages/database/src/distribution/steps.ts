@@ -31,7 +31,7 @@ export interface DistributionStep {
 export interface Distribution {
   readonly names: Names
   readonly target: DistributionTarget
-  /** Those of the roles that requests work as. None: requests work as users of their own, which the operator makes. */
+  /** The logins of the roles that requests work as. None: requests work as users of their own, which the operator makes. */
   readonly logins: readonly NodeLogin[]
   /** Longest wait of the owner for a lock, on every server. */
   readonly lockTimeoutMs: number

@@ -1,7 +1,10 @@
 import { type FunctionFiles, type FunctionPlace, placeOf } from '@trestle/migrations/functions.ts'
 import type { MigrationSources, Names, TableClass } from '@trestle/migrations/migration.ts'
 
-/** Where the migrations and the files of functions want everything to be. Names have no prefix. */
+/**
+ * The class of each table and the place of each function that the migrations and the files of functions want. Names have no
+ * prefix.
+ */
 export interface DistributionTarget {
   /** The class of each table, in the order in which migrations create them. */
   readonly tables: ReadonlyMap<string, TableClass>

@@ -61,7 +61,8 @@ export async function undoDistribution(options: DistributeOptions, onStep: OnSte
 }
 
 /**
- * What somebody has added, such as a right of another role, is no difference here.
+ * Compares the schema with what the migrations make. Additions of somebody else, such as a right of another role, are no
+ * difference here.
  * @throws Error when something that the migrations make is missing, or otherwise
  */
 async function expectAsMade(options: DistributeOptions): Promise<void> {

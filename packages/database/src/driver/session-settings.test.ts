@@ -17,7 +17,7 @@ async function connect(hasSession: boolean, settings: Readonly<Record<string, st
   return client
 }
 
-/** What another user of the session finds in a new transaction. */
+/** Returns the settings that another user of the session finds in a new transaction. */
 function withoutSettings(client: pg.Client): Promise<pg.QueryResult> {
   const query: (text: string) => Promise<pg.QueryResult> = pg.Client.prototype.query
   return query.call(client, SHOW)

@@ -10,7 +10,7 @@ export interface SettingsOptions {
   readonly Client?: typeof pg.Client
 }
 
-/** Where a connection leads to, and where it gets its session. */
+/** The database that a connection leads to, and the settings of its session. */
 interface SessionOptions {
   readonly url: string
   /** False behind a pooler in transaction mode. */
@@ -36,9 +36,9 @@ export const NO_LIMITS = {
 } as const
 
 /**
- * What decides how PostgreSQL reads our statements and writes values, so that no default of a role, a database or a server does. pg
- * takes a time for none where it is not in ISO form. DateStyle leaves the order of day and month as it is, in which triggers of
- * others may read dates.
+ * The settings that decide how PostgreSQL reads our statements and writes values, so that no default of a role, a database or a
+ * server decides it. pg takes a time that is not in ISO form for no time. DateStyle leaves the order of day and month as it is,
+ * because triggers of others may read dates in that order.
  */
 const FORMS = {
   DateStyle: 'ISO',

@@ -100,7 +100,7 @@ export async function installFunctions(
   return { installed: [...chosen.map(({ name }) => name), ...drops.filter((name) => !kept.includes(name))], kept }
 }
 
-/** Which functions are created, and what is known of those that are there. */
+/** The functions that are created, and what is known of the functions that are there. */
 interface Creation {
   readonly files: readonly FunctionFile[]
   /** Whether another release has installed functions. */

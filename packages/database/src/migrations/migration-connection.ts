@@ -153,7 +153,7 @@ function printLine(line: string): void {
 }
 
 /**
- * Who holds an advisory lock of this database.
+ * The processes that have an advisory lock of this database.
  * @param key an expression of type bigint
  * @returns each in words, such as `process 123 of PostgreSQL, of the user jane, holds it`; empty where the lock is free
  */

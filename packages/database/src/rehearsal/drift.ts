@@ -17,9 +17,9 @@ import { buildStage, executedSources, rehearsalNames, translate } from './rehear
 export interface Difference {
   /** `column users.email` */
   readonly object: string
-  /** Its definition as the migrations make it. Undefined: they make no such object. */
+  /** The definition of the object as the migrations make it. Undefined: they make no such object. */
   readonly made: string | undefined
-  /** Its definition in the database. Undefined: it does not exist. */
+  /** The definition of the object in the database. Undefined: it does not exist. */
   readonly found: string | undefined
 }
 
@@ -96,7 +96,7 @@ export async function rehearseExecuted(
 }
 
 /**
- * What migrations and functions make in an empty schema, with the names of the service's own schema.
+ * Returns the objects that migrations and functions make in an empty schema, with the names of the service's own schema.
  * @throws Error when a file creates no function of its name
  */
 async function rehearse(

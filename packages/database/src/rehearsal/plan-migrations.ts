@@ -15,7 +15,7 @@ import { type MigrationTarget, underLock } from '../migrations/migration-connect
 import { compareMigrations } from '../migrations/migrator.ts'
 import { buildStage, dropStage, executedSources, rehearsalNames, translate } from './rehearsal.ts'
 
-/** Which requests of others a lock blocks until its transaction ends. */
+/** The requests of others that a lock blocks until its transaction ends. */
 export type Blocked = 'nothing' | 'writes' | 'reads and writes'
 
 /** A lock that a statement takes. Its migration keeps it until its end. */
@@ -150,14 +150,14 @@ const BLOCKED: ReadonlyMap<string, Blocked> = new Map([
   ['AccessExclusiveLock', 'reads and writes'],
 ])
 
-/** Which requests of others wait for a lock of this mode. */
+/** Returns the requests of others that wait for a lock of this mode. */
 export function blockedBy({ mode }: Pick<TableLock, 'mode'>): Blocked {
   return BLOCKED.get(mode) ?? 'nothing'
 }
 
 /** A lock on a table or index. */
 interface TableLock {
-  /** Its name without schema. */
+  /** The name of the table or index, without schema. */
   readonly relation: string
   /** As pg_locks names it: `AccessExclusiveLock`. */
   readonly mode: string

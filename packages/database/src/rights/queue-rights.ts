@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
 /**
- * What a service may do with the tables of its queue. pg-boss runs statements from the table `bam` with the rights of the user
+ * The rights of a service on the tables of its queue. pg-boss runs statements from the table `bam` with the rights of the user
  * who installs it: the owner.
  */
 export const queueRights = {

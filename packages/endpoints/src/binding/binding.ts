@@ -1,6 +1,6 @@
 import type { Keywords } from './keywords.ts'
 
-/** Where the body of a request goes: among the keywords, behind the positionals, or nowhere but `this.request`. */
+/** The place that gets the body of a request: among the keywords, behind the positionals, or nowhere but `this.request`. */
 export type BodyUse = 'keywords' | 'positionals' | 'raw'
 
 /** The object pattern of a parameter list, which receives the keywords. */

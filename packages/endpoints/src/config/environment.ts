@@ -1,6 +1,8 @@
 import type { delimiter as pathDelimiter } from 'node:path'
 
-/** By `NODE_ENV`. A runtime without an environment counts as production, where nothing may show internals. */
+/**
+ * Whether `NODE_ENV` says production. A runtime without an environment counts as production, where nothing may show internals.
+ */
 export function isProduction(): boolean {
   return globalThis.process?.env === undefined || variable('NODE_ENV') === 'production'
 }

@@ -7,7 +7,7 @@ type Edges = Map<string, Set<string>>
 export interface ImportGraph {
   /** Whether the modules that a controller imports are reloaded with it. */
   readonly reloads: boolean
-  /** These files, and the files that they import directly or indirectly, without packages and the framework. */
+  /** Returns the given files, and the files that they import directly or indirectly, without packages and the framework. */
   readonly filesOf: (files: readonly string[]) => ReadonlySet<string>
 }
 

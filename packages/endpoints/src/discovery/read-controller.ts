@@ -12,7 +12,7 @@ export interface HandlerMethod {
   readonly verb: Verb | 'ANY'
   /** URL name of the suffix; undefined without a suffix. */
   readonly suffix: string | undefined
-  /** Its parameters are read later, from its source or its declaration. */
+  /** The function that answers. Its parameters are read later, from its source or its declaration. */
   readonly method: (this: Controller, ...args: unknown[]) => unknown
 }
 

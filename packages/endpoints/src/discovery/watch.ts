@@ -6,7 +6,7 @@ import { prefixesOf } from './load-modules.ts'
 
 const SETTLE_MS = 50
 
-/** Which sources are watched, and what happens when one of them changes. */
+/** The sources that are watched, and what happens when one of them changes. */
 export interface WatchOptions {
   readonly sources: Pick<ApplicationOptions, 'controllerPrefix' | 'dir' | 'modules'>
   /** Reloads the controllers. Never rejects. */

@@ -2,7 +2,7 @@ import type { ResponseState } from '../answers/response-state.ts'
 import { PROBLEM_TEXTS } from '../error-texts.ts'
 import { Forbidden } from '../errors.ts'
 
-/** Which pages of other origins may call (reference: CORS). */
+/** The pages of other origins that may call (reference: CORS). */
 export interface CorsOptions {
   /** Origins such as `https://example.com`. Default: any. */
   readonly origins?: readonly string[]

@@ -17,8 +17,8 @@ import { buildRequestUrl, type RequestUrl } from './request-url.ts'
 import { type FoundHandler, RouteInfo } from './route-info.ts'
 
 /**
- * What controllers and guards may ask of their application: `this.application` and `request.application`. Only `Application` has
- * these members, but it imports the files that use them, and a controller must neither close its application nor serve it.
+ * The application that controllers and guards see as `this.application` and `request.application`. Only `Application` has these
+ * members, but it imports the files that use them, and a controller must neither close its application nor serve it.
  */
 export interface ControllerApplication<Context = unknown> {
   /** The option `context`. */

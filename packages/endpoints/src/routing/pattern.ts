@@ -1,4 +1,4 @@
-/** Where a handler is found: its URL names from the root on. */
+/** The place of a handler: its URL names from the root on. */
 export interface HandlerPlace {
   /** URL names of the modules on the way; empty for the root. */
   readonly modulePath: readonly string[]

@@ -75,7 +75,7 @@ function listed(route: Route): ListedRoute {
   return { verb, pattern, ...counts, module: modulePath.join('.'), className, handler, source }
 }
 
-/** Where a request would go, without running anything: the handler, or the status that it would get. */
+/** Finds where a request would go, without running anything: the handler, or the status that it would get. */
 export function resolvePath(
   { root }: RouteTable,
   { method, path }: { readonly method: string; readonly path: string },

@@ -8,7 +8,7 @@ import { StackFailure } from '../stack-failure.ts'
 import { createDemoClient, type DemoClient } from './demo-client.ts'
 import { type DemoPayment, demoPayments, demoRenewals } from './demo-payments.ts'
 
-/** Where payments is, and where its settings are. */
+/** The address of payments, and the folders in which its settings are. */
 interface PaymentsStack {
   readonly url: string
   /** The checkout. */

@@ -2,7 +2,7 @@ import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
 
 const CHUNK_BYTES = 64 * 1024
 
-/** Where to begin, and whom to tell. */
+/** The place in the file to begin at, and the function that gets each line. */
 export interface FollowOptions {
   /** The first byte to read. */
   readonly from: number

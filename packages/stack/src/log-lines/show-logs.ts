@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createFollower, readLastLines } from './follow-file.ts'
 import { formatLine, type ShownLine } from './format-line.ts'
 
-/** Which logs are shown, and how. */
+/** The logs that are shown, and where their lines go. */
 export interface LogsOptions {
   /** The folder of the logs. */
   readonly directory: string

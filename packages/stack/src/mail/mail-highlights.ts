@@ -7,7 +7,7 @@ interface MailBodies {
 /** A link of a mail. */
 export interface MailLink {
   readonly url: string
-  /** What the HTML writes on the link. Undefined: only the text has the link, or the HTML writes nothing on it. */
+  /** The text of the link in the HTML. Undefined: only the text has the link, or the HTML writes nothing on it. */
   readonly label?: string
 }
 

@@ -38,7 +38,10 @@ describe('startDatabase', () => {
     const database = await startDatabase(home, { port, password, logFile, say, stop })
     return { ...database, home, pid: findServerState(home.data)?.pid ?? 0 }
   }
-  /** Where the server keeps its process id. Its data are made once, which takes most of the time of a first start. */
+  /**
+   * The file in which the server keeps its process id. The server's data are made once, which takes most of the time of a first
+   * start.
+   */
   let pidFile = ''
   beforeAll(async () => {
     port = await freePort()

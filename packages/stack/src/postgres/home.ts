@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { type Account, accountPasses } from './account.ts'
 import type { PostgresBinaries } from './binaries.ts'
 
-/** Where the programs and the data of PostgreSQL are. */
+/** The folders of the programs and the data of PostgreSQL. */
 export interface PostgresHome {
   /** The folder of `bin`, `lib` and `share`. */
   readonly binaries: string

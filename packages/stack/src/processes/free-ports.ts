@@ -68,7 +68,7 @@ export async function requireFreePorts(wanted: readonly WantedPort[]): Promise<v
   if (problems.length > 0) throw new StackFailure(problems)
 }
 
-/** Who has a port that is in use, and what to do. */
+/** Describes the program that has a port, and what to do. */
 async function describeUse({ host, port, setting, isCounted }: WantedPort): Promise<string> {
   const owner = await findPortOwner(port)
   if (owner !== undefined || !(await isRefused(host, port))) {

@@ -8,7 +8,7 @@ export interface PortOwner {
   readonly pid: number
   /** The parts joined by spaces. */
   readonly commandLine: string
-  /** Its working directory. Undefined when the system does not tell. */
+  /** The working directory of the program. Undefined when the system does not tell. */
   readonly directory: string | undefined
 }
 

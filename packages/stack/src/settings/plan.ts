@@ -14,7 +14,7 @@ export interface StackPlan {
   /** A text in the command line of the stack itself. */
   readonly program: string
   readonly dataDirectory: string
-  /** Where PostgreSQL is kept if its user cannot reach the checkout. */
+  /** The folder of PostgreSQL if its user cannot reach the checkout. */
   readonly stateDirectory: string
   /** The folder of the pid files. */
   readonly runDirectory: string

@@ -37,7 +37,7 @@ export interface ServiceDefinition {
   /** The setting for a database of its own. Without it the service uses DATABASE_URL. Undefined: the service has no database. */
   readonly databaseSetting?: string
   readonly sendsMail: boolean
-  /** Its defaults in addition to those of all services. Settings of the user win. */
+  /** The defaults of the service in addition to those of all services. Settings of the user win. */
   readonly defaults: (context: ServiceContext) => Environment
 }
 

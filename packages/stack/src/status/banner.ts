@@ -3,7 +3,7 @@ import { styleText } from 'node:util'
 import type { StackPlan } from '../settings/plan.ts'
 import type { StackStatus } from './stack-status.ts'
 
-/** Where the files of the stack are. */
+/** The folders of the files of the stack. */
 export type StackFolders = Pick<StackPlan, 'root' | 'dataDirectory' | 'logDirectory'>
 
 const NAME_WIDTH = 12

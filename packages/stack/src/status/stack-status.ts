@@ -1,6 +1,6 @@
 /**
- * What a program needs to use the running stack, by names for its environment. The names of keys and of the database are those
- * of `supabase status -o env`.
+ * The values that a program needs to use the running stack, by names for its environment. The names of keys and of the database
+ * are those of `supabase status -o env`.
  */
 const names = [
   'HOME_URL',
@@ -54,7 +54,7 @@ export interface StartedParts {
   readonly databaseUrl: string | undefined
   /** The secret of auth. Undefined when auth was not started. */
   readonly jwtSecret: string | undefined
-  /** Who signs in to the console first. Undefined when the console or auth was not started. */
+  /** The operator who signs in to the console first. Undefined when the console or auth was not started. */
   readonly operator: { readonly email: string; readonly password: string } | undefined
   readonly now: Date
 }

@@ -11,10 +11,10 @@ export type EmailChangeToken = 'email_change_new' | 'email_change_current'
  */
 export type EmailChangeVerdict = 'confirm-one' | 'apply' | 'refuse'
 
-/** Whose agreement a change of email needs: `either` is the rule where no address has to be confirmed. */
+/** The addresses whose agreement a change of email needs: `either` is the rule where no address has to be confirmed. */
 export type EmailChangeRule = 'both' | 'new' | 'either'
 
-/** Which addresses must agree to a change, by the settings and the profile. */
+/** Returns which addresses must agree to a change, by the settings and the profile. */
 export function emailChangeRule({
   behaviours,
   mail,

@@ -7,9 +7,12 @@ import { createOwnSchema, hasRelation, requireFixedPath, requireOwnSchemas } fro
 /** The schemas of an adoption. */
 export interface AdoptionPlaces {
   readonly names: Names
-  /** Where the tables of supabase/auth go that this service has under the same names. `adopt --undo` brings them back. */
+  /**
+   * The schema that takes the tables of supabase/auth that this service has under the same names. `adopt --undo` brings them
+   * back.
+   */
   readonly kept: string
-  /** Where tables are filled while the old service serves. It is dropped at the end. */
+  /** The schema in which tables are filled while the old service serves. It is dropped at the end. */
   readonly staging: string
 }
 

@@ -4,8 +4,8 @@ import { columnsOf } from './catalog.ts'
 import type { Loss } from './inspect-database.ts'
 
 /**
- * Which rows of `sessions` are sign-ins of the user, and not those that supabase/auth has given to an OAuth client, which acts for
- * the user within a scope.
+ * A condition on rows of `sessions`: the session is a sign-in of the user. supabase/auth also gives sessions to OAuth clients,
+ * which act for the user within a scope.
  * @param alias of the table in the statement
  * @returns `true` where the version knows no clients
  */

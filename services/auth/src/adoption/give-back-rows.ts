@@ -106,7 +106,7 @@ function endedSessions(
 
 /** How many of the sessions that are there would end by an undo. */
 export interface SessionCounts {
-  /** Those that have begun, refreshed or ended by a theft since the switch. Their users have to sign in again. */
+  /** The sessions that have begun, refreshed or ended by a theft since the switch. Their users have to sign in again. */
   readonly ended: number
   readonly all: number
 }
@@ -229,7 +229,7 @@ async function giveBackAuditLog({ trx, places, switchedAt }: GiveBackContext): P
       WHERE e.created_at > ${switchedAt} AND NOT EXISTS (SELECT FROM ${old} o WHERE o.id = e.id)`.execute(trx)
 }
 
-/** Who cannot sign in by password any more after undo: the form of their hash is unknown to supabase/auth. */
+/** Counts the users who cannot sign in by password any more after undo: the form of their hash is unknown to supabase/auth. */
 export async function countForeignHashes(db: Kysely<unknown>, { names }: AdoptionPlaces): Promise<number> {
   const { rows } = await sql<{ count: string }>`
     SELECT count(*) AS count FROM ${names.id('users')}

@@ -7,7 +7,10 @@ import { namedIn, OWN_TRIGGER } from './list-dependents.ts'
 export interface IdentityReader {
   /** A kind and a name, such as `view public.subjects`. */
   readonly object: string
-  /** Whether PostgreSQL leads it to the column `provider_id`, which has the subject from the switch on. Others read a new id. */
+  /**
+   * Whether the object reads `provider_id` after the switch, which has the subject then, because PostgreSQL follows the column to its
+   * new name. Otherwise the object reads the column `id`, which then has another value.
+   */
   readonly isLed: boolean
 }
 
@@ -19,8 +22,9 @@ const wholeRow = (schema: string): RawBuilder<unknown> => sql`
   (SELECT format(':varattno 0 :vartype %s ', reltype) FROM pg_class WHERE oid = ${identities(schema)})`
 
 /**
- * What PostgreSQL knows to read the column, or a whole row, such as `to_jsonb(i)`. It leads the column to its new name, and leaves `id`
- * in a row that is made of the columns as they are then. `i.*` is a list of columns to it.
+ * The objects that PostgreSQL has recorded as readers of the column, or of a whole row, such as `to_jsonb(i)`. After the
+ * switch, PostgreSQL reads the column for them under its new name. A whole row is made of the columns as they are then, so its
+ * `id` is the new one. PostgreSQL records `i.*` as a list of columns, not as a whole row.
  */
 const recordedReaders = (schema: string): RawBuilder<unknown> => sql`
   dependent AS (

@@ -9,7 +9,7 @@ export interface ImportPlaces {
   readonly names: Names
   /** The schema of the tables for the next run: the rows that were taken, and hashes of their values. `import --forget` drops it. */
   readonly record: string
-  /** Where rows of the source wait in the form of supabase/auth. It ends with the transaction of a run. */
+  /** The schema in which rows of the source wait in the form of supabase/auth. It ends with the transaction of a run. */
   readonly kept: string
 }
 

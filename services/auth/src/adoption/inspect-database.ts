@@ -24,10 +24,10 @@ export const UNSERVED = [
   ...['oauth_clients', 'oauth_authorizations', 'oauth_consents', 'oauth_client_states'],
 ] as const
 
-/** Where the tables of supabase/auth are. */
+/** The schema of the tables of supabase/auth. */
 type UpstreamPlace = Pick<AdoptionPlaces, 'names'>
 
-/** What PostgreSQL calls the encoding of the database, such as `UTF8`. */
+/** Returns the encoding of the database in the words of PostgreSQL, such as `UTF8`. */
 export async function readEncoding(db: QueryExecutorProvider): Promise<string> {
   const { rows } = await sql<{ encoding: string }>`SELECT current_setting('server_encoding') AS encoding`.execute(db)
   return rows[0]?.encoding ?? ''

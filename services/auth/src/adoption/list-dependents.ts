@@ -31,9 +31,9 @@ const tablesOf = (schema: string, moving: readonly string[]): RawBuilder<unknown
       AND relname = ANY (${[...SERVED, ...UNSERVED]}::text[]))`
 
 /**
- * The objects that PostgreSQL knows to depend on a table, on the type of its rows, or on the sequence of its numbers: views, rules, policies, bodies
- * of functions that are parsed when they are made, arguments and columns of its type, and tables that inherit. Indexes and statistics
- * go with the table.
+ * The objects that PostgreSQL knows to depend on a table, on the type of its rows, or on the sequence of its numbers. They are
+ * views, rules, policies, bodies of functions that are parsed when they are made, arguments and columns of its type, and tables that
+ * inherit. Indexes and statistics go with the table.
  */
 const recorded = sql`
   place AS (
@@ -74,8 +74,8 @@ const recorded = sql`
 const GAP = String.raw`(\s|--[^\n]*\n|/[*]([^*]|[*]+[^*/])*[*]+/)*`
 
 /**
- * Which functions `f` have a text as their body, which PostgreSQL parses at each call, and name a table of `moving`: with its schema, in
- * quotes or without, or alone where the schema is in a search path of the function's own.
+ * Finds the functions `f` that name a table of `moving` in a body that PostgreSQL parses at each call. The name has its schema,
+ * in quotes or without, or stands alone where the schema is in a search path of the function's own.
  */
 export function namedIn(schema: string): RawBuilder<unknown> {
   const word = sql`regexp_replace(${schema}::text, '(\\W)', '\\\\\\1', 'g')`

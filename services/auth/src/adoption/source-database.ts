@@ -9,7 +9,7 @@ export interface Source {
   readonly names: Names
 }
 
-/** Where a source is. */
+/** The address of a source. */
 export interface SourceAddress {
   readonly url: string
   readonly schema: string

@@ -194,7 +194,7 @@ async function presentOf(trx: Kysely<unknown>, { names }: AdoptionPlaces): Promi
   return present
 }
 
-/** Its indexes, constraints, policies and grants, and the sequence of its key, move with a table. */
+/** Moves a table. The indexes, constraints, policies and grants of the table, and the sequence of its key, move with it. */
 async function moveTable(
   trx: Kysely<unknown>,
   [from, to]: readonly [from: string, to: string],

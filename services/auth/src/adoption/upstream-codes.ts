@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 
-/** Where supabase/auth keeps a code of a kind of this service. SQL of it names a row of `users` as `u`. */
+/** The place in which supabase/auth keeps a code of a kind of this service. SQL of it names a row of `users` as `u`. */
 export interface CodePlace {
   readonly kind: string
   readonly address: RawBuilder<unknown>

@@ -4,7 +4,7 @@ import type { Trx } from '../database.ts'
 import { NIL_UUID } from '../records/ids.ts'
 import { auditName, type User } from '../users/user.ts'
 
-/** Who did what is recorded: a user, or an admin, whose token may name no user. */
+/** The user or admin who acted, as the audit log records them. The token of an admin may name no user. */
 export type AuditActor = Pick<User, 'email' | 'phone' | 'userMetadata' | 'isSsoUser'> & { readonly id: string | null }
 
 /** Stands for an actor without an id, as clients of the audit log know it. */
@@ -63,7 +63,7 @@ export interface AuditDeps {
 /** Something that was done to an account. The entry is written in the transaction of the act, so neither exists without the other. */
 export interface AuditEvent {
   readonly action: AuditAction
-  /** Who did it; for sign-in flows the user. */
+  /** The user or admin who acted; for sign-in flows the user. */
   readonly actor: AuditActor
   /** The user whose account was changed, unless that is the actor. */
   readonly target?: Pick<User, 'id'>

@@ -1,16 +1,16 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
 
-/** Where a command prints, and how it asks. */
+/** The terminal of a command, which prints lines and asks the operator. */
 export interface Conversation {
   readonly print: (line: string) => void
   /** Puts a question to the operator, and resolves to the answer; undefined where nobody can answer. */
   readonly ask: (question: string) => Promise<string | undefined>
 }
 
-/** What an operator decides on. */
+/** The question that an operator decides on. */
 export interface Decision {
-  /** What the operator should know before, a line each. They are printed in any case. */
+  /** The facts that the operator should know before, a line each. They are printed in any case. */
   readonly lines: readonly string[]
   readonly question: string
   /** Whether `--yes` has answered already. */

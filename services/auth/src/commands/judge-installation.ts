@@ -16,7 +16,7 @@ interface Judged {
   readonly text: string
 }
 
-/** Which settings of supabase/auth mean something else here, and from which value on. */
+/** The settings of supabase/auth that mean something else here, and the values that do. */
 const DIFFERENT: readonly (readonly [name: RegExp, value: RegExp, meaning: string])[] = [
   [/^DB_MAX_POOL_SIZE$/, /^0$/, '0 is 16 connections, not any number of them'],
   [

@@ -98,7 +98,7 @@ const refused = [
   ),
 ]
 
-/** What each process answers to a token: 200, or the whole refusal. */
+/** The answers of each process to a token: 200, or the whole refusal. */
 async function answersTo(token: string): Promise<readonly unknown[]> {
   const headers = { authorization: `Bearer ${token}` }
   return Promise.all(replicas.map(async ({ app }) => outcomeOf(await app.inject({ url: '/user', headers }))))

@@ -8,7 +8,7 @@ import type { RequestContext } from '../requests/request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { findIdentifierOwner } from '../users/user-repository.ts'
 
-/** Who runs a command, for the audit log (reference: Audit log). */
+/** The admin who runs a command, for the audit log (reference: Audit log). */
 export const OPERATOR: Admin = {
   userId: null,
   sessionId: null,

@@ -10,7 +10,7 @@ import { PREFIXES } from '../config/upstream-settings.ts'
 export interface Installation {
   /** In the order of the file. Values are expanded; an empty one is kept. */
   readonly variables: ReadonlyMap<string, string>
-  /** Where the settings were found, for the operator. */
+  /** The place where the settings were found, for the operator. */
   readonly origin: string
   /** Variables that the Compose file expands and that nothing sets. They are empty then. */
   readonly unset: readonly string[]
@@ -146,7 +146,7 @@ function lookUp(name: string, variables: Variables, onUnset: (name: string) => v
   return value ?? ''
 }
 
-/** Where the brace that is open at the beginning of the text is closed. */
+/** Finds the end of the block whose brace is open at the beginning of the text. */
 function findEnd(text: string): number {
   let depth = 0
   for (let at = 0; at < text.length; at += 1) {

@@ -23,7 +23,7 @@ import { readForeignUsers } from '../users/read-foreign-users.ts'
 import { type Line, readLines } from '../users/read-lines.ts'
 import { openRepeatable, type RepeatableInput } from './repeatable-input.ts'
 
-/** Where `import` and `export` read, write and report. */
+/** The database, the streams and the clock of `import` and `export`. */
 export interface TransferOptions {
   /** How the commands open the database. */
   readonly operator: Pick<Operator<OperatorDeps>, 'open'>

@@ -13,7 +13,7 @@ export const operatorSettings = group('Operators', {
     .describe('Operators with the role admin may make links that sign in as a user. Never as an operator.'),
 })
 
-/** Who may call as an operator. Without keys, nobody. */
+/** The keys by which somebody calls as an operator. Without keys, nobody does. */
 export interface OperatorsConfig {
   readonly keys: readonly OperatorKey[]
   /** Whether the sign-in must have shown a second factor. */

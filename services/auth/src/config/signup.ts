@@ -19,7 +19,7 @@ export const signupSettings = group('Signing up', {
 
 type SignupValues = SettingValues<typeof signupSettings> & SettingValues<typeof serverSettings> & ProfileValues
 
-/** Who may sign up and how, and where redirects may go. */
+/** The rules on who may sign up and how, and where redirects may go. */
 export interface SignupConfig {
   readonly disabled: boolean
   readonly emailEnabled: boolean

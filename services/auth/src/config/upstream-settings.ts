@@ -9,7 +9,7 @@ type Harmless = 'always' | 'while off' | 'while on'
 
 /** A setting of supabase/auth that no setting here reads. */
 export interface SettingWithoutEffect {
-  /** Its name without prefix, or the beginning of several names, with `*`. A word in `<>` stands for any word. */
+  /** The name of the setting without prefix, or the beginning of several names, with `*`. A word in `<>` stands for any word. */
   readonly pattern: string
   /** The behaviour in its place. */
   readonly instead: string

@@ -23,7 +23,7 @@ import {
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 
-/** What a flow is told that gave an account an address, which must be confirmed by a mail. */
+/** The parameters of the redirect of a flow that gave an account an address, which must be confirmed by a mail. */
 const MAILED = {
   error: 'server_error',
   error_code: 'email_not_confirmed',

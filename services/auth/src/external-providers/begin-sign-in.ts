@@ -14,7 +14,7 @@ export interface SignInRequest {
   readonly query: Readonly<Record<string, string>>
 }
 
-/** Where the browser goes, and the secrets that the answer of the provider needs. */
+/** The address to which the browser goes, and the secrets that the answer of the provider needs. */
 export interface BegunSignIn {
   readonly url: string
   /** Undefined for a provider that does not bind its code to a verifier. */

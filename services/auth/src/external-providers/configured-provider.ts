@@ -10,7 +10,7 @@ export interface ConfiguredProvider<Kind extends OAuth2Provider | OAuth1Provider
   /** Whether a user may have no email address. */
   readonly emailOptional: boolean
   readonly checksNonce: boolean
-  /** Where the URLs of the provider come from: `operator` for settings and the source code, `data` for the database. */
+  /** The origin of the URLs of the provider: `operator` for settings and the source code, `data` for the database. */
   readonly origin: 'operator' | 'data'
 }
 

@@ -116,7 +116,7 @@ export const CustomProviderSettings = z.discriminatedUnion('provider_type', [
 /** The settings of a custom provider that an admin has stored, except its identifier and its sealed secret. */
 export type CustomProviderSettings = z.output<typeof CustomProviderSettings>
 
-/** Which claim of a custom provider tells a member of the profile, by name or JSON pointer. */
+/** The claim of a custom provider for each member of the profile, by name or JSON pointer. */
 export type AttributeMapping = CustomProviderSettings['attribute_mapping']
 
 /** The prefix of every custom provider's identifier. No fixed provider has it. */

@@ -3,7 +3,7 @@ import type { JWTVerifyGetKey } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { discoverMetadata } from './discovery.ts'
 
-/** Where the public keys of an issuer are. */
+/** The place of the public keys of an issuer. */
 export type KeySource =
   | { readonly jwksUrl: string; readonly origin?: 'operator' | 'data' }
   /** The issuer whose metadata name the URL. */

@@ -47,7 +47,7 @@ export type IdTokenClaims = Readonly<Record<string, unknown>>
 
 /** How the id_tokens of a provider are verified. */
 export interface IdTokenRules {
-  /** Where the keys of an issuer are; undefined for an issuer that is not the provider's. */
+  /** The place of the keys of an issuer; undefined for an issuer that is not the provider's. */
   keysOf(issuer: string): KeySource | undefined
   /** Whether the nonce is compared in the id_token grant. */
   readonly nonce: 'checked' | 'not-checked'

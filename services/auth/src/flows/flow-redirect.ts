@@ -13,7 +13,7 @@ export interface RedirectSession {
   readonly refresh_token: string
 }
 
-/** Where a link ends that has signed its user in (reference: Verification redirects). */
+/** The end of a link that has signed its user in (reference: Verification redirects). */
 export function sessionRedirect(redirectTo: string, session: RedirectSession, type: string): string {
   return withFragment(redirectTo, {
     access_token: session.access_token,
@@ -26,12 +26,12 @@ export function sessionRedirect(redirectTo: string, session: RedirectSession, ty
   })
 }
 
-/** Where a link of a PKCE flow ends. The code is useless without the verifier. */
+/** The end of a link of a PKCE flow. The code is useless without the verifier. */
 export function codeRedirect(redirectTo: string, code: string): string {
   return withQuery(redirectTo, { code })
 }
 
-/** Where a link ends that was accepted but signs nobody in yet. */
+/** The end of a link that was accepted but signs nobody in yet. */
 export function messageRedirect(redirectTo: string, message: string, flow: FlowKind): string {
   const base = flow === 'pkce' ? withQuery(redirectTo, { message }) : redirectTo
   return withFormFragment(base, { message, sb: '' })
@@ -58,8 +58,8 @@ function oauthErrorName(status: number): string | undefined {
 }
 
 /**
- * Where a failed link ends (reference: Error redirects). In a PKCE flow the query carries the error too, because a server does not
- * see the fragment.
+ * The end of a failed link (reference: Error redirects). In a PKCE flow the query carries the error too, because a server does
+ * not see the fragment.
  */
 export function failureRedirect(redirectTo: string, failure: RedirectFailure, flow: FlowKind): string {
   const name = oauthErrorName(failure.status)
@@ -79,7 +79,7 @@ interface ExternalSession {
   readonly tokens: { readonly access: string; readonly refresh: string | undefined }
 }
 
-/** Where a sign-in at a provider ends (reference: Callback redirects). */
+/** The end of a sign-in at a provider (reference: Callback redirects). */
 export function externalSessionRedirect(redirectTo: string, { session, provider, tokens }: ExternalSession): string {
   return withFragment(redirectTo, {
     access_token: session.access_token,
@@ -97,7 +97,7 @@ export function externalSessionRedirect(redirectTo: string, { session, provider,
 /** Errors that the user has to resolve: the request itself did not fail. */
 const DENIALS: ReadonlySet<string> = new Set([signupDisabled.code, userBanned.code, externalEmailUnverified.code])
 
-/** Where a failed sign-in ends (reference: Error redirects). Servers read the query, pages the fragment. */
+/** The end of a failed sign-in (reference: Error redirects). Servers read the query, pages the fragment. */
 export function callbackFailureRedirect(
   redirectTo: string,
   error: HttpError,
@@ -107,7 +107,7 @@ export function callbackFailureRedirect(
   return withFormFragment(withQuery(redirectTo, parameters), { ...parameters, sb: '' })
 }
 
-/** Where a browser goes whose flow is unknown, and with it the redirect of the flow. */
+/** The address for a browser whose flow is unknown. The redirect of the flow is unknown too. */
 export function unknownFlowRedirect(siteUrl: string, error: HttpError): string {
   return withQuery(siteUrl, failureParameters(error, { showProviderRefusalCode: true }))
 }

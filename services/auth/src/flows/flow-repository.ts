@@ -12,7 +12,7 @@ export interface AuthorizationFlow {
   /** The parameter `state`. */
   readonly id: string
   readonly provider: string
-  /** Where the browser ends. The redirect rules permitted it when the flow began. */
+  /** The address at which the browser ends. The redirect rules permitted it when the flow began. */
   readonly redirectTo: string
   /** Undefined for the implicit flow. */
   readonly pkce: PkceChallenge | undefined
@@ -188,7 +188,7 @@ export interface FinishedFlow {
   readonly providerTokens: SealedProviderTokens
   /** The external account that the exchange links, and to which account; null: the exchange signs in. */
   readonly link: { readonly account: ExternalAccount; readonly target: LinkingTarget } | null
-  /** Where the browser ended. The redirect rules permitted it when the flow began. */
+  /** The address at which the browser ended. The redirect rules permitted it when the flow began. */
   readonly redirectTo: string
 }
 

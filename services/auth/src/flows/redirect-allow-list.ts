@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Glob } from './glob.ts'
 
-/** Where redirects may go: SITE_URL, and what matches URI_ALLOW_LIST (reference: Redirect rules). */
+/** The addresses to which redirects may go: SITE_URL, and what matches URI_ALLOW_LIST (reference: Redirect rules). */
 export interface RedirectPolicy {
   readonly siteUrl: string
   /**
@@ -84,7 +84,7 @@ export interface RedirectCandidate {
 export interface RefusedRedirect {
   readonly source: RedirectCandidate['source']
   readonly rule: RedirectRule
-  /** Its host, where it has one. The URL itself may carry secrets, and stays out of the log. */
+  /** The host of the URL, where it has one. The URL itself may carry secrets, and stays out of the log. */
   readonly host: string | undefined
 }
 

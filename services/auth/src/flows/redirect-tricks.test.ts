@@ -19,7 +19,7 @@ test.app.addHook('onResponse', async (request) => {
 })
 afterAll(() => test.close())
 
-/** Where a failing link with this `redirect_to` sends a browser. */
+/** Opens a failing link with this `redirect_to`. @returns where it sends a browser */
 async function follow(trick: string) {
   const url = `/verify?type=signup&token=x&redirect_to=${encodeURIComponent(trick)}`
   const { statusCode, headers } = await test.app.inject({ method: 'GET', url })

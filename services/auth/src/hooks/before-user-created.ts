@@ -44,8 +44,8 @@ interface AskOwnDeps extends AskDeps {
 }
 
 /**
- * Asks the same for an invitation or a link of an admin, and for a code by SMS, but only for unknown addresses: an admin may learn
- * who has an account, and so may a client that asks for a code where the user is made at once.
+ * Asks the hook about the user of an invitation, of an admin's link or of a code by SMS. Addresses with an account are not asked
+ * about: an admin may learn who has an account. So may a client that asks for a code by SMS, if the user is made at once.
  * @throws hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
  */
 export async function askBeforeOwnUser(

@@ -22,7 +22,7 @@ export interface MessageHookDeps extends MessagePayloadDeps {
 
 /** A mail with what only its hook needs. */
 export interface HookedMail extends Mail {
-  /** Whose mail it is. */
+  /** The user who gets the mail. */
   readonly userId: string
   /** The base of its links. Undefined where it has none. */
   readonly linkBase?: string

@@ -75,13 +75,13 @@ export function lostMessagesStatement(before: Date): RawBuilder<unknown> {
       ORDER BY created_at, id LIMIT ${sql.lit(LOST_ROWS_MAX)} FOR UPDATE SKIP LOCKED)`
 }
 
-/** Which messages are listed, in the order of their creation. Undefined filters nothing. */
+/** The messages of a list, in the order of their creation. Undefined filters nothing. */
 export interface MessageList {
   readonly user: string | undefined
   readonly status: MessageStatus | undefined
   readonly direction: 'asc' | 'desc'
   readonly limit: number
-  /** Where the page begins. */
+  /** The row after which the page begins. */
   readonly after: Cursor | undefined
 }
 

@@ -103,7 +103,7 @@ export function hashGuessKey(
     .digest()
 }
 
-/** Which guesses at an address are counted together. */
+/** Returns the group of guesses at an address that are counted together. */
 function groupOf(kinds: Guess['kinds']): 'change' | 'session' | 'own' {
   if (kinds.some(isAddressChange)) return 'change'
   return kinds.includes('reauthentication') ? 'session' : 'own'

@@ -3,9 +3,9 @@ import type { AuditEntry } from '../audit/audit-repository.ts'
 import type { Db } from '../database.ts'
 import type { Cursor } from '../pagination/cursor.ts'
 
-/** Which entries operators list, in the order of creation. An undefined filter filters nothing. */
+/** The entries that operators list, in the order of creation. An undefined filter filters nothing. */
 export interface OperatorAuditList {
-  /** Who did it, or to whom it was done. Leaves refreshes out. */
+  /** The user who acted, or on whose account somebody acted. Leaves refreshes out. */
   readonly user: string | undefined
   /** The action of an entry; of a change of operators also without `operator.`. */
   readonly action: string | undefined
@@ -35,7 +35,7 @@ export function operatorAuditStatement({ user, action, ...place }: OperatorAudit
 
 type Condition = RawBuilder<unknown>
 
-/** What was done to a user, and what they did to others. */
+/** The conditions for entries about a user: what was done to them, and what they did to others. */
 function ofUser(user: string): readonly (readonly Condition[])[] {
   return [
     [sql`target_user_id = ${user}::uuid`, sql`log_type <> 'token'`],

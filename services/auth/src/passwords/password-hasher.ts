@@ -33,7 +33,7 @@ export interface HashWork {
   readonly alg: StoredHash['alg']
 }
 
-/** Which hashes are made. */
+/** The algorithm and cost of the hashes that are made. */
 export interface HashScheme {
   readonly algorithm: PasswordAlgorithm
   /** Whether a hash of another algorithm or cost is replaced when its password is right. */

@@ -4,7 +4,7 @@ import { EMAIL, EMAIL_LENGTH_MAX } from './identifier.ts'
 // Members of requests, as the API document describes them. A schema takes any text: the code below it checks the text, and
 // chooses the error that clients of GoTrue know. Empty texts count as absent.
 
-/** Which members a request needs, for the API document alone. */
+/** The members that a request needs, for the API document alone. */
 export const needs = (...required: readonly string[]): Readonly<Record<string, unknown>> => ({ required })
 
 /** A text that a request may only leave empty, for the API document alone. */

@@ -9,7 +9,7 @@ export interface RequestContext {
   /** The client's network, by which a user may be recognised; undefined where all clients may share it. */
   readonly network: string | undefined
   readonly userAgent: string
-  /** Where the flow ends. Permitted by the redirect rules, and not checked again. */
+  /** The address at which the flow ends. Permitted by the redirect rules, and not checked again. */
   readonly redirectTo: string
   /** The base of the links in mails. */
   readonly linkBase: string

@@ -3,7 +3,7 @@ import type { AuthTables } from '../database.ts'
 /** How the expired rows of a table are found, so that a batch costs the same for a table of any size. */
 export type TableCleanUp = IndexCleanUp | WalkCleanUp
 
-/** By the front of an index, whose first column is `column`. */
+/** A clean-up by the front of an index, whose first column is `column`. */
 export interface IndexCleanUp {
   readonly by: 'index'
   readonly table: keyof AuthTables
@@ -35,7 +35,10 @@ export type WalkCleanUp =
       readonly refreshedBefore: Date | undefined
     }
 
-/** Where a clean-up continues: the last id of a walk; in an index, its front, or the last row of a batch in which rows were refused. */
+/**
+ * The place where a clean-up continues: the last id of a walk; in an index, its front, or the last row of a batch in which rows
+ * were refused.
+ */
 export type CleanUpPlace = string
 
 /** Rows that something of a neighbour refuses to delete: a foreign key without a cascade, or a trigger. */

@@ -103,7 +103,7 @@ async function redirectAfter(deps: CallbackDeps, request: FastifyRequest, reply:
   return reply.header('referrer-policy', 'no-referrer').redirect(withPathOf(behaviours, redirectTo, address), status)
 }
 
-/** Where the browser goes after a flow. */
+/** Returns the address to which the browser goes after a flow. */
 function addressAfter(
   { config }: Pick<CallbackDeps, 'config'>,
   finished: FinishedAuthorization,

@@ -3,7 +3,7 @@ import type { AuthTables, Db } from '../database.ts'
 import { NIL_UUID } from '../records/ids.ts'
 import type { SealedSecret } from './sealed-secret.ts'
 
-/** A column of sealed secrets, and the one whose value each is sealed for. */
+/** A column of sealed secrets, and the column that names the row that each secret is sealed for. */
 export interface SealedPlace {
   readonly table: keyof AuthTables
   readonly column: string

@@ -6,7 +6,7 @@ export type RandomBytes = (size: number) => Buffer
 
 /** A secret as a jsonb column holds it. */
 export interface SealedSecret {
-  /** Which key opens it. */
+  /** The key that opens it. */
   readonly key_id: string
   readonly alg: 'aes-gcm-hkdf'
   /** 12 bytes, base64url. */

@@ -61,7 +61,7 @@ function isOurs({ config }: Pick<ActiveCallerDeps, 'config'>, caller: Caller, us
   return user?.audience === callerAudience(caller, undefined, config.jwt.audience)
 }
 
-/** Whom a token names, and how far its session had signed in when the token was made. */
+/** The user whom a token names, and how far its session had signed in when the token was made. */
 type TokenSession = Pick<Caller, 'userId' | 'sessionId' | 'aal'>
 
 /**

@@ -19,12 +19,12 @@ export interface ListedSession extends Session {
   readonly amr: readonly AuthenticationMethod[]
 }
 
-/** Which sessions of a user are listed, in the order of their creation. */
+/** The sessions of a user that are listed, in the order of their creation. */
 export interface SessionList {
   readonly userId: string
   readonly direction: 'asc' | 'desc'
   readonly limit: number
-  /** Where the page begins. */
+  /** The row after which the page begins. */
   readonly after: Cursor | undefined
 }
 

@@ -4,7 +4,7 @@ import type { Behaviours } from '../config/behaviours.ts'
 /** How much of a refresh token supabase/auth shows to those who read its logs. */
 const PREFIX_LENGTH = 5
 
-/** Whose session an answer is about. A refusal may know less than a session. */
+/** The session that an answer is about, and its user. A refusal may know less than a session. */
 export interface NamedSession {
   readonly userId: string
   readonly sessionId?: string | undefined

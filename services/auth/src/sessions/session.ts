@@ -18,7 +18,7 @@ export type SignInMethod =
   | 'phone_change'
   | 'passkey'
 
-/** Who asks for a session, as its row stores them. */
+/** The client that asks for a session, as the session's row stores it. */
 export interface SessionOrigin {
   /** At most 512 characters. Null where the request has none. */
   readonly userAgent: string | null

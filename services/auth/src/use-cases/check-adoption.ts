@@ -38,7 +38,7 @@ export interface AdoptionCheck {
   readonly earlierRun: EarlierRun
   /** Why the database cannot be adopted, with what to do about it; empty where it can. */
   readonly obstacles: readonly string[]
-  /** What PostgreSQL calls the encoding of the database. */
+  /** The encoding of the database in the words of PostgreSQL. */
   readonly encoding: string
   /** Rows by table. */
   readonly rows: ReadonlyMap<string, number>

@@ -47,7 +47,7 @@ type CountRows = (table: string, rows: number) => void
 /** The state that the clean-up runs of a process share: counters, places of unfinished walks, and limits in batches and rows. */
 export interface CleanUpRuns {
   readonly countRows: CountRows
-  /** Where walks continue that an earlier run did not finish. */
+  /** The places at which walks continue that an earlier run did not finish. */
   readonly places: Map<string, CleanUpPlace>
   /** Default: SPARSE_BATCHES_MAX. */
   readonly sparseBatchesMax?: number | undefined

@@ -3,7 +3,7 @@ import { countRecorded, dropImport, importPlacesOf } from '../adoption/import-re
 import type { AuthDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
 
-/** What `import --forget` would drop, for the operator who decides on it. */
+/** The data that `import --forget` would drop, for the operator who decides on it. */
 export interface ForgetImportCosts {
   /** The database that the users came from, as PostgreSQL identifies it. */
   readonly source: string

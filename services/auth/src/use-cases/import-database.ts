@@ -65,7 +65,7 @@ export interface DatabaseImport {
   readonly sharedEmails: readonly string[]
   /** Users of the source who are admins here, as they are there. */
   readonly admins: readonly AdminGroup[]
-  /** Who cannot sign in afterwards, by reason, and what else does not carry over as it is. */
+  /** The users who cannot sign in afterwards, by reason, and what else does not carry over as it is. */
   readonly losses: readonly Loss[]
   /** Tables of supabase/auth with rows that are not copied, since this service does not serve what they are for. */
   readonly notYetServed: ReadonlyMap<string, number>

@@ -6,7 +6,7 @@ import type { AuthDeps } from '../deps.ts'
 import { getManagedProfile } from '../users/profile-repository.ts'
 import { requireUser, shownAppMetadata } from '../users/user.ts'
 
-/** Whom a token speaks for: a role alone, such as `service_role`, or a user with the user's own role. */
+/** The subject that a token speaks for: a role alone, such as `service_role`, or a user with the user's own role. */
 export type TokenSubject = { readonly role: string } | { readonly userId: string }
 
 /** A token that belongs to no session. */

@@ -12,7 +12,7 @@ const LIFETIME_MS = 600_000
 
 type SignInLinkDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys'>
 
-/** Whose link an operator wants. */
+/** The user whose link an operator wants. */
 export interface SignInLinkInput {
   readonly admin: Manager
   readonly userId: string

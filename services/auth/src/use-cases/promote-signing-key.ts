@@ -26,7 +26,7 @@ export type Promotion =
   | { readonly verdict: 'refused'; readonly alg: string }
   | { readonly verdict: 'too-young'; readonly waitSeconds: number }
 
-/** Which key is to sign. */
+/** The key that is to sign. */
 export interface PromoteSigningKeyInput {
   readonly kid: string
   /** How long the key must have been published, so that others know it before they see its signatures. */

@@ -56,7 +56,7 @@ const ask = (userId: string, sessionId: string | null = null) =>
     limitKey: undefined,
   }).catch((error: unknown) => error)
 
-/** What a request for a nonce has left behind. */
+/** Reads what a request for a nonce has left behind. */
 async function storedOf(userId: string) {
   const { db } = deps
   const tokens = db.selectFrom('one_time_tokens').select(['kind', 'link_hash']).where('user_id', '=', userId)

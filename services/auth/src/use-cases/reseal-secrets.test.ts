@@ -18,7 +18,7 @@ const changed = createEncryptionKeys(newKey, [oldKey])
 const alone = createEncryptionKeys(newKey, [])
 const seal = (id: string, secret: string) => sealSecret({ encryptionKeys: old, randomBytes }, id, secret)
 
-/** What `auth keys reseal` prints. */
+/** Runs `auth keys reseal`. @returns the lines that it prints */
 async function reseal(encryptionKeys = changed, ...words: readonly string[]): Promise<readonly string[]> {
   const lines: string[] = []
   const open = async () => ({ ...test.deps, encryptionKeys, close: async () => {} })

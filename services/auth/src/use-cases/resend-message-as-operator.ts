@@ -127,7 +127,7 @@ async function sendAgain(
   return sendRequested(trx, deps, request)
 }
 
-/** By which the message is asked for; undefined where the user has changed the address that it went to. */
+/** Finds the identifier by which the message is asked for; undefined where the user has changed the address that it went to. */
 function findIdentifier(user: User, { purpose, recipient }: Message): UserIdentifier | undefined {
   const { email, phone, emailChange, phoneChange } = user
   const byEmail = email === null ? undefined : ({ kind: 'email', value: email } as const)

@@ -31,7 +31,7 @@ export type Retirement =
   | { readonly verdict: 'in-use' }
   | { readonly verdict: 'unknown' }
 
-/** Which key is to sign no more. */
+/** The key that is to sign no more. */
 export interface RetireSigningKeyInput {
   readonly kid: string
   readonly tokens: TokensOfRetired

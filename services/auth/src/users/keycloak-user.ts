@@ -27,7 +27,7 @@ const Hashing = z.object({
   additionalParameters: z.record(z.string(), z.array(z.string())).default({}),
 })
 
-/** What Keycloak asks a user with a temporary password for at the next sign-in. */
+/** The act that Keycloak asks of a user with a temporary password at the next sign-in. */
 const NEW_PASSWORD = 'UPDATE_PASSWORD'
 const FACTORS: readonly string[] = ['otp', 'webauthn', 'webauthn-passwordless', 'recovery-authn-codes']
 
@@ -91,7 +91,7 @@ export const KeycloakUser = z
     }
   })
 
-/** What of a user has no place here, in words for the operator. */
+/** Lists what a user has that has no place here, in words for the operator. */
 function listLeft(user: {
   readonly credentials: readonly z.output<typeof Credential>[]
   readonly requiredActions: readonly string[]

@@ -120,7 +120,7 @@ function createFinder(source: ForeignSource, sizeMax: number): Finder {
   }
 }
 
-/** By how much a token changes how many objects and lists are open. */
+/** Returns by how much a token changes how many objects and lists are open. */
 function stepOf({ name }: Token): number {
   if (name === 'startObject' || name === 'startArray') return 1
   return name === 'endObject' || name === 'endArray' ? -1 : 0

@@ -22,13 +22,13 @@ export interface UserFilter {
   readonly foundIds?: readonly string[]
 }
 
-/** Which users are on a page, in the order of their creation. */
+/** The users on a page, in the order of their creation. */
 export interface UserList extends UserFilter {
   readonly direction: 'asc' | 'desc'
   /** The most rows of the page. */
   readonly limit: number
   readonly offset: number
-  /** Where the page begins. */
+  /** The user after whom the page begins. */
   readonly after: Cursor | undefined
 }
 

@@ -97,7 +97,7 @@ export function shownAppMetadata({
   return consoleRole === null ? appMetadata : { ...appMetadata, console_role: consoleRole }
 }
 
-/** Who changes users that are not themselves. */
+/** The caller who changes users other than themselves. */
 export interface Manager {
   /** Throws for a user whom they may not act on. */
   readonly requireMayManage: (user: User) => void

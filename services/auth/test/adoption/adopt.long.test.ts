@@ -6,7 +6,7 @@ import { authenticatorOf, openAdoptedVersion } from './adopted-app.ts'
 import { openImportedCopy } from './imported-app.ts'
 import { type OldUser, readManifest, runSql, VERSIONS } from './restored-database.ts'
 
-/** What each old server answered for a user who may not sign in, by the name of the user. */
+/** The answer of each old server for a user who may not sign in, by the name of the user. */
 const REFUSED = {
   unconfirmed: 'email_not_confirmed',
   banned: 'user_banned',

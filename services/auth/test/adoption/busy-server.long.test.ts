@@ -22,7 +22,10 @@ async function holdSwitch(client: pg.Client): Promise<void> {
   await client.query('LOCK TABLE mfa_challenges IN ACCESS SHARE MODE')
 }
 
-/** What a sign-up writes. With the schema, as SQL of applications has it: after the switch, the old server may not write. */
+/**
+ * Writes the rows of a sign-up. The statement names the schema, as SQL of applications does: after the switch, the old server
+ * may not write.
+ */
 const signUpUnconfirmed = (client: pg.Client, email: string) =>
   client.query(
     `INSERT INTO auth.users (aud, created_at, email, encrypted_password, id, instance_id, confirmation_sent_at,

@@ -4,7 +4,7 @@ import { deriveUpstreamTokens } from '../../src/sessions/upstream-token.ts'
 import { type AdoptedApp, adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
 
-/** What the old server has left of a token. */
+/** The state in which the old server has left a token. */
 const STATES = ['live', 'just spent', 'spent long ago'] as const
 type State = (typeof STATES)[number]
 const SPENT = STATES.slice(1)

@@ -4,7 +4,10 @@ import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
 import { adopt, restore, restoreAdopted } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
 
-/** What an application may build on tables of supabase/auth that move: a policy that hides rows, views, and a foreign key. */
+/**
+ * Objects that an application may build on tables of supabase/auth that move: a policy that hides rows, views, and a foreign
+ * key.
+ */
 const DEPENDENTS = `
   CREATE TABLE public.vault (id int);
   ALTER TABLE public.vault ENABLE ROW LEVEL SECURITY;

@@ -14,7 +14,7 @@ async function cleanUpLater({ deps }: AdoptedApp): Promise<void> {
   await cleanUp({ ...deps, now: later }, { countRows: () => {}, places: new Map() })
 }
 
-/** What the old service would continue a session by. */
+/** Reads the rows by which the old service would continue a session. */
 function readSession({ database }: Restored, id: string | undefined) {
   return runSql(
     database.superuserUrl,

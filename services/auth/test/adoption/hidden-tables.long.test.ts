@@ -6,7 +6,7 @@ import { adopt, type Restored, restore } from './adopted-app.ts'
 import { openImporting } from './imported-app.ts'
 import { runSql } from './restored-database.ts'
 
-/** What an installation may have granted on tables to come, to no effect while their row level security hides the rows. */
+/** Grants that an installation may have made on tables to come, to no effect while their row level security hides the rows. */
 const GRANTS = `
   GRANT USAGE ON SCHEMA auth TO anon;
   ALTER DEFAULT PRIVILEGES FOR ROLE supabase_auth_admin IN SCHEMA auth GRANT ALL ON TABLES TO anon`

@@ -15,7 +15,7 @@ const READERS = `
   CREATE FUNCTION public.counted() RETURNS SETOF uuid LANGUAGE sql AS 'SELECT user_id FROM auth.identities';
   CREATE FUNCTION public.parsed() RETURNS SETOF text LANGUAGE sql BEGIN ATOMIC SELECT id FROM auth.identities; END`
 
-/** What `adopt --check` prints of identities, and why it fails. */
+/** Runs `adopt --check`. @returns what it prints of identities, and why it fails */
 async function check({ deps }: Restored) {
   const lines: string[] = []
   const command = adoptCommand(() => deps.config, { print: (line) => lines.push(line), ask: async () => undefined })

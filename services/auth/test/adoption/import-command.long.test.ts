@@ -42,7 +42,7 @@ const SURROUNDINGS = [
   'lost       1 sessions of OAuth clients, which this service does not serve: they are not copied',
 ]
 
-/** What an owner of tables can let others run who read them: a cast to `json`, and the predicate of an index. */
+/** Code that the owner of tables can let others run who read them: a cast to `json`, and the predicate of an index. */
 const CODE_OF_THE_SOURCE = `
   CREATE SEQUENCE public.runs;
   GRANT ALL ON public.runs TO PUBLIC;

@@ -35,7 +35,7 @@ async function readRows({ database: { directUrl } }: ImportingApp) {
   return { rows, schemas }
 }
 
-/** What happens at the source between two runs. */
+/** The changes at the source between two runs. */
 const MEANWHILE = `
   UPDATE auth.users SET raw_user_meta_data = '{"name": "Another"}' WHERE email LIKE 'plain.%';
   DELETE FROM public.notes;
@@ -55,7 +55,7 @@ async function importBy(app: ImportingApp, side: Side, cutAt?: number) {
   return { status: result.status, statements }
 }
 
-/** What happens before the run that is cut. */
+/** The steps before the run that is cut. */
 const FIRST = async () => {}
 const LATER = async (app: ImportingApp) => {
   await app.run()

@@ -9,7 +9,7 @@ import { lostSessions, readTables, runSql, settingsFor, VERSIONS } from './resto
 
 const ZERO = { added: 0, changed: 0, deleted: 0 }
 
-/** What became of tables, without those of which nothing did. */
+/** The changes of tables, without the tables that stay as they are. */
 async function changesOf(app: ImportingApp) {
   const { tables, heldBack } = await app.run()
   const changed = tables.filter(({ added, changed, deleted }) => added + changed + deleted > 0)
@@ -253,7 +253,7 @@ it('reads the source as it is once the run before has ended', async () => {
   expect((await run).tables[0]).toEqual({ table: 'users', ...ZERO, added: (rows.users ?? 0) - 1 })
 })
 
-/** Whoever waits for the lock of a run. */
+/** The sessions that wait for the lock of a run. */
 const WAITING = `SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 

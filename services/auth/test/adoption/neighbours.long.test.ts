@@ -31,7 +31,7 @@ async function runAs({ database }: Restored, sub: string | undefined, aal: strin
 
 const idOf = ({ database }: Restored, name: string) => database.manifest.users.find((user) => user.name === name)?.id
 
-/** What the neighbours of a database allow. It begins and ends without notes. */
+/** Tries what the neighbours of a database allow. It begins and ends without notes. */
 async function tryNeighbours(restored: Restored) {
   const { superuserUrl } = restored.database
   const [plain, totp, other] = ['plain', 'totp', 'mixed'].map((name) => idOf(restored, name))

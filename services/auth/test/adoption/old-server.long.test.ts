@@ -25,7 +25,9 @@ const insertUser = `INSERT INTO users (aud, created_at, email, email_change, ema
   VALUES ('authenticated', now(), 'late@example.com', '', 0, '$2a$10$abcdefghijklmnopqrstuv', '${NEW}', '${NIL}', NULL, '{}', '{}',
     'authenticated', now())`
 
-/** What an old server does for each request, by what the request asks for. Versions differ in the order of statements. */
+/**
+ * The transactions of an old server for each request, by what the request asks for. Versions differ in the order of statements.
+ */
 function transactionsFor({
   user,
   token,

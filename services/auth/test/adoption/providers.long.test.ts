@@ -44,7 +44,7 @@ function keycloak(sub: string): ProviderStub {
   }
 }
 
-/** What supabase/auth 2.196 makes of the id of an account whose user it deletes softly. */
+/** Returns the id of an account as supabase/auth 2.196 writes it when it deletes the user softly. */
 function obfuscated(userId: string, provider: string, sub: string): string {
   return createHash('sha256').update(`${userId}${provider}:${sub}`).digest('base64url')
 }

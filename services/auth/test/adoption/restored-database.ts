@@ -56,7 +56,7 @@ const Manifest = z.object({
   encryption: z.object({ key: z.string() }).optional(),
 })
 
-/** What a database holds, as the server that made it answered. */
+/** The contents of a database, as the server that made it answered. */
 export type Manifest = z.output<typeof Manifest>
 /** A user, with everything that a test needs to act for them. */
 export type OldUser = z.output<typeof OldUser>

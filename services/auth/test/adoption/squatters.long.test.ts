@@ -40,13 +40,13 @@ async function squat(superuserUrl: string, role: string, { schema, view }: { sch
   )
 }
 
-/** Who has run the function of a squatter. */
+/** The users who have run the function of a squatter. */
 const readersOf = (superuserUrl: string, schema: string) => runSql(superuserUrl, `SELECT name FROM ${schema}.readers`)
 
 const foreign = (schema: string, owner: string, user: string) =>
   `the schema ${schema} belongs to ${owner}, not to ${user}, so nothing in it is read: rename or drop it as a superuser`
 
-/** What doctor says of a check. */
+/** Runs doctor. @returns its line for a check */
 async function lineOf(config: AuthConfig, check: string): Promise<string | undefined> {
   const lines: string[] = []
   await doctor(

@@ -152,7 +152,7 @@ describe('functions and operators of strangers in a schema of the search path of
   })
 })
 
-/** What doctor says of a check. */
+/** Runs doctor. @returns its line for a check */
 async function lineOf({ deps }: Restored, check: string): Promise<string | undefined> {
   const lines: string[] = []
   await doctor(

@@ -54,7 +54,7 @@ const before = new Map<Version, ReturnType<typeof readAll>>()
 
 const undo = ({ deps }: Restored) => undoAdoption(deps, async () => true)
 
-/** What `encrypted_password` of each version is for users who have none. */
+/** The `encrypted_password` of users who have no password, by version. */
 const NO_PASSWORD = {
   'v2.43.1': '',
   'v2.101.0': '',

@@ -11,7 +11,7 @@ import { forgeBearer } from '../forged-token.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
 
 declare global {
-  /** What `createClient` has made in the page. */
+  /** The client that `createClient` has made in the page. */
   const client: SupabaseClient
   /** The events of the client in the page. */
   const events: readonly string[]

@@ -68,7 +68,7 @@ function submission(html: string): RequestInit {
   return { method: 'POST', body, redirect: 'manual' }
 }
 
-/** What an answer lacks of the promised headers (reference: Response headers). */
+/** Returns the promised headers that an answer lacks (reference: Response headers). */
 function headerProblems(headers: Headers, status: number, body: string): readonly string[] {
   const wanted = {
     'x-request-id': /^[0-9a-f-]{36}$/,

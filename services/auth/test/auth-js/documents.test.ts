@@ -81,7 +81,7 @@ interface PageElement {
   onsubmit?: (event: { readonly preventDefault: () => void }) => void
 }
 
-/** What the browser keeps when the page is loaded again. */
+/** The storage that the browser keeps when the page is loaded again. */
 function newStorage(): NonNullable<GoTrueClientOptions['storage']> {
   const kept = new Map<string, string>()
   return {
@@ -101,7 +101,7 @@ function newBrowser(profile: Profile) {
   const page = PAGE.replace('const strict = false\n', profile === 'strict' ? 'const strict = true\n' : '$&')
   expect(page === PAGE).toBe(profile === 'compatible')
   browsers += 1
-  // Clients tell those of the same key what happens, which are the other pages of the same browser.
+  // A client tells its events to all clients with its storage key: here, the other pages of the same browser.
   const kept = { storage: newStorage(), storageKey: `browser ${browsers}` }
   const newClient = (options: GoTrueClientOptions) => called.newClient({ ...options, ...kept })
   return { ...called, load: (href: string) => loadPage({ href, page, newClient }) }
@@ -130,7 +130,7 @@ async function loadPage({ href, page, newClient }: LoadedPage) {
   const globals = { location, history, document, console: { ...console, warn: (text: string) => warnings.push(text) } }
   vi.stubGlobal('window', { ...globals, addEventListener: () => undefined, removeEventListener: () => undefined })
   vi.stubGlobal('document', document)
-  // The client takes a page that is loaded again for a second client of one page.
+  // When a page is loaded again, the library warns of two clients in one page.
   vi.spyOn(console, 'warn').mockImplementation(() => undefined)
   const open = function AuthClient({ url, ...options }: GoTrueClientOptions) {
     expect(url).toBe('http://localhost:8081')

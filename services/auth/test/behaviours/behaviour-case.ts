@@ -1,7 +1,7 @@
 import type { BehaviourName, SETTING_DEFAULTS } from '../../src/config/behaviours.ts'
 import type { MailApp } from '../mail-app.ts'
 
-/** What both profiles are asked, and what each of them must answer. */
+/** A request to both profiles, and the answer that each of them must give. */
 export interface BehaviourCase {
   /** Settings over those of all cases. Cases with the same settings share a service. */
   readonly settings?: Readonly<Record<string, string>>

@@ -1,7 +1,7 @@
 import { createSignedUp } from '../signed-up.ts'
 import type { BehaviourCases } from './behaviour-case.ts'
 
-/** What stands around the service: gateways. */
+/** The cases about gateways, which stand around the service. */
 export const environmentCases = {
   trustedPeer: {
     observe: async (service) => {

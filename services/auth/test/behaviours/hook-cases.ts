@@ -19,7 +19,7 @@ const refuseBy = (hook: string) => {
   stub.answer = ({ name }) => (name === hook ? { body: { error: { http_code: 403, message: 'No' } } } : NOTHING)
 }
 
-/** What servers of operators are sent, and what their answers do. */
+/** The cases about calls to servers of operators, and the effects of their answers. */
 export const hookCases = {
   hookRefusalCode: {
     settings,

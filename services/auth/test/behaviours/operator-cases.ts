@@ -14,7 +14,7 @@ async function runSql(connectionString: string, statements: string): Promise<voi
   await client.query(statements).finally(() => client.end())
 }
 
-/** What admins and operators see. */
+/** The cases about what admins and operators see. */
 export const operatorCases = {
   showErrorsOfTriggers: {
     observe: async ({ database, post }) => {

@@ -1,13 +1,13 @@
 import type { MailApp } from '../mail-app.ts'
 import type { BehaviourCases } from './behaviour-case.ts'
 
-/** Where a browser is sent that opens a dead link. */
+/** Opens a dead link. @returns where it sends a browser */
 async function followDeadLink({ app }: MailApp, redirectTo: string) {
   const query = new URLSearchParams({ type: 'signup', token: 'dead', redirect_to: redirectTo })
   return String((await app.inject(`/verify?${query}`)).headers.location)
 }
 
-/** Where browsers are sent. */
+/** The cases about the addresses to which browsers are sent. */
 export const redirectCases = {
   compareSiteRedirectsBy: {
     settings: { AUTH_SITE_URL: 'http://localhost:3000/start' },

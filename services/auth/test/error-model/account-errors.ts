@@ -9,7 +9,7 @@ import { type ErrorCase, type ErrorCases, get, post } from './error-case.ts'
 import { type SignedIn, signIn } from './session-errors.ts'
 import { FEATURES, RULES, STRICT } from './settings.ts'
 
-/** What somebody who is signed in is told. */
+/** An error case of a user who is signed in. */
 function asOwner(
   makeRequest: (signedIn: SignedIn, service: MailApp) => InjectOptions | Promise<InjectOptions>,
   settings: Readonly<Record<string, string>> = {},
@@ -41,7 +41,7 @@ const reauthenticate = (makeChanges: () => Updateable<UsersTable>): ErrorCase =>
     return get('/reauthenticate')
   })
 
-/** Who takes away what they sign in with, and beside it has an account elsewhere with that email. */
+/** An error case of a user who takes away what they sign in with, and beside it has an account elsewhere with that email. */
 const unlinkOwn = (makeEmail: (signedIn: SignedIn, service: MailApp) => Promise<string>): ErrorCase =>
   asOwner(async (signedIn, service) => {
     const { id: user_id } = signedIn.user

@@ -9,7 +9,7 @@ import { RULES } from './settings.ts'
 
 const asAdmin = (request: InjectOptions): InjectOptions => ({ ...request, headers: OPERATOR })
 
-/** What an operator is told about a user who is there. */
+/** An error case of an operator who asks about a user that exists. */
 const aboutUser = (makeRequest: (signedUp: SignedUp) => InjectOptions): ErrorCase => ({
   raise: async (world, send) => {
     const service = await world.service()
@@ -19,7 +19,7 @@ const aboutUser = (makeRequest: (signedUp: SignedUp) => InjectOptions): ErrorCas
 
 const changed = (id: string, payload: object): InjectOptions => ({ method: 'PUT', url: `/admin/users/${id}`, payload })
 
-/** What an admin of the API is told about an operator. */
+/** An error case of an admin of the API who asks about an operator. */
 const aboutConsoleUser = (makeRequest: (id: string, email: string) => InjectOptions): ErrorCase => ({
   raise: async (world, send) => {
     const service = await world.service()

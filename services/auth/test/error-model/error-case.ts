@@ -3,13 +3,13 @@ import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { TestApp, TestAppOptions } from '../auth-app.ts'
 import type { MailApp } from '../mail-app.ts'
 
-/** What a case may use. */
+/** The services and objects that a case may use. */
 export interface World {
   /** The service with these settings and dependencies in the place of others; one for all cases that want the same settings. */
   service(settings?: Readonly<Record<string, string>>, replace?: TestAppOptions['replace']): Promise<MailApp>
-  /** One whose routes fail as the request asks, and which verifies no password in time. */
+  /** A service whose routes fail as the request asks, and which verifies no password in time. */
   failing(): Promise<TestApp>
-  /** One that is broken in some way, by the name of the way. */
+  /** A service that is broken in some way, by the name of the way. */
   broken(name: string, replace: TestAppOptions['replace']): Promise<TestApp>
 }
 
@@ -30,7 +30,7 @@ export interface ErrorCase {
   readonly oauth?: string
   /** The name of RFC 6749, where the error is told in the redirect of /callback instead of in a body. */
   readonly redirected?: string
-  /** Where the redirect tells the error in its fragment alone. */
+  /** Whether the redirect tells the error in its fragment alone. */
   readonly inFragment?: boolean
   /** Called twice at once: neither call may rest on what the other leaves behind. */
   raise(world: World, send: Send): Promise<LightMyRequestResponse>

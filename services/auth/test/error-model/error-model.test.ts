@@ -53,7 +53,10 @@ const errors = Object.entries(catalogue).flatMap(([name, make]) =>
 
 /** The key of the service with the usual settings. Its database, its clock and its workers are those of every service. */
 const HOST = '{}'
-/** One for all cases that want the same settings. Nothing replaces dependencies under settings that another case uses. */
+/**
+ * The services of the cases: one for all cases that want the same settings. Nothing replaces dependencies under settings that
+ * another case uses.
+ */
 const services = new Map<string, Promise<MailApp>>()
 /** Whichever case comes first starts its service. */
 const TIMEOUT_MS = 60_000

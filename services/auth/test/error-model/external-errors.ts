@@ -38,7 +38,7 @@ interface Return {
   readonly settings: Readonly<Record<string, string>>
 }
 
-/** Where a browser ends that comes back from the provider. */
+/** An error case of a browser that comes back from the provider. */
 const onReturn = (
   makeRequest: (service: MailApp, state: string) => InjectOptions | Promise<InjectOptions>,
   rest: Omit<ErrorCase, 'raise' | 'redirected'> & Partial<Return> = {},
@@ -54,7 +54,7 @@ const onReturn = (
   }
 }
 
-/** Where a browser ends that comes back to link an identity. */
+/** An error case of a browser that comes back to link an identity. */
 const onLinking = (
   choose: (service: MailApp) => Promise<Anybody> | Anybody,
   rest: Omit<ErrorCase, 'raise'>,

@@ -10,7 +10,7 @@ import { FEATURES, NO_CODES, RULES } from './settings.ts'
 
 type Settings = Readonly<Record<string, string>>
 
-/** What somebody who has just signed in is told. */
+/** An error case of a user who has just signed in. */
 export function ask(
   toRequest: (signedIn: SignedIn, service: MailApp) => Promise<InjectOptions> | InjectOptions,
   { settings = {}, ...rest }: { readonly settings?: Settings } & Pick<ErrorCase, 'text'> = {},
@@ -38,7 +38,7 @@ async function insertFactor({ deps }: MailApp, { user }: SignedIn, values: Recor
     .id
 }
 
-/** What the answer to the challenge of an app is told. */
+/** An error case of an answer to the challenge of an app. */
 function answerWith(
   toPayload: (
     app: AuthenticatorApp,
@@ -62,7 +62,7 @@ const challengeOfDisabled = (settings: Settings, values: Record<string, string>)
     { settings },
   )
 
-/** What somebody is told who has an authenticator app and recovery codes. */
+/** An error case of a user who has an authenticator app and recovery codes. */
 const withCodes = (
   toRequest: (headers: Record<string, string>, service: MailApp) => Promise<InjectOptions> | InjectOptions,
 ) =>

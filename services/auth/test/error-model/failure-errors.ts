@@ -4,7 +4,7 @@ import { createOperator, OPERATOR_SETTINGS } from '../operators.ts'
 import type { ErrorCase, ErrorCases, Send, World } from './error-case.ts'
 import { bearerOf, type Operation, operations, request } from './shared-errors.ts'
 
-/** What goes wrong in a route, by the header that asks for it. The guards of the route have passed. */
+/** The failures in a route, by the header that asks for them. The guards of the route have passed. */
 const FAULTS: Readonly<Record<string, () => Promise<never>>> = {
   defect: () => Promise.reject(new Error('a secret in /etc/passwd')),
   outage: () => Promise.reject(new NoConnectionError('no connection')),

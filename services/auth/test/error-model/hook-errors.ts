@@ -21,7 +21,7 @@ const ANSWERS: Readonly<Record<string, StubAnswer | undefined>> = {
   broken: { status: 500, body: '' },
 }
 const Named = z.object({ email: z.string().optional() })
-/** What the hook says of factors. Cases run one after another. */
+/** The answer of the hook about factors. Cases run one after another. */
 let factorText = ''
 /** Users whose passwords the hook rejects. */
 const rejected = new Set<unknown>()
@@ -40,7 +40,7 @@ hooks.answer = ({ name, payload }) => {
   return ANSWERS[email.split(/[-@]/)[0] ?? '']
 }
 
-/** What a signup is told for which the hook answers so. */
+/** An error case of a sign-up to which the hook answers in this way. */
 const signUp = (word: string, expected?: HttpError): ErrorCase => ({
   ...(expected && { expected }),
   raise: async (world, send) =>

@@ -11,7 +11,7 @@ const claims = {
   email_verified: true,
 }
 
-/** What an app is told that signs in by a token of Google with these claims. */
+/** An error case of an app that signs in by a token of Google with these claims. */
 const grant = (changes: object, members: object = {}, profile: Readonly<Record<string, string>> = {}): ErrorCase => ({
   oauth: 'invalid_request',
   raise: async (world, send) => {

@@ -18,7 +18,7 @@ let people = 0
 const newEmail = () => `new${++people}@example.com`
 const newPhone = () => `1628555${1_000 + ++people}`
 
-/** What the second request of two is told that come too soon after each other. */
+/** An error case of the second of two requests that come too soon after each other. */
 const soon = (makeRequest: () => InjectOptions): ErrorCase => ({
   text: SOON,
   raise: async (world, send) => {

@@ -38,7 +38,7 @@ interface OperatorCase extends Omit<ErrorCase, 'raise' | 'operation'> {
   readonly role?: OperatorRole
   /** Beside those of operators. */
   readonly settings?: Readonly<Record<string, string>>
-  /** What is done before, and what the request is then. By default a good one about nobody. */
+  /** Prepares the service, and returns the request. Default: a good request about nobody. */
   readonly ask?: (asked: InjectOptions, service: MailApp, operator: SignedInOperator) => Promise<InjectOptions>
 }
 

@@ -33,7 +33,7 @@ export async function signIn(service: TestApp, changes: Parameters<typeof create
 
 const refresh = (refresh_token: string) => post('/token?grant_type=refresh_token', { refresh_token })
 
-/** What a refresh is told after something has happened to the session. */
+/** An error case of a refresh after something has happened to the session. */
 function refreshAfter(
   happen: (service: TestApp, signedIn: SignedIn) => Promise<unknown>,
   settings: Readonly<Record<string, string>> = {},
@@ -49,7 +49,7 @@ function refreshAfter(
   }
 }
 
-/** What an endpoint with a bearer is told after something has happened to its user. */
+/** An error case of an endpoint with a bearer after something has happened to its user. */
 function askAfter(
   happen: (service: TestApp, signedIn: SignedIn) => Promise<unknown>,
   settings: Readonly<Record<string, string>> = {},

@@ -20,7 +20,7 @@ const Document = z.object({
 
 /** An operation of the API document, with the statuses of the errors that it documents. */
 export interface Operation {
-  /** Such as `get /admin/users/{userId}`. */
+  /** The method and path, such as `get /admin/users/{userId}`. */
   readonly name: string
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   readonly path: string
@@ -65,7 +65,9 @@ export const request = (
   ...(method === 'GET' ? {} : { payload: {} }),
 })
 
-/** Whoever is no operator hears 401 before the request is read: operator-errors.ts has these operations. */
+/**
+ * Operations for operators. A caller who is no operator hears 401 before the request is read: operator-errors.ts has the cases.
+ */
 const isForOperators = (path: string): boolean => path.startsWith('/operator/')
 
 /** The same error of every operation that meets a condition. */

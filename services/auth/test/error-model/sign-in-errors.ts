@@ -15,7 +15,7 @@ export const under = (
   rest: Omit<ErrorCase, 'raise'> = {},
 ): ErrorCase => ({ ...rest, raise: async (world, send) => send(await world.service(settings), request) })
 
-/** What somebody with the right password is told all the same. */
+/** An error case of a sign-in with the right password. */
 function loginOf(changes: Parameters<typeof createSignedUp>[1]): ErrorCase {
   return {
     oauth: 'invalid_grant',

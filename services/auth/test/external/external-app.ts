@@ -26,7 +26,7 @@ export interface ExternalApp extends MailApp {
   comeBack(query: Readonly<Record<string, string>>): Promise<Landing>
 }
 
-/** Where a browser ends. */
+/** The page at which a browser ends. */
 export interface Landing {
   readonly status: number
   readonly url: URL

@@ -3,7 +3,7 @@ import { OAuth2Server } from 'oauth2-mock-server'
 import type { AuthDeps } from '../../src/deps.ts'
 import { createKeySets } from '../../src/external-providers/key-sets.ts'
 
-/** Where the paths of Keycloak are. */
+/** The path under which Keycloak has its endpoints. */
 const PATH = '/protocol/openid-connect'
 /** A public host and the issuer at that host. */
 export const ISSUER = 'https://idp.example.com'

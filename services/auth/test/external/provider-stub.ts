@@ -30,7 +30,7 @@ export interface ProviderStub {
 
 /** The only authorization code that the stub exchanges. A query encodes its last characters. */
 export const CODE = 'code of the provider/+'
-/** What the stub gives for `CODE`. */
+/** The access token that the stub gives for `CODE`. */
 export const ACCESS_TOKEN = 'access-token-of-the-provider'
 /** Given beside `ACCESS_TOKEN`. */
 export const REFRESH_TOKEN = 'refresh-token-of-the-provider'

@@ -31,9 +31,9 @@ export type SigningKey = z.infer<typeof SigningKey>
 /** All signing keys, the newest first. */
 export const SigningKeysView = z.object({ keys: z.array(SigningKey) })
 
-/** Where the settings of auth are shown. */
+/** The path of the settings of auth. */
 export const SETTINGS_PATH = '/settings'
-/** Where signing keys are listed. */
+/** The path of the list of signing keys. */
 export const KEYS_PATH = '/signing-keys'
 /** The pages of settings. */
 export const SETTINGS_PAGES = [

@@ -50,7 +50,7 @@ export function transactionIdOf({ event }: Pick<ShownDelivery, 'event'>): string
   return PaymentEvent.safeParse(event).data
 }
 
-/** What codes of Node.js mean for somebody who does not run the webhook. */
+/** Explanations of codes of Node.js for somebody who does not run the webhook. */
 const ERROR_WORDS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'The connection was refused: nothing listens at the address',
   ECONNRESET: 'The connection was cut before there was an answer',
@@ -81,10 +81,10 @@ export const DELIVERY_TONES = {
   failed: 'bad',
 } as const satisfies Record<Delivery['status'], string>
 
-/** Where deliveries are listed. */
+/** The path of the list of deliveries. */
 export const DELIVERIES_PATH = '/deliveries'
 
-/** Where a delivery is shown. */
+/** Returns the path of a delivery. */
 export function deliveryPath(id: string): string {
   return `${DELIVERIES_PATH}/${encodeURIComponent(id)}`
 }

@@ -31,7 +31,7 @@ export type Attempt = z.infer<typeof Attempt>
 /** A page of attempts. */
 export const AttemptsView = z.object({ attempts: z.array(Attempt) })
 
-/** Where exceptions are listed. */
+/** The path of the list of exceptions. */
 export const EXCEPTIONS_PATH = '/exceptions'
-/** Where attempts without a known outcome are listed. */
+/** The path of the list of attempts without a known outcome. */
 export const ATTEMPTS_PATH = '/attempts'

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Tone } from '../pages/parts.ts'
 import { enveloped } from '../service-calls/inventory-answer.ts'
 
-/** Where imports are started and listed. */
+/** The path on which imports are started and listed. */
 export const IMPORTS_PATH = '/imports'
 
 const Import = z.looseObject({

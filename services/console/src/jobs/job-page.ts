@@ -8,7 +8,7 @@ import { JOBS_PATH, type Job, type Registration, type Task, type TasksView } fro
 /** The states of jobs that are listed. */
 export const JOB_STATES = ['failed', 'waiting', 'running'] as const
 
-/** What the page shows. */
+/** The data of the page. */
 export interface ShownJobs extends TasksView {
   readonly registration: Registration
   readonly state: (typeof JOB_STATES)[number]

@@ -18,12 +18,12 @@ export const TasksView = z.object({ tasks: z.array(Task), jobs: z.array(Job) })
 export type TasksView = z.infer<typeof TasksView>
 
 const Registration = z.object({ mode: z.enum(['open', 'invited', 'closed']), isClosed: z.boolean() })
-/** Who may register apps: what the settings say, and whether an operator has closed it. */
+/** The rule on who may register apps: what the settings say, and whether an operator has closed it. */
 export type Registration = z.infer<typeof Registration>
 /** The answer of payments. */
 export const RegistrationView = z.object({ registration: Registration })
 
 /** The path at payments of the registration of apps. */
 export const REGISTRATION_CALL = '/operator/registration'
-/** Where jobs and the registration of apps are shown. */
+/** The path of the page of jobs and the registration of apps. */
 export const JOBS_PATH = '/jobs'

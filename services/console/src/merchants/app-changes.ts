@@ -8,7 +8,7 @@ export interface KnownApp {
   readonly app: Pick<ShownMerchant['apps'][number], 'id' | 'name'>
 }
 
-/** Where apps are listed. */
+/** The path of the list of apps. */
 export const APPS_PATH = '/apps'
 
 const nameOf = ({ id, name }: KnownApp['app']) => name ?? id

@@ -44,7 +44,7 @@ export const MerchantView = z.object({
 /** The same, with what writes its amounts. */
 export type ShownMerchant = WithDecimals<z.infer<typeof MerchantView>>
 
-/** Where a merchant is shown. */
+/** Returns the path of a merchant. */
 export function merchantPath(id: string): string {
   return `/merchants/${encodeURIComponent(id)}`
 }

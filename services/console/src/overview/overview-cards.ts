@@ -8,7 +8,7 @@ export interface Stat {
   readonly label: string
   readonly value: Html | string
   readonly hint?: string
-  /** Where what is counted is listed. */
+  /** The path of the list of what is counted. */
   readonly path?: string
   /** Whether somebody should look at what is counted. */
   readonly isDue?: boolean

@@ -12,7 +12,7 @@ import { type AskTone, askLink, questionOf } from './parts.ts'
 export const GivenFields = z.record(z.string().max(64), z.string().max(4_096))
 export type GivenFields = z.infer<typeof GivenFields>
 
-/** Who looks at a page, and when. */
+/** The operator who looks at a page, and the time. */
 export interface Viewer {
   readonly role: OperatorRole
   readonly userId: string
@@ -39,7 +39,7 @@ export interface AskedChange<Shown> {
   readonly isMain?: boolean
   /** Whether the head of its page has a button for it. Undefined: always. */
   readonly isOffered?: (shown: Shown, viewer: Viewer) => boolean
-  /** What will happen, a sentence each. */
+  /** The effects of the change, a sentence each. */
   readonly consequences: (shown: Shown, given: GivenFields) => readonly string[]
   readonly fields?: (shown: Shown, given: GivenFields) => Html
   /**
@@ -50,7 +50,7 @@ export interface AskedChange<Shown> {
   readonly call: (shown: Shown, given: GivenFields) => AskedCall
   /** A sentence without its full stop that says what was done. */
   readonly done: string | ((shown: Shown, given: GivenFields, answer: unknown) => string)
-  /** Where the operator is led afterwards, where that is not the page of the object. */
+  /** The path to which the operator is led afterwards, where that is not the page of the object. */
   readonly leadsTo?: (shown: Shown, given: GivenFields) => string
   /** A page that shows its answer once, in place of the redirect. For secrets: nothing else keeps them. */
   readonly shows?: (shown: Shown, answer: unknown) => Html

@@ -99,7 +99,7 @@ export const AUDIT_LOGS: readonly AuditLog[] = [
   },
 ]
 
-/** Where the audit log of a service is shown. */
+/** Returns the path of the audit log of a service. */
 export function auditPath(service: ServiceName): string {
   return `/audit/${service}`
 }

@@ -23,7 +23,7 @@ export interface ChangeForm {
   readonly isDangerous?: boolean
   /** Whether it has a field for a file. */
   readonly takesFile?: boolean
-  /** Where `Cancel` leads. Undefined: there is none. */
+  /** The path to which `Cancel` leads. Undefined: there is none. */
   readonly cancel?: string | undefined
 }
 

@@ -170,7 +170,7 @@ function accountMenu({ email, role, form }: Frame): Html {
 <form method="post" action="${PATHS.signOut}">${proofFields(form)}<button class="button quiet" type="submit" aria-label="Sign out">${icon('leave')}<span class="wide-only">Sign out</span></button></form></div>`
 }
 
-/** Who is signed in, where the bar has no place for it. */
+/** Shows the operator who is signed in, where the bar has no place for it. */
 function menuAccount({ email, role }: Frame): Html {
   return html`<div class="menu-account"><span>${email}</span><span class="badge">${role}</span></div>`
 }
@@ -189,7 +189,7 @@ function navigation({ services }: Frame, current: string | undefined, { label, e
 interface Navigation {
   /** Names it for screen readers. */
   readonly label: string
-  /** What stands below the links. */
+  /** The element below the links. */
   readonly end?: Html
 }
 

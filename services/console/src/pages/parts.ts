@@ -121,7 +121,7 @@ export function askLink(path: string, label: string, tone: AskTone = 'plain'): H
 /** A question before a change: it names what will happen. */
 export interface Question {
   readonly title: string
-  /** What will happen, a sentence each. */
+  /** The effects of the change, a sentence each. */
   readonly consequences: readonly string[]
   readonly problem?: string | undefined
   readonly form: Html

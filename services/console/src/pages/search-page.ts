@@ -12,7 +12,7 @@ export interface Hit {
   readonly title: string
   readonly path: string
   readonly icon: IconName
-  /** What tells it apart from others like it: its states. */
+  /** The states that tell the object apart from others like it. */
   readonly badges?: readonly Html[]
   /** When it was made, in ISO 8601. */
   readonly created?: string | null | undefined

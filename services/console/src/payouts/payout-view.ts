@@ -33,9 +33,9 @@ export const BankFiles = z.object({
   files: z.array(z.object({ name: z.string(), type: z.string(), content: z.base64() })),
 })
 
-/** Where payouts are listed. */
+/** The path of the list of payouts. */
 export const PAYOUTS_PATH = '/payouts'
-/** Where batches of payouts are listed. */
+/** The path of the list of batches of payouts. */
 export const BATCHES_PATH = '/payouts/batches'
 
 /** The address of a payout: its merchant stands before it. */

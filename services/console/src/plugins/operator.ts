@@ -16,7 +16,7 @@ import type { AuthTokens } from '../sessions/auth-session.ts'
 import type { Session } from '../sessions/session-seal.ts'
 import { readSession, requireForm, writeSession } from './browser-session.ts'
 
-/** Who asks for a page, and what they may call. */
+/** The operator who asks for a page, and what they may call. */
 export interface Visit {
   readonly session: Session
   readonly email: string
@@ -63,7 +63,7 @@ export function visitOf({ visit }: FastifyRequest): Visit {
   return requireSession(visit)
 }
 
-/** Who looks at a page of operators, and when. @throws notSignedIn */
+/** Returns the operator who looks at a page, and the time. @throws notSignedIn */
 export function viewerOf(request: FastifyRequest): Viewer {
   const { role, userId } = visitOf(request)
   return { role, userId, now: request.server.deps.now() }

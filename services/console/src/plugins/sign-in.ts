@@ -44,7 +44,7 @@ export async function answerSignIn(
   const { tokens } = signIn
   if (tokens.role === undefined) return refuseOutsider(request, reply, tokens)
   const needsFactor = !tokens.hasSecondFactor && (await asksForFactor(request, tokens))
-  // The session itself remembers it: a browser need not follow the redirect.
+  // The session stores that a factor is needed, because the browser may ignore the redirect to the page of the factor.
   await beginSession(reply, tokens, needsFactor ? { needsFactor } : {})
   return reply.redirect(needsFactor ? factorPath(next) : next, 303)
 }

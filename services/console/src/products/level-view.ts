@@ -20,7 +20,7 @@ export const LevelsView: z.ZodType<readonly Level[]> = enveloped(z.array(Level))
 /** A movement that an operator makes (inventory reference: Movements). */
 export type MovementType = 'receive' | 'count' | 'transfer' | 'ship' | 'adjust'
 
-/** Where a movement is made, with what is known of it. */
+/** Returns the path of the form for a movement, with the values that are known of it. */
 export function movePath(
   type: MovementType,
   known: { readonly productId?: number; readonly locationId?: number } = {},

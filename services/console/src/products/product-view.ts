@@ -26,7 +26,7 @@ export const ProductsView: z.ZodType<readonly ListedProduct[]> = enveloped(z.arr
 export const ProductView: z.ZodType<Product> = enveloped(Product)
 /** The query for products. */
 export const PRODUCT_INCLUDE = 'meta,stock'
-/** What lists of products are asked for with: a page of whole attributes may be too large for the console. */
+/** The query for lists of products: a page of whole attributes may be too large for the console. */
 export const PRODUCTS_SHOWN = { include: PRODUCT_INCLUDE, attributes: 'short' } as const
 
 /** The answer to a new product. */
@@ -45,7 +45,7 @@ export type AuditEntry = z.infer<typeof AuditEntry>
 /** Changes of operators, the newest first. */
 export const AuditView: z.ZodType<readonly AuditEntry[]> = enveloped(z.array(AuditEntry))
 
-/** Where a product is shown. */
+/** Returns the path of a product. */
 export function productPath(id: number): string {
   return `/products/${id}`
 }

@@ -32,7 +32,7 @@ export const homeRoutes: FastifyPluginAsyncZod = async (app) => {
   })
 }
 
-/** Where each service tells its numbers. */
+/** The path at which each service tells its numbers. */
 const PATH = '/operator/overview'
 
 async function readOverviews(calls: OperatorCalls, test: string): Promise<Overviews> {

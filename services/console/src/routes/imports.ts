@@ -98,7 +98,7 @@ function typeOf(name: string): string | undefined {
 
 /** A file of a form, which is read as it comes. */
 interface FormFile {
-  /** Its name in the folder of the operator. Empty: none was chosen. */
+  /** The name of the file in the folder of the operator. Empty: none was chosen. */
   readonly name: string
   readonly bytes: Readable
   /** Aborted with the error of a form that is malformed, or breaks off. */

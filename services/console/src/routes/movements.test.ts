@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => close())
 
 const Stock = z.object({ data: z.object({ locations: z.array(z.object({ locationId: z.int(), onHand: z.int() })) }) })
-/** What is on hand of a product: each location with its quantity, by id. */
+/** Reads what is on hand of a product: each location with its quantity, by id. */
 async function levelsOf(productId: number) {
   const { data } = Stock.parse(await callInventory(inventory, `/stock/${productId}`))
   return data.locations.map(({ locationId, onHand }) => [locationId, onHand])

@@ -14,7 +14,7 @@ import { nameOf, USERS_PATH, UsersView, userBadges } from '../users/user-view.ts
 
 const SearchQuery = z.object({ q: z.string().trim().max(255).default('') })
 
-/** What a text leads to, the newest first. */
+/** The objects that a text leads to, the newest first. */
 interface Results {
   readonly hits: readonly Hit[]
   /** The list that has more. Undefined: there is no more. */

@@ -13,7 +13,7 @@ import {
 } from './service-call.ts'
 import type { ServiceClient } from './service-client.ts'
 
-/** Who asks: the key of the console, the operator's own access token, and the address of their browser. */
+/** The proofs of a caller: the key of the console, the operator's own access token, and the address of their browser. */
 export interface Credentials {
   readonly role: OperatorRole
   readonly accessToken: string
@@ -39,8 +39,8 @@ export interface Change {
 }
 
 /**
- * What became of a change: it is done, or the rules of the service refuse it, which left nothing. Where its answer is lost, it is
- * `unknown` whether it was made: only a repeat with the same key is sure to make it once.
+ * The outcome of a change: it is done, or the rules of the service refuse it, which left nothing. Where the service's answer is
+ * lost, it is `unknown` whether the change was made: only a repeat with the same key is sure to make it once.
  */
 export type Outcome =
   | { readonly kind: 'done'; readonly body: unknown }

@@ -26,7 +26,7 @@ export interface ServiceCall {
 
 /** A file that is sent to a service. */
 export interface SentFile {
-  /** Its media type. */
+  /** The media type of the body. */
   readonly type: string
   readonly bytes: AsyncIterable<Uint8Array>
 }

@@ -63,7 +63,7 @@ export interface AuthSessions {
   signOut(accessToken: string, address: string): Promise<void>
 }
 
-/** Who shows or looks for a second factor. */
+/** The user who shows or looks for a second factor. */
 export interface FactorCaller {
   readonly accessToken: string
   readonly address: string

@@ -6,7 +6,7 @@ import type { NewFactor } from './auth-session.ts'
 
 /** The form of email and password. */
 export interface SignInForm {
-  /** Where the sign-in leads. */
+  /** The path to which the sign-in leads. */
   readonly next: string
   readonly email?: string
   readonly problem?: string | undefined

@@ -124,7 +124,7 @@ export interface TypedMovement {
   readonly type: MovementType
   readonly product: number
   readonly location: number
-  /** Where a transfer leads. */
+  /** The location that a transfer leads to. */
   readonly to: number | undefined
   /** The text of the field. */
   readonly quantity: string

@@ -69,7 +69,7 @@ export const STOCK_PAGES = [
   ['/locations', 'Locations'],
 ] as const
 
-/** Where a location is shown. */
+/** Returns the path of a location. */
 export function locationPath(id: number): string {
   return `/locations/${id}`
 }

@@ -34,9 +34,9 @@ export const DisputesView = z.object({ disputes: z.array(Dispute) })
 /** A page of fraud alerts. */
 export const FraudsView = z.object({ frauds: z.array(Fraud) })
 
-/** Where disputes are listed. */
+/** The path of the list of disputes. */
 export const DISPUTES_PATH = '/disputes'
-/** Where fraud alerts are listed. */
+/** The path of the list of fraud alerts. */
 export const FRAUDS_PATH = '/frauds'
 
 const Reasons = z.object({ disputes: z.array(Reason), frauds: z.array(Reason) })

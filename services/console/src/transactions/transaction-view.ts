@@ -109,10 +109,10 @@ export function stateOf({
   return voided > 0 && pending === 0 ? { text: 'Voided', tone: 'plain' } : { text: 'Authorized', tone: 'info' }
 }
 
-/** Where transactions are listed. */
+/** The path of the list of transactions. */
 export const TRANSACTIONS_PATH = '/transactions'
 
-/** Where a transaction is shown. */
+/** Returns the path of a transaction. */
 export function transactionPath(id: string): string {
   return `${TRANSACTIONS_PATH}/${encodeURIComponent(id)}`
 }

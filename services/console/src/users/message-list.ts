@@ -15,7 +15,7 @@ export const MessagesQuery = ListQuery.extend({
 })
 type MessagesQuery = z.infer<typeof MessagesQuery>
 
-/** Where messages are listed. @param filter what the list is narrowed to */
+/** Returns the path of the list of messages. @param filter what the list is narrowed to */
 export function messagesPath(filter: Readonly<Record<string, string>> = {}): string {
   const query = new URLSearchParams(filter)
   return query.size === 0 ? '/messages' : `/messages?${query}`

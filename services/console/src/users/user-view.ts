@@ -94,10 +94,10 @@ export const ShownUser = z.object({
 })
 export type ShownUser = z.infer<typeof ShownUser>
 
-/** Where users are listed. */
+/** The path of the list of users. */
 export const USERS_PATH = '/users'
 
-/** Where a user is shown. */
+/** Returns the path of a user. */
 export function userPath(id: string): string {
   return `${USERS_PATH}/${encodeURIComponent(id)}`
 }

@@ -5,7 +5,7 @@ export const SCOPES = ['inventory:read', 'inventory:write'] as const
 /** A right that a token gives (reference: Authentication). */
 export type Scope = (typeof SCOPES)[number]
 
-/** Which scopes a token has by its role. */
+/** The scopes that a token has by its role. */
 export interface ScopeRules {
   /** Roles that have every scope. */
   readonly adminRoles: readonly string[]

@@ -7,7 +7,7 @@ import {
 import { unavailable } from '../unavailable.ts'
 import { type Scope, type ScopeRules, scopesOf } from './scopes.ts'
 
-/** Whose tokens are good, and the scopes of roles. */
+/** The rules by which tokens are good, and the scopes of roles. */
 export interface TokenRules extends ScopeRules {
   /** `https://auth.example.com/.well-known/jwks.json` */
   readonly jwksUrl: string

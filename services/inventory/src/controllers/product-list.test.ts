@@ -7,7 +7,7 @@ import { nameOfSelection } from '../products/product-query.ts'
 let inventory: TestInventory
 const get = (url: string) => inventory.app.inject({ url })
 
-/** By SKU, in the order of ids. */
+/** The attributes of products by SKU, in the order of ids. */
 const PRODUCTS: Readonly<Record<string, unknown>> = {
   'shirt-red': { color: 'red', size: 42, price: 10, tags: ['new', 'sale'], dim: { w: 1.5 } },
   'shirt-blue': { color: 'blue', size: '42', price: 19.9, tags: ['sale', 7], dim: { w: 2 } },

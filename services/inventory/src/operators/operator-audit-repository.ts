@@ -3,11 +3,11 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import type { Db } from '../database.ts'
 
-/** Which entries a list has, and in which order. */
+/** The entries of a list, and their order. */
 interface AuditSelection {
   /** Only changes of this product and of its stock. */
   readonly productId?: number | undefined
-  /** By time; `desc`: the newest first. */
+  /** The order of the entries by time; `desc`: the newest first. */
   readonly order: 'asc' | 'desc'
 }
 

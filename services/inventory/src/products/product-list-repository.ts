@@ -10,7 +10,7 @@ export const PRODUCT_SORTS = ['id', '-id', 'sku', '-sku', 'createdAt', '-created
 /** An order of the list of products. A minus begins a falling order. */
 export type ProductSort = (typeof PRODUCT_SORTS)[number]
 
-/** Which products a list shows, and in which order. */
+/** The products that a list shows, and their order. */
 export interface ProductSelection {
   readonly filters: readonly ProductFilter[]
   readonly sort: ProductSort

@@ -21,7 +21,7 @@ export interface Stock {
   readonly products: ReadonlySet<number>
   /** Locations, and whether they take stock. */
   readonly locations: ReadonlyMap<number, boolean>
-  /** By `levelKey`. A missing level is zero. */
+  /** The levels by `levelKey`. A missing level is zero. */
   readonly levels: ReadonlyMap<string, Quantities>
   readonly reservations: ReadonlyMap<number, ModelReservation>
 }

@@ -18,9 +18,12 @@ export interface ChangeProductInput {
 
 /**
  * Changes a product in one statement. A change that alters nothing keeps the version.
- * @throws attributesInvalid for attributes that cannot be stored, productNotFound when no live product has the id,
- * productChanged when it has another version than the change is based on, duplicateSku when another product has the SKU,
- * mergedToNull, mergedTooLarge, mergedTooDeep or mergedTooManyKeys for what a merge patch would make of the attributes
+ * @throws
+ * - attributesInvalid for attributes that cannot be stored
+ * - productNotFound when no live product has the id
+ * - productChanged when the product has another version than the change is based on
+ * - duplicateSku when another product has the SKU
+ * - mergedToNull, mergedTooLarge, mergedTooDeep or mergedTooManyKeys for what a merge patch would make of the attributes
  */
 export async function changeProduct(
   { lanes, names, config }: Pick<InventoryDeps, 'lanes' | 'names' | 'config'>,

@@ -3,7 +3,7 @@ import { productInStock } from '../errors.ts'
 import { requireSameProduct } from '../products/product.ts'
 import { callDeleteProduct } from '../products/product-repository.ts'
 
-/** Which product to delete, and on which versions the deletion may be based. */
+/** The product to delete, and the versions on which the deletion may be based. */
 export interface DeleteProductInput {
   readonly id: number
   /** The versions that the deletion may be based on; undefined accepts any version. */

@@ -5,7 +5,7 @@ import { streamExport } from '../exports/export-repository.ts'
 import type { AttributePath } from '../products/attribute-path.ts'
 import type { ProductSelection } from '../products/product-list-repository.ts'
 
-/** Which products to export, and how to write them. */
+/** The products to export, and the form in which to write them. */
 export interface ExportInput {
   readonly selection: ProductSelection
   readonly flatten: readonly AttributePath[]

@@ -13,11 +13,15 @@ import { type MoveRefusal, refuseStock } from '../stock/stock-refusals.ts'
 /**
  * Carries out the lines of a request, all or none (reference: Movements). Two requests cannot take the same stock, because
  * PostgreSQL checks each line under the lock of its level.
- * @throws productNotFound or locationNotFound when a line names none, locationInactive when stock would come into an inactive
- * one, insufficientStock when less is available than leaves, countBelowReserved when less is counted than is reserved,
- * staleQuantity when the quantity on hand is not the expected one, quantityAboveLimit when more than 10^12 would be on hand,
- * keyMismatch when the Idempotency-Key was used for another request, keyRunning while its first request runs. For a later line
- * insufficientStockForLine and staleQuantityForLine
+ * @throws
+ * - productNotFound or locationNotFound when a line names a product or a location that does not exist
+ * - locationInactive when stock would come into an inactive location
+ * - insufficientStock when less is available than leaves; insufficientStockForLine for a later line
+ * - countBelowReserved when less is counted than is reserved
+ * - staleQuantity when the quantity on hand is not the expected one; staleQuantityForLine for a later line
+ * - quantityAboveLimit when more than 10^12 would be on hand
+ * - keyMismatch when the Idempotency-Key was used for another request
+ * - keyRunning while the first request of the key runs
  */
 export async function moveStock(
   { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,

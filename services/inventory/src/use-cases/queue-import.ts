@@ -38,11 +38,13 @@ export interface ArrivingImport extends ImportOrder {
 /**
  * Keeps the file of an import in the database while it arrives, and then sends the job that imports it, in the transaction of the
  * audit log. A file that no import could read is refused at once. The same file with the same Idempotency-Key is imported once.
- * @throws the error of the bytes; as `readRecords` says fileNotUtf8, fileTooLarge, recordTooLong, headerMissing, headerBroken,
- * tooManyColumns, columnsNotSplit, stockColumn, columnUnknown, columnTwice, skuColumnMissing, attributesColumnMissing;
- * serviceUnavailable when a turn of the operator does not come in time, and when
- * the file arrives so slowly that clean-up deletes it, keyMismatch when the Idempotency-Key was used for another request,
- * keyRunning while its first request runs
+ * @throws
+ * - the error of the bytes
+ * - fileNotUtf8, fileTooLarge, recordTooLong, headerMissing, headerBroken, tooManyColumns, columnsNotSplit, stockColumn,
+ *   columnUnknown, columnTwice, skuColumnMissing and attributesColumnMissing as `readRecords` throws them
+ * - serviceUnavailable when a turn of the operator does not come in time, or the file arrives so slowly that clean-up deletes it
+ * - keyMismatch when the Idempotency-Key was used for another request
+ * - keyRunning while the first request of the key runs
  */
 export async function queueImport(deps: QueueDeps, arriving: ArrivingImport): Promise<Answered<ReportedImport>> {
   const { operator, key, bytes, toCaller, ...order } = arriving

@@ -9,9 +9,13 @@ export type Allowed<Result extends AccessResult, Values> = Result & { readonly v
 /**
  * Returns the result and the values of a request that may go on, or throws the refusal that comes first (reference: Order of checks).
  * Either way the caller hears its identity.
- * @throws unauthorized for an unknown key, notFound when there is no such object, forbidden when the caller is not a member of
- * its merchant, the error of the problem at its place between them, idempotencyKeyUsed when the key was used with another body,
- * conflict while its first request runs
+ * @throws
+ * - unauthorized for an unknown key
+ * - notFound when there is no such object
+ * - forbidden when the caller is not a member of the object's merchant
+ * - the error of the request's problem, at its place between the others
+ * - idempotencyKeyUsed when the key was used with another body
+ * - conflict while the first request of the key runs
  */
 export function requireAccess<Result extends AccessResult, Values>(
   caller: Caller,

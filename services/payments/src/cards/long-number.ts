@@ -80,7 +80,7 @@ function findEndOfId(text: string, at: number): number | undefined {
   return isAlone && end - start === ID_LENGTH ? end : undefined
 }
 
-/** Where the characters of a kind around a place begin, at most the length of an id away. */
+/** Returns the place where the characters of a kind around a place begin, at most the length of an id away. */
 function startOf(kind: number, text: string, at: number): number {
   let start = at
   while (at - start < ID_LENGTH && isOf(kind, text, start - 1)) start -= 1

@@ -87,11 +87,17 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 /**
  * Judges an order up to its tokens, with one statement (reference: Order of checks at the checkout). An order that has ended
  * comes first: its tokens are spent by then, and the merchant or the dates may have changed.
- * @throws integrationKeyUnknown when no merchant has the key, testMissing and testUnexpected when `test` does not fit the
- * merchant, cardDataInsecure for a live card without TLS, orderKeyUsed when the Idempotency-Key was used with another body,
- * integrationDisabled when the merchant takes no cards, orderInvalid for a wrong amount or plan, returnUrlElsewhere for a page of
- * another site, rateUnavailable when the rate is too old for live money, tokenInvalid for a token that is unknown, expired or
- * spent, tokenTypeUnexpected for a token of another kind
+ * @throws
+ * - integrationKeyUnknown when no merchant has the key
+ * - testMissing and testUnexpected when `test` does not fit the merchant
+ * - cardDataInsecure for a live card without TLS
+ * - orderKeyUsed when the Idempotency-Key was used with another body
+ * - integrationDisabled when the merchant takes no cards
+ * - orderInvalid for a wrong amount or plan
+ * - returnUrlElsewhere for a page of another site
+ * - rateUnavailable when the rate is too old for live money
+ * - tokenInvalid for a token that is unknown, expired or spent
+ * - tokenTypeUnexpected for a token of another kind
  */
 export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): Promise<OpenOrder | EndedOrder> {
   const { order, repeat } = request

@@ -43,7 +43,10 @@ const Unplanned = z
     anyOf: ['merchant', 'customer'].map((name) => ({ properties: { [name]: { const: true } }, required: [name] })),
   })
 
-/** Where the customer returns to, normalised like in a browser: the value becomes a header, which allows fewer characters. */
+/**
+ * The address to which the customer returns, normalised like in a browser: the value becomes a header, which allows fewer
+ * characters.
+ */
 const returnUrl = () =>
   text()
     .max(RETURN_URL_LENGTH_MAX)

@@ -52,7 +52,7 @@ export async function updateTakenStep(lanes: Lanes, key: SessionKey, step: Step)
   await lanes.write.one(takeQuery, { ...key, step })
 }
 
-/** Where a challenge is shown, and where it redirects afterwards. */
+/** The origin of the page that shows a challenge, and the address to which the challenge redirects afterwards. */
 export interface ChallengePlace extends SessionKey {
   /** Null when the request did not say. The last known origin stays. */
   readonly origin: string | null

@@ -72,7 +72,7 @@ const CHAINED = ['journals', 'entries', 'trail_entries', 'lines', 'state_entries
 const post = (url: string, payload: object) =>
   payments.app.inject({ method: 'POST', url, payload, headers: member.headers })
 
-/** What the command prints, and its failure if it fails. */
+/** Runs the command. @returns the lines that it prints, and its failure if it fails */
 async function verify(...words: string[]): Promise<{ lines: string[]; failure: string | undefined }> {
   const lines: string[] = []
   const operator = { open: async () => operatorDeps(payments), print: (line: string) => lines.push(line) }

@@ -27,7 +27,7 @@ const { run, json, readJson } = commandRunner([merchantsCommand], () => ({
   createKey: () => KEY,
 }))
 
-/** What `merchants show` and `create` print of a merchant, one line each. */
+/** Returns what `merchants show` and `create` print of a merchant, one line each. */
 const linesOf = (lines: readonly string[]) =>
   Object.fromEntries(lines.filter(Boolean).map((line) => line.split(/ {2,}/, 2) as [string, string]))
 

@@ -28,8 +28,11 @@ export function toCommand(operator: Operator, command: OperatorCommand): Command
 const Fields = z.object({ fields: z.array(z.object({ field: z.string(), message: z.string() })) })
 
 /**
- * Explains a refusal by the fields that it names, a statement that PostgreSQL refused to the login by the setting that a command
- * needs, and one that a server of the cluster did not answer by the command that names the server.
+ * Returns an error that tells an operator what to do. It has:
+ * - for a refused request, the fields and what is wrong with them
+ * - for a statement that PostgreSQL refused to the login, the setting that the command needs
+ * - for a statement that a server of the cluster did not answer, the command that names the server
+ * - for another error, the error itself
  */
 export function explainRefusal(error: unknown): unknown {
   const { fields = [] } = (error instanceof HttpError && Fields.safeParse(error.details).data) || {}

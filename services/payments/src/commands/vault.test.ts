@@ -25,7 +25,7 @@ beforeEach(async () => {
 afterEach(() => payments.close())
 
 const Turn = z.object({ rotated: z.number(), webhooks: z.number() })
-/** What several answers of `vault rotate` count in all. */
+/** Sums what several answers of `vault rotate` count. */
 const sumOf = (name: 'rotated' | 'webhooks', turns: readonly unknown[]): number =>
   turns.reduce<number>((sum, turn) => sum + Turn.parse(turn)[name], 0)
 

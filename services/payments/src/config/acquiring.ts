@@ -4,7 +4,7 @@ import { group } from '@trestle/common/config/setting-description.ts'
 import { namesLoopback } from '@trestle/common/outbound/address-rules.ts'
 import { z } from 'zod'
 
-/** Where an acquirer is reached, and the secret that both sides share. */
+/** The address of an acquirer, and the secret that both sides share. */
 export interface AcquirerAddress {
   readonly name: string
   /** The URL without its secret. */

@@ -42,7 +42,7 @@ describe('readMoney', () => {
 })
 
 describe('readMeantAmounts', () => {
-  /** What the text means in a euro, a forint, a dinar of three decimals, and a yen. */
+  /** Returns what the text means in a euro, a forint, a dinar of three decimals, and a yen. */
   const meantIn = (text: string) => {
     const meant = readMeantAmounts(text)
     const amountsIn = (code: string) =>

@@ -76,16 +76,16 @@ const leftQuery = prepareOnCoordinator(
     WHERE o.actor_id = ${p.actorId} AND o.currency = ${p.currency} AND o.day = (now() AT TIME ZONE 'UTC')::date`,
 )
 
-/** What an operator with the role support may refund in a currency, in minor units. */
+/** The amounts that an operator with the role support may refund in a currency, in minor units. */
 export interface ShownAllowance {
   /** The most of one refund. */
   readonly limit: number
-  /** What is left of the UTC day. */
+  /** The amount that is left of the UTC day. */
   readonly left: number
 }
 
 /**
- * What an operator with the role support may refund now in a currency (console reference: Refund allowance).
+ * Finds the amounts that an operator with the role support may refund now in a currency (console reference: Refund allowance).
  * @returns twice 0 in a currency without limits; undefined for other roles, which no allowance limits
  */
 export async function findShownAllowance(

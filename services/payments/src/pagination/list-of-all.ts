@@ -42,7 +42,7 @@ interface ListOfAllSource {
   readonly comparisons?: Readonly<Partial<Record<FilterColumn, (value: string | undefined) => RawBuilder<unknown>>>>
   /** Conditions on `r`, by name. They are literal, so that a partial index serves them. */
   readonly flags?: Readonly<Record<string, RawBuilder<unknown>>>
-  /** Where a row stands in the list, as 24 hexadecimal digits in the order of creation. Default: the id. */
+  /** The place of a row in the list, as 24 hexadecimal digits in the order of creation. Default: the id. */
   readonly place?: RawBuilder<unknown>
 }
 

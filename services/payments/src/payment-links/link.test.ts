@@ -11,7 +11,7 @@ const payee = {
   hasRate: true,
 }
 const judge = (text: string, changes = {}) => judgeLink(new URLSearchParams(`test=1&${text}`), { ...payee, ...changes })
-/** What a link is read as. */
+/** The verdict on a link that is read. */
 const read = (link: object) => ({ verdict: 'read', link })
 
 describe('judgeLink', () => {

@@ -28,7 +28,7 @@ export interface PaymentLink {
   readonly reference: string | undefined
   /** For the customer. */
   readonly text: string | undefined
-  /** Where the customer goes after the payment. */
+  /** The address to which the customer goes after the payment. */
   readonly redirect: string | undefined
   /** Whether the card may be charged again. */
   readonly recurring: boolean
@@ -114,7 +114,10 @@ function isRedirect(text: string, { test, website }: LinkPayee): boolean {
   return isAddress && (test || sharesSite(text, website))
 }
 
-/** Where a customer goes after the payment: the redirect of the link, with the transaction added to its query. */
+/**
+ * Returns the address to which a customer goes after the payment: the redirect of the link, with the transaction added to its
+ * query.
+ */
 export function redirectAfter(redirect: string, transactionId: string): string {
   const [, address = '', fragment = ''] = /^([^#]*)(#.*)?$/s.exec(redirect) ?? []
   return `${address}${separatorAfter(address)}transactionId=${transactionId}${fragment}`

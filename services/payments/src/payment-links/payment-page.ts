@@ -128,7 +128,9 @@ function fieldsOf({ say, problems, expiry }: Fields): readonly Html[] {
   })
 }
 
-/** Where the customer's bank asks for approval. The script opens it. A page of the bank has a heading of its own. */
+/**
+ * The dialog in which the customer's bank asks for approval. The script opens it. A page of the bank has a heading of its own.
+ */
 function approvalDialog(say: Translate): Html {
   return html`
 <dialog id="approval" aria-labelledby="approval-title">

@@ -32,7 +32,10 @@ export function openReceipt(frames: TextSeal, text: string, place?: CardPlace): 
   return data && { ...data, paid: new Date(Number.parseInt(data.transactionId.slice(0, 8), 16) * 1_000) }
 }
 
-/** Where a card was entered, the receipt redirects as its link says. It is not accepted under another link. */
+/**
+ * The place that a receipt is sealed for. A receipt of a card that was entered redirects as its link says, so it is not
+ * accepted under another link.
+ */
 function placeOf(place: CardPlace | undefined): string {
   return place ? `receipt/${place.pageId}?${place.query}` : 'receipt'
 }

@@ -43,7 +43,7 @@ export interface NewBatch {
   readonly waiting: number
 }
 
-/** Whose account pays a new batch, and how many payouts it may have. */
+/** The account that pays a new batch, and how many payouts the batch may have. */
 interface WantedBatch {
   readonly debtor: Debtor
   readonly payoutsMax: number

@@ -56,7 +56,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 )
 
-/** What the model needs to know, read from the rows. */
+/** Reads the rows that the model needs to know. */
 async function readPosition(merchantId: string, delayDays: number) {
   const { db } = payments.database
   const { rows } = await sql<DisputedTransaction>`

@@ -17,8 +17,9 @@ import { deleteOldDistributedRows, deleteOldEventsByMerchant, takeDistributedRow
 import { createOwners } from './owners.ts'
 
 /**
- * Where the rows of a database are, and what the service does differently because of it. `PLAIN`: all of them on one server.
- * `createDistributed`: those of a merchant on one of several nodes (reference: Distributed databases).
+ * The servers that have the rows of a database, and what the service does differently because of them.
+ * - `PLAIN`: one server has all rows.
+ * - `createDistributed`: each merchant's rows are on one of several nodes (reference: Distributed databases).
  */
 export interface Placement {
   readonly isDistributed: boolean

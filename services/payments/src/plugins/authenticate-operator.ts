@@ -56,7 +56,7 @@ export const authenticateOperator = fp(
       const { role } = operator
       if (action === undefined || !mayDo(role, action)) throw operatorForbidden({ details: { action, role } })
     })
-    // The operator is good, so what is wrong with the values is all that is left to judge.
+    // Access is granted. Only the values of the request are left to check.
     app.addHook('preHandler', async (request) => {
       if (request.problem !== undefined) throw request.problem.error
       if (!READS.has(request.method)) request.operatorRepeat = readRepeat(request)

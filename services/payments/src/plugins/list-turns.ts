@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { serverBusy } from '../errors.ts'
 
-/** Whose turns they are, and how much is read at a time. */
+/** The limits of reads at a time, and the client whose turn a request takes. */
 interface Turns {
   /** Rows, and entries of trails, that all clients and that one client may have read at a time. */
   readonly rows: { readonly places: number; readonly each: number }

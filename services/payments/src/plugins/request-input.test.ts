@@ -26,7 +26,7 @@ afterAll(() => payments.close())
 
 const post = (payload: string | Buffer, headers: Record<string, string>) =>
   payments.app.inject({ method: 'POST', url: '/merchants', payload, headers: { ...app.headers, ...headers } })
-/** What is wrong with a body that has none of the required fields. */
+/** The problems of a body that has none of the required fields. */
 const REQUIRED = ['currency', 'email', 'website', 'descriptor', 'company.country'].map((field) => ({
   field,
   message: 'is required',
@@ -199,7 +199,7 @@ describe('requestInput', () => {
   })
 })
 
-/** What a handler was given, with the stage of a problem alone. */
+/** Returns what a handler was given, with the stage of a problem alone. */
 function outlineOf(input: unknown): unknown {
   const { data } = z.object({ problem: z.object({ stage: z.string() }) }).safeParse(input)
   return data ? refusedAt(data.problem.stage) : input

@@ -43,7 +43,8 @@ export const requestInput = fp(
     app.addHook('onRoute', (route) => {
       route.attachValidation = true
       if (route.schema?.body) route.schema.consumes ??= ['application/json', 'application/x-www-form-urlencoded']
-      // The hooks of a route run after those of plugins, which read values and find problems too. The route of HEAD has those of GET.
+      // Hooks of plugins read values and find problems too. They run before the hooks of a route, so the last hook of the route
+      // hands over the values. The route of HEAD gets the hooks of GET, this one included.
       const others = [route.preHandler ?? []].flat().filter((hook) => hook !== handOver)
       route.preHandler = [...others, handOver]
     })

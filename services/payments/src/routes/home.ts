@@ -32,7 +32,7 @@ export const vaultHostRoutes: Routes = async (app) => {
   )
 }
 
-/** Where `GET /` is registered. */
+/** The host at which `GET /` is registered. */
 interface HomeOptions {
   /** The host of PAYMENTS_POS_URL. Undefined: all other hosts. */
   readonly linkHost: string | undefined

@@ -26,7 +26,7 @@ const withKey = (key: string, fingerprint = 1): Partial<Operation> => ({
   repeat: { method: 'POST', path: '/x', key, fingerprint: Buffer.alloc(32, fingerprint) },
 })
 
-/** What the stub reads of the operations. */
+/** The members of the operations that the stub reads. */
 const Operations = z.array(z.object({ transactionId: z.string() }))
 
 /** A group whose database calls end when the test ends them. `begun` lists the calls that have begun. */

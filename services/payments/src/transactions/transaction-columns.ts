@@ -35,7 +35,7 @@ const FIXED = `id merchant_id test created currency amount descriptor reference 
   error_code plan unplanned source_id`
 const AMOUNTS = 'pending captured refunded voided disputed'
 
-/** Where a query has each part of a transaction: names of rows, or expressions that are rows. */
+/** The place of each part of a transaction in a query: names of rows, or expressions that are rows. */
 export interface TransactionParts {
   readonly transaction: string
   /** The amounts, of now or of an earlier moment. */

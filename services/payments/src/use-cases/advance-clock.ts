@@ -7,7 +7,7 @@ import { clockTooFar } from '../errors.ts'
 import { callAdvanceClock } from '../merchants/merchant-repository.ts'
 import { callExpireInBatches } from '../transactions/transaction-repository.ts'
 
-/** By how much to advance the clock of a test merchant. */
+/** The time by which to advance the clock of a test merchant. */
 export interface AdvanceClockRequest {
   readonly caller: Caller
   readonly merchantId: string

@@ -41,10 +41,14 @@ type ChargeDeps = Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'vault' | 'wait'> &
 /**
  * Charges a card again (reference: Charging again). Writes the attempt, asks the acquirer without holding a lock or a
  * connection, and writes the answer, once the database is back if it is away.
- * @throws paymentRefused with the processing error, unknownSource when the merchant has no such source, currencyWithoutRate when
- * the currency cannot be exchanged, rateUnavailable when the rate is too old for live money, idempotencyKeyUsed when
- * the key was used with another body, conflict while its first request runs, unauthorized, notFound, forbidden, and the error of
- * a refused request
+ * @throws
+ * - paymentRefused with the processing error
+ * - unknownSource when the merchant has no such source
+ * - currencyWithoutRate when the currency cannot be exchanged
+ * - rateUnavailable when the rate is too old for live money
+ * - idempotencyKeyUsed when the key was used with another body
+ * - conflict while the first request of the key runs
+ * - unauthorized, notFound, forbidden and the error of a refused request, as `requireAccess` throws them
  */
 export async function createTransaction(
   deps: ChargeDeps,

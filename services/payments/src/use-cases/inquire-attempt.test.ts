@@ -51,7 +51,7 @@ const charge = (headers: object = {}) =>
   })
 const stateOf = async (id: string) =>
   (await db().selectFrom('attempts').select('state').where('id', '=', id).executeTakeFirst())?.state
-/** What is kept for the operator about an attempt or an operation. */
+/** Reads what is kept for the operator about an attempt or an operation. */
 const exceptionsOf = async (id: string) => {
   const rows = db().selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', merchantId)
   const about = sql<string>`coalesce(payload ->> 'attemptId', payload ->> 'operationId')`

@@ -62,14 +62,14 @@ async function openLink(): Promise<PaymentLink> {
   return judged.link
 }
 
-/** What a refused form of this link gets. */
+/** Returns the answer to a refused form of this link. */
 const refused = async (tried: object) => ({
   verdict: 'refused',
   link: await openLink(),
   tried: { expiry: '08 / 66', problems: {}, refusal: undefined, ...tried },
 })
 
-/** What a paid form of this link gets. */
+/** Returns the answer to a paid form of this link. */
 const paid = async (cookies: object | undefined, receipt: object = {}) => ({
   verdict: 'paid',
   link: await openLink(),

@@ -38,11 +38,15 @@ export type PaymentAnswer =
 /**
  * Takes a customer's order one step further: offers the next challenge or, when none is left, asks for the authorization. The
  * same order and hints never pay twice (reference: Paying once).
- * @throws orderRefused with the status code of the refusal, rateLimited when too many cards of the address were refused, conflict
- * while another request makes the payment, orderKeyUsed when the Idempotency-Key was used with another body, tokenInvalid for a
- * token that is unknown, too old, spent or another merchant's, tokenTypeUnexpected for a token of another kind,
- * integrationKeyUnknown, integrationDisabled, testMissing, testUnexpected, cardDataInsecure, orderInvalid, returnUrlElsewhere and
- * rateUnavailable as `openCheckout` throws them
+ * @throws
+ * - orderRefused with the status code of the refusal
+ * - rateLimited when too many cards of the address were refused
+ * - conflict while another request makes the payment
+ * - orderKeyUsed when the Idempotency-Key was used with another body
+ * - tokenInvalid for a token that is unknown, too old, spent or another merchant's
+ * - tokenTypeUnexpected for a token of another kind
+ * - the other errors of `openCheckout`: integrationKeyUnknown, integrationDisabled, testMissing, testUnexpected, cardDataInsecure,
+ *   orderInvalid, returnUrlElsewhere and rateUnavailable
  */
 export async function pay(deps: PayDeps, request: OrderRequest): Promise<PaymentAnswer> {
   const opened = await openCheckout(deps, request)

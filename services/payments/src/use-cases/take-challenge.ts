@@ -52,10 +52,12 @@ const POLL_INTERVAL_MS = 2_000
 /**
  * Takes the step of a payment that was offered last, or an earlier one: several clients may send the same order at once, and each
  * can go on (reference: Rules of challenges).
- * @throws challengeUnavailable when the step was not offered yet, or the order ended without steps, tokenInvalid for a token that
- * is unknown, too old, spent or another merchant's, tokenTypeUnexpected for a token of another kind, orderKeyUsed,
- * integrationKeyUnknown, integrationDisabled, testMissing, testUnexpected, cardDataInsecure, orderInvalid, returnUrlElsewhere and
- * rateUnavailable as `openCheckout` throws them
+ * @throws
+ * - challengeUnavailable when the step was not offered yet, or the order ended without steps
+ * - tokenInvalid for a token that is unknown, too old, spent or another merchant's
+ * - tokenTypeUnexpected for a token of another kind
+ * - the other errors of `openCheckout`: orderKeyUsed, integrationKeyUnknown, integrationDisabled, testMissing, testUnexpected,
+ *   cardDataInsecure, orderInvalid, returnUrlElsewhere and rateUnavailable
  */
 export async function takeChallenge(deps: ChallengeDeps, request: ChallengeRequest): Promise<ChallengeTask> {
   const opened = await openCheckout(deps, request)

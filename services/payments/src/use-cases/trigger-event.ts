@@ -82,11 +82,16 @@ export function isTriggered(text: string): text is TriggeredType {
  * Makes an event happen at a test merchant, by the same use cases as requests: what comes before it happens too, such as the
  * capture before a dispute.
  * @param merchantId undefined: the newest test merchant, or a new one where there is none
- * @throws Error when there is no such merchant, when it is live, when it has no app that could act, or when the card that is to be
- * refused is not; paymentRefused when the merchant may not charge cards, payoutSkipped when nothing is due to it, clockTooFar when
- * its clock is 100 years ahead, rateUnavailable and currencyWithoutRate when there is no exchange rate, serverBusy when an
- * operation waits too long; otherCurrency, amountBeyondLimit and trailFull as `refuseEntry` throws them; unauthorized, notFound and
- * forbidden as `requireAccess` throws them when the merchant or its app changes meanwhile
+ * @throws
+ * - Error when there is no such merchant, when it is live, or when it has no app that could act
+ * - Error when the card that is to be refused is accepted
+ * - paymentRefused when the merchant may not charge cards
+ * - payoutSkipped when nothing is due to the merchant
+ * - clockTooFar when the merchant's clock is 100 years ahead
+ * - rateUnavailable and currencyWithoutRate when there is no exchange rate
+ * - serverBusy when an operation waits too long
+ * - otherCurrency, amountBeyondLimit and trailFull as `refuseEntry` throws them
+ * - unauthorized, notFound and forbidden as `requireAccess` throws them, when the merchant or its app changes meanwhile
  */
 export async function triggerEvent(
   deps: TriggerDeps,

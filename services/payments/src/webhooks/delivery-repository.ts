@@ -27,7 +27,7 @@ export interface ListedDelivery {
   readonly failure: string | null
   /** The notes of the queue about the attempts. Null: none. */
   readonly notes: unknown
-  /** Where it stands in the list, as 24 hexadecimal digits. */
+  /** The place of the delivery in the list, as 24 hexadecimal digits. */
   readonly place: string
 }
 

@@ -5,7 +5,7 @@ import { operatorHeaders } from '../operators.ts'
 import { createTestApp, merchantBody } from '../payments-app.ts'
 import { changedBatch, NO_ID, type World } from './world.ts'
 
-/** What is wrong with a field: its name, text and code. */
+/** The problem of a field: its name, text and code. */
 export type Wrong = readonly [field: string, message: string, code: string]
 
 /** An endpoint of the document, a request that it takes, and what it refuses. */
@@ -233,7 +233,7 @@ export const openEndpoint: Endpoint = {
 
 /** An endpoint of operators, which needs two credentials. */
 export interface OperatorEndpoint extends Endpoint {
-  /** What it does. Undefined: any operator may. */
+  /** The act of the endpoint. Undefined: any operator may. */
   readonly action?: OperatorAction
   /** A path whose object was changed, so that it is refused. */
   readonly changed?: (world: World) => Promise<string>

@@ -17,7 +17,7 @@ export interface OpenEndpoint {
   readonly name: string
   /** A request that gets past all checks in front of the endpoint. */
   readonly request: InjectOptions
-  /** What it answers when something fails: the error as JSON, or a page with this text. */
+  /** The answer when something fails: the error as JSON, or a page with this text. */
   readonly onFault: PageAnswer | 'json'
   readonly refusals: readonly OpenRefusal[]
 }
@@ -34,7 +34,7 @@ export interface OpenRefusal {
   readonly title: string
   /** The whole answer: an error of the catalogue, wrong fields, or a page. */
   readonly answer: PageAnswer | ErrorFactory | readonly Wrong[]
-  /** What the request has in place of a good one. */
+  /** The parts of the request that replace those of a good request. */
   readonly changes?: InjectOptions | ((world: World) => Promise<InjectOptions>)
   /** The service that refuses it: one with limits, one whose database is locked, one that requires TLS. */
   readonly by?: 'limited' | 'locked' | 'strict'

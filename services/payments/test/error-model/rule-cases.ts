@@ -10,7 +10,7 @@ import { operatorHeaders } from '../operators.ts'
 import { createTestApp, createTestMerchant } from '../payments-app.ts'
 import { buildBroken, buildRequiringTls, NO_ID, type World } from './world.ts'
 
-/** What a client reads of an answer. */
+/** The parts of an answer that a client reads. */
 export interface Answer {
   readonly status: number
   readonly body: unknown
@@ -22,7 +22,7 @@ export interface RuleCase {
   readonly status: number
   /** The whole body. */
   readonly body: unknown
-  /** What `X-Status-Code` says; by default the code of the body, or REQUEST_INVALID where the body names fields. */
+  /** The text of `X-Status-Code`; by default the code of the body, or REQUEST_INVALID where the body names fields. */
   readonly code?: string
   readonly raise: (world: World) => Promise<Answer>
 }

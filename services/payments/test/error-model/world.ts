@@ -15,7 +15,7 @@ import {
   type TestPayments,
 } from '../payments-app.ts'
 
-/** What the service answers for a new object. */
+/** The answer of the service for a new object. */
 const Made = z.object({ id: z.string() })
 
 /** An id that no object has. */

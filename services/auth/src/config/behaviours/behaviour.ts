@@ -17,7 +17,7 @@ export interface Behaviour {
 /** Behaviours by their names. */
 export type BehaviourRows = Readonly<Record<string, Behaviour>>
 
-/** Where supabase/auth behaves otherwise, and this service does not follow in any profile. */
+/** A behaviour of supabase/auth that this service does not follow in any profile. */
 export interface KeptBehaviour {
   readonly subject: string
   readonly ours: string

@@ -37,7 +37,7 @@ const PROFILE = {
   profile_image_url_https: 'https://pbs.example/ada.png',
 }
 
-/** What the user keeps of the account, in the metadata and in the identity. */
+/** The members that the user keeps of the account, in the metadata and in the identity. */
 const ACCOUNT = accountBody({
   iss: 'https://api.twitter.com',
   sub: '783214',

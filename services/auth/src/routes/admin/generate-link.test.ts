@@ -35,8 +35,7 @@ async function generate(payload: object, query = '', on = test) {
 const expectFailure = (payload: object, failure: Failure, on = test) =>
   failWith(on, { method: 'POST', url: '/admin/generate_link', headers: OPERATOR, payload }, failure)
 
-/** Where a link leads. */
-/** Where a link leads, and the fragment there. */
+/** Follows a link. @returns where it leads, and the fragment there */
 async function follow(actionLink: string) {
   const { pathname, search } = new URL(actionLink)
   const { headers } = await test.app.inject({ url: pathname + search })
@@ -44,7 +43,7 @@ async function follow(actionLink: string) {
   return [href.slice(0, href.length - hash.length), Object.fromEntries(new URLSearchParams(hash.slice(1)))]
 }
 
-/** Where a link leads that signs in. */
+/** The address to which a link leads that signs in, and the fragment there. */
 function signedIn(type: string) {
   const { provider: _none, ...fragment } = fragmentBody('', { type })
   return ['http://localhost:3000/', fragment]

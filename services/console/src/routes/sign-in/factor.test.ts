@@ -21,7 +21,7 @@ async function newOperator(): Promise<TestBrowser> {
   return browser
 }
 
-/** What the user sees of a page, and where. */
+/** The parts of a page that the user sees, and its path. */
 const seen = ({ status, path, text }: SeenPage) => ({ status, path, text })
 
 /** The balancer leads a browser to the other process, which gets the same cookie. */

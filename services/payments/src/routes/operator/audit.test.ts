@@ -39,7 +39,7 @@ const actionsOf = async (query: string): Promise<readonly string[]> =>
   (await get(query)).json().entries.map(({ action }: { action: string }) => action)
 
 const CLOCK = 'operator.merchants.advance-clock'
-/** What was done, the newest act first. */
+/** The acts that were recorded, the newest first. */
 const ACTIONS = [CLOCK, 'webhook.created', 'app.added', 'key.created']
 
 describe('GET /operator/audit', () => {

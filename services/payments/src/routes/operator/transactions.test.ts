@@ -21,8 +21,11 @@ let member: TestApp
 let shopId: string
 let other: Awaited<ReturnType<typeof createLiveMerchant>>
 /**
- * From the oldest to the newest: two of a test shop, of EUR 3.00 and 10.00; a charge that was refused; a charge with a reference of
- * four digits; and two of a live merchant, of which the second is a charge of EUR 3.00 at an acquirer.
+ * Transactions, from the oldest to the newest:
+ * - two of a test shop, of EUR 3.00 and 10.00
+ * - a charge that was refused
+ * - a charge with a reference of four digits
+ * - two of a live merchant. The second is a charge of EUR 3.00 at an acquirer.
  */
 let ids: readonly string[]
 beforeAll(async () => {
