@@ -28,16 +28,42 @@ describe('docstrings of exports', () => {
     expect(await problemsOf(docstrings, { [path]: `${text}\n` })).toEqual([])
   })
 
-  it('refuses one that begins with Of, wherever it stands', async () => {
-    const fragments = {
-      [path]: '/** Of items. */\nexport type Price = bigint\n',
-      'bench/src/price.ts': '/** Of items. */\n',
-    }
-    expect(await problemsOf(docstrings, fragments)).toEqual([
-      'bench/src/price.ts:1 begins a docstring with "Of": name the thing first',
-      `${path}:1 begins a docstring with "Of": name the thing first`,
+  it.each([
+    ['Of items.', 'Of'],
+    ['Where an item is.', 'Where'],
+    ['What an item costs.', 'What'],
+    ['Which items are sold.', 'Which'],
+    ['Who sells.', 'Who'],
+    ['Whoever sells has a price.', 'Whoever'],
+    ['Whom to ask.', 'Whom'],
+    ['Whose item it is.', 'Whose'],
+    ['Its price.', 'Its'],
+    ['By price.', 'By'],
+    ['Such as 995.', 'Such'],
+    ['That which was asked.', 'That'],
+    ['These are sold.', 'These'],
+    ['Those of a shop.', 'Those'],
+    ['The one that is sold.', 'The one that'],
+    ['The ones of a shop.', 'The ones of'],
+  ])('refuses the docstring %j, which names no thing first', async (text, opening) => {
+    expect(await problemsOf(docstrings, { [path]: `/** ${text} */\nexport type Price = bigint\n` })).toEqual([
+      `${path}:1 begins a docstring with "${opening}": name the thing first`,
     ])
   })
+
+  it('refuses such a docstring on several lines, in a test too', async () => {
+    const test = 'bench/src/price.test.ts'
+    expect(await problemsOf(docstrings, { [test]: '\n/**\n * Where items are.\n */\nconst place = 1\n' })).toEqual([
+      `${test}:2 begins a docstring with "Where": name the thing first`,
+    ])
+  })
+
+  it.each(['Whether an item is sold.', 'How many items there are.', 'The one row of prices.', 'Items by price.'])(
+    'allows the docstring %j',
+    async (text) => {
+      expect(await problemsOf(docstrings, { [path]: `/** ${text} */\nexport type Price = bigint\n` })).toEqual([])
+    },
+  )
 
   it.each([
     'services/shop/src/errors.ts',

@@ -8,8 +8,15 @@ import { commentsOf, lineAt, programOf } from './syntax.ts'
 const EXEMPT = /(^|[/-])errors\.ts$|^migrations\/[^/]+\/\d{4}-[^/]+\.ts$|\.test\.ts$/
 
 /**
- * Every export has a docstring, and no docstring begins with "Of", which makes the reader guess what is meant. The later signatures
- * of an overloaded function share the docstring of the first.
+ * A first word that leaves the thing itself unsaid: "Where a link ends" in place of "The end of a link", or "Its address". The reader
+ * would have to read the signature first.
+ */
+const FRAGMENT =
+  /^\*[\s*]+(Of|Where|What|Which|Who|Whoever|Whom|Whose|Its|By|Such|That|These|Those|The ones? (?:of|that|who|whose))\b/
+
+/**
+ * Every export has a docstring, and every docstring names its thing first. The later signatures of an overloaded function share the
+ * docstring of the first.
  */
 export const docstrings: Rule = ({ files }) => {
   const sources = files.filter(({ path }) => path.endsWith('.ts'))
@@ -20,13 +27,15 @@ export const docstrings: Rule = ({ files }) => {
 }
 
 function fragments(file: SourceFile): readonly Problem[] {
-  return commentsOf(file)
-    .filter(({ type, value }) => type === 'Block' && /^\*[\s*]+Of\b/.test(value))
-    .map(({ start }) => ({
+  return commentsOf(file).flatMap(({ type, value, start }) => {
+    const [, opening] = type === 'Block' ? (FRAGMENT.exec(value) ?? []) : []
+    if (opening === undefined) return []
+    return {
       path: file.path,
       line: lineAt(file.text, start),
-      message: 'begins a docstring with "Of": name the thing first',
-    }))
+      message: `begins a docstring with "${opening}": name the thing first`,
+    }
+  })
 }
 
 function undocumentedExports(file: SourceFile): readonly Problem[] {
