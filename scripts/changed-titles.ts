@@ -161,7 +161,7 @@ function linesOf(text: string): readonly string[] {
   return text === '' ? [] : text.split('\n')
 }
 
-/** The tests in those of the paths that are test files of a commit. */
+/** The tests of a commit, in the test files among the paths. */
 function testsIn(root: string, commit: string, paths: readonly string[]): readonly TitledTest[] {
   const files = paths.filter((path) => TEST_FILE.test(path))
   if (files.length === 0) return []

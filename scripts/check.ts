@@ -82,7 +82,7 @@ interface StepResult {
   /** Whether the program ended by itself with status 0. */
   readonly passed: boolean
   readonly seconds: number
-  /** Standard output and error in the order of their arrival; empty when the program wrote to those of this process. */
+  /** Standard output and error in the order of their arrival; empty when the program wrote to the output of this process. */
   readonly output: string
 }
 

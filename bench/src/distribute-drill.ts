@@ -116,7 +116,7 @@ async function expectUpgraded(database: string): Promise<void> {
   await payments(cluster.url(database), ['ledger', 'verify'], later.program)
 }
 
-/** @throws Error when a command has something left to do, when the catalogue has drifted, or when rows are others */
+/** @throws Error when a command has something left to do, when the catalogue has drifted, or when rows differ */
 async function expectDone(database: string, words: readonly string[], program?: string): Promise<void> {
   const url = cluster.url(database)
   const left = await payments(url, [...words, '--dry-run'], program)

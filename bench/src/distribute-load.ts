@@ -77,8 +77,8 @@ interface Part {
 }
 
 /**
- * Counts the requests of a part of the run, and adds its title to those that missed when others failed than may. A request that
- * was under way when a move began or ended belongs to the move.
+ * Counts the requests of a part of the run. Adds the title of the part to `missed` if requests failed that must not fail. A
+ * request that was under way when a move began or ended belongs to the move.
  */
 async function watchPart(load: ClusterLoad, { title, isMove, act }: Part, missed: Set<string>): Promise<void> {
   const fromMs = performance.now()

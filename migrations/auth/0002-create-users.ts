@@ -58,8 +58,8 @@ export const createUsers: MigrationSource = (names) => ({
 })
 
 /**
- * supabase/auth keeps users who never confirm, so clean-up keeps those that it has made. It makes users until the switch of an
- * adoption, which gives the column the default of a new database.
+ * supabase/auth keeps users who never confirm, so clean-up keeps the users that supabase/auth has made. It makes users until the
+ * switch of an adoption. The switch gives the column the default of a new database.
  */
 async function addColumns(db: Kysely<unknown>, names: Names): Promise<void> {
   const columns = OWN_COLUMNS.map(

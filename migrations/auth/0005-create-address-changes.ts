@@ -1,6 +1,6 @@
-// When users gave themselves the email or the phone that they have. Whoever has stolen a session can add an address of their own
-// and sign in by it: the new session looks fresh. A new password counts only proofs by credentials that are old enough. This is
-// a table of its own because many statements read `users`.
+// The times at which users gave themselves the email or the phone that they have. The thief of a session can add an address of
+// their own and sign in by it: the new session looks fresh. So a new password counts only proofs by credentials that are old
+// enough. This is a table of its own because many statements read `users`.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

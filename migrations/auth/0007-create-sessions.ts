@@ -2,7 +2,7 @@
 // takes locks in one order: the row of the user, then of the session, then of its tokens.
 //
 // The first part of the table is the one that supabase/auth has, column by column; see the table of users. `refreshed_at` has no
-// time zone there: it is in UTC. `oauth_client_id` refers to no table as long as there is none of clients.
+// time zone there: it is in UTC. `oauth_client_id` refers to no table, because this service has no table of clients.
 //
 // The second part is the service's own: the address of the last refresh, and what the user calls the session.
 import { type Kysely, sql } from 'kysely'

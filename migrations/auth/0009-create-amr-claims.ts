@@ -1,7 +1,7 @@
 // How the user of a session has proven who they are, and when last: the `amr` claim of the session's access tokens.
 //
 // The table is the one that supabase/auth has, column by column; see the table of users. One column is the service's own:
-// `credential_since` says since when the credential of the proof belongs to the account. Whoever has stolen a session can add a
+// `credential_since` says since when the credential of the proof belongs to the account. The thief of a session can add a
 // credential of their own and sign in by it: the new session looks fresh. So a new password counts only proofs by credentials
 // that are old enough. NULL: since the account was made.
 import { type Kysely, sql } from 'kysely'

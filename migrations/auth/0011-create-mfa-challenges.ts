@@ -1,5 +1,5 @@
-// What a second factor is asked, and from which address. The service raises `guesses` before it compares a code, so that
-// parallel guesses share one allowance. The hash of a code by SMS is keyed, and salted with the id of the row.
+// The challenges of second factors, with the address that each was asked from. The service raises `guesses` before it compares a
+// code, so that parallel guesses share one allowance. The hash of a code by SMS is keyed, and salted with the id of the row.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

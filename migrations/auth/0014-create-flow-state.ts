@@ -1,15 +1,15 @@
-// What a sign-in that spans several requests must remember: the PKCE challenge and the code issued against it, and for external
+// The data that a sign-in of several requests must remember: the PKCE challenge and the code issued against it, and for external
 // providers the page where the user came from and the provider's own secrets (sealed). Rows live minutes.
 //
-// - `claimed_at`: a provider's answer comes back once. Whoever takes the row for the answer marks it, so that no lock is held
-//   while the service asks the provider.
+// - `claimed_at`: a provider's answer comes back once. The request that takes the row for the answer marks it, so that no lock is
+//   held while the service asks the provider.
 // - `linking_session_id`: a flow that links an identity to an account belongs to the session that began it, and ends with it.
-//   Whoever has been signed out must not be able to finish a way back in.
+//   A user who has been signed out must not be able to finish a way back in.
 // - `linking_aal`: what the token that began the linking had shown, since the flow comes back without the token. `aal1` must not
 //   change the address of a user who has a second factor, whatever the session shows by then. NULL counts as `aal1`.
-// - `linked_account`: where PKCE is required, the exchange of the code links the identity, since whoever has the verifier began
-//   the flow. The browser that comes back from the provider may be led there, and its account would become a way into the
-//   account of whoever led it. The provider's account waits here until the exchange.
+// - `linked_account`: where PKCE is required, the exchange of the code links the identity, because only the client that began the
+//   flow has the verifier. An attacker may have led the browser that comes back from the provider, and the browser's account
+//   would become a way into the account of the attacker. The provider's account waits here until the exchange.
 // - `credential_since`: since when the credential of this sign-in belongs to the account; see `mfa_amr_claims`.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'

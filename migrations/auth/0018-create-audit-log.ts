@@ -1,4 +1,5 @@
-// Who did what to whom. Entries outlive the users and sessions that they name, so no column is a foreign key.
+// The acts of users, admins and operators, and whom they concern. Entries outlive the users and sessions that they name, so no
+// column is a foreign key.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
@@ -30,8 +31,8 @@ export const createAuditLog: MigrationSource = (names) => ({
     // Operators see how many have signed in by day.
     await sql`
       CREATE INDEX ${names.local('audit_log_login_idx')} ON ${entries} (created_at) WHERE action = 'login'`.execute(db)
-    // Operators look for an action, also for one that nobody did. The many are left out: they are found by their time, and each
-    // further index would be felt in every sign-in and refresh.
+    // Operators look for an action, also for an action that nobody did. The index leaves out the frequent actions: they are found
+    // by their time, and a row in one more index would slow every sign-in and refresh.
     await sql`
       CREATE INDEX ${names.local('audit_log_action_idx')} ON ${entries} (action, created_at DESC, id DESC)
       WHERE action NOT IN ('login', 'token_revoked', 'token_refreshed')`.execute(db)

@@ -20,7 +20,8 @@ export const createIdempotencyKeys: MigrationSource = (names) => ({
     )`.execute(db)
     await sql`CREATE INDEX ${names.local('idempotency_keys_created_idx')}
       ON ${names.id('idempotency_keys')} (created_at)`.execute(db)
-    // Who asks, null without authentication; and the key of the request with what it is for, null without a key.
+    // The caller of a request, null without authentication; and the key of the request with its path and content, null without a
+    // key.
     await sql`CREATE TYPE ${names.id('caller')} AS (actor text, key text, path text, request_hash bytea)`.execute(db)
   },
   async down(db: Kysely<unknown>) {

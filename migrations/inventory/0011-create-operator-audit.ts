@@ -1,5 +1,5 @@
-// What operators of a console have changed, and who they were (console reference: Audit of operators). Each change adds its row in its own
-// transaction, and no row ever changes.
+// The changes by operators of a console, and who made them (console reference: Audit of operators). Each change adds its row in
+// its own transaction, and no row ever changes.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

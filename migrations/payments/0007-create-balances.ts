@@ -1,5 +1,6 @@
 // A merchant has one row for what every posting moves: the balance, the last id, and the heads of both chains of hashes.
-// Whoever holds its lock writes below the merchant alone, so ids become visible in rising order and links follow each other.
+// Only the transaction that holds the lock of this row writes below the merchant. So ids become visible in rising order, and
+// links follow each other.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

@@ -24,7 +24,8 @@ export const createTransactions: MigrationSource = (names) => ({
  * `acquirer` authorized the transaction and goes on moving its money and reporting on it, whoever the merchant is with by then;
  * NULL is the simulator. `tds`: how far 3-D Secure has authenticated the customer; NULL: not at all. `plan`, `unplanned`: what the
  * customer agreed to pay later, as it was given; nothing is executed by them. `code_present`: whether a security code came with
- * the payment. `last4` is that of the card: operators find payments by it, and a list by an index needs the column in its table.
+ * the payment. `last4`: the last four digits of the card. Operators find payments by them, and a list by an index needs the
+ * column in its table.
  *
  * Functions end the trail at 10,000 entries. Corrections of rejected operations may follow, in parts, so the CHECK has room for
  * three to each entry.

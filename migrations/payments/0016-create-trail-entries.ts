@@ -9,8 +9,8 @@ import { merchantRow } from './merchant-rows.ts'
 export const createTrailEntries: MigrationSource = (names) => ({
   tables: { trail_entries: 'owned' },
   async up(db: Kysely<unknown>) {
-    // An entry of negative amount takes back one that the acquirer rejected. Its gross may have either sign: rates differ from
-    // capture to capture.
+    // An entry of negative amount takes back an entry that the acquirer rejected. Its gross may have either sign: rates differ
+    // from capture to capture.
     await sql`
       CREATE TABLE ${names.id('trail_entries')} (${merchantRow(names, 'trail_entries')},
         transaction_id text COLLATE "C" NOT NULL,

@@ -1,5 +1,5 @@
-// What the acquirer has not accepted is not the merchant's yet. Every live capture, refund and void is open until the
-// acquirer has answered, and payouts leave open captures out.
+// Money of an operation that the acquirer has not accepted is not the merchant's yet. Every live capture, refund and void is open
+// until the acquirer has answered, and payouts leave open captures out.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'

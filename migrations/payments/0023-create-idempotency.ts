@@ -15,8 +15,9 @@ export const createIdempotency: MigrationSource = (names) => ({
 })
 
 /**
- * An answer is rendered again from its object; only one whose object changes otherwise keeps its bytes in `body`. The amounts
- * are those of a transaction at that moment: with the length of its trail, which only grows, it can be shown as it was then.
+ * An answer is rendered again from its object. Only an answer whose object changes in other ways keeps its bytes in `body`. The
+ * amounts are the amounts of a transaction at that moment: with the length of its trail, which only grows, the transaction can be
+ * shown as it was then.
  *
  * `run_operations` writes these rows in the order of their columns, which must not change.
  */

@@ -1,6 +1,6 @@
 // An operator who sends a change twice, by a double click or after a lost connection, must have its effect once, and be told the
 // first answer again. Its row is written in the transaction of the change, so there is no change without one. Only functions of
-// operators write here: whoever could change a row could have an operator told what did not happen.
+// operators write here: a role that could change a row could tell an operator what did not happen.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

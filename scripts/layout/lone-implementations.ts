@@ -47,14 +47,14 @@ interface Declarations {
 }
 
 /**
- * An interface of ours that a class implements has a second class. With one, the class is the type: whoever needs less of it
+ * An interface of ours that a class implements has a second class. With one, the class is the type: a file that needs less of it
  * states that part where it is needed. Interfaces of libraries and of the language have other implementations outside.
  *
  * A class also implements an interface without saying so, when it has all its members. Such an interface is refused if other
  * files may import it, and if no second class and no object have its members.
  *
- * The same holds for an interface of functions alone that one object has, in another file: whoever calls them can take the
- * functions. Beside its only object, an interface is the return type of the function that makes the object.
+ * The same holds for an interface of functions alone that one object has, in another file: a caller can take the functions
+ * singly. Beside its only object, an interface is the return type of the function that makes the object.
  */
 export const loneImplementations: Rule = (tree) => {
   const production = new Set(productionFiles(tree, ...FOLDERS).map(({ path }) => path))

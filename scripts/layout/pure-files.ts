@@ -18,7 +18,7 @@ const OUTER_NAME = /-(repository|jobs?|group)\.ts$|\/gateways\//
  * Every file of a service, outside of the folders that tie it together, decides by its arguments alone: neither it nor what it
  * imports uses the disk, the network, the database, the clock, the environment, the terminal or randomness. A file that does is
  * a repository, a job or the like by its name, or the list names it. A type of an outer module counts only in the file itself:
- * whoever takes a connection as an argument asks the database.
+ * a function that takes a connection as an argument asks the database.
  */
 export const pureFiles: Rule = (tree) => {
   const folders = Object.values(Reasons.parse(JSON.parse(tree.read(LIST) ?? '{}'))).flatMap(Object.entries<string[]>)

@@ -81,7 +81,7 @@ function readTable(lines: readonly string[], start: number): Machine {
   const problems = []
   for (let i = start + 2; lines[i]?.startsWith('|'); i++) {
     for (const [column, cell] of cellsOf(lines[i]).entries()) {
-      // What stands behind a colon explains.
+      // The text behind a colon explains the next state.
       const words = cell
         .replaceAll(/:( [^;]*|$)/g, '')
         .split(/; |, | or /)

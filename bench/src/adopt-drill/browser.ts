@@ -146,7 +146,7 @@ const LIBRARY = readFileSync(
   ),
   'utf8',
 )
-/** Each tab notes the refresh tokens that it has seen: those that the other tab has fetched too. */
+/** Each tab notes the refresh tokens that it has seen, with the tokens that the other tab has fetched. */
 const PAGE = `<!doctype html><link rel="icon" href="data:,"><script src="/supabase.js"></script><script>
   const events = [], parents = []
   const client = supabase.createClient(location.origin, 'anon')

@@ -4,7 +4,7 @@ import { addFactor, type Known, refreshAndWrite, signUp } from './users.ts'
 /** The outcomes of the requests of a load. A user who still waits for an answer sends none. */
 export interface LoadCounts {
   readonly acknowledged: number
-  /** How the others failed. A status 0 is no answer. */
+  /** How the other requests failed. A status 0 is no answer. */
   readonly failures: readonly string[]
 }
 

@@ -21,7 +21,7 @@ export interface ConformanceRun {
    * of its own, with that actor's credentials.
    */
   readonly apart: readonly (readonly string[])[]
-  /** Operations whose ids are new ones: those of the actor are taken. */
+  /** Operations that make an object under a new id, because the ids of the actor are taken. */
   readonly withNewIds: readonly string[]
   /** The kind of the id that a path parameter holds, where its name does not say so. */
   readonly idKinds: Readonly<Record<string, string>>

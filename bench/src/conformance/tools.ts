@@ -39,7 +39,7 @@ const PHASES = 'examples,coverage,fuzzing,stateful'
 const HOOKS = `import schemathesis
 schemathesis.serializer.alias(["text/csv", "application/x-ndjson"], "text/plain")
 `
-/** Exit statuses of schemathesis: no failures, and failures. Others mean that it could not work. */
+/** Exit statuses of schemathesis: no failures, and failures. Other statuses mean that the tool could not work. */
 const FINISHED = [0, 1]
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
 

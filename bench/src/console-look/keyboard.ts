@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 
-// What somebody finds who has no mouse. Each function returns what is wrong, a line each.
+// The walks of an operator without a mouse. Each function returns what is wrong, a line each.
 
 /**
  * Everything that a reader may reach, as a program in the page sees it: what is shown, in no closed dialog, and not switched

@@ -71,7 +71,8 @@ export async function lookAtScreen(looker: Looker, { screen, view, pictures }: G
   } catch (error) {
     return [...watched, error instanceof Error ? error.message : String(error)]
   } finally {
-    // Its cookie says when the session was used last: with that of the sign-in, a long run would end after 30 minutes.
+    // The cookie of the page says when the session was used last. With the cookie of the sign-in, a long run would end after 30
+    // minutes.
     if (session !== undefined) looker.consoles.set(at, { url, session: await context.storageState() })
     await context.close()
   }
@@ -128,7 +129,7 @@ async function judgePage(page: Page, part = 'html'): Promise<readonly string[]> 
   ]
 }
 
-/** All that axe-core knows of, with the size of targets (WCAG 2.2), which it leaves out by itself. */
+/** All rules of axe-core, with the rule on the size of targets (WCAG 2.2), which it leaves out by itself. */
 const AXE_OPTIONS = JSON.stringify({ rules: { 'target-size': { enabled: true } } })
 
 async function findViolations(page: Page, part: string): Promise<readonly string[]> {

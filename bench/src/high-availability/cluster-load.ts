@@ -42,16 +42,16 @@ export interface RequestTally {
 
 /** Requests by what they met. */
 export interface Judgement {
-  /** Their entry and the server of their merchant were there all the time: these must succeed. */
+  /** Requests whose entry and merchant's server were there all the time. They must succeed. */
   readonly undisturbed: RequestTally
   /**
-   * Their process enters by several servers, and none ended while they were under way, so one that was there could serve them. The
-   * server of their merchant was there: these must succeed.
+   * Requests of a process that enters by several servers, while none of these servers ended. The server of the merchant was there
+   * too. These requests must succeed, because a server that was there could serve them.
    */
   readonly bySeveral: RequestTally
-  /** As `bySeveral`, but a server ended while they were under way. It may have been their entry. */
+  /** As `bySeveral`, but a server ended while the requests were under way. It may have been the entry of a request. */
   readonly atKill: RequestTally
-  /** Their entry or the server of their merchant was away for a part of the time. */
+  /** Requests whose entry or merchant's server was away for a part of the time. */
   readonly disturbed: RequestTally
 }
 
@@ -91,7 +91,10 @@ export interface ClusterLoad {
   readonly reversed: ReadonlySet<string>
   /** All requests, in the order of their ends. */
   readonly requests: readonly SentRequest[]
-  /** Begins no further write. Resolves when all are acknowledged or given up, to the number of those. */
+  /**
+   * Begins no further write. Resolves when every write is acknowledged or given up.
+   * @returns the number of writes that were given up
+   */
   stop(): Promise<number>
 }
 

@@ -29,7 +29,10 @@ export async function startDebianPostgres(workplace: Workplace): Promise<number>
 /** A PostgreSQL server that a drill has started. */
 export interface PostgresServer {
   readonly port: number
-  /** Kills it with all of its processes, as a loss of power would. What it has written to the system's cache stays. */
+  /**
+   * Kills the server with all of its processes, as a loss of power would. What the server has written to the system's cache
+   * stays.
+   */
   kill(): Promise<void>
   /** Starts it again on its data. Resolves when it accepts writes. */
   revive(): Promise<void>

@@ -19,7 +19,7 @@ export const PATRONI_PROGRAMS: readonly SystemProgram[] = [
 export interface DatabaseCluster {
   readonly nodes: readonly PatroniNode[]
   readonly superuser: PatroniCluster['superuser']
-  /** Resolves to the name of the primary once the others stream from it, and one of them synchronously. */
+  /** Resolves to the name of the primary once the other servers stream from it, one of them synchronously. */
   untilComplete(): Promise<string>
   /** Kills PostgreSQL of a node. With `machine` it kills Patroni too, as a loss of power would. */
   kill(name: string, what: 'machine' | 'PostgreSQL'): Promise<void>

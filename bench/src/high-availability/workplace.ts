@@ -25,7 +25,7 @@ export interface Workplace extends AsyncDisposable {
   readonly account: Account | undefined
   /** Writes a file that programs may read. @returns its path */
   write(name: string, text: string): string
-  /** Makes a folder that only those programs may use. @returns its path */
+  /** Makes a folder that only the programs may use. @returns its path */
   makeFolder(name: string): string
   /** Starts a program. Disposing of the workplace ends the programs, the last one first. */
   start(program: ProgramStart): Promise<Child>

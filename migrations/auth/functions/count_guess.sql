@@ -10,10 +10,11 @@
 --
 -- A hundred guesses at an address in 24 hours need not wait. Beyond them, one is allowed for each quarter of an hour that has
 -- passed, so that nobody locks the owner out for the day and a guesser gains little. A network that has had three guesses gets none
--- of these, or it would take each before the owner could. A network in which the user has a session is not bound by any of this.
+-- of these later guesses. Otherwise it would use up each of them before the owner could. A network in which the user has a
+-- session is not bound by any of this.
 --
--- Where nothing is counted, a message in the write-ahead log still makes the commit wait for the disk. Otherwise its time would
--- reveal which addresses have a code, and so which addresses POST /recover knows.
+-- Where nothing is counted, a message in the write-ahead log still makes the commit wait for the disk. Otherwise the time of the
+-- answer would reveal which addresses have a code, and so which addresses POST /recover knows.
 --
 -- Lock order: the code, the counts by their key. Guesses and the deletion of counts take them in this order, so that two of them
 -- never wait for each other. Parallel guesses at a code wait for its row, so they never exceed p_guesses_max.

@@ -5,8 +5,8 @@
 -- A sign-up that sends no message changes nothing. Nor does a repeated sign-up for a user who has no content of its kind: an
 -- admin or an import made such a user.
 --
--- Lock order: the user, whom the caller has locked, the content. Whoever changes a content locks its user first, so that two of
--- them never wait for each other.
+-- Lock order: the user, whom the caller has locked, the content. Every change of a content locks its user first, so that two
+-- changes never wait for each other.
 CREATE OR REPLACE FUNCTION {{keep_sign_up_content}}(
   p_user_id uuid, p_verdict text, p_kind text, p_aud text, p_data jsonb, p_password_hash text
 )

@@ -9,8 +9,8 @@
 -- OAuth client of supabase/auth: its new tokens would not tell the client (`refresh_session`).
 --
 -- With p_ends_parent, the old refresh token is revoked as of the epoch. The interval in which a parent may be reused is long over
--- then: whoever has the token from before the proof cannot fetch the new one. A session whose newest token is revoked was stolen,
--- and stays dead.
+-- then, so the token from before the proof cannot fetch the new token. A session whose newest token is revoked was stolen, and
+-- stays dead.
 --
 -- Lock order: the user, whom the caller has locked, the session, its tokens and claims, the other sessions. Every function
 -- locks a user before the user's sessions, so that two of them never wait for each other.

@@ -11,8 +11,9 @@
 -- `session-superseded`. A refusal is a verdict, not an exception, so that its writes are committed: the revoked tokens of a
 -- stolen session. Only a lock that is not granted within 5 s raises an exception (55P03), before anything is written.
 --
--- `client-required`: supabase/auth has given the session to an OAuth client, and nothing changes. Its tokens tell the client and
--- its scope, which those of this service do not: whoever refreshes it here would act as the user's own application.
+-- `client-required`: supabase/auth has given the session to an OAuth client, and nothing changes. The tokens of supabase/auth
+-- name the client and its scope, and the tokens of this service do not. So a client that refreshes the session here would act as
+-- the user's own application.
 --
 -- Lock order: the user, the session. Every function locks a user before the user's sessions, so that two of them never wait
 -- for each other. The token needs no lock of its own.

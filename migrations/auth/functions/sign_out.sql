@@ -8,7 +8,7 @@
 --
 -- Lock order: the user, what belongs to them. The lock of the user's row comes first: a refresh that runs at the same time has
 -- either finished, or finds nothing. An access token outlives its session by as much as an hour. A token of an ended session
--- ends nothing and writes nothing, else whoever has stolen it could end every later session of its user.
+-- ends nothing and writes nothing. Otherwise a thief of the token could end every later session of its user.
 --
 -- A sign-out of all sessions also ends the changes of address that wait, since a thief may have asked for them. Every scope but
 -- `local` also deletes auth codes that wait for their exchange: exchanging one opens a session.

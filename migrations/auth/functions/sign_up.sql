@@ -3,11 +3,11 @@
 -- p_item, p_message: see the types in 0004-create-sign-up-contents. p_token_hash: the hash of the refresh token of the session,
 -- where one begins. p_ip: an IP address, or empty. p_audit: whether to write the audit log.
 --
--- Answers the user (actor_id), the verdict of judge_sign_up, and with `signed-in` the session.
+-- Returns the user (actor_id), the verdict of judge_sign_up, and with `signed-in` the session.
 --
--- Of parallel sign-ups of one identifier the unique index of the email or the phone lets one in. The others wait for it and are
--- judged by what it has made. A duplicate does less work than a fresh sign-up by a few rows only, and both note the interval of
--- messages, so that neither this answer nor a later one tells who has an account.
+-- When several sign-ups of one identifier run at once, the unique index of the email or the phone lets one in. The other sign-ups
+-- wait, and are judged by the user whom the first has made. A duplicate writes only a few rows less than a fresh sign-up, and
+-- both note the interval of messages. So neither this answer nor a later answer tells who has an account.
 --
 -- Lock order: the interval of messages, the user, what belongs to them. A change of phone notes an interval under the lock of
 -- its user. The interval is that of a number that the user does not have yet, so a sign-up that holds it never waits for this

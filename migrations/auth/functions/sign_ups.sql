@@ -4,12 +4,12 @@
 -- The arrays have one element for each sign-up; each has an email or a phone. p_data, p_identity_data: JSON. p_ips: an IP
 -- address, or empty. p_audits: whether to write the audit log.
 --
--- Answers a row for each user that was made, by its place from 1, with the verdict `signed-in` and the session. It leaves out
--- an identifier that somebody has, and the second of two sign-ups of one identifier. These go on alone in sign_up, since they
--- might wait for a stranger.
+-- Returns a row for each user that was made: the place of the sign-up, counted from 1, the verdict `signed-in` and the session. A
+-- sign-up gets no row when somebody has the identifier, or when it is the second of two with one identifier. Such a sign-up goes
+-- on alone in sign_up, because it might wait for a stranger.
 --
--- Lock order: the users by their identifiers, so that of two batches that want the same ones, neither waits for the other while
--- the other waits for it. A sign-up does not wait long for an identifier that somebody else is taking: it can wait alone.
+-- Lock order: the users by their identifiers. So two batches with the same identifiers never wait for each other. A sign-up does
+-- not wait long for an identifier that somebody else is taking: it can wait alone.
 --
 -- The conditions `= ANY (...)` make PostgreSQL find users by key, however few rows there were when it made the plan.
 CREATE OR REPLACE FUNCTION {{sign_ups}}(

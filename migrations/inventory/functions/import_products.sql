@@ -54,7 +54,7 @@ BEGIN
         CASE WHEN written.version = 1 THEN 'created' WHEN written.version > 1 THEN 'updated' ELSE 'exists' END
       FROM chosen LEFT JOIN written ON written.sku = chosen.sku;
   ELSE
-    -- The verdict of a place compares it with the one before it of the same SKU: in the batch, else in the table. Digests are
+    -- Each row is compared with the row before it that has the same SKU: in the batch, or else in the table. Digests are
     -- compared, because a text may have 64 KiB.
     RETURN QUERY
       WITH given AS MATERIALIZED (

@@ -2,7 +2,7 @@
 -- Accepts an invitation: its user becomes a member of the merchant. p_token_hash: the digest of the token in the mail. A token
 -- that is unknown, used or expired changes nothing, and the caller cannot tell.
 --
--- Accepting one invitation uses up the others of the user at the merchant. (reference: Invitations)
+-- Accepting one invitation uses up the other invitations of the user to the merchant. (reference: Invitations)
 --
 -- Lock order: the membership, its invitations. revoke_user takes them in this order too, so that the two never wait for each
 -- other.

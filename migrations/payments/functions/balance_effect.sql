@@ -1,5 +1,5 @@
 -- distribute: everywhere
--- What a movement adds to the merchant's balance: the sum of its entries of the account "merchant".
+-- The amount that a movement adds to the merchant's balance: the sum of its entries of the account "merchant".
 CREATE OR REPLACE FUNCTION {{balance_effect}}(p_kind text, p_gross bigint, p_fees bigint)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE

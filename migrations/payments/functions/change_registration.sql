@@ -1,7 +1,7 @@
 -- distribute: coordinator
 -- Closes the registration of apps, or opens what the settings of the service open. (console reference: Routes of payments)
 --
--- Locks the one row, and so waits for the registrations that have found it open.
+-- Locks the only row of the table. So the call waits for the requests that have found the registration open.
 CREATE OR REPLACE FUNCTION {{change_registration}}(p_is_closed boolean)
 RETURNS void
 LANGUAGE sql SECURITY DEFINER

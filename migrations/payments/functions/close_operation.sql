@@ -1,11 +1,10 @@
 -- distribute: p_merchant_id
--- Stores the acquirer's answer to an operation. p_id: that of the trail entry. p_outcome: accepted, rejected, or unanswered for
+-- Stores the acquirer's answer to an operation. p_id: the id of the trail entry. p_outcome: accepted, rejected, or unanswered for
 -- too long. p_reason: the acquirer's text. What the acquirer rejects has not happened, so it is taken back at once, under the
 -- lock under which it was booked.
 --
--- Verdict: done; repeated when the outcome was known; conflict when the outcome contradicts a known one or can no longer be
--- booked, and nothing has changed. owed: what is still to be taken back of rejected captures of the transaction, in its
--- currency.
+-- Verdict: done; repeated when the outcome was known; conflict when the outcome contradicts a known outcome or can no longer be
+-- booked, and nothing has changed. owed: what is still to be taken back of rejected captures of the transaction, in its currency.
 --
 -- An operation that was never handed over has no row, and the function raises: otherwise a forged job for an entry that books an
 -- operation again could make the acquirer refund twice. (reference: States of an operation)

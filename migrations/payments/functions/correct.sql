@@ -45,7 +45,7 @@ BEGIN
     WHERE o.merchant_id = after.merchant_id AND o.id = posted.entry_id AND o.kind = 'acquirer';
   DELETE FROM {{acquirer_operations}} o
     WHERE o.merchant_id = after.merchant_id AND o.id = posted.entry_id;
-  -- What is pending again can expire again.
+  -- An amount that is pending again can expire again.
   UPDATE {{merchant_balances}} b SET expired_id = left(after.id, 16)
     WHERE b.merchant_id = after.merchant_id AND b.expired_id >= after.id AND after.pending > p_held.pending;
   RETURN after;

@@ -1,6 +1,6 @@
 -- distribute: coordinator
--- How many live payouts wait for a batch. It counts as the owner, who has marked others as exported in the same transaction: Citus
--- lets no other role read the payouts before its end.
+-- How many live payouts wait for a batch. The function counts as the owner, who has marked other payouts as exported in the same
+-- transaction. Citus lets no other role read the payouts before the end of that transaction.
 CREATE OR REPLACE FUNCTION {{count_waiting_payouts}}()
 RETURNS integer
 LANGUAGE sql SECURITY DEFINER

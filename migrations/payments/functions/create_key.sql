@@ -5,8 +5,8 @@
 -- key-spent when that key was revoked since; done. The service derives the same key for the same request, so a repeated request
 -- finds its key here. (reference: Keys of an app)
 --
--- Lock order: the app, the new key. Whoever makes or revokes a key locks the app first, so that two calls never wait for each
--- other.
+-- Lock order: the app, the new key. Every call that makes or revokes a key locks the app first, so that two calls never wait for
+-- each other.
 CREATE OR REPLACE FUNCTION {{create_key}}(p_key_mac bytea, p_new_mac bytea, p_hint text)
 RETURNS TABLE (verdict text, identity_id text, id text, created timestamptz)
 LANGUAGE plpgsql SECURITY DEFINER

@@ -19,9 +19,9 @@ DECLARE
   moment {{movement}};
   -- The request that used the key of the operation first.
   first_use {{idempotency}};
-  -- What one minor unit of the transaction's currency is worth in the merchant's, and by which rate.
+  -- The worth of one minor unit of the transaction's currency in the merchant's currency, and the rate.
   numerator numeric; denominator numeric; rate text; rate_date date;
-  -- What earlier captures took at this rate, and what all earlier captures were worth in the merchant's currency.
+  -- The amount that earlier captures took at this rate, and the worth of all earlier captures in the merchant's currency.
   earlier_amount numeric := 0; earlier_gross numeric := 0;
   gross bigint := 0; fee_flat bigint := 0; fee_rate bigint := 0;
 BEGIN

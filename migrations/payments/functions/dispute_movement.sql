@@ -2,8 +2,8 @@
 -- The movement that closes a dispute. p_held: the transaction before. p_after: the transaction afterwards. p_outcome: won or
 -- lost.
 --
--- The fee of a lost dispute is that of the merchant as it was recorded. Its day is that of UTC, whatever the time zone of the
--- session.
+-- The fee of a lost dispute is the fee of the merchant as it was recorded. The day of the movement is the day in UTC, whatever
+-- the time zone of the session.
 --
 -- Lock: the balance, as in post, for a lost dispute. A change of the merchant holds this lock until its record is committed. On a
 -- cluster the row of the merchant is on another server than its record, and what commits them may be lost in between: a caller

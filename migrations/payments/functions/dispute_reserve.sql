@@ -1,5 +1,5 @@
 -- distribute: everywhere
--- What open disputes of a merchant would take from its balance if all were lost. (reference: Available amount)
+-- The amount that the open disputes of a merchant would take from its balance if all were lost. (reference: Available amount)
 CREATE OR REPLACE FUNCTION {{dispute_reserve}}(p_merchant_id text)
 RETURNS bigint
 LANGUAGE plpgsql STABLE

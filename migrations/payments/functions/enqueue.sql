@@ -1,5 +1,5 @@
 -- distribute: everywhere
--- Adds a job to the outbox. p_id: that of the operation or event of the job, so that no job is added twice.
+-- Adds a job to the outbox. p_id: the id of the operation or event of the job, so that no job is added twice.
 CREATE OR REPLACE FUNCTION {{enqueue}}(p_merchant_id text, p_id text, p_kind text, p_payload jsonb)
 RETURNS void
 LANGUAGE plpgsql

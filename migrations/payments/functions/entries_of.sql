@@ -1,5 +1,5 @@
 -- distribute: everywhere
--- The entries of a movement, without those that are zero. p_journal_id: that of their journal. own: the merchant's currency.
+-- The entries of a movement, without entries of zero. p_journal_id: the journal of the entries. own: the merchant's currency.
 -- Each side of a movement has a fixed place (seq), whichever other sides there are. ledger/movement.model.ts of the service is
 -- the model. (reference: Postings)
 CREATE OR REPLACE FUNCTION {{entries_of}}(m {{movement}}, p_journal_id text, own text)

@@ -1,6 +1,6 @@
 -- distribute: everywhere
--- Exchanges an amount in minor units, lessened by a margin in basis points, and rounds once. rate and rate_date: those of
--- exchange_ratio. No row when either currency has no rate. (reference: Conversion)
+-- Exchanges an amount in minor units, lessened by a margin in basis points, and rounds once. rate and rate_date: as
+-- exchange_ratio returns them. No row when either currency has no rate. (reference: Conversion)
 --
 -- PL/pgSQL on purpose, for the reason that exchange_ratio gives.
 CREATE OR REPLACE FUNCTION {{exchange}}(p_amount bigint, p_from text, p_to text, p_date date, p_margin_bps int)

@@ -1,6 +1,6 @@
 -- distribute: coordinator
 -- Marks live payouts that wait as exported, at most p_max, and returns them by merchant and id. Only one of two concurrent calls
--- returns a payout: the second waits for the rows, and leaves out those that are exported by then.
+-- returns a payout: the second waits for the rows, and leaves out payouts that are exported by then.
 --
 -- Lock order: the payouts by merchant and id, the balances by merchant. close_payout takes a payout before its balance too, so
 -- that the two never wait for each other. The lock of the balance comes before a merchant is compared with what was recorded: a

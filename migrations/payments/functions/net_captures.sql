@@ -1,6 +1,7 @@
 -- distribute: everywhere
--- What is left of each capture of a transaction, in order, after rejections by the acquirer. p_less units of capture p_id are
--- about to be rejected; NULL and 0 for none. A part keeps its share of the capture's worth. (reference: Worth of a correction)
+-- The rest of each capture of a transaction after rejections by the acquirer, in order. p_less: the units of the capture p_id
+-- that are about to be rejected; NULL and 0 when no capture is. A part keeps its share of the capture's worth. (reference: Worth
+-- of a correction)
 CREATE OR REPLACE FUNCTION {{net_captures}}(p_merchant_id text, p_transaction_id text, p_id text, p_less bigint)
 RETURNS TABLE (amounts bigint[], grosses bigint[])
 LANGUAGE plpgsql STABLE ROWS 1

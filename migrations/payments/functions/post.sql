@@ -78,8 +78,8 @@ BEGIN
       journal.hash := held.chain_head;
       journals := journals || journal;
     END IF;
-    -- Live captures, refunds and voids are handed over to the acquirer. An entry that takes another one back is not: the
-    -- acquirer has rejected the other one, and so knows.
+    -- Live captures, refunds and voids are handed over to the acquirer. An entry that takes another entry back is not handed
+    -- over: the acquirer has rejected the other entry, and so knows.
     IF entry_id IS NOT NULL THEN
       trail_entry := ROW(m.merchant_id, entry_id, created, m.transaction_id, m.seq, m.kind, m.amount, m.gross,
         m.fee_flat, m.fee_rate, effect, m.descriptor, m.reference, line_id, m.dispute_id, m.rate, m.rate_date, NULL, 1);

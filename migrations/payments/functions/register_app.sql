@@ -1,11 +1,12 @@
 -- distribute: coordinator
--- Makes an app for a client. p_code_hash: the digest of the code of an invitation; NULL where nobody needs one. The others as for
--- create_app. (reference: Registration)
+-- Makes an app for a client. p_code_hash: the digest of the code of an invitation; NULL where nobody needs one. The other
+-- parameters are as for create_app. (reference: Registration)
 --
 -- Verdict: closed while an operator has closed registration; not-invited unless the code is good; done, with the id of the app.
 -- A second request with the code waits for the first, and finds the code used.
 --
--- Lock order: the registration, the invitation. Whoever closes registration waits for the requests that have found it open.
+-- Lock order: the registration, the invitation. A call that closes the registration waits for the requests that have found it
+-- open.
 CREATE OR REPLACE FUNCTION {{register_app}}(p_code_hash bytea, p_key_mac bytea, p_hint text, p_name text)
 RETURNS TABLE (verdict text, id text)
 LANGUAGE plpgsql SECURITY DEFINER

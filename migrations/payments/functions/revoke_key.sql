@@ -3,8 +3,8 @@
 --
 -- Verdict: unauthorized, not-found or done. (reference: Keys of an app)
 --
--- Lock order: the app, its keys. Whoever makes or revokes a key locks the app first, so that two calls never wait for each
--- other.
+-- Lock order: the app, its keys. Every call that makes or revokes a key locks the app first, so that two calls never wait for
+-- each other.
 CREATE OR REPLACE FUNCTION {{revoke_key}}(p_key_mac bytea, p_key_id text)
 RETURNS TABLE (verdict text, identity_id text, is_last boolean)
 LANGUAGE plpgsql SECURITY DEFINER

@@ -24,7 +24,7 @@ DECLARE
   {{include:operation_variables.sql}}
   merchant {{merchants}};
   moment {{movement}}; used_key {{idempotency}};
-  -- The ids of all operations, those of this merchant, and those that are locked.
+  -- The ids of all transactions that are asked for, of this merchant's transactions, and of the transactions to lock.
   asked text[]; present text[]; wanted text[];
   locked {{transactions}}[] := '{}';
   -- The key and the user of the operation before, the app or user that they name, and whether it belongs to the merchant.

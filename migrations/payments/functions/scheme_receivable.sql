@@ -1,6 +1,6 @@
 -- distribute: everywhere
--- What the scheme owes for a merchant's captures in a currency, less refunds and settlements. Sums continue from the last
--- snapshot.
+-- The amount that the scheme owes for a merchant's captures in a currency, less refunds and settlements. Sums continue from the
+-- last snapshot.
 CREATE OR REPLACE FUNCTION {{scheme_receivable}}(p_merchant_id text, p_currency text)
 RETURNS numeric
 LANGUAGE plpgsql STABLE

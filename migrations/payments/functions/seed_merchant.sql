@@ -1,6 +1,7 @@
 -- distribute: coordinator
--- Inserts a merchant of a seed file with its balance. p_merchant: fields named as the columns. Its tag is that of its id if the
--- tag is free, otherwise a random one: ids below it then need an alias. False when the merchant exists already.
+-- Inserts a merchant of a seed file with its balance. p_merchant: fields named as the columns. The merchant's tag is the tag of
+-- its id if that tag is free, and otherwise a random tag: ids below the merchant then need an alias. False when the merchant
+-- exists already.
 CREATE OR REPLACE FUNCTION {{seed_merchant}}(p_merchant jsonb)
 RETURNS boolean
 LANGUAGE plpgsql

@@ -34,7 +34,7 @@ export interface Database<Tables> {
   laggingConnections(): Connections
   /** Whether rows are moving now, and how owners are found. */
   mode(): DatabaseMode
-  /** Goes on in another mode, with new connections. What is under way ends on the old ones. */
+  /** Goes on in another mode, with new connections. Statements that are under way end on the old connections. */
   switchMode(mode: DatabaseMode): void
   /** Resolves when the server answers by which requests enter. */
   ping(): Promise<void>

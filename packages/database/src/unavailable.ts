@@ -34,8 +34,8 @@ const CITUS_CODE = 'XX000'
 const STALE_PART = /^could not find valid entry for (shard|citus table) /i
 const NO_TABLE_CODE = '42P01'
 const DROPPED_PART = /^relation "[^"]+_\d+" does not exist$/
-// What libpq says on the coordinator of a server that went away in a statement, and what Citus says on a server that is killed while
-// it waits for another. Whether a commit was done there is unknown.
+// The messages about a lost server: libpq writes them on the coordinator when a server went away in a statement, and Citus writes
+// them on a server that is killed while it waits for another server. Whether a commit was done there is unknown.
 const LOST_SERVER =
   /^postmaster was shut down|server closed the connection unexpectedly|connection not open|invalid socket|no connection to the server|could not (receive|send) data (from|to) server|failure on connection marked as essential/i
 

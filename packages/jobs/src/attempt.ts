@@ -19,7 +19,7 @@ export interface JobAttempt {
   readonly attempt: number
   /**
    * Has the queue keep a note of this attempt: JSON without secrets. It is written by the statement that writes the outcome, beside the
-   * notes of the attempts before. An attempt whose process dies leaves none, and those before it are lost with it.
+   * notes of the attempts before. An attempt whose process dies leaves no note, and the notes before it are lost too.
    */
   readonly note: (note: object) => void
 }
@@ -33,7 +33,10 @@ export interface AttemptConfig {
   readonly schema: string
   /** Keys of 32 bytes for the payloads of sealed tasks. The first one seals, all of them open. */
   readonly sealKeys: SealKeys
-  /** Asked before each attempt. While it says no, none begins, and one that fails does not count. By default they always may. */
+  /**
+   * Asked before each attempt. While the answer is no, no attempt begins, and an attempt that fails does not count. Default:
+   * attempts may always begin.
+   */
   readonly mayWork?: () => boolean
 }
 

@@ -79,7 +79,7 @@ export async function retryDead({ boss, fromKysely }: Queue, task: AnyTask, trx?
 /**
  * Puts a job that a worker holds back into its queue, with its attempts as they were: the queue counts an attempt when it gives
  * out a job that has `started_on`. Nobody gets the job again before the worker has reported its batch, which is at once: the queue
- * would take the report for that of the next worker.
+ * would take the report for the report of the next worker.
  */
 export async function putBack(boss: PgBoss, schema: string, { id, name }: { id: string; name: string }): Promise<void> {
   await boss.getDb().executeSql(

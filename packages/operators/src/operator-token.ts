@@ -14,7 +14,7 @@ export interface OperatorTokenRules {
 }
 
 const LEEWAY_SECONDS = 5
-/** Keys that cannot be read again stay good for ten minutes, as those of users do. */
+/** Keys that cannot be read again stay good for ten minutes, as the keys for tokens of users do. */
 const FIXED = { algorithms: ['RS256', 'ES256', 'EdDSA'], leewaySeconds: LEEWAY_SECONDS, keptMs: 600_000 } as const
 
 /**

@@ -1,7 +1,7 @@
 import { enableCompileCache } from 'node:module'
 import { join } from 'node:path'
 
-// What `npm start` runs. It ends the process: with status 0 after a Ctrl-C, 1 when something could not start or stay up.
+// The program of `npm start`. It ends the process: with status 0 after a Ctrl-C, 1 when something could not start or stay up.
 
 const root = join(import.meta.dirname, '..', '..', '..')
 // Half of the time until the first line is printed would go into compiling modules. The imports below use the cache.

@@ -72,7 +72,7 @@ export function makeFolders({ dataDirectory, runDirectory, logDirectory }: Stack
 /** @returns the status, and `failed`, which never resolves, and rejects when a part does not stay up */
 async function startEverything(plan: StackPlan, { say, stop }: StackControl, started: AsyncDisposableStack) {
   started.defer(await claimStack(plan.runDirectory, { pid: process.pid, program: plan.program }))
-  // A killed stack has left its own, with addresses that need not be those of this start.
+  // A killed stack has left its status, whose addresses may differ from the addresses of this start.
   removeStatus(plan)
   await requireNoOtherStack(plan.homePort, plan)
   const pidFiles = services.map(({ name }) => join(plan.runDirectory, `${name}.pid`))
@@ -155,7 +155,7 @@ async function claimStack(runDirectory: string, self: PidRecord): Promise<() => 
   throw new StackFailure(['Another start of Trestle is under way here.'])
 }
 
-/** Ends the services that a killed stack left running: those of the pid files, if the pids are still theirs. */
+/** Ends the services that a killed stack left running: the processes of the pid files, if they still have these pids. */
 async function endLeftoverServices(pidFiles: readonly string[], say: (line: string) => void): Promise<void> {
   await Promise.all(
     pidFiles.map(async (file) => {

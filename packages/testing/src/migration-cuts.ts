@@ -104,9 +104,9 @@ interface KilledRuns extends CutsOptions {
   readonly start: () => Promise<TemporaryDatabase>
 }
 
-/** Kills runs at some of their statements, and finds what a run afterwards makes to be what one makes that nobody kills. */
+/** Kills runs at some of their statements. Finds that a further run makes the same database as a run that nobody kills. */
 async function expectMended({ statements, made }: UncutRun, { cuts, optionsOf, start }: KilledRuns): Promise<void> {
-  // Most statements leave what others have left, for the most part nothing: each such state is mended once.
+  // Most statements leave a state that another statement has left too, mostly an empty schema. Each such state is mended once.
   const mended = new Set<string>()
   const killAt = async (cutAt: number): Promise<void> => {
     const database = await start()

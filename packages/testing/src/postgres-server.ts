@@ -133,9 +133,9 @@ function trustThisMachine(data: string): Promise<void> {
 }
 
 /**
- * Returns the folder for the servers of a run of tests: one in memory, if there is room, otherwise that of temporary files. Tests
- * make and drop hundreds of databases. For each file of a new one, ext4 looks at the files that were deleted in the last seconds.
- * That would take a tenth of a run, and a third of one on a cluster.
+ * Returns the folder for the servers of a run of tests: a folder in memory, if there is room, otherwise the folder of temporary
+ * files. Tests make and drop hundreds of databases. For each file of a new database, ext4 looks at the files that were deleted in
+ * the last seconds. That would take a tenth of a run, and a third of a run on a cluster.
  */
 export async function findTestFolder(): Promise<string> {
   return (await hasRoomInMemory()) ? MEMORY : tmpdir()

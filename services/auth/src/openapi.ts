@@ -17,7 +17,7 @@ import { deriveServerKeys } from './secrets/server-key.ts'
 
 /**
  * The API document, made from the schemas of the routes. Nothing is opened and nothing is called.
- * @throws ConfigError when the settings below lack one that has no default
+ * @throws ConfigError when the settings below lack a setting that has no default
  */
 export async function buildOpenApi(): Promise<object> {
   const app = await buildApp(createDocumentDeps())

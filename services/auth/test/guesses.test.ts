@@ -138,7 +138,7 @@ describe('guesses at the codes of an address', () => {
       await main.post('/otp', { phone, create_user: false })
       return (await main.sms.read(phone)).code
     }
-    /** A hundred guesses. Each address makes as many as cost it the further ones, which the limits count by network. */
+    /** A hundred guesses at the phone. Each client's address makes three, after which its network gets no further guess. */
     const guessFrom = async (addresses: readonly string[]) => {
       for (const address of addresses) {
         const code = await askFor()

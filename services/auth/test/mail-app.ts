@@ -65,8 +65,8 @@ export async function openMailApp(
 }
 
 /**
- * Opens the service with other settings on the database of one that is open and closes later. The clock, the worker, the mail
- * server and the SMS gateway are those of that one too.
+ * Opens the service with other settings on the database of an open service, which closes later. The two services also share the
+ * clock, the worker, the mail server and the SMS gateway.
  */
 export async function openBeside(
   host: MailApp,

@@ -9,8 +9,8 @@ import { openTestApp, type TestApp } from './auth-app.ts'
 import { claimsOf } from './authenticator-app.ts'
 import { anyId, claimsBody, emailIdentity, errorBody, proof, statusAndBody, userBody } from './bodies.ts'
 
-// What applications for Supabase do in SQL: seed files that make users with passwords of pgcrypto, functions that change users,
-// and the queries of the page of users in Studio.
+// The SQL of applications for Supabase: seed files that make users with passwords of pgcrypto, functions that change users, and
+// the queries of the page of users in Studio.
 const PASSWORD = 'correct horse battery'
 /** Any moment, written as the profile supabase writes it. */
 const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$/)

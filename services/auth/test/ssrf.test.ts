@@ -141,7 +141,7 @@ describe('a refused address', () => {
   it('would be detected, since the test sees every connection', async () => {
     const request = { method: 'GET', url: 'http://127.0.0.1:1', timeoutMs: 1_000, origin: 'operator' } as const
     await expect(outbound.send(request)).rejects.toThrow('ECONNREFUSED')
-    // What earlier files of the process have open may connect again meanwhile, and to other ports.
+    // Connections of earlier test files of the process may connect again meanwhile, to other ports.
     expect(attempts.filter((to) => to.endsWith(':1'))).toEqual(['127.0.0.1:1'])
   })
 })

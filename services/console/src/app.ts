@@ -59,7 +59,7 @@ import { usersRoutes } from './routes/users.ts'
 const BODY_BYTES_MAX = 262_144
 /** Longer than a call to a service may take, several times over. */
 const HANDLER_TIMEOUT_MS = 30_000
-/** No cache keeps a page: what it shows is of one operator and one moment. */
+/** No cache keeps a page, because a page shows what one operator may see at one moment. */
 const ANSWER_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
 
 /** The HTTP server of the console with all pages, not listening yet. */

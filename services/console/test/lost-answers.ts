@@ -45,7 +45,7 @@ export async function openLossyWay({ name, url }: RunningService): Promise<Lossy
 
 /** A console whose way to a service loses answers. */
 export interface LossyConsole extends Pick<LossyWay, 'loseAnswers'> {
-  /** A browser with the session of the one that was given. */
+  /** A browser with the session of the given browser. */
   readonly browser: TestBrowser
   readonly close: () => Promise<void>
 }

@@ -28,7 +28,7 @@ export async function createPayableMerchant(payments: RunningService, currency: 
     JSON.parse(await payments.command('merchants', 'create', ...words, ...more, ...bank, '--json')),
   )
   await payments.command('adjust', id, '+100000', 'Opening balance')
-  // What is younger than two days is not paid out.
+  // A capture that is younger than two days is not paid out.
   await payments.query('UPDATE payments.merchant_balances SET clock_offset = $1 WHERE merchant_id = $2', [
     3 * 86_400,
     id,

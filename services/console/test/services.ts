@@ -73,7 +73,7 @@ export interface RunningService {
   readonly url: string
   /** Runs a command of the service, and returns what it prints. */
   readonly command: (...words: string[]) => Promise<string>
-  /** Runs a statement in the database of the service, for rows that only others make. Returns the rows. */
+  /** Runs a statement in the database of the service, for rows that the service itself does not make. Returns the rows. */
   readonly query: (text: string, values?: readonly unknown[]) => Promise<readonly Record<string, unknown>[]>
   /** Answers nobody any more. The database stays, and `stop` drops it. */
   readonly halt: () => Promise<void>

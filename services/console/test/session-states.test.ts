@@ -140,7 +140,7 @@ async function exploreRemoval(found: Set<string>): Promise<void> {
 
 it('a session of the console goes through the arrows of its diagram, and through no others', async () => {
   const found = new Set<string>()
-  // First, while the clock of the console is that of auth.
+  // This comes first, while the console has the time of auth.
   await exploreRemoval(found)
   for (const way of WAYS) await exploreFrom(way, false, found)
   // A session that is over is the same with an app and without one.

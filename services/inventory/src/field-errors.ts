@@ -1,7 +1,7 @@
-// What a schema refuses about one value of a request, a part of the catalogue in errors.ts. A client reads it behind the path of the
-// value: `sku: must not be empty`. A search for the name of a text, such as `FIELD_TEXTS.empty`, finds the schema or function that
-// refuses the value. packages/endpoints/src/error-texts.ts has the texts of numbers, words and lists; the schema that declares
-// the field has their limits.
+// The texts about one value of a request that a schema refuses. They are a part of the catalogue in errors.ts. A client reads it
+// behind the path of the value: `sku: must not be empty`. A search for the name of a text, such as `FIELD_TEXTS.empty`, finds the
+// schema or function that refuses the value. packages/endpoints/src/error-texts.ts has the texts of numbers, words and lists; the
+// schema that declares the field has their limits.
 
 import { PROBLEM_TEXTS } from '@trestle/endpoints/error-texts.ts'
 

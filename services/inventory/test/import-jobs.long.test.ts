@@ -162,8 +162,8 @@ describe('an import whose job is given out again while its attempt goes on', () 
     expect(await inventory.query(audited, [id])).toEqual([{ created: 2_200 }])
     const left = 'SELECT count(*)::int AS rows FROM inventory.import_rows'
     await expect.poll(() => inventory.query(left), LONG).toEqual([{ rows: 0 }])
-    // What the earlier attempt reports must not end the job of the later one, which would then stop at the next kill. `done`: the later
-    // one has ended the import.
+    // The report of the earlier attempt must not end the job of the later attempt, which would then stop at the next kill.
+    // `done`: the later attempt has ended the import.
     const jobs = `SELECT state::text, retry_count, output->>'outcome' AS outcome FROM inventory_jobs.job WHERE (data->>'importId')::int = $1`
     await expect
       .poll(() => inventory.query(jobs, [id]), LONG)

@@ -181,8 +181,8 @@ function isRecordChanged(cause: unknown): boolean {
 }
 
 /**
- * Neither a dependency that is away nor a slow handler has an error of its own. While rows move, each write is refused for the same
- * reason, which the log has once: it is no cause that each of them logs.
+ * The 503 for a dependency that is away, and for a slow handler. While rows move, each write is refused for the same reason. The
+ * log has that reason once, so the error of a refused write has no cause to log.
  */
 function unavailable(cause: unknown): HttpError {
   const isRefusal = isMovingRows(cause) && cause.cause === undefined

@@ -193,7 +193,10 @@ export const otherCurrency = (currency: string): HttpError =>
   fieldInvalid('currency', 'MISMATCH', `must be ${currency}`)
 export const trailFull = (): HttpError => fieldInvalid('body', 'LIMIT_EXCEEDED', 'the trail of the transaction is full')
 export const currencyWithoutRate = (): HttpError => fieldInvalid('currency', 'UNKNOWN', FIELD_TEXTS.noRate)
-/** One text whether the source is unknown, another merchant's or refused: a caller learns nothing of other merchants. */
+/**
+ * The text is the same whether the source is unknown, another merchant's or refused: a caller learns nothing of other
+ * merchants.
+ */
 export const unknownSource = (field: string): HttpError =>
   fieldInvalid(field, 'UNKNOWN', 'must be of a successful payment of this merchant')
 /** `reason` says why nothing is paid out. */
@@ -240,7 +243,7 @@ const INSECURE = 21
 
 /** 400 for card data that came without TLS (reference: Order of checks at the checkout). */
 export function cardDataInsecure(): HttpError {
-  // REQUEST_INVALID as for wrong members of an order. The member `error` distinguishes it.
+  // The code is REQUEST_INVALID, as for wrong members of an order. The member `error` tells the two apart.
   const error = processingError(INSECURE)
   return declare(400, 'REQUEST_INVALID', error.message)({ details: { error } })
 }

@@ -5,7 +5,7 @@ const FORM = 'application/x-www-form-urlencoded'
 const FORM_BOOLEAN = { type: 'string', enum: ['yes', 'no', 'y', 'n'] }
 /** The style of `a[b]=…` in OpenAPI. */
 const BRACKETS = { style: 'deepObject', explode: true }
-/** Unknown fields are ignored, but one that is given twice is refused. So none is a list or an object. */
+/** Unknown fields are ignored, but a field that is given twice is refused. So no field is a list or an object. */
 const OTHERS = { additionalProperties: { type: 'string' } }
 /** The name in `a[b]=…`. Without one it would be an item of a list. */
 const INNER_NAMES = { propertyNames: { pattern: '^[^\\[\\]]+$' } }

@@ -67,7 +67,8 @@ describe('buildOpenApi', () => {
     expect(sources.match(/hide: true/g)).toHaveLength(2)
     const routes = sources.match(/app\.(?:get|post|put|delete)\(/g) ?? []
     const operations = Object.values<object>(paths).flatMap((methods) => Object.values(methods))
-    // Hidden are the script of /docs, and GET / at the host of links, which is the same registration as at others.
+    // The document leaves out the script of /docs, and GET / at the host of links, whose registration is the same as at other
+    // hosts.
     expect(operations).toHaveLength(routes.length - 1)
     const names = tags.map(({ name }: { name: string }) => name)
     for (const { operationId, tags: own } of operations)

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { tableClasses } from '../src/placement/distributed-rows.ts'
 import { distributionOptions, openTestDatabase } from './payments-app.ts'
 
-// What the migrations and functions say of a distributed database, as far as plain PostgreSQL can check it.
+// The statements of migrations and functions about a distributed database, as far as plain PostgreSQL can check them.
 
 interface ForeignKey {
   readonly from: string

@@ -34,7 +34,7 @@ export const refusalHeaders = (code: string, differences: Headers = {}): Headers
 export const temporaryHeaders = (code: string, differences: Headers = {}): Headers =>
   refusalHeaders(code, { 'retry-after': expect.stringMatching(/^[1-9]\d*$/), ...differences })
 
-/** A page is compressed from 1 KiB on, for those who accept it. */
+/** A page is compressed from 1 KiB on, for clients that accept it. */
 export const COMPRESSIBLE: Headers = { vary: 'accept-encoding' }
 
 const OWN_FILES = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:"

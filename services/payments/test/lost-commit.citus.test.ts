@@ -227,7 +227,7 @@ it.each(ENDINGS)(
     const before = await sumTaken()
     const [first, second] = await sendTwice(word, `/operator/transactions/${id}/refunds`, {
       role: 'support',
-      // What was not made counts for nothing until it is repeated.
+      // A change that was not made takes nothing of the allowance until it is repeated.
       between: async () => expect(await sumTaken()).toBe(status === 201 ? before + 7 : before),
     })
     expect([first.statusCode, first.headers['retry-after']]).toEqual([status, status === 503 ? '1' : undefined])

@@ -106,7 +106,7 @@ it('a write that is acknowledged while a move waits for it is on the new server'
     ...[merchantId, transactionId],
   ])
   await expect.poll(countWaiting, PATIENCE).toBe(1)
-  // All of the log is written and sent, but for the end of the write: whoever compares places in the log finds no difference.
+  // All of the log is written and sent, but for the end of the write: a comparison of places in the log finds no difference.
   await source.query('CREATE TABLE public.flushed ()')
   // Other databases of the server write to its log all the time, so its end is read once.
   const { rows: ends } = await source.query<{ end: string }>('SELECT pg_current_wal_lsn()::text AS end')

@@ -13,7 +13,7 @@ export async function payableMerchant(payments: TestPayments, member: TestApp, c
   const { id } = await createTestMerchant(payments, member, { currency, bank, name: `Shop of ${currency}` })
   const paid = await customerPayment(payments, id, { amount: 100_000, currency })
   await capture(payments, member, paid, 100_000)
-  // What is younger than two days is not paid out.
+  // A capture that is younger than two days is not paid out.
   const ahead = { clock_offset: 3n * 86_400n }
   await payments.database.db.updateTable('merchant_balances').set(ahead).where('merchant_id', '=', id).execute()
   return id

@@ -24,7 +24,7 @@ export const testOperators: OperatorAccess = {
   },
 }
 
-/** The credentials of a request of an operator, by the role of the key and that of the user. */
+/** The credentials of a request of an operator, by the role of the key and the role of the user. */
 export function operatorHeaders(role: OperatorRole, actor = role): Record<string, string> {
   return { 'x-trestle-operator-key': keyOf(role), authorization: `Bearer ${actor}` }
 }

@@ -35,7 +35,7 @@ async function note(state: DistributionState): Promise<void> {
 
 /**
  * Lets a second pass, and waits until the process has read the state: its questions go over the only connection of the checks. Then
- * the process looks for the rows, if the state is another one.
+ * the process looks for the rows, if the state has changed.
  */
 async function letRead(state: () => string, expected: string): Promise<void> {
   vi.advanceTimersByTime(1_000)

@@ -153,7 +153,10 @@ export async function restore(client: pg.Client, ...tables: readonly string[]): 
   await client.query(statements.join(';'))
 }
 
-/** A merchant is found by its id, and other rows by their place: it is another one on each server of a distributed database. */
+/**
+ * A merchant is found by its id, because its place differs on each server of a distributed database. Other rows are found by
+ * their place.
+ */
 function placeOf({ table, merchantId, ctid }: TamperRow): { readonly where: string; readonly value: string } {
   const [key] = keysOf(table)
   return { where: `${key} = $1${table === 'merchants' ? '' : ` AND ctid = '${ctid}'`}`, value: merchantId }

@@ -1,6 +1,6 @@
 import { bodies, getUser, mailTo, PASSWORD, type Subject, sends, signIn, signUp } from '../step.ts'
 
-/** Everything that can be switched off is off, for those who come anew. */
+/** Everything that can be switched off is off, for users who come anew. */
 export const switchedOff: Subject = {
   name: 'switched off',
   steps: [

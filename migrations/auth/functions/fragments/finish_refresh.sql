@@ -1,6 +1,6 @@
--- What every judgement of a refresh token ends with, by its verdict on the session `held_session` of the user `held_user` at
--- `moment`: a stolen token revokes the session's tokens, with p_revoke_family; any other verdict notes the refresh in the
--- session and in its user. Sets user_id, session_id, actor, profile and amr, and writes the audit log.
+-- The end of every judgement of a refresh token. Its verdict is about the session `held_session` of the user `held_user` at
+-- `moment`. A stolen token revokes the session's tokens, with p_revoke_family; any other verdict notes the refresh in the session
+-- and in its user. Sets user_id, session_id, actor, profile and amr, and writes the audit log.
 user_id := held_user;
 IF verdict = 'stolen' THEN
   SELECT

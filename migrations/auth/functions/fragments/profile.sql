@@ -1,5 +1,5 @@
--- What the body of a session shows of the user of row `u`, as one JSON value. An expression over the row where the row is
--- written: no whole row travels to the caller, to be taken apart there.
+-- The members that the body of a session shows of the user of row `u`, as one JSON value. It is an expression over the row where
+-- the row is written, so that no whole row travels to the caller to be taken apart there.
 json_build_object(
   'user', {{include:user.sql}},
   'identities', (SELECT json_agg(i ORDER BY i.created_at, i.id) FROM {{identities}} i WHERE i.user_id = u.id),

@@ -1,3 +1,3 @@
--- Access comes first: whoever may not see the merchant learns nothing else of it.
+-- Access comes first: a caller who may not see the merchant learns nothing else of it.
   SELECT j.verdict, j.identity_id INTO verdict, identity_id
     FROM {{judge_access}}(p_caller, p_merchant_id) j;

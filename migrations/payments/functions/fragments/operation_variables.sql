@@ -1,4 +1,4 @@
--- What run_operations and run_merchant_operations compute with.
+-- The variables of run_operations and run_merchant_operations.
 today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
 -- Each operation with its caller, its merchant and the verdict on both.
 judged {{operation_item}}[]; operation {{operation_item}};
@@ -8,7 +8,7 @@ held {{transactions}};
 -- The kind, prices and currency that fee_flat was computed for.
 priced_for record := ROW(NULL::text, NULL::jsonb, NULL::text);
 fee_flat bigint;
--- What is written in step 4, and what is returned, by the place of the operation in the request.
+-- The rows that step 4 writes, and the results, by the place of the operation in the request.
 movements {{movement}}[] := '{}';
 keys {{idempotency}}[] := '{}';
 result {{operation_result}}; results {{operation_result}}[] := '{}';

@@ -27,7 +27,8 @@ const CONFIGURATION = {
   showDeveloperTools: 'never',
   agent: { disabled: true },
   mcp: { disabled: true },
-  // API keys and tokens that a reader types stay in memory. The storage of a browser would keep them for whoever uses it next.
+  // API keys and tokens that a reader types stay in memory. The storage of a browser would keep them for the next user of the
+  // browser.
   persistAuth: false,
   operationTitleSource: 'summary',
 }

@@ -19,7 +19,7 @@ class StubProcess extends EventEmitter {
 
 const slow = Promise.withResolvers<void>()
 const LIMITS = { unaskedMs: 100, noticeMs: 2_500, drainMs: 5_000, shutdownMs: 15_000 }
-/** Longer than any test may take: whoever waits for it fails. */
+/** Longer than any test may take, so a test that waits for it fails. */
 const NEVER_MS = 3_600_000
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
 const BIG_BYTES = 30_000_000

@@ -68,7 +68,7 @@ describe('keys of the authentication service', () => {
     await subjectAt(issuer, 0)
     answer = { status: 500 }
     await subjectAt(issuer, 10)
-    // The service hangs: whoever waited for it would wait for seconds.
+    // The service hangs: a caller that waited for it would wait for seconds.
     answer = undefined
     expect(await subjectAt(issuer, 10.9)).toBe('u1')
     expect(service.requests).toHaveLength(2)

@@ -20,10 +20,10 @@ export function parseTrustedProxies(text: string): Exclude<TrustedProxies, 'priv
 }
 
 /**
- * Makes a reader of the client's address: that of the socket or, if proxies are trusted, one in X-Forwarded-For. Each proxy
- * appends the address of its caller, so the header is read from the right. The first address that is not a trusted proxy is the
- * client, which can change nothing to the right of its own entry. Empty entries are skipped. An entry that is not an address
- * ends the search: the proxy that appended it counts as the client.
+ * Makes a reader of the client's address: the address of the socket or, if proxies are trusted, an address in X-Forwarded-For.
+ * Each proxy appends the address of its caller, so the header is read from the right. The first address that is not a trusted
+ * proxy is the client, which can change nothing to the right of its own entry. Empty entries are skipped. An entry that is not an
+ * address ends the search: the proxy that appended it counts as the client.
  */
 export function createAddressReader(
   trusted: TrustedProxies,
@@ -46,7 +46,10 @@ export function createAddressReader(
   }
 }
 
-/** Makes a reader of the client's protocol: that of the socket, or the one that a trusted peer names in X-Forwarded-Proto. */
+/**
+ * Makes a reader of the client's protocol: the protocol of the socket, or the protocol that a trusted peer names in
+ * X-Forwarded-Proto.
+ */
 export function createProtocolReader(trusted: TrustedProxies): (request: IncomingMessage) => 'https' | 'http' {
   const readForwarded = createForwardedReader(trusted)
   return (request) => {

@@ -29,7 +29,7 @@ export function createDeferredMeter(): DeferredMeter {
     else waiting.push(act)
   }
   const { instrument, adding, recording } = deferInstruments(whenAttached)
-  /** The real observable of each one that was given out. */
+  /** The real observable of each observable that was given out. */
   const realObservables = new WeakMap<Observable, { made?: Observable }>()
   // `observing` keeps an observable of the same kind for each that it gives out.
   const realOf = <Given extends Observable>(given: Given): Given => (realObservables.get(given)?.made ?? given) as Given

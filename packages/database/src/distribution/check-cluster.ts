@@ -134,7 +134,7 @@ const checks: readonly ClusterCheck[] = [
         WHERE c.relnamespace = to_regnamespace(${names.schema}) AND c.relkind = 'r'`.execute(db)
       const size = Number(rows[0]?.size)
       const free = await askAll(db, 'SELECT available_disk_size FROM citus_local_disk_space_stats()')
-      // A worker may get all rows: those of one owner are never divided.
+      // A worker may get all rows, because the rows of one owner are never divided.
       const small = free.filter(({ text }) => Number(text) < size)
       if (small.length > 0) return new Problems(small.map(({ node }) => `${node} has less than ${mebibytes(size)}`))
       return `the tables have ${mebibytes(size)}, and every server has more than that`
@@ -168,7 +168,10 @@ const checks: readonly ClusterCheck[] = [
   ],
 ]
 
-/** A server may reach itself by another address than the others do. Moves of rows use it. */
+/**
+ * Asks whether a server reaches itself by its own address, which may differ from the address that the other servers use. Moves of
+ * rows use the own address.
+ */
 const OWN_ADDRESS = `SELECT CASE WHEN citus_check_connection_to_node(current_setting('citus.local_hostname'),
   current_setting('port')::int) THEN 'reached' ELSE format('%s, where it does not reach itself by port %s',
   current_setting('citus.local_hostname'), current_setting('port')) END`

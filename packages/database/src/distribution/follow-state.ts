@@ -20,7 +20,7 @@ interface FollowOptions {
   readonly names: Names
   /** The state that the process began with. */
   readonly state: DistributionState
-  /** Called when the state is another one. It is called again with the next poll when it fails. */
+  /** Called when the state has changed, and again with the next poll when the call fails. */
   readonly onChange: (state: DistributionState) => Promise<void>
   readonly onError: (error: Error) => void
 }

@@ -101,7 +101,7 @@ export function isolateOwner(
       await sql`SET client_connection_check_interval = ${sql.lit(GONE_MS)}`.execute(connection)
       // The limit of the owner counts on the servers. Citus takes some of the locks on the coordinator, where the owner has none.
       await sql`SET lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(connection)
-      // Whoever writes many rows may hold them for longer than the move waits.
+      // A transaction that writes many rows may hold them for longer than the move waits.
       await againWhenLocked(async () => {
         const { isAlone } = await findShard(connection, literal(anchor), owner)
         if (!isAlone) await isolate(connection, literal(anchor), owner)

@@ -8,9 +8,9 @@ import { literal } from './citus.ts'
 const OLDER = `pronamespace = 'pg_catalog'::regnamespace AND proname LIKE 'citus\\_internal\\_%'`
 
 /**
- * The servers on which everybody may call the internal functions of Citus, or on which the owner may not, a line each. Whoever may
- * connect could remove the list of all rows with them.
- * @param owner the user who distributes; undefined: only others are looked at
+ * The servers on which everybody may call the internal functions of Citus, or on which the owner may not, a line each. A role
+ * that may connect could remove the list of all rows by these functions.
+ * @param owner the user who distributes; undefined: only other roles are looked at
  */
 export async function listOpenInternals(db: QueryExecutorProvider, owner?: string): Promise<readonly string[]> {
   const schema = "to_regnamespace('citus_internal')::oid"

@@ -3,8 +3,8 @@ import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { findCitus, HERE, type Lack, listLacking, literal, onWorkers } from './citus.ts'
 
 /**
- * A role that statements run as, and what it proves itself with between the servers: whichever server a statement enters by sends
- * its parts to the others under the role of the statement.
+ * A role that statements run as, and how the role logs in between the servers. The server by which a statement enters sends the
+ * parts of the statement to the other servers, under the role of the statement.
  */
 export interface NodeLogin {
   readonly role: string
@@ -20,7 +20,7 @@ export interface NodeLogin {
 
 const ROLE = 'role'
 
-/** The servers that lack a role, its login or its limit, or on which those who enter there may not take it. */
+/** The servers that lack a role, its login or its limit, or on which a user who enters there may not take the role. */
 export async function listLoginLacks(
   db: QueryExecutorProvider,
   { role, user }: Pick<NodeLogin, 'role' | 'user'>,
@@ -35,9 +35,9 @@ export async function listLoginLacks(
 }
 
 /**
- * The statements that make a role on every server, if one lacks it, and let those take it, and connect, who enter there. The
- * coordinator sends the statements of a request under this role, so it logs in. They carry a verifier of the password, because
- * a server may log them.
+ * The statements that make a role on every server, if one lacks it. They let the users who enter there connect, and take the
+ * role. The coordinator sends the statements of a request under this role, so the role can log in. The statements carry a
+ * verifier of the password, because a server may log them.
  */
 export async function roleStatements(
   db: QueryExecutorProvider,
@@ -58,14 +58,14 @@ END $role$`
   return [onWorkers(make), HERE, make]
 }
 
-/** The query for those of the owner and the user who may not take the role. A worker is an entry, so they must. */
+/** The query that finds the owner or the user if they may not take the role. A worker is an entry, so both must be able to. */
 function outsiders(role: string, user: string | undefined): string {
   return `SELECT m.rolname FROM pg_roles r, pg_roles m
     WHERE r.rolname = ${literal(role)} AND m.rolname IN (CURRENT_USER${user === undefined ? '' : `, ${literal(user)}`})
       AND NOT pg_has_role(m.oid, r.oid, CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'SET' END)`
 }
 
-/** The query for those of the role and the user who may not connect, because PUBLIC may not. */
+/** The query that finds the role or the user if they may not connect, because PUBLIC may not. */
 function lockedOut(role: string, user: string | undefined): string {
   return `SELECT rolname FROM pg_roles WHERE rolname IN (${literal(role)}${user === undefined ? '' : `, ${literal(user)}`})
       AND NOT has_database_privilege(oid, current_database(), 'CONNECT')`

@@ -35,8 +35,8 @@ export async function expectNoMoves(db: QueryExecutorProvider): Promise<void> {
 
 /**
  * The servers that acknowledge a commit before it is in their log, each with the setting. Citus ends a logical move once the new
- * server has what the log of the old one has been written to (`pg_current_wal_lsn` in its multi_logical_replication.c), so the new
- * server may never get such a commit: rows that a client was told of would be gone.
+ * server has everything that is written to the log of the old server (`pg_current_wal_lsn` in its multi_logical_replication.c),
+ * so the new server may never get such a commit: rows that a client was told of would be gone.
  */
 export async function listLazyCommits(db: QueryExecutorProvider): Promise<readonly string[]> {
   const { rows } = await sql<{ text: string }>`
@@ -46,7 +46,10 @@ export async function listLazyCommits(db: QueryExecutorProvider): Promise<readon
   return rows.map(({ text }) => text)
 }
 
-/** A setting of a role or database counts too: connections of the service may have it, and those of an operator not. */
+/**
+ * A setting of a role or database counts too: connections of the service may have it, although the connection of the operator
+ * does not.
+ */
 const LAZY = `SELECT CASE WHEN current_setting('synchronous_commit') = 'off' OR EXISTS (
   SELECT FROM pg_db_role_setting JOIN pg_database d ON d.datname = current_database()
   WHERE setdatabase IN (0, d.oid) AND 'synchronous_commit=off' = ANY (setconfig)

@@ -95,7 +95,7 @@ export async function ownerStatements(db: QueryExecutorProvider, lockTimeoutMs: 
 /**
  * The statements that make the sequences on the servers that lack one, and let roles use them. Citus makes only those that a column
  * takes its default from, and ours are called by functions.
- * @param roles those that use them. A server that lacks one is mended when it gets the role
+ * @param roles the roles that use the sequences. A server that lacks a role is mended when it gets the role
  */
 export async function sequenceStatements(
   db: QueryExecutorProvider,

@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net'
 import pg from 'pg'
 
-// What this package uses of pg and pg's types leave out. `pg-internals.test.ts` fails when pg changes any of it.
+// The parts of pg that this package uses, and that the types of pg leave out. `pg-internals.test.ts` fails when pg changes any of
+// it.
 
 /** A query as it is sent and answered: pg/lib/query.js. */
 export interface PgQuery<Result> extends pg.Submittable {

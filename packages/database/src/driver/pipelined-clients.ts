@@ -10,7 +10,7 @@ import { type Rows, runStatement, type Statement } from './statement-query.ts'
 export interface PipelinedClients {
   /** @throws NoConnectionError when no connection is open, and the server does not accept one now */
   query(statement: Statement): Promise<Rows>
-  /** Opens new connections with other options. Statements that are under way end on the old ones. */
+  /** Opens new connections with other options. Statements that are under way end on the old connections. */
   reopen(client: ClientOptions): void
   close(): Promise<void>
 }

@@ -18,16 +18,16 @@ interface SessionOptions {
 }
 
 /**
- * The search path of a connection whose statements run nothing of others. Whoever may create functions or operators in a schema
- * of the path could make one that fits the types of a call better than that of PostgreSQL does, and it would run with the rights
+ * The search path of a connection whose statements run nothing of others. A role that may create functions or operators in a
+ * schema of the path could make one that fits the types of a call better than PostgreSQL's own does. It would run with the rights
  * of the connection (decision 41).
  */
 export const OWN_PATH = { search_path: 'pg_catalog' } as const
 
 /**
- * No time limit of a role, a database or a server, for work that may take long: it would end a connection, and with it a lock that
- * keeps others away. `transaction_timeout`, which PostgreSQL has from 17 on, is not among them, nor is `lock_timeout`: who waits for
- * a lock of a table keeps others waiting.
+ * Settings that lift the time limits of a role, a database or a server, for work that may take long. A limit would end the
+ * connection, and with it a lock that keeps other sessions away. `transaction_timeout`, which PostgreSQL has from 17 on, is not
+ * among them. Nor is `lock_timeout`, because a session that waits for a lock of a table keeps other sessions waiting.
  */
 export const NO_LIMITS = {
   statement_timeout: 0,
@@ -72,7 +72,7 @@ export function underSettings(settings: Settings, { url, hasSession }: SessionOp
 function clientUnder(settings: readonly (readonly [string, string | number])[]): typeof pg.Client {
   const preamble: Preamble = {
     // A query with values may hold only one statement, so one SELECT makes all settings.
-    // In full: the path is that of the session until this has run.
+    // The name of the function has its schema, because the session may look for functions elsewhere until the statement has run.
     select: `SELECT ${settings.map(([name, value]) => `pg_catalog.set_config('${name}', ${literal(value)}, true)`).join(', ')}`,
     // Not a SELECT: it would take the snapshot of the transaction before the client can set the isolation level.
     set: settings.map(([name, value]) => `SET LOCAL ${name} = ${literal(value)}; `).join(''),

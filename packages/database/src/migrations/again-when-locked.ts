@@ -9,9 +9,10 @@ const RETRYABLE: ReadonlySet<string | undefined> = new Set(['55P03', '40P01'])
 const LOCK_TIMEOUT_ELSEWHERE = /canceling statement due to lock timeout$/
 
 /**
- * Runs a transaction again if it gave way to others: it waited too long for a lock, or PostgreSQL ended it because of a deadlock.
+ * Runs a transaction again if it gave way to other transactions: it waited too long for a lock, or PostgreSQL ended it because of
+ * a deadlock.
  * @param run gets the number of the attempt, from 1
- * @param pauseMs between attempts, in which others get their turn
+ * @param pauseMs between attempts, in which other transactions get their turn
  * @throws Error that says what to do when every attempt gave way
  */
 export async function againWhenLocked<T>(run: (attempt: number) => Promise<T>, pauseMs = LOCK_PAUSE_MS): Promise<T> {

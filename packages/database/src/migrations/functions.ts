@@ -75,7 +75,7 @@ export async function areInstalled(db: QueryExecutorProvider, names: Names, file
 /**
  * Installs functions of a release, drops those without a file, and validates all of them, in the transaction of the caller.
  * Functions may call each other, so all are created before any is validated.
- * @param which those that have changed, or all: somebody may have changed one by hand
+ * @param which the functions that have changed, or all functions: somebody may have changed a function by hand
  * @returns the names of the functions that were installed or dropped, and of those that were kept because a trigger or an
  * object of another namespace needs them
  * @throws Error if a function does not validate, or has another signature than in an earlier release

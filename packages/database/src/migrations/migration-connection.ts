@@ -44,7 +44,7 @@ export async function withDatabase<T>(address: Address, use: (db: Kysely<unknown
     pool,
     onCreateConnection: async (connection) => {
       tellFirstError(connection)
-      // A pooler in transaction mode would keep it for others.
+      // A pooler in transaction mode would keep the setting for other clients.
       if (address.hasSession) await connection.executeQuery(CompiledQuery.raw(endTransactionLimit('session')))
     },
   })

@@ -30,8 +30,8 @@ interface FunctionGrants {
 }
 
 /**
- * Lets a role call the functions that run with the rights of their owner, but for the withheld ones, and the named ones, and no
- * other function that may write.
+ * Lets a role call functions that may write: the functions of `invoker`, and the functions that run with the rights of their
+ * owner, except the functions of `withheld`. The role may call no other function that may write.
  */
 export async function grantFunctions(
   db: Kysely<unknown>,

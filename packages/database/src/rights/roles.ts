@@ -106,7 +106,7 @@ async function grantAsRole(
       columns: await workersColumns(db, names.jobSchema),
     })
   }
-  // PUBLIC may call new functions, except those that were closed. The schema guards the others.
+  // PUBLIC may call new functions, except functions that were closed. The rights on the schema guard the other functions.
   if (invoker) await grantFunctions(db, { names, role, invoker, withheld: operators?.functions ?? [] })
 }
 

@@ -30,7 +30,7 @@ interface ErrorSocket {
   destroy(): unknown
 }
 
-/** The stream of a body: that of the request, or what a hook of the server has put in its place. */
+/** The stream of a body: the body of the request, or what a hook of the server has put in its place. */
 type Payload = FastifyRequest['raw']
 
 /** How a request reached the plugin. */
@@ -120,8 +120,8 @@ export function fastifyPlugin(app: Answering, mountedAt: (prefix: string) => voi
 const withBody = VERBS.filter((verb) => verb !== 'GET' && verb !== 'HEAD')
 
 /**
- * Fastify refuses a malformed Content-Type before the handler can. So Fastify sees another one, and the application reads the one that
- * the client sent.
+ * Fastify refuses a malformed Content-Type before the handler can. So Fastify sees another header, and the application reads the
+ * header that the client sent.
  */
 const hideBadContentType: preParsingHookHandler = (request, _reply, payload, done) => {
   const type = request.headers['content-type']

@@ -29,7 +29,7 @@ export async function start(context: CommandContext, options: StartOptions): Pro
   const plan = planStack({ ...given, names, isWatched, commands })
   let requests: LogFollower | undefined
   await runStack(plan, {
-    // What a service has written before its end comes before the line that it has ended.
+    // The last lines of a service come before the line that says that it has ended.
     say: (line) => {
       requests?.showNew()
       say(line)

@@ -54,7 +54,7 @@ it('names a stack that does not end, and leaves it running', async () => {
 
 it('says that the stack belongs to another user, and leaves it running', async () => {
   const { root, child, pid } = await runAsStack('process.exit(0)')
-  // What the system answers to each signal of a user who is not the owner.
+  // The answer of the system to each signal of a user who is not the owner.
   const kill = vi.spyOn(process, 'kill').mockImplementation(() => {
     throw Object.assign(new Error('kill EPERM'), { code: 'EPERM', syscall: 'kill' })
   })

@@ -10,7 +10,7 @@ export interface KeySet {
   /** Signs new tokens. */
   readonly signer: SigningKey
   readonly find: FindKey
-  /** The keys with which others verify tokens: only asymmetric ones. */
+  /** The keys with which other services verify tokens: only asymmetric keys. */
   readonly publicJwks: readonly PublicJwk[]
 }
 

@@ -20,7 +20,7 @@ export const SIGNING_ALGORITHMS = ['ES256', 'EdDSA', 'RS256', 'HS256', 'ES512', 
 /** An algorithm of `SIGNING_ALGORITHMS`. A token whose header names another one is refused. */
 export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number]
 
-/** The id of a new key. Keys of JWT_KEYS may have others. */
+/** The id of a new key. Keys of JWT_KEYS may have ids of another form. */
 export const KID: RegExp = /^[\w.:-]{1,128}$/
 
 /** A private JWK as JWT_KEYS and the table hold it. */

@@ -410,7 +410,7 @@ describe('PUT /user with a phone', () => {
     const { access_token: token } = (await auto.post('/signup', {})).json()
     const headers = { authorization: `Bearer ${token}` }
     expect((await put(auto, { email: nextEmail(), phone: nextPhone() }, { headers })).status).toBe(200)
-    // The one mail of this hour is left: this user has an email, so another one must be confirmed.
+    // The one mail of this hour is left: this user has an email, so another email must be confirmed.
     expect(await put(auto, { email: nextEmail() }, { headers })).toEqual({
       status: 429,
       body: errorBody(429, 'over_email_send_rate_limit', 'email rate limit exceeded'),

@@ -16,7 +16,7 @@ export interface AdoptionPlaces {
   readonly staging: string
 }
 
-/** The state of an adoption in the database, for undo and for the runs after one that was killed. */
+/** The state of an adoption in the database, for undo and for the runs after a run that was killed. */
 export interface AdoptionRecord {
   /** The newest migration of supabase/auth: until the switch, as the last run has found it. */
   readonly version: string
@@ -31,8 +31,8 @@ export interface AdoptionRecord {
 }
 
 /**
- * How long a statement waits for a lock while the old service serves, in milliseconds. Its requests wait behind one that waits. The time
- * is less than the second after which PostgreSQL looks for deadlocks, so that none of them fails.
+ * How long a statement waits for a lock while the old service serves, in milliseconds. Requests of the old service wait behind a
+ * statement that waits. The time is less than the second after which PostgreSQL looks for deadlocks, so that none of them fails.
  */
 export const GENTLE_WAIT_MS = 200
 const GENTLE_ATTEMPTS = 5

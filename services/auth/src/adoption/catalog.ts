@@ -79,8 +79,8 @@ export async function createOwnSchema(db: QueryExecutorProvider, schema: string)
 }
 
 /**
- * The schema of the job queue must belong to whoever owns the tables of this service, or not be there. The user may be another one
- * than the owner: the service works with the rights of a role.
+ * The schema of the job queue must belong to the owner of this service's tables, or not exist. The owner may be another role than
+ * the user: the service works with the rights of a role.
  * @throws Error where it is somebody else's, with what to do about it
  */
 export async function requireOwnJobSchema(db: QueryExecutorProvider, names: Names): Promise<void> {
@@ -92,9 +92,9 @@ export async function requireOwnJobSchema(db: QueryExecutorProvider, names: Name
 }
 
 /**
- * A role that may create functions in the schema of our tables could make one that stands before that of PostgreSQL, because the service
- * looks for names there (`openAuthDatabase`). Whoever may make triggers on `users`, or own the schema, runs code with the rights of
- * the service by these too.
+ * A role that may create functions in the schema of our tables could make a function that PostgreSQL's own gives way to, because
+ * the service looks for names there (`openAuthDatabase`). A role that may make triggers on `users`, or owns the schema, can run
+ * code with the rights of the service too.
  * @returns what others may do or own there, each in a line with what to do about it
  */
 export async function listStrangers(db: QueryExecutorProvider, { schema, prefix }: Names): Promise<readonly string[]> {
@@ -125,7 +125,7 @@ export async function requireNoStrangers(db: QueryExecutorProvider, names: Names
 /**
  * Runs statements that fire triggers of applications on the tables of this service, under the search path under which it serves, so that
  * these triggers find what they find then. Where others could put functions there, the path stays: undo may be the way out of that.
- * Triggers that wait for the commit run at the end, since a table with waiting ones cannot be altered.
+ * Triggers that wait for the commit run at the end, since a table with waiting triggers cannot be altered.
  */
 export async function underPathOfTriggers<T>(
   trx: QueryExecutorProvider,
@@ -140,7 +140,7 @@ export async function underPathOfTriggers<T>(
   return result
 }
 
-/** The functions of triggers that look for names in the search path of the statement, and that of the old service. */
+/** The functions of triggers that look for names in the search path of the statement, and the search path of the old service. */
 export interface OpenTriggers {
   readonly path: string
   readonly functions: readonly string[]

@@ -19,7 +19,7 @@ export interface CopiedEntries {
  * `json`, which PostgreSQL takes as texts: a character U+0000 or half a surrogate pair becomes U+FFFD here, and what `jsonb` refuses
  * for another reason, such as a number that is too large, becomes the member `text` of a payload. Copies nothing where an operator has
  * dropped the table, which supabase/auth need not have where it writes its audit log elsewhere.
- * @param isOther SQL of whether an id is that of a user here whom the source knows nothing of; entries do not become theirs
+ * @param isOther SQL of whether an id is the id of a user here whom the source does not know; such a user gets no entries
  */
 export async function copyAuditLog(
   db: Kysely<unknown>,
@@ -102,7 +102,7 @@ export const READER = 'trestle_read_payload'
 /** How PostgreSQL refuses a text as `jsonb`. */
 const REFUSALS = sql`data_exception OR program_limit_exceeded`
 
-/** PostgreSQL 15 cannot ask whether a text is valid as `jsonb`. The function is NULL for one that is not. */
+/** PostgreSQL 15 cannot ask whether a text is valid as `jsonb`. The function is NULL for a text that is not valid. */
 async function createReader(db: Kysely<unknown>, schema: string): Promise<void> {
   await sql`
     CREATE OR REPLACE FUNCTION ${sql.id(schema, READER)}(payload text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$

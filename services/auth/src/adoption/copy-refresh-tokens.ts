@@ -74,8 +74,8 @@ async function listKeyedSessions(
 }
 
 /**
- * A token of the second form follows those of the first form that its session had before, of which one may be live. Its number here
- * need not be its counter there, which SQL may have set to the greatest bigint.
+ * A token of the second form follows the tokens of the first form that its session had before. One of these may be live. Its
+ * number here need not be its counter there, which SQL may have set to the greatest bigint.
  */
 async function insertDerived(
   trx: Kysely<unknown>,

@@ -42,7 +42,8 @@ export async function belongsToUpstream(db: QueryExecutorProvider, names: Names)
 const CHANGED_BY_SWITCH = '0007-create-sessions'
 
 /**
- * An adoption makes the first tables while supabase/auth serves. Nobody else may make the others, which have names of its tables.
+ * An adoption makes the first tables while supabase/auth serves. Nobody else may make the other tables, which have names of
+ * tables of supabase/auth.
  * @throws Error between `auth adopt --prepare` and `auth adopt`
  */
 export async function requireSwitched(db: Kysely<unknown>, names: Names): Promise<void> {

@@ -32,8 +32,8 @@ export async function giveBackTotpFactors(context: SealedGiveBackContext): Promi
 }
 
 /**
- * Makes what writes a secret of this service as supabase/auth has it: sealed where it has sealed others, by a key that this service
- * has too; else in clear text.
+ * Makes a function that writes a secret of this service in the form of supabase/auth: sealed if supabase/auth has sealed other
+ * secrets, by a key that this service has too, and otherwise in clear text.
  */
 async function secretWriter({
   trx,

@@ -45,8 +45,9 @@ export async function holdCollisions(trx: Kysely<unknown>, places: ImportPlaces)
 }
 
 /**
- * A flow is taken only for users whom this run or an earlier one has taken over, and whom it does not hold back: whoever fills the
- * source would have a session of any other user here. A flow of somebody who is on neither side is none.
+ * Holds back flows of other users of this service. A flow is taken only for a user whom this run or an earlier run has taken
+ * over, and whom this run does not hold back. Otherwise the operator of the source could get a session of any user here. A flow
+ * whose user exists on neither side is no such flow.
  */
 async function holdFlows(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
   const { names, kept } = places

@@ -65,7 +65,7 @@ const functionReaders = (schema: string): RawBuilder<unknown> => sql`
 
 /**
  * Lists what reads the column `id` of `identities` where the switch renames it. Views, rules, policies and parsed functions go on
- * reading the subject, unless they read it in a whole row. Others look for `id` in the table as it is then.
+ * reading the subject, unless they read it in a whole row. Other objects look for `id` in the table as it is then.
  * @returns in the order of their names; none where the version has `provider_id` already
  */
 export async function listIdentityReaders(

@@ -29,7 +29,7 @@ export function importPlacesOf(names: Names): ImportPlaces {
 
 /**
  * The record of an import, which the first run makes.
- * @throws Error where the source is not the one of the runs before, or a schema of this name is not the user's own
+ * @throws Error where the source is another one than in the runs before, or a schema of this name is not the user's own
  */
 export async function openRecord({
   trx,

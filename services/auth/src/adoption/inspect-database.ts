@@ -86,7 +86,10 @@ const SEALED = [
 ] as const
 type SealedColumn = Pick<(typeof SEALED)[number], 'table' | 'column'>
 
-/** The members of a secret that supabase/auth has sealed, which are texts. No cast finds this out, because it would fail at the first other text. */
+/**
+ * Matches the JSON of a secret that supabase/auth has sealed, whose members are texts. A cast to JSON is no test, because it
+ * would fail at the first text that is no JSON.
+ */
 const SEALED_FORM = String.raw`^\{\s*("(key_id|alg|data|nonce)"\s*:\s*"([^"\\]|\\.)*"\s*,?\s*)+\}\s*$`
 const KEY_ID = String.raw`"key_id"\s*:\s*"((?:[^"\\]|\\.)*)"`
 const SAMPLE_MAX = 5
@@ -97,7 +100,7 @@ interface SealedGroup {
   /** The name of the key at supabase/auth. */
   readonly keyId: string
   readonly count: number
-  /** At most five of them, with the ids of their rows. */
+  /** At most five of the secrets, with the ids of their rows. */
   readonly samples: readonly { readonly id: string; readonly secret: string }[]
 }
 
@@ -156,7 +159,9 @@ const BROKEN = [
   },
 ] as const
 
-/** Secrets that begin as sealed ones do and are none, and counters that are none. Names the first rows. */
+/**
+ * Lists values that begin like a sealed secret and are no sealed secret, and counters that are no number. Names the first rows.
+ */
 export async function listBrokenValues(db: QueryExecutorProvider, { names }: UpstreamPlace): Promise<readonly Loss[]> {
   const losses: Loss[] = []
   for (const { table, column, isBroken, what } of BROKEN) {

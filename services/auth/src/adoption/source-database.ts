@@ -3,7 +3,7 @@ import { createNames } from '@trestle/database/names.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
 
-/** One snapshot of a database that an import reads and never writes. */
+/** A snapshot of a database that an import reads and never writes. */
 export interface Source {
   readonly db: Kysely<unknown>
   readonly names: Names
@@ -85,8 +85,8 @@ export async function listForeignKeys({ db, names: { schema } }: Source): Promis
 }
 
 /**
- * Tables run what their owner has written whenever somebody reads them: casts to `json`, predicates of indexes. So whoever reads may
- * have no right by which such code could leave the database, not even by SET ROLE.
+ * Tables run what their owner has written whenever somebody reads them: casts to `json`, predicates of indexes. So the user who
+ * reads may have no right by which such code could leave the database, not even by SET ROLE.
  * @throws Error where the user is a superuser of the source, or may run programs or use files of its server
  */
 export async function requireHarmlessReader({ db }: Source): Promise<void> {

@@ -34,7 +34,10 @@ export async function prepareStaging(db: Kysely<unknown>, places: AdoptionPlaces
   }
 }
 
-/** Without foreign keys, whose checks would lock sessions. A publication FOR ALL TABLES forbids to update a table without a primary key. */
+/**
+ * The table has no foreign keys, whose checks would lock sessions. A publication FOR ALL TABLES forbids to update a table
+ * without a primary key.
+ */
 async function createTables(trx: Kysely<unknown>, { names, staging }: AdoptionPlaces): Promise<void> {
   const id = (name: string) => (name.startsWith('refresh_tokens') ? sql.id(staging, name) : names.id(name))
   await createRefreshTokens({ ...names, id }).inPlace?.up(trx)
@@ -66,7 +69,9 @@ async function hasTrigger(
   return rows.length > 0
 }
 
-/** Waits for those who write to the table. The trigger has the rights of its owner: whatever changes a session is noted. */
+/**
+ * Waits for transactions that write to the table. The trigger has the rights of its owner: whatever changes a session is noted.
+ */
 async function createTrigger(
   trx: Kysely<unknown>,
   { names, staging }: AdoptionPlaces,

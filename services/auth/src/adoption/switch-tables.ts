@@ -116,7 +116,8 @@ export function switchHooks(deps: SwitchDeps): Switch {
     const moving = await presentOf(trx, places)
     const inOrder = moving.toSorted((one, other) => Number(other === FIRST_WRITTEN) - Number(one === FIRST_WRITTEN))
     const tables = [...inOrder.map((table) => names.id(table)), ...stayingTables(names)]
-    // The changes below would need this mode. To ask for it later would wait for those who read and wait for us.
+    // The changes below need this mode. If the transaction asked for it later, it would wait for readers that wait for the
+    // transaction.
     await lockTables(trx, tables, attempt)
     const lockedAtMs = performance.now()
     await requireSameVersion(trx, places)
@@ -164,8 +165,8 @@ export async function moveBack(trx: Kysely<unknown>, { names, kept }: AdoptionPl
 
 /**
  * Gives the roles that had rights on a table of supabase/auth the same rights on the table that has its name now. A dump by such a
- * role would fail otherwise. A table that is made in the schema has the default privileges there; the one of refresh tokens is made
- * elsewhere and has none. A right on a column is given where the new table has a column of that name.
+ * role would fail otherwise. A table that is made in the schema has the default privileges there. The table of refresh tokens is
+ * made elsewhere, without default privileges. A right on a column is given where the new table has a column of that name.
  */
 async function copyGrants(trx: Kysely<unknown>, { names, kept }: AdoptionPlaces, table: string): Promise<void> {
   await sql`

@@ -2,8 +2,8 @@ import { columnsOf } from './catalog.ts'
 import type { Source } from './source-database.ts'
 
 /**
- * The columns of supabase/auth, in any version up to 2.196, of the tables that this service has too. Whoever may change the source can
- * add columns of our names to them, such as `users.console_role`, which makes a user an operator of the console here.
+ * The columns of supabase/auth, in any version up to 2.196, of the tables that this service has too. A user who may change the
+ * source can add columns of our names to them, such as `users.console_role`, which makes a user an operator of the console here.
  */
 export const UPSTREAM_COLUMNS: Readonly<Record<string, readonly string[]>> = {
   users: [

@@ -121,7 +121,10 @@ interface Outsider {
   readonly owner: string
 }
 
-/** The catalogue of PostgreSQL shows the owner also to those who may not use the schema, and whom any other question would fail. */
+/**
+ * The catalogue of PostgreSQL shows the owner also to a user who may not use the schema. Any other query would fail for such a
+ * user.
+ */
 async function findOutsider(db: Kysely<unknown>, schema: string): Promise<Outsider | undefined> {
   const { rows } = await sql<Outsider>`
     SELECT current_user AS "user", pg_get_userbyid(u.relowner) AS owner

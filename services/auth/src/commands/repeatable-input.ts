@@ -14,8 +14,8 @@ export interface RepeatableInput {
 }
 
 /**
- * Opens a file, or standard input, of which a copy on the disk is made: so is one of a file that is a pipe. The copy has no name, so
- * it is gone with the process, however that ends.
+ * Opens a file, or standard input. Standard input and pipes are copied to the disk. The copy has no name, so it is gone with the
+ * process, however the process ends.
  * @param file undefined for standard input
  * @throws Error where the file is not there, or the folder of temporary files has no place
  */

@@ -109,7 +109,7 @@ async function runImport(
 
 /**
  * The users of an export as lines. What a user does not bring is reported, and in the end how many users there are of each kind. The
- * export is read twice: whoever has verified an address may come after whoever has not.
+ * export is read twice: a user who has verified an address may come after a user who has not.
  */
 async function* readForeign(
   openInput: () => Promise<RepeatableInput>,

@@ -61,7 +61,7 @@ interface SettingDefault {
   readonly reason: string
 }
 
-/** The settings whose default is another one in the profile supabase, by their names without `AUTH_`. */
+/** The settings whose default differs in the profile supabase, by their names without `AUTH_`. */
 export const SETTING_DEFAULTS = {
   SESSIONS_ENFORCE_ON_ACCESS_TOKEN: {
     compatible: 'false',

@@ -1,7 +1,7 @@
 import { type EnvironmentOptions, readEnvironment } from '@trestle/common/config/environment.ts'
 import { isSetByKubernetes } from '@trestle/common/config/unknown-settings.ts'
 
-/** The prefixes of settings. supabase/auth has the second one, and names that mean the same. */
+/** The prefixes of settings. supabase/auth has the second prefix, and names that mean the same. */
 export const PREFIXES = { prefix: 'AUTH_', otherPrefix: 'GOTRUE_' } as const
 
 /** When it does no harm that a setting of supabase/auth has no effect here. */
@@ -124,7 +124,7 @@ function ownNameOf(alias: string): string {
   return PREFIXES.prefix + alias.slice(PREFIXES.otherPrefix.length)
 }
 
-/** Names the settings of supabase/auth without effect, of those that no setting here reads, in one line. */
+/** Names, in one line, the settings of supabase/auth that nothing reads here and that would have no effect. */
 export function upstreamWarnings(unread: readonly string[]): readonly string[] {
   const names = unread.filter((name) => findWithoutEffect(name) !== undefined)
   if (names.length === 0) return []

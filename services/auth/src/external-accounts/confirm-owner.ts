@@ -37,7 +37,8 @@ export async function confirmOwner(
   const isConfirmedNow = email !== null && user.emailConfirmedAt === null
   const confirmedData = isConfirmedNow ? confirmedMetadata(deps.config, {}, 'email') : {}
   const confirmed = await updateUser(trx, user.id, {
-    // A confirmed email replaces one that was never confirmed. If another user has it, the account has none.
+    // A confirmed email replaces an email that was never confirmed. If another user has the confirmed email, the account has
+    // none.
     email,
     email_confirmed_at: email === null ? null : (user.emailConfirmedAt ?? at),
     ...(takesOver ? {} : { raw_user_meta_data: { ...user.userMetadata, ...confirmedData } }),

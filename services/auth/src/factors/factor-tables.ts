@@ -18,7 +18,10 @@ export interface MfaFactorsTable {
   last_used_step: bigint | null
   credential: StoredCredential | null
   last_challenged_at: TimestampColumn | null
-  /** Wrong codes since the owner last showed it, up to those that a success takes back; and when the last one came. */
+  /**
+   * The number of wrong codes since the owner last showed the factor. A success sets the number back. `guessed_at`: when the
+   * last wrong code came.
+   */
   guesses: Generated<number>
   guessed_at: TimestampColumn | null
   created_at: TimestampColumn

@@ -63,7 +63,7 @@ const refusal = { error: { http_code: 403, message: 'Not to this address' } }
 const REFUSED = [403, errorBody(403, 'unknown', 'Not to this address')]
 const put = (headers: Record<string, string>, payload: object) =>
   test.app.inject({ method: 'PUT', url: '/user', headers, payload })
-/** Status and body of an answer. This profile ends times with Z, and the bodies of tests end them with an offset. */
+/** Status and body of an answer. Times of this profile end with Z, and times in the bodies of tests end with an offset. */
 const withOffsets = (response: Awaited<ReturnType<MailApp['post']>>) =>
   statusAndBody({ ...response, body: response.body.replaceAll(/(?<="\d{4}-\d\d-\d\dT[\d:.]+)Z(?=")/g, '+00:00') })
 /** The session of somebody who has signed up by a phone, and has just confirmed the phone. */

@@ -4,7 +4,7 @@ import type { Cursor } from '../pagination/cursor.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { MessagesTable, NewMessage } from './message-record.ts'
 
-/** How far a message has come. `waiting` is also one that was not taken yet, and is tried again. */
+/** How far a message has come. A message that was not taken yet, and is tried again, is `waiting` too. */
 export type MessageStatus = 'waiting' | 'sent' | 'failed'
 
 /** A mail or an SMS as operators see it. */

@@ -86,8 +86,8 @@ export function recordUserChange(
 }
 
 /**
- * Finds the answer to a change that was made before; undefined for a new one. It saves a repeat what the act does before its
- * transaction, such as to call a hook.
+ * Finds the answer to a change that was made before; undefined for a new one. A repeat that finds its answer skips what the act
+ * does before its transaction, such as a call of a hook.
  * @throws operatorKeyReused, and Error for a row that was committed without its answer, or whose key the settings lack
  */
 export async function findOperatorAnswer(db: Db, change: OperatorChange): Promise<OperatorAnswer | undefined> {

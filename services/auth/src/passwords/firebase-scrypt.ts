@@ -36,8 +36,8 @@ export function toStoredFirebaseHash(text: string, usual: FirebaseParameters | u
 }
 
 /**
- * Parses the hash of a row: one that `parseStoredHash` knows, or one of Firebase with its parameters, as supabase/auth stores it.
- * Undefined where that function answers so.
+ * Parses the hash of a row: a hash that `parseStoredHash` knows, or a hash of Firebase with its parameters, as supabase/auth
+ * stores it. Undefined for a text that `parseStoredHash` returns undefined for.
  */
 export function parseHashOfRow(hash: string): StoredHash | undefined {
   if (!hash.startsWith('$fbscrypt$')) return parseStoredHash(hash)

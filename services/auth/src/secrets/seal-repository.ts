@@ -35,8 +35,8 @@ export interface StoredSeal {
 const BATCH_ROWS = 100
 
 /**
- * The next secrets of a column that another key sealed, locked until the end of the transaction; without those that somebody
- * is changing. Lock order: by id; the statement skips rows that somebody holds, so two calls never wait for each other.
+ * The next secrets of a column that another key sealed, locked until the end of the transaction. Lock order: by id. The statement
+ * skips rows that somebody is changing, so two calls never wait for each other.
  * @param after the last id of the batch before
  */
 export async function lockOldSeals(

@@ -21,8 +21,8 @@ export function sessionHeaders({ userId, sessionId, refreshToken }: NamedSession
 }
 
 /**
- * The header of a refresh in the profile supabase. It is sent with a new refresh token alone, not with one that the client could have
- * already.
+ * The header of a refresh in the profile supabase. It is sent with a new refresh token alone, not with a token that the client
+ * could have already.
  */
 export function refreshHeaders(
   { sendSessionHeaders: areSent }: Pick<Behaviours, 'sendSessionHeaders'>,

@@ -171,7 +171,7 @@ async function addContent(
 }
 
 /**
- * Makes a user, in place of one that is staged. A magic link for an unknown address needs no password.
+ * Makes a user, in place of a staged user. A magic link for an unknown address needs no password.
  * @returns undefined when another request has just taken the address
  */
 async function makeUser(

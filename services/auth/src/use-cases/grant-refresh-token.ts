@@ -73,7 +73,7 @@ export async function grantRefreshToken(
   }
 }
 
-/** Exchanges a token that is alive, and asks for one that is spent where its profile may allow more. */
+/** Exchanges a token that is alive. Asks whether a spent token may be exchanged too, in a profile that allows more. */
 async function exchangeToken(
   deps: Pick<AuthDeps, 'config' | 'encryptionKeys' | 'lanes' | 'refreshSession' | 'refreshTokenKey'>,
   token: string,

@@ -29,7 +29,7 @@ export type Promotion =
 /** The key that is to sign. */
 export interface PromoteSigningKeyInput {
   readonly kid: string
-  /** How long the key must have been published, so that others know it before they see its signatures. */
+  /** How long the key must have been published, so that other services know it before they see its signatures. */
   readonly ageSecondsMin: number
 }
 

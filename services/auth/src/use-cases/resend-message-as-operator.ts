@@ -28,7 +28,10 @@ export interface ResendMessageInput {
   readonly context: RequestContext
 }
 
-/** The names of messages at `POST /resend` and the like, by the names that operators read. Only the user can ask for the others again. */
+/**
+ * The names of messages at `POST /resend` and the like, by the names that operators read. Only the user can ask for other
+ * messages again.
+ */
 const PURPOSES: Readonly<Record<string, MessagePurpose>> = {
   'mail magic_link': 'magiclink',
   'mail recovery': 'recovery',

@@ -56,7 +56,7 @@ export async function unlinkIdentity(
       unlinked.provider === 'phone' ? await removePhone(trx, deps, user) : await replaceEmail(trx, deps, user, left)
     await updateProviders(trx, current)
     const { provider, providerId: provider_id } = unlinked
-    // Mail the previous email: the account may have another one by now.
+    // Mail the previous address: the account may have another email by now.
     await notify(trx, deps, user, { name: 'IDENTITY_UNLINKED', variables: { Provider: provider } })
     const traits = { identity_id: identityId, provider, provider_id }
     await recordAudit(trx, deps, { action: 'identity_unlinked', actor: user, ip, traits })

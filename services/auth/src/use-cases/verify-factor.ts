@@ -188,7 +188,7 @@ async function acceptProof(
   const shown = { userId: user.id, sessionId: session.id, factorId: factor.id, method, userAgent, ip }
   // A factor protects the account from its first proof on, not from its enrolment.
   const raised = await raiseSession(trx, deps, { ...shown, credentialSince: isFirst ? now : current.createdAt })
-  // The sessions without this factor have just ended. An auth code would open another one.
+  // The sessions without this factor have just ended. An auth code would open another session without it.
   if (isFirst) await deleteFinishedFlows(trx, user.id)
   // Changes that were asked for without a factor would circumvent it. At aal2 the user asked for them.
   if (isFirst && session.aal !== 'aal2') await deletePendingChanges(trx, user.id)

@@ -142,8 +142,8 @@ export function addVerified(verified: VerifiedAddresses, line: Line): void {
 }
 
 /**
- * Why a user of an export must not get their address: another user of it has verified the same address. Whoever has signed up with the
- * email of somebody else and a password would otherwise be in the account before its owner.
+ * Why a user of an export must not get their address: another user of it has verified the same address. A stranger may have
+ * signed up with the user's email and a password. Otherwise the stranger would be in the account before its owner.
  * @param verified the addresses of all users of the export
  * @returns undefined where no other user has verified an address of the user
  */

@@ -46,8 +46,8 @@ export function withoutConsoleRole(metadata: Metadata): Metadata {
 
 /**
  * The changes of `app_metadata` that an admin may make. A client may send back the console role that it has read.
- * @param consoleRole the one that the user has, null for none
- * @throws consoleRoleReserved for another one
+ * @param consoleRole the console role of the user, null for none
+ * @throws consoleRoleReserved for another console role
  */
 export function requireOwnConsoleRole(changes: Metadata, consoleRole: OperatorRole | null): Metadata {
   const { [CONSOLE_ROLE]: wanted = consoleRole } = changes

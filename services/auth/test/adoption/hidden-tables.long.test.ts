@@ -20,7 +20,7 @@ const WIDE_GRANTS = `
   ALTER DEFAULT PRIVILEGES FOR ROLE OWNER GRANT USAGE ON SCHEMAS TO anon;
   ALTER DEFAULT PRIVILEGES FOR ROLE OWNER GRANT USAGE ON SCHEMAS TO PUBLIC`
 
-/** The schemas beside that of the tables that a role of PostgREST may look into. */
+/** The schemas that a role of PostgREST may look into, beside the schema of the tables. */
 async function listReached(url: string): Promise<readonly unknown[]> {
   return runSql(
     url,
@@ -79,7 +79,7 @@ it('a table that a later release makes in an adopted database is hidden too', as
   const { superuserUrl } = restored.database
   await runSql(superuserUrl, GRANTS)
   await adopt(restored)
-  // As a table stands that a later migration has just made.
+  // This is the state of a table that a later migration has just made.
   await runSql(superuserUrl, 'ALTER TABLE auth.audit_log_entries DISABLE ROW LEVEL SECURITY')
   expect(await listSeen(restored)).toEqual(['audit_log_entries'])
   await migrateUp(migrateOptions(restored.deps.config))

@@ -18,7 +18,7 @@ interface PlantedFlow {
   readonly code?: string
 }
 
-/** SQL of the source that adds an open PKCE flow, whose verifier is known to whoever has added it. */
+/** SQL of the source that adds an open PKCE flow, whose verifier the attacker knows. */
 function addFlow(app: ImportingApp, { id, userId, target, code }: PlantedFlow): string {
   const [now, text] = [app.deps.now().toISOString(), (value?: string | null) => (value ? `'${value}'` : 'NULL')]
   return `

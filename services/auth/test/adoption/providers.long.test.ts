@@ -203,7 +203,7 @@ describe.each(VERSIONS)('an adopted database of %s', (version) => {
 
   it('signs no banned and no soft-deleted user in', async () => {
     expect(await signIn(keycloak('banned'))).toBe('access_denied user_banned')
-    // The old server has made the account a stranger, who signs up.
+    // The old server has deleted the user softly. So the account belongs to nobody, and signs up as a new user.
     const stranger = await signIn(keycloak('gone'))
     expect([stranger, stranger === idOf('gone')]).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/), false])
   })

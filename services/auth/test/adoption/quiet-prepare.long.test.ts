@@ -202,7 +202,7 @@ it.each(['users', 'mfa_factors', 'mfa_amr_claims', 'sessions', 'refresh_tokens']
       return rows.length
     }
     await expect.poll(look, PATIENCE).toBe(1)
-    // It gives up, and comes again.
+    // The command gives up, and tries again.
     await expect.poll(look, PATIENCE).toBe(0)
     await expect.poll(look, PATIENCE).toBe(1)
     await writer.query('COMMIT')

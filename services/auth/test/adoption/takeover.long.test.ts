@@ -58,7 +58,7 @@ it('an address leads into the account of its oldest confirmed user, and never in
     const link = await app.post('/admin/generate_link', { type: 'recovery', email }, operator)
     expect([link.statusCode, link.json().id]).toEqual([200, owner.id])
   }
-  // Whoever is signed in cannot take the address over either.
+  // A user who is signed in cannot take the address over either.
   const { access_token: token } = (await signIn(app, { phone: other.phone, password: other.password })).json()
   const change = await app.app.inject({
     method: 'PUT',
@@ -189,7 +189,7 @@ it('two runs of auth adopt at once end like one: each ends well, or says that th
   const outcomes = await Promise.allSettled([adopt(restored), adopt(restored)])
   const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [String(outcome.reason)] : []))
   expect(refused.filter((reason) => !reason.includes('another run of auth adopt is at work'))).toEqual([])
-  // Whoever was refused runs the command again.
+  // An operator whose run was refused runs the command again.
   await adopt(restored)
   const { url, superuserUrl } = restored.database
   expect(

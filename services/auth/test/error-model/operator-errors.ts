@@ -110,7 +110,7 @@ const ofMessage = async (asked: InjectOptions, { deps }: MailApp): Promise<Injec
   return { ...asked, url: `/operator/messages/${messageId}/resend` }
 }
 
-/** How many requests wait for a lock at once: both versions together must leave connections to others. */
+/** How many requests wait for a lock at once: both versions together must leave connections to other requests. */
 const WAITING_MAX = 6
 const held = new Map<Send, Promise<ReadonlyMap<string, LightMyRequestResponse>>>()
 

@@ -80,7 +80,7 @@ export const RULES: Settings = {
   AUTH_SMS_TWILIO_API_URL: refusing.url,
 }
 
-/** Neither authenticator apps nor SMS. Nobody confirms an email. A session that has ended refuses its access tokens. */
+/** Settings without authenticator apps and SMS. Nobody confirms an email. A session that has ended refuses its access tokens. */
 export const NO_CODES: Settings = {
   AUTH_MAILER_AUTOCONFIRM: 'true',
   AUTH_MFA_TOTP_ENROLL_ENABLED: 'false',
@@ -95,9 +95,9 @@ export const NO_METHODS: Settings = {
   AUTH_EXTERNAL_PHONE_ENABLED: 'false',
   AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'false',
 }
-/** Nobody new, neither by a password nor from a provider. */
+/** Settings under which nobody signs up, neither by a password nor from a provider. */
 export const NO_SIGNUP: Settings = { ...anybody.settings, AUTH_DISABLE_SIGNUP: 'true' }
-/** Neither mails nor SMS. */
+/** Settings under which no mail and no SMS is sent. */
 export const NO_MESSAGES: Settings = { AUTH_RATE_LIMIT_EMAIL_SENT: '0', AUTH_RATE_LIMIT_SMS_SENT: '0' }
 /** The strict profile. */
 export const STRICT: Settings = { AUTH_PROFILE: 'strict', AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true' }

@@ -113,7 +113,7 @@ export const OAUTH_STUBS: readonly ProviderStub[] = [
     token: {
       url: 'https://api.figma.com/v1/oauth/token',
       auth: 'basic',
-      // The answer has no token type, and a number where others have text.
+      // The answer has no token type, and a number where other providers have text.
       answer: { user_id: 7, expires_in: 7_776_000, refresh_token: REFRESH_TOKEN },
     },
     resources: {

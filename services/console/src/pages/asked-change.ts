@@ -98,7 +98,7 @@ export function changeLinks<Shown>(changeable: Changeable<Shown>, shown: Shown, 
   return (
     permittedChanges(changeable, shown, viewer)
       .filter(({ isOffered }) => isOffered?.(shown, viewer) ?? true)
-      // What cannot be undone stands last, apart from what is pressed often.
+      // Buttons of changes that cannot be undone stand last, apart from the buttons that are pressed often.
       .toSorted((one, other) => Number(one.isDangerous === true) - Number(other.isDangerous === true))
       .map((change) => askLink(`${changeable.pathOf(shown)}/${change.name}`, `${change.label}…`, toneOf(change)))
   )
@@ -118,8 +118,8 @@ export function actionNote(role: OperatorRole, action: OperatorAction, what: str
 }
 
 /**
- * Says which buttons of the page others have, and who: without it, nobody would know whether the object or the role forbids a
- * change. Undefined where the role may make all changes that the object allows now.
+ * Says which buttons of the page other roles have, and which roles these are. Without this text, nobody would know whether the
+ * object or the role forbids a change. Undefined where the role may make all changes that the object allows now.
  */
 export function roleNote<Shown>(
   { changes, isOpenTo }: Changeable<Shown>,

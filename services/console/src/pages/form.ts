@@ -14,7 +14,7 @@ export interface FormProof {
 export interface ChangeForm {
   readonly action: string
   readonly proof: FormProof
-  /** A name that tells this form of a page from its others. */
+  /** A name that tells this form from the other forms of the page. */
   readonly purpose?: string
   readonly fields?: Html | undefined
   /** The text of its button. */
@@ -80,8 +80,8 @@ export interface NewPasswordField extends Pick<Field, 'label' | 'hint'> {
 }
 
 /**
- * Writes the field of a new password. No page holds a password, so a form that is shown again asks for the one that was sent: without
- * it, the repeat of a lost change would be another change.
+ * Writes the field of a new password. No page holds a password, so a form that is shown again asks for the password that was
+ * sent. Without it, the repeat of a lost change would be another change.
  */
 export function newPasswordField({ label, hint, sent = '' }: NewPasswordField): Html {
   const isSent = sent !== ''

@@ -52,8 +52,8 @@ export function factList(facts: readonly (readonly [string, Html | string | unde
 }
 
 /**
- * The head of a column: its label, and whether it holds numbers or a state, or is left out on phones. An empty label is that
- * of buttons.
+ * The head of a column: its label, and whether it holds numbers or a state, or is left out on phones. The column of buttons has
+ * an empty label.
  */
 export type Head = string | { readonly label: string; readonly kind: 'number' | 'gone' | 'state' }
 

@@ -152,7 +152,7 @@ function batchColumns(
   ]
 }
 
-/** A button for each file of a batch: payouts in euro are in another one than the rest. */
+/** A button for each file of a batch: payouts in euro are in another file than the rest. */
 function fileForms({ id, currencies }: Batch, proof: FormProof): Html {
   const kinds = new Set(currencies.map(({ currency }) => (currency === 'EUR' ? 'xml' : 'csv')))
   return html`<div class="actions">${[...kinds].map(

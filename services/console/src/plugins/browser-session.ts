@@ -43,7 +43,7 @@ function requireOwn(isOwn: boolean): asserts isOwn {
   if (!isOwn) throw formRefused()
 }
 
-/** The session of a browser. Undefined without one, and for one that is over by the clock of the console. */
+/** The session of a browser. Undefined without a session, and for a session that is over by the clock of the console. */
 export async function readSession({ cookies, server }: FastifyRequest): Promise<Session | undefined> {
   const { seal, now } = server.deps
   const text = cookies[cookieName(server.deps.config.origin)]

@@ -36,7 +36,7 @@ ${formCard(form, { action: '/products/new', submit: 'Create', cancel: '/products
   }
 }
 
-/** The form that changes a product. @param version the one that the form was opened for */
+/** The form that changes a product. @param version the version that the form was opened for */
 export function editProductPage(
   { id, sku }: Pick<Product, 'id' | 'sku'>,
   version: number,

@@ -56,7 +56,7 @@ function actionsFor(role: OperatorRole): readonly Html[] {
   return mayDo(role, 'products.change') ? [html`<a class="button primary" href="/products/new">New product</a>`] : []
 }
 
-/** The first attributes, on one line. Of long ones their length. */
+/** The first attributes, on one line. For long attributes, their length. */
 function summaryOf({ attributes, attributesBytes }: ListedProduct): string {
   if (attributesBytes !== undefined) return `${count(attributesBytes)} bytes`
   const fields = fieldsOf(attributes)

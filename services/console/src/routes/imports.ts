@@ -109,7 +109,7 @@ interface FormFile {
 const LIMITS = { fields: 10, fieldSize: 1_024, files: 1, parts: 11 } as const
 
 /**
- * Reads a form with a file until the file begins: the fields stand before it. The file itself is read by whoever takes the form.
+ * Reads a form with a file until the file begins: the fields stand before it. The caller reads the file itself.
  * @throws requestMalformed for what is no such form, or breaks off
  */
 function readFileForm({ headers }: FastifyRequest, payload: Readable): Promise<Record<string, unknown>> {

@@ -48,7 +48,7 @@ describe('POST /movements', () => {
       true,
     ])
     await browser.open(`/movements/new?type=receive&product=${id}&location=${shelf}`)
-    // The form changed meanwhile: it now names what is on hand. The first one is sent again as it was.
+    // The form changed meanwhile: it now names what is on hand. The first form is sent again as it was.
     await browser.submit('/movements', { quantity: '5', reason: 'delivery', _key: key })
     expect(await levelsOf(id)).toEqual([[shelf, 5]])
   })

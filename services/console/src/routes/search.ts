@@ -34,7 +34,7 @@ const SEARCHES: readonly Search[] = [
   { service: 'inventory', label: 'Products', read: findProducts },
 ]
 
-/** Searches all services at once. One that is away takes nothing from the others. */
+/** Searches all services at once. The results of other services stay when one service is away. */
 export const searchRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/search', { schema: { querystring: SearchQuery } }, async (request, reply) => {
     const { q: text } = request.query
@@ -52,7 +52,7 @@ async function find({ service, label }: Search, read: () => Promise<Results>, te
     return { service, label, hits, allAt: moreIn && `${moreIn}?${new URLSearchParams({ search: text })}` }
   } catch (error) {
     if (!(error instanceof HttpError)) throw error
-    // A text may be none that a service can look for, such as one that is too long.
+    // A service cannot look for every text, for example not for a text that is too long.
     if (error.code === 'service_refused') return { service, label, hits: [] }
     if (error.code === 'service_away') return { service, label, hits: undefined }
     throw error

@@ -34,7 +34,7 @@ export interface Change {
   readonly file?: SentFile
   /** The Idempotency-Key of the form. */
   readonly key: string
-  /** The version that the form was filled in for: another one is refused (inventory reference: If-Match). */
+  /** The version that the form was filled in for: another version is refused (inventory reference: If-Match). */
   readonly ifMatch?: string | undefined
 }
 

@@ -6,7 +6,7 @@ import { type OpenFile, readAnswer, type SendCall, type ServiceCall, type Servic
 
 /** How long a page waits for a service, in milliseconds. */
 const TIMEOUT_MS = 10_000
-/** How long a file may take on its way. Services cut one that stands still. */
+/** How long a file may take on its way. Services cut the connection of a file that stands still. */
 const FILE_TIMEOUT_MS = 3_600_000
 /** A page of 100 users with their metadata, or a file of 10,000 lines. */
 const BYTES_MAX = 16 * 1024 * 1024

@@ -146,8 +146,8 @@ export function movementOf(typed: TypedMovement): Readonly<Record<string, unknow
 }
 
 /**
- * A text that is no integer is left to inventory, which says what is wrong. A longer one would lose its last digits as a
- * number.
+ * Reads the quantity of a form. A text that is no integer stays a text, because inventory says what is wrong. A long integer
+ * stays a text too, because it would lose its last digits as a number.
  */
 function readQuantity(text: string): number | string | undefined {
   if (text === '') return undefined

@@ -23,7 +23,7 @@ export interface StockPage {
   readonly actions?: readonly Html[]
 }
 
-/** Writes a page about stock, with links to the others. */
+/** Writes a page about stock, with links to the other pages about stock. */
 export function stockPage({ path, role, filters, list, actions }: StockPage): ConsolePage {
   const title = STOCK_PAGES.find(([each]) => each === path)?.[1] ?? 'Stock'
   const move = mayDo(role, 'stock.receive')

@@ -41,7 +41,7 @@ export const ImportReportView = z
   })
   .meta({ id: 'ImportReport' })
 
-/** How many records of a part of a file were received, created, updated and skipped, and the problems of the others. */
+/** How many records of a part of a file were received, created, updated and skipped, and the problems of the other records. */
 export interface BatchOutcome {
   readonly received: number
   readonly created: number

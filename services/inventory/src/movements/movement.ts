@@ -1,7 +1,7 @@
 /** Types of the movements that a client asks for (reference: Movements). */
 export const LINE_TYPES = ['receive', 'ship', 'adjust', 'count', 'transfer'] as const
 
-/** Types of the rows of the ledger: those, and what reservations do to stock. */
+/** Types of the rows of the ledger: the types of movements, and what reservations do to stock. */
 export const MOVEMENT_TYPES = [...LINE_TYPES, 'reserve', 'release', 'expire'] as const
 
 /** The type of a row of the ledger (reference: Movements). */

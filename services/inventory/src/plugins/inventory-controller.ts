@@ -85,7 +85,7 @@ interface ClientOrOperator<Made> {
 /** Base of the controllers that limit requests and check tokens. Each has the guards of `guardsFor`. */
 export abstract class InventoryController extends ClientController {
   /**
-   * Writes stock in its turn, so that the writes of one client leave connections to others.
+   * Writes stock in its turn, so that the writes of one client leave connections to other clients.
    * @throws serviceUnavailable when the turn does not come in time
    */
   protected writeInTurn<T>(write: () => Promise<T>): Promise<T> {

@@ -55,7 +55,7 @@ function sendNotFound(request: EndpointRequest): void {
   fastifyReplyOf(request).code(404).headers(serviceNotFound.headers).send(serviceNotFound.html)
 }
 
-/** Parts of a path that are compared with the paths that exist, at most: a client may send many, and long ones. */
+/** The most parts of a path that are compared with the paths that exist, because a client may send many parts, and long parts. */
 const COMPARED_PARTS = 8
 const COMPARED_LENGTH = 64
 

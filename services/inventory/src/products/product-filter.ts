@@ -54,7 +54,7 @@ export function readFilter(name: string, value: string): FilterVerdict {
   return read === undefined ? { verdict: 'refused', problem: FIELD_TEXTS.unknownOperator } : read(path, value)
 }
 
-/** Parameters of the list that a misspelt name may mean. Their page has others. */
+/** Parameters of the list that a misspelt name may mean. The list has further parameters for its pages. */
 const FILTERS = ['sort', 'sku', 'contains'] as const
 /** An attribute whose name needs no quotes. Comparing a longer name would take long. */
 const PLAIN_NAME = /^(?!attributes$)[\w-]{1,64}$/

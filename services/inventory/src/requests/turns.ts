@@ -19,7 +19,7 @@ export const LISTS = { places: 4, each: 2 } as const
 /** Exports that read the database at a time, in all and for one client. */
 export const EXPORT_READS = { places: 3, each: 1 } as const
 const IMPORT_BATCHES = { places: 4, each: 2 } as const
-/** One more connection stores an atomic import as a whole. */
+/** The connections of imports and exports: one for each place, and one that stores an atomic import as a whole. */
 export const TRANSFER_CONNECTIONS = EXPORT_READS.places + IMPORT_BATCHES.places + 1
 /** How long a read of a list or of an export waits for its turn. */
 export const READ_WAIT_MS = 10_000
@@ -28,7 +28,7 @@ export const READ_WAIT_MS = 10_000
 export interface Turns {
   /** Changes of products. They may wait for an import, so they leave connections to stock. */
   readonly productWrites: FairGate
-  /** Changes of stock and locations. One client leaves connections to others. */
+  /** Changes of stock and locations. One client leaves connections to other clients. */
   readonly stockWrites: FairGate
   /** Reads of lists: as many as there are connections for lists. */
   readonly listTurns: FairGate
@@ -62,7 +62,7 @@ export function openTurns({ database }: { readonly database: { readonly poolSize
   }
 }
 
-/** All writes of one client may wait for the same product or level, so the client leaves places to others. */
+/** All writes of one client may wait for the same product or level, so the client leaves places to other clients. */
 function openWrites(places: number): FairGate {
   const each = Math.ceil(places * WRITE_SHARE)
   return openGate({ places, each, patienceMs: KEY_WAIT_MS })

@@ -131,7 +131,10 @@ async function sendJob(
   return answer.body === null ? refuseKey(answer.verdict) : answer
 }
 
-/** The error for a file of which no piece came for an hour, byte by byte: clean-up took it for one that had broken off. */
+/**
+ * The error for a file that came byte by byte, so that no whole piece came for an hour. Clean-up took it for a file that had
+ * broken off.
+ */
 function arrivedTooSlowly(): HttpError {
   return unavailable(new Error('clean-up has deleted the file while it arrived'))
 }

@@ -32,7 +32,7 @@ export function keyHint(key: string): string {
   return key.slice(-4)
 }
 
-/** The MAC of a key, and the hint that people know the key by. Nobody can call with them. */
+/** The MAC of a key, and the hint by which people recognize the key. Nobody can call with the two. */
 export interface StoredKey {
   readonly keyMac: Buffer
   readonly hint: string

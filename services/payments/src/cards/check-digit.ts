@@ -1,4 +1,4 @@
-/** Whether the last digit is the check digit of the others (Luhn). @see ISO/IEC 7812-1, annex B */
+/** Whether the last digit is the check digit of the digits before it (Luhn). @see ISO/IEC 7812-1, annex B */
 export function hasCheckDigit(digits: string): boolean {
   return checkDigitsIn(digits)(0, digits.length)
 }

@@ -36,7 +36,7 @@ export function refuseOrder(problems: readonly OrderProblem[], cause?: unknown):
   throw orderInvalid({ problems }, { cause })
 }
 
-/** Refuses an order whose Idempotency-Key was used with another one. @throws orderKeyUsed */
+/** Refuses an order whose Idempotency-Key was used with another order. @throws orderKeyUsed */
 export function refuseUsedKey(): never {
   throw orderKeyUsed()
 }

@@ -32,7 +32,7 @@ export const clusterChecks: readonly Check<Subject>[] = [
         const reason = await explainAway(db.withoutPlugins(), { ...names, name: 'merchant_balances' })
         throw new Away(`no answer from ${away.join(', ')}${reason === undefined ? '' : `: ${reason}`}`)
       }
-      // As the owner, who may take both roles: the role of the service may not take the role of operators.
+      // Checked as the owner, who may take both roles. The role of the service may not take the role of operators.
       return describeLacks(await withDatabase(options, (owned) => listLacks(owned, names, loginsOf(options))))
     },
   },

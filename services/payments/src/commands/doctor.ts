@@ -178,7 +178,7 @@ export async function doctor(
       ...(isOnCluster || isMoving(state) ? beforeMigrations(common, distributionCheck(state)) : common),
       ...(coordinatorUrl === undefined ? [] : [entryCheck]),
       ...(isOnCluster ? clusterChecks : []),
-      // Where requests enter by other servers than the coordinator, those may answer while it does not.
+      // Requests may enter by other servers than the coordinator. These servers may answer while the coordinator does not.
       ...(coordinatorUrl === undefined ? checks : checks.map(withoutCoordinator)),
     ],
     { config, database, now },

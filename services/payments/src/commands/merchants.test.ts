@@ -41,7 +41,7 @@ beforeAll(async () => {
 })
 
 describe('payments merchants list', () => {
-  // Those that the test has begun with. Other tests make merchants with other addresses.
+  // The address of the merchants that the test has begun with. Other tests make merchants with other addresses.
   const list = ['merchants', 'list', '--search', 'JOHN@'] as const
   const idsOf = async (...options: string[]) =>
     (await readJson(z.array(z.looseObject({ id: z.string() })), ...list, ...options)).map(({ id }) => id)

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { type Column, canonicalBytes } from './canonical-bytes.ts'
 
-// What PostgreSQL sends for ROW(value): one column, its type and length, its bytes.
+// The bytes that PostgreSQL sends for ROW(value): one column, its type and length, its bytes.
 it.each<[string, Column, string]>([
   ['an empty text', ['text', ''], '00000019 00000000'],
   ['a text in UTF-8', ['text', 'é'], '00000019 00000002 c3a9'],

@@ -221,7 +221,7 @@ function isLineOf(line: LinesTable, trail: TrailRow | undefined): boolean {
   )
 }
 
-/** Returns the findings of those rules that do not hold. A rule names its invariant. */
+/** Returns a finding for each rule that does not hold. A rule names its invariant. */
 export function findingsOf(
   rules: readonly (readonly [name: keyof typeof INVARIANTS, holds: boolean, message: string])[],
 ): readonly Finding[] {

@@ -73,9 +73,9 @@ ${receipt.text === null ? undefined : html`<p class="order" dir="auto">${receipt
 const DONE_MARK = html`<svg class="done" viewBox="0 0 48 48" aria-hidden="true"><circle cx="24" cy="24" r="22"/><path d="m14 25 7 7 13-15"/></svg>`
 
 /**
- * Returns the page that leads to the one that the link names. A link leads there and no form, because a policy for forms would
- * have to allow any origin. Anybody can make a test merchant, so for test merchants the page does not redirect by itself, and
- * names the host.
+ * Returns the page that leads to the redirect of the link. The page has a link and no form, because a policy for forms would have
+ * to allow any origin. Anybody can make a test merchant, so for test merchants the page does not redirect by itself, and names
+ * the host.
  */
 export function returnPage(redirect: string, receipt: Omit<Receipt, 'paid'>, locale: PageLocale): string {
   const say = translatorOf(locale.language)

@@ -9,7 +9,7 @@ export interface Refusal {
 }
 
 /**
- * Texts by processing error. All others have a neutral text, as have faults of the merchant (reference: After the
+ * Texts by processing error. All other errors have a neutral text, and so have faults of the merchant (reference: After the
  * payment).
  */
 const REFUSALS: readonly (readonly [readonly number[], Refusal])[] = [
@@ -38,7 +38,7 @@ export function refusalOf(statusCode: string): Refusal {
   return (client ? BY_ERROR.get(code) : undefined) ?? NEUTRAL
 }
 
-/** The texts of the script by status code. The empty code stands for all others. */
+/** The texts of the script by status code. The empty code stands for all other codes. */
 export function refusalTable(
   say: Translate,
 ): Readonly<Record<string, { readonly text: string; readonly field?: CardField }>> {

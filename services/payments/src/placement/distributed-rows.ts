@@ -137,8 +137,8 @@ interface RowKey {
  * deletion of the rows leaves rows whose jobs the queue has already, and which it does not add again. An event that is sent again
  * has a later row, and so a job of its own: the queue keeps finished jobs for a while.
  *
- * One process takes rows at a time. Its lock, on the coordinator, is that of the table, because another namespace of the database
- * has an outbox of its own. While a server is away, the rows of its merchants wait, and others are taken.
+ * One process takes rows at a time. Its lock, on the coordinator, belongs to the table, because another namespace of the database
+ * has an outbox of its own. While a server is away, the rows of its merchants wait, and other rows are taken.
  */
 export function takeDistributedRows(db: Db): TakeRows {
   return async (trx, limit, left) => {

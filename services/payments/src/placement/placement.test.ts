@@ -93,7 +93,7 @@ describe('findPlacement', () => {
 
     it.skipIf(distributed)('is entered by a worker only where the settings name the coordinator', async () => {
       const { database } = configWith({})
-      // Where Citus has it.
+      // The schema in which Citus has this table.
       await payments.owner.db.transaction().execute(async (trx) => {
         await sql`SET LOCAL allow_system_table_mods = on`.execute(trx)
         await sql`CREATE TABLE pg_catalog.pg_dist_local_group AS SELECT 2 AS groupid`.execute(trx)

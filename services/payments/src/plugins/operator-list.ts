@@ -109,7 +109,7 @@ export async function answerAsCsv<Row extends { readonly id: string }>(
   // The turn of a page is for fewer rows.
   request.listTurn?.[Symbol.dispose]()
   const pieces = readCsv(request, listing)
-  // What refuses the first piece is answered with a status of its own.
+  // An error before the first piece is answered with a status of its own.
   const first = await pieces.next()
   reply.liftDeadline()
   const lines = writeLines([writeCsv([listing.columns]), first.done === true ? '' : first.value], pieces)

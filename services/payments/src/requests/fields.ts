@@ -122,7 +122,7 @@ export function pathUuid(): PathField<z.ZodPipe<z.ZodString, z.ZodTransform<stri
     .brand<'path'>()
 }
 
-/** A text in the path that is no id. Its handler refuses one that names nothing. */
+/** A part of the path that is a text and no id. The handler refuses a text that names nothing. */
 export function pathText(): PathField<z.ZodString> {
   return z.string().brand<'path'>()
 }
@@ -202,8 +202,8 @@ export function reference(): z.ZodString {
 }
 
 /**
- * Reads the reference from `custom`, where official clients put it: they have no field for it. Undefined when there is none, or
- * one that `reference` refuses.
+ * Reads the reference from `custom`, where official clients put it: they have no field for it. Undefined when there is no
+ * reference, or a reference that `reference` refuses.
  */
 export function referenceOf(custom: unknown): string | undefined {
   if (typeof custom !== 'object' || custom === null || !('reference' in custom)) return undefined

@@ -86,7 +86,7 @@ export async function listTransactions(
 export interface AllTransactionsFilter {
   readonly merchantId: string | undefined
   readonly successful: boolean | undefined
-  /** Only those before this id, in the order of the list. */
+  /** Only transactions before this id, in the order of the list. */
   readonly before: string | undefined
   readonly limit: number
 }
@@ -208,7 +208,10 @@ const expireQuery = prepare(
     FROM ${sql.table('expire_authorizations')}(${p.merchantId}, ${p.days}, ${p.limit})`,
 )
 
-/** Voids what is left of a merchant's oldest authorizations, at most `limit` of them. Counts those it looked at and voided. */
+/**
+ * Voids what is left of a merchant's oldest authorizations, at most `limit` of them. Counts the authorizations that it looked
+ * at and voided.
+ */
 export function callExpireAuthorizations(
   lanes: Lanes,
   input: ExpireInput,

@@ -31,8 +31,8 @@ const LISTS_MAX = 20
 
 /**
  * Applies the events of an acquirer, each at most once, and acknowledges them. An event that contradicts the books is stored
- * as an exception. An event that fails is not acknowledged; it holds up later events of its merchant, whose order matters, and
- * no others (reference: Events of an acquirer). Returns whether more events may wait.
+ * as an exception. An event that fails is not acknowledged. It holds up later events of its merchant, because their order
+ * matters, and no other events (reference: Events of an acquirer). Returns whether more events may wait.
  * @throws Error when the acquirer or the database does not answer
  */
 export async function applyAcquirerEvents(

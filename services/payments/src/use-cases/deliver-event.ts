@@ -22,7 +22,7 @@ interface AttemptDeps extends DeliverDeps {
 
 const ANSWER_MS = 5_000
 const ANSWER_BYTES_MAX = 65_536
-/** Each takes eight deliveries at once, so a webhook that does not answer holds up few others until it rests. */
+/** Each worker takes eight deliveries at once, so a webhook that does not answer holds up few other webhooks until it rests. */
 const WORKERS = 4
 const NO_ANSWER = `no answer within ${ANSWER_MS} ms`
 const RESTING = 'not tried: there was no answer several times'

@@ -6,7 +6,7 @@ import { registrationClosed, registrationInvited } from '../errors.ts'
 import { hashToken } from '../members/invitation.ts'
 import type { CreateAppDeps } from './create-app.ts'
 
-/** An app that a client wants. `code`: one that the operator has given out. */
+/** An app that a client wants. `code`: the code of an invitation that the operator has given out. */
 export interface AppRegistration {
   readonly name?: string | undefined
   readonly code?: string | undefined

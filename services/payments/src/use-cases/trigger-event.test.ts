@@ -36,7 +36,7 @@ const trigger = (type: TriggeredType, id?: string) => triggerEvent(operatorDeps(
 const eventsOf = (id: string) =>
   payments.database.db.selectFrom('events').select(['id', 'type', 'object_id']).where('merchant_id', '=', id).execute()
 
-/** The events that each leaves, with those of what must happen first. */
+/** The events that each trigger leaves, with the events of what must happen first. */
 const LEFT: Readonly<Record<TriggeredType, readonly EventType[]>> = {
   'transaction.created': ['transaction.created'],
   'transaction.failed': ['transaction.failed'],

@@ -40,8 +40,8 @@ export interface DeliveryFilter {
 }
 
 /**
- * A page of the deliveries of all merchants. The queue keeps delivered and dropped ones for an hour, and those whose
- * job is dead for 90 days, in another queue; the copy that failed is left out.
+ * A page of the deliveries of all merchants. The queue keeps delivered and dropped deliveries for an hour. Deliveries whose job
+ * is dead are kept for 90 days, in another queue; the copy that failed is left out.
  * @param schema the schema of the job queue
  */
 export async function listDeliveries(

@@ -31,8 +31,8 @@ export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
   firstDelaySeconds: 60,
   delaySecondsMax: DAY_SECONDS,
   timeoutSeconds: 30,
-  // The queue has an index of all its jobs by their time, which serves the list without a filter. Those of a merchant or a webhook
-  // are in the order of a page to its end, or PostgreSQL 15 sorts all of them where it expects few.
+  // The queue has an index of all its jobs by their time, which serves the list without a filter. The indexes of a merchant and
+  // of a webhook have the whole order of a page. Otherwise PostgreSQL 15 would sort all jobs where it expects few.
   indexes: [
     { name: 'webhook_delivery_merchant_idx', of: 'jobs', columns: `(data ->> 'merchantId'), created_on, ${ROOT_ID}` },
     { name: 'webhook_delivery_webhook_idx', of: 'jobs', columns: `(data ->> 'webhookId'), created_on, ${ROOT_ID}` },

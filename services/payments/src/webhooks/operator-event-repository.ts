@@ -75,8 +75,8 @@ const eventsOfTransactionQuery = prepare('events_of_transaction', (p: { merchant
 
 /**
  * The newest events of a transaction, of its disputes and of its fraud alerts, newest first, for an operator. No index has the
- * object of an event. But the id of an event follows from that of its cause: that of a new object is the next, and that of an
- * entry of a trail the one after the next (the SQL function `post`).
+ * object of an event. But the id of an event follows from the id of its cause: the event of a new object has the next id, and the
+ * event of an entry of a trail has the id after the next (the SQL function `post`).
  */
 export async function listEventsOfTransaction(
   { read }: Lanes,

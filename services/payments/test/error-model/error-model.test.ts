@@ -204,7 +204,7 @@ const wrongFields: ErrorCase = {
   },
 }
 
-/** The errors of an endpoint that needs a key. Whoever names an object may have no access to it. */
+/** The errors of an endpoint that needs a key. A caller who names an object may have no access to it. */
 function keyedCases({ name, unknown, forbidden, bad }: Endpoint): readonly ErrorCase[] {
   const isWrite = !name.startsWith('GET')
   return [

@@ -36,7 +36,10 @@ export interface OpenRefusal {
   readonly answer: PageAnswer | ErrorFactory | readonly Wrong[]
   /** The parts of the request that replace those of a good request. */
   readonly changes?: InjectOptions | ((world: World) => Promise<InjectOptions>)
-  /** The service that refuses it: one with limits, one whose database is locked, one that requires TLS. */
+  /**
+   * The service that refuses the request: a service with limits, a service whose database is locked, or a service that requires
+   * TLS.
+   */
   readonly by?: 'limited' | 'locked' | 'strict'
 }
 

@@ -358,7 +358,7 @@ describe('many rows', () => {
       request.write(rows(600))
     })
     expect(await stored()).toHaveLength(500)
-    // The slot is free again: one import more than a client may have at once run one after the other.
+    // The place is free again, so nine imports run one after the other. A client may have eight at once.
     for (let n = 0; n < 9; n++) expect((await post(rows(1), '?mode=skip')).statusCode).toBe(200)
   })
 })
