@@ -115,15 +115,15 @@ function findUntriedAlerts(): readonly string[] {
 async function plantAll(alerts: readonly string[], rig: Rig): Promise<void> {
   const endings: { readonly alert: string; readonly end: Ending }[] = []
   for (const fault of faults.filter(({ alert }) => alerts.length === 0 || alerts.includes(alert))) {
-    await note(fault.alert, async () => {
+    await tryAlert(fault.alert, async () => {
       endings.push({ alert: fault.alert, end: await drill(fault, rig) })
     })
   }
-  for (const { alert, end } of endings) await note(alert, end)
+  for (const { alert, end } of endings) await tryAlert(alert, end)
 }
 
-/** Runs the attempt of one alert. An error is noted, so that the other alerts are still tried. */
-async function note(alert: string, attempt: () => Promise<void>): Promise<void> {
+/** Runs the attempt of one alert. An error becomes a problem of the run, so that the other alerts are still tried. */
+async function tryAlert(alert: string, attempt: () => Promise<void>): Promise<void> {
   try {
     await attempt()
   } catch (error) {

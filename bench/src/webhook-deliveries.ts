@@ -132,7 +132,7 @@ async function startSink(): Promise<{ readonly url: string; readonly close: () =
   const sink = createServer(async (request, response) => {
     const body = Buffer.concat(await request.toArray()).toString()
     const outcome = Math.random() >= REFUSED_SHARE ? 'taken' : 'refused'
-    note(request, body, outcome)
+    rememberDelivery(request, body, outcome)
     response.writeHead(outcome === 'taken' ? 204 : 500).end()
   })
   await new Promise<void>((resolve) => sink.listen(0, '127.0.0.1', resolve))
@@ -146,7 +146,7 @@ async function startSink(): Promise<{ readonly url: string; readonly close: () =
   }
 }
 
-function note({ headers }: IncomingMessage, body: string, outcome: 'taken' | 'refused'): void {
+function rememberDelivery({ headers }: IncomingMessage, body: string, outcome: 'taken' | 'refused'): void {
   const { id, merchantId } = Event.parse(JSON.parse(body))
   const known = seen.get(id) ?? { body, taken: 0, refused: 0 }
   seen.set(id, known)

@@ -31,7 +31,7 @@ export function sendLoad(url: string, known: Known[], rate: number): Load {
   const open = new Set<Promise<void>>()
   const failures: string[] = []
   let [ticks, acknowledged] = [0, 0]
-  const note = (request: Promise<void>) =>
+  const rememberOutcome = (request: Promise<void>) =>
     request.then(
       () => {
         acknowledged += 1
@@ -45,10 +45,10 @@ export function sendLoad(url: string, known: Known[], rate: number): Load {
     const number = ticks
     const user = known[number % known.length]
     if (number % SIGN_UP_EVERY === 0) {
-      await note(join(url, known, number))
+      await rememberOutcome(join(url, known, number))
     } else if (user !== undefined && !busy.has(user)) {
       busy.add(user)
-      await note(refreshAndWrite(url, user, number))
+      await rememberOutcome(refreshAndWrite(url, user, number))
       busy.delete(user)
     }
   }

@@ -55,10 +55,10 @@ export async function fuzzService(target: Target, options: FuzzOptions): Promise
   const after = await rig.settledMib()
   const secrets = new Map([...ready.secrets, ...tokensOf(target, rig)])
   for (const problem of findLogProblems(readFileSync(rig.logFile, 'utf8'), secrets)) {
-    session.note(findingBesideAnswers('log', problem))
+    session.addFinding(findingBesideAnswers('log', problem))
   }
   if (before !== undefined && after !== undefined && after > before + GROWTH_MIB_MAX) {
-    session.note(findingBesideAnswers('memory', `grew from ${before.toFixed(0)} to ${after.toFixed(0)} MiB`))
+    session.addFinding(findingBesideAnswers('memory', `grew from ${before.toFixed(0)} to ${after.toFixed(0)} MiB`))
   }
   const findings: Finding[] = []
   for (const finding of session.findings()) findings.push(await smallest(rig, finding))
@@ -76,7 +76,7 @@ function tokensOf({ tokens }: Target, { memory }: Rig): readonly (readonly [name
 async function run(rig: Rig, plan: Iterator<Plan>, { requests, stop }: FuzzOptions): Promise<void> {
   for (let done = 0; done < requests && !stop.aborted; done += WAVE) {
     if (done % REFRESH_EVERY === 0) {
-      if (!(await rig.isAlive())) return rig.session.note(findingBesideAnswers('process', 'no longer answers'))
+      if (!(await rig.isAlive())) return rig.session.addFinding(findingBesideAnswers('process', 'no longer answers'))
       await refresh(rig)
     }
     await rig.send(take(plan, Math.min(WAVE, requests - done)))
@@ -88,7 +88,7 @@ async function refresh({ ready, session }: Rig): Promise<void> {
   try {
     await ready.refresh()
   } catch (error) {
-    session.note(
+    session.addFinding(
       findingBesideAnswers('preparation', `fails: ${error instanceof Error ? error.message : String(error)}`),
     )
   }
@@ -109,9 +109,10 @@ async function runBytes(rig: Rig, { raw }: Target): Promise<void> {
   const headers = Object.entries(ready.authorize('own', 0))
   const credential = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('')
   for (const request of rawRequests({ ...raw, credential })) {
-    for (const problem of await judgeBytes(rig, request)) session.note(inBytes(request, problem))
+    for (const problem of await judgeBytes(rig, request)) session.addFinding(inBytes(request, problem))
   }
-  for (const problem of await holdOpen(url, rig.isAlive)) session.note(findingBesideAnswers('connections', problem))
+  for (const problem of await holdOpen(url, rig.isAlive))
+    session.addFinding(findingBesideAnswers('connections', problem))
 }
 
 async function judgeBytes({ url, ready }: Rig, request: RawRequest): Promise<readonly string[]> {

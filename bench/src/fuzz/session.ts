@@ -9,8 +9,8 @@ import type { WireRequest } from './wire.ts'
 export interface Session {
   /** Sends some requests at once. Answers are processed in the order of the requests, so that a run can be repeated. */
   exchange(requests: readonly Sent[]): Promise<readonly unknown[]>
-  /** Notes a finding that belongs to no answer. */
-  note(what: Omit<Finding, 'count' | 'first'>): void
+  /** Adds a finding that belongs to no answer. */
+  addFinding(what: Omit<Finding, 'count' | 'first'>): void
   readonly findings: () => readonly Finding[]
   /** How often generated requests to each operation got each class of status, such as `2xx`; above 499 each status. */
   readonly counts: ReadonlyMap<string, ReadonlyMap<string, number>>
@@ -41,7 +41,7 @@ export function createSession({ sender, judge, memory, operations, normalPath }:
   const findings = new Map<string, Finding>()
   const counts = new Map<string, Map<string, number>>()
   let sent = 0
-  const note = (finding: Omit<Finding, 'count' | 'first'>) => {
+  const addFinding = (finding: Omit<Finding, 'count' | 'first'>) => {
     const key = `${finding.operation} ${finding.problem}`
     const known = findings.get(key) ?? { ...finding, count: 0, first: sent }
     known.count += 1
@@ -52,11 +52,11 @@ export function createSession({ sender, judge, memory, operations, normalPath }:
     const [path = ''] = wire.target.split(/[?#]/, 1)
     const operation = findOperation(operations, wire.method, normalPath(path))?.name ?? `${wire.method} (unknown)`
     if (answer instanceof Error) {
-      note({ operation, problem: `does not answer: ${answer.message}`, request: wire, answer: '' })
+      addFinding({ operation, problem: `does not answer: ${answer.message}`, request: wire, answer: '' })
       return undefined
     }
     const told = `${answer.status} ${answer.headers.get('content-type') ?? ''}\n${answer.text.slice(0, ANSWER_MAX)}`
-    for (const problem of judge(wire, answer)) note({ operation, problem, request: wire, answer: told })
+    for (const problem of judge(wire, answer)) addFinding({ operation, problem, request: wire, answer: told })
     if (isGenerated) count(counts, operation, answer.status)
     const body = parse(answer)
     if (answer.status < 400) {
@@ -66,7 +66,7 @@ export function createSession({ sender, judge, memory, operations, normalPath }:
     return body
   }
   return {
-    note,
+    addFinding,
     counts,
     findings: () => [...findings.values()],
     sent: () => sent,

@@ -36,7 +36,7 @@ export function startWriteLoad({ writer, url, request, clients, pauseMs }: Write
   const errors = new Map<string, number>()
   let isOver = false
   let count = 0
-  const note = (reference: string) => {
+  const rememberWrite = (reference: string) => {
     acknowledged.add(reference)
     times.push(performance.now())
   }
@@ -44,7 +44,7 @@ export function startWriteLoad({ writer, url, request, clients, pauseMs }: Write
     const wanted = request(reference)
     while (!isOver) {
       const outcome = await send(url, wanted)
-      if (typeof outcome !== 'string' && writer.isDone(outcome.status, outcome.body)) return note(reference)
+      if (typeof outcome !== 'string' && writer.isDone(outcome.status, outcome.body)) return rememberWrite(reference)
       const error = typeof outcome === 'string' ? outcome : String(outcome.status)
       errors.set(error, (errors.get(error) ?? 0) + 1)
       await delay(RETRY_MS)

@@ -214,15 +214,15 @@ describe('lanes', () => {
 
   it('fails only the transaction whose connection is lost', async () => {
     const uncaught: unknown[] = []
-    const note = (error: unknown) => void uncaught.push(error)
-    process.on('uncaughtException', note)
+    const remember = (error: unknown) => void uncaught.push(error)
+    process.on('uncaughtException', remember)
     const lost = database.db.transaction().execute(async (trx) => {
       const { rows } = await sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`.execute(trx)
       await sql`SELECT pg_terminate_backend(${rows[0]?.pid}, 5000)`.execute(database.db)
       await sql`SELECT 1`.execute(trx)
     })
     expect(await lost.catch(isDatabaseUnavailable)).toBe(true)
-    process.off('uncaughtException', note)
+    process.off('uncaughtException', remember)
     expect(uncaught).toEqual([])
   })
 

@@ -83,11 +83,11 @@ export function watchStandby(config: StandbyConfig, askPrimary: Ask, askStandby:
 async function compare(lag: ReplicationLag, askPrimary: Ask, askStandby: Ask): Promise<void> {
   const nowMs = performance.now()
   const primary = readPosition(await askPrimary(PRIMARY_POSITION))
-  lag.notePrimary(primary.position, nowMs)
+  lag.rememberPrimary(primary.position, nowMs)
   const standby = readPosition(await askStandby(STANDBY_POSITION))
   // Positions of different clusters cannot be compared.
   if (standby.system !== primary.system) throw new Error('the standby belongs to another cluster than the primary')
-  lag.noteStandby(standby.position)
+  lag.rememberStandby(standby.position)
 }
 
 function position(expression: string): Statement {
@@ -105,9 +105,9 @@ function readPosition([row]: Rows): { readonly system: bigint; readonly position
 
 interface ReplicationLag {
   /** @param position bytes of the write-ahead log. @param atMs when the primary was asked, on a monotonic clock */
-  readonly notePrimary: (position: bigint, atMs: number) => void
-  /** Call it after `notePrimary`. @param position up to where the standby has replayed the log */
-  readonly noteStandby: (position: bigint) => void
+  readonly rememberPrimary: (position: bigint, atMs: number) => void
+  /** Call it after `rememberPrimary`. @param position up to where the standby has replayed the log */
+  readonly rememberStandby: (position: bigint) => void
   /** The standby has everything that was committed before so many milliseconds. Undefined: not known yet. */
   readonly lagMs: (nowMs: number) => number | undefined
 }
@@ -124,10 +124,10 @@ export function trackReplicationLag(): ReplicationLag {
   let samples: { readonly position: bigint; readonly atMs: number }[] = []
   let coveredMs: number | undefined
   return {
-    notePrimary: (position: bigint, atMs: number) => {
+    rememberPrimary: (position: bigint, atMs: number) => {
       samples = [...samples, { position, atMs }].slice(-SAMPLES_MAX)
     },
-    noteStandby: (position: bigint) => {
+    rememberStandby: (position: bigint) => {
       const covered = samples.findLastIndex((sample) => sample.position <= position)
       if (covered < 0) return
       coveredMs = samples[covered]?.atMs

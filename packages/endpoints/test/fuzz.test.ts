@@ -15,7 +15,7 @@ const seed = Number(process.env.FUZZ_SEED ?? 7)
 const calls: { readonly handler: string; readonly method: string; readonly target: string }[] = []
 
 abstract class Noting extends Controller {
-  note(handler: string): object {
+  rememberCall(handler: string): object {
     const { request } = this.request.raw
     if (!(request instanceof IncomingMessage)) throw new TypeError('the request is not of node:http')
     const { method, url: target = '' } = request
@@ -30,13 +30,13 @@ abstract class Noting extends Controller {
 
 class Default extends Noting {
   GET(..._parts: string[]) {
-    return this.note('GET')
+    return this.rememberCall('GET')
   }
   ANY({ ...keywords }) {
-    return { ...this.note('ANY'), keywords }
+    return { ...this.rememberCall('ANY'), keywords }
   }
   POST_open({ ...keywords }) {
-    return { ...this.note('POST_open'), keywords }
+    return { ...this.rememberCall('POST_open'), keywords }
   }
 }
 
@@ -50,21 +50,21 @@ class Foo extends Noting {
     }),
   })
   POST(...[id, keywords]: Args<typeof Foo.POST>) {
-    return { ...this.note('POST'), id, keywords }
+    return { ...this.rememberCall('POST'), id, keywords }
   }
 
   static POST_items = accepts({ rest: z.unknown(), body: 'positionals' })
   POST_items(...[items]: Args<typeof Foo.POST_items>) {
-    return { ...this.note('POST_items'), items }
+    return { ...this.rememberCall('POST_items'), items }
   }
 
   static POST_raw = accepts({ body: 'raw' })
   async POST_raw() {
-    return { ...this.note('POST_raw'), length: (await this.request.bytes()).byteLength }
+    return { ...this.rememberCall('POST_raw'), length: (await this.request.bytes()).byteLength }
   }
 
   GET(_a = '', { k = '' } = {}) {
-    return { ...this.note('GET'), k }
+    return { ...this.rememberCall('GET'), k }
   }
 }
 

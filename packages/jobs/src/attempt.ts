@@ -18,10 +18,10 @@ export interface JobAttempt {
   /** 1 for the first. */
   readonly attempt: number
   /**
-   * Has the queue keep a note of this attempt: JSON without secrets. It is written by the statement that writes the outcome, beside the
+   * Adds a note of this attempt to what the queue keeps: JSON without secrets. It is written by the statement that writes the outcome, beside the
    * notes of the attempts before. An attempt whose process dies leaves no note, and the notes before it are lost too.
    */
-  readonly note: (note: object) => void
+  readonly addNote: (note: object) => void
 }
 
 /** Does one job. @throws DeadJob when no later attempt could succeed. After any other error it is tried again */
@@ -58,22 +58,26 @@ export function jobRunner<Payload extends object>(
   { schema, sealKeys, mayWork = () => true }: AttemptConfig,
   { boss, outcomes, task, handler }: WorkingTask<Payload>,
 ): (job: JobWithMetadata<Stored<Payload>>) => Promise<JobResult> {
-  const attempt = async (job: JobWithMetadata<Stored<Payload>>, note: JobAttempt['note']): Promise<Outcome> => {
+  const attempt = async (job: JobWithMetadata<Stored<Payload>>, note: JobAttempt['addNote']): Promise<Outcome> => {
     // A batch that ends at once would be followed by the next one.
     if (!mayWork()) await pause(HELD_BACK_MS)
     if (!mayWork()) throw new Error('nothing may be written now')
-    return handler(await payloadOf(task, job.data, sealKeys), { id: job.id, attempt: job.retryCount + 1, note })
+    return handler(await payloadOf(task, job.data, sealKeys), {
+      id: job.id,
+      attempt: job.retryCount + 1,
+      addNote: note,
+    })
   }
   return async (job: JobWithMetadata<Stored<Payload>>): Promise<JobResult> => {
     const notes = [...notesOf(job.output)]
-    // Read at the end of the attempt, so that what is noted after its time limit is left out.
-    const noted = () => (notes.length === 0 ? {} : { notes: [...notes] })
+    // Read at the end of the attempt, so that what is added after its time limit is left out.
+    const given = () => (notes.length === 0 ? {} : { notes: [...notes] })
     try {
       const outcome = await withinTime(task, () => attempt(job, (note) => notes.push(note)))
       outcomes.add(1, { task: task.name, outcome })
-      return { id: job.id, status: 'completed', output: { outcome, ...noted() } }
+      return { id: job.id, status: 'completed', output: { outcome, ...given() } }
     } catch (error) {
-      const output = { message: error instanceof Error ? error.message : String(error), ...noted() }
+      const output = { message: error instanceof Error ? error.message : String(error), ...given() }
       const isDeadAtOnce = error instanceof DeadJob
       if (!isDeadAtOnce && !mayWork()) {
         await putBack(boss, schema, job)

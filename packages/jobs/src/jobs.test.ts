@@ -268,8 +268,8 @@ describe('jobs', () => {
         SELECT output FROM example_jobs.job WHERE name = ${noting.name} AND output IS NOT NULL`.execute(database.db)
       return rows.map(({ output }) => output)
     }
-    await jobs.work(noting, async ({ to }, { attempt, note }) => {
-      note({ to, attempt })
+    await jobs.work(noting, async ({ to }, { attempt, addNote }) => {
+      addNote({ to, attempt })
       if (attempt === 1) throw new Error('not yet')
       return 'done'
     })

@@ -12,7 +12,7 @@ type StateOf = (row: WatchedRow) => string
 /** The events of rows, by name. */
 type Events<Subject> = Readonly<Record<string, (subject: Subject) => Promise<unknown>>>
 
-/** Tables whose changes are noted. */
+/** Tables whose changes are recorded. */
 export interface WatchedRows {
   /** Changes all rows of a table by SQL, as time would. @param text what follows UPDATE and the name of the table */
   change(table: string, text: string): Promise<void>
@@ -41,7 +41,7 @@ export const hasCome = (moment: unknown, { at }: WatchedRow): boolean =>
   moment !== null && Date.parse(String(moment)) <= at.getTime()
 
 /**
- * Notes each change of the rows of some tables from now on, by a trigger.
+ * Records each change of the rows of some tables from now on, by a trigger.
  * @param states the state of a row, by the table
  */
 export async function watchRows(url: string, states: Readonly<Record<string, StateOf>>): Promise<WatchedRows> {
@@ -49,7 +49,7 @@ export async function watchRows(url: string, states: Readonly<Record<string, Sta
   const tables = entries.map(([table]) => table)
   const client = new pg.Client({ connectionString: url })
   await client.connect()
-  await noteChanges(client, tables)
+  await recordChanges(client, tables)
   const presentStates = async () => {
     const found: string[] = []
     for (const [table, stateOf] of entries) {
@@ -85,7 +85,7 @@ export async function watchRows(url: string, states: Readonly<Record<string, Sta
   }
 }
 
-async function noteChanges(client: pg.Client, tables: readonly string[]): Promise<void> {
+async function recordChanges(client: pg.Client, tables: readonly string[]): Promise<void> {
   await client.query(`
     CREATE TABLE public.changes (at timestamptz, place text, before jsonb, after jsonb);
     CREATE FUNCTION public.note_change() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$

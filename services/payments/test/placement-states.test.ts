@@ -13,7 +13,7 @@ let payments: TestPayments
 beforeAll(async () => {
   payments = await startPayments()
   // The first move makes the table of notes.
-  await note('distributing')
+  await recordState('distributing')
 })
 afterAll(() => payments.close())
 beforeEach(() => {
@@ -24,8 +24,8 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Notes a state as `payments distribute` does, with the rows at the place where it leaves them. */
-async function note(state: DistributionState): Promise<void> {
+/** Records a state as `payments distribute` does, with the rows at the place where it leaves them. */
+async function recordState(state: DistributionState): Promise<void> {
   if (state === 'plain') await pretendPlain(payments)
   if (state === 'distributed') await pretendDistributed(payments)
   for (const statement of stateStatements(payments.service.names, state)) {
@@ -53,7 +53,7 @@ const logger = pino({ enabled: false })
 
 /** Starts a process on a database with such a note, and follows it. */
 async function start(state: 'plain' | 'distributed', arrows: Set<string>) {
-  await note(state)
+  await recordState(state)
   const { service, url } = payments
   const config = loadPaymentsConfig({
     PAYMENTS_DATABASE_URL: url,
@@ -90,7 +90,7 @@ it('a process goes through the arrows of its diagram, and through no others', as
       for (const move of MOVES) {
         const rows = await start(begin, arrows)
         for (const state of [...way, move]) {
-          await note(state)
+          await recordState(state)
           await letRead(rows.state, isMoving(state) ? 'moving' : state)
         }
         rows.stop()
@@ -104,8 +104,8 @@ it.each([
   ['distributing', 'the database is being distributed: run distribute again'],
   ['undoing', 'the distribution is being undone: run distribute --undo again'],
 ] as const)('refuses a start while rows move: %s', async (state, message) => {
-  await note('plain')
-  await note(state)
+  await recordState('plain')
+  await recordState(state)
   const { service, owner } = payments
   await expect(expectWhole(owner.db.withoutPlugins(), service.names)).rejects.toThrow(new Error(message))
 })

@@ -130,7 +130,7 @@ export function createBodyPlaces({ bytesMax, bodyLimit, patienceMs, clientOf, cu
 /** Makes the slowest requests give way, as many as the waiting ones need. */
 function endSlow(held: ReadonlySet<Entry>, waiting: ReadonlySet<Entry>, cut: BodyPlacesOptions['cut']): void {
   const nowMs = performance.now()
-  for (const entry of held) noteProgress(entry, nowMs)
+  for (const entry of held) rememberProgress(entry, nowMs)
   const slow = [...held].filter(({ request, fastMs }) => !request.complete && nowMs - fastMs >= GRACE_MS)
   slow.sort((one, other) => one.fastMs - other.fastMs)
   let wanted = [...waiting].reduce((sum, { bytes }) => sum + bytes, 0)
@@ -149,7 +149,7 @@ function declaredBytes({ headers }: IncomingMessage): number {
   return Number(headers['content-length'] ?? 0)
 }
 
-function noteProgress(entry: Entry, nowMs: number): void {
+function rememberProgress(entry: Entry, nowMs: number): void {
   const { bytesRead } = entry.request.socket
   if (bytesRead - entry.received >= SLOW_BYTES) entry.fastMs = nowMs
   entry.received = bytesRead

@@ -36,7 +36,7 @@ async function startServer(connections: Partial<ConnectionBounds> = {}) {
   const cuts: unknown[] = []
   const sockets: Socket[] = []
   const app = createServer({
-    logger: pino({ base: {} }, { write: (line) => noteLine(logged, JSON.parse(line)) }),
+    logger: pino({ base: {} }, { write: (line) => rememberLine(logged, JSON.parse(line)) }),
     vocabulary: plainVocabulary,
     now: () => new Date(),
     bodyLimit: 100,
@@ -68,7 +68,7 @@ async function startServer(connections: Partial<ConnectionBounds> = {}) {
   return { app, open, logged, cuts, sockets, begun, ended, waiting }
 }
 
-function noteLine(logged: Record<string, unknown>[], line: Record<string, unknown>): void {
+function rememberLine(logged: Record<string, unknown>[], line: Record<string, unknown>): void {
   if (!String(line.msg).startsWith('Server listening')) logged.push(line)
 }
 

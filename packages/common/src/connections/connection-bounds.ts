@@ -106,7 +106,7 @@ export function boundConnections(handler: Handle, options: BoundOptions = {}): B
     const owing = [...open.values()].filter(({ socket }) => hasUnreadBytes(socket))
     if (owing.reduce((sum, { socket }) => sum + costOf(socket), 0) <= bounds.waitingBytesMax) return
     const nowMs = performance.now()
-    for (const connection of owing) noteProgress(connection, nowMs)
+    for (const connection of owing) rememberProgress(connection, nowMs)
     const seen = owing.map((connection) => {
       const { socket, request, sinceMs } = connection
       return { connection, client: request ? clientOf(request) : '', bytes: costOf(socket), sinceMs }
@@ -198,7 +198,7 @@ function handleInTurn(handler: Handle, open: ReadonlyMap<Socket, Connection>, op
   }
 }
 
-/** Checks the connections: notes which clients have read something since the last check, and cuts those that have stalled. */
+/** Checks the connections: remembers which clients have read something since the last check, and cuts those that have stalled. */
 function createReadingCheck(
   open: ReadonlyMap<Socket, Connection>,
   { stallMs }: ConnectionBounds,
@@ -210,21 +210,21 @@ function createReadingCheck(
     const nowMs = performance.now()
     const doubtful: Connection[] = []
     for (const connection of open.values()) {
-      if (noteProgress(connection, nowMs)) continue
+      if (rememberProgress(connection, nowMs)) continue
       if (nowMs - connection.sinceMs >= stallMs) cut(connection)
       else if (nowMs - connection.sinceMs >= stallMs / 3) doubtful.push(connection)
     }
     if (doubtful.length === 0 || nowMs - askedMs < askMs) return
     askedMs = nowMs
-    void noteKernelProgress(doubtful)
+    void rememberKernelProgress(doubtful)
   }
 }
 
 /**
- * Notes the progress of a connection. @returns whether the client has read something since the last check, or has nothing to
+ * Remembers the progress of a connection. @returns whether the client has read something since the last check, or has nothing to
  * read
  */
-function noteProgress(connection: Connection, nowMs: number): boolean {
+function rememberProgress(connection: Connection, nowMs: number): boolean {
   const progress = progressOf(connection.socket)
   if (progress === connection.progress && hasUnreadBytes(connection.socket)) return false
   connection.progress = progress
@@ -234,7 +234,7 @@ function noteProgress(connection: Connection, nowMs: number): boolean {
 }
 
 /** Also counts as progress: the kernel holds fewer bytes for a client than at its last check. */
-async function noteKernelProgress(doubtful: readonly Connection[]): Promise<void> {
+async function rememberKernelProgress(doubtful: readonly Connection[]): Promise<void> {
   const held = await unacknowledgedBytes(doubtful.map(({ socket }) => socket))
   for (const connection of doubtful) {
     const [before, now] = [connection.held, held.get(connection.socket)]

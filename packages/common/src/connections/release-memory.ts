@@ -81,7 +81,7 @@ export function boundGarbage(): void {
 let thrownAwayBytes = 0
 
 /** Call it for buffers that are thrown away as fast as a client can send. They are collected after each 4 MiB. */
-export function noteThrownAway({ byteLength }: Uint8Array): void {
+export function countThrownAway({ byteLength }: Uint8Array): void {
   thrownAwayBytes += byteLength
   if (thrownAwayBytes < THROWN_AWAY_BYTES) return
   thrownAwayBytes = 0

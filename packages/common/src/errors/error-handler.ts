@@ -32,7 +32,7 @@ export const errorHandler = fp<ErrorHandlerOptions>(
     app.setNotFoundHandler((request, reply) => {
       const error = toUnknownRoute(request)
       if (!showsNotFound(error, request)) return sendError(vocabulary, error, reply)
-      noteError(error, request)
+      logError(error, request)
       // Services may write every body as JSON.
       return reply.serializer(String).code(error.status).headers(serviceNotFound.headers).send(serviceNotFound.html)
     })
@@ -64,8 +64,8 @@ export function toHttpError(vocabulary: ErrorVocabulary, thrown: unknown, reques
   return fromFastify(vocabulary, thrown, request) ?? vocabulary.unexpected(thrown, request)
 }
 
-/** Notes an error on its request. Defects are logged only here. */
-export function noteError(error: HttpError, request: FastifyRequest): void {
+/** Logs the code of an error with its request. Defects are logged only here. */
+export function logError(error: HttpError, request: FastifyRequest): void {
   // 501 is a fault of the client: a method that no service knows.
   if (error.status >= 500 && error.status !== 501) {
     const isOutage = error.status === 503
@@ -77,16 +77,16 @@ export function noteError(error: HttpError, request: FastifyRequest): void {
   request.errorCode = error.code
 }
 
-/** Notes a thrown value on its request, for answers that are not plain error bodies. @returns the error that the client gets */
-export function noteThrown(vocabulary: ErrorVocabulary, thrown: unknown, request: FastifyRequest): HttpError {
+/** Logs a thrown value with its request, for answers that are not plain error bodies. @returns the error that the client gets */
+export function logThrown(vocabulary: ErrorVocabulary, thrown: unknown, request: FastifyRequest): HttpError {
   const error = toHttpError(vocabulary, thrown, request)
-  noteError(error, request)
+  logError(error, request)
   return error
 }
 
 /** Sends an error in the service's envelope, with its status and its headers. */
 export function sendError(vocabulary: ErrorVocabulary, error: HttpError, reply: FastifyReply): FastifyReply {
-  noteError(error, reply.request)
+  logError(error, reply.request)
   const { request } = reply
   reply.code(error.status).headers(error.headers)
   // Where a service writes bodies itself, Fastify sets no type for answers at unknown paths. A page sets its own.

@@ -27,7 +27,7 @@ const BIG_BYTES = 30_000_000
 function prepare(given: Partial<RunOptions> = {}) {
   const process = new StubProcess()
   const { events } = process
-  const note = (_members: unknown, message?: string) => void events.push(message ?? String(_members))
+  const remember = (_members: unknown, message?: string) => void events.push(message ?? String(_members))
   const app: FastifyInstance = fastify({ forceCloseConnections: 'idle' })
   app.get('/', async () => 'ok')
   app.get('/slow', async () => slow.promise)
@@ -37,7 +37,7 @@ function prepare(given: Partial<RunOptions> = {}) {
     host: '127.0.0.1',
     port: 0,
     log: {
-      logger: { info: note, error: note, fatal: note },
+      logger: { info: remember, error: remember, fatal: remember },
       reopen: async () => {},
       flush: async () => {
         await setImmediate()

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
-import { noteThrownAway } from '../connections/release-memory.ts'
+import { countThrownAway } from '../connections/release-memory.ts'
 import { HttpError } from '../errors/define-error.ts'
 import type { ErrorVocabulary } from '../errors/error-vocabulary.ts'
 import { STATUS_CODES } from './node-http.ts'
@@ -65,7 +65,7 @@ function readRestOfBody(body: IncomingMessage, done: () => void): void {
   let read = 0
   const count = (chunk: Buffer) => {
     read += chunk.length
-    noteThrownAway(chunk)
+    countThrownAway(chunk)
     if (read > READ_BYTES_MAX) stop()
   }
   const stop = () => {

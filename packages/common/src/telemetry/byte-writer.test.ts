@@ -261,12 +261,12 @@ describe('createByteQueue', () => {
   it('resolves `passed` when earlier bytes have left, whether they were written or taken', async () => {
     const queue = createByteQueue(100)
     const told: string[] = []
-    const note = (name: string) => void queue.passed().then(() => told.push(name))
-    note('empty')
+    const rememberPassed = (name: string) => void queue.passed().then(() => told.push(name))
+    rememberPassed('empty')
     queue.add(Buffer.from('ab'))
-    note('written')
+    rememberPassed('written')
     queue.add(Buffer.from('cd'))
-    note('taken')
+    rememberPassed('taken')
     queue.drop(1)
     await Promise.resolve()
     expect(told).toEqual(['empty'])

@@ -70,12 +70,12 @@ export function stateStatements(names: Names, state: DistributionState): readonl
 }
 
 /** The statement that notes an object. What an earlier run has noted stays: it may have dropped the object. */
-export function noteStatement(names: Names, { object, statement }: NotedObject): string {
+export function notingStatement(names: Names, { object, statement }: NotedObject): string {
   return `INSERT INTO ${tableText(names)} VALUES (${literal(object)}, ${literal(statement)}) ON CONFLICT (object) DO NOTHING`
 }
 
 /** The statement that forgets what was noted, once all of it is there again. */
-export function forgetStatement(names: Names): string {
+export function forgettingStatement(names: Names): string {
   return `DELETE FROM ${tableText(names)} WHERE object <> '${STATE}'`
 }
 

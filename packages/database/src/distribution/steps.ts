@@ -5,7 +5,7 @@ import { isOwn } from '../migrations/namespace.ts'
 import { inSequence, literal, qualified } from './citus.ts'
 import { NOTICE_MS } from './follow-state.ts'
 import { loginTrial, type NodeLogin, roleStatements } from './logins.ts'
-import { forgetStatement, listNotes, noteStatement, readState, stateStatements } from './notes.ts'
+import { forgettingStatement, listNotes, notingStatement, readState, stateStatements } from './notes.ts'
 import {
   isPlaced,
   listCloseStatements,
@@ -55,7 +55,7 @@ export async function listSteps(
   const loginSteps = withoutEmpty([...(await listRoleSteps(db, logins)), trialStep(logins)])
   const work = withoutEmpty([
     { title: 'limit the waits for locks on the servers', statements: await ownerStatements(db, lockTimeoutMs) },
-    { title: 'drop the foreign keys', statements: keys.flatMap((key) => [noteStatement(names, key), key.drop]) },
+    { title: 'drop the foreign keys', statements: keys.flatMap((key) => [notingStatement(names, key), key.drop]) },
     { title: 'plan functions with their values', statements: await listPlanStatements(db, names) },
     ...anchorFirst(target, unplaced).map((name) => {
       // Citus copies the rows by several INSERTs. Each has a part of them, which a trigger would take for new rows.
@@ -87,7 +87,7 @@ export async function listSteps(
     ...loginSteps,
     ...(state === 'distributing' ? [] : [{ title: NOTE_BEGIN, statements: stateStatements(names, 'distributing') }]),
     ...work,
-    { title: 'note the end', statements: [forgetStatement(names), ...stateStatements(names, 'distributed')] },
+    { title: 'note the end', statements: [forgettingStatement(names), ...stateStatements(names, 'distributed')] },
   ]
 }
 

@@ -10,10 +10,10 @@ import type { DistributeOptions, OnStep } from './distribute.ts'
 import { expectNoMoves } from './moves.ts'
 import {
   expectCoordinator,
-  forgetStatement,
+  forgettingStatement,
   listNotes,
   type NotedObject,
-  noteStatement,
+  notingStatement,
   readState,
   stateStatements,
 } from './notes.ts'
@@ -54,7 +54,7 @@ export async function undoDistribution(options: DistributeOptions, onStep: OnSte
   await underLock(options, (db) =>
     runStep(db, {
       title: 'note the end',
-      statements: [forgetStatement(names), ...stateStatements(names, 'plain')],
+      statements: [forgettingStatement(names), ...stateStatements(names, 'plain')],
     }),
   )
   return count
@@ -90,7 +90,7 @@ async function listUndoSteps(db: QueryExecutorProvider, names: Names): Promise<r
     { title: NOTE_BEGIN, statements: state === 'undoing' ? [] : stateStatements(names, 'undoing') },
     {
       title: 'drop what depends on the tables',
-      statements: placed.length > 0 ? [...held.map((noted) => noteStatement(names, noted)), ...drops] : [],
+      statements: placed.length > 0 ? [...held.map((noted) => notingStatement(names, noted)), ...drops] : [],
     },
     ...placed.map(({ name }) => ({
       title: `bring ${name} back`,

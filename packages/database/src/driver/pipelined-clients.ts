@@ -152,7 +152,7 @@ class Slot {
 
   async #open(): Promise<void> {
     await this.connect().catch((error: unknown) => {
-      this.#noteProblem(error instanceof Error ? error : new Error(String(error)))
+      this.#reportProblem(error instanceof Error ? error : new Error(String(error)))
       this.#reopen()
     })
   }
@@ -179,7 +179,7 @@ class Slot {
       if (this.#client === client) this.#reopen()
     }
     client.on('error', (error) => {
-      this.#noteProblem(error)
+      this.#reportProblem(error)
       reopenLost()
     })
     client.on('end', reopenLost)
@@ -189,7 +189,7 @@ class Slot {
     this.#client = client
   }
 
-  #noteProblem(error: Error): void {
+  #reportProblem(error: Error): void {
     if (this.#isClosed) return
     this.problem = error
     this.#options.onConnectionError(error)

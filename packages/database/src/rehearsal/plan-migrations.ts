@@ -90,7 +90,7 @@ async function watch(
 ): Promise<WatchedStatement[]> {
   const statements: WatchedStatement[] = []
   const known = new Set<string>()
-  const noteStatement = async (text: string): Promise<void> => {
+  const addStatement = async (text: string): Promise<void> => {
     const held = await listOwnLocks(trx, stage.schema)
     const locks = held.filter(({ relation, mode }) => !known.has(`${relation} ${mode}`))
     for (const { relation, mode } of locks) known.add(`${relation} ${mode}`)
@@ -98,7 +98,7 @@ async function watch(
   }
   const { up } = await source(stage)
   await onlyHere(trx)
-  await up(trx.withPlugin(new StatementWatch(noteStatement)))
+  await up(trx.withPlugin(new StatementWatch(addStatement)))
   return statements
 }
 

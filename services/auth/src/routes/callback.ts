@@ -1,5 +1,5 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
-import { noteThrown } from '@trestle/common/errors/error-handler.ts'
+import { logThrown } from '@trestle/common/errors/error-handler.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
@@ -84,7 +84,7 @@ type CallbackDeps = FinishAuthorizationDeps & RequestContextDeps
 
 /** Finishes the flow of an answer and redirects the browser. The flow knows where it wanted to go: without it SITE_URL gets the error. */
 async function redirectAfter(deps: CallbackDeps, request: FastifyRequest, reply: FastifyReply, answer: CallbackAnswer) {
-  const toNotedError = (thrown: unknown) => noteThrown(redirectVocabulary, thrown, request)
+  const toNotedError = (thrown: unknown) => logThrown(redirectVocabulary, thrown, request)
   const { siteUrl } = deps.config.signup.redirects
   const { redirectTo, address, status } = await finishAuthorization(deps, {
     answer,

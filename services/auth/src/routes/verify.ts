@@ -1,5 +1,5 @@
 import { renderFrontPage, wantsPage } from '@trestle/common/documents/front-page.ts'
-import { noteThrown, toHttpError } from '@trestle/common/errors/error-handler.ts'
+import { logThrown, toHttpError } from '@trestle/common/errors/error-handler.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
@@ -138,7 +138,7 @@ const damagedLink = renderFrontPage({
 function showDamage(thrown: Error, request: FastifyRequest, reply: FastifyReply): void {
   const isDamaged = toHttpError(errorVocabulary, thrown, request).status === 400 && !isPrefetch(request.headers)
   if (!isDamaged || !wantsPage(request.headers.accept)) throw thrown
-  noteThrown(errorVocabulary, thrown, request)
+  logThrown(errorVocabulary, thrown, request)
   reply.code(400).headers(damagedLink.headers).send(damagedLink.html)
 }
 
@@ -163,7 +163,7 @@ async function redirectByLink(deps: FollowDeps, request: FastifyRequest, reply: 
       return followed.address
     })
     .catch((thrown: unknown) =>
-      failureRedirect(redirectTo, noteThrown(redirectVocabulary, thrown, request), flowOfLink(link)),
+      failureRedirect(redirectTo, logThrown(redirectVocabulary, thrown, request), flowOfLink(link)),
     )
   const { behaviours } = deps.config
   return reply.header('referrer-policy', 'no-referrer').redirect(withPathOf(behaviours, redirectTo, address), 303)

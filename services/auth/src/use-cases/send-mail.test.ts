@@ -32,7 +32,7 @@ it.each([
 })
 
 describe('what operators see of a mail', () => {
-  const note = async (changes: object, attempt: number, mailer = deps.mailer) => {
+  const statusOfMail = async (changes: object, attempt: number, mailer = deps.mailer) => {
     const job = { ...mail, expiresAt: null, messageId: randomUUID(), ...changes }
     await deps.jobs.open()
     await deps.db.transaction().execute((trx) => queueMail(trx, deps, job))
@@ -42,23 +42,23 @@ describe('what operators see of a mail', () => {
   }
 
   it('waits while it is tried again', async () => {
-    expect(await note({}, 2)).toEqual({ status: 'waiting', attempts: 2, error: 'SMTP ESOCKET' })
+    expect(await statusOfMail({}, 2)).toEqual({ status: 'waiting', attempts: 2, error: 'SMTP ESOCKET' })
   })
 
   it('has failed after the last attempt', async () => {
     const attempt = mailTask.retryLimit + 1
-    expect(await note({}, attempt)).toEqual({ status: 'failed', attempts: attempt, error: 'SMTP ESOCKET' })
+    expect(await statusOfMail({}, attempt)).toEqual({ status: 'failed', attempts: attempt, error: 'SMTP ESOCKET' })
   })
 
   it('has failed when its link has expired', async () => {
     const failed = { status: 'failed', attempts: 1, error: 'its link has expired' }
-    expect(await note({ expiresAt: after(0) }, 1)).toEqual(failed)
+    expect(await statusOfMail({ expiresAt: after(0) }, 1)).toEqual(failed)
   })
 
   it('has failed where no mail server is set', async () => {
     const failed = { status: 'failed', attempts: 1, error: 'no mail server is set' }
     const open = await openTestApp({ settings: { AUTH_SMTP_HOST: '', AUTH_MAILER_AUTOCONFIRM: 'true' } })
-    expect(await note({}, 1, open.deps.mailer)).toEqual(failed)
+    expect(await statusOfMail({}, 1, open.deps.mailer)).toEqual(failed)
     await open.close()
   })
 })

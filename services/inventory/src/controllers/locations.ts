@@ -70,7 +70,7 @@ export class Default extends InventoryController {
   })
   async POST(...[location]: Args<typeof Default.POST>): Promise<RawJson> {
     const { verdict, body } = await this.#create(location)
-    this.noteRepeat(verdict, { event: 'location.created', location_id: body.id })
+    this.logOrMarkRepeat(verdict, { event: 'location.created', location_id: body.id })
     this.response.headers.set('location', `/locations/${body.id}`)
     this.response.headers.set('etag', locationTag(body.id, 1))
     return recordBody(201, JSON.stringify({ ...body, message: `Location ${body.id} was created.` }))
@@ -91,7 +91,7 @@ export class Default extends InventoryController {
       asClient: () => changeLocation(context, target, fields),
       asOperator: (change) => changeLocationAsOperator(context, { change, target, fields }),
     })
-    this.note({ event: 'location.updated', location_id: id, version: location.version })
+    this.addLogFields({ event: 'location.updated', location_id: id, version: location.version })
     this.response.headers.set('etag', locationTag(id, location.version))
     return recordBody(200, locationJson(location))
   }
@@ -110,7 +110,7 @@ export class Default extends InventoryController {
       asClient: () => deleteLocation(context, target),
       asOperator: (change) => deleteLocationAsOperator(context, change, target),
     })
-    this.note({ event: 'location.deleted', location_id: id })
+    this.addLogFields({ event: 'location.deleted', location_id: id })
   }
 
   #create(location: z.output<typeof LocationBody>): ReturnType<typeof createLocation> {

@@ -73,7 +73,7 @@ export class Default extends InventoryController {
   })
   async POST(...[lines]: Args<typeof Default.POST>): Promise<RawJson> {
     const { verdict, body } = await this.#move(lines)
-    this.noteRepeat(verdict, { event: 'stock.moved', movement_ids: body.ids })
+    this.logOrMarkRepeat(verdict, { event: 'stock.moved', movement_ids: body.ids })
     this.response.headers.set('location', `/movements/${body.id}`)
     return recordBody(201, JSON.stringify(body))
   }

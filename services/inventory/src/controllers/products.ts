@@ -119,7 +119,7 @@ export class Default extends InventoryController {
   async POST(...[body]: Args<typeof Default.POST>): Promise<RawJson> {
     const { verdict, body: created } = await this.#create(body)
     const { id, version } = created
-    this.noteRepeat(verdict, { event: 'product.created', product_id: id })
+    this.logOrMarkRepeat(verdict, { event: 'product.created', product_id: id })
     this.response.headers.set('location', `/products/${id}`)
     this.response.headers.set('etag', productTag(id, version))
     return recordBody(201, productCreatedJson(id))
@@ -161,7 +161,7 @@ export class Default extends InventoryController {
       asClient: () => deleteProduct(context, product),
       asOperator: (change) => deleteProductAsOperator(context, change, product),
     })
-    this.note({ event: 'product.deleted', product_id: id })
+    this.addLogFields({ event: 'product.deleted', product_id: id })
   }
 
   #create(product: CreateProductInput): ReturnType<typeof createProduct> {
@@ -180,7 +180,8 @@ export class Default extends InventoryController {
       asClient: () => changeProduct(context, input),
       asOperator: (change) => changeProductAsOperator(context, change, input),
     })
-    if (product.changed) this.note({ event: 'product.updated', product_id: product.id, version: product.version })
+    if (product.changed)
+      this.addLogFields({ event: 'product.updated', product_id: product.id, version: product.version })
     this.response.headers.set('etag', productTag(product.id, product.version))
     return recordBody(200, productJson(product))
   }

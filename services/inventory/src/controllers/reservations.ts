@@ -88,7 +88,7 @@ export class Default extends InventoryController {
   async POST(...[wanted]: Args<typeof Default.POST>): Promise<RawJson> {
     const caller = callerOf(this.request, '/reservations', wanted)
     const { verdict, body } = await this.writeInTurn(() => reserveStock(this.application.context, caller, wanted))
-    this.noteRepeat(verdict, { event: 'reservation.created', reservation_id: body.id })
+    this.logOrMarkRepeat(verdict, { event: 'reservation.created', reservation_id: body.id })
     this.response.headers.set('location', `/reservations/${body.id}`)
     return recordBody(201, JSON.stringify(body))
   }
@@ -106,7 +106,7 @@ export class Default extends InventoryController {
       asClient: () => releaseReservation(context, actorOf(this.request), id),
       asOperator: (change) => releaseReservationAsOperator(context, change, id),
     })
-    if (released) this.note({ event: 'reservation.released', reservation_id: id })
+    if (released) this.addLogFields({ event: 'reservation.released', reservation_id: id })
   }
 
   async #list({ limit, cursor, include, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {

@@ -9,7 +9,7 @@ import { invalidToken, missingToken, readScopeMissing, tooManyRequests, writeSco
 import { operatorUnauthorized } from '../operator-errors.ts'
 import { requireAction } from '../operators/require-action.ts'
 import { unavailable } from '../unavailable.ts'
-import { fastifyRequestOf, noteOn } from './fastify-request.ts'
+import { addLogFields, fastifyRequestOf } from './fastify-request.ts'
 
 /**
  * The action of an operator by each method of a controller (console reference: Actions). HEAD does what GET does. A method without an
@@ -81,7 +81,7 @@ async function authorize(context: GuardContext, actions: MethodActions): Promise
   }
   if (tokens === undefined) return
   const identity = await verifyToken(request.header('authorization'), tokens)
-  noteOn(request, { actor: identity.actor })
+  addLogFields(request, { actor: identity.actor })
   requireScope(request.method, identity)
   request.identity = identity
 }
@@ -129,7 +129,7 @@ async function authorizeOperator(
   const { headers } = fastifyRequestOf(request)
   const operator = await readOperator(operators, { headers, ip: request.ip }).catch(refuseUnverifiable)
   if (operator === undefined) throw operatorUnauthorized()
-  noteOn(request, { operator_id: operator.actor.id, operator_key: operator.key })
+  addLogFields(request, { operator_id: operator.actor.id, operator_key: operator.key })
   requireAction(operator, new Map(Object.entries(actions)).get(request.method === 'HEAD' ? 'GET' : request.method))
   request.identity = { actor: operator.actor.id, operator } satisfies OperatorIdentity
 }

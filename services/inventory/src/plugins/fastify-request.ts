@@ -26,7 +26,7 @@ function isFastifyReply(reply: unknown): reply is FastifyReply {
 }
 
 /** Adds members to the log line of a request. @throws Error for a request of another server */
-export function noteOn(request: EndpointRequest, fields: Readonly<Record<string, unknown>>): void {
+export function addLogFields(request: EndpointRequest, fields: Readonly<Record<string, unknown>>): void {
   const fastifyRequest = fastifyRequestOf(request)
   fastifyRequest.logFields = { ...fastifyRequest.logFields, ...fields }
 }

@@ -1,7 +1,7 @@
 import type { DocumentPages } from '@trestle/common/documents/document-pages.ts'
 import { type RenderedPage, wantsPage } from '@trestle/common/documents/front-page.ts'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
-import { noteError, toHttpError } from '@trestle/common/errors/error-handler.ts'
+import { logError, toHttpError } from '@trestle/common/errors/error-handler.ts'
 import { addressKey } from '@trestle/common/server/address-key.ts'
 import { Controller, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import type { Operator } from '@trestle/operators/operator.ts'
@@ -12,7 +12,7 @@ import { preconditionRequired } from '../errors.ts'
 import type { OperatorChange } from '../operators/operator-change.ts'
 import { matchedVersions, namesTag } from '../requests/entity-tag.ts'
 import { recordBody } from '../requests/envelope.ts'
-import { fastifyReplyOf, fastifyRequestOf, noteOn } from './fastify-request.ts'
+import { addLogFields, fastifyReplyOf, fastifyRequestOf } from './fastify-request.ts'
 
 /** Base of the controllers that are open to everybody. */
 export abstract class OpenController extends Controller<InventoryDeps> {
@@ -60,8 +60,8 @@ abstract class ClientController extends OpenController {
   }
 
   /** Adds members to the log line of this request. */
-  protected note(fields: Readonly<Record<string, unknown>>): void {
-    noteOn(this.request, fields)
+  protected addLogFields(fields: Readonly<Record<string, unknown>>): void {
+    addLogFields(this.request, fields)
   }
 
   /** Lifts the timeout of handlers: the request may take as long as the client sends or reads. */
@@ -70,8 +70,8 @@ abstract class ClientController extends OpenController {
   }
 
   /** Logs what was done. For a repeated request, which did nothing, sets the header `Idempotent-Replayed`. */
-  protected noteRepeat(verdict: 'done' | 'replayed', fields: Readonly<Record<string, unknown>>): void {
-    if (verdict === 'done') this.note(fields)
+  protected logOrMarkRepeat(verdict: 'done' | 'replayed', fields: Readonly<Record<string, unknown>>): void {
+    if (verdict === 'done') this.addLogFields(fields)
     else this.response.headers.set('idempotent-replayed', 'true')
   }
 }
@@ -130,10 +130,10 @@ export abstract class InventoryController extends ClientController {
   }
 
   /** Logs a fault that happens after the answer has begun. Returns the error that the client may see. */
-  protected noteFault(thrown: unknown): HttpError {
+  protected logFault(thrown: unknown): HttpError {
     const request = fastifyRequestOf(this.request)
     const error = toHttpError(errorVocabulary, thrown, request)
-    noteError(error, request)
+    logError(error, request)
     return error
   }
 

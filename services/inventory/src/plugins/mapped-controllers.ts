@@ -1,7 +1,7 @@
 import { DOCS_PATH } from '@trestle/common/documents/document-pages.ts'
 import { serviceNotFound } from '@trestle/common/documents/front-page.ts'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
-import { noteError, showsNotFound, toHttpError } from '@trestle/common/errors/error-handler.ts'
+import { logError, showsNotFound, toHttpError } from '@trestle/common/errors/error-handler.ts'
 import { findMeantWord } from '@trestle/common/errors/meant-word.ts'
 import { Application, CallError, type EndpointRequest } from '@trestle/endpoints/endpoints.ts'
 import type { FastifyRequest } from 'fastify'
@@ -42,7 +42,7 @@ export function createEndpoints(deps: InventoryDeps): Application<InventoryDeps>
       if (showsNotFound(error, fastifyRequestOf(request))) sendNotFound(request)
       return error
     },
-    onFault: (error, request) => noteFault(error, request),
+    onFault: (error, request) => logFault(error, request),
     log: {
       warn: (message) => logger.warn(message),
       error: (error, message) => logger.error({ err: error }, message),
@@ -95,7 +95,7 @@ function toCallError(thrown: unknown, request: EndpointRequest): CallError {
 }
 
 /** Logs a defect or an outage. The text of the line is the same for all of a kind; ids are members of the line. */
-function noteFault(thrown: unknown, request: EndpointRequest): void {
+function logFault(thrown: unknown, request: EndpointRequest): void {
   const fastifyRequest = fastifyRequestOf(request)
-  noteError(toHttpError(errorVocabulary, thrown, fastifyRequest), fastifyRequest)
+  logError(toHttpError(errorVocabulary, thrown, fastifyRequest), fastifyRequest)
 }

@@ -3,18 +3,18 @@ export class CleanUpWatch {
   readonly #silentMsMax: number
   #aliveAtMs: number | undefined
 
-  /** @param silentMsMax clean-up that notes nothing for so many milliseconds is stuck */
+  /** @param silentMsMax clean-up that tells nothing for so many milliseconds is stuck */
   constructor(silentMsMax: number) {
     this.#silentMsMax = silentMsMax
   }
 
-  /** Notes that clean-up has started, ended a run, or had an answer of the database. */
-  noteAlive(): void {
+  /** Remembers that clean-up has started, ended a run, or had an answer of the database. */
+  rememberAlive(): void {
     this.#aliveAtMs = performance.now()
   }
 
-  /** Notes that clean-up has stopped. */
-  noteEnd(): void {
+  /** Remembers that clean-up has stopped. */
+  rememberEnd(): void {
     this.#aliveAtMs = undefined
   }
 

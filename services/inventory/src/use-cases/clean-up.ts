@@ -18,7 +18,7 @@ interface CleanUpDeps {
   readonly outcomes: ReturnType<Metrics['meter']['createCounter']>
   readonly logger: Pick<ServiceLogger['logger'], 'info' | 'warn'>
   /** Told whenever the database has answered. */
-  readonly cleanUpWatch: Pick<CleanUpWatch, 'noteAlive'>
+  readonly cleanUpWatch: Pick<CleanUpWatch, 'rememberAlive'>
 }
 
 /** Small, because a batch keeps the levels of its reservations locked. */
@@ -70,15 +70,15 @@ export function startCleanUp(deps: RepeatedCleanUpDeps): () => Promise<void> {
   return async () => {
     stopped.abort()
     await ended
-    deps.cleanUpWatch.noteEnd()
+    deps.cleanUpWatch.rememberEnd()
   }
 }
 
 async function repeatCleanUp(deps: CleanUpDeps, everyMs: number, signal: AbortSignal): Promise<void> {
-  deps.cleanUpWatch.noteAlive()
+  deps.cleanUpWatch.rememberAlive()
   while (await hasPassed(everyMs, signal)) {
     await cleanUp(deps)
-    deps.cleanUpWatch.noteAlive()
+    deps.cleanUpWatch.rememberAlive()
   }
 }
 
@@ -100,19 +100,19 @@ async function attemptTask(
     outcomes.add(1, { task, outcome: 'retry' })
     logger.warn({ err: error, task }, 'a task of clean-up failed')
   } finally {
-    cleanUpWatch.noteAlive()
+    cleanUpWatch.rememberAlive()
   }
 }
 
 /** Processes batches until one is not full. Resolves to how many rows there were in all. */
 async function repeatWhileFull(
   processBatch: (limit: number) => Promise<number>,
-  cleanUpWatch: Pick<CleanUpWatch, 'noteAlive'>,
+  cleanUpWatch: Pick<CleanUpWatch, 'rememberAlive'>,
   limit: number,
 ): Promise<number> {
   for (let total = 0; ; ) {
     const count = await processBatch(limit)
-    cleanUpWatch.noteAlive()
+    cleanUpWatch.rememberAlive()
     total += count
     if (count < limit) return total
   }

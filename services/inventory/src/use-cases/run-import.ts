@@ -71,7 +71,7 @@ async function storeRecords(
   const input = { records, mode, storing, client: actorId, signal, attempt, before }
   try {
     const outcome = await runToEnd(importProducts(transferDatabase, input))
-    noteOutcome(deps, attempt, outcome)
+    reportOutcome(deps, attempt, outcome)
     if (outcome.verdict === 'stored' && storing === 'all-or-nothing') return 'ended'
     const refusal = refusalOf(outcome)
     const end = refusal ? failed(shownError(refusal)) : ({ state: 'done', error: null } as const)
@@ -89,7 +89,7 @@ async function runToEnd(run: ReturnType<typeof importProducts>): Promise<ImportO
 }
 
 /** Counts the records of an import, and logs how it has ended. */
-function noteOutcome(
+function reportOutcome(
   { countImport, logger }: Pick<RunDeps, 'countImport' | 'logger'>,
   { importId }: ImportAttempt,
   { verdict, report }: ImportOutcome,

@@ -145,7 +145,7 @@ function isGoodKey(): RawBuilder<unknown> {
 /** The digests of the keys that let a request in since the last write, by their bytes as text. */
 export type UsedKeys = Map<string, Buffer>
 
-/** Further keys go unnoted until the next write, so that a process does not grow with its clients. */
+/** Further keys are forgotten until the next write, so that a process does not grow with its clients. */
 const USED_KEYS_MAX = 10_000
 const WRITE_INTERVAL_MS = 60_000
 
@@ -162,14 +162,14 @@ const usedQuery = withOwner(
   (p) => sql`UPDATE ${sql.table('app_keys')} SET last_used = now() WHERE mac = ANY (${p.macs}::bytea[])`,
 )
 
-/** Notes that a key let a request in. A later write stores it, so that no request waits. */
-export function noteKeyUse(usedKeys: UsedKeys, keyMac: Buffer): void {
+/** Remembers that a key let a request in. A later write stores it, so that no request waits. */
+export function rememberKeyUse(usedKeys: UsedKeys, keyMac: Buffer): void {
   if (usedKeys.size < USED_KEYS_MAX) usedKeys.set(keyMac.toString('latin1'), keyMac)
 }
 
 /**
- * Writes when the noted keys were last used, and forgets them. Lock order: none is needed, because the statement skips keys that
- * somebody holds: another process notes their use at this moment, or they are being revoked.
+ * Writes when the remembered keys were last used, and forgets them. Lock order: none is needed, because the statement skips keys that
+ * somebody holds: another process writes their use at this moment, or they are being revoked.
  */
 export async function updateUsedKeys(lanes: Lanes, usedKeys: UsedKeys): Promise<void> {
   const macs = [...usedKeys.values()]
@@ -177,7 +177,7 @@ export async function updateUsedKeys(lanes: Lanes, usedKeys: UsedKeys): Promise<
   if (macs.length > 0) await lanes.write.all(usedQuery, { macs })
 }
 
-/** Writes the noted keys every minute. The function that it returns ends this with a last write. */
+/** Writes the remembered keys every minute. The function that it returns ends this with a last write. */
 export function startKeyUseWrites(
   lanes: Lanes,
   usedKeys: UsedKeys,

@@ -115,12 +115,12 @@ describe('payments distribute, without the extension', () => {
 
   it('refuses to distribute while an undo is unfinished', async () => {
     const options = distributeOptions(config)
-    const note = (state: DistributionState) =>
+    const recordState = (state: DistributionState) =>
       withDatabase(options, async (db) => {
         for (const statement of stateStatements(options.names, state)) await sql.raw(statement).execute(db)
       })
-    await note('undoing')
-    onTestFinished(() => note('plain'))
+    await recordState('undoing')
+    onTestFinished(() => recordState('plain'))
     await expect(distributeDatabase(options)).rejects.toThrow(
       'the distribution is being undone: run distribute --undo again',
     )

@@ -148,7 +148,7 @@ describe('followPlacement', () => {
   })
   afterAll(() => rows.stop())
 
-  const note = async (state: DistributionState) => {
+  const recordState = async (state: DistributionState) => {
     for (const statement of stateStatements(payments.service.names, state)) {
       await sql.raw(statement).execute(payments.owner.db)
     }
@@ -164,7 +164,7 @@ describe('followPlacement', () => {
   const statusOf = async (answer: Promise<{ readonly statusCode: number }>) => (await answer).statusCode
 
   it('503: refuses writes while rows move, and answers reads', async () => {
-    await note('distributing')
+    await recordState('distributing')
     await expect.poll(() => statusOf(create())).toBe(503)
     const refused = await create()
     expect([refused.headers['retry-after'], refused.json()]).toEqual([
@@ -185,7 +185,7 @@ describe('followPlacement', () => {
 
   it('goes on with the statements for distributed databases, once rows are there', async () => {
     await pretendDistributed(payments)
-    await note('distributed')
+    await recordState('distributed')
     expect(rows.hasJustMoved()).toBe(false)
     await expect.poll(() => statusOf(create())).toBe(201)
     expect([rows.isDistributed, rows.batchScope, payments.service.mode().isMoving]).toEqual([true, 'merchant', false])
@@ -208,10 +208,10 @@ describe('followPlacement', () => {
   })
 
   it('503: refuses writes while rows move back, and takes them afterwards', async () => {
-    await note('undoing')
+    await recordState('undoing')
     await expect.poll(() => statusOf(create())).toBe(503)
     expect(await statusOf(read())).toBe(200)
-    await note('plain')
+    await recordState('plain')
     await expect.poll(() => statusOf(create())).toBe(201)
   })
 })

@@ -4,7 +4,7 @@ import fp from 'fastify-plugin'
 import { LRUCache } from 'lru-cache'
 import type { Caller, Credentials } from '../access/caller.ts'
 import { refuseUnknown } from '../access/require-access.ts'
-import { noteKeyUse } from '../apps/app-key-repository.ts'
+import { rememberKeyUse } from '../apps/app-key-repository.ts'
 import { createKeyReader, type PresentedKey } from '../apps/presented-key.ts'
 import { unauthorized } from '../errors.ts'
 import { refuseBeyond } from './refuse-beyond.ts'
@@ -54,14 +54,14 @@ export const authenticate = fp(
       }
       throw error
     })
-    const noteGoodKey = ({ caller, identityId }: FastifyRequest): void => {
+    const rememberGoodKey = ({ caller, identityId }: FastifyRequest): void => {
       const keyMac = identityId === undefined ? null : caller.keyMac
       if (keyMac === null) return
-      noteKeyUse(usedKeys, keyMac)
+      rememberKeyUse(usedKeys, keyMac)
       goodKeys.set(keyMac.toString('base64url'), true)
     }
     app.addHook('onSend', (request, _reply, payload, done) => {
-      noteGoodKey(request)
+      rememberGoodKey(request)
       const merchantId = merchantIdOf(request.params)
       const merchant = merchantId === undefined ? {} : { merchant_id: merchantId }
       request.logFields = { identity_id: request.identityId, ...merchant, ...request.logFields }

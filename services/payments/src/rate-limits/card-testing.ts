@@ -34,7 +34,7 @@ export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, m
     const client = addressKey(ip)
     const finish = await inTurn(client, async () => {
       await countRefusal(client)
-      return notePayment(underWay, client)
+      return rememberPayment(underWay, client)
     })
     let isRefused = false
     try {
@@ -63,8 +63,8 @@ async function takeRefusal(refusals: RateLimit, client: string): Promise<number 
   return seconds
 }
 
-/** Notes that a payment is under way. @returns a function that notes its end */
-function notePayment(underWay: Map<string, Set<Promise<void>>>, client: string): () => void {
+/** Remembers that a payment is under way. @returns a function that forgets it at its end */
+function rememberPayment(underWay: Map<string, Set<Promise<void>>>, client: string): () => void {
   const { promise, resolve } = Promise.withResolvers<void>()
   const payments = underWay.get(client) ?? new Set()
   underWay.set(client, payments.add(promise))

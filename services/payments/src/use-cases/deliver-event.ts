@@ -6,7 +6,7 @@ import {
   type DeliveryJob,
   deliveryTask,
   isResting,
-  noteSilence,
+  rememberSilence,
   type SilentWebhooks,
 } from '../webhooks/delivery.ts'
 import { type DeliveryAttempt, toShownAnswer } from '../webhooks/delivery-attempt.ts'
@@ -35,7 +35,7 @@ const RESTING = 'not tried: there was no answer several times'
 async function deliverEvent(
   deps: AttemptDeps,
   job: DeliveryJob,
-  { attempt, note }: Pick<JobAttempt, 'attempt' | 'note'>,
+  { attempt, addNote }: Pick<JobAttempt, 'attempt' | 'addNote'>,
 ): Promise<Outcome> {
   const { deliveries } = deps
   const delivery = await findDelivery(deps.lanes, job)
@@ -45,7 +45,7 @@ async function deliverEvent(
   }
   const at = deps.now().toISOString()
   const sent = await sendUnlessSilent(deps, job.webhookId, delivery)
-  note({ at, ...sent } satisfies DeliveryAttempt)
+  addNote({ at, ...sent } satisfies DeliveryAttempt)
   const { error: failure } = sent
   deliveries.add(1, { outcome: failure === undefined ? 'delivered' : 'failed' })
   if (failure === undefined) return 'done'
@@ -68,7 +68,7 @@ async function sendUnlessSilent(deps: AttemptDeps, webhookId: string, delivery: 
   const { silentWebhooks, now } = deps
   if (isResting(silentWebhooks, webhookId, now())) return { error: RESTING }
   const sent = await send(deps, delivery)
-  if (sent.error === NO_ANSWER) noteSilence(silentWebhooks, webhookId, now())
+  if (sent.error === NO_ANSWER) rememberSilence(silentWebhooks, webhookId, now())
   else silentWebhooks.delete(webhookId)
   return sent
 }

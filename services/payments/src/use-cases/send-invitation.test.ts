@@ -67,7 +67,7 @@ describe('a mail beyond the limit of its address', () => {
     const payload = JSON.stringify({ token })
     const runs: ((attempt: number) => ReturnType<Handler<object>>)[] = []
     const work = async <Payload extends object>(_task: object, handler: Handler<Payload>) =>
-      void runs.push((attempt) => handler(JSON.parse(payload), { id: 'x', attempt, note: () => {} }))
+      void runs.push((attempt) => handler(JSON.parse(payload), { id: 'x', attempt, addNote: () => {} }))
     await startInvitationMails(
       { ...payments.deps, rateLimits: { ...payments.deps.rateLimits, mails }, jobs: { work } },
       mailer,

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { createSilentWebhooks, isResting, noteSilence, type SilentWebhooks } from './delivery.ts'
+import { createSilentWebhooks, isResting, rememberSilence, type SilentWebhooks } from './delivery.ts'
 
 let silent: SilentWebhooks
 beforeEach(() => {
@@ -8,7 +8,7 @@ beforeEach(() => {
 
 const at = (seconds: number) => new Date(Date.UTC(2026, 2, 1) + seconds * 1_000)
 const beSilent = (times: number, seconds = 0, id = 'a') => {
-  for (let time = 0; time < times; time++) noteSilence(silent, id, at(seconds))
+  for (let time = 0; time < times; time++) rememberSilence(silent, id, at(seconds))
 }
 
 describe('isResting', () => {

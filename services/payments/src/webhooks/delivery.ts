@@ -101,8 +101,8 @@ export function isResting(silent: SilentWebhooks, webhookId: string, now: Date):
   return false
 }
 
-/** Notes that a webhook did not answer a delivery in time. It rests longer with each silence. */
-export function noteSilence(silent: SilentWebhooks, webhookId: string, now: Date): void {
+/** Remembers that a webhook did not answer a delivery in time. It rests longer with each silence. */
+export function rememberSilence(silent: SilentWebhooks, webhookId: string, now: Date): void {
   const count = (silent.get(webhookId)?.count ?? 0) + 1
   const restMs = Math.min(FIRST_REST_MS * 2 ** Math.max(0, count - SILENCES_MAX), REST_MS_MAX)
   silent.set(webhookId, { count, restsUntilMs: now.getTime() + restMs })

@@ -72,11 +72,11 @@ describe('GET /operator/audit', () => {
     const held = await test.deps.db.startTransaction().execute()
     await sql`LOCK TABLE ${sql.table('audit_log_entries')} IN ACCESS EXCLUSIVE MODE`.execute(held)
     const answered: string[] = []
-    const note = async (sent: Promise<{ readonly statusCode: number }>, what: string) =>
+    const rememberAnswer = async (sent: Promise<{ readonly statusCode: number }>, what: string) =>
       answered.push(`${(await sent).statusCode} ${what}`)
-    const reads = Array.from({ length: 60 }, () => note(Promise.resolve(ask('')), 'audit'))
+    const reads = Array.from({ length: 60 }, () => rememberAnswer(Promise.resolve(ask('')), 'audit'))
     for (let count = 0; count < 3; count += 1) {
-      await note(test.app.inject({ url: '/operator/users', headers: { ...support.credentials } }), 'users')
+      await rememberAnswer(test.app.inject({ url: '/operator/users', headers: { ...support.credentials } }), 'users')
     }
     expect(answered).toEqual(Array(3).fill('200 users'))
     await held.rollback().execute()

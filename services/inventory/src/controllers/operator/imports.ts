@@ -59,7 +59,7 @@ export class Default extends OperatorController {
   })
   async POST(...[keywords]: Args<typeof Default.POST>): Promise<RawJson> {
     const { verdict, body } = await this.#queue(keywords)
-    this.noteRepeat(verdict, { event: 'import.started', import_id: body.id })
+    this.logOrMarkRepeat(verdict, { event: 'import.started', import_id: body.id })
     this.response.headers.set('location', `${PATH}/${body.id}`)
     return recordBody(202, JSON.stringify(body))
   }

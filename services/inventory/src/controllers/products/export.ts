@@ -65,11 +65,11 @@ export class Default extends InventoryController {
   async *#export(input: Parameters<typeof exportProducts>[1]): AsyncGenerator<Uint8Array, void> {
     const { exports, exportReading, transferDatabase } = this.application.context
     using _ = exports.take(this.client)
-    yield* this.#noteBytes(readAhead(exportProducts(transferDatabase, input), exportReading, this.client))
+    yield* this.#logBytes(readAhead(exportProducts(transferDatabase, input), exportReading, this.client))
   }
 
   /** Logs how many bytes were taken, also when the client leaves. */
-  async *#noteBytes(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  async *#logBytes(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
     let bytes = 0
     try {
       for await (const piece of pieces) {
@@ -77,7 +77,7 @@ export class Default extends InventoryController {
         yield piece
       }
     } finally {
-      this.note({ bytes })
+      this.addLogFields({ bytes })
     }
   }
 

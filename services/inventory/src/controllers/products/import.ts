@@ -23,7 +23,7 @@ the answer reports the progress in lines. The type of its last line is summary o
 /** An import that is under way, and what it reports. */
 type ImportRun = AsyncGenerator<ImportEvent, ImportOutcome>
 /** Logs a fault. Returns the error that a client sees in its place. */
-type NoteFault = (thrown: unknown) => HttpError
+type LogFault = (thrown: unknown) => HttpError
 
 /** /products/import: adds or changes the products of a file. */
 export class Default extends InventoryController {
@@ -47,7 +47,7 @@ export class Default extends InventoryController {
     const run = this.#import(body, { mode, storing, client: this.client, signal: this.request.signal })
     if (this.request.accepts('application/json', LINES_TYPE) !== LINES_TYPE) return answerAtEnd(run)
     this.response.type = LINES_TYPE
-    return answerOnTheWay(run, (fault) => this.noteFault(fault))
+    return answerOnTheWay(run, (fault) => this.logFault(fault))
   }
 
   /**
@@ -60,7 +60,7 @@ export class Default extends InventoryController {
     const records = readRecords(open(), format, importLimits(context.config))
     const outcome = yield* importProducts(context.transferDatabase, { records, ...how })
     const { errors: _errors, durationMs: _durationMs, ...counts } = outcome.report
-    this.note({ event: 'import.finished', verdict: outcome.verdict, ...counts })
+    this.addLogFields({ event: 'import.finished', verdict: outcome.verdict, ...counts })
     context.countImport(counts)
     return outcome
   }
@@ -80,7 +80,7 @@ async function answerAtEnd(run: ImportRun): Promise<RawJson> {
  * Yields a line for each event, and a last line for the outcome. After the first bytes of the answer, a fault can only be reported in a
  * line. When the client leaves between two lines, the loop ends the generator, and so the import.
  */
-async function* answerOnTheWay(run: ImportRun, noteFault: NoteFault): AsyncGenerator<RawJson, void> {
+async function* answerOnTheWay(run: ImportRun, logFault: LogFault): AsyncGenerator<RawJson, void> {
   let hasBegun = false
   try {
     for await (const line of linesOf(run)) {
@@ -89,7 +89,7 @@ async function* answerOnTheWay(run: ImportRun, noteFault: NoteFault): AsyncGener
     }
   } catch (error) {
     if (!hasBegun) throw error
-    yield toLine(fatalLine(noteFault(error)))
+    yield toLine(fatalLine(logFault(error)))
   }
 }
 

@@ -32,7 +32,7 @@ export class Default extends InventoryController {
     const { verdict, body } = await this.writeInTurn(() =>
       commitReservation(this.application.context, caller, { id, quantity }),
     )
-    this.noteRepeat(verdict, { event: 'reservation.committed', reservation_id: id })
+    this.logOrMarkRepeat(verdict, { event: 'reservation.committed', reservation_id: id })
     return recordBody(200, JSON.stringify(body))
   }
 }
