@@ -11,7 +11,7 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { closeInternals } from '../packages/database/src/distribution/internal-functions.ts'
 import { canTestWith } from '../packages/testing/src/find-program.ts'
-import { newFolder, removeFoldersAtEnd } from '../packages/testing/src/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '../packages/testing/src/temporary-folder.ts'
 import { loadAuthConfig } from '../services/auth/src/config.ts'
 import { loadConsoleConfig } from '../services/console/src/config.ts'
 import { loadInventoryConfig } from '../services/inventory/src/config.ts'
@@ -182,7 +182,7 @@ it('the dev container has the Node.js of the lock file, installs by a script tha
 it.runIf(canTestWith('haproxy'))('haproxy accepts its configuration', () => {
   // Only the containers know the names of the servers.
   const text = read('deploy/docker/haproxy/haproxy.cfg').replaceAll(/^( *server \w+) [\w-]+:/gm, '$1 127.0.0.1:')
-  const file = join(newFolder(), 'haproxy.cfg')
+  const file = join(createFolder(), 'haproxy.cfg')
   writeFileSync(file, text)
   const { status, stderr } = spawnSync('haproxy', ['-c', '-f', file], { encoding: 'utf8' })
   expect([status, stderr]).toEqual([0, expect.any(String)])

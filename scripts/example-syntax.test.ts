@@ -10,7 +10,7 @@ import { integer } from '../packages/common/src/config/setting.ts'
 import { planStack } from '../packages/stack/src/settings/plan.ts'
 import { loadSecrets } from '../packages/stack/src/settings/secrets-file.ts'
 import { environmentOf } from '../packages/stack/src/settings/service-environment.ts'
-import { newFolder, removeFoldersAtEnd } from '../packages/testing/src/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '../packages/testing/src/temporary-folder.ts'
 import { loadAuthConfig } from '../services/auth/src/config.ts'
 import { refusedBy } from '../services/auth/src/flows/redirect-allow-list.ts'
 import { type DocumentExample, examplesIn, hasStandIns, RUN_BY } from './test/document-examples.ts'
@@ -120,7 +120,7 @@ it('docs/quick-start/sign-in-a-user.md: auth starts in the strict profile with t
   const [auth] = planStack({ root, program: '', env, names: ['auth'], isWatched: false }).services
   const given = environmentOf(auth?.definition ?? expect.fail('not planned'), env, {
     databaseUrl: 'postgres://localhost/a',
-    secrets: loadSecrets(join(newFolder(), 'secrets.env')),
+    secrets: loadSecrets(join(createFolder(), 'secrets.env')),
     smtpPort: 1025,
     homeUrl: 'http://localhost:8083',
     movedLogDirectory: undefined,

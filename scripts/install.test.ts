@@ -4,7 +4,7 @@ import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
-import { newFolder, removeFoldersAtEnd } from '../packages/testing/src/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '../packages/testing/src/temporary-folder.ts'
 import { findFolderProblem, findRuntimeProblem } from './install.mjs'
 
 removeFoldersAtEnd()
@@ -29,16 +29,16 @@ it.each([
 })
 
 it('says in one line that a checkout cannot be written', () => {
-  const missing = join(newFolder(), 'none')
+  const missing = join(createFolder(), 'none')
   expect(findFolderProblem(missing)).toBe(
     `The packages are not those of this lock file, and ${missing} cannot be written (ENOENT): run npm start once as a user who may.`,
   )
-  expect(findFolderProblem(newFolder())).toBeUndefined()
+  expect(findFolderProblem(createFolder())).toBeUndefined()
 })
 
 /** A checkout whose packages were installed for another lock file, and where nothing can be installed. */
 function newCheckout(): string {
-  const folder = newFolder()
+  const folder = createFolder()
   for (const name of ['scripts', 'node_modules']) mkdirSync(join(folder, name))
   for (const name of ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml', '.pnpmfile.cjs', 'scripts/install.mjs'])
     copyFileSync(join(import.meta.dirname, '..', name), join(folder, name))
@@ -75,7 +75,7 @@ it('an install waits for another one, and takes the turn of one that was killed'
 })
 
 it('npm install, which cannot install the workspace, says in one line what to run instead', async () => {
-  const folder = newFolder()
+  const folder = createFolder()
   copyFileSync(join(import.meta.dirname, '..', 'package.json'), join(folder, 'package.json'))
   const installed = promisify(execFile)('npm', ['install', '--offline', '--no-update-notifier', '--loglevel=error'], {
     cwd: folder,

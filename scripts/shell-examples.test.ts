@@ -8,7 +8,7 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { planStack } from '../packages/stack/src/settings/plan.ts'
 import { canTestWith, findProgram } from '../packages/testing/src/find-program.ts'
-import { newFolder, removeFoldersAtEnd } from '../packages/testing/src/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '../packages/testing/src/temporary-folder.ts'
 import { loadAuthConfig } from '../services/auth/src/config.ts'
 import { loadConsoleConfig } from '../services/console/src/config.ts'
 import { loadInventoryConfig } from '../services/inventory/src/config.ts'
@@ -44,7 +44,7 @@ case "\${0##*/} \${*}" in
 esac
 `
 
-const folder = newFolder()
+const folder = createFolder()
 /** Folders of a machine, which the scripts write below a folder of this test. */
 const ON_MACHINE = /(?<![\w.:/$}-])\/(?=(?:etc|opt|var)\/)/g
 /** The calls of each script: the program, then its arguments. */

@@ -10,9 +10,9 @@ import { sayAcknowledged, sendLoad } from './adopt-drill/load.ts'
 import { expectHarmless } from './adopt-drill/mistake.ts'
 import { adopt, environmentOf, type Place, say, start, type Variant } from './adopt-drill/place.ts'
 import { addFactor, expectSignIn, forEach, type Known, refresh, signUp } from './adopt-drill/users.ts'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { positiveInteger, runCommand } from './command-line.ts'
-import { makeServerFolder, ourServer, theirServer } from './compare-servers/servers.ts'
+import { createServerFolder, ourServer, theirServer } from './compare-servers/servers.ts'
 import { type DatabaseServer, execute, openDatabaseServer } from './database.ts'
 
 // Moves a running supabase/auth to auth and back (docs/runbooks/moving-in.md): fills it over HTTP, prepares the adoption while
@@ -53,15 +53,15 @@ const Count = z.object({ count: z.number() })
 
 async function run(options: Options): Promise<void> {
   const chromium = requireChromium()
-  const folder = makeBenchFolder()
+  const folder = createBenchFolder()
   try {
     await using started = new AsyncDisposableStack()
     const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
     started.defer(database.close)
-    const makePlace = placesIn(folder, database, options)
+    const createPlace = placesIn(folder, database, options)
     const { users, rate, kills, seed = Math.ceil(Math.random() * SEEDS) } = options
-    if (kills !== undefined) return await runKills({ kills, seed, users, rate, makePlace })
-    const place = await makePlace()
+    if (kills !== undefined) return await runKills({ kills, seed, users, rate, createPlace })
+    const place = await createPlace()
     if (options.import) {
       const targetUrl = await database.create('trestle_bench_import')
       return await importRunning({ users, rate, source: place, targetUrl })
@@ -75,8 +75,8 @@ async function run(options: Options): Promise<void> {
 
 /** Makes places, each with a database that the old program has just made. */
 function placesIn(folder: string, database: DatabaseServer, options: Options): () => Promise<Place> {
-  const theirs = theirServer(resolve(options.program), makeServerFolder(folder, 'theirs'))
-  const ours = ourServer(resolve(import.meta.dirname, '..', '..'), makeServerFolder(folder, 'ours'), 'supabase')
+  const theirs = theirServer(resolve(options.program), createServerFolder(folder, 'theirs'))
+  const ours = ourServer(resolve(import.meta.dirname, '..', '..'), createServerFolder(folder, 'ours'), 'supabase')
   const env = environmentOf(options)
   return async () => {
     const databaseUrl = await database.create('trestle_bench_adopt')

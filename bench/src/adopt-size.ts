@@ -2,7 +2,7 @@ import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command, Option } from 'commander'
 import { z } from 'zod'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { positiveInteger, runCommand } from './command-line.ts'
 import { SECRET } from './compare-servers/tokens.ts'
 import { execute, openDatabaseServer } from './database.ts'
@@ -35,7 +35,7 @@ const command = new Command('adopt-size')
   .action(run)
 
 async function run({ users, form }: Options): Promise<void> {
-  const folder = makeBenchFolder()
+  const folder = createBenchFolder()
   try {
     await using started = new AsyncDisposableStack()
     const database = await openDatabaseServer({ url: undefined, folder: join(folder, 'postgres') })

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { expect, it } from 'vitest'
 import { describeRun, judgeAdopted, type Outcomes, readOutcomes } from './adopted-databases.ts'
 
@@ -8,7 +8,7 @@ removeFoldersAtEnd()
 
 /** A report of vitest with the tests of one file. */
 function report(status: string, ...tests: readonly (readonly [title: string, status: string])[]): Outcomes {
-  const path = join(newFolder(), 'report.json')
+  const path = join(createFolder(), 'report.json')
   const assertionResults = tests.map(([fullName, outcome]) => ({ fullName, status: outcome }))
   writeFileSync(path, JSON.stringify({ testResults: [{ name: '/root/a.test.ts', status, assertionResults }] }))
   return readOutcomes(path, '/root')

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Command } from 'commander'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { positiveInteger, runCommand } from './command-line.ts'
 import { type Rounds, rateOf, sample } from './compare.ts'
 import { type DatabaseServer, execute, openDatabaseServer } from './database.ts'
@@ -73,7 +73,7 @@ function addSetting(entry: string, settings: Readonly<Record<string, string>>): 
 async function run(before: string, names: readonly string[], { rounds, seconds, ...choice }: Options): Promise<void> {
   const cores = canPin() ? divideCores(availableParallelism()) : undefined
   if (cores) moveToCores(process.pid, cores.load)
-  const folder = makeBenchFolder()
+  const folder = createBenchFolder()
   const generate = (hasWrk() ? createWrk : createAutocannon)({ folder, cores: cores?.load })
   const checkouts = { before: resolve(before), control: resolve(before), now: root }
   const { BENCH_DATABASE_URL: url } = process.env

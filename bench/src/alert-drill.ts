@@ -11,7 +11,7 @@ import { checkRules, type Prometheus, type Span, startPrometheus } from './alert
 import { serviceFaults } from './alert-drill/service-faults.ts'
 import { ROOT, SERVICES, type Stage, setStage } from './alert-drill/stage.ts'
 import { workFaults } from './alert-drill/work-faults.ts'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { positiveInteger, runCommand } from './command-line.ts'
 import { undocumentedSeries } from './documented-metrics.ts'
 
@@ -51,7 +51,7 @@ if (problems.length > 0) process.exitCode = 1
 async function run(alerts: readonly string[], { seconds, rate, pictures }: Options): Promise<void> {
   say((await checkRules(CONFIG_FOLDER)).trim())
   problems.push(...findUntriedAlerts().map((alert) => `no fault is known for ${alert}`))
-  const folder = makeBenchFolder()
+  const folder = createBenchFolder()
   try {
     await using started = new AsyncDisposableStack()
     const stage = await setStage(folder, started)

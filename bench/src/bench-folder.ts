@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import { closeAtSignal } from './processes/close-at-signal.ts'
 
 /**
- * Makes an empty folder. If this process is root, PostgreSQL runs as another user; that user may reach what is below the
+ * Creates an empty folder. If this process is root, PostgreSQL runs as another user; that user may reach what is below the
  * folder.
  */
-export function makeBenchFolder(): string {
+export function createBenchFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'trestle-bench-'))
   chmodSync(folder, 0o711)
   closeAtSignal(async () => rmSync(folder, { recursive: true, force: true }))

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createMailStore, type MailStore } from '@trestle/stack/mail/mail-store.ts'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { payByLink, payOrder } from './canaries/orders.ts'
 import { dumpDatabase, findLeaks, type Surface, startRecorder } from './canaries/surfaces.ts'
 import { createVisitor, type Visitor } from './canaries/visitor.ts'
@@ -27,7 +27,7 @@ const CUSTOMERS = 8
 const IDEMPOTENCY_KEY = `repeat-${randomUUID()}`
 const PATIENCE_MS = 30_000
 
-const folder = makeBenchFolder()
+const folder = createBenchFolder()
 
 /** Secrets by name. None may be found anywhere. */
 const secrets = new Map<string, string>([

@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Command } from 'commander'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { runCommand } from './command-line.ts'
 import { answers, edges } from './compare-servers/accepted-answers.ts'
 import { faults } from './compare-servers/accepted-faults.ts'
@@ -12,7 +12,7 @@ import { ROUNDS } from './compare-servers/rounds.ts'
 import { runSteps } from './compare-servers/run-steps.ts'
 import {
   attachSides,
-  makeServerFolder,
+  createServerFolder,
   openSides,
   ourServer,
   printableSettings,
@@ -56,7 +56,7 @@ async function run(options: Options): Promise<void> {
     throw new Error('a server that runs already has the settings of one round: name it by --rounds')
   }
   if (options.printSettings && round) return say(printableSettings(round, url ?? 'http://localhost:9999'))
-  const folder = makeBenchFolder()
+  const folder = createBenchFolder()
   try {
     await using started = new AsyncDisposableStack()
     const database = await openDatabaseServer({
@@ -67,8 +67,8 @@ async function run(options: Options): Promise<void> {
     const theirs =
       program === undefined
         ? attachSides(url ?? '')
-        : await openSides(theirServer(resolve(program), makeServerFolder(folder, 'theirs')), database)
-    const ours = await openSides(ourServer(resolve(checkout), makeServerFolder(folder, 'ours'), profile), database)
+        : await openSides(theirServer(resolve(program), createServerFolder(folder, 'theirs')), database)
+    const ours = await openSides(ourServer(resolve(checkout), createServerFolder(folder, 'ours'), profile), database)
     const seen = await runRounds(rounds, theirs, ours)
     if (json !== undefined) writeFileSync(json, JSON.stringify(seen))
     const comparison = compare(seen.theirs, seen.ours, [...answers, ...edges, ...faults, ...requests])

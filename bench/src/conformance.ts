@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { positiveInteger, runCommand } from './command-line.ts'
 import { type AcceptedFailure, type Failure, judge, readAccepted } from './conformance/failures.ts'
 import { runs, tryRun, type Workplace } from './conformance/runs.ts'
@@ -36,7 +36,7 @@ interface Options {
 async function run(names: readonly string[], options: Options) {
   const unknown = names.filter((name) => !SERVICES.includes(name))
   if (unknown.length > 0) throw new Error(`unknown services: ${unknown.join(', ')}; there are ${SERVICES.join(', ')}`)
-  const folder = makeBenchFolder()
+  const folder = createBenchFolder()
   try {
     const tools = await installTools(folder)
     await using started = new AsyncDisposableStack()

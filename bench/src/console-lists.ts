@@ -1,16 +1,16 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fillDemo } from '@trestle/stack/commands/demo.ts'
-import { makeFirstOperator } from '@trestle/stack/first-operator.ts'
+import { createFirstOperator } from '@trestle/stack/first-operator.ts'
 import type { StackStatus } from '@trestle/stack/status/stack-status.ts'
 import { Command } from 'commander'
 import { z } from 'zod'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { positiveInteger, runCommand } from './command-line.ts'
 import { execute } from './database.ts'
 import { startStack } from './page-stack.ts'
 import { createCaller, ROOT } from './payment-page/stage.ts'
-import { insertTransactions, newMerchant } from './services/payments.ts'
+import { insertTransactions, merchantBody } from './services/payments.ts'
 import { insertUsers } from './services/users.ts'
 import { distributionOf } from './statistics.ts'
 
@@ -39,12 +39,12 @@ const command = new Command('console-lists')
   .action(run)
 
 async function run({ users, transactions }: Options): Promise<void> {
-  const folder = makeBenchFolder()
+  const folder = createBenchFolder()
   try {
     await using started = new AsyncDisposableStack()
     const dataDirectory = join(folder, 'data')
     const status = await startStack(dataDirectory, started)
-    await makeFirstOperator({ status, root: ROOT, dataDirectory })
+    await createFirstOperator({ status, root: ROOT, dataDirectory })
     await fillDemo({ status, root: ROOT, dataDirectory, say: () => {} })
     const fillFromMs = performance.now()
     const busiest = await fill(status, { users, transactions })
@@ -65,10 +65,10 @@ async function fill(
   await execute(DB_URL, insertUsers(users))
   const call = createCaller(PAYMENTS_URL)
   const { app } = App.parse(await call('POST', '/apps', { name: 'Nordhavn' }))
-  const make = async (count: number) =>
-    Merchant.parse(await call('POST', '/merchants', newMerchant(count), app.key)).merchant.id
-  const busiest = await make(0)
-  for (let count = 1; count < MERCHANTS; count += 1) await make(count)
+  const createMerchant = async (count: number) =>
+    Merchant.parse(await call('POST', '/merchants', merchantBody(count), app.key)).merchant.id
+  const busiest = await createMerchant(0)
+  for (let count = 1; count < MERCHANTS; count += 1) await createMerchant(count)
   const ofOne = Math.round(transactions * SHARE_OF_ONE)
   await insertTransactions((statement) => execute(DB_URL, statement), Math.ceil((transactions - ofOne) / MERCHANTS))
   await insertTransactions((statement) => execute(DB_URL, statement), ofOne, busiest)

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import type { StackStatus } from '@trestle/stack/status/stack-status.ts'
 import { readStatus } from '@trestle/stack/status/status-file.ts'
 import { Command } from 'commander'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { runCommand } from './command-line.ts'
 import { fillSamples } from './console-look/fill-samples.ts'
 import { type Looker, lookAtScreen, openWindow, type Session, VIEWS, type View } from './console-look/look-at-screen.ts'
@@ -44,7 +44,7 @@ interface Options {
 }
 
 async function run(folder: string, { only, data, readme }: Options): Promise<void> {
-  const benchFolder = makeBenchFolder()
+  const benchFolder = createBenchFolder()
   const pictures = resolve(folder)
   mkdirSync(pictures, { recursive: true })
   const pattern = new RegExp(only)

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createMailStore, type MailStore } from '@trestle/stack/mail/mail-store.ts'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
 import pg from 'pg'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { openDatabaseServer } from './database.ts'
 import { type Deployment, deploy } from './deployment.ts'
 import type { Server } from './processes/server.ts'
@@ -23,7 +23,7 @@ const MAILS_MAX = 100_000
 
 const kills = Number(process.argv[2] ?? 20)
 if (!Number.isInteger(kills) || kills < 1) throw new Error('the number of kills is a whole number above 0')
-const folder = makeBenchFolder()
+const folder = createBenchFolder()
 
 /** The state of the load, as its users know it. `used` counts the sessions that the verifications of one user returned. */
 interface Load {

@@ -6,7 +6,7 @@ import { openWire } from '@trestle/testing/cut-wire.ts'
 import { z } from 'zod'
 import { type CitusCluster, PASSWORD, startCitusCluster } from './high-availability/citus-cluster.ts'
 import { openWorkplace, type Workplace } from './high-availability/workplace.ts'
-import { makeLaterRelease } from './later-release.ts'
+import { createLaterRelease } from './later-release.ts'
 
 // `CITUS_PG_BIN=… node bench/src/distribute-drill.ts [cuts|commits|all]`. Kills `payments distribute`, `payments distribute --undo`
 // and `payments migrate` of a later release at statements, and runs them again. Each command is killed at 10 statements by default,
@@ -26,7 +26,7 @@ const PROGRAM = join(CHECKOUT, 'services/payments/src/main.ts')
 const keys = { pepper: randomBytes(32).toString('base64'), vault: `1:${randomBytes(32).toString('base64')}` }
 
 await using workplace = await openWorkplace('distribute-drill')
-const later = makeLaterRelease(CHECKOUT, join(workplace.folder, 'later'))
+const later = createLaterRelease(CHECKOUT, join(workplace.folder, 'later'))
 const cluster = await timed('started a coordinator and two workers', () => startCitusCluster(workplace, WORKERS))
 await cluster.create('plain')
 await timed('migrated, and filled with payments', () => fill(workplace, cluster.url('plain')))

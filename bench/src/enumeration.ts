@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createMailStore } from '@trestle/stack/mail/mail-store.ts'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { execute, openDatabaseServer } from './database.ts'
 import { deploy } from './deployment.ts'
 import { median } from './statistics.ts'
@@ -51,7 +51,7 @@ const probes: readonly Probe[] = [
 const password = 'not the password of anybody'
 const pairs = Number(process.argv[2] ?? 500)
 if (!Number.isInteger(pairs) || pairs < 1) throw new Error('the number of pairs is a whole number above 0')
-const folder = makeBenchFolder()
+const folder = createBenchFolder()
 let unknown = 0
 try {
   await using started = new AsyncDisposableStack()

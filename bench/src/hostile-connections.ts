@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { Command, InvalidArgumentError } from 'commander'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { positiveInteger, runCommand } from './command-line.ts'
 import { type DatabaseServer, execute, openDatabaseServer } from './database.ts'
 import { deploy } from './deployment.ts'
@@ -56,7 +56,7 @@ function readKinds(text: string): readonly Kind[] {
 async function run(names: readonly string[], { seconds, kinds }: RunOptions): Promise<void> {
   const unknown = names.filter((name) => !targets.some(({ service }) => service === name))
   if (unknown.length > 0) throw new Error(`unknown services: ${unknown.join(', ')}`)
-  const folder = makeBenchFolder()
+  const folder = createBenchFolder()
   try {
     await using started = new AsyncDisposableStack()
     const url = process.env.BENCH_DATABASE_URL

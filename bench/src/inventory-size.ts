@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { execute, openDatabaseServer } from './database.ts'
 import { deploy } from './deployment.ts'
 import { request } from './services/http-client.ts'
@@ -18,7 +18,7 @@ const FILTER_MS = 30
 
 const products = Number(process.argv[2] ?? 1_000_000)
 if (!Number.isInteger(products) || products < WALK_LIMIT * 4) throw new Error('too few products to measure anything')
-const folder = makeBenchFolder()
+const folder = createBenchFolder()
 
 try {
   await using started = new AsyncDisposableStack()

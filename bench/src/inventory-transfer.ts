@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { openDatabaseServer } from './database.ts'
 import { type Deployment, deploy } from './deployment.ts'
 import type { Server } from './processes/server.ts'
@@ -22,7 +22,7 @@ const SAMPLE_MS = 50
 
 const products = Number(process.argv[2] ?? 100_000)
 const kills = Number(process.argv[3] ?? 20)
-const folder = makeBenchFolder()
+const folder = createBenchFolder()
 const deploymentOptions = { checkout: join(import.meta.dirname, '..', '..'), folder, env: {} } as const
 const FORMATS = [
   { format: 'csv', type: 'text/csv' },

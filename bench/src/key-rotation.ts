@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { z } from 'zod'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { openDatabaseServer } from './database.ts'
 import { deploy } from './deployment.ts'
 import type { Server } from './processes/server.ts'
@@ -27,7 +27,7 @@ const NEW_KEY = 'new'
 
 const rate = Number(process.argv[2] ?? 200)
 if (!Number.isInteger(rate) || rate < 1) throw new Error('the rate is a whole number above 0')
-const folder = makeBenchFolder()
+const folder = createBenchFolder()
 
 interface Session {
   readonly accessToken: string

@@ -42,8 +42,8 @@ export const createNotes: MigrationSource = (names) => ({
 })
 `
 
-/** Makes the release in a folder, from a checkout that has its packages installed. */
-export function makeLaterRelease(checkout: string, folder: string): LaterRelease {
+/** Creates the release in a folder, from a checkout that has its packages installed. */
+export function createLaterRelease(checkout: string, folder: string): LaterRelease {
   mkdirSync(folder, { recursive: true })
   for (const name of ['services/payments', 'packages', 'migrations']) {
     cpSync(join(checkout, name), join(folder, name), {

@@ -3,12 +3,12 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { type DatabaseServer, execute, openDatabaseServer } from './database.ts'
 import { type Deployment, deploy } from './deployment.ts'
 import type { Server } from './processes/server.ts'
 import { post } from './services/http-client.ts'
-import { insertTransactions, newMerchant } from './services/payments.ts'
+import { insertTransactions, merchantBody } from './services/payments.ts'
 
 // Kills payments and PostgreSQL again and again while money is captured and paid back: `node bench/src/ledger-crash.ts
 // [kills]`, 50 by default. Every request has an Idempotency-Key and is sent until it is answered. Afterwards each answered
@@ -24,7 +24,7 @@ const REQUEST_MS = 15_000
 
 const kills = Number(process.argv[2] ?? 50)
 if (!Number.isInteger(kills) || kills < 1) throw new Error('the number of kills is a whole number above 0')
-const folder = makeBenchFolder()
+const folder = createBenchFolder()
 
 /** The knowledge of the clients of the load. */
 interface Load {
@@ -79,7 +79,7 @@ async function prepare(deployment: Deployment, databaseUrl: string): Promise<Loa
   const server = await start(deployment)
   const { app } = CreatedApp.parse(await post(`${server.url}/apps`, {}))
   const headers = { authorization: `Basic ${Buffer.from(`:${app.key}`).toString('base64')}` }
-  for (let count = 0; count < MERCHANTS; count += 1) await post(`${server.url}/merchants`, newMerchant(count), headers)
+  for (let count = 0; count < MERCHANTS; count += 1) await post(`${server.url}/merchants`, merchantBody(count), headers)
   await insertTransactions((statement) => execute(databaseUrl, statement), TRANSACTIONS_EACH)
   const ids = Ids.parse(await execute(databaseUrl, 'SELECT id FROM payments.transactions'))
   return {

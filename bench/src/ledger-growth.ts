@@ -2,11 +2,11 @@ import { rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { type DatabaseServer, execute, openDatabaseServer } from './database.ts'
 import { deploy } from './deployment.ts'
 import { post, request } from './services/http-client.ts'
-import { insertTransactions, newMerchant } from './services/payments.ts'
+import { insertTransactions, merchantBody } from './services/payments.ts'
 import { distributionOf } from './statistics.ts'
 
 // Measures how the time of a request grows with the rows of a merchant: `node bench/src/ledger-growth.ts [sizes]`, by default
@@ -20,7 +20,7 @@ const PAGE_ROWS = 100
 const sizes = (process.argv[2] ?? '1000,100000,1000000').split(',').map(Number)
 if (!sizes.every((size) => Number.isInteger(size) && size >= PAGE_ROWS))
   throw new Error(`sizes are ${PAGE_ROWS} or more, by commas`)
-const folder = makeBenchFolder()
+const folder = createBenchFolder()
 
 /** A service and a merchant with a number of transactions and lines. */
 interface Grown {
@@ -92,7 +92,7 @@ async function fillMerchant(size: number, database: DatabaseServer, started: Asy
   started.defer(server.stop)
   const { app } = CreatedApp.parse(await post(`${server.url}/apps`, {}))
   const headers = { authorization: `Basic ${Buffer.from(`:${app.key}`).toString('base64')}` }
-  const { merchant } = CreatedMerchant.parse(await post(`${server.url}/merchants`, newMerchant(size), headers))
+  const { merchant } = CreatedMerchant.parse(await post(`${server.url}/merchants`, merchantBody(size), headers))
   await insertTransactions((statement) => execute(databaseUrl, statement), size)
   await execute(databaseUrl, insertLines(merchant.id, size))
   await execute(databaseUrl, 'VACUUM ANALYZE')

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { Command } from 'commander'
 import { measureService, type ServiceResult } from './bench.ts'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { positiveInteger, runCommand } from './command-line.ts'
 import { openDatabaseServer } from './database.ts'
 import { hasService } from './deployment.ts'
@@ -43,7 +43,7 @@ async function run(names: readonly string[], options: Options): Promise<void> {
   const coreCount = availableParallelism()
   const cores = canPin() ? divideCores(coreCount) : undefined
   if (cores) moveToCores(process.pid, cores.load)
-  const folder = makeBenchFolder()
+  const folder = createBenchFolder()
   const createGenerator = hasWrk() ? createWrk : createAutocannon
   const generate = stoppable(createGenerator({ folder, cores: cores?.load }))
   const results: ServiceResult[] = []

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { execute, openDatabaseServer } from './database.ts'
 import { deploy } from './deployment.ts'
 import type { Server } from './processes/server.ts'
@@ -19,7 +19,7 @@ const MAIN = 1
 
 const rounds = Number(process.argv[2] ?? 100)
 if (!Number.isInteger(rounds) || rounds < 1) throw new Error('the number of rounds is a whole number above 0')
-const folder = makeBenchFolder()
+const folder = createBenchFolder()
 
 const Created = z.object({ data: z.object({ id: z.number() }) })
 

@@ -34,7 +34,7 @@ const Messages = z.object({ messages: z.array(z.object({ id: z.int() })) })
 const Message = z.object({ id: z.int(), text: z.string().nullable() })
 
 /** Signs somebody up, makes a merchant, and invites two people, one of whom accepts. @throws Error when a request is refused */
-export async function makeSamples(urls: Urls): Promise<Made> {
+export async function createSamples(urls: Urls): Promise<Made> {
   const call = createCaller(urls.PAYMENTS_URL)
   await createCaller(urls.AUTH_URL)('POST', '/signup', { email: LONG_ADDRESS, password: 'difference engine' })
   const { app } = App.parse(await call('POST', '/apps', { name: 'Nordhavn' }))

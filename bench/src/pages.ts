@@ -2,9 +2,9 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import type { BrowserContext, Page } from 'playwright-core'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { runCommand } from './command-line.ts'
-import { type Made, makeSamples, Urls } from './page-samples.ts'
+import { createSamples, type Made, Urls } from './page-samples.ts'
 import { startStack } from './page-stack.ts'
 import { findBarriers, findCutTexts, startBrowser } from './payment-page/visitor.ts'
 
@@ -130,7 +130,7 @@ const command = new Command('node bench/src/pages.ts')
 await runCommand(command)
 
 async function run({ only, pictures }: { readonly only: string; readonly pictures?: string }): Promise<void> {
-  const folder = makeBenchFolder()
+  const folder = createBenchFolder()
   const pattern = new RegExp(only)
   if (pictures) mkdirSync(pictures, { recursive: true })
   try {
@@ -158,7 +158,7 @@ async function run({ only, pictures }: { readonly only: string; readonly picture
       }
     }
     await look([EMPTY])
-    await look(listScreens(await makeSamples(urls)))
+    await look(listScreens(await createSamples(urls)))
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { openDatabaseServer } from './database.ts'
 import { deploy } from './deployment.ts'
 import { installPaylike } from './paylike/client.ts'
@@ -12,7 +12,7 @@ import { steps } from './paylike/steps.ts'
 // bench/src/paylike-client.ts`. The client is installed from the registry into a folder outside the project. Exit status 1
 // when a step fails.
 
-const folder = makeBenchFolder()
+const folder = createBenchFolder()
 
 try {
   await using started = new AsyncDisposableStack()

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import type { Browser } from 'playwright-core'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import type { Journey } from './payment-page/journey.ts'
 import { journeys } from './payment-page/journeys.ts'
 import { takePictures } from './payment-page/screens.ts'
@@ -18,7 +18,7 @@ const JOURNEY_MS = 120_000
 const { values } = parseArgs({
   options: { only: { type: 'string', default: '' }, pictures: { type: 'boolean', default: false } },
 })
-const folder = makeBenchFolder()
+const folder = createBenchFolder()
 
 try {
   await using started = new AsyncDisposableStack()

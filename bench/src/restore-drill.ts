@@ -1,7 +1,7 @@
 import { rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { type Cluster, findPrograms, type Programs, startCluster } from './processes/cluster.ts'
 import { askAll, type Business, fillDatabase, open, writeUntil } from './services/business.ts'
 
@@ -17,7 +17,7 @@ const JOBS = '2'
 const rows = Number(process.argv[2] ?? 20_000)
 if (!Number.isInteger(rows) || rows < 100) throw new Error('the number of rows is a whole number of at least 100')
 const checkout = join(import.meta.dirname, '..', '..')
-const folder = makeBenchFolder()
+const folder = createBenchFolder()
 const dumpFile = join(folder, 'trestle.dump')
 const rolesFile = join(folder, 'roles.sql')
 

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { type DatabaseServer, execute, openDatabaseServer } from './database.ts'
 import { type Deployment, deploy } from './deployment.ts'
 import type { Server } from './processes/server.ts'
@@ -23,7 +23,7 @@ const STOCK = 60
 
 const kills = Number(process.argv[2] ?? 20)
 if (!Number.isInteger(kills) || kills < 1) throw new Error('the number of kills is a whole number above 0')
-const folder = makeBenchFolder()
+const folder = createBenchFolder()
 
 interface Request {
   readonly path: string

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { execute, openDatabaseServer } from './database.ts'
 import { deploy } from './deployment.ts'
 import { signAdminToken } from './services/admin-token.ts'
@@ -37,7 +37,7 @@ const searches: readonly (readonly [filter: string, what: string])[] = [
 
 const users = Number(process.argv[2] ?? 1_000_000)
 if (!Number.isInteger(users) || users < 1) throw new Error('the number of users is a whole number above 0')
-const folder = makeBenchFolder()
+const folder = createBenchFolder()
 try {
   await using started = new AsyncDisposableStack()
   const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })

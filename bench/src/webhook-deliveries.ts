@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { portOf } from '@trestle/testing/free-port.ts'
 import pg from 'pg'
 import { z } from 'zod'
-import { makeBenchFolder } from './bench-folder.ts'
+import { createBenchFolder } from './bench-folder.ts'
 import { openDatabaseServer } from './database.ts'
 import { type Deployment, deploy } from './deployment.ts'
 import type { Server } from './processes/server.ts'
@@ -25,7 +25,7 @@ const DUE_EVERY_MS = 1_000
 
 const total = Number(process.argv[2] ?? 2_000)
 if (!Number.isInteger(total) || total < 1) throw new Error('the number of events is a whole number above 0')
-const folder = makeBenchFolder()
+const folder = createBenchFolder()
 
 /** The deliveries of an event that the sink has seen. */
 interface Seen {

@@ -5,7 +5,7 @@
 // `ledger verify` follows every reference. A check of each row would cost a third of a capture.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
-import { makeAppendOnly } from './append-only.ts'
+import { refuseChanges } from './append-only.ts'
 import { merchantRow } from './merchant-rows.ts'
 
 export const createJournals: MigrationSource = (names) => ({
@@ -15,8 +15,8 @@ export const createJournals: MigrationSource = (names) => ({
     await createEntries(db, names)
     await createZeroSum(db, names)
     await createRefusal(db, names)
-    await makeAppendOnly(db, names, 'journals')
-    await makeAppendOnly(db, names, 'entries')
+    await refuseChanges(db, names, 'journals')
+    await refuseChanges(db, names, 'entries')
   },
   async down(db: Kysely<unknown>) {
     await sql`DROP TABLE ${names.id('entries')}, ${names.id('journals')}`.execute(db)

@@ -3,7 +3,7 @@
 // `post` writes and hashes these rows in the order of their columns, which must not change.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
-import { makeAppendOnly } from './append-only.ts'
+import { refuseChanges } from './append-only.ts'
 import { merchantRow } from './merchant-rows.ts'
 
 export const createTrailEntries: MigrationSource = (names) => ({
@@ -46,7 +46,7 @@ export const createTrailEntries: MigrationSource = (names) => ({
         CONSTRAINT ${names.local('trail_entries_reference_ck')} CHECK (length(reference) <= 255),
         CONSTRAINT ${names.local('trail_entries_hash_ck')} CHECK (octet_length(hash) = 32)
       )`.execute(db)
-    await makeAppendOnly(db, names, 'trail_entries')
+    await refuseChanges(db, names, 'trail_entries')
   },
   async down(db: Kysely<unknown>) {
     await sql`DROP TABLE ${names.id('trail_entries')}`.execute(db)

@@ -3,7 +3,7 @@
 // `post` writes and hashes these rows in the order of their columns, which must not change.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
-import { makeAppendOnly } from './append-only.ts'
+import { refuseChanges } from './append-only.ts'
 import { merchantRow } from './merchant-rows.ts'
 
 export const createLines: MigrationSource = (names) => ({
@@ -32,7 +32,7 @@ export const createLines: MigrationSource = (names) => ({
     await sql`
       CREATE INDEX ${names.local('lines_transaction_ix')} ON ${names.id('lines')} (merchant_id, transaction_id)
     `.execute(db)
-    await makeAppendOnly(db, names, 'lines')
+    await refuseChanges(db, names, 'lines')
   },
   async down(db: Kysely<unknown>) {
     await sql`DROP TABLE ${names.id('lines')}`.execute(db)

@@ -2,7 +2,7 @@
 // same message, or the bank pays twice: a batch keeps what its file said, and is never changed.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
-import { makeAppendOnly } from './append-only.ts'
+import { refuseChanges } from './append-only.ts'
 import { merchantRow } from './merchant-rows.ts'
 
 export const createPayouts: MigrationSource = (names) => ({
@@ -60,5 +60,5 @@ async function createBatches(db: Kysely<unknown>, names: Names): Promise<void> {
   `.execute(db)
   await sql`COMMENT ON COLUMN ${names.id('payout_batches')}.digest IS
     'SHA-256 of what the files say'`.execute(db)
-  await makeAppendOnly(db, names, 'payout_batches')
+  await refuseChanges(db, names, 'payout_batches')
 }

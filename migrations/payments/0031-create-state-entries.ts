@@ -5,7 +5,7 @@
 // `record_states` writes and hashes these rows in the order of their columns, which must not change.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
-import { makeAppendOnly } from './append-only.ts'
+import { refuseChanges } from './append-only.ts'
 import { merchantRow } from './merchant-rows.ts'
 
 export const createStateEntries: MigrationSource = (names) => ({
@@ -31,7 +31,7 @@ export const createStateEntries: MigrationSource = (names) => ({
     await sql`
       CREATE INDEX ${names.local('state_entries_row_ix')} ON ${names.id('state_entries')}
         (merchant_id, table_name, row_id, id)`.execute(db)
-    await makeAppendOnly(db, names, 'state_entries')
+    await refuseChanges(db, names, 'state_entries')
   },
   async down(db: Kysely<unknown>) {
     await sql`DROP TABLE ${names.id('state_entries')}`.execute(db)

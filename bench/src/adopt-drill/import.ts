@@ -28,7 +28,7 @@ const Count = z.object({ count: z.number() })
 export async function importRunning({ users, rate, source, targetUrl }: ImportOptions): Promise<void> {
   const target: Place = { ...source, databaseUrl: targetUrl }
   await source.ours.migrate(targetUrl)
-  await using reader = await makeReader(source.databaseUrl)
+  await using reader = await createReader(source.databaseUrl)
   const known: Known[] = []
   await using old = await start(source, source.theirs)
   while (known.length < users) {
@@ -67,8 +67,8 @@ interface Reader extends AsyncDisposable {
 
 const RUNBOOK = new URL('../../../docs/runbooks/moving-in.md', import.meta.url)
 
-/** Makes the reader as the runbook says, and drops it at the end. @throws Error when the runbook has other statements */
-async function makeReader(databaseUrl: string): Promise<Reader> {
+/** Creates the reader as the runbook says, and drops it at the end. @throws Error when the runbook has other statements */
+async function createReader(databaseUrl: string): Promise<Reader> {
   const runbook = readFileSync(RUNBOOK, 'utf8')
   const [making] = /^ *CREATE ROLE auth_reader\b[\s\S]*?(?=^ *END$)/m.exec(runbook) ?? []
   const [dropping] = /DROP OWNED BY auth_reader; DROP ROLE auth_reader/.exec(runbook) ?? []

@@ -14,8 +14,8 @@ export interface KillsOptions {
   readonly seed: number
   readonly users: number
   readonly rate: number
-  /** Makes a place with an empty database of the old service. */
-  readonly makePlace: () => Promise<Place>
+  /** Creates a place with an empty database of the old service. */
+  readonly createPlace: () => Promise<Place>
 }
 
 /** How far a killed run had come, by what it had printed. */
@@ -34,13 +34,13 @@ const KILLS_OF_ADOPTION = 5
  * @throws Error when something is lost that was acknowledged, or when the rows are not those of a run without a kill
  */
 export async function runKills(options: KillsOptions): Promise<void> {
-  const { kills, seed, makePlace } = options
+  const { kills, seed, createPlace } = options
   say(`seed ${seed}`)
   const random = randomOf(seed)
   const stages = new Map<string, number>(Object.keys(STAGES).map((stage) => [stage, 0]))
-  let wholeMs = await measureWhole(await makePlace(), options)
+  let wholeMs = await measureWhole(await createPlace(), options)
   for (let killed = 0, adoption = 1; killed < kills; adoption += 1) {
-    const place = await makePlace()
+    const place = await createPlace()
     const wanted = Math.min(KILLS_OF_ADOPTION, kills - killed)
     const { known, reached } = await killSome(place, options, { wanted, wholeMs, random })
     for (const stage of reached) stages.set(stage, (stages.get(stage) ?? 0) + 1)

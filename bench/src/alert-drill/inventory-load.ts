@@ -10,7 +10,7 @@ const MAIN = 1
 
 /** Makes a product with stock. */
 export async function addProduct(url: string): Promise<number> {
-  const { data } = Made.parse(await sendOrThrow('POST', `${url}/products`, { body: newProduct() }))
+  const { data } = Made.parse(await sendOrThrow('POST', `${url}/products`, { body: productBody() }))
   const receipt = { type: 'receive', productId: data.id, locationId: MAIN, quantity: 1_000_000 }
   await sendOrThrow('POST', `${url}/movements`, { body: receipt })
   return data.id
@@ -18,10 +18,10 @@ export async function addProduct(url: string): Promise<number> {
 
 /** Makes a product without stock. */
 export async function createProduct(url: string): Promise<number> {
-  return (await send('POST', `${url}/products`, { body: newProduct() })).status
+  return (await send('POST', `${url}/products`, { body: productBody() })).status
 }
 
-function newProduct(): object {
+function productBody(): object {
   return { sku: `DRILL-${randomUUID()}`, attributes: '{"color":"red"}' }
 }
 

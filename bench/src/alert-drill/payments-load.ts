@@ -4,7 +4,7 @@ import { portOf } from '@trestle/testing/free-port.ts'
 import { z } from 'zod'
 import { payOrder } from '../canaries/orders.ts'
 import { createVisitor } from '../canaries/visitor.ts'
-import { newMerchant } from '../services/payments.ts'
+import { merchantBody } from '../services/payments.ts'
 import { type Action, send, sendOrThrow } from './client.ts'
 import type { Stage } from './stage.ts'
 
@@ -28,7 +28,7 @@ export async function openShop(url: string): Promise<Shop> {
   const headers = { authorization: `Basic ${Buffer.from(`:${app.key}`).toString('base64')}` }
   const { merchant } = z
     .object({ merchant: z.object({ id: z.string(), key: z.string() }) })
-    .parse(await sendOrThrow('POST', `${url}/merchants`, { headers, body: { ...newMerchant(1), currency: 'EUR' } }))
+    .parse(await sendOrThrow('POST', `${url}/merchants`, { headers, body: { ...merchantBody(1), currency: 'EUR' } }))
   return { url, headers, key: app.key, merchantId: merchant.id, merchantKey: merchant.key }
 }
 

@@ -163,8 +163,8 @@ export function attachSides(url: string): Sides {
   }
 }
 
-/** Makes the folder in which a server runs. */
-export function makeServerFolder(folder: string, name: ServerKind['name']): string {
+/** Creates the folder in which a server runs. */
+export function createServerFolder(folder: string, name: ServerKind['name']): string {
   const own = join(folder, name)
   mkdirSync(own, { recursive: true })
   return own

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { describe, expect, it } from 'vitest'
 import { judge, parseAccepted, readAccepted, readReport } from './failures.ts'
 
@@ -34,7 +34,7 @@ function scenario(phase: string, { method = 'POST', status = 422, body = '', fai
 }
 
 it('counts failures with the same operation and check and code once', async () => {
-  const file = join(newFolder(), 'report.ndjson')
+  const file = join(createFolder(), 'report.ndjson')
   const lines = [
     JSON.stringify({ EngineStarted: { id: '1' } }),
     scenario('examples', { failed: [] }),

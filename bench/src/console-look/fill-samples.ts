@@ -1,6 +1,6 @@
 import { fillDemo } from '@trestle/stack/commands/demo.ts'
 import { createDemoClient } from '@trestle/stack/demo/demo-client.ts'
-import { makeFirstOperator } from '@trestle/stack/first-operator.ts'
+import { createFirstOperator } from '@trestle/stack/first-operator.ts'
 import type { StackStatus } from '@trestle/stack/status/stack-status.ts'
 import { z } from 'zod'
 import { MERCHANT, ROOT } from '../payment-page/stage.ts'
@@ -28,7 +28,7 @@ const Transactions = z.array(z.object({ id: z.string(), successful: z.boolean() 
 export async function fillSamples({ status, dataDirectory, receiver }: SamplePlace): Promise<void> {
   const { AUTH_URL = '', SERVICE_ROLE_KEY = '', PAYMENTS_URL = '', INVENTORY_URL = '' } = status
   const said: string[] = []
-  await makeFirstOperator({ status, root: ROOT, dataDirectory })
+  await createFirstOperator({ status, root: ROOT, dataDirectory })
   await fillDemo({ status, root: ROOT, dataDirectory, say: (line) => said.push(line) })
   const [, merchantId = '', key = ''] = /merchant (\w{24}), key of its app: (\S+)/.exec(said.join('\n')) ?? []
   const callAuth = createDemoClient(AUTH_URL, `Bearer ${SERVICE_ROLE_KEY}`)

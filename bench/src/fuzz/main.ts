@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
-import { makeBenchFolder } from '../bench-folder.ts'
+import { createBenchFolder } from '../bench-folder.ts'
 import { positiveInteger, runCommand } from '../command-line.ts'
 import { openDatabaseServer } from '../database.ts'
 import { toCurl } from './finding.ts'
@@ -30,7 +30,7 @@ async function run(names: readonly string[], { seed, requests }: { readonly seed
   if (unknown.length > 0) throw new Error(`unknown services: ${unknown.join(', ')}`)
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.abort())
-  const folder = makeBenchFolder()
+  const folder = createBenchFolder()
   try {
     await using started = new AsyncDisposableStack()
     const url = process.env.BENCH_DATABASE_URL

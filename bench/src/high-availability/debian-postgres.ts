@@ -55,7 +55,7 @@ export interface ServerStart {
 /** Starts a PostgreSQL that is not durable, unless its settings say so. */
 export async function startPostgres(workplace: Workplace, start: ServerStart): Promise<PostgresServer> {
   const { name, bin, settings, password } = start
-  const data = await makeCluster(workplace, start)
+  const data = await createCluster(workplace, start)
   const port = await freePort()
   const all = { listen_addresses: '127.0.0.1', port, unix_socket_directories: '', ...FAST, ...settings }
   const args = ['-D', data, ...Object.entries(all).flatMap(([setting, value]) => ['-c', `${setting}=${value}`])]
@@ -78,9 +78,9 @@ export async function startPostgres(workplace: Workplace, start: ServerStart): P
   }
 }
 
-/** Makes the files of a server. @returns their folder */
-async function makeCluster(workplace: Workplace, { name, bin, password }: ServerStart): Promise<string> {
-  const data = workplace.makeFolder(`${name}-data`)
+/** Creates the files of a server. @returns their folder */
+async function createCluster(workplace: Workplace, { name, bin, password }: ServerStart): Promise<string> {
+  const data = workplace.createFolder(`${name}-data`)
   const { account } = workplace
   const access =
     password === undefined

@@ -40,7 +40,7 @@ export async function startCluster(workplace: Workplace): Promise<DatabaseCluste
   const cluster: PatroniCluster = {
     etcdPort: await startEtcd(workplace),
     binFolder: POSTGRES_BIN,
-    passFile: join(workplace.makeFolder('passwords'), 'pgpass'),
+    passFile: join(workplace.createFolder('passwords'), 'pgpass'),
     superuser: { name: 'postgres', password: 'drill' },
   }
   const nodes: PatroniNode[] = []
@@ -50,7 +50,7 @@ export async function startCluster(workplace: Workplace): Promise<DatabaseCluste
     running.set(name, await workplace.start({ name, program: '/usr/bin/patroni', args }))
   }
   for (const name of NODES) {
-    const dataFolder = join(workplace.makeFolder(name), 'data')
+    const dataFolder = join(workplace.createFolder(name), 'data')
     const node = { name, postgresPort: await freePort(), restPort: await freePort(), dataFolder }
     workplace.write(`${name}.yml`, patroniConfig(node, cluster))
     nodes.push(node)
@@ -79,7 +79,7 @@ async function startEtcd(workplace: Workplace): Promise<number> {
   const [port, peerPort] = [await freePort(), await freePort()]
   const [client, peer] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${peerPort}`]
   const settings = {
-    ...{ name: 'etcd', 'data-dir': workplace.makeFolder('etcd-data'), 'initial-cluster': `etcd=${peer}` },
+    ...{ name: 'etcd', 'data-dir': workplace.createFolder('etcd-data'), 'initial-cluster': `etcd=${peer}` },
     ...{ 'listen-client-urls': client, 'advertise-client-urls': client },
     ...{ 'listen-peer-urls': peer, 'initial-advertise-peer-urls': peer },
   }

@@ -25,8 +25,8 @@ export interface Workplace extends AsyncDisposable {
   readonly account: Account | undefined
   /** Writes a file that programs may read. @returns its path */
   write(name: string, text: string): string
-  /** Makes a folder that only the programs may use. @returns its path */
-  makeFolder(name: string): string
+  /** Creates a folder that only the programs may use. @returns its path */
+  createFolder(name: string): string
   /** Starts a program. Disposing of the workplace ends the programs, the last one first. */
   start(program: ProgramStart): Promise<Child>
   /** Does something when the workplace is disposed of, before programs that were started earlier end. */
@@ -65,13 +65,13 @@ export async function openWorkplace(name: string, parent = tmpdir()): Promise<Wo
     return disposal
   }
   started.defer(closeAtSignal(dispose))
-  const makeFolder = (folderName: string) => {
+  const createFolder = (folderName: string) => {
     const path = join(folder, folderName)
     mkdirSync(path, { mode: 0o700 })
     if (account) chownSync(path, account.uid, account.gid)
     return path
   }
-  const home = makeFolder('home')
+  const home = createFolder('home')
   return {
     folder,
     account,
@@ -80,7 +80,7 @@ export async function openWorkplace(name: string, parent = tmpdir()): Promise<Wo
       writeFileSync(path, text)
       return path
     },
-    makeFolder,
+    createFolder,
     start: async (program) => {
       const child = await startChild({
         ...program,

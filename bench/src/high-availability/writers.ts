@@ -2,7 +2,7 @@ import type { Secrets } from '@trestle/stack/settings/secrets-file.ts'
 import { z } from 'zod'
 import { signAdminToken } from '../services/admin-token.ts'
 import { post } from '../services/http-client.ts'
-import { insertTransactions, newMerchant } from '../services/payments.ts'
+import { insertTransactions, merchantBody } from '../services/payments.ts'
 import type { ClientRequest } from './send.ts'
 
 /** How to write to a service, and how to find what was written. */
@@ -68,7 +68,7 @@ export const writers: readonly Writer[] = [
     prepare: async ({ url, execute }) => {
       const { app } = CreatedApp.parse(await post(`${url}/apps`, {}))
       const headers = { authorization: `Basic ${Buffer.from(`:${app.key}`).toString('base64')}` }
-      for (let count = 0; count < MERCHANTS; count += 1) await post(`${url}/merchants`, newMerchant(count), headers)
+      for (let count = 0; count < MERCHANTS; count += 1) await post(`${url}/merchants`, merchantBody(count), headers)
       await insertTransactions(execute, TRANSACTIONS_EACH)
       const ids = Ids.parse(await execute('SELECT id FROM payments.transactions')).map(({ id }) => id)
       return {

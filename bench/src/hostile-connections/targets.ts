@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { signAdminToken } from '../services/admin-token.ts'
 import { signUp } from '../services/auth.ts'
 import { post, request } from '../services/http-client.ts'
-import { insertTransactions, newMerchant } from '../services/payments.ts'
+import { insertTransactions, merchantBody } from '../services/payments.ts'
 import { HONEST_ADDRESS, type HonestRequest } from './honest-load.ts'
 import { documents, inTurn, mixed, type Target } from './target.ts'
 
@@ -77,7 +77,7 @@ export const paymentsTarget: Target = {
     const open = async (name: string) => {
       const { app } = CreatedApp.parse(await post(`${url}/apps`, { name }))
       const headers = { authorization: `Basic ${Buffer.from(`:${app.key}`).toString('base64')}` }
-      const { merchant } = CreatedMerchant.parse(await post(`${url}/merchants`, newMerchant(0), headers))
+      const { merchant } = CreatedMerchant.parse(await post(`${url}/merchants`, merchantBody(0), headers))
       await insertTransactions(execute, TRANSACTIONS, merchant.id)
       return { headers, merchantId: merchant.id }
     }

@@ -59,11 +59,11 @@ export async function setStage(folder: string, started: AsyncDisposableStack): P
   const url = server.url.replace('127.0.0.1', 'localhost')
   const call = createCaller(url)
   const { app } = z.object({ app: z.object({ key: z.string() }) }).parse(await call('POST', '/apps', {}))
-  const make = async (changes: object) =>
+  const createMerchant = async (changes: object) =>
     z
       .object({ merchant: z.object({ id: z.string(), key: z.string() }) })
       .parse(await call('POST', '/merchants', { ...MERCHANT, ...changes }, app.key)).merchant
-  const [test, live] = [await make({ test: true }), await make({ test: false })]
+  const [test, live] = [await createMerchant({ test: true }), await createMerchant({ test: false })]
   return {
     url,
     keys: { test: test.key, live: live.key },

@@ -45,7 +45,7 @@ app.post('/signup', async (request, reply) => {
   const body = Credentials.safeParse(request.body)
   if (!body.success) return reply.code(400).send({ error_code: 'validation_failed' })
   const password = await hashPassword(body.data.password, COST)
-  const token = newToken()
+  const token = generateToken()
   const values = [...origin(token, request, 'user_signedup', 'team'), body.data.email, password, randomUUID()]
   const [session] = await write<SessionRow>({ name: 'signup', text: SIGN_UP, values })
   return session ? sessionView(session, token) : reply.code(422).send({ error_code: 'user_already_exists' })
@@ -58,7 +58,7 @@ async function signIn(request: FastifyRequest, reply: FastifyReply) {
   if (!user || !(await verifyPassword(user.encrypted_password, body.data.password))) {
     return reply.code(400).send({ error_code: 'invalid_credentials' })
   }
-  const token = newToken()
+  const token = generateToken()
   const values = [...origin(token, request, 'login', 'account'), user.id]
   const [session] = await write<SessionRow>({ name: 'session', text: OPEN_SESSION, values })
   return session ? sessionView(session, token) : reply.code(400).send({ error_code: 'invalid_credentials' })
@@ -67,7 +67,7 @@ async function signIn(request: FastifyRequest, reply: FastifyReply) {
 async function refresh(request: FastifyRequest, reply: FastifyReply) {
   const body = Refresh.safeParse(request.body)
   if (!body.success) return reply.code(400).send({ error_code: 'validation_failed' })
-  const child = newToken()
+  const child = generateToken()
   const values = [hashOf(body.data.refresh_token), hashOf(child), request.headers['user-agent'], request.ip]
   const [session] = await write<SessionRow>({ name: 'refresh', text: REFRESH, values })
   return session ? sessionView(session, child) : reply.code(400).send({ error_code: 'refresh_token_not_found' })
@@ -77,7 +77,7 @@ function origin(token: string, request: FastifyRequest, action: string, logType:
   return [hashOf(token), request.headers['user-agent'], request.ip, action, logType]
 }
 
-function newToken(): string {
+function generateToken(): string {
   return randomBytes(TOKEN_BYTES).toString('base64url')
 }
 

@@ -6,7 +6,7 @@ import { type Deployment, deploy } from '../deployment.ts'
 import type { Server } from '../processes/server.ts'
 import { PASSWORD, type Session, signUp } from './auth.ts'
 import { post, request } from './http-client.ts'
-import { insertTransactions, newMerchant } from './payments.ts'
+import { insertTransactions, merchantBody } from './payments.ts'
 
 /** The three services over one database. */
 export interface Business {
@@ -93,7 +93,7 @@ export async function fillDatabase(
   await deployments.inventory.runCommand('seed', '--products', String(rows), '--stock', '5')
   const { app } = CreatedApp.parse(await post(`${payments.url}/apps`, {}))
   const headers = { authorization: `Basic ${Buffer.from(`:${app.key}`).toString('base64')}` }
-  for (let n = 0; n < MERCHANTS; n += 1) await post(`${payments.url}/merchants`, newMerchant(n), headers)
+  for (let n = 0; n < MERCHANTS; n += 1) await post(`${payments.url}/merchants`, merchantBody(n), headers)
   await insertTransactions((text) => execute(databaseUrl, text), Math.ceil(rows / MERCHANTS))
   const transactions = Ids.parse(await execute(databaseUrl, 'SELECT id FROM payments.transactions'))
   const belongings = { session, email, headers, transactions, products: rows }

@@ -27,7 +27,7 @@ export const paymentsScenario: Scenario = {
     const headers = { authorization: `Basic ${Buffer.from(`:${app.key}`).toString('base64')}` }
     const merchants: string[] = []
     while (merchants.length < MERCHANTS) {
-      const many = Array.from({ length: 20 }, () => post(`${url}/merchants`, newMerchant(merchants.length), headers))
+      const many = Array.from({ length: 20 }, () => post(`${url}/merchants`, merchantBody(merchants.length), headers))
       merchants.push(...(await Promise.all(many)).map((answer) => CreatedMerchant.parse(answer).merchant.id))
     }
     const [busiest = ''] = merchants
@@ -128,7 +128,7 @@ async function listTransactions(execute: ScenarioContext['execute'], rest: strin
 }
 
 /** The smallest row of a test merchant. */
-export function newMerchant(count: number): object {
+export function merchantBody(count: number): object {
   return {
     name: `Shop ${count}`,
     currency: 'DKK',

@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import { join } from 'node:path'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { afterEach, describe, expect, it } from 'vitest'
-import { makeFirstOperator } from './first-operator.ts'
+import { createFirstOperator } from './first-operator.ts'
 import { StackFailure } from './stack-failure.ts'
 
 removeFoldersAtEnd()
@@ -21,7 +21,7 @@ interface Answers {
 
 /** A checkout whose auth writes down how its command is called. */
 async function openCheckout({ user, signIn = [400, {}] }: Answers) {
-  const root = newFolder()
+  const root = createFolder()
   mkdirSync(join(root, 'services/auth/src'), { recursive: true })
   const script = `require('node:fs').writeFileSync('called.json', JSON.stringify(process.argv.slice(2)))`
   writeFileSync(join(root, 'services/auth/src/main.ts'), script)
@@ -54,42 +54,42 @@ async function openCheckout({ user, signIn = [400, {}] }: Answers) {
 
 const GIVES_ROLE = ['-c', '/data/auth.env', 'users', 'assign-role', 'operator@example.com', 'admin']
 
-describe('makeFirstOperator', () => {
+describe('createFirstOperator', () => {
   it('makes a user of auth with the console role admin', async () => {
     const { place, called, paths } = await openCheckout({ user: 200 })
-    await makeFirstOperator(place)
+    await createFirstOperator(place)
     expect([paths, called()]).toEqual([['/admin/users'], GIVES_ROLE])
   })
 
   it('gives the role to a user whom a start that was cut off has left without', async () => {
     const { place, called } = await openCheckout({ user: 422, signIn: [200, { user: { app_metadata: {} } }] })
-    await makeFirstOperator(place)
+    await createFirstOperator(place)
     expect(called()).toEqual(GIVES_ROLE)
   })
 
   it('leaves an operator with a role as they are', async () => {
     const user = { app_metadata: { console_role: 'admin' } }
     const { place, called } = await openCheckout({ user: 422, signIn: [200, { user }] })
-    await makeFirstOperator(place)
+    await createFirstOperator(place)
     expect(called()).toBeUndefined()
   })
 
   it('leaves an operator with another password as they are', async () => {
     const { place, called } = await openCheckout({ user: 422, signIn: [400, { code: 'invalid_credentials' }] })
-    await makeFirstOperator(place)
+    await createFirstOperator(place)
     expect(called()).toBeUndefined()
   })
 
   it('asks nothing where the console was not started', async () => {
     const { place, paths } = await openCheckout({ user: 200 })
     const { CONSOLE_EMAIL: _email, CONSOLE_PASSWORD: _password, ...status } = place.status
-    await makeFirstOperator({ ...place, status })
+    await createFirstOperator({ ...place, status })
     expect(paths).toEqual([])
   })
 
   it('says what auth has answered when it makes no user', async () => {
     const { place } = await openCheckout({ user: 500 })
-    await expect(makeFirstOperator(place)).rejects.toThrow(
+    await expect(createFirstOperator(place)).rejects.toThrow(
       new StackFailure(['The operator of the console was not made: auth answered 500 {}']),
     )
   })

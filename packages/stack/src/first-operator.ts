@@ -16,10 +16,10 @@ export interface OperatorPlace {
 const USER_EXISTS = 422
 
 /**
- * Makes the first operator of the console, a user of auth with the console role admin. A user who is there already stays unchanged.
+ * Creates the first operator of the console, a user of auth with the console role admin. A user who is there already stays unchanged.
  * @throws StackFailure when auth refuses
  */
-export async function makeFirstOperator({ status, root, dataDirectory }: OperatorPlace): Promise<void> {
+export async function createFirstOperator({ status, root, dataDirectory }: OperatorPlace): Promise<void> {
   const { AUTH_URL, SERVICE_ROLE_KEY, CONSOLE_EMAIL: email, CONSOLE_PASSWORD: password } = status
   if (!AUTH_URL || !SERVICE_ROLE_KEY || !email || !password) return
   const answer = await fetch(`${AUTH_URL}/admin/users`, {

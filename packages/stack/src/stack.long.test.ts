@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync,
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { freePort } from '@trestle/testing/free-port.ts'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import pg from 'pg'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { printStatus } from './commands/status.ts'
@@ -79,7 +79,7 @@ afterEach(async () => {
 })
 
 async function newCheckout() {
-  const root = newFolder()
+  const root = createFolder()
   mkdirSync(join(root, 'services', 'inventory', 'src'), { recursive: true })
   writeFileSync(join(root, 'services', 'inventory', 'src', 'main.ts'), service)
   writeFileSync(join(root, 'start-fixture.ts'), program)

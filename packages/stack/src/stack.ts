@@ -33,7 +33,7 @@ export interface StackControl {
  * @throws StackFailure when something cannot start, or does not stay up.
  */
 export async function runStack(plan: StackPlan, control: StackControl): Promise<void> {
-  makeFolders(plan)
+  createFolders(plan)
   await runUntilStopped(plan, control)
   control.say('Stopped')
 }
@@ -55,8 +55,8 @@ async function runUntilStopped(plan: StackPlan, control: StackControl): Promise<
   control.say('Stopping')
 }
 
-/** Makes the folders of a start. @throws StackFailure when one of them cannot be made or written to */
-export function makeFolders({ dataDirectory, runDirectory, logDirectory }: StackPlan): void {
+/** Creates the folders of a start. @throws StackFailure when one of them cannot be made or written to */
+export function createFolders({ dataDirectory, runDirectory, logDirectory }: StackPlan): void {
   try {
     for (const folder of [dataDirectory, runDirectory, logDirectory]) {
       mkdirSync(folder, { recursive: true })

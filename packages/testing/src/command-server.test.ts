@@ -2,11 +2,11 @@ import { realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type CommandServer, startCommandServer } from './command-server.ts'
-import { newFolder, removeFoldersAtEnd } from './temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from './temporary-folder.ts'
 
 removeFoldersAtEnd()
 
-const cwd = realpathSync(newFolder())
+const cwd = realpathSync(createFolder())
 let server: CommandServer
 beforeAll(async () => {
   server = await startCommandServer()

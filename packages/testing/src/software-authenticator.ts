@@ -78,7 +78,7 @@ export function createAuthenticator(origin = 'https://app.example.com'): Softwar
     credentials,
     create: (options: AskedOptions, wrong: Misbehaviour = {}) => {
       if (options.excludeCredentials?.some(({ id }) => find(id))) throw new Error('it has one of these already')
-      const { credential, attested } = makeCredential(options, wrong)
+      const { credential, attested } = createCredential(options, wrong)
       credentials.push(credential)
       const { fmt, statement } = wrong.attestation ?? { fmt: 'none', statement: map([]) }
       const attestationObject = map([
@@ -109,7 +109,7 @@ export function createAuthenticator(origin = 'https://app.example.com'): Softwar
   }
 }
 
-function makeCredential(
+function createCredential(
   options: AskedOptions,
   { idBytes = 32 }: Misbehaviour,
 ): { readonly credential: Credential; readonly attested: Buffer } {

@@ -12,8 +12,8 @@ export function removeFoldersAtEnd(): void {
   })
 }
 
-/** Makes a folder that other users may enter: PostgreSQL runs as another user when the tests run as root. */
-export function newFolder(): string {
+/** Creates a folder that other users may enter: PostgreSQL runs as another user when the tests run as root. */
+export function createFolder(): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'trestle-stack-')))
   chmodSync(folder, 0o755)
   made.push(folder)

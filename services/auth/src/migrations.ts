@@ -85,16 +85,16 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
     settings: { VERSION, QUEUE_VERSION, tasks, role, login: loginOf(serviceUrl), makesPgcrypto },
     afterwards: [
       (db) => hideOwnTables(db, names),
-      (db) => makeJobSchema(db, names),
+      (db) => createJobSchema(db, names),
       (db) => installJobs(db, { url, schema: names.jobSchema, tasks }),
     ],
-    makeOptional: makesPgcrypto ? makePgcrypto : undefined,
+    createOptional: makesPgcrypto ? createPgcrypto : undefined,
     grants: role === undefined ? undefined : { role, serviceUrl, appendOnly: [] },
   }
 }
 
 /** The installation reads and runs what is in the schema. A role that may create schemas could make it first. */
-async function makeJobSchema(db: Kysely<unknown>, names: Names): Promise<void> {
+async function createJobSchema(db: Kysely<unknown>, names: Names): Promise<void> {
   await createOwnSchema(db, names.jobSchema)
   await requireOwnJobSchema(db, names)
 }
@@ -133,10 +133,10 @@ async function requireVisibleRows(config: DatabaseConfig, role: string): Promise
 }
 
 /**
- * Makes the extension pgcrypto, unless the database has it (reference: Seed files).
+ * Creates the extension pgcrypto, unless the database has it (reference: Seed files).
  * @returns the statement for an administrator when it cannot be made
  */
-async function makePgcrypto(db: Kysely<unknown>): Promise<readonly string[]> {
+async function createPgcrypto(db: Kysely<unknown>): Promise<readonly string[]> {
   const { rows } = await sql<{ isMade: boolean; schema: string }>`
     SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'pgcrypto') AS "isMade",
       CASE WHEN to_regnamespace('extensions') IS NULL THEN 'public' ELSE 'extensions' END AS schema`.execute(db)

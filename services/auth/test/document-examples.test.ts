@@ -387,7 +387,7 @@ async function operate(call: Call): Promise<void> {
   const { user } = await as({ is: 'createUserAsOperator', request: `POST ${users}`, body: made })
   const at = `${users}/${user?.id}`
   await as({ is: 'confirmUser', request: `POST ${at}/confirmation`, body: { kind: 'email' } })
-  await as({ is: 'makeSignInLink', request: `POST ${at}/sign-in-link`, body: { reason: 'Ticket 4711' } })
+  await as({ is: 'generateSignInLink', request: `POST ${at}/sign-in-link`, body: { reason: 'Ticket 4711' } })
   await as({ is: 'updateUserAsOperator', request: `PUT ${at}`, body: { email: 'liskov@example.com' } })
   await as({ is: 'banUser', request: `PUT ${at}/ban`, body: { duration: '24h' } })
   await as({ is: 'assignConsoleRole', request: `PUT ${at}/console-role`, body: { role: 'viewer' } })

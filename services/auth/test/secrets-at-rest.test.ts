@@ -131,7 +131,7 @@ async function signEverybodyIn(): Promise<void> {
     payload: { email: 'x@y.z', password },
   })
   await showSecondFactors(bearer)
-  await makeSignInLink()
+  await generateSignInLink()
   await askInVain(session.access_token, password)
 }
 
@@ -156,7 +156,7 @@ async function showSecondFactors(headers: { readonly authorization: string }): P
 }
 
 /** An operator makes a link to sign in as a user, which stays unused. A repeat is answered with it for a day. */
-async function makeSignInLink(): Promise<void> {
+async function generateSignInLink(): Promise<void> {
   const { user } = await createSignedUp(service.deps)
   const admin = await createOperator(service, 'admin')
   const [status, body] = await operate(service, admin, `POST /users/${user.id}/sign-in-link`, { reason: 'Ticket 4711' })

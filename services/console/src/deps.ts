@@ -25,8 +25,8 @@ export interface ConsoleDeps {
   /** The clients by which the console calls services. */
   readonly operatorKeys: OperatorKeys
   readonly now: () => Date
-  /** Makes an Idempotency-Key for the forms of a page. */
-  readonly newKey: () => string
+  /** Generates an Idempotency-Key for the forms of a page. */
+  readonly generateKey: () => string
 }
 
 /** The dependencies of a serving process, and what ends them. */
@@ -68,7 +68,7 @@ export function createDeps(
       ...(inventory ? { inventory: inventory.keys } : {}),
     },
     now,
-    newKey: randomUUID,
+    generateKey: randomUUID,
     close: async () => {
       await Promise.all([metrics.close(), tracing.close()])
     },

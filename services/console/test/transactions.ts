@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { newFolder } from '@trestle/testing/temporary-folder.ts'
+import { createFolder } from '@trestle/testing/temporary-folder.ts'
 import type { RunningService } from './services.ts'
 
 /** The merchant of the transactions of a test. */
@@ -17,7 +17,7 @@ export async function seedTransactions(
   amounts: readonly (number | { readonly currency: string; readonly amount: number })[],
   ...operations: readonly Readonly<Record<'capture', number>>[]
 ): Promise<void> {
-  const file = join(newFolder(), 'seed.json')
+  const file = join(createFolder(), 'seed.json')
   const content = {
     apps: [{ id: APP_ID, name: 'Shop app', key: 'a0b1c2d3-e4f5-4a6b-8c7d-9e0f1a2b3c4d' }],
     merchants: [

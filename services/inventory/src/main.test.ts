@@ -4,7 +4,7 @@ import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inv
 import { anyUuid } from '@trestle/testing/any-value.ts'
 import { type CommandServer, startCommandServer } from '@trestle/testing/command-server.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { refusedBody, requestLine } from '../test/bodies.ts'
 import { addressOf, environmentWith, type InventoryProcess, MAIN, runInventory } from '../test/run-inventory.ts'
@@ -46,7 +46,7 @@ function post(url: string, body: object): Promise<Response> {
 }
 
 /** Runs the program to its end, with the modules of earlier runs. By default its database does not answer. */
-function runToEnd(args: readonly string[], env: Readonly<Record<string, string>> = {}, cwd = newFolder()) {
+function runToEnd(args: readonly string[], env: Readonly<Record<string, string>> = {}, cwd = createFolder()) {
   return server.run(MAIN, args, { cwd, env: environmentWith({ INVENTORY_DATABASE_URL: NO_DATABASE, ...env }) })
 }
 
@@ -223,7 +223,7 @@ describe.concurrent('a start that must fail', () => {
   })
 
   it('reads .env, over which the environment wins', async () => {
-    const directory = newFolder()
+    const directory = createFolder()
     writeFileSync(join(directory, '.env'), 'INVENTORY_PORT=bad\nINVENTORY_DB_POOL_SIZE=bad\n')
     const { status, stderr } = await runToEnd([], { INVENTORY_PORT: '0' }, directory)
     expect(status).toBe(1)

@@ -53,7 +53,7 @@ interface Sources {
   readonly now: () => Date
   readonly randomBytes: (size: number) => Buffer
   /** A new API key. */
-  readonly createKey: () => string
+  readonly generateKey: () => string
   /** Resolves after so many milliseconds. Rejects when the signal aborts it. */
   readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>
 }
@@ -206,7 +206,7 @@ export async function createDeps(
 export const SOURCES: Sources = {
   now: () => new Date(),
   randomBytes,
-  createKey: randomUUID,
+  generateKey: randomUUID,
   wait: (ms, signal) => setTimeout(ms, undefined, signal && { signal }),
 }
 

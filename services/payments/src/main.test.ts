@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type CommandServer, startCommandServer } from '@trestle/testing/command-server.ts'
 import { programEnvironment } from '@trestle/testing/program-environment.ts'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { VERSION } from './version.ts'
 
@@ -16,7 +16,7 @@ let folder: string
 let file: string
 beforeAll(async () => {
   server = await startCommandServer()
-  folder = newFolder()
+  folder = createFolder()
   file = join(folder, 'other.env')
   await writeFile(join(folder, '.env'), 'PAYMENTS_PORT=dot-env\n')
   await writeFile(

@@ -85,7 +85,7 @@ const documentDeps: PaymentsDeps = {
   operations: { run: unused, runForOperator: unused },
   wait: unused,
   pepper: createSecretKey(Buffer.alloc(1)),
-  createKey: () => '',
+  generateKey: () => '',
   randomBytes: unused,
   now: unused,
   usedKeys: new Map(),

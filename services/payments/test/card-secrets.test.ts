@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { processingError } from '../src/transactions/processing-error.ts'
 import { statusAndBody } from './bodies.ts'
 import { refusedCard } from './checkout-refusals.ts'
-import { browse, makeOrder, walk } from './customer.ts'
+import { browse, createOrder, walk } from './customer.ts'
 import { customerPayment } from './customer-payment.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from './payments-app.ts'
 import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
@@ -76,7 +76,7 @@ it('stores and logs no card number, token or security code with which a customer
   const { id, key } = await createTestMerchant(payments, await createTestApp(payments), { currency: 'EUR' })
   await payments.database.db.updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', id).execute()
   north.answers.authorize = ({ card }) => Promise.reject(new Error(`no answer for ${card.number()} ${card.code?.()}`))
-  const order = await makeOrder(browser, { key, number: NUMBER, code: '739', test: undefined })
+  const order = await createOrder(browser, { key, number: NUMBER, code: '739', test: undefined })
   const refused = await walk(browser, order)
   expect([refused.status, refused.body]).toEqual(refusedCard('PAYMENT_METHOD_ERROR'))
   const { number, code } = order.card

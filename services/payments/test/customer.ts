@@ -67,7 +67,7 @@ export interface Wish {
 }
 
 /** An order with fresh tokens. */
-export async function makeOrder(
+export async function createOrder(
   browser: Browser,
   { number = '1000000000000000', code = '111', key, ...changes }: Wish,
 ) {

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { insertException } from '../src/acquirers/exception-repository.ts'
 import { buildOpenApi } from '../src/openapi.ts'
-import { browse, makeOrder, walk } from './customer.ts'
+import { browse, createOrder, walk } from './customer.ts'
 import { operatorHeaders, testOperators } from './operators.ts'
 import { basic, startPayments, type TestPayments } from './payments-app.ts'
 
@@ -87,7 +87,7 @@ async function payByCard(key: string) {
   await show('tokenizeCard', 'code', code)
   await show('tokenizeCardAtVaultHost', 'code', code)
   const browser = browse(payments)
-  const order = await makeOrder(browser, { key })
+  const order = await createOrder(browser, { key })
   const send = (url: string, hints: readonly string[] = []) => ({
     url,
     headers: checkout,
@@ -212,7 +212,7 @@ async function showForm(operationId: string, url: string, fields: Record<string,
 /** Sends the forms that the pages of the bank and of payment links have. */
 async function openPages(key: string) {
   const browser = browse(payments)
-  const order = await makeOrder(browser, { key })
+  const order = await createOrder(browser, { key })
   const stateAt = async (path: string, hints: readonly string[]) => {
     await browser.send('/payments', { ...order, hints })
     return (await browser.send(path, { ...order, hints })).body.fields.state ?? ''

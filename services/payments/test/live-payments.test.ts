@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { processingError } from '../src/transactions/processing-error.ts'
 import { askedAuthorization, refusals, shownCard, shownTransaction } from './bodies.ts'
 import { REFUSED_MERCHANT, refusedCard, refusedOrder, SUPPORTED } from './checkout-refusals.ts'
-import { type Browser, browse, makeOrder, walk } from './customer.ts'
+import { type Browser, browse, createOrder, walk } from './customer.ts'
 import {
   createdOf,
   createTestApp,
@@ -47,7 +47,7 @@ function secure(address = '192.0.2.1'): Browser {
   return { submit, send: (path, payload, headers) => send(path, payload, { ...forwarded, ...headers }) }
 }
 const newOrder = (changes: object = {}) =>
-  makeOrder(browser, { key: merchant.key, number: NUMBER, test: undefined, ...changes })
+  createOrder(browser, { key: merchant.key, number: NUMBER, test: undefined, ...changes })
 const get = async (id: string) =>
   (await payments.app.inject({ method: 'GET', url: `/transactions/${id}`, headers: app.headers })).json().transaction
 
@@ -161,7 +161,7 @@ it('400: refuses card data that came without TLS, where TLS is required', async 
   const { status, body } = await browse(payments).send('/payments', await newOrder())
   expect([status, body]).toEqual(WITHOUT_TLS)
   const tester = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
-  const order = await makeOrder(browser, { key: tester.key })
+  const order = await createOrder(browser, { key: tester.key })
   expect((await browse(payments).send('/payments', order)).status).toBe(200)
 })
 
@@ -228,7 +228,7 @@ it('429: refuses an address whose cards were refused too often, and counts no te
   const unknown = refusedCard('PAYMENT_CARD_SCHEME_UNKNOWN', SUPPORTED)
   const invalid = refusedCard('PAYMENT_CARD_NUMBER_INVALID')
   const test = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
-  const refusedTest = () => makeOrder(browser, { key: test.key, test: { card: { scheme: 'unknown' } } })
+  const refusedTest = () => createOrder(browser, { key: test.key, test: { card: { scheme: 'unknown' } } })
   for (let i = 0; i < 5; i++) expect(await pay(await refusedTest())).toEqual(unknown)
   expect(await pay(await newOrder())).toBe(201)
   expect([await pay(await bad()), await pay(await bad()), await pay(await bad())]).toEqual([invalid, invalid, invalid])

@@ -6,7 +6,7 @@ import { SOURCES } from '../src/deps.ts'
 import { processingError } from '../src/transactions/processing-error.ts'
 import { paidOrder, shownTransaction, statusAndBody } from './bodies.ts'
 import { refusedCard, refusedOrder, SUPPORTED } from './checkout-refusals.ts'
-import { type Answer, type AnswerBody, type Browser, makeOrder, type Walk, walk } from './customer.ts'
+import { type Answer, type AnswerBody, type Browser, createOrder, type Walk, walk } from './customer.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
 
 /** The delay of the slow card. */
@@ -57,7 +57,7 @@ function overPaylike(host: string): Browser {
   }
 }
 
-const order = (changes: object = {}) => makeOrder(browser, { key: merchant.key, ...changes })
+const order = (changes: object = {}) => createOrder(browser, { key: merchant.key, ...changes })
 const pay = async (changes: object = {}, manner = {}): Promise<Walk> => walk(browser, await order(changes), manner)
 const get = async (url: string) => (await payments.app.inject({ method: 'GET', url, headers: app.headers })).json()
 const eur = (value: number) => ({ currency: 'EUR', exponent: 2, value })

@@ -319,7 +319,7 @@ function testDepsOf(
     operations: createTestGroup(service),
     wait,
     pepper: testPepper,
-    createKey: () => randomUUID(),
+    generateKey: () => randomUUID(),
     usedKeys: new Map(),
     now: options.now ?? (() => new Date()),
     randomBytes,

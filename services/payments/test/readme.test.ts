@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { freePort } from '@trestle/testing/free-port.ts'
 import { programEnvironment } from '@trestle/testing/program-environment.ts'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { signDelivery } from '../src/webhooks/webhook.ts'
 import { startPayments, type TestPayments } from './payments-app.ts'
@@ -40,7 +40,7 @@ beforeAll(async () => {
   port = String(await freePort())
   payments = await startPayments({ work: true, webhookHosts: ['localhost'], baseUrl: address })
   await payments.app.listen({ host: 'localhost', port: own })
-  folder = newFolder()
+  folder = createFolder()
   for (const name of ['bin', 'repository', 'my-shop']) mkdirSync(join(folder, name))
   writeFileSync(join(folder, 'my-shop/receiver.mjs'), receiver)
   writeFileSync(join(folder, 'my-shop/checkout.mjs'), checkout)

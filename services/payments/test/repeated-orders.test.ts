@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Answer, type Browser, browse, hintsOf, makeOrder } from './customer.ts'
+import { type Answer, type Browser, browse, createOrder, hintsOf } from './customer.ts'
 import { createTestApp, createTestMerchant, secondProcess, startPayments, type TestPayments } from './payments-app.ts'
 
 let payments: TestPayments
@@ -24,7 +24,7 @@ const TIMEOUT_MS = 60_000 * TIMES
 const AT_ONCE = 10
 const STEPS_MAX = 8
 const clients = Array.from({ length: AT_ONCE }, (_, i) => i)
-const newOrder = () => makeOrder(browsers[0], { key: merchant.key })
+const newOrder = () => createOrder(browsers[0], { key: merchant.key })
 const sendAs = (client: number, path: string, payload: object) =>
   browsers[client % 2 === 0 ? 0 : 1].send(path, payload, { origin: 'https://shop.example' })
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { hasCome, type WatchedRow, watchRows } from '@trestle/testing/watched-rows.ts'
 import { expect, it } from 'vitest'
 import { diagramsOf } from '../../../scripts/layout/state-diagrams.ts'
-import { browse, hintsOf, makeOrder } from './customer.ts'
+import { browse, createOrder, hintsOf } from './customer.ts'
 import { createTestApp, createTestMerchant, startPayments } from './payments-app.ts'
 
 /** A card about which the simulator waits. */
@@ -27,7 +27,7 @@ it('the session of an order goes through the arrows of its diagram, and through 
   const watched = await watchRows(payments.url, { [TABLE]: sessionState })
   const browser = browse(payments)
   const { key } = await createTestMerchant(payments, await createTestApp(payments), { currency: 'EUR', test: true })
-  const begin = async (card: object) => ({ order: await makeOrder(browser, { key, ...card }), hints: [] as string[] })
+  const begin = async (card: object) => ({ order: await createOrder(browser, { key, ...card }), hints: [] as string[] })
   type Client = Awaited<ReturnType<typeof begin>>
   const send = (path: string, { order, hints }: Client, changes = {}) =>
     browser.send(path, { ...order, ...changes, hints })

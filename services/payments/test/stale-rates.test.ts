@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { browse, makeOrder, walk } from './customer.ts'
+import { browse, createOrder, walk } from './customer.ts'
 import { customerPayment } from './customer-payment.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
 import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
@@ -25,7 +25,7 @@ beforeEach(async () => {
 })
 
 const newOrder = () =>
-  makeOrder(browse(payments), { key: merchant.key, number: '4242424242424242', test: undefined, amount: AMOUNT })
+  createOrder(browse(payments), { key: merchant.key, number: '4242424242424242', test: undefined, amount: AMOUNT })
 const forgetRates = () => sql`DELETE FROM ${sql.table('fx_rates')} WHERE source = 'ecb'`.execute(payments.database.db)
 /** Makes the rates recent, as an import of today's rates does. */
 const importRate = (daysAgo: number) =>

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { AuthorizationOutcome } from '../src/acquirers/acquirer.ts'
 import { cleanUp } from '../src/use-cases/clean-up.ts'
 import { refusedToken } from './checkout-refusals.ts'
-import { type Browser, browse, makeOrder } from './customer.ts'
+import { type Browser, browse, createOrder } from './customer.ts'
 import { drawnFor } from './drawn-arrows.ts'
 import { settle } from './live-merchant.ts'
 import { createTestApp, createTestMerchant, placement, startPayments, type TestPayments } from './payments-app.ts'
@@ -38,13 +38,13 @@ async function createMerchant(): Promise<unknown> {
 }
 
 interface Client {
-  readonly order: Awaited<ReturnType<typeof makeOrder>>
+  readonly order: Awaited<ReturnType<typeof createOrder>>
   readonly hints: string[]
 }
 
 const begin = async (key: unknown): Promise<Client> => {
   laterMs = 0
-  return { order: await makeOrder(browser, { key, number: NUMBER, test: undefined }), hints: [] }
+  return { order: await createOrder(browser, { key, number: NUMBER, test: undefined }), hints: [] }
 }
 const send = (path: string, { order, hints }: Client, changes = {}) =>
   browser.send(path, { ...order, ...changes, hints })

@@ -120,13 +120,13 @@ export const inventoryTarget: Target = {
         const refresh = async () => {
           round += 1
           for (let actor = 0; actor < ACTORS; actor += 1) {
-            const make = async (target: string, body: object) => ask({ actor, method: 'POST', target, body })
+            const create = async (target: string, body: object) => ask({ actor, method: 'POST', target, body })
             const name = `${round}-${actor}`
-            await make('/locations', { code: `L-${name}`, name: `Place ${name}` })
-            await make('/products', { sku: `P-${name}`, attributes: { color: 'red' } })
+            await create('/locations', { code: `L-${name}`, name: `Place ${name}` })
+            await create('/products', { sku: `P-${name}`, attributes: { color: 'red' } })
             const [productId, locationId] = ['productId', 'locationId'].map((pool) => memory.pick(actor, pool, 1))
-            await make('/movements', { type: 'receive', productId, locationId, quantity: 1_000 })
-            await make('/reservations', { productId, locationId, quantity: 5 })
+            await create('/movements', { type: 'receive', productId, locationId, quantity: 1_000 })
+            await create('/reservations', { productId, locationId, quantity: 5 })
           }
         }
         return {

@@ -43,8 +43,9 @@ interface ActorMerchant {
 
 /** Makes a new app with a merchant, since the last app may have lost its keys or its merchant. */
 export async function createMerchant(ask: Ask, actor: number): Promise<ActorMerchant> {
-  const newApp = async (body: object) => NewApp.parse(await ask({ actor, method: 'POST', target: '/apps', body })).app
-  const [other, app] = [await newApp({}), await newApp({ name: `Actor ${actor}` })]
+  const createApp = async (body: object) =>
+    NewApp.parse(await ask({ actor, method: 'POST', target: '/apps', body })).app
+  const [other, app] = [await createApp({}), await createApp({ name: `Actor ${actor}` })]
   const headers = basic(app.key)
   const post = (target: string, body: object) => ask({ actor, method: 'POST', target, body, headers })
   const { merchant } = NewMerchant.parse(await post('/merchants', SHOP))

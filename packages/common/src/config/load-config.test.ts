@@ -22,7 +22,7 @@ const settings = {
 const load = (env: NodeJS.ProcessEnv, path?: string) =>
   loadConfig(settings, { prefix: 'X_', env, file: path === undefined ? path : { path, isRequired: true } })
 
-function newFolder(): string {
+function createFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'trestle-config-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   return folder
@@ -52,7 +52,7 @@ describe('loadConfig', () => {
   })
 
   it('refuses a file that cannot be read, and accepts that one which is not required does not exist', () => {
-    const path = join(newFolder(), '.env')
+    const path = join(createFolder(), '.env')
     const run = () => loadConfig({}, { prefix: 'X_', env: {}, file: { path, isRequired: false } })
     expect(run()).toEqual({})
     mkdirSync(path)
@@ -60,7 +60,7 @@ describe('loadConfig', () => {
   })
 
   it('prefers the environment to the file', () => {
-    const file = join(newFolder(), 'settings.env')
+    const file = join(createFolder(), 'settings.env')
     writeFileSync(file, `# comment\nexport X_SITE_URL='https://file'\nX_EXP=60\nX_PASSWORD="a\\nb"\n`)
     expect(load({ X_EXP: '61', X_SITE_URL: '' }, file)).toEqual({
       SITE_URL: 'https://file',
@@ -74,7 +74,7 @@ describe('loadConfig', () => {
   })
 
   it('refuses a file whose values would be cut at a #, and names each setting without its value', () => {
-    const file = join(newFolder(), 'settings.env')
+    const file = join(createFolder(), 'settings.env')
     writeFileSync(file, `X_SITE_URL='https://file/#a'\nX_PASSWORD=hidden#secret\nOTHER=hidden#too\n`)
     const advice =
       'has a # with no blank before it, which would cut its value: put the value in single quotes, or a blank before a comment'

@@ -20,12 +20,12 @@ export function namesOfSettings(settings: Settings, prefixes: SettingPrefixes): 
   const known = namesByPrefixes.get(settings) ?? new Map<string, ReadonlyMap<string, readonly string[]>>()
   namesByPrefixes.set(settings, known)
   const pair = `${prefixes.prefix} ${prefixes.otherPrefix ?? ''}`
-  const names = known.get(pair) ?? makeNames(settings, prefixes)
+  const names = known.get(pair) ?? listNames(settings, prefixes)
   known.set(pair, names)
   return names
 }
 
-function makeNames(
+function listNames(
   settings: Settings,
   { prefix, otherPrefix }: SettingPrefixes,
 ): ReadonlyMap<string, readonly string[]> {

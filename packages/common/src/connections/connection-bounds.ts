@@ -102,7 +102,7 @@ export function boundConnections(handler: Handle, options: BoundOptions = {}): B
     open.delete(connection.socket)
     onCut(reason)
   }
-  const makeRoom = () => {
+  const cutCrowding = () => {
     const owing = [...open.values()].filter(({ socket }) => hasUnreadBytes(socket))
     if (owing.reduce((sum, { socket }) => sum + costOf(socket), 0) <= bounds.waitingBytesMax) return
     const nowMs = performance.now()
@@ -126,7 +126,7 @@ export function boundConnections(handler: Handle, options: BoundOptions = {}): B
   const handleWithPlace: Handle = (request, response) =>
     bodies.enter(request, response, () => handler(request, response))
   return {
-    handle: handleInTurn(handleWithPlace, open, { pipelinedMax: bounds.pipelinedMax, cut, makeRoom }),
+    handle: handleInTurn(handleWithPlace, open, { pipelinedMax: bounds.pipelinedMax, cut, cutCrowding }),
     watch: (server: Server): void => {
       server.on('connection', (socket) => {
         open.set(socket, openConnection(socket))
@@ -136,7 +136,7 @@ export function boundConnections(handler: Handle, options: BoundOptions = {}): B
       server.once('listening', () => {
         const timer = setInterval(() => {
           checkReading()
-          makeRoom()
+          cutCrowding()
           bodies.endSlow()
         }, bounds.checkMs).unref()
         server.once('close', () => clearInterval(timer))
@@ -169,7 +169,7 @@ function costOf({ writableLength }: Socket): number {
 interface TurnOptions {
   readonly pipelinedMax: number
   readonly cut: (connection: Connection, reason: CutReason) => void
-  readonly makeRoom: () => void
+  readonly cutCrowding: () => void
 }
 
 /** Handles one request of a connection at a time. */
@@ -179,7 +179,7 @@ function handleInTurn(handler: Handle, open: ReadonlyMap<Socket, Connection>, op
     connection.request = request
     // `prefinish` is emitted as soon as the whole answer is handed to the socket.
     response.once('prefinish', () => {
-      if (connection.socket.writableLength > 0) options.makeRoom()
+      if (connection.socket.writableLength > 0) options.cutCrowding()
     })
     response.once('close', () => {
       connection.isAnswering = false

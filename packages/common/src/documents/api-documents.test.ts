@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { fastify } from 'fastify'
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
 import { expect, it } from 'vitest'
@@ -46,7 +46,7 @@ it('says of a body whether a request needs it', async () => {
 })
 
 it('200: serves the document of a file to clients, without indentation', async () => {
-  const folder = newFolder()
+  const folder = createFolder()
   const file = join(folder, 'document.json')
   writeFileSync(file, JSON.stringify({ openapi: '3.1.0', info }, null, 2))
   await using app = await startApp(pathToFileURL(file))

@@ -70,10 +70,13 @@ export function defineError<Values extends object>(
   message: string | ((values: Values) => string),
   headers?: Record<string, string>,
 ): ErrorFactory | ErrorTemplate<Values> {
-  const make = (text: string, options: HttpErrorOptions = {}) =>
+  const create = (text: string, options: HttpErrorOptions = {}) =>
     new HttpError(status, code, { ...options, message: text, headers: { ...headers, ...options.headers } })
   if (typeof message === 'string') {
-    return Object.assign((options?: HttpErrorOptions) => make(message, options), { status, code, message })
+    return Object.assign((options?: HttpErrorOptions) => create(message, options), { status, code, message })
   }
-  return Object.assign((values: Values, options?: HttpErrorOptions) => make(message(values), options), { status, code })
+  return Object.assign((values: Values, options?: HttpErrorOptions) => create(message(values), options), {
+    status,
+    code,
+  })
 }

@@ -39,7 +39,7 @@ interface Instruments {
   readonly observed: readonly Observable[]
 }
 
-function makeAll(meter: Meter): Instruments {
+function createAll(meter: Meter): Instruments {
   return {
     counter: meter.createCounter('counter'),
     upDown: meter.createUpDownCounter('up_down'),
@@ -63,7 +63,7 @@ function useAll({ counter, upDown, histogram, gauge }: Instruments): void {
 describe('createDeferredMeter', () => {
   it('records before and after the meter exists, with every kind of instrument', async () => {
     const { meter, attach } = createDeferredMeter()
-    const early = makeAll(meter)
+    const early = createAll(meter)
     const gone: ObservableCallback = (result) => result.observe(1_000)
     for (const each of early.observed) {
       each.addCallback(gone)

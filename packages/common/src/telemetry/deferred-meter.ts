@@ -33,8 +33,8 @@ export function createDeferredMeter(): DeferredMeter {
   const realObservables = new WeakMap<Observable, { made?: Observable }>()
   // `observing` keeps an observable of the same kind for each that it gives out.
   const realOf = <Given extends Observable>(given: Given): Given => (realObservables.get(given)?.made ?? given) as Given
-  const observing = (make: (meter: Meter) => Observable): Observable => {
-    const held = instrument(make)
+  const observing = (create: (meter: Meter) => Observable): Observable => {
+    const held = instrument(create)
     const given: Observable = {
       addCallback: (callback) => whenAttached(() => held.made?.addCallback(callback)),
       removeCallback: (callback) => whenAttached(() => held.made?.removeCallback(callback)),
@@ -76,25 +76,25 @@ export function createDeferredMeter(): DeferredMeter {
 /** Makes instruments that record as soon as the real meter exists. */
 function deferInstruments(whenAttached: (act: Act) => void) {
   /** An instrument. It is set as soon as the real meter exists. */
-  const instrument = <Made>(make: (meter: Meter) => Made): { made?: Made } => {
+  const instrument = <Made>(create: (meter: Meter) => Made): { made?: Made } => {
     const held: { made?: Made } = {}
     whenAttached((meter) => {
-      held.made = make(meter)
+      held.made = create(meter)
     })
     return held
   }
   return {
     instrument,
-    adding: (make: (meter: Meter) => Counter | UpDownCounter): Counter => {
-      const held = instrument(make)
+    adding: (create: (meter: Meter) => Counter | UpDownCounter): Counter => {
+      const held = instrument(create)
       const add: Counter['add'] = (value, attributes, context) => {
         if (held.made) held.made.add(value, attributes, context)
         else whenAttached(() => add(value, attributes, context))
       }
       return { add }
     },
-    recording: (make: (meter: Meter) => Histogram | Gauge): Histogram & Gauge => {
-      const held = instrument(make)
+    recording: (create: (meter: Meter) => Histogram | Gauge): Histogram & Gauge => {
+      const held = instrument(create)
       const record: Histogram['record'] = (value, attributes, context) => {
         if (held.made) held.made.record(value, attributes, context)
         else whenAttached(() => record(value, attributes, context))

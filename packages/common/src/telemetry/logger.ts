@@ -85,7 +85,7 @@ const STDERR = 2
 
 function openFile(file: string): LogDestination {
   try {
-    makeFolder(dirname(resolve(file)))
+    createFolder(dirname(resolve(file)))
     return createLogDestination({ file }, reportLoss(`log file ${file}`))
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
@@ -104,10 +104,10 @@ function reportLoss(what: string): (error: Error) => void {
   }
 }
 
-/** Makes one folder after the other: Node's recursive form never returns where the system answers ENOENT, as /proc does. */
-function makeFolder(folder: string): void {
+/** Creates one folder after the other: Node's recursive form never returns where the system answers ENOENT, as /proc does. */
+function createFolder(folder: string): void {
   if (existsSync(folder)) return
-  makeFolder(dirname(folder))
+  createFolder(dirname(folder))
   try {
     mkdirSync(folder)
   } catch (error) {

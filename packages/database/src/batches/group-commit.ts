@@ -73,17 +73,17 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
   const run = async (batch: readonly Entry[]): Promise<void> => {
     fast.add(batch)
     underWay += 1
-    const makeRoom = () => {
+    const freePlace = () => {
       fast.delete(batch)
       start()
     }
-    const slow = setTimeout(makeRoom, SLOW_MS)
+    const slow = setTimeout(freePlace, SLOW_MS)
     const outcome = await runBatch(batch, options)
     clearTimeout(slow)
     underWay -= 1
     if (outcome === 'repeat') for (const entry of batch) void run([entry])
     else waiting.freeKeys(batch)
-    makeRoom()
+    freePlace()
   }
   /** Waits for the end of this turn of the event loop, so that items of one turn go together. */
   const schedule = (): void => {

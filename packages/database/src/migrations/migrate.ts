@@ -32,8 +32,8 @@ export interface MigrateOptions extends MigrationTarget, Migrations {
   readonly grants?: Grants | undefined
   /** Roles of other programs that may call functions. */
   readonly callers?: Callers | undefined
-  /** Makes what the service can do without. @returns what it could not make, and what to do about it, each in a line */
-  readonly makeOptional?: ((db: Kysely<unknown>) => Promise<readonly string[]>) | undefined
+  /** Creates what the service can do without. @returns what it could not create, and what to do about it, each in a line */
+  readonly createOptional?: ((db: Kysely<unknown>) => Promise<readonly string[]>) | undefined
   /** The settings that the later steps depend on, as JSON without secrets. When it changes, a start runs them again. */
   readonly settings?: unknown
 }
@@ -116,11 +116,11 @@ function bringUp(options: MigrateOptions, replaceable: Replaceable): Promise<Mig
     if (isOfLaterRelease) return { migrations: [], functions: [], keptRelease }
     await inTurn(db, names, (trx) => unmark(trx, options))
     const migrations = await runPending(db, options, pending)
-    await makeRoles(db, options)
-    await makeSequences(db, options)
+    await createRoles(db, options)
+    await createSequences(db, options)
     const installed = keptRelease === undefined ? await install(db, options) : []
     for (const step of options.afterwards ?? []) await step(db)
-    const notes = (await options.makeOptional?.(db)) ?? []
+    const notes = (await options.createOptional?.(db)) ?? []
     await inTurn(db, names, async (trx) => {
       await grant(trx, options)
       if (keptRelease === undefined) await markComplete(trx, options)
@@ -130,10 +130,10 @@ function bringUp(options: MigrateOptions, replaceable: Replaceable): Promise<Mig
 }
 
 /**
- * Makes the roles on every server of a distributed database: Citus sends each grant to all of them. `distribute --rebalance` lets the
+ * Creates the roles on every server of a distributed database: Citus sends each grant to all of them. `distribute --rebalance` lets the
  * roles log in.
  */
-async function makeRoles(db: Kysely<unknown>, { names, grants }: MigrateOptions): Promise<void> {
+async function createRoles(db: Kysely<unknown>, { names, grants }: MigrateOptions): Promise<void> {
   if (!(await isDistributed(db, names))) return
   const statements = await bareRoleStatements(db, rolesOf(grants))
   await runStep(db, { title: 'make the roles on the servers', statements })
@@ -143,8 +143,8 @@ function rolesOf(grants: MigrateOptions['grants']): readonly string[] {
   return [grants?.role, grants?.operators?.role].filter((role) => role !== undefined)
 }
 
-/** Makes new sequences on every server of a distributed database. */
-async function makeSequences(db: Kysely<unknown>, { names, grants }: MigrateOptions): Promise<void> {
+/** Creates new sequences on every server of a distributed database. */
+async function createSequences(db: Kysely<unknown>, { names, grants }: MigrateOptions): Promise<void> {
   if (!(await isDistributed(db, names))) return
   const statements = await sequenceStatements(db, names, rolesOf(grants))
   await runStep(db, { title: 'make the sequences on the servers', statements })

@@ -94,7 +94,7 @@ describe('the restricted role', () => {
   })
 
   it('may exist already, for an owner who cannot make it but has been granted it', async () => {
-    await using made = await makeOwnerAndRole()
+    await using made = await createOwnerAndRole()
     const { login, role, owned } = made
     await owner.query(`GRANT ${role} TO ${login}`)
     await migrateUp(owned)
@@ -103,12 +103,12 @@ describe('the restricted role', () => {
   })
 
   it('is refused when it exists already, and the owner has not been granted it', async () => {
-    await using made = await makeOwnerAndRole()
+    await using made = await createOwnerAndRole()
     await expect(migrateUp(made.owned)).rejects.toThrow(/admin option|permission denied to grant/)
   })
 
   /** A role that exists, and an owner of a schema who cannot make roles. Both end with their block. */
-  async function makeOwnerAndRole() {
+  async function createOwnerAndRole() {
     const [login, role] = [nameRole('owner'), nameRole('made')]
     await owner.query(`CREATE ROLE ${login} LOGIN PASSWORD 'pass'; CREATE ROLE ${role}`)
     await owner.query(`CREATE SCHEMA owned AUTHORIZATION ${login}`)

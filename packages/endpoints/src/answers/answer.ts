@@ -25,15 +25,15 @@ export function isStream(body: Body): body is ByteStream {
 }
 
 /**
- * Makes an answer of an encoded value.
+ * Builds an answer of an encoded value.
  * @throws TypeError for a header that cannot be sent, RangeError for such a status
  */
-export function composeAnswer(head: AnswerHead, encoded: Encoded, state: ResponseState): Answer {
+export function buildAnswer(head: AnswerHead, encoded: Encoded, state: ResponseState): Answer {
   const { status } = head
   const { body } = encoded
   let sends = false
   try {
-    const headers = composeHeaders(head, encoded, state)
+    const headers = buildHeaders(head, encoded, state)
     sends = !head.head && !hasNoBody(status)
     return { status, headers, body: sends ? body : undefined }
   } finally {
@@ -41,7 +41,7 @@ export function composeAnswer(head: AnswerHead, encoded: Encoded, state: Respons
   }
 }
 
-function composeHeaders(head: AnswerHead, { type, body }: Encoded, { setHeaders }: ResponseState): string[] {
+function buildHeaders(head: AnswerHead, { type, body }: Encoded, { setHeaders }: ResponseState): string[] {
   const { status, requestIdHeader, requestId } = head
   if (!Number.isInteger(status) || status < 200 || status > 599) throw new RangeError(`${status} is not a status`)
   const headers: string[] = []

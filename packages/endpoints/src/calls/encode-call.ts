@@ -1,4 +1,4 @@
-import { type Answer, composeAnswer, isStream } from '../answers/answer.ts'
+import { type Answer, buildAnswer, isStream } from '../answers/answer.ts'
 import { type ByteStream, exactly, fromWebStream, started } from '../answers/byte-stream.ts'
 import { type Encoded, encode } from '../answers/encode.ts'
 import { isWebResponse } from '../answers/web-response.ts'
@@ -13,7 +13,7 @@ export function encodeCall(call: Call, value: unknown, route?: Route): Answer | 
   const { response, core } = call
   if (isWebResponse(value)) {
     const { status, body } = copyFetched(call, value)
-    return composeEncoded(call, status, { type: undefined, body })
+    return buildEncoded(call, status, { type: undefined, body })
   }
   const status = response.status ?? route?.status ?? (value === undefined ? 204 : 200)
   const encoded = encode(value, {
@@ -21,14 +21,14 @@ export function encodeCall(call: Call, value: unknown, route?: Route): Answer | 
     extensionType: route?.extensionType,
     stringify: core.settings.json.stringify,
   })
-  if (encoded instanceof Promise) return encoded.then((awaited) => composeEncoded(call, status, awaited))
-  return composeEncoded(call, status, encoded)
+  if (encoded instanceof Promise) return encoded.then((awaited) => buildEncoded(call, status, awaited))
+  return buildEncoded(call, status, encoded)
 }
 
-function composeEncoded(call: Call, status: number, encoded: Encoded): Answer | Promise<Answer> {
+function buildEncoded(call: Call, status: number, encoded: Encoded): Answer | Promise<Answer> {
   const { requestIdHeader } = call.core.settings
   const head = { status, head: call.incoming.method === 'HEAD', requestIdHeader, requestId: call.request.id }
-  const answer = composeAnswer(head, encoded, call.response)
+  const answer = buildAnswer(head, encoded, call.response)
   const { body } = answer
   if (!isStream(body)) return answer
   const signal = call.incoming.signal()

@@ -6,7 +6,7 @@ import type { Guard } from '../guards/guard.ts'
 import type { ControllerClass, Endpoint, EndpointRoutes, Route, RouteTable } from '../routing/table.ts'
 import { buildRoutesOf, type ClassPlace } from './build-route.ts'
 import { placeOfMethod } from './fault-place.ts'
-import { dropUnreachable, endpointsOf, type GrowingClass, type GrowingModule, newModule } from './growing-table.ts'
+import { createModule, dropUnreachable, endpointsOf, type GrowingClass, type GrowingModule } from './growing-table.ts'
 import {
   handlersOf,
   isController,
@@ -33,7 +33,7 @@ export interface LoadedModule {
  * @throws Error that names the module when two of its exports claim one URL, or when a handler cannot be called from a URL
  */
 export function buildTable(modules: readonly LoadedModule[], settings: Settings): RouteTable {
-  const root = newModule()
+  const root = createModule()
   const warnings: string[] = []
   for (const module of modules) addModule(root, module, { settings, warnings })
   warnings.push(...dropUnreachable(root))
@@ -58,7 +58,7 @@ interface BuildingPlace extends Omit<ClassPlace, 'controller' | 'guards'> {
 function addModule(root: GrowingModule, module: LoadedModule, building: Building): void {
   let node = root
   for (const name of module.path) {
-    const next = node.modules.get(name) ?? newModule()
+    const next = node.modules.get(name) ?? createModule()
     node.modules.set(name, next)
     node = next
   }

@@ -2,7 +2,7 @@ import { basePath } from '../routing/pattern.ts'
 import type { ClassNode, Endpoint, ModuleNode, RouteTable } from '../routing/table.ts'
 
 /** The table before the controllers are loaded. */
-export const emptyTable: RouteTable = { root: newModule(), endpoints: [], warnings: [] }
+export const emptyTable: RouteTable = { root: createModule(), endpoints: [], warnings: [] }
 
 /** A node of the tree while it is built. */
 export interface GrowingModule extends ModuleNode {
@@ -19,8 +19,8 @@ export interface GrowingClass extends ClassNode {
   readonly suffixes: Map<string, Endpoint>
 }
 
-/** Makes a module without classes and without modules inside. */
-export function newModule(): GrowingModule {
+/** Creates a module without classes and without modules inside. */
+export function createModule(): GrowingModule {
   return { modules: new Map(), classes: new Map(), fallback: undefined }
 }
 

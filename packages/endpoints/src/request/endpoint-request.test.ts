@@ -6,7 +6,7 @@ import { type EveryInterface, everyInterface } from '../../test/every-interface.
 import { portOf } from '../../test/port-of.ts'
 import { errorAnswer, jsonAnswer } from '../../test/whole-answers.ts'
 import { Application, accepts, Controller } from '../endpoints.ts'
-import { newRequestId } from './endpoint-request.ts'
+import { generateRequestId } from './endpoint-request.ts'
 
 class Requests extends Controller {
   GET_version(type = '*/*') {
@@ -229,9 +229,9 @@ describe('behind proxies', () => {
   )
 })
 
-describe('newRequestId', () => {
+describe('generateRequestId', () => {
   it('returns UUIDs, each of them once', () => {
-    const ids = Array.from({ length: 20_000 }, newRequestId)
+    const ids = Array.from({ length: 20_000 }, generateRequestId)
     expect(new Set(ids).size).toBe(ids.length)
     expect(
       ids.filter((id) => !/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/.test(id)),
@@ -239,7 +239,7 @@ describe('newRequestId', () => {
   })
 
   it('draws new random bits when the counter is used up', () => {
-    const draws = new Set(Array.from({ length: 3 * 4_096 }, () => newRequestId().slice(0, -3)))
+    const draws = new Set(Array.from({ length: 3 * 4_096 }, () => generateRequestId().slice(0, -3)))
     expect([3, 4]).toContain(draws.size)
   })
 })

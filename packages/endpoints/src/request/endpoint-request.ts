@@ -226,7 +226,7 @@ const goodId = /^[A-Za-z0-9._-]{1,64}$/
 
 function requestId(incoming: Incoming, headerName: string): string {
   const given = incoming.header(headerName)
-  return given !== undefined && goodId.test(given) ? given : (incoming.id ?? newRequestId())
+  return given !== undefined && goodId.test(given) ? given : (incoming.id ?? generateRequestId())
 }
 
 /** The last three digits of ids, in ascending order. */
@@ -236,10 +236,10 @@ let drawn = ''
 let next = endings.length
 
 /**
- * Makes the id of a request: a UUID whose last 12 bits count up, so that one random UUID serves 4,096 requests. A random UUID for
+ * Generates the id of a request: a UUID whose last 12 bits count up, so that one random UUID serves 4,096 requests. A random UUID for
  * each would take a thirtieth of the time of a small request.
  */
-export function newRequestId(): string {
+export function generateRequestId(): string {
   if (next === endings.length) {
     drawn = crypto.randomUUID().slice(0, -3)
     next = 0

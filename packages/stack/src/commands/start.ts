@@ -1,4 +1,4 @@
-import { makeFirstOperator } from '../first-operator.ts'
+import { createFirstOperator } from '../first-operator.ts'
 import { followLogs, type LogFollower, showLastLines } from '../log-lines/show-logs.ts'
 import { planStack, type StackPlan } from '../settings/plan.ts'
 import { runStack, type StackControl, watchStopSignals } from '../stack.ts'
@@ -36,7 +36,7 @@ export async function start(context: CommandContext, options: StartOptions): Pro
     },
     stop,
     fill: async (status) => {
-      await makeFirstOperator({ status, root: plan.root, dataDirectory: plan.dataDirectory })
+      await createFirstOperator({ status, root: plan.root, dataDirectory: plan.dataDirectory })
       if (isDemo) await fillDemo({ status, root: plan.root, dataDirectory: plan.dataDirectory, say })
     },
     whenReady: async (status) => {

@@ -5,12 +5,12 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { parseEnv, stripVTControlCharacters } from 'node:util'
 import { portOf } from '@trestle/testing/free-port.ts'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { releasePidFile, writePidFile } from '../processes/pid-file.ts'
 import { findCommandLine } from '../processes/process-identity.ts'
 import { planStack } from '../settings/plan.ts'
-import { makeFolders } from '../stack.ts'
+import { createFolders } from '../stack.ts'
 import { StackFailure } from '../stack-failure.ts'
 import { removeStatus, writeStatus } from '../status/status-file.ts'
 import { showLogs } from './logs.ts'
@@ -18,7 +18,7 @@ import { printStatus, type StatusFormat } from './status.ts'
 
 removeFoldersAtEnd()
 
-const root = newFolder()
+const root = createFolder()
 const plan = planStack({ root, program: '', env: {}, names: [], isWatched: false })
 /** Statuses that a path answers before it answers as usual, and what happens meanwhile. */
 const earlier = new Map<string, (() => number)[]>()
@@ -31,7 +31,7 @@ beforeAll(async () => {
   service.listen(0, '127.0.0.1')
   await once(service, 'listening')
   url = `http://localhost:${portOf(service)}`
-  makeFolders(plan)
+  createFolders(plan)
   // The process of this test stands for the stack.
   writePidFile(join(plan.runDirectory, 'stack.pid'), {
     pid: process.pid,
@@ -80,7 +80,7 @@ describe('status', () => {
   })
 
   it('says that nothing runs, or that a start is under way', async () => {
-    await expect(printStatus(context([], newFolder()), 'json')).rejects.toEqual(
+    await expect(printStatus(context([], createFolder()), 'json')).rejects.toEqual(
       new StackFailure(['Trestle is not running. Start it with: npm start']),
     )
     removeStatus(plan)
@@ -93,10 +93,10 @@ describe('status', () => {
 describe('status --wait', () => {
   /** A stack that has not begun to start, and the print that waits for it. */
   function waitForNew(path: string, waitMs = 20_000) {
-    const folder = newFolder()
+    const folder = createFolder()
     const lines: string[] = []
     const later = planStack({ root: folder, program: '', env: {}, names: [], isWatched: false })
-    makeFolders(later)
+    createFolders(later)
     const pidFile = join(later.runDirectory, 'stack.pid')
     const begin = async () => {
       writePidFile(pidFile, { pid: process.pid, program: (await findCommandLine(process.pid)) ?? '' })
@@ -158,7 +158,7 @@ describe('logs', () => {
         'There is no log "paymnts". The logs are inventory, auth, payments, console, postgres. Did you mean payments?',
       ]),
     )
-    const empty = newFolder()
+    const empty = createFolder()
     await expect(showLogs(context([], empty), request)).rejects.toEqual(
       new StackFailure([`${join(empty, '.data', 'logs')} has no such log yet. Start the stack first: npm start`]),
     )
@@ -166,10 +166,10 @@ describe('logs', () => {
 })
 
 it('names a folder for data that cannot be written, and the setting that moves it', () => {
-  const file = join(newFolder(), 'file')
+  const file = join(createFolder(), 'file')
   writeFileSync(file, '')
   const blocked = planStack({ root: file, program: '', env: {}, names: [], isWatched: false })
-  expect(() => makeFolders(blocked)).toThrow(
+  expect(() => createFolders(blocked)).toThrow(
     new StackFailure([
       `${join(file, '.data')} cannot be written (ENOTDIR). Set TRESTLE_DATA_DIRECTORY to a folder that can.`,
     ]),

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { afterAll, expect, it, onTestFinished, vi } from 'vitest'
 import { writePidFile } from '../processes/pid-file.ts'
 import { planStack } from '../settings/plan.ts'
-import { makeFolders } from '../stack.ts'
+import { createFolders } from '../stack.ts'
 import { StackFailure } from '../stack-failure.ts'
 import { stopStack } from './stop.ts'
 
@@ -18,13 +18,13 @@ afterAll(() => {
 
 /** A folder whose stack is a program that does something at a SIGTERM. */
 async function runAsStack(atSigterm: string) {
-  const root = newFolder()
+  const root = createFolder()
   const program = `process.on('SIGTERM', () => ${atSigterm}); setInterval(() => {}, 1000); console.log('ready')`
   const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
   children.push(child)
   await once(child.stdout, 'data')
   const plan = planStack({ root, program: '', env: {}, names: [], isWatched: false })
-  makeFolders(plan)
+  createFolders(plan)
   const pid = child.pid ?? expect.fail('not started')
   writePidFile(join(plan.runDirectory, 'stack.pid'), { pid, program: process.execPath })
   return { root, child, pid }
@@ -66,5 +66,5 @@ it('says that the stack belongs to another user, and leaves it running', async (
 })
 
 it('stops nothing where no stack has run', async () => {
-  expect(await stop(newFolder())).toEqual(['Trestle is not running'])
+  expect(await stop(createFolder())).toEqual(['Trestle is not running'])
 })

@@ -1,7 +1,7 @@
 import { appendFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { describe, expect, it } from 'vitest'
 import { readLastLines } from './follow-file.ts'
 import { formatLine } from './format-line.ts'
@@ -78,7 +78,7 @@ describe('formatLine', () => {
 
 describe('readLastLines', () => {
   it('reads the end of a file that is larger than one piece', () => {
-    const file = join(newFolder(), 'large.log')
+    const file = join(createFolder(), 'large.log')
     const lines = Array.from({ length: 3_000 }, (_, index) => `${index} ${'ß'.repeat(50)}`)
     writeFileSync(file, `${lines.join('\n')}\n`)
     expect(readLastLines(file, 2_500).lines).toEqual(lines.slice(-2_500))
@@ -89,7 +89,7 @@ describe('readLastLines', () => {
 
 describe('the logs of several services', () => {
   it('are shown in the order of their times, and then as they come, also after a log was moved away', async () => {
-    const directory = newFolder()
+    const directory = createFolder()
     const file = (name: string) => join(directory, `${name}.log`)
     writeFileSync(file('auth'), [request(1, '/a', 200), request(3, '/c', 400), 'Error: of c\n'].join(''))
     writeFileSync(file('payments'), request(2, '/b', 500))

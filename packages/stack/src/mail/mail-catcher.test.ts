@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { createTransport } from 'nodemailer'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type MailCatcher, startMailCatcher } from './mail-catcher.ts'
@@ -10,7 +10,7 @@ removeFoldersAtEnd()
 
 let catcher: MailCatcher
 beforeAll(async () => {
-  catcher = await startMailCatcher({ smtp: 0, web: 0 }, join(newFolder(), 'mails'), 'http://localhost:8083')
+  catcher = await startMailCatcher({ smtp: 0, web: 0 }, join(createFolder(), 'mails'), 'http://localhost:8083')
 })
 afterAll(() => catcher.close())
 

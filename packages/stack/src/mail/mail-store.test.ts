@@ -1,6 +1,6 @@
 import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { describe, expect, it } from 'vitest'
 import { StackFailure } from '../stack-failure.ts'
 import { createMailStore, openMailStore } from './mail-store.ts'
@@ -50,7 +50,7 @@ describe('createMailStore', () => {
 
 describe('openMailStore', () => {
   it('keeps mails for the next process, and no file of a mail that is removed or dropped', async () => {
-    const folder = join(newFolder(), 'mails')
+    const folder = join(createFolder(), 'mails')
     const limits = { mailsMax: 3, bytesMax: 1_000_000 }
     const first = await openMailStore(folder, now, limits)
     for (const subject of ['a', 'b', 'c', 'd']) await first.add(raw(subject), ['x@example.com'])
@@ -77,7 +77,7 @@ describe('openMailStore', () => {
   })
 
   it.each(['', '{', '{"received":"today"}'])('names a file that cannot be read as a mail: %s', async (text) => {
-    const folder = newFolder()
+    const folder = createFolder()
     const file = join(folder, '1.json')
     writeFileSync(file, text)
     await expect(openMailStore(folder, now)).rejects.toEqual(

@@ -3,7 +3,7 @@ import { chownSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:f
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { StackFailure } from '../stack-failure.ts'
-import { makePrivateFolder, type PostgresHome } from './home.ts'
+import { createPrivateFolder, type PostgresHome } from './home.ts'
 
 /** The superuser of the embedded server. The services work as restricted roles that it may take. */
 export const DATABASE_USER = 'trestle'
@@ -21,7 +21,7 @@ export async function createClusterOnce({ binaries, data, account }: PostgresHom
   if (existsSync(join(data, 'PG_VERSION'))) return false
   const draft = `${data}.new`
   const passwordFile = `${data}.password`
-  makePrivateFolder(draft, account)
+  createPrivateFolder(draft, account)
   writeFileSync(passwordFile, `${password}\n`, { mode: 0o600 })
   if (account) chownSync(passwordFile, account.uid, account.gid)
   const args = [`--pgdata=${draft}`, `--username=${DATABASE_USER}`, '--auth=scram-sha-256', `--pwfile=${passwordFile}`]

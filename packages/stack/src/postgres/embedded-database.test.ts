@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '@trestle/testing/free-port.ts'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import pg from 'pg'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { endProcess } from '../processes/end-process.ts'
@@ -28,7 +28,7 @@ async function query(url: string, text: string): Promise<unknown[]> {
 }
 
 describe('startDatabase', () => {
-  const folder = newFolder()
+  const folder = createFolder()
   const said: string[] = []
   let port = 0
   const start = async (password = 'secret', stop = new AbortController().signal) => {
@@ -96,7 +96,7 @@ describe('startDatabase', () => {
 describe('chooseHome', () => {
   /** A checkout with binaries that look complete. As root the account is that of PostgreSQL, otherwise the user of the test. */
   async function fakeCheckout() {
-    const root = newFolder()
+    const root = createFolder()
     const directory = join(root, 'native')
     for (const folder of [join(directory, 'bin'), join(directory, 'share', 'postgresql'), join(root, '.data')]) {
       mkdirSync(folder, { recursive: true })

@@ -51,8 +51,8 @@ export async function chooseHome(options: HomeOptions): Promise<PostgresHome> {
   return { binaries: copy, data: join(outside, 'postgres'), account, isOutside: true }
 }
 
-/** Makes an empty folder that only the account may read. */
-export function makePrivateFolder(directory: string, account: Account | undefined): void {
+/** Creates an empty folder that only the account may read. */
+export function createPrivateFolder(directory: string, account: Account | undefined): void {
   rmSync(directory, { recursive: true, force: true })
   mkdirSync(directory, { mode: 0o700 })
   if (account) chownSync(directory, account.uid, account.gid)

@@ -2,14 +2,14 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { describe, expect, it } from 'vitest'
 import { claimPidFile, findRunning, releasePidFile, writePidFile } from './pid-file.ts'
 import { isAlive } from './process-identity.ts'
 
 removeFoldersAtEnd()
 
-const newFile = () => join(newFolder(), 'auth.pid')
+const newFile = () => join(createFolder(), 'auth.pid')
 
 describe('findRunning', () => {
   it('finds the process of the file', async () => {

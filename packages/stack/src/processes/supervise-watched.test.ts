@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { expect, it } from 'vitest'
 import { StackFailure } from '../stack-failure.ts'
 import { type Child, type ChildEnd, reasonOf, startChild } from './child.ts'
@@ -10,7 +10,7 @@ import { superviseWatched } from './supervise-watched.ts'
 removeFoldersAtEnd()
 
 it('restarts at a change, reports a fault, waits for the next change, and ends', async () => {
-  const root = newFolder()
+  const root = createFolder()
   const file = join(root, 'main.ts')
   const forever = "console.log('up'); setInterval(() => {}, 1e6)\n"
   const said: string[] = []

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { describe, expect, it } from 'vitest'
 import { StackFailure } from '../stack-failure.ts'
 import { type Child, startChild } from './child.ts'
@@ -9,7 +9,7 @@ import { supervise } from './supervise.ts'
 
 removeFoldersAtEnd()
 
-const folder = newFolder()
+const folder = createFolder()
 const gentle = [{ signal: 'SIGTERM', waitMs: 5_000, target: 'process' }] as const
 const forever = 'setInterval(() => {}, 1e6)'
 

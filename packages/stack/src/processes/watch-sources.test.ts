@@ -1,12 +1,12 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type SourceWatch, watchSources } from './watch-sources.ts'
 
 removeFoldersAtEnd()
 
-const root = newFolder()
+const root = createFolder()
 const write = (path: string, text = '') => {
   mkdirSync(dirname(join(root, path)), { recursive: true })
   writeFileSync(join(root, path), text)

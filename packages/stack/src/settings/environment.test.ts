@@ -1,14 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { describe, expect, it } from 'vitest'
 import { dataDirectoryOf, readUserEnvironment } from './environment.ts'
 import { writeEnvFile } from './service-environment.ts'
 
 removeFoldersAtEnd()
 
-const folder = newFolder()
+const folder = createFolder()
 
 describe('readUserEnvironment', () => {
   it('prefers the environment to the file', () => {

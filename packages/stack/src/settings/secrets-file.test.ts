@@ -1,14 +1,14 @@
 import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { describe, expect, it } from 'vitest'
 import { loadSecrets } from './secrets-file.ts'
 
 removeFoldersAtEnd()
 
 const bytes = (fill: number) => () => Buffer.alloc(32, fill)
-const newFile = () => join(newFolder(), 'secrets.env')
+const newFile = () => join(createFolder(), 'secrets.env')
 
 describe('loadSecrets', () => {
   it('makes every secret, in a file that only its owner may read', () => {

@@ -11,7 +11,7 @@ const makers = {
   /** HS256 key of the tokens of services, and of access tokens while the database has no other key. */
   AUTH_JWT_SECRET: (bytes: Buffer) => bytes.toString('base64url'),
   /** ES256 key of access tokens. Other services verify them by the published public key. */
-  AUTH_JWT_KEYS: makeSigningKey,
+  AUTH_JWT_KEYS: toSigningKey,
   /** Seals what the auth service stores, for example signing keys. */
   AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: (bytes: Buffer) => bytes.toString('base64url'),
   /** Key of the MACs by which API keys are found. */
@@ -59,7 +59,7 @@ export function loadSecrets(file: string, random: () => Buffer = () => randomByt
 }
 
 /** A list with one private JWK, in the form that the auth service reads. */
-function makeSigningKey(bytes: Buffer): string {
+function toSigningKey(bytes: Buffer): string {
   const pair = createECDH('prime256v1')
   pair.setPrivateKey(bytes)
   // The public key is the byte 4 and two numbers of 32 bytes.

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { jwtVerify } from 'jose'
 import { describe, expect, it } from 'vitest'
 import { bannerLines } from './banner.ts'
@@ -70,7 +70,7 @@ describe('collectStatus', () => {
 
 describe('the status file', () => {
   it('is read back by its owner alone, until it is removed', async () => {
-    const plan = { dataDirectory: newFolder() }
+    const plan = { dataDirectory: createFolder() }
     expect(readStatus(plan)).toBeUndefined()
     const status = await collectStatus(parts)
     writeStatus(plan, status)

@@ -100,7 +100,7 @@ export function importSigningKey(jwk: PrivateJwk): SigningKey {
   return key
 }
 
-const newKeyPair = promisify(generateKeyPair)
+const generatePair = promisify(generateKeyPair)
 
 /** Makes a new private key for an algorithm. */
 export async function generateSigningKey(alg: SigningAlgorithm, kid: string): Promise<PrivateJwk> {
@@ -113,13 +113,13 @@ async function generateMembers(alg: SigningAlgorithm): Promise<JsonWebKey> {
       return { kty: 'oct', k: randomBytes(SECRET_BYTES_MIN).toString('base64url') }
     case 'RS256':
     case 'RS512':
-      return (await newKeyPair('rsa', { modulusLength: MODULUS_BITS_MIN })).privateKey.export({ format: 'jwk' })
+      return (await generatePair('rsa', { modulusLength: MODULUS_BITS_MIN })).privateKey.export({ format: 'jwk' })
     case 'ES256':
-      return (await newKeyPair('ec', { namedCurve: 'P-256' })).privateKey.export({ format: 'jwk' })
+      return (await generatePair('ec', { namedCurve: 'P-256' })).privateKey.export({ format: 'jwk' })
     case 'ES512':
-      return (await newKeyPair('ec', { namedCurve: 'P-521' })).privateKey.export({ format: 'jwk' })
+      return (await generatePair('ec', { namedCurve: 'P-521' })).privateKey.export({ format: 'jwk' })
     case 'EdDSA':
-      return (await newKeyPair('ed25519', {})).privateKey.export({ format: 'jwk' })
+      return (await generatePair('ed25519', {})).privateKey.export({ format: 'jwk' })
   }
 }
 

@@ -23,7 +23,7 @@ import { createUserIndexes, fillDirectory } from './prepare-users.ts'
 import { stageRefreshTokens } from './stage-refresh-tokens.ts'
 import { prepareStaging } from './staging-tables.ts'
 import { earlyMigrations, listReplaced, type SwitchDeps } from './switch-tables.ts'
-import { makeEarlyChanges, makeEarlyIndexes, ownChanges } from './upstream-changes.ts'
+import { applyEarlyChanges, createEarlyIndexes, ownChanges } from './upstream-changes.ts'
 import { requireAdoptable } from './upstream-database.ts'
 
 /** How a run goes. */
@@ -91,22 +91,22 @@ export async function beginAdoption(
       const changes = ownChanges(found.changes, places, { since: found.version, version })
       await recordVersion(db, places, { version, changes })
     }
-    await makeEarlyTables(db, places)
+    await createEarlyTables(db, places)
     return { version, switchedAt: null }
   })
   if (switchedAt !== null) return version
   // PostgreSQL makes an index without a lock once every open transaction has ended, the transaction of the lock too.
   await withDatabase(target, async (db) => {
-    await makeEarlyIndexes(db, places, report)
+    await createEarlyIndexes(db, places, report)
     await createUserIndexes(db, names, report)
   })
   return version
 }
 
 /** Each change is a transaction of its own, which locks one table that the old service needs. */
-async function makeEarlyTables(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+async function createEarlyTables(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   const { names } = places
-  await makeEarlyChanges(db, places)
+  await applyEarlyChanges(db, places)
   const sources = await earlyMigrations(names)
   const { pending } = await compareMigrations(db, { names, sources })
   await runOneByOne(db, { names, sources, lockWaitMs: GENTLE_WAIT_MS }, pending)

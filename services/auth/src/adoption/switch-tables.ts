@@ -20,7 +20,7 @@ import { hideOwnTables } from './hidden-tables.ts'
 import { refuseOldServer } from './refuse-old-server.ts'
 import { correctCopies, replayChanges, type StagingDeps } from './stage-refresh-tokens.ts'
 import { dropTriggers } from './staging-tables.ts'
-import { makeUpstreamChanges } from './upstream-changes.ts'
+import { applyUpstreamChanges } from './upstream-changes.ts'
 import { findVersion } from './upstream-database.ts'
 
 /** The places, the keys and the lifetimes by which a switch judges rows of supabase/auth. */
@@ -125,7 +125,7 @@ export function switchHooks(deps: SwitchDeps): Switch {
     const areCopied = await correctCopies(trx, deps)
     await dropTriggers(trx, places)
     for (const table of moving) await moveTable(trx, [names.schema, kept], table)
-    await makeUpstreamChanges(trx, places)
+    await applyUpstreamChanges(trx, places)
     // Until now, users came from the old service. Clean-up keeps them.
     await sql`ALTER TABLE ${names.id('users')} ALTER COLUMN keep_unconfirmed SET DEFAULT false`.execute(trx)
     return async (later) => {

@@ -60,24 +60,24 @@ const LATE_INDEXES: ReadonlySet<string> = new Set(['sessions_oauth_client_id_idx
  * Brings the tables that stay to the form that the newest supabase/auth gives them, as its own migrations do, and notes what was
  * done.
  */
-export async function makeUpstreamChanges(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+export async function applyUpstreamChanges(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   const { schema } = places.names
   for (const change of [...tableChanges(schema), ...indexChanges(schema), identityChange(schema)])
-    await makeChange(trx, places, change)
+    await applyChange(trx, places, change)
 }
 
-/** Makes the changes that the old service does not notice, but for indexes: each in a transaction of its own, which locks one table. */
-export async function makeEarlyChanges(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+/** Applies the changes that the old service does not notice, but for indexes: each in a transaction of its own, which locks one table. */
+export async function applyEarlyChanges(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   for (const change of tableChanges(places.names.schema)) {
-    if (change.isHarmless) await againWhenLocked(() => inGentle(db, (trx) => makeChange(trx, places, change)))
+    if (change.isHarmless) await againWhenLocked(() => inGentle(db, (trx) => applyChange(trx, places, change)))
   }
 }
 
 /**
- * Makes the indexes of these changes, without a lock. They are noted before: undo also drops one whose run was killed.
+ * Creates the indexes of these changes, without a lock. They are noted before: undo also drops one whose run was killed.
  * @param report is told whom an index waits for
  */
-export async function makeEarlyIndexes(
+export async function createEarlyIndexes(
   db: Kysely<unknown>,
   places: AdoptionPlaces,
   report: (line: string) => void,
@@ -90,7 +90,7 @@ export async function makeEarlyIndexes(
   }
 }
 
-async function makeChange(trx: Kysely<unknown>, places: AdoptionPlaces, change: UpstreamChange): Promise<void> {
+async function applyChange(trx: Kysely<unknown>, places: AdoptionPlaces, change: UpstreamChange): Promise<void> {
   const { rows } = await sql<{ is_made: boolean }>`SELECT ${change.isMade} AS is_made`.execute(trx)
   if (rows[0]?.is_made === true) return
   for (const statement of change.up) await statement.execute(trx)
@@ -98,7 +98,7 @@ async function makeChange(trx: Kysely<unknown>, places: AdoptionPlaces, change: 
 }
 
 /**
- * The changes among those of `makeUpstreamChanges` that an undo takes back. The others are also made by migrations that the old service
+ * The changes among those of `applyUpstreamChanges` that an undo takes back. The others are also made by migrations that the old service
  * has had since: it counts on them, and does not make them again.
  * @param since the newest migration at the time of the changes
  * @param version the newest migration now
@@ -112,7 +112,7 @@ export function ownChanges(
   return made.filter((name) => !later.some((change) => change.name === name))
 }
 
-/** Takes back the changes that `makeUpstreamChanges` has recorded, the last change first. */
+/** Takes back the changes that `applyUpstreamChanges` has recorded, the last change first. */
 export async function revertUpstreamChanges(
   trx: Kysely<unknown>,
   { names }: AdoptionPlaces,

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError } from '@trestle/common/config/config-error.ts'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { describe, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { SELF_HOSTING } from '../../test/self-hosting.ts'
@@ -12,7 +12,7 @@ removeFoldersAtEnd()
 
 /** A folder with these files. */
 function write(files: Readonly<Record<string, string>>): string {
-  const folder = newFolder()
+  const folder = createFolder()
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(join(folder, name, '..'), { recursive: true })
     writeFileSync(join(folder, name), text)

@@ -9,7 +9,7 @@ import { openRepeatable, type RepeatableInput } from './repeatable-input.ts'
 
 const BYTES = Buffer.alloc(200_000, 'a line\n')
 
-function makeFolder(): string {
+function createFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'repeatable-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   return folder
@@ -24,7 +24,7 @@ async function readAgain(input: RepeatableInput): Promise<Buffer> {
 }
 
 it('reads a file from its beginning, each time', async () => {
-  const file = join(makeFolder(), 'file')
+  const file = join(createFolder(), 'file')
   writeFileSync(file, BYTES)
   expect((await readAgain(await openRepeatable(file, Readable.from([])))).equals(BYTES)).toBe(true)
 })
@@ -37,7 +37,7 @@ it('reads standard input again by a copy that nobody finds', async () => {
 })
 
 it('reads a pipe again, which can be opened once', async () => {
-  const pipe = join(makeFolder(), 'pipe')
+  const pipe = join(createFolder(), 'pipe')
   execFileSync('mkfifo', [pipe])
   const opened = openRepeatable(pipe, Readable.from([]))
   createWriteStream(pipe).end(BYTES)
@@ -45,5 +45,5 @@ it('reads a pipe again, which can be opened once', async () => {
 })
 
 it('says that a file is not there', async () => {
-  await expect(openRepeatable(join(makeFolder(), 'none'), Readable.from([]))).rejects.toThrow('ENOENT')
+  await expect(openRepeatable(join(createFolder(), 'none'), Readable.from([]))).rejects.toThrow('ENOENT')
 })

@@ -1,7 +1,7 @@
 import type { Trx } from '../database.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
-import { hashRecoveryCode, makeRecoveryCodes } from './recovery-code.ts'
+import { generateCodeSet, hashRecoveryCode } from './recovery-code.ts'
 import { replaceRecoveryCodes } from './recovery-code-repository.ts'
 
 /** The dependencies of new codes: the source of every secret, and the key of their hashes. */
@@ -17,7 +17,7 @@ export async function issueRecoveryCodes(
   { now, randomBytes, serverKeys }: IssueRecoveryCodesDeps,
   factorId: string,
 ): Promise<readonly string[]> {
-  const codes = makeRecoveryCodes(randomBytes)
+  const codes = generateCodeSet(randomBytes)
   const hashes = codes.map((code) => hashRecoveryCode(serverKeys.hmac, factorId, code))
   await replaceRecoveryCodes(trx, { factorId, hashes, now: now() })
   return codes

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
-import { hashRecoveryCode, makeRecoveryCodes, normaliseRecoveryCode } from './recovery-code.ts'
+import { generateCodeSet, hashRecoveryCode, normaliseRecoveryCode } from './recovery-code.ts'
 
-describe('makeRecoveryCodes', () => {
+describe('generateCodeSet', () => {
   it('makes ten different codes of sixteen letters and digits', () => {
-    const codes = makeRecoveryCodes(randomBytes)
+    const codes = generateCodeSet(randomBytes)
     expect(new Set(codes).size).toBe(10)
     for (const code of codes) expect(code).toMatch(/^[a-z2-9]{16}$/)
   })
 
   // ASVS 6.5.3
   it('uses every letter about as often', () => {
-    const letters = Array.from({ length: 200 }, () => makeRecoveryCodes(randomBytes).join('')).join('')
+    const letters = Array.from({ length: 200 }, () => generateCodeSet(randomBytes).join('')).join('')
     const counts = Map.groupBy(letters, (letter) => letter)
     expect(counts.size).toBe(34)
     // Each letter is expected 941 times, with a deviation of 30.
@@ -19,8 +19,8 @@ describe('makeRecoveryCodes', () => {
   })
 
   it('makes the same codes from the same random bytes', () => {
-    expect(makeRecoveryCodes((size) => Buffer.alloc(size))).toEqual(Array(10).fill('a'.repeat(16)))
-    expect(makeRecoveryCodes((size) => Buffer.alloc(size, 0xff))[0]).not.toBe('a'.repeat(16))
+    expect(generateCodeSet((size) => Buffer.alloc(size))).toEqual(Array(10).fill('a'.repeat(16)))
+    expect(generateCodeSet((size) => Buffer.alloc(size, 0xff))[0]).not.toBe('a'.repeat(16))
   })
 })
 

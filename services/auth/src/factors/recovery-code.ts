@@ -14,8 +14,8 @@ const CODE_LENGTH = 16
 const RANDOM_BYTES = 24
 const CODES = 10
 
-/** Makes a set of codes. Each comes from 192 random bits, so that its bias is below 2^-110. */
-export function makeRecoveryCodes(randomBytes: RandomBytes): readonly string[] {
+/** Generates a set of codes. Each comes from 192 random bits, so that its bias is below 2^-110. */
+export function generateCodeSet(randomBytes: RandomBytes): readonly string[] {
   return Array.from({ length: CODES }, () => toCode(randomBytes(RANDOM_BYTES)))
 }
 

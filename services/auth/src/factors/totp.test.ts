@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { findTotpStep, makeTotpSecret, totpUri } from './totp.ts'
+import { findTotpStep, generateTotpSecret, totpUri } from './totp.ts'
 
 /** The secret of RFC 6238, appendix B: the ASCII text 12345678901234567890. */
 const SECRET = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ'
@@ -29,10 +29,10 @@ describe('findTotpStep', () => {
   })
 })
 
-describe('makeTotpSecret', () => {
+describe('generateTotpSecret', () => {
   // ASVS 6.5.3
   it('is the base32 of twenty random bytes', () => {
-    expect(makeTotpSecret((size) => Buffer.from('12345678901234567890').subarray(0, size))).toBe(SECRET)
+    expect(generateTotpSecret((size) => Buffer.from('12345678901234567890').subarray(0, size))).toBe(SECRET)
   })
 })
 

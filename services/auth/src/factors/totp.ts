@@ -8,8 +8,8 @@ const FORM = { algorithm: 'SHA1', digits: 6, period: 30 } as const
 const SKEW_STEPS = 1
 const BASE32 = /^[A-Z2-7]+=*$/
 
-/** Makes a secret of 160 bits for an authenticator app (RFC 6238, RFC 4226 section 4), in base32 without padding. */
-export function makeTotpSecret(randomBytes: RandomBytes): string {
+/** Generates a secret of 160 bits for an authenticator app (RFC 6238, RFC 4226 section 4), in base32 without padding. */
+export function generateTotpSecret(randomBytes: RandomBytes): string {
   return new Secret({ buffer: Uint8Array.from(randomBytes(SECRET_BYTES)).buffer }).base32
 }
 

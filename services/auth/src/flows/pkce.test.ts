@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { makeAuthCode, matchesChallenge, parsePkce } from './pkce.ts'
+import { generateAuthCode, matchesChallenge, parsePkce } from './pkce.ts'
 
 const challenge = 'a'.repeat(43)
 
@@ -51,12 +51,12 @@ describe('matchesChallenge', () => {
   })
 })
 
-describe('makeAuthCode', () => {
+describe('generateAuthCode', () => {
   it.each([
     ['00', '00000000-0000-4000-8000-000000000000'],
     ['ff', 'ffffffff-ffff-4fff-bfff-ffffffffffff'],
     ['5a', '5a5a5a5a-5a5a-4a5a-9a5a-5a5a5a5a5a5a'],
   ])('makes a UUID of version 4 from bytes of %s', (byte, code) => {
-    expect(makeAuthCode((size) => Buffer.alloc(size, byte, 'hex'))).toBe(code)
+    expect(generateAuthCode((size) => Buffer.alloc(size, byte, 'hex'))).toBe(code)
   })
 })

@@ -110,7 +110,7 @@ export function matchesChallenge({ challenge, method }: PkceChallenge, verifier:
 }
 
 /** A new auth code of a PKCE flow: a random UUID (RFC 9562, version 4), which is the form that clients of GoTrue know. */
-export function makeAuthCode(randomBytes: RandomBytes): string {
+export function generateAuthCode(randomBytes: RandomBytes): string {
   const bytes = randomBytes(16)
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6)
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)

@@ -5,7 +5,7 @@ import { isIdentifierTaken } from '../users/user-repository.ts'
 import type { DropReason } from './attempt-delivery.ts'
 import { type DeliverSmsDeps, sendSmsInRequest } from './deliver-sms.ts'
 import type { MailJob } from './mail-job.ts'
-import { type MessageHookDeps, makeMailPayload, makeSmsPayload } from './message-hooks.ts'
+import { buildMailPayload, buildSmsPayload, type MessageHookDeps } from './message-hooks.ts'
 import { updateMessages } from './message-repository.ts'
 import type { SmsJob } from './sms-job.ts'
 
@@ -19,10 +19,10 @@ export interface QueuedMessages {
 export type Delivery = { readonly hook: HookName; readonly payload: object } | { readonly sms: SmsJob }
 
 /**
- * Makes what is delivered of the messages of a request: calls of hooks with their users as the transaction sees them, or SMS. The
+ * Builds what is delivered of the messages of a request: calls of hooks with their users as the transaction sees them, or SMS. The
  * mails of a request belong to one change of email, which is one call.
  */
-export async function makeDeliveries(
+export async function buildDeliveries(
   trx: Trx,
   { config, hooks }: Pick<MessageHookDeps, 'config' | 'hooks'>,
   { mails, sms }: QueuedMessages,
@@ -31,12 +31,12 @@ export async function makeDeliveries(
   const deps = { config, db: trx }
   const [mail, ...others] = mails
   if (mail && !(await isDropped(trx, 'email', mail))) {
-    const payload = await makeMailPayload(deps, [mail, ...others])
+    const payload = await buildMailPayload(deps, [mail, ...others])
     if (payload) deliveries.push({ hook: 'SEND_EMAIL', payload })
   }
   for (const message of sms) {
     if (await isDropped(trx, 'phone', message)) continue
-    const payload = hooks.isOn('SEND_SMS') ? await makeSmsPayload(deps, message) : undefined
+    const payload = hooks.isOn('SEND_SMS') ? await buildSmsPayload(deps, message) : undefined
     if (payload) deliveries.push({ hook: 'SEND_SMS', payload })
     else if (!hooks.isOn('SEND_SMS')) deliveries.push({ sms: message })
   }

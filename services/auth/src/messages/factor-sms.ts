@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { AuthConfig } from '../config.ts'
-import { hashCode, makeCode } from '../one-time-tokens/one-time-token.ts'
+import { generateCode, hashCode } from '../one-time-tokens/one-time-token.ts'
 import { equalSecrets } from '../secrets/equal-secrets.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
@@ -39,7 +39,7 @@ export function prepareFactorSms(
 ): PreparedFactorSms {
   const { codeLength, template } = config.mfa.phone
   const testCode = findTestCode(config.sms, phone, now())
-  const code = testCode ?? makeCode(randomBytes, codeLength)
+  const code = testCode ?? generateCode(randomBytes, codeLength)
   const codeHash = hashFactorCode(serverKeys.hmac, { challengeId, phone, code })
   if (testCode !== undefined) return { codeHash, sms: undefined }
   const text = renderText(template, { Code: code })

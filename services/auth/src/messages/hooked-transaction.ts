@@ -15,7 +15,7 @@ import {
   restoreIntervals,
 } from '../rate-limits/send-interval.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
-import { type Delivery, deliver, makeDeliveries, recordDeliveries, wereDelivered } from './delivery.ts'
+import { buildDeliveries, type Delivery, deliver, recordDeliveries, wereDelivered } from './delivery.ts'
 import { type MailJob, mailTask } from './mail-job.ts'
 import type { SmsGateway } from './sms-gateway.ts'
 import { type SmsJob, smsTask } from './sms-job.ts'
@@ -103,7 +103,7 @@ export async function runHooked<Deps extends HookedDeps, Result>(
   }
   const first = await transact(async (trx) => {
     const done = await attempt(trx)
-    const deliveries = await makeDeliveries(trx, deps, done.recorded)
+    const deliveries = await buildDeliveries(trx, deps, done.recorded)
     if (deliveries.length > 0) throw new RolledBack(done.recorded, deliveries)
     await recordDeliveries(trx, done.recorded, deliveries)
     return done

@@ -5,11 +5,11 @@ import type { Trx } from '../database.ts'
 import { type FlowMethod, insertMailFlow } from '../flows/flow-repository.ts'
 import type { FlowKind, PkceChallenge } from '../flows/pkce.ts'
 import {
+  generateCode,
+  generateLinkToken,
+  generateSalt,
   hashCode,
   hashLinkToken,
-  makeCode,
-  makeLinkToken,
-  makeSalt,
   type TokenKind,
 } from '../one-time-tokens/one-time-token.ts'
 import { type MessageSecrets, replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
@@ -56,7 +56,7 @@ export interface PreparedMailToken {
 
 /** Makes a mail and its secrets, without storing either. The mail carries the secrets in the clear, the row only their hashes. */
 export function prepareMailToken(deps: MailTokenDeps, mail: MailToken): PreparedMailToken {
-  const { secrets, link, code } = makeMailSecrets(deps, mail, mail.flow.pkce ? 'pkce' : 'implicit')
+  const { secrets, link, code } = generateMailSecrets(deps, mail, mail.flow.pkce ? 'pkce' : 'implicit')
   return {
     secrets,
     mail: {
@@ -73,19 +73,19 @@ export function prepareMailToken(deps: MailTokenDeps, mail: MailToken): Prepared
 }
 
 /**
- * Makes a link token and a code, as the mail shows them and as they are stored. Neither can be computed from the other
+ * Generates a link token and a code, as the mail shows them and as they are stored. Neither can be computed from the other
  * (reference: Codes and link tokens).
  */
-export function makeMailSecrets(
+export function generateMailSecrets(
   { config, now, randomBytes, serverKeys }: MailTokenDeps,
   { email, tokenKind }: Pick<MailToken, 'email' | 'tokenKind'>,
   flow: FlowKind,
 ): { readonly secrets: MessageSecrets; readonly link: string; readonly code: string } {
   const sentAt = now()
   const expiresAt = new Date(sentAt.getTime() + config.mail.codeLifetimeSeconds * 1_000)
-  const link = makeLinkToken(randomBytes, flow)
-  const code = makeCode(randomBytes, config.mail.codeLength)
-  const codeSalt = makeSalt(randomBytes)
+  const link = generateLinkToken(randomBytes, flow)
+  const code = generateCode(randomBytes, config.mail.codeLength)
+  const codeSalt = generateSalt(randomBytes)
   const codeHash = hashCode(serverKeys.hmac, codeSalt, email, code)
   const linkHash = hashLinkToken(link)
   return {

@@ -55,7 +55,7 @@ const FIELDS = {
  * @returns false where its user no longer exists @throws Error when the hook does not take it; the queue tries again
  */
 export async function sendMailByHook(deps: MessageHookDeps, mail: HookedMail): Promise<boolean> {
-  const payload = await makeMailPayload(deps, [mail])
+  const payload = await buildMailPayload(deps, [mail])
   if (payload) await deliver(deps, 'SEND_EMAIL', payload)
   return payload !== undefined
 }
@@ -65,16 +65,16 @@ export async function sendMailByHook(deps: MessageHookDeps, mail: HookedMail): P
  * @returns false where its user no longer exists @throws SmsRefused where the hook refuses with an error of its own
  */
 export async function sendSmsByHook(deps: MessageHookDeps, sms: OwnedSms): Promise<boolean> {
-  const payload = await makeSmsPayload(deps, sms)
+  const payload = await buildSmsPayload(deps, sms)
   if (payload) await deliver(deps, 'SEND_SMS', payload)
   return payload !== undefined
 }
 
 /**
- * Makes the body of a call of SEND_EMAIL for a mail, or for the two mails of a change of email. Reads the user as `db` sees it.
+ * Builds the body of a call of SEND_EMAIL for a mail, or for the two mails of a change of email. Reads the user as `db` sees it.
  * @returns `{ user, email_data }` (reference: Hooks); undefined where the user no longer exists
  */
-export async function makeMailPayload(
+export async function buildMailPayload(
   deps: MessagePayloadDeps,
   mails: readonly [HookedMail, ...HookedMail[]],
 ): Promise<object | undefined> {
@@ -87,8 +87,8 @@ export async function makeMailPayload(
   return { user, email_data: { email_action_type: toActionType(kind), to, ...Object.fromEntries(fields) } }
 }
 
-/** Makes the body of a call of SEND_SMS. @returns `{ user, sms }` (reference: Hooks); undefined where the user no longer exists */
-export async function makeSmsPayload(
+/** Builds the body of a call of SEND_SMS. @returns `{ user, sms }` (reference: Hooks); undefined where the user no longer exists */
+export async function buildSmsPayload(
   deps: MessagePayloadDeps,
   { to, text, code, channel, userId, purpose }: OwnedSms,
 ): Promise<object | undefined> {

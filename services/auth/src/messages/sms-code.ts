@@ -1,6 +1,6 @@
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
-import { hashCode, makeCode, makeSalt, type TokenKind } from '../one-time-tokens/one-time-token.ts'
+import { generateCode, generateSalt, hashCode, type TokenKind } from '../one-time-tokens/one-time-token.ts'
 import { type MessageSecrets, replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
@@ -43,8 +43,8 @@ export function prepareSmsCode(
   const sentAt = now()
   const expiresAt = new Date(sentAt.getTime() + config.sms.codeLifetimeSeconds * 1_000)
   const testCode = findTestCode(config.sms, phone, sentAt)
-  const code = testCode ?? makeCode(randomBytes, config.sms.codeLength)
-  const codeSalt = makeSalt(randomBytes)
+  const code = testCode ?? generateCode(randomBytes, config.sms.codeLength)
+  const codeSalt = generateSalt(randomBytes)
   const codeHash = hashCode(serverKeys.hmac, codeSalt, phone, code)
   const text = renderText(config.sms.template, { Code: code })
   return {

@@ -1,33 +1,33 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { hashCode, isPkceToken, makeCode, makeLinkToken } from './one-time-token.ts'
+import { generateCode, generateLinkToken, hashCode, isPkceToken } from './one-time-token.ts'
 
 const fixed = (byte: number) => (size: number) => Buffer.alloc(size, byte)
 
-describe('makeLinkToken', () => {
+describe('generateLinkToken', () => {
   // ASVS 6.5.3
   it('makes 56 hexadecimal digits, with a prefix in a PKCE flow', () => {
-    expect(makeLinkToken(fixed(0xab), 'implicit')).toBe('ab'.repeat(28))
-    expect(makeLinkToken(fixed(0xab), 'pkce')).toBe(`pkce_${'ab'.repeat(28)}`)
-    expect(isPkceToken(makeLinkToken(randomBytes, 'pkce'))).toBe(true)
-    expect(isPkceToken(makeLinkToken(randomBytes, 'implicit'))).toBe(false)
+    expect(generateLinkToken(fixed(0xab), 'implicit')).toBe('ab'.repeat(28))
+    expect(generateLinkToken(fixed(0xab), 'pkce')).toBe(`pkce_${'ab'.repeat(28)}`)
+    expect(isPkceToken(generateLinkToken(randomBytes, 'pkce'))).toBe(true)
+    expect(isPkceToken(generateLinkToken(randomBytes, 'implicit'))).toBe(false)
   })
 })
 
-describe('makeCode', () => {
+describe('generateCode', () => {
   // ASVS 6.5.3, 6.5.4
   it('makes exactly the requested number of digits with leading zeros', () => {
-    expect(makeCode(fixed(0), 6)).toBe('000000')
+    expect(generateCode(fixed(0), 6)).toBe('000000')
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 16, maxLength: 16 }), fc.integer({ min: 6, max: 10 }), (bytes, digits) =>
-        new RegExp(`^[0-9]{${digits}}$`).test(makeCode(() => Buffer.from(bytes), digits)),
+        new RegExp(`^[0-9]{${digits}}$`).test(generateCode(() => Buffer.from(bytes), digits)),
       ),
     )
   })
 
   it('takes the remainder of the random number', () => {
-    expect(makeCode((size) => Buffer.alloc(size).fill(0xff), 6)).toBe(
+    expect(generateCode((size) => Buffer.alloc(size).fill(0xff), 6)).toBe(
       (0xffffffffffffffffffffffffffffffffn % 1_000_000n).toString().padStart(6, '0'),
     )
   })

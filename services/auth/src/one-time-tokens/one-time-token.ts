@@ -19,7 +19,7 @@ const SALT_BYTES = 16
 const PKCE_PREFIX = 'pkce_'
 
 /** The secret of a mail's link: 56 hexadecimal digits, marked when the link belongs to a PKCE flow. */
-export function makeLinkToken(randomBytes: RandomBytes, flow: FlowKind): string {
+export function generateLinkToken(randomBytes: RandomBytes, flow: FlowKind): string {
   return (flow === 'pkce' ? PKCE_PREFIX : '') + randomBytes(LINK_BYTES).toString('hex')
 }
 
@@ -34,10 +34,10 @@ export function hashLinkToken(token: string): Buffer {
 }
 
 /**
- * Makes a code of so many decimal digits, with leading zeros. Made from 128 bits, so that the bias towards any of 10^10 codes is
+ * Generates a code of so many decimal digits, with leading zeros. Made from 128 bits, so that the bias towards any of 10^10 codes is
  * below 2^-94.
  */
-export function makeCode(randomBytes: RandomBytes, digits: number): string {
+export function generateCode(randomBytes: RandomBytes, digits: number): string {
   const number = BigInt(`0x${randomBytes(CODE_BYTES).toString('hex')}`)
   return (number % 10n ** BigInt(digits)).toString().padStart(digits, '0')
 }
@@ -71,7 +71,7 @@ export function matchesCode(
   return hashes.some((hash) => equalSecrets(codeHash ?? Buffer.alloc(hash.length), hash)) && codeHash !== null
 }
 
-/** Makes the salt of a code. Equal codes of two messages have different hashes. */
-export function makeSalt(randomBytes: RandomBytes): Buffer {
+/** Generates the salt of a code. Equal codes of two messages have different hashes. */
+export function generateSalt(randomBytes: RandomBytes): Buffer {
   return randomBytes(SALT_BYTES)
 }

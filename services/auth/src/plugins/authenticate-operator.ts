@@ -100,13 +100,13 @@ export async function answerChange(
   const { deps } = request.server
   const change = readChange(request)
   const by = { admin: toOperatorAdmin(change, deps.config.jwt), audience: undefined, ip: change.operator.address }
-  const { status, body, replayed } = await makeOnce(deps, change, () => run(change, by))
+  const { status, body, replayed } = await runOnce(deps, change, () => run(change, by))
   if (replayed) reply.header('idempotent-replayed', 'true')
   await reply.code(status).type('application/json; charset=utf-8').send(body)
   return undefined
 }
 
-async function makeOnce(
+async function runOnce(
   { db }: Pick<AuthDeps, 'db'>,
   change: OperatorChange,
   run: () => Promise<OperatorAnswer>,

@@ -29,8 +29,8 @@ export function parseId(text: string): string | undefined {
   return UUID.test(id) ? id : undefined
 }
 
-/** Makes a random UUID (RFC 9562, version 4) of 16 random bytes. */
-export function makeUuid(bytes: Buffer): string {
+/** A random UUID (RFC 9562, version 4) of 16 random bytes. */
+export function toUuid(bytes: Buffer): string {
   const version = ((bytes[6] ?? 0) & 0x0f) | 0x40
   const variant = ((bytes[8] ?? 0) & 0x3f) | 0x80
   const all = Buffer.concat([

@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { requireSession } from './session.ts'
 import { findStoredSession } from './session-repository.ts'
-import { makeClaims, type SessionClaims, type SessionViewDeps } from './session-view.ts'
+import { buildClaims, type SessionClaims, type SessionViewDeps } from './session-view.ts'
 
 /**
  * Makes the claims of a session that is about to be raised to aal2, where the hook CUSTOM_ACCESS_TOKEN is on. The hook is called
@@ -19,5 +19,5 @@ export async function prepareRaisedClaims(
   const session = requireSession(await findStoredSession(deps.lanes, sessionId))
   const shown = { method, timestamp: Math.floor(deps.now().getTime() / 1_000) }
   const amr = [shown, ...session.amr.filter((entry) => entry.method !== method)]
-  return makeClaims(deps, { ...session, aal: 'aal2', amr })
+  return buildClaims(deps, { ...session, aal: 'aal2', amr })
 }

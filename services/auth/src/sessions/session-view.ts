@@ -49,12 +49,12 @@ export interface SessionClaims {
 }
 
 /**
- * Makes the claims of a session's access token. The hook CUSTOM_ACCESS_TOKEN may change them.
+ * Builds the claims of a session's access token. The hook CUSTOM_ACCESS_TOKEN may change them.
  * @param method how the token was obtained: by default, how the session was last proven
  * @throws hookFailed when the hook names another user or session, hookRejected, hookTimeout, hookTimeoutAfterRetry,
  * hookAnswerTooLong, hookAnswerNoJson
  */
-export async function makeClaims(
+export async function buildClaims(
   deps: SessionViewDeps,
   session: StoredSession,
   method = session.amr[0]?.method ?? '',
@@ -113,7 +113,7 @@ export async function signSessionView(
   session: IssuedSession,
   prepared?: SessionClaims,
 ): Promise<SessionView> {
-  const { issuedAt, expiresAt, claims } = prepared ?? (await makeClaims(deps, session))
+  const { issuedAt, expiresAt, claims } = prepared ?? (await buildClaims(deps, session))
   return {
     access_token: deps.signingKeys.sign(claims),
     token_type: 'bearer',

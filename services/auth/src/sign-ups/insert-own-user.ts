@@ -6,7 +6,7 @@ import type { Hooks } from '../hooks/hooks.ts'
 import { queueUserCreated } from '../hooks/user-created-job.ts'
 import { ownIdentityData } from '../identities/identity.ts'
 import { insertIdentity } from '../identities/identity-repository.ts'
-import { makeUuid } from '../records/ids.ts'
+import { toUuid } from '../records/ids.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import type { User } from '../users/user.ts'
@@ -61,7 +61,7 @@ export async function insertOwnUser(
   const user = await insertUnlessTaken(trx, {
     ...since,
     // A hook may have been told this id in a rehearsal, which drew the same bytes.
-    id: userId ?? makeUuid(randomBytes(16)),
+    id: userId ?? toUuid(randomBytes(16)),
     aud: audience,
     role: config.jwt.defaultRole,
     [kind]: value,

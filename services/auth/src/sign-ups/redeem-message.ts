@@ -4,7 +4,7 @@ import type { AuthConfig } from '../config.ts'
 import type { Db, Trx } from '../database.ts'
 import { linkExpired } from '../errors.ts'
 import { updateMailFlow } from '../flows/flow-repository.ts'
-import { makeAuthCode } from '../flows/pkce.ts'
+import { generateAuthCode } from '../flows/pkce.ts'
 import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { queueUserCreated } from '../hooks/user-created-job.ts'
@@ -185,7 +185,7 @@ async function signIn(
   { type, message, flow, refuse, context }: Redemption,
 ): Promise<Redeemed> {
   if (flow.kind === 'pkce') {
-    const code = makeAuthCode(deps.randomBytes)
+    const code = generateAuthCode(deps.randomBytes)
     return (await updateMailFlow(trx, flow.id, { code, now: deps.now() })) ? { verdict: 'auth-code', code } : refuse()
   }
   const proof = await findProof(trx, deps, user, message)

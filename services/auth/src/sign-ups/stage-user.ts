@@ -3,7 +3,7 @@ import type { Trx } from '../database.ts'
 import { hasTokenSince } from '../one-time-tokens/one-time-token-repository.ts'
 import { hashOfUnknownPassword } from '../passwords/stored-hash.ts'
 import { intervalMs } from '../rate-limits/send-interval.ts'
-import { makeUuid } from '../records/ids.ts'
+import { toUuid } from '../records/ids.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import { signUpMetadata } from '../users/address-metadata.ts'
@@ -107,7 +107,7 @@ async function insertUnconfirmed(
   deps: StageDeps,
   { identifier, audience, data }: StagedUserChange,
 ): Promise<User | undefined> {
-  const userId = makeUuid(deps.randomBytes(16))
+  const userId = toUuid(deps.randomBytes(16))
   const passwordHash = hashOfUnknownPassword(deps.randomBytes, deps.config.passwords.algorithm)
   const user = await insertOwnUser(trx, deps, {
     userId,

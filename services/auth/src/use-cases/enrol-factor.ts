@@ -14,7 +14,7 @@ import {
 } from '../factors/factor-repository.ts'
 import { type EnrolledType, requireEnrolEnabled } from '../factors/factor-switches.ts'
 import { refuseTakenName } from '../factors/require-friendly-name.ts'
-import { makeTotpSecret } from '../factors/totp.ts'
+import { generateTotpSecret } from '../factors/totp.ts'
 import { sealOptional } from '../secrets/sealed-secret.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
@@ -92,7 +92,7 @@ async function insertUnverifiedFactor(
   { wanted, ip }: Pick<EnrolFactorInput, 'wanted' | 'ip'>,
 ): Promise<EnrolledFactor> {
   const id = randomUUID()
-  const totpSecret = wanted.type === 'totp' ? makeTotpSecret(deps.randomBytes) : undefined
+  const totpSecret = wanted.type === 'totp' ? generateTotpSecret(deps.randomBytes) : undefined
   const at = deps.now()
   await insertFactor(trx, {
     id,

@@ -22,7 +22,7 @@ import {
   hashAuthCode,
   updateFinishedFlow,
 } from '../flows/flow-repository.ts'
-import { makeAuthCode, requirePkce } from '../flows/pkce.ts'
+import { generateAuthCode, requirePkce } from '../flows/pkce.ts'
 import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import { parseId } from '../records/ids.ts'
 import type { RequestContext } from '../requests/request-context.ts'
@@ -193,7 +193,7 @@ async function createSessionOrCode(
       tokens,
     }
   }
-  const code = makeAuthCode(deps.randomBytes)
+  const code = generateAuthCode(deps.randomBytes)
   const isBound = await updateFinishedFlow(trx, flow.id, {
     userId: user.id,
     codeHash: hashAuthCode(code),

@@ -5,7 +5,7 @@ import { emailUnknown, secureChangeOff } from '../errors.ts'
 import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
 import { confirmationUrl, generatedLinkPath } from '../messages/confirmation-url.ts'
 import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
-import { makeMailSecrets } from '../messages/mail-token.ts'
+import { generateMailSecrets } from '../messages/mail-token.ts'
 import type { GeneratedLink } from '../one-time-tokens/generated-link.ts'
 import { LINK_RULES, type LinkType } from '../one-time-tokens/link-type.ts'
 import { deleteTokensOfKinds, replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
@@ -122,7 +122,7 @@ async function searchLinkOwner(
   if (type === 'invite') return { user: await findOrMakeInvited(trx, deps, search), type, address }
   const user = await lockKnownUser(trx, deps, search)
   if (type === 'signup' || (type === 'magiclink' && !user)) {
-    const signedUp = user ? await addContent(trx, deps, user, search) : await makeUser(trx, deps, search)
+    const signedUp = user ? await addContent(trx, deps, user, search) : await createUser(trx, deps, search)
     return signedUp && { user: signedUp, type: 'signup', address }
   }
   if (!user) throw emailUnknown()
@@ -171,10 +171,10 @@ async function addContent(
 }
 
 /**
- * Makes a user, in place of a staged user. A magic link for an unknown address needs no password.
+ * Creates a user, in place of a staged user. A magic link for an unknown address needs no password.
  * @returns undefined when another request has just taken the address
  */
-async function makeUser(
+async function createUser(
   trx: Trx,
   deps: Repeatable<GenerateLinkDeps>,
   { type, email, context, password, data, passwordHash }: Search,
@@ -219,7 +219,7 @@ async function storeLink(
 ): Promise<GeneratedLink> {
   admin.requireMayManage(user)
   const { kind, linkType, sentAt, action } = LINK_RULES[type]
-  const { secrets, link, code } = makeMailSecrets(deps, { email: address, tokenKind: kind }, 'implicit')
+  const { secrets, link, code } = generateMailSecrets(deps, { email: address, tokenKind: kind }, 'implicit')
   await replaceToken(trx, { ...secrets, userId: user.id, flowStateId: null })
   await updateUser(trx, user.id, { [sentAt]: secrets.sentAt, updated_at: secrets.sentAt })
   await recordAudit(trx, deps, { action, actor: admin.actor, target: user, ip: context.ip, traits: adminTraits(user) })

@@ -18,7 +18,7 @@ import { type ReuseOutcome, reuseRefreshToken } from '../sessions/reuse-refresh-
 import type { SessionOrigin, StoredSession } from '../sessions/session.ts'
 import { nameInError } from '../sessions/session-headers.ts'
 import { findSessionOfToken, findUpstreamSession, insertAncestor } from '../sessions/session-repository.ts'
-import { makeClaims, type SessionClaims, type SessionView, signSessionView } from '../sessions/session-view.ts'
+import { buildClaims, type SessionClaims, type SessionView, signSessionView } from '../sessions/session-view.ts'
 import { isUpstreamAncestor, parseUpstreamToken } from '../sessions/upstream-token.ts'
 
 /** The refresh token of the request, and what its session stores of the request. */
@@ -51,7 +51,7 @@ export type GrantRefreshTokenDeps = Pick<
 /**
  * Exchanges a refresh token for its child and a new access token (reference: Refresh tokens).
  * @throws refreshTokenMalformed, refreshTokenNotFound, refreshUserBanned, sessionExpired, sessionInactive, sessionLowAal,
- * oauthClientRequired, sessionSuperseded, refreshTokenAlreadyUsed, tooManyRefreshes, serverBusy, and what `makeClaims`
+ * oauthClientRequired, sessionSuperseded, refreshTokenAlreadyUsed, tooManyRefreshes, serverBusy, and what `buildClaims`
  * and `signSessionView` throw
  */
 export async function grantRefreshToken(
@@ -68,7 +68,7 @@ export async function grantRefreshToken(
   if (!isExchanged(result)) return refuseRefresh(deps, result.verdict, tokenHash)
   const session = { ...result.session, refreshToken: child }
   return {
-    session: await signSessionView(deps, session, claims ?? (await makeClaims(deps, session, METHOD))),
+    session: await signSessionView(deps, session, claims ?? (await buildClaims(deps, session, METHOD))),
     isNewToken: result.verdict !== 'reused',
   }
 }
@@ -121,7 +121,7 @@ async function prepareClaims(
   if (!deps.hooks.isOn('CUSTOM_ACCESS_TOKEN')) return undefined
   const session = await findSessionOfToken(deps.lanes, tokenHash)
   if (!session) return undefined
-  return makeClaims(deps, session, METHOD).catch((error: unknown) => {
+  return buildClaims(deps, session, METHOD).catch((error: unknown) => {
     throw nameInError(deps.config.behaviours, error, { userId: session.user.id, sessionId: session.sessionId })
   })
 }

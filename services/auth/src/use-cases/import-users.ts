@@ -71,7 +71,7 @@ export async function importUsers(
   const summary = (): ImportSummary => ({ ...counts, ignored: [...ignored] })
   const { audience, defaultRole: role, adminRoles } = deps.config.jwt
   const { behaviours } = deps.config
-  const defaults = { ...input, audience, role, newId: randomUUID, behaviours }
+  const defaults = { ...input, audience, role, generateId: randomUUID, behaviours }
   for await (const line of input.lines) {
     try {
       const read = readUserLine(decodeLine(line))

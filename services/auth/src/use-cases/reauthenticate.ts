@@ -5,7 +5,7 @@ import type { AuthDeps } from '../deps.ts'
 import { addressTooNew, emailNotVerified, phoneNotVerified } from '../errors.ts'
 import { runHooked } from '../messages/hooked-transaction.ts'
 import { queueMail } from '../messages/mail-job.ts'
-import { makeMailSecrets } from '../messages/mail-token.ts'
+import { generateMailSecrets } from '../messages/mail-token.ts'
 import { takeSms } from '../messages/sms-allowance.ts'
 import { issueSmsCode } from '../messages/sms-code.ts'
 import { queueSms } from '../messages/sms-job.ts'
@@ -102,7 +102,7 @@ async function sendByMail(
   deps: SendCodeDeps,
   { user: { id, userMetadata }, address: email, messageId }: NonceMessage,
 ): Promise<void> {
-  const { secrets, code } = makeMailSecrets(deps, { email, tokenKind: 'reauthentication' }, 'implicit')
+  const { secrets, code } = generateMailSecrets(deps, { email, tokenKind: 'reauthentication' }, 'implicit')
   await replaceToken(trx, { ...secrets, userId: id, linkHash: null, flowStateId: null })
   const { siteUrl } = deps.config.signup.redirects
   await queueMail(trx, deps, {

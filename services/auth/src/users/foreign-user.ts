@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { IMPORT_TEXTS } from '../field-errors.ts'
-import { makeUuid } from '../records/ids.ts'
+import { toUuid } from '../records/ids.ts'
 import { normaliseEmail, normalisePhone } from '../requests/identifier.ts'
 
 /** The other programs whose exports `users import` reads. */
@@ -112,7 +112,7 @@ export function fromMillis(millis: string | number | null | undefined): string |
  * who has the same email for them.
  */
 export function toForeignId(source: ForeignSource, id: string): string {
-  return makeUuid(createHash('sha256').update(`${source}:${id}`).digest())
+  return toUuid(createHash('sha256').update(`${source}:${id}`).digest())
 }
 
 const ADDRESSES = [

@@ -9,7 +9,7 @@ const defaults = {
   firebase: undefined,
   behaviours: { metadataBytesMax: 65_536 as const },
   now: new Date(0),
-  newId: () => `new-${++count}`,
+  generateId: () => `new-${++count}`,
 }
 const user = (line: Parameters<typeof toImportedUser>[0]): ImportedUser => toImportedUser(line, defaults)
 const google = (id: string) => [{ provider: 'google', id }]

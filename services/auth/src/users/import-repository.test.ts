@@ -20,7 +20,7 @@ const defaults: ImportDefaults = {
   firebase: undefined,
   behaviours: { metadataBytesMax: 65_536 },
   now: new Date('2026-01-02T03:04:05.678Z'),
-  newId: randomUUID,
+  generateId: randomUUID,
 }
 const read = (line: object): ImportedUser => toImportedUser(readUserLine(JSON.stringify(line)).line, defaults)
 const insert = (users: readonly ImportedUser[]) =>

@@ -12,7 +12,7 @@ const defaults: ImportDefaults = {
   firebase: undefined,
   behaviours: { metadataBytesMax: 65_536 },
   now,
-  newId: () => NEW_ID,
+  generateId: () => NEW_ID,
 }
 const read = (line: unknown) =>
   toImportedUser(readUserLine(typeof line === 'string' ? line : JSON.stringify(line)).line, defaults)

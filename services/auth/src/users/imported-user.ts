@@ -30,8 +30,8 @@ export interface ImportDefaults extends MetadataRules {
   /** For Firebase hashes that do not carry their own. */
   readonly firebase: FirebaseParameters | undefined
   readonly now: Date
-  /** Makes the id of a user whose line has none. */
-  readonly newId: () => string
+  /** Generates the id of a user whose line has none. */
+  readonly generateId: () => string
 }
 
 /** The key that no two identities share. */
@@ -70,7 +70,7 @@ function toRow(line: UserLine, defaults: ImportDefaults) {
   const emailConfirmedAt = line.email_confirmed_at ?? (line.email_confirm ? createdAt : null)
   const phoneConfirmedAt = line.phone_confirmed_at ?? (line.phone_confirm ? createdAt : null)
   return {
-    id: line.id ?? defaults.newId(),
+    id: line.id ?? defaults.generateId(),
     aud: line.aud ?? defaults.audience,
     role: line.role ?? defaults.role,
     email,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll } from 'vitest'
 import { z } from 'zod'
 import { buildApp } from '../../src/app.ts'
-import { makeSmsPayload } from '../../src/messages/message-hooks.ts'
+import { buildSmsPayload } from '../../src/messages/message-hooks.ts'
 import { OPERATOR } from '../forged-token.ts'
 import { type HookStub, startHookStub } from '../hook-stub.ts'
 import { createSignedIn } from '../signed-in.ts'
@@ -239,7 +239,7 @@ export const memberCases = {
         (await service.app.inject({ url: '/user', headers })).json(),
         (await service.app.inject({ url: `/admin/users/${user.id}`, headers: OPERATOR })).json(),
         (await service.app.inject({ url: '/admin/users?per_page=1', headers: OPERATOR })).json().users[0],
-        Payload.parse(await makeSmsPayload(service.deps, { ...SMS, userId: user.id })).user,
+        Payload.parse(await buildSmsPayload(service.deps, { ...SMS, userId: user.id })).user,
       ]
       return seen.map((shown) => ['email_change_sent_at' in shown, 'phone_change_sent_at' in shown])
     },

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { findStoredSession } from '../../src/sessions/session-repository.ts'
-import { makeClaims } from '../../src/sessions/session-view.ts'
+import { buildClaims } from '../../src/sessions/session-view.ts'
 import { addApp } from '../authenticator-app.ts'
 import { forgeBearer, OPERATOR } from '../forged-token.ts'
 import type { MailApp } from '../mail-app.ts'
@@ -100,7 +100,7 @@ export const sessionCases = {
       if (!session) throw new Error('the session has ended')
       // Sessions begin by the clock of the database, which the clock of the test does not follow.
       const startedAt = service.clock.now().toISOString()
-      const { issuedAt, expiresAt } = await makeClaims(service.deps, { ...session, startedAt })
+      const { issuedAt, expiresAt } = await buildClaims(service.deps, { ...session, startedAt })
       return expiresAt - issuedAt > 60
     },
     compatible: false,

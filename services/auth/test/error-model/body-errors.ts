@@ -17,7 +17,7 @@ const HASH = `$2b$10$${'x'.repeat(53)}`
 const byAdmin = (request: InjectOptions, rest: Omit<ErrorCase, 'raise'> = {}): ErrorCase =>
   refused({ ...request, headers: OPERATOR }, rest)
 const signUp = (body: object): InjectOptions => post('/signup', { password, ...body })
-const makeUser = (body: object): InjectOptions => post('/admin/users', body)
+const createUser = (body: object): InjectOptions => post('/admin/users', body)
 const invalidGrant = { oauth: 'invalid_request' }
 const token = (grant: string, body: object): InjectOptions => post(`/token?grant_type=${grant}`, body)
 const pkce = (challenge: string, method = 's256'): InjectOptions =>
@@ -120,7 +120,7 @@ export const memberErrors: ErrorCases = {
       return get('/reauthenticate', headers)
     }),
   ],
-  addressMissingForUser: [byAdmin(makeUser({}))],
+  addressMissingForUser: [byAdmin(createUser({}))],
   magicLinkWithoutEmail: [refused(post('/magiclink', {}))],
   channelWithEmail: [refused(post('/otp', { email, channel: 'sms' }))],
   channelUnsupported: [refused(post('/otp', { phone, channel: 'pigeon' }))],
@@ -165,10 +165,10 @@ export const memberErrors: ErrorCases = {
   ],
   audienceUnknown: [refused(post('/signup', { email, password }, { 'x-jwt-aud': 'elsewhere' }))],
   audienceTooLong: [
-    byAdmin(makeUser({ email, aud: 'x'.repeat(256) }), { text: 'An audience may not be longer than 255 characters' }),
+    byAdmin(createUser({ email, aud: 'x'.repeat(256) }), { text: 'An audience may not be longer than 255 characters' }),
   ],
   roleTooLong: [
-    byAdmin(makeUser({ email, role: 'x'.repeat(256) }), { text: 'A role may not be longer than 255 characters' }),
+    byAdmin(createUser({ email, role: 'x'.repeat(256) }), { text: 'A role may not be longer than 255 characters' }),
   ],
   metadataTooLarge: [
     refused(signUp({ email, data: { a: 'x'.repeat(65_536) } }), {
@@ -176,7 +176,7 @@ export const memberErrors: ErrorCases = {
     }),
   ],
   banDurationMalformed: [
-    byAdmin(makeUser({ email, ban_duration: '1 week' }), {
+    byAdmin(createUser({ email, ban_duration: '1 week' }), {
       text: 'invalid format for ban duration: time: invalid duration "1 week"',
     }),
   ],
@@ -198,10 +198,10 @@ export const memberErrors: ErrorCases = {
     },
   ],
   passwordTooLong: [refused(signUp({ email, password: 'x'.repeat(73) }))],
-  passwordWithHash: [byAdmin(makeUser({ email, password, password_hash: HASH }))],
-  passwordHashUnsupported: [byAdmin(makeUser({ email, password_hash: 'md5' }))],
+  passwordWithHash: [byAdmin(createUser({ email, password, password_hash: HASH }))],
+  passwordHashUnsupported: [byAdmin(createUser({ email, password_hash: 'md5' }))],
   passwordHashTooLong: [
-    byAdmin(makeUser({ email, password_hash: 'x'.repeat(1_000) }), {
+    byAdmin(createUser({ email, password_hash: 'x'.repeat(1_000) }), {
       text: 'password_hash may not be longer than 255 characters',
     }),
   ],

@@ -53,7 +53,7 @@ export async function answerChange<Shown>(
   const { _key: key } = FormBody.parse(request.body)
   const given = GivenFields.parse(request.body)
   if (change.part?.isEnded !== true) requirePart(linkedFields(change, shown, given))
-  const outcome = await makeChange(request, changeable, { change, shown, given, key })
+  const outcome = await sendChange(request, changeable, { change, shown, given, key })
   if (outcome.kind === 'done') {
     const path = change.leadsTo?.(shown, given) ?? (changeable.shownAt ?? changeable.pathOf)(shown)
     if (change.shows !== undefined) {
@@ -89,7 +89,7 @@ export function askedAgain(
   return { proof: { csrf, key }, problem, status: 503 }
 }
 
-async function makeChange<Shown>(
+async function sendChange<Shown>(
   request: FastifyRequest,
   { service }: Changeable<Shown>,
   asked: {

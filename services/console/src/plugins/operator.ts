@@ -92,7 +92,7 @@ export async function requireTokens(request: FastifyRequest): Promise<{
 
 /** Asks auth who the operator is. @throws notSignedIn, and roleForbidden for a user who is no operator */
 async function identify(request: FastifyRequest, session: Session, tokens: AuthTokens): Promise<Visit> {
-  const { services, operatorKeys, seal, newKey } = request.server.deps
+  const { services, operatorKeys, seal, generateKey } = request.server.deps
   const credentials = { role: requireRole(tokens.role), accessToken: tokens.accessToken, address: request.ip }
   const calls = createOperatorCalls(services, operatorKeys, credentials)
   const { operator } = (await calls.read('auth', '/operator/me', Me)).value
@@ -102,7 +102,7 @@ async function identify(request: FastifyRequest, session: Session, tokens: AuthT
     userId: operator.actor.id,
     role: operator.role,
     calls,
-    form: { csrf: seal.formToken(session.id), key: newKey() },
+    form: { csrf: seal.formToken(session.id), key: generateKey() },
     accessToken: tokens.accessToken,
   }
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import { createTemporaryDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { loadInventoryConfig } from '../config.ts'
@@ -10,7 +10,7 @@ import { migrateOptions } from '../migrations.ts'
 import { doctor } from './doctor.ts'
 import { seedCommand } from './seed.ts'
 
-const logFile = join(newFolder(), 'app.log')
+const logFile = join(createFolder(), 'app.log')
 removeFoldersAtEnd()
 let database: TemporaryDatabase
 beforeEach(async () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { type CommandServer, startCommandServer } from '@trestle/testing/command-server.ts'
 import { createTemporaryDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
-import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { environmentWith, MAIN, runInventory } from '../../test/run-inventory.ts'
@@ -33,7 +33,7 @@ async function run(
   args: readonly string[],
   files: Record<string, string> = {},
 ) {
-  const cwd = newFolder()
+  const cwd = createFolder()
   for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text)
   const env = environmentWith({ INVENTORY_DATABASE_URL: database?.url ?? '' })
   const read = (name: string) => readFileSync(join(cwd, name), 'utf8')
@@ -122,7 +122,7 @@ it('inventory export writes the products that match to standard output', async (
   const filters = ['--filter', 'attributes.big[gt]=1', '--sort', '-id']
   const args = ['export', '--format', 'csv', '--flatten', 'big', ...filters]
   // A process of its own, whose standard output is a pipe.
-  const exported = runInventory(args, { INVENTORY_DATABASE_URL: from?.url ?? '' }, newFolder())
+  const exported = runInventory(args, { INVENTORY_DATABASE_URL: from?.url ?? '' }, createFolder())
   expect(await exported.exited).toBe(0)
   const [header, line = '', ...rest] = exported.stdout().split('\r\n')
   expect([header, rest]).toEqual(['id,sku,attributes.big,attributes', ['']])

@@ -103,8 +103,8 @@ export abstract class InventoryController extends ClientController {
   ): Promise<Made> {
     const operator = findOperator(this.request)
     const key = this.request.header('idempotency-key')
-    const make = operator === undefined ? asClient : () => asOperator({ operator, key })
-    return this.application.context[gate].run(make, { client: this.client })
+    const change = operator === undefined ? asClient : () => asOperator({ operator, key })
+    return this.application.context[gate].run(change, { client: this.client })
   }
 
   /** Answers a record with its tag. Undefined, with the status 304, for a client whose `If-None-Match` names the tag. */

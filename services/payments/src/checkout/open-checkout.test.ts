@@ -1,6 +1,6 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Browser, browse, makeOrder, walk } from '../../test/customer.ts'
+import { type Browser, browse, createOrder, walk } from '../../test/customer.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -40,7 +40,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-const orderOf = (changes: object = {}) => makeOrder(browser, { key: shop.key, ...changes })
+const orderOf = (changes: object = {}) => createOrder(browser, { key: shop.key, ...changes })
 const liveOrder = (changes: object = {}) => orderOf({ key: live.key, test: undefined, ...changes })
 /** Opens an order that came by TLS, at a service with the acquirer `north`. */
 const open = (order: object, changes: Partial<CheckoutDeps> = {}, isSecure = true) =>

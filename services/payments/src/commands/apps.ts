@@ -2,7 +2,7 @@ import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import type { Command } from 'commander'
 import { insertAppInvitation, updateAllKeysRevoked, updateAppHidden } from '../apps/app-repository.ts'
 import type { OperatorDeps } from '../deps.ts'
-import { drawToken } from '../members/invitation.ts'
+import { generateToken } from '../members/invitation.ts'
 import { createApp } from '../use-cases/create-app.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
@@ -21,8 +21,8 @@ const commands: readonly OperatorCommand[] = [
     usage: 'create',
     description: 'make an app and print its key, which is not shown again',
     options: [['--name <name>', 'what merchants see instead of the hint of its key']],
-    run: ({ database: { lanes }, pepper, createKey }, { options }) =>
-      createApp({ lanes, pepper, createKey }, { name: typeof options.name === 'string' ? options.name : undefined }),
+    run: ({ database: { lanes }, pepper, generateKey }, { options }) =>
+      createApp({ lanes, pepper, generateKey }, { name: typeof options.name === 'string' ? options.name : undefined }),
   },
   {
     usage: 'invite',
@@ -30,7 +30,7 @@ const commands: readonly OperatorCommand[] = [
     options: [['--note <text>', 'whom it is for']],
     run: ({ database, randomBytes }, { options: { note } }) =>
       insertAppInvitation(database.db, {
-        code: drawToken(randomBytes),
+        code: generateToken(randomBytes),
         note: typeof note === 'string' ? note : null,
       }),
   },

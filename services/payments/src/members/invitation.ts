@@ -14,7 +14,7 @@ export interface Invitation {
 const TOKEN_BYTES = 32
 
 /** A new token: the secret of one link, 43 characters of base64url. */
-export function drawToken(randomBytes: (size: number) => Buffer): string {
+export function generateToken(randomBytes: (size: number) => Buffer): string {
   return randomBytes(TOKEN_BYTES).toString('base64url')
 }
 

@@ -80,7 +80,7 @@ it('counts payments that are under way in another process', async () => {
 })
 
 /** Work that ends when it is told to. */
-function makeWork() {
+function createWork() {
   const started: string[] = []
   const ends = new Map<string, (error?: Error) => void>()
   const work = (name: string) => () =>
@@ -94,7 +94,7 @@ function makeWork() {
 // ASVS 15.2.2
 it('runs a limited number of works of one key at once, the rest in order, and works of other keys at the same time', async () => {
   const inTurn = createTurns(2)
-  const { started, work, end } = makeWork()
+  const { started, work, end } = createWork()
   const results = ['a', 'b', 'c', 'd'].map((name) => inTurn('key', work(name)))
   const other = inTurn('other', work('x'))
   expect(started).toEqual(['a', 'b', 'x'])

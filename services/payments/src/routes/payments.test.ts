@@ -10,7 +10,7 @@ import {
   refusedToken,
   SUPPORTED,
 } from '../../test/checkout-refusals.ts'
-import { type Browser, browse, makeOrder, walk } from '../../test/customer.ts'
+import { type Browser, browse, createOrder, walk } from '../../test/customer.ts'
 import {
   createdOf,
   createTestApp,
@@ -37,7 +37,7 @@ beforeEach(() => {
 })
 afterAll(() => payments.close())
 
-const newOrder = (changes: object = {}) => makeOrder(browser, { key: merchant.key, ...changes })
+const newOrder = (changes: object = {}) => createOrder(browser, { key: merchant.key, ...changes })
 const get = async (id: string) =>
   (await payments.app.inject({ method: 'GET', url: `/transactions/${id}`, headers: app.headers })).json().transaction
 
@@ -295,7 +295,7 @@ describe('POST /payments', () => {
       amount: undefined,
       card: { number: { token: 'x' }, code: { token: 'x' }, expiry: { month: 1, year: 2020 } },
     }
-    const token = async (number: string) => (await makeOrder(browser, { key: merchant.key, number })).card
+    const token = async (number: string) => (await createOrder(browser, { key: merchant.key, number })).card
     const [unknown, good] = [await token('9000000000000000'), await token('1000000000000000')]
     return [
       bad,
@@ -333,7 +333,7 @@ describe('POST /payments', () => {
 
   it('400: refuses an expired card by the clock of its merchant', async () => {
     const other = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
-    const order = await makeOrder(browser, { key: other.key })
+    const order = await createOrder(browser, { key: other.key })
     expect((await browser.send('/payments', order)).status).toBe(200)
     const advance = 45 * 365 * 86_400
     const url = `/test/merchants/${other.id}/clock`
@@ -351,7 +351,7 @@ describe('POST /payments', () => {
 
   it('400: refuses for a merchant without the permission', async () => {
     const other = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
-    const order = await makeOrder(browser, { key: other.key })
+    const order = await createOrder(browser, { key: other.key })
     await payments.database.db
       .updateTable('merchants')
       .set({ claim: sql`claim || '{"canChargeCard":false}'` })

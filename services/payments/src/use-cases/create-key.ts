@@ -30,13 +30,13 @@ interface CreateKeyRequest {
  * as `requireOutcome` throws them
  */
 export async function createKey(
-  deps: Pick<PaymentsDeps, 'lanes' | 'pepper' | 'createKey'>,
+  deps: Pick<PaymentsDeps, 'lanes' | 'pepper' | 'generateKey'>,
   { caller, authorization, input }: CreateKeyRequest,
 ): Promise<CreatedKey> {
   const { lanes, pepper } = deps
   const callerKey = readBasicKey(authorization)
   if (callerKey === undefined) refuseStranger()
-  const key = caller.repeat === undefined ? deps.createKey() : repeatedKey(pepper, callerKey, caller.repeat.key)
+  const key = caller.repeat === undefined ? deps.generateKey() : repeatedKey(pepper, callerKey, caller.repeat.key)
   const { keyMac: newMac, hint } = input.verdict === 'refused' ? NO_KEY : toStoredKey(pepper, key)
   const added = await callCreateKey(lanes, { keyMac: keyMac(pepper, callerKey), newMac, hint })
   const { outcome, replayed } = requireOutcome(caller, added, input)

@@ -20,7 +20,7 @@ export interface CreatedMerchant {
   readonly app: { readonly id: string; readonly key?: string }
 }
 
-type CreateDeps = Pick<OperatorDeps, 'database' | 'pepper' | 'createKey'> & {
+type CreateDeps = Pick<OperatorDeps, 'database' | 'pepper' | 'generateKey'> & {
   readonly config: Pick<PaymentsConfig, 'pricing'>
 }
 
@@ -37,7 +37,7 @@ export async function createOperatedMerchant(
     database: { db, lanes },
     config,
   } = deps
-  const app = appId === undefined ? await makeApp(deps, values.name ?? undefined) : { id: appId }
+  const app = appId === undefined ? await createNamedApp(deps, values.name ?? undefined) : { id: appId }
   const keyMac = await findAppKey(db, app.id)
   if (!keyMac) throw new Error(`there is no app ${app.id} with a good key`)
   const caller = { keyMac, userEmail: null, repeat: undefined }
@@ -47,7 +47,7 @@ export async function createOperatedMerchant(
   return { merchant, app }
 }
 
-async function makeApp({ database: { lanes }, pepper, createKey }: CreateDeps, name: string | undefined) {
-  const { id, key } = await createApp({ lanes, pepper, createKey }, { name })
+async function createNamedApp({ database: { lanes }, pepper, generateKey }: CreateDeps, name: string | undefined) {
+  const { id, key } = await createApp({ lanes, pepper, generateKey }, { name })
   return { id, key }
 }

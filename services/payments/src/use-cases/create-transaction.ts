@@ -75,7 +75,7 @@ export async function chargeCard(
   switch (outcome.verdict) {
     case 'begun': {
       const charge = { ...values.charge, merchantId: request.merchantId }
-      return { end: await makeCharge(deps, charge, outcome.attempt), replayed }
+      return { end: await completeCharge(deps, charge, outcome.attempt), replayed }
     }
     case 'ended':
       return { end: outcome.end, replayed }
@@ -104,7 +104,7 @@ function beginCharge(
 
 type MerchantCharge = Charge & { readonly merchantId: string }
 
-async function makeCharge(deps: ChargeDeps, charge: MerchantCharge, attempt: Attempt): Promise<ChargeEnd> {
+async function completeCharge(deps: ChargeDeps, charge: MerchantCharge, attempt: Attempt): Promise<ChargeEnd> {
   const end = await finishAttempt({
     outcome: attempt.expired ? EXPIRED : await authorize(deps, charge, attempt),
     finish: (columns) =>

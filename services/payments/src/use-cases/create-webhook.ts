@@ -6,7 +6,7 @@ import { tooManyWebhooks, webhookInside, webhookWithoutTls } from '../errors.ts'
 import type { EventType } from '../webhooks/event.ts'
 import type { Webhook } from '../webhooks/webhook.ts'
 import { callCreateWebhook } from '../webhooks/webhook-repository.ts'
-import { drawWebhookSecret } from '../webhooks/webhook-secret.ts'
+import { generateWebhookSecret } from '../webhooks/webhook-secret.ts'
 
 /** A new webhook. */
 export interface CreateWebhookRequest {
@@ -32,7 +32,7 @@ export async function createWebhook(
   { caller, merchantId, input }: CreateWebhookRequest,
 ): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
   const judged = refuseInside(webhooks, input)
-  const secretSealed = webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
+  const secretSealed = webhooks.secrets.seal(generateWebhookSecret(randomBytes), merchantId)
   const { allowHttp } = webhooks
   const webhook = { caller, merchantId, webhook: valuesOrNull(judged), secretSealed, allowHttp }
   const { outcome, replayed } = requireOutcome(caller, await callCreateWebhook(lanes, webhook), judged)

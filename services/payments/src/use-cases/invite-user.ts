@@ -3,7 +3,7 @@ import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
 import { requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { invitationMailTask } from '../mail/invitation-mail.ts'
-import { drawToken, hashToken } from '../members/invitation.ts'
+import { generateToken, hashToken } from '../members/invitation.ts'
 import { callInviteUser } from '../members/invitation-repository.ts'
 
 /** An invitation. */
@@ -26,7 +26,7 @@ export async function inviteUser(
   deps: InviteDeps,
   { caller, merchantId, input }: InviteUserRequest,
 ): Promise<{ readonly isMember: boolean; readonly replayed: boolean }> {
-  const token = drawToken(deps.randomBytes)
+  const token = generateToken(deps.randomBytes)
   const { task, data } = await deps.jobs.prepare(invitationMailTask, { token })
   const values = valuesOrNull(input)
   const invitation = values && { email: values.email, tokenHash: hashToken(token), task, data }

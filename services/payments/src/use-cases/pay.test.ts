@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { paidOrder } from '../../test/bodies.ts'
 import { refusedCard, refusedOrder, refusedToken } from '../../test/checkout-refusals.ts'
-import { type Browser, browse, makeOrder, walk } from '../../test/customer.ts'
+import { type Browser, browse, createOrder, walk } from '../../test/customer.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -36,7 +36,7 @@ beforeEach(async () => {
 afterAll(() => payments.close())
 
 const db = () => payments.database.db
-const newOrder = (changes: object = {}) => makeOrder(browser, { key: merchant.key, ...changes })
+const newOrder = (changes: object = {}) => createOrder(browser, { key: merchant.key, ...changes })
 /** An order with all challenges taken. */
 async function ready(changes: object = {}) {
   const order = await newOrder(changes)

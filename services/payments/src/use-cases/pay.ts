@@ -131,7 +131,7 @@ async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<P
   })
   switch (begun.verdict) {
     case 'begun':
-      return makePayment(deps, decided, begun.attemptId)
+      return completePayment(deps, decided, begun.attemptId)
     case 'ended':
       return begun.end
     case 'gone':
@@ -146,7 +146,7 @@ async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<P
 }
 
 /** Asks the acquirer without holding a lock or a connection, and writes the transaction, once the database is back. */
-async function makePayment(deps: PayDeps, decided: DecidedOrder, attemptId: string): Promise<PaymentEnd> {
+async function completePayment(deps: PayDeps, decided: DecidedOrder, attemptId: string): Promise<PaymentEnd> {
   const { lanes, wait } = deps
   const end = await finishAttempt({
     outcome: await askAcquirer(deps, decided, attemptId),

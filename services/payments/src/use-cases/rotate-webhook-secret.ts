@@ -4,7 +4,7 @@ import { requireObject } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import type { Webhook } from '../webhooks/webhook.ts'
 import { callRotateSecret } from '../webhooks/webhook-repository.ts'
-import { drawWebhookSecret } from '../webhooks/webhook-secret.ts'
+import { generateWebhookSecret } from '../webhooks/webhook-secret.ts'
 
 /** The webhook that gets a new secret. */
 export interface RotateSecretRequest {
@@ -23,7 +23,8 @@ export async function rotateWebhookSecret(
   { lanes, randomBytes, webhooks }: Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'>,
   { caller, merchantId, webhookId, input }: RotateSecretRequest,
 ): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
-  const sealed = input.verdict === 'refused' ? null : webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
+  const sealed =
+    input.verdict === 'refused' ? null : webhooks.secrets.seal(generateWebhookSecret(randomBytes), merchantId)
   const rotated = await callRotateSecret(lanes, { caller, merchantId, webhookId, secretSealed: sealed })
   const webhook = requireObject(caller, rotated, { input, name: 'webhook' })
   const secret = webhooks.secrets.open(webhook.secrets.current, merchantId)

@@ -31,7 +31,7 @@ import { updateMerchant } from './update-merchant.ts'
 /** The dependencies of the use cases that cause the events. */
 type TriggerDeps = Pick<
   OperatorDeps,
-  'acquirers' | 'createKey' | 'database' | 'meter' | 'operations' | 'pepper' | 'vault' | 'wait'
+  'acquirers' | 'generateKey' | 'database' | 'meter' | 'operations' | 'pepper' | 'vault' | 'wait'
 > & { readonly config: Pick<PaymentsConfig, 'dayLimits' | 'payouts' | 'pricing'> }
 
 /** A caller for a test merchant, as one of its apps. */

@@ -50,6 +50,6 @@ function tryToOpen(keys: SealingKeys, sealed: Buffer, merchantId: string): strin
 }
 
 /** A new secret of 32 random bytes, as text. */
-export function drawWebhookSecret(randomBytes: (size: number) => Buffer): string {
+export function generateWebhookSecret(randomBytes: (size: number) => Buffer): string {
   return randomBytes(SECRET_BYTES).toString('base64url')
 }

@@ -108,12 +108,12 @@ const expired: OpenRefusal = {
   status: 410,
   title: 'an expired invitation',
   answer: { page: 'This invitation has expired Ask whoever invited you for a new one.' },
-  changes: async (world) => ({ url: `/invitations/${await makeExpiredInvitation(world)}` }),
+  changes: async (world) => ({ url: `/invitations/${await createExpiredInvitation(world)}` }),
 }
 const unknownState: OpenRefusal = { status: 400, title: 'a state that is not ours', answer: NO_STATE }
 
 /** Invites a user to a new merchant, and lets the invitation expire. @returns its token */
-async function makeExpiredInvitation({ make, payments, owner }: World): Promise<string> {
+async function createExpiredInvitation({ make, payments, owner }: World): Promise<string> {
   const { id } = await createTestMerchant(payments, owner)
   await make('POST', `/merchants/${id}/users`, { email: 'late@example.com' })
   await payments.database.db

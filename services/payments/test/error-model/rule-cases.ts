@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { errorVocabulary } from '../../src/error-body.ts'
 import * as errors from '../../src/errors.ts'
-import { browse, makeOrder, walk } from '../customer.ts'
+import { browse, createOrder, walk } from '../customer.ts'
 import { customerPayment } from '../customer-payment.ts'
 import { settle } from '../live-merchant.ts'
 import { operatorHeaders } from '../operators.ts'
@@ -69,7 +69,7 @@ async function liveMerchant({ payments, owner }: World) {
 /** An order of a live merchant with fresh tokens. */
 async function liveOrder(world: World, changes: object = {}) {
   const { key } = await liveMerchant(world)
-  return makeOrder(browse(world.payments), { key, number: '4242424242424242', test: undefined, ...changes })
+  return createOrder(browse(world.payments), { key, number: '4242424242424242', test: undefined, ...changes })
 }
 
 async function setTrail({ payments }: World, id: string, length: number): Promise<void> {
@@ -237,7 +237,7 @@ export const ruleCases: Readonly<Record<string, readonly RuleCase[]>> = {
   integrationDisabled: [
     checkout('PAYMENT_INTEGRATION_DISABLED', 'The merchant takes no payments', async (world) => {
       const { key } = await createTestMerchant(world.payments, world.owner, { currency: 'EUR' })
-      return pay(world, await makeOrder(browse(world.payments), { key, test: undefined }))
+      return pay(world, await createOrder(browse(world.payments), { key, test: undefined }))
     }),
   ],
   challengeUnavailable: [

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { buildApp } from '../../src/app.ts'
 import type { PaymentsDeps } from '../../src/deps.ts'
-import { browse, makeOrder } from '../customer.ts'
+import { browse, createOrder } from '../customer.ts'
 import { customerPayment } from '../customer-payment.ts'
 import {
   basic,
@@ -82,7 +82,7 @@ export async function openWorld(options: TestOptions = {}): Promise<World> {
     user: { authorization: 'Bearer token' },
     merchant,
     ids,
-    order: (changes = {}) => makeOrder(browse(payments), { key: merchant.key, ...changes }),
+    order: (changes = {}) => createOrder(browse(payments), { key: merchant.key, ...changes }),
     make,
   }
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { paidOrder } from '../../../test/bodies.ts'
-import { type Browser, browse, hintsOf, makeOrder, walk } from '../../../test/customer.ts'
+import { type Browser, browse, createOrder, hintsOf, walk } from '../../../test/customer.ts'
 import { COMPRESSIBLE, pageHeaders } from '../../../test/headers.ts'
 import { pageText } from '../../../test/page-text.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../../test/payments-app.ts'
@@ -31,7 +31,7 @@ async function open(
   headers: Record<string, string> = {},
   returnUrl = RETURN_URL,
 ): Promise<Opened> {
-  const order = await makeOrder(browser, {
+  const order = await createOrder(browser, {
     key: merchant.key,
     returnUrl,
     number: '1000000000001234',

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorBodies, paidOrder } from '../../../test/bodies.ts'
-import { type Browser, browse, hintsOf, makeOrder, walk } from '../../../test/customer.ts'
+import { type Browser, browse, createOrder, hintsOf, walk } from '../../../test/customer.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../../test/payments-app.ts'
 
 let payments: TestPayments
@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-const newOrder = (changes: object = {}) => makeOrder(browser, { key: merchant.key, ...changes })
+const newOrder = (changes: object = {}) => createOrder(browser, { key: merchant.key, ...changes })
 const take = (step: string, order: object, headers = {}) => browser.send(`/payments/challenges/${step}`, order, headers)
 const namesOf = async (order: object) =>
   (await browser.send('/payments', order)).body.challenges?.map(({ name }: { name: string }) => name)

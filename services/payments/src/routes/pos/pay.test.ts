@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { shownTransaction } from '../../../test/bodies.ts'
-import { browse, makeOrder, walk } from '../../../test/customer.ts'
+import { browse, createOrder, walk } from '../../../test/customer.ts'
 import { pageText } from '../../../test/page-text.ts'
 import {
   createTestApp,
@@ -50,7 +50,7 @@ async function formOf(link = linkOf(), changes: Record<string, string> = {}) {
 async function payByScript(link: URLSearchParams) {
   const [browser, { body }] = [browse(payments), await inject('GET', `/pos?${link}`)]
   const checkout = /data-checkout="([^"]+)"/.exec(body)?.[1] ?? ''
-  const { card } = await makeOrder(browser, { key: merchant.key })
+  const { card } = await createOrder(browser, { key: merchant.key })
   const { order } = JSON.parse(checkout.replaceAll('&quot;', '"').replaceAll('&amp;', '&'))
   const paid = await walk(browser, { ...order, card })
   const { number, code, expiry } = card

@@ -7,14 +7,14 @@ import { answerChange, refusePath } from '../../../plugins/authenticate-operator
 import { readContext } from '../../../plugins/request-context.ts'
 import { requireId } from '../../../records/ids.ts'
 import { idField } from '../../../requests/documented-fields.ts'
-import { makeSignInLink } from '../../../use-cases/make-sign-in-link.ts'
+import { generateSignInLink } from '../../../use-cases/generate-sign-in-link.ts'
 
 const REASON_LENGTH_MAX = 255
 
 const schema = {
-  operationId: 'makeSignInLink',
+  operationId: 'generateSignInLink',
   tags: ['Operators'],
-  summary: 'Make a link that signs in as a user',
+  summary: 'Generate a link that signs in as a user',
   description: 'Good once and for ten minutes. Needs `AUTH_OPERATOR_SIGN_IN_AS`; nobody signs in as an operator.',
   params: z.object({ userId: idField }),
   body: z.object({
@@ -34,7 +34,7 @@ export const operatorSignInLinkRoutes: FastifyPluginAsyncZod = async (app) => {
       const userId = requireId('user_id', request.params.userId)
       const context = await readContext(deps, request, reply, undefined)
       const admin = requireUnprotected(change, deps.config.jwt)
-      return makeSignInLink(deps, { admin, userId, context }, recordLink(change, userId, reason))
+      return generateSignInLink(deps, { admin, userId, context }, recordLink(change, userId, reason))
     }),
   )
 }

@@ -1,7 +1,7 @@
 import type { RunWork } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { confirmationUrl, generatedLinkPath } from '../messages/confirmation-url.ts'
-import { makeMailSecrets } from '../messages/mail-token.ts'
+import { generateMailSecrets } from '../messages/mail-token.ts'
 import { replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
 import { signInLinkImpossible } from '../operator-errors.ts'
 import type { RequestContext } from '../requests/request-context.ts'
@@ -20,12 +20,12 @@ export interface SignInLinkInput {
 }
 
 /**
- * Makes a link that signs in as a user, once and within ten minutes (console reference: Routes of auth). It takes the place of a magic
+ * Generates a link that signs in as a user, once and within ten minutes (console reference: Routes of auth). It takes the place of a magic
  * link or a recovery that waits.
  * @param runWork runs the work in the transaction, and makes the answer of the link
  * @throws userNotFound, signInLinkImpossible, and what `requireMayManage` of the manager throws
  */
-export async function makeSignInLink<Answer>(
+export async function generateSignInLink<Answer>(
   deps: SignInLinkDeps,
   { admin, userId, context }: SignInLinkInput,
   runWork: RunWork<string, Answer>,
@@ -33,7 +33,7 @@ export async function makeSignInLink<Answer>(
   return deps.db.transaction().execute((trx) =>
     runWork(trx, deps, async () => {
       const user = await lockManagedUser(trx, { userId, audience: undefined }, admin)
-      const { secrets, link } = makeMailSecrets(
+      const { secrets, link } = generateMailSecrets(
         deps,
         { email: requireConfirmedEmail(user), tokenKind: 'recovery' },
         'implicit',
