@@ -4,7 +4,7 @@ import { violatedConstraint } from '@trestle/database/violations.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { IMPORT_TEXTS } from '../field-errors.ts'
 import { decodeUtf8 } from '../requests/parse-json.ts'
-import { judgeLine, type LineVerdict, noOwners, type Owners } from '../users/import-plan.ts'
+import { addOwners, judgeLine, type LineVerdict, noOwners, type Owners } from '../users/import-plan.ts'
 import { findOwners, insertImportedUsers } from '../users/import-repository.ts'
 import { type ImportDefaults, type ImportedUser, toImportedUser } from '../users/imported-user.ts'
 import type { Line } from '../users/read-lines.ts'
@@ -125,6 +125,6 @@ async function judgeBatch(
   owners: Owners,
 ): Promise<readonly LineVerdict[]> {
   const users = batch.map(({ user }) => user)
-  await findOwners(db, users, owners)
+  addOwners(owners, await findOwners(db, users))
   return users.map((user) => judgeLine(owners, user))
 }

@@ -28,6 +28,14 @@ export function noOwners(): Owners {
   return { ids: new Set(), emails: new Map(), phones: new Map(), identities: new Map() }
 }
 
+/** Adds what a batch has found to those of the batches before it. */
+export function addOwners(owners: Owners, found: Owners): void {
+  for (const id of found.ids) owners.ids.add(id)
+  for (const [email, owner] of found.emails) owners.emails.set(email, owner)
+  for (const [phone, owner] of found.phones) owners.phones.set(phone, owner)
+  for (const [key, id] of found.identities) owners.identities.set(key, id)
+}
+
 /** Judges a user against the owners. A new user becomes an owner for the next lines. */
 export function judgeLine(owners: Owners, user: ImportedUser): LineVerdict {
   const { row, identities, hasOwnId } = user

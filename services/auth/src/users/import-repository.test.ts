@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
-import { noOwners } from './import-plan.ts'
 import { findOwners, insertImportedUsers } from './import-repository.ts'
 import { type ImportDefaults, type ImportedUser, toImportedUser } from './imported-user.ts'
 import { readUserLine } from './user-line.ts'
@@ -41,7 +40,6 @@ it('finds the users who have an id, an email in any case, a phone or an identity
     read({ id: stranger, email: 'stranger@example.com' }),
   ])
   await stage(String(staged), 'staged@example.com')
-  const owners = noOwners()
   const lines = [
     { id: known },
     { email: 'ada@EXAMPLE.com' },
@@ -50,8 +48,7 @@ it('finds the users who have an id, an email in any case, a phone or an identity
     { email: 'staged@example.com' },
     { email: 'new@example.com', identities: [{ provider: 'google', id: '7' }] },
   ]
-  await findOwners(database.db, lines.map(read), owners)
-  expect(owners).toEqual({
+  expect(await findOwners(database.db, lines.map(read))).toEqual({
     ids: new Set([known, byEmail, byPhone, sso]),
     emails: new Map([
       ['known@example.com', { id: known, isConfirmed: false }],

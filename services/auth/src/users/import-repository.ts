@@ -1,12 +1,13 @@
 import { columns } from '@trestle/database/batches/columns.ts'
 import { sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
-import type { Owners } from './import-plan.ts'
+import { noOwners, type Owners } from './import-plan.ts'
 import { type ImportedUser, identityKey } from './imported-user.ts'
 import { BLANK } from './user-change-repository.ts'
 
-/** Adds to `owners` the users who have the ids, emails, phones or identities of these users. Staged users do not count. */
-export async function findOwners(db: Db, users: readonly ImportedUser[], owners: Owners): Promise<void> {
+/** The users who have the ids, emails, phones or identities of these users. Staged users do not count. */
+export async function findOwners(db: Db, users: readonly ImportedUser[]): Promise<Owners> {
+  const owners = noOwners()
   const rows = await db
     .selectFrom('users')
     .select(['id', 'phone', 'is_sso_user', sql<string | null>`lower(email)`.as('email')])
@@ -29,6 +30,7 @@ export async function findOwners(db: Db, users: readonly ImportedUser[], owners:
     .where(sql<boolean>`(provider, provider_id) IN (SELECT * FROM unnest(${wanted}))`)
     .execute()
   for (const identity of taken) owners.identities.set(identityKey(identity), identity.user_id)
+  return owners
 }
 
 /**
