@@ -1,7 +1,7 @@
 import type { Outcome } from '@trestle/jobs/attempt.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { PAYOUT_CRON, payoutTask } from '../payouts/payout-job.ts'
-import { payOutAll } from './pay-out-all.ts'
+import { payOutAsJob } from './pay-out-as-job.ts'
 import type { PayoutDeps } from './pay-out-merchants.ts'
 
 /**
@@ -13,7 +13,7 @@ import type { PayoutDeps } from './pay-out-merchants.ts'
  */
 export async function payOutDaily(deps: PayoutDeps & Pick<ProcessDeps, 'logger' | 'meter'>): Promise<Outcome> {
   if (deps.config.payouts.schedule !== 'daily') return 'dropped'
-  await payOutAll(deps)
+  await payOutAsJob(deps)
   return 'done'
 }
 

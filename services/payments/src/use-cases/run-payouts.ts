@@ -4,7 +4,7 @@ import { findOperatedMerchant } from '../merchants/operator-merchant-repository.
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import { payoutRunTask } from '../payouts/payout-job.ts'
-import { payOutAll } from './pay-out-all.ts'
+import { payOutAsJob } from './pay-out-as-job.ts'
 import type { PayoutDeps } from './pay-out-merchants.ts'
 
 /** The merchants whom an operator pays out. */
@@ -34,7 +34,7 @@ export async function runPayouts(
 /** Takes the jobs by which operators pay out. */
 export function startPayoutRuns(deps: PayoutDeps & Pick<ProcessDeps, 'jobs' | 'logger' | 'meter'>): Promise<void> {
   return deps.jobs.work(payoutRunTask, async ({ merchantId }) => {
-    await payOutAll(deps, { only: merchantId })
+    await payOutAsJob(deps, { only: merchantId })
     return 'done'
   })
 }

@@ -4,10 +4,10 @@ import { countPayouts } from '../payouts/payout-job.ts'
 import { type PayoutDeps, type PayoutTurn, payOutMerchants } from './pay-out-merchants.ts'
 
 /**
- * Pays out all merchants, or one, and counts what became of each.
+ * Pays out all merchants, or one, as a job of the queue does: counts what became of each, and logs each failure.
  * @throws Error after the last merchant when some could not be paid out, or at once when the database is away
  */
-export async function payOutAll(
+export async function payOutAsJob(
   deps: PayoutDeps & Pick<ProcessDeps, 'logger' | 'meter'>,
   { only }: { readonly only?: string | undefined } = {},
 ): Promise<void> {
