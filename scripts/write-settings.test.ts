@@ -6,7 +6,7 @@ import { planStack } from '../packages/stack/src/settings/plan.ts'
 import { readSourceTree, type SourceFile } from './layout/source-tree.ts'
 import { describeSettings } from './settings/describe-settings.ts'
 import { startSettings } from './settings/start-settings.ts'
-import { settingsDocuments } from './write-settings.ts'
+import { buildSettingsDocuments } from './write-settings.ts'
 
 const root = join(import.meta.dirname, '..')
 const pieces = JSON.stringify(join(root, 'packages/common/src/config/setting.ts'))
@@ -25,7 +25,7 @@ function treeOf(files: Readonly<Record<string, string>>): string {
 }
 
 it('makes the example and a page for each service from what it reads', async () => {
-  const { documents, problems } = await settingsDocuments(
+  const { documents, problems } = await buildSettingsDocuments(
     treeOf({
       'config.ts': '',
       'config/settings.ts': `import { port } from ${pieces}
@@ -46,15 +46,15 @@ export const strictSettings = { PORT: port().prefault('9090') }
 
 it('refuses a setting without a meaning, and a service that exports no settings', async () => {
   const read = `import { text } from ${pieces}\nexport const settings = { HOST: text() }\n`
-  const { problems } = await settingsDocuments(treeOf({ 'config.ts': '', 'config/settings.ts': read }))
+  const { problems } = await buildSettingsDocuments(treeOf({ 'config.ts': '', 'config/settings.ts': read }))
   expect(problems).toEqual([
     "SHOP_HOST has no meaning: .describe('…')",
     "SHOP_HOST stands in no group: group('…', { … })",
   ])
   const none = ['services/shop/src/config/settings.ts exports no settings']
-  expect((await settingsDocuments(treeOf({ 'config.ts': '' }))).problems).toEqual(none)
+  expect((await buildSettingsDocuments(treeOf({ 'config.ts': '' }))).problems).toEqual(none)
   const other = treeOf({ 'config.ts': '', 'config/settings.ts': 'export const port = 1\n' })
-  expect((await settingsDocuments(other)).problems).toEqual(none)
+  expect((await buildSettingsDocuments(other)).problems).toEqual(none)
 })
 
 it('describes the settings that docker-compose.yml reads, with the same defaults', async () => {

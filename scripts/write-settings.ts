@@ -21,7 +21,7 @@ interface SettingsDocuments {
  * `src/config/settings.ts`. Some of them, as a profile changes them, are the objects `strictSettings` and `supabaseSettings` of
  * `src/config/profile.ts`.
  */
-export async function settingsDocuments(root: string): Promise<SettingsDocuments> {
+export async function buildSettingsDocuments(root: string): Promise<SettingsDocuments> {
   const names = globSync('*/src/config.ts', { cwd: join(root, 'services') }).map((path) => path.split('/')[0] ?? '')
   const services = await Promise.all(
     names.sort().map(async (name) => {
@@ -72,7 +72,7 @@ async function readExport(path: string, name: string): Promise<Readonly<Record<s
 if (import.meta.main) {
   const root = join(import.meta.dirname, '..')
   const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
-  const { documents, problems } = await settingsDocuments(root)
+  const { documents, problems } = await buildSettingsDocuments(root)
   for (const problem of problems) console.error(problem)
   let failed = problems.length > 0
   for (const [path, text] of Object.entries(documents)) {

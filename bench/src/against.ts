@@ -11,7 +11,7 @@ import { deploy } from './deployment.ts'
 import { createAutocannon } from './load/autocannon.ts'
 import { type LoadGenerator, tryLoad } from './load/load.ts'
 import { createWrk, hasWrk } from './load/wrk.ts'
-import { passwordEndpoints } from './passwords.ts'
+import { preparePasswordEndpoints } from './passwords.ts'
 import { type Cores, canPin, divideCores, moveToCores } from './processes/cores.ts'
 import type { Server } from './processes/server.ts'
 import type { Endpoint, Scenario } from './scenario.ts'
@@ -115,7 +115,10 @@ async function prepare({ service, env, prepare }: Scenario, side: Side, bench: B
   const server = await deployment.start({ cores: all, coreCount: service === 'auth' ? availableParallelism() : 1 })
   const { runCommand } = deployment
   const context = { url: server.url, runCommand, execute: (statement: string) => execute(databaseUrl, statement) }
-  const endpoints = [...(await prepare(context)), ...(service === 'auth' ? await passwordEndpoints(server.url) : [])]
+  const endpoints = [
+    ...(await prepare(context)),
+    ...(service === 'auth' ? await preparePasswordEndpoints(server.url) : []),
+  ]
   await execute(databaseUrl, 'VACUUM ANALYZE')
   return { server, endpoints: endpoints.filter(({ name }) => new RegExp(only).test(name)) }
 }

@@ -63,7 +63,7 @@ export async function deploy(name: string, options: DeploymentOptions): Promise<
   const secrets = loadSecrets(join(folder, 'secrets.env'))
   const entry = entryOf(options.checkout, name)
   const run = async (cache: string, args: readonly string[]) => {
-    const env = await deployedEnvironment(definition, { ...options, secrets, cache })
+    const env = await findDeployedEnvironment(definition, { ...options, secrets, cache })
     return runProgram({ program: process.execPath, args: [entry, ...args], env, cwd: folder })
   }
   // A container loses what its process adds to the cache: each one starts from the image's cache.
@@ -80,7 +80,7 @@ export async function deploy(name: string, options: DeploymentOptions): Promise<
     start: async ({ cores, coreCount, profileFolder, env: own }) => {
       startFromImage()
       const settings = { ...options, env: { ...options.env, ...own } }
-      const env = await deployedEnvironment(definition, { ...settings, secrets, cache: caches.running })
+      const env = await findDeployedEnvironment(definition, { ...settings, secrets, cache: caches.running })
       return startServer({
         name,
         args: [...profiling(profileFolder), entry, 'serve'],
@@ -110,7 +110,7 @@ export interface EnvironmentOptions extends Pick<DeploymentOptions, 'databaseUrl
 }
 
 /** The environment of a process: ports that are free, and otherwise the settings of `npm start`, with NODE_ENV as in an image. */
-export async function deployedEnvironment(
+export async function findDeployedEnvironment(
   definition: ServiceDefinition,
   options: EnvironmentOptions,
 ): Promise<Environment> {

@@ -27,9 +27,9 @@ const keys = { pepper: randomBytes(32).toString('base64'), vault: `1:${randomByt
 
 await using workplace = await openWorkplace('distribute-drill')
 const later = createLaterRelease(CHECKOUT, join(workplace.folder, 'later'))
-const cluster = await timed('started a coordinator and two workers', () => startCitusCluster(workplace, WORKERS))
+const cluster = await time('started a coordinator and two workers', () => startCitusCluster(workplace, WORKERS))
 await cluster.create('plain')
-await timed('migrated, and filled with payments', () => fill(workplace, cluster.url('plain')))
+await time('migrated, and filled with payments', () => fill(workplace, cluster.url('plain')))
 await cluster.join('plain')
 await expectFailure('plain', ['distribute', '--check'], 'owner: Citus does not know trestle')
 await cluster.introduceOwner('plain')
@@ -67,7 +67,7 @@ interface Killed {
 /** Kills a command at statements of its run on copies of a database. */
 async function killAt({ title, words, from, to, program, expect }: Killed): Promise<void> {
   const wire = await openWire(await cluster.copy(from, to))
-  await timed(`${title}, not killed`, () => payments(wire.url, words, program))
+  await time(`${title}, not killed`, () => runPayments(wire.url, words, program))
   const statements = wire.statements()
   const commits = wire.commits()
   await wire.close()
@@ -76,13 +76,13 @@ async function killAt({ title, words, from, to, program, expect }: Killed): Prom
   for (const cutAt of cuts === 'commits' ? commits : spread(statements - 1)) {
     const database = `cut_${cutAt}`
     const cut = await openWire(await cluster.copy(from, database), cutAt)
-    const killed = await payments(cut.url, words, program).then(
+    const killed = await runPayments(cut.url, words, program).then(
       () => 'ended by itself',
       () => 'killed',
     )
     await cut.close()
-    await timed(`${title}, ${killed} at statement ${cutAt}, and run again`, () =>
-      payments(cluster.url(database), words, program),
+    await time(`${title}, ${killed} at statement ${cutAt}, and run again`, () =>
+      runPayments(cluster.url(database), words, program),
     )
     await expect(database)
     await cluster.drop(database)
@@ -113,15 +113,15 @@ async function expectUpgraded(database: string): Promise<void> {
     const { length } = await cluster.asSuperuser(node, database, text)
     if (length !== 1) throw new Error(`${database}: server ${node} has an older ${changed.name}`)
   }
-  await payments(cluster.url(database), ['ledger', 'verify'], later.program)
+  await runPayments(cluster.url(database), ['ledger', 'verify'], later.program)
 }
 
 /** @throws Error when a command has something left to do, when the catalogue has drifted, or when rows differ */
 async function expectDone(database: string, words: readonly string[], program?: string): Promise<void> {
   const url = cluster.url(database)
-  const left = await payments(url, [...words, '--dry-run'], program)
+  const left = await runPayments(url, [...words, '--dry-run'], program)
   if (left.trim() !== '-- nothing is left to do') throw new Error(`${database}: left to do: ${left}`)
-  await payments(url, ['migrate', 'drift'], program)
+  await runPayments(url, ['migrate', 'drift'], program)
   await expectClosed(database)
   const found = await fingerprint(cluster, database)
   for (const [table, print] of rows) {
@@ -144,7 +144,7 @@ async function expectClosed(database: string, workers = WORKERS): Promise<void> 
 
 /** @throws Error unless a command fails, and says why */
 async function expectFailure(database: string, words: readonly string[], reason: string): Promise<void> {
-  const said = await payments(cluster.url(database), words).then(
+  const said = await runPayments(cluster.url(database), words).then(
     () => 'nothing is wrong',
     (error: unknown) => (error instanceof Error ? `${error.message}${'stdout' in error ? error.stdout : ''}` : ''),
   )
@@ -156,26 +156,26 @@ async function expectFailure(database: string, words: readonly string[], reason:
 async function grow(): Promise<void> {
   // Not a copy: Citus knows a database by its name.
   const url = cluster.url('plain')
-  await payments(url, ['distribute'])
+  await runPayments(url, ['distribute'])
   const worker = await cluster.addWorker('plain')
   const address = cluster.address(worker)
   await expectFailure('plain', ['doctor'], `${address} lacks sequence payments.id_counter`)
   await expectFailure('plain', ['doctor'], `on ${address}, such as`)
-  await timed('a server was added, and rows moved to it', () => payments(url, ['distribute', '--rebalance']))
+  await time('a server was added, and rows moved to it', () => runPayments(url, ['distribute', '--rebalance']))
   await expectClosed('plain', worker)
-  await payments(url, ['doctor'])
+  await runPayments(url, ['doctor'])
   const count = `SELECT count(*)::int AS count FROM citus_shards WHERE nodeport = ${address.split(':')[1]}`
   const [moved] = await cluster.asSuperuser(0, 'plain', `${count} AND citus_table_type = 'distributed'`)
   say(`it has parts of tables: ${JSON.stringify(moved)}`)
-  await timed('a merchant moved to a server of its own', () =>
-    payments(url, ['distribute', '--isolate', MERCHANT, '--node', address]),
+  await time('a merchant moved to a server of its own', () =>
+    runPayments(url, ['distribute', '--isolate', MERCHANT, '--node', address]),
   )
   await expectPlaced('plain')
-  await payments(url, ['ledger', 'verify'])
+  await runPayments(url, ['ledger', 'verify'])
 }
 
 async function fill(place: Workplace, url: string): Promise<void> {
-  await payments(url, ['migrate'])
+  await runPayments(url, ['migrate'])
   const app = '555eca95ed59804d2cf12b11'
   const card = { number: '4100000000000000', expiry: { month: 8, year: 2066 } }
   const merchants = Array.from({ length: 4 }, (_, nth) => ({
@@ -195,11 +195,11 @@ async function fill(place: Workplace, url: string): Promise<void> {
     merchants,
     transactions,
   }
-  await payments(url, ['seed', place.write('seed.json', JSON.stringify(seed))])
+  await runPayments(url, ['seed', place.write('seed.json', JSON.stringify(seed))])
 }
 
 /** Runs a command of `payments` of a release. @returns what it prints @throws Error with its last lines when it fails */
-async function payments(url: string, words: readonly string[], program = PROGRAM): Promise<string> {
+async function runPayments(url: string, words: readonly string[], program = PROGRAM): Promise<string> {
   const env = {
     PAYMENTS_DATABASE_URL: url,
     PAYMENTS_BASE_URL: 'http://localhost',
@@ -236,7 +236,7 @@ async function fingerprint({ asSuperuser }: CitusCluster, database: string): Pro
   return prints
 }
 
-async function timed<T>(what: string, act: () => Promise<T>): Promise<T> {
+async function time<T>(what: string, act: () => Promise<T>): Promise<T> {
   const started = performance.now()
   const result = await act()
   say(`${what}: ${((performance.now() - started) / 1_000).toFixed(1)} s`)

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { execute } from './database.ts'
 import { deploy } from './deployment.ts'
 import { compareReferences, silenceAfter } from './high-availability/acknowledgements.ts'
-import { untilExecuted } from './high-availability/debian-postgres.ts'
+import { waitUntilExecuted } from './high-availability/debian-postgres.ts'
 import { HAPROXY, startHaproxy } from './high-availability/haproxy.ts'
 import { type DatabaseCluster, PATRONI_PROGRAMS, startCluster } from './high-availability/patroni.ts'
 import { openWorkplace, requirePrograms, type Workplace } from './high-availability/workplace.ts'
@@ -42,7 +42,7 @@ requirePrograms([...PATRONI_PROGRAMS, HAPROXY])
 
 await using workplace = await openWorkplace('ha-drill')
 const cluster = await startCluster(workplace)
-say(`${await cluster.untilComplete()} is the primary, two standbys stream from it`)
+say(`${await cluster.waitUntilComplete()} is the primary, two standbys stream from it`)
 const databaseUrl = await startBalancer(workplace, cluster)
 const services: RunningService[] = []
 await using started = new AsyncDisposableStack()
@@ -63,7 +63,7 @@ async function startBalancer(place: Workplace, { nodes, superuser }: DatabaseClu
   await startHaproxy(place, [{ name: 'primary', port, mode: 'tcp', check: '/primary', servers }])
   const url = (name: string) => `postgres://${superuser.name}:${superuser.password}@127.0.0.1:${port}/${name}`
   // Until its first check, HAProxy takes the standbys for primaries too, so several connections are tried.
-  await untilExecuted(url('postgres'), `CREATE DATABASE ${DATABASE}`, RECOVERY_MS)
+  await waitUntilExecuted(url('postgres'), `CREATE DATABASE ${DATABASE}`, RECOVERY_MS)
   return url(DATABASE)
 }
 
@@ -87,12 +87,12 @@ async function startService(writer: Writer): Promise<RunningService> {
 /** @returns the longest time without an acknowledgement of any service, in milliseconds */
 async function killPrimary(kill: number): Promise<number> {
   const what = KILLS[kill % 2] ?? 'machine'
-  const primary = await cluster.untilComplete()
+  const primary = await cluster.waitUntilComplete()
   const killedAt = performance.now()
   await cluster.kill(primary, what)
-  await Promise.all(services.map(({ load }) => untilAcknowledged(load, killedAt)))
+  await Promise.all(services.map(({ load }) => waitUntilAcknowledged(load, killedAt)))
   if (what === 'machine') await cluster.revive(primary)
-  const next = await cluster.untilComplete()
+  const next = await cluster.waitUntilComplete()
   const each = services.map(({ writer, load }) => {
     return { service: writer.service, silence: silenceAfter(load.times, killedAt, performance.now()) ?? 0 }
   })
@@ -102,7 +102,7 @@ async function killPrimary(kill: number): Promise<number> {
 }
 
 /** Resolves once a write was acknowledged that was not yet under way at the kill. */
-async function untilAcknowledged({ times }: WriteLoad, killedAt: number): Promise<void> {
+async function waitUntilAcknowledged({ times }: WriteLoad, killedAt: number): Promise<void> {
   const deadline = killedAt + RECOVERY_MS
   const before = times.length
   while (times.length < before + 2 * CLIENTS) {

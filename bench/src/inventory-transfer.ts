@@ -42,7 +42,7 @@ try {
     return { databaseUrl, deployment: await deploy('inventory', { ...deploymentOptions, databaseUrl }) }
   }
   const [first, second, third] = [await open('transfer_a'), await open('transfer_b'), await open('transfer_c')]
-  const sent = await roundTrip(file, [first, second, third])
+  const sent = await runRoundTrip(file, [first, second, third])
   await killImports(file, await open('transfer_killed'), sent)
   for (const problem of problems) say(problem)
   if (problems.length > 0) process.exitCode = 1
@@ -60,20 +60,20 @@ interface Place {
  * Imports the file into the first database, exports it as CSV and as NDJSON, and imports those into the other databases.
  * @returns a digest of all
  */
-async function roundTrip(file: string, [source, ...targets]: readonly [Place, Place, Place]): Promise<string> {
+async function runRoundTrip(file: string, [source, ...targets]: readonly [Place, Place, Place]): Promise<string> {
   const server = await start(source.deployment)
-  await measured('import of NDJSON', server, () => importFile(server, file, 'application/x-ndjson'))
+  await measure('import of NDJSON', server, () => importFile(server, file, 'application/x-ndjson'))
   const sent = await digest(source.databaseUrl)
   for (const [at, { format, type }] of FORMATS.entries()) {
     const exported = join(folder, `exported.${format}`)
-    await measured(`export of ${format}`, server, async () => {
+    await measure(`export of ${format}`, server, async () => {
       const response = await fetch(`${server.url}/products/export?format=${format}`)
       await pipeline(Readable.fromWeb(response.body ?? new ReadableStream()), createWriteStream(exported))
     })
     const target = targets[at]
     if (target === undefined) continue
     const other = await start(target.deployment)
-    await measured(`import of ${format}`, other, () => importFile(other, exported, type))
+    await measure(`import of ${format}`, other, () => importFile(other, exported, type))
     await other.stop()
     if ((await digest(target.databaseUrl)) !== sent)
       problems.push(`the products of ${format} did not arrive as they were sent`)
@@ -111,7 +111,7 @@ function start(deployment: Deployment): Promise<Server> {
 }
 
 /** Runs a step, and prints how long it took and how much memory the server occupied. */
-async function measured(name: string, server: Server, run: () => Promise<unknown>): Promise<void> {
+async function measure(name: string, server: Server, run: () => Promise<unknown>): Promise<void> {
   let most = 0
   const sampler = setInterval(() => {
     most = Math.max(most, server.residentMib() ?? 0)

@@ -41,8 +41,8 @@ const Ids = z.array(z.object({ id: z.string() }))
 /** The measured requests. `at` goes from 0, the newest transaction, to 1, the oldest. */
 const questions: readonly (readonly [name: string, ask: (grown: Grown, round: number) => Promise<unknown>])[] = [
   ...[0, 0.5, 0.9].flatMap((at) => [
-    [`page of transactions at ${at}`, (grown: Grown) => page(grown, 'transactions', at)] as const,
-    [`page of lines at ${at}`, (grown: Grown) => page(grown, 'lines', at)] as const,
+    [`page of transactions at ${at}`, (grown: Grown) => readPage(grown, 'transactions', at)] as const,
+    [`page of lines at ${at}`, (grown: Grown) => readPage(grown, 'lines', at)] as const,
   ]),
   [
     'page of transactions, oldest first',
@@ -114,7 +114,7 @@ function insertLines(merchantId: string, count: number): string {
     FROM payments.transactions WHERE merchant_id = '${merchantId}' ORDER BY id LIMIT ${count}`
 }
 
-function page(grown: Grown, list: string, at: number): Promise<unknown> {
+function readPage(grown: Grown, list: string, at: number): Promise<unknown> {
   const before = grown.transactions[Math.floor(at * grown.transactions.length)]
   return read(grown, `/merchants/${grown.merchantId}/${list}?limit=${PAGE_ROWS}&before=${before}`)
 }

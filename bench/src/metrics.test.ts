@@ -6,7 +6,7 @@ import { services } from '@trestle/stack/settings/services.ts'
 import { programEnvironment } from '@trestle/testing/program-environment.ts'
 import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { afterAll, describe, expect, it } from 'vitest'
-import { deployedEnvironment } from './deployment.ts'
+import { findDeployedEnvironment } from './deployment.ts'
 import { METRICS_DOCUMENT, readMetricsDocument, undocumentedSeries } from './documented-metrics.ts'
 import { startServer } from './processes/server.ts'
 
@@ -74,7 +74,7 @@ describe.each(['auth', 'payments', 'inventory'] as const)('the metrics of %s', (
 async function start(name: keyof typeof ALWAYS, databaseUrl: string) {
   const definition = services.find((service) => service.name === name) ?? expect.fail(`there is no service ${name}`)
   const { prefix, portSetting } = definition
-  const env = await deployedEnvironment(definition, {
+  const env = await findDeployedEnvironment(definition, {
     databaseUrl,
     env: { [`${prefix}DB_PREPARED`]: String(prepared) },
     secrets,

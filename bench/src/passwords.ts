@@ -111,7 +111,7 @@ async function samplePairs(options: PasswordOptions, load: Load, samples: Passwo
 }
 
 /** Sign-ins and sign-ups, as rows of a table of endpoints. */
-export async function passwordEndpoints(url: string): Promise<readonly Endpoint[]> {
+export async function preparePasswordEndpoints(url: string): Promise<readonly Endpoint[]> {
   const { signIns, signUps } = await createLoads(url)
   return [
     { name: 'POST /token password', goal: 0.95, nextLoad: async () => signIns },

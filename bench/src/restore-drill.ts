@@ -30,11 +30,11 @@ try {
   await programs.run('createdb', ['--maintenance-db', lost.url('postgres'), DATABASE])
   const before = await open(checkout, folder, lost.url(DATABASE))
   started.defer(before.stop)
-  const belongings = await timed('filled', () => fillDatabase(before, lost.url(DATABASE), folder, rows))
+  const belongings = await time('filled', () => fillDatabase(before, lost.url(DATABASE), folder, rows))
 
   let isOver = false
   const writing = writeUntil(before, belongings, () => isOver)
-  const prints = await timed('dumped', () => dump(programs, lost))
+  const prints = await time('dumped', () => dump(programs, lost))
   isOver = true
   say(`  ${Math.ceil(statSync(dumpFile).size / 1024 / 1024)} MiB, while ${await writing} writes were answered`)
   await before.stop()
@@ -43,16 +43,16 @@ try {
   const found = await startCluster(programs, join(folder, 'found'))
   started.defer(found.end)
   const empty = performance.now()
-  await timed('restored', () => restore(programs, found))
+  await time('restored', () => restore(programs, found))
   const restoreMs = performance.now() - empty
   // Compared before a service changes the tables.
-  await timed('compared', () => compareRows(found, prints))
+  await time('compared', () => compareRows(found, prints))
   const after = await open(checkout, folder, found.url(DATABASE))
   started.defer(after.stop)
   say(
     `recovery takes ${seconds(restoreMs + after.readyMs)}: the restore, and ${seconds(after.readyMs)} until all are ready`,
   )
-  await timed('proved', () => prove(after))
+  await time('proved', () => prove(after))
   for (const line of await askAll(after, belongings)) say(`answered: ${line}`)
   say(`the drill is passed, in ${seconds(performance.now())}`)
 } finally {
@@ -101,7 +101,7 @@ async function prove({ deployments }: Business): Promise<void> {
 }
 
 /** Runs a step, and prints how long it took. */
-async function timed<T>(what: string, work: () => Promise<T>): Promise<T> {
+async function time<T>(what: string, work: () => Promise<T>): Promise<T> {
   const start = performance.now()
   const result = await work()
   say(`${what} in ${seconds(performance.now() - start)}`)

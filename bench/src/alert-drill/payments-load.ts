@@ -53,21 +53,21 @@ export async function preparePaymentsLoad(
     return [isPaid ? 200 : 0]
   }
   await pay()
-  const newest = async (): Promise<string> => {
+  const findNewest = async (): Promise<string> => {
     const { body } = await send('GET', `${merchant}/transactions?limit=1`, { headers })
     return Transactions.safeParse(body).data?.[0]?.id ?? ''
   }
   const post = async (path: string, body: object) => (await send('POST', path, { headers, body })).status
   const operate = (...operations: readonly string[]): Action => {
     return async () => {
-      const transaction = `${url}/transactions/${await newest()}`
+      const transaction = `${url}/transactions/${await findNewest()}`
       const statuses: number[] = []
       for (const operation of operations) statuses.push(await post(`${transaction}/${operation}`, { amount: 10 }))
       return statuses
     }
   }
   const charge: Action = async () => {
-    const body = { transactionId: await newest(), currency: 'EUR', amount: 500 }
+    const body = { transactionId: await findNewest(), currency: 'EUR', amount: 500 }
     return [await post(`${merchant}/transactions`, body)]
   }
   const get = (address: string): Action => {

@@ -70,7 +70,7 @@ async function startOfManyModules(): Promise<number> {
   }
 }
 
-async function heapGrowth(): Promise<number> {
+async function measureHeapGrowth(): Promise<number> {
   const app = await new Application({ modules: { index: { Item } } }).ready()
   const ask = async (count: number): Promise<number> => {
     for (let i = 0; i < count; i += 1) await app.fetch(new Request(`http://localhost/item/${i}/x`))
@@ -85,6 +85,6 @@ async function heapGrowth(): Promise<number> {
 const figures: TableFigures = {
   perSecond: { few: resolutionsPerSecond(FEW), many: resolutionsPerSecond(MANY) },
   startMs: await startOfManyModules(),
-  growthMib: await heapGrowth(),
+  growthMib: await measureHeapGrowth(),
 }
 process.stdout.write(JSON.stringify(figures))

@@ -61,7 +61,7 @@ export async function fuzzService(target: Target, options: FuzzOptions): Promise
     session.addFinding(findingBesideAnswers('memory', `grew from ${before.toFixed(0)} to ${after.toFixed(0)} MiB`))
   }
   const findings: Finding[] = []
-  for (const finding of session.findings()) findings.push(await smallest(rig, finding))
+  for (const finding of session.findings()) findings.push(await findSmallest(rig, finding))
   return {
     ...{ url: rig.url, sent: session.sent(), findings, memory: [before, after], counts: session.counts },
     unreached: findUnreached(document.operations, session.counts),
@@ -139,7 +139,7 @@ function inBytes({ name, bytes }: RawRequest, problem: string) {
 }
 
 /** Repeats the request in smaller and smaller forms, against the service as it is by then. */
-async function smallest({ sender, judge }: Rig, finding: Finding): Promise<Finding> {
+async function findSmallest({ sender, judge }: Rig, finding: Finding): Promise<Finding> {
   if (finding.request === NO_REQUEST) return finding
   const request = await shrink(finding.request, async (wire) => {
     try {

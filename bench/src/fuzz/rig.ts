@@ -103,9 +103,9 @@ async function collectGarbage(port: number): Promise<void> {
   const [target] = Targets.parse(await (await fetch(`http://127.0.0.1:${port}/json/list`)).json())
   const socket = new WebSocket(target.webSocketDebuggerUrl)
   try {
-    await once(socket, 'open')
+    await waitForEvent(socket, 'open')
     for (let id = 1; id <= 2; id += 1) {
-      const answered = once(socket, 'message')
+      const answered = waitForEvent(socket, 'message')
       socket.send(JSON.stringify({ id, method: 'HeapProfiler.collectGarbage' }))
       await answered
     }
@@ -114,7 +114,7 @@ async function collectGarbage(port: number): Promise<void> {
   }
 }
 
-function once(socket: WebSocket, event: 'open' | 'message'): Promise<void> {
+function waitForEvent(socket: WebSocket, event: 'open' | 'message'): Promise<void> {
   return new Promise((resolve, reject) => {
     socket.addEventListener(event, () => resolve(), { once: true })
     socket.addEventListener(

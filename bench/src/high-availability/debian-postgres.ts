@@ -61,7 +61,7 @@ export async function startPostgres(workplace: Workplace, start: ServerStart): P
   const args = ['-D', data, ...Object.entries(all).flatMap(([setting, value]) => ['-c', `${setting}=${value}`])]
   const launch = async () => {
     const child = await workplace.start({ name, program: join(bin, 'postgres'), args })
-    await untilWritable(`postgres://${SUPERUSER}:${password ?? ''}@127.0.0.1:${port}/postgres`, POSTGRES_START_MS)
+    await waitUntilWritable(`postgres://${SUPERUSER}:${password ?? ''}@127.0.0.1:${port}/postgres`, POSTGRES_START_MS)
     return child
   }
   let child = await launch()
@@ -95,12 +95,12 @@ async function createCluster(workplace: Workplace, { name, bin, password }: Serv
 }
 
 /** Waits for a database that accepts writes. @throws Error with the last failure when the time is over */
-function untilWritable(url: string, withinMs: number): Promise<void> {
-  return untilExecuted(url, 'BEGIN READ WRITE; COMMIT', withinMs)
+function waitUntilWritable(url: string, withinMs: number): Promise<void> {
+  return waitUntilExecuted(url, 'BEGIN READ WRITE; COMMIT', withinMs)
 }
 
 /** Sends a statement again until it succeeds. @throws Error with the last failure when the time is over */
-export async function untilExecuted(url: string, statement: string, withinMs: number): Promise<void> {
+export async function waitUntilExecuted(url: string, statement: string, withinMs: number): Promise<void> {
   const deadline = performance.now() + withinMs
   for (;;) {
     try {
@@ -138,6 +138,6 @@ server_idle_timeout = 10
 `,
   )
   await workplace.start({ name: 'pgbouncer', program: PGBOUNCER.file, args: [file] })
-  await untilWritable(`postgres://${SUPERUSER}@127.0.0.1:${port}/postgres`, PGBOUNCER_START_MS)
+  await waitUntilWritable(`postgres://${SUPERUSER}@127.0.0.1:${port}/postgres`, PGBOUNCER_START_MS)
   return port
 }

@@ -20,7 +20,7 @@ export interface DatabaseCluster {
   readonly nodes: readonly PatroniNode[]
   readonly superuser: PatroniCluster['superuser']
   /** Resolves to the name of the primary once the other servers stream from it, one of them synchronously. */
-  untilComplete(): Promise<string>
+  waitUntilComplete(): Promise<string>
   /** Kills PostgreSQL of a node. With `machine` it kills Patroni too, as a loss of power would. */
   kill(name: string, what: 'machine' | 'PostgreSQL'): Promise<void>
   /** Starts what a kill has ended. */
@@ -64,7 +64,7 @@ export async function startCluster(workplace: Workplace): Promise<DatabaseCluste
   return {
     nodes,
     superuser: cluster.superuser,
-    untilComplete: () => untilComplete(nodes),
+    waitUntilComplete: () => waitUntilComplete(nodes),
     kill: async (name, what) => {
       const patroni = running.get(name)
       const pids = [what === 'machine' ? patroni?.pid : undefined, postmasterOf(find(name))]
@@ -94,7 +94,7 @@ function postmasterOf({ dataFolder }: PatroniNode): number | undefined {
   return existsSync(file) ? Number.parseInt(readFileSync(file, 'utf8'), 10) : undefined
 }
 
-async function untilComplete(nodes: readonly PatroniNode[]): Promise<string> {
+async function waitUntilComplete(nodes: readonly PatroniNode[]): Promise<string> {
   const deadline = performance.now() + WHOLE_MS
   let members: readonly Member[] = []
   while (performance.now() < deadline) {

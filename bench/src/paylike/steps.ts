@@ -13,7 +13,7 @@ export const steps: Readonly<Record<string, (trial: Trial) => Promise<void>>> = 
   'apps.create, apps.findOne, setKey': async ({ Paylike, url }) => {
     const stranger = Paylike(undefined, { url })
     const made = await stranger.apps.create({ name: 'Coffee & John' })
-    await fails(() => stranger.apps.findOne(), { Paylike, name: 'AuthorizationError' })
+    await catchError(() => stranger.apps.findOne(), { Paylike, name: 'AuthorizationError' })
     stranger.setKey(made.key)
     assert.equal((await stranger.apps.findOne()).id, made.id)
   },
@@ -28,13 +28,13 @@ export const steps: Readonly<Record<string, (trial: Trial) => Promise<void>>> = 
     assert.deepEqual(tests, all.slice(0, 2))
   },
   'merchants.create, merchants.findOne, merchants.update': async ({ Paylike, paylike }) => {
-    const refused = await fails(() => paylike.merchants.create(), { Paylike, name: 'ValidationError' })
+    const refused = await catchError(() => paylike.merchants.create(), { Paylike, name: 'ValidationError' })
     assert.ok(Array.isArray(refused.data) && refused.data.length === 5)
     const id = await paylike.merchants.create(attributes)
     assert.equal(await paylike.merchants.update(id, { name: 'Coffee John' }), undefined)
     const found = await paylike.merchants.findOne(id)
     assert.deepEqual([found.id, found.name, found.test], [id, 'Coffee John', true])
-    await fails(() => paylike.merchants.findOne('f'.repeat(24)), { Paylike, name: 'NotFoundError' })
+    await catchError(() => paylike.merchants.findOne('f'.repeat(24)), { Paylike, name: 'NotFoundError' })
   },
   'merchants.users.add, find, revoke': async ({ paylike }) => {
     const id = await paylike.merchants.create(attributes)
@@ -53,7 +53,7 @@ export const steps: Readonly<Record<string, (trial: Trial) => Promise<void>>> = 
     assert.equal(await paylike.merchants.apps.add(id, { appId: other.id }), undefined)
     assert.deepEqual(idsOf(await paylike.merchants.apps.find(id).toArray()), [other.id, app.id])
     assert.equal(await paylike.merchants.apps.revoke(id, app.id), undefined)
-    await fails(() => paylike.merchants.findOne(id), { Paylike, name: 'PermissionsError' })
+    await catchError(() => paylike.merchants.findOne(id), { Paylike, name: 'PermissionsError' })
   },
   'merchants.lines.find': async ({ paylike }) => {
     const lines = await paylike.merchants.lines.find(merchant.id).limit(3).toArray()
@@ -69,7 +69,10 @@ export const steps: Readonly<Record<string, (trial: Trial) => Promise<void>>> = 
     assert.deepEqual([found.id, found.pendingAmount, found.trail], [id, 200, []])
     assert.deepEqual(found.custom, { source: 'node client' })
     const unknown = { transactionId: 'f'.repeat(24), currency: 'EUR', amount: 1 }
-    await fails(() => paylike.merchants.transactions.create(merchant.id, unknown), { Paylike, name: 'ValidationError' })
+    await catchError(() => paylike.merchants.transactions.create(merchant.id, unknown), {
+      Paylike,
+      name: 'ValidationError',
+    })
   },
   'transactions.capture': async ({ Paylike, paylike }) => {
     const id = await charge(paylike, 300)
@@ -79,7 +82,7 @@ export const steps: Readonly<Record<string, (trial: Trial) => Promise<void>>> = 
     )
     const found = await paylike.transactions.findOne(id)
     assert.deepEqual([found.capturedAmount, found.pendingAmount], [100, 200])
-    const refused = await fails(() => paylike.transactions.capture(id, { amount: 201 }), {
+    const refused = await catchError(() => paylike.transactions.capture(id, { amount: 201 }), {
       Paylike,
       name: 'ValidationError',
     })
@@ -168,7 +171,7 @@ function nextOf(cursor: Cursor): Promise<Listed> {
 }
 
 /** The error of a call. It must be of the class that the client documents. */
-async function fails(
+async function catchError(
   call: () => PromiseLike<unknown>,
   { Paylike, name }: { readonly Paylike: Paylike; readonly name: ErrorName },
 ): Promise<{ readonly message: string; readonly data?: unknown }> {

@@ -4,11 +4,11 @@ import { type Journey, say } from './journey.ts'
 import { type Transaction, textsOf } from './stage.ts'
 import {
   answerByKeyboard,
-  bankFrame,
   cancelByKeyboard,
   enterCard,
   expectReceipt,
   expectRefusal,
+  findBankFrame,
   linkOf,
   UNASKED,
 } from './steps.ts'
@@ -55,7 +55,7 @@ export const bankJourneys: readonly Journey[] = [
       await page.clock.install()
       await page.goto(linkOf(stage))
       await enterCard(page)
-      await bankFrame(page)
+      await findBankFrame(page)
       await stage.letChallengesAge()
       await page.clock.fastForward('10:01')
       await expectRefusal(visitor, say('refusedTds'))
@@ -135,7 +135,7 @@ function payInLanguage(language: (typeof LANGUAGES)[number]): Journey {
       equal(await page.locator('h1').textContent(), texts.payTo?.replace('{merchant}', 'Nordhavn Coffee Roasters'))
       await visitor.expectAccessible()
       await enterCard(page)
-      const bank = await bankFrame(page)
+      const bank = await findBankFrame(page)
       equal(await page.locator('dialog h2').textContent(), texts.approveTitle)
       equal(await bank.locator('html').getAttribute('lang'), language)
       equal(await bank.locator('h1').textContent(), texts.bankAsks)

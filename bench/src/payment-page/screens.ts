@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { listPageSources, PAGE_SOURCES_FILE, PICTURES_FOLDER } from './page-sources.ts'
 import { ROOT, type Stage } from './stage.ts'
-import { bankFrame, enterCard, linkOf, UNASKED } from './steps.ts'
+import { enterCard, findBankFrame, linkOf, UNASKED } from './steps.ts'
 
 /** A picture: what is opened, and what is done before it is taken. */
 interface Screen {
@@ -27,7 +27,7 @@ const screens: readonly Screen[] = [
     show: async (page, stage) => {
       await page.goto(linkOf(stage, ORDER))
       await enterCard(page)
-      await bankFrame(page)
+      await findBankFrame(page)
     },
   },
   {
@@ -35,7 +35,7 @@ const screens: readonly Screen[] = [
     show: async (page, stage) => {
       await page.goto(linkOf(stage, ORDER))
       await enterCard(page)
-      await (await bankFrame(page)).getByRole('button', { name: 'Decline' }).click()
+      await (await findBankFrame(page)).getByRole('button', { name: 'Decline' }).click()
       await page.locator('#alert:not(:empty)').waitFor()
     },
   },

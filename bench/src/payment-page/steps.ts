@@ -39,7 +39,7 @@ async function replaceFocused(page: Page, text: string): Promise<void> {
 }
 
 /** The page of the bank in the dialog, once it is there. */
-export async function bankFrame(page: Page): Promise<FrameLocator> {
+export async function findBankFrame(page: Page): Promise<FrameLocator> {
   const frame = page.frameLocator('#approval-frame iframe:not([hidden])')
   await frame.locator('button[value="approve"]').waitFor()
   return frame
@@ -51,12 +51,12 @@ export async function bankFrame(page: Page): Promise<FrameLocator> {
  * @throws Error when Tab does not lead to the button
  */
 export async function answerByKeyboard(page: Page, answer: string): Promise<void> {
-  await pressByKeyboard(page, (await bankFrame(page)).getByRole('button', { name: answer }))
+  await pressByKeyboard(page, (await findBankFrame(page)).getByRole('button', { name: answer }))
 }
 
 /** Cancels in the dialog by keyboard. @throws Error when Tab does not lead to the button */
 export async function cancelByKeyboard(page: Page, name: string): Promise<void> {
-  await bankFrame(page)
+  await findBankFrame(page)
   await pressByKeyboard(page, page.getByRole('button', { name }))
 }
 

@@ -13,7 +13,7 @@ import { CallError } from './errors.ts'
 import { type ApplicationEvents, type Listener, Listeners } from './events.ts'
 import { type FastifyPlugin, fastifyPlugin } from './interfaces/fastify.ts'
 import { FetchIncoming } from './interfaces/fetch.ts'
-import { type InjectedRequest, injectedRequest } from './interfaces/inject.ts'
+import { type InjectedRequest, toIncoming } from './interfaces/inject.ts'
 import { asNode, NodeIncoming, sendToNode } from './interfaces/node.ts'
 import type { NodeListener } from './interfaces/node-listener.ts'
 import { Lifecycle, type LoadState } from './lifecycle.ts'
@@ -113,7 +113,7 @@ export class Application<Context = unknown> {
 
   /** Answers a request without a server. */
   async inject(request: InjectedRequest): Promise<Response> {
-    const incoming = await injectedRequest(request)
+    const incoming = await toIncoming(request)
     // A listener of `ready` may call this. Waiting for `ready` here would wait for that listener.
     return toResponse(await (this.#isLoaded ? answerRequest(this.#core, incoming) : this.answer(incoming)))
   }

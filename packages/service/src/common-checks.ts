@@ -2,7 +2,7 @@ import { Away, type Check } from '@trestle/common/commands/run-checks.ts'
 import { describeFailure } from '@trestle/common/lifecycle/command-line.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { isSameDatabase } from '@trestle/database/database-identity.ts'
-import { functionStatus, type MigrateOptions, migrationStatus } from '@trestle/database/migrations/migrate.ts'
+import { compareTexts, type MigrateOptions, readMigrationStatus } from '@trestle/database/migrations/migrate.ts'
 import { takeRoleOnce } from '@trestle/database/wait-for-database.ts'
 import { findPooler } from './find-pooler.ts'
 
@@ -67,11 +67,11 @@ export function commonChecks({
       advice: `run: ${program} migrate`,
       needs: ['database'],
       run: async () => {
-        const status = await migrationStatus(migrations)
+        const status = await readMigrationStatus(migrations)
         const pending = status.filter(({ executedAt }) => !executedAt)
         if (pending.length > 0) throw new Error(`pending: ${pending.map(({ name }) => name).join(', ')}`)
         if (migrations.grants) await takeRoleOnce(database.url, migrations.grants.role)
-        const functions = await functionStatus(migrations)
+        const functions = await compareTexts(migrations)
         if (functions && functions.creates.length > 0)
           throw new Error(`missing functions: ${functions.creates.join(', ')}`)
         return `${status.length} applied`

@@ -1,12 +1,12 @@
 import type { FunctionChanges } from '@trestle/database/migrations/functions.ts'
 import {
-  functionStatus,
+  compareTexts,
   type MigrateOptions,
   type MigrateResult,
   type MigrationStatus,
   migrateDown,
   migrateUp,
-  migrationStatus,
+  readMigrationStatus,
   reinstallFunctions,
 } from '@trestle/database/migrations/migrate.ts'
 import { type Difference, findDrift } from '@trestle/database/rehearsal/drift.ts'
@@ -41,15 +41,15 @@ export function migrateCommand(readOptions: () => MigrateOptions, print: (line: 
     .description('list every migration with the time of its run, and what differs among the functions')
     .action(async () => {
       const options = readOptions()
-      printAll((await migrationStatus(options)).map(describeStatus))
-      printAll(describeFunctions(await functionStatus(options)))
+      printAll((await readMigrationStatus(options)).map(describeStatus))
+      printAll(describeFunctions(await compareTexts(options)))
     })
   command
     .command('plan')
     .description('print the SQL that up would run, the locks that it takes, and the functions that it would replace')
     .action(async () => {
       const options = readOptions()
-      const [planned, changes] = [await planMigrations(options), await functionStatus(options)]
+      const [planned, changes] = [await planMigrations(options), await compareTexts(options)]
       printAll(describePlan(planned, changes))
     })
   command

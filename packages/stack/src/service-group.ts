@@ -45,7 +45,7 @@ export async function startServices(plan: StackPlan, options: ServiceGroupOption
   const children: StartedService[] = []
   try {
     for (const service of plan.services) children.push({ service, child: await startService(service, plan, options) })
-    await Promise.all(children.map(({ service, child }) => untilReady(service, child, options.stop)))
+    await Promise.all(children.map(({ service, child }) => waitForService(service, child, options.stop)))
   } catch (error) {
     await Promise.all(children.map(({ child }) => child.end(endSteps)))
     throw error
@@ -92,7 +92,7 @@ async function watchAll(
       service.definition.name,
       superviseWatched(child, {
         start: () => startService(service, plan, options),
-        untilReady: (next) => untilReady(service, next, options.stop),
+        waitUntilReady: (next) => waitForService(service, next, options.stop),
         endSteps,
         say: options.say,
       }),
@@ -131,7 +131,7 @@ function isOwn(name: string, prefix: string): boolean {
   return name.startsWith(prefix) || name === 'DATABASE_URL' || name === 'LOG_LEVEL'
 }
 
-async function untilReady({ definition, address }: ServicePlan, child: Child, stop: AbortSignal): Promise<void> {
+async function waitForService({ definition, address }: ServicePlan, child: Child, stop: AbortSignal): Promise<void> {
   const over = new AbortController()
   const late = AbortSignal.timeout(READY_TIMEOUT_MS)
   const host = isEveryAddress(address.host) ? '127.0.0.1' : address.host

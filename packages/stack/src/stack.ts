@@ -43,7 +43,7 @@ async function runUntilStopped(plan: StackPlan, control: StackControl): Promise<
   await using started = new AsyncDisposableStack()
   try {
     const { failed, status } = await startEverything(plan, control, started)
-    const stopped = untilStopped(control.stop)
+    const stopped = waitUntilStopped(control.stop)
     await Promise.race([stopped, control.fill(status), failed])
     control.stop.throwIfAborted()
     started.defer(() => removeStatus(plan))
@@ -125,7 +125,7 @@ async function startEverything(plan: StackPlan, { say, stop }: StackControl, sta
   return { status, failed: database ? Promise.race([group.failed, database.failed]) : group.failed }
 }
 
-function untilStopped(stop: AbortSignal): Promise<void> {
+function waitUntilStopped(stop: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (stop.aborted) resolve()
     else stop.addEventListener('abort', () => resolve(), { once: true })

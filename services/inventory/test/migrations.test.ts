@@ -1,4 +1,4 @@
-import { migrateDown, migrateUp, migrationStatus } from '@trestle/database/migrations/migrate.ts'
+import { migrateDown, migrateUp, readMigrationStatus } from '@trestle/database/migrations/migrate.ts'
 import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import { migrateCommand } from '@trestle/service/migrate-command.ts'
 import { readMade } from '@trestle/testing/migration-cuts.ts'
@@ -70,7 +70,7 @@ describe('migrations of the inventory', () => {
     const options = optionsOf(empty.url)
     const results = await Promise.all([1, 2, 3].map(() => migrateUp(options)))
     expect(results.map(({ migrations }) => migrations.length).sort()).toEqual([0, 0, count])
-    const status = await migrationStatus(options)
+    const status = await readMigrationStatus(options)
     expect(status.every(({ executedAt }) => executedAt !== undefined)).toBe(true)
     await empty.drop()
   }, 60_000)

@@ -50,9 +50,9 @@ function replaceLists(part: object): void {
   }
 }
 
-const lane = { one: unused, first: unused, all: unused }
-const limit = { consume: unused, wait: unused, giveBack: unused }
-const textSeal = { seal: unused, open: unused }
+const lane = { one: refuseUse, first: refuseUse, all: refuseUse }
+const limit = { consume: refuseUse, wait: refuseUse, giveBack: refuseUse }
+const textSeal = { seal: refuseUse, open: refuseUse }
 
 const documentDeps: PaymentsDeps = {
   config: {
@@ -78,35 +78,35 @@ const documentDeps: PaymentsDeps = {
     invitations: limit,
     invitationAddresses: limit,
   },
-  limitRefusals: unused,
+  limitRefusals: refuseUse,
   seals: { tokens: textSeal, hints: textSeal, frames: textSeal },
-  acquirers: { names: [], find: unused, authorize: unused },
-  vault: { keyId: 0, seal: unused, open: unused, macs: unused },
-  operations: { run: unused, runForOperator: unused },
-  wait: unused,
+  acquirers: { names: [], find: refuseUse, authorize: refuseUse },
+  vault: { keyId: 0, seal: refuseUse, open: refuseUse, macs: refuseUse },
+  operations: { run: refuseUse, runForOperator: refuseUse },
+  wait: refuseUse,
   pepper: createSecretKey(Buffer.alloc(1)),
   generateKey: () => '',
-  randomBytes: unused,
-  now: unused,
+  randomBytes: refuseUse,
+  now: refuseUse,
   usedKeys: new Map(),
   jobs: {
-    open: unused,
-    send: unused,
-    prepare: unused,
-    insert: unused,
-    run: unused,
-    work: unused,
-    schedule: unused,
-    retryDead: unused,
-    check: unused,
-    close: unused,
+    open: refuseUse,
+    send: refuseUse,
+    prepare: refuseUse,
+    insert: refuseUse,
+    run: refuseUse,
+    work: refuseUse,
+    schedule: refuseUse,
+    retryDead: refuseUse,
+    check: refuseUse,
+    close: refuseUse,
   },
   jobSchema: '',
   mailer: undefined,
-  outbox: { wake: unused, start: unused, stop: unused },
+  outbox: { wake: refuseUse, start: refuseUse, stop: refuseUse },
   webhooks: {
-    outbound: { mayCall: unused, send: unused, open: unused },
-    secrets: { seal: unused, open: unused, isCurrent: unused },
+    outbound: { mayCall: refuseUse, send: refuseUse, open: refuseUse },
+    secrets: { seal: refuseUse, open: refuseUse, isCurrent: refuseUse },
     allowHttp: false,
   },
   userTokens: undefined,
@@ -116,9 +116,9 @@ const documentDeps: PaymentsDeps = {
   logger: pino({ enabled: false }),
   meter: createNoopMeter(),
   tracing: { instrument: async () => {} },
-  readiness: { missing: unused, report: unused, markReady: unused, drain: unused },
+  readiness: { missing: refuseUse, report: refuseUse, markReady: refuseUse, drain: refuseUse },
 }
 
-function unused(): never {
+function refuseUse(): never {
   throw new Error('the API document is made without requests')
 }

@@ -2,7 +2,7 @@ import { checkCluster } from '@trestle/database/distribution/check-cluster.ts'
 import { type DistributeOptions, distributionOf } from '@trestle/database/distribution/distribute.ts'
 import { closeInternals } from '@trestle/database/distribution/internal-functions.ts'
 import { type DistributionState, stateStatements } from '@trestle/database/distribution/notes.ts'
-import { listLacks, sequenceStatements } from '@trestle/database/distribution/servers.ts'
+import { listLacks, listSequenceStatements } from '@trestle/database/distribution/servers.ts'
 import { listRoleSteps, runStep } from '@trestle/database/distribution/steps.ts'
 import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
@@ -157,7 +157,7 @@ describe('payments distribute --check, on a cluster', () => {
       roles.map((role) => ({ node: nodes[2], missing: `sequence payments.id_counter for ${role}` })),
     )
     await withDatabase(options, async (db) =>
-      runStep(db, { title: 'make the sequences', statements: await sequenceStatements(db, names, roles) }),
+      runStep(db, { title: 'make the sequences', statements: await listSequenceStatements(db, names, roles) }),
     )
     expect(await listLacking()).toEqual([])
   })

@@ -8,7 +8,7 @@ import { plainVocabulary } from '../../test/plain-vocabulary.ts'
 import { createServer } from '../server/create-server.ts'
 import { httpTelemetry } from '../telemetry/http-telemetry.ts'
 import type { ConnectionBounds } from './connection-bounds.ts'
-import { progressOf, unacknowledgedBytes } from './slow-clients.ts'
+import { countUnacknowledgedBytes, progressOf } from './slow-clients.ts'
 
 const MIB = 1_024 * 1_024
 /** More than the kernels take for a client that does not read: at most some ten megabytes on both sides. */
@@ -158,7 +158,7 @@ describe('a client that reads its answer', () => {
       await readSome(client, ASK_SECONDS * 12 * 1_024)
       vi.advanceTimersByTime(ASK_SECONDS * 1_000)
       // The server's check of the kernel has begun: two of the same, one after the other, end after it.
-      for (let count = 0; count < 2; count += 1) await unacknowledgedBytes(sockets)
+      for (let count = 0; count < 2; count += 1) await countUnacknowledgedBytes(sockets)
       sameSeconds = before === (socket && progressOf(socket)) ? sameSeconds + ASK_SECONDS : 0
       longestSame = Math.max(longestSame, sameSeconds)
     }
@@ -263,12 +263,12 @@ describe('progressOf', () => {
     const [socket] = sockets
     if (socket === undefined) throw new Error('nobody has connected')
     const progress = progressOf(socket)
-    const held = (await unacknowledgedBytes([socket])).get(socket)
+    const held = (await countUnacknowledgedBytes([socket])).get(socket)
     expect(progress).toBeLessThan(0)
     expect(held).toBeGreaterThan(0)
     expect(held).toBeLessThanOrEqual(LARGE.length)
     client.resume()
     await expect.poll(() => progressOf(socket)).toBeGreaterThan(LARGE.length)
-    await expect.poll(async () => (await unacknowledgedBytes([socket])).get(socket)).toBe(0)
+    await expect.poll(async () => (await countUnacknowledgedBytes([socket])).get(socket)).toBe(0)
   })
 })

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { createBodyPlaces } from '../capacity/body-places.ts'
-import { findCrowding, progressOf, unacknowledgedBytes } from './slow-clients.ts'
+import { countUnacknowledgedBytes, findCrowding, progressOf } from './slow-clients.ts'
 
 /** How much of the process a client may occupy, in bytes, and for how long, in milliseconds. */
 export interface ConnectionBounds {
@@ -235,7 +235,7 @@ function rememberProgress(connection: Connection, nowMs: number): boolean {
 
 /** Also counts as progress: the kernel holds fewer bytes for a client than at its last check. */
 async function rememberKernelProgress(doubtful: readonly Connection[]): Promise<void> {
-  const held = await unacknowledgedBytes(doubtful.map(({ socket }) => socket))
+  const held = await countUnacknowledgedBytes(doubtful.map(({ socket }) => socket))
   for (const connection of doubtful) {
     const [before, now] = [connection.held, held.get(connection.socket)]
     connection.held = now

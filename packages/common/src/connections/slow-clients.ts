@@ -23,7 +23,7 @@ export function progressOf(socket: Socket): number {
  * Bytes that the kernel holds for each socket because its client has not acknowledged them. While a kernel holds megabytes for a
  * slow client, it takes none from the process for minutes. Only Linux knows: elsewhere no socket is in the map.
  */
-export async function unacknowledgedBytes(sockets: readonly Socket[]): Promise<ReadonlyMap<Socket, number>> {
+export async function countUnacknowledgedBytes(sockets: readonly Socket[]): Promise<ReadonlyMap<Socket, number>> {
   const byInode = new Map<string, Socket>()
   for (const socket of sockets) {
     const link = await readlink(`/proc/self/fd/${handleOf(socket)?.fd}`).catch(() => '')

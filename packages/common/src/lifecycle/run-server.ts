@@ -127,7 +127,7 @@ async function startServing(options: RunOptions): Promise<void> {
   keepTickShape()
   const address = await app.listen({ host, port })
   log.logger.info({ address }, 'listening')
-  await start(firstAnswer(app.server, limits.unaskedMs))
+  await start(waitForFirstAnswer(app.server, limits.unaskedMs))
   boundMemory()
   readiness.markReady()
 }
@@ -138,7 +138,7 @@ function collectAndBound(): void {
 }
 
 /** Resolves after the first answer, or after the given time without a request. */
-function firstAnswer(server: Server, withinMs: number): Promise<void> {
+function waitForFirstAnswer(server: Server, withinMs: number): Promise<void> {
   return new Promise((resolve) => {
     server.once('request', (_request, response) => response.once('close', resolve))
     setTimeout(resolve, withinMs)

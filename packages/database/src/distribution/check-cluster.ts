@@ -5,7 +5,7 @@ import { findCitus, listNodes } from './citus.ts'
 import { closeInternals, listOpenInternals } from './internal-functions.ts'
 import { listLoginLacks, listRefusedLogins, type NodeLogin } from './logins.ts'
 import { listLazyCommits } from './moves.ts'
-import { beingUndone, readState } from './notes.ts'
+import { readState, undoUnfinished } from './notes.ts'
 import { rolesOf } from './steps.ts'
 import type { DistributionTarget } from './target.ts'
 
@@ -93,7 +93,7 @@ const checks: readonly ClusterCheck[] = [
     'state',
     async (db, { names }) => {
       const state = await readState(db, names)
-      if (state === 'undoing') return new Problems([beingUndone().message])
+      if (state === 'undoing') return new Problems([undoUnfinished().message])
       return state === 'distributing' ? 'distributing, until distribute has ended' : state
     },
   ],

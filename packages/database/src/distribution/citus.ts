@@ -96,7 +96,7 @@ export function onWorkers(text: string): string {
  * Many statements of DDL in one transaction need this. They wait for locks as long as it takes, on every server. Plain PostgreSQL
  * knows none of the settings of Citus, and ignores them.
  */
-export async function inSequence(trx: Kysely<unknown>): Promise<void> {
+export async function setSequential(trx: Kysely<unknown>): Promise<void> {
   await sql`SET LOCAL citus.multi_shard_modify_mode = 'sequential'`.execute(trx)
   await sql`SET LOCAL citus.propagate_set_commands = 'local'`.execute(trx)
   await sql`SET LOCAL lock_timeout = 0`.execute(trx)
@@ -104,7 +104,7 @@ export async function inSequence(trx: Kysely<unknown>): Promise<void> {
 }
 
 /** Keeps what follows in the transaction on the coordinator: other servers do not hear of it. Plain PostgreSQL ignores it. */
-export function onlyHere(trx: Kysely<unknown>): Promise<unknown> {
+export function keepOnCoordinator(trx: Kysely<unknown>): Promise<unknown> {
   return sql.raw(HERE).execute(trx)
 }
 

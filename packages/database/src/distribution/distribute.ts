@@ -5,7 +5,7 @@ import { compareMigrations } from '../migrations/migrator.ts'
 import { loginOf } from '../rights/roles.ts'
 import type { NodeLogin } from './logins.ts'
 import { expectNoMoves } from './moves.ts'
-import { beingUndone, readState } from './notes.ts'
+import { readState, undoUnfinished } from './notes.ts'
 import { type Distribution, type DistributionStep, listSteps, runSteps } from './steps.ts'
 import { readTarget } from './target.ts'
 
@@ -48,7 +48,7 @@ export function distributeDatabase(options: DistributeOptions, onStep: OnStep = 
     if (pending.length > 0) throw new Error(`migrations are pending, run migrate first: ${pending.join(', ')}`)
     const { names, functions } = options
     const state = await readState(db, names)
-    if (state === 'undoing') throw beingUndone()
+    if (state === 'undoing') throw undoUnfinished()
     const differ = functions && hasChanges(await compareFunctions(db, names, functions))
     if (differ && state !== 'distributing') {
       throw new Error('the functions of another release are installed, run migrate first')

@@ -7,7 +7,7 @@ import { type DistributeOptions, distributionOf } from './distribute.ts'
 import { expectNoLoss, expectNoMoves } from './moves.ts'
 import { expectCoordinator, readState } from './notes.ts'
 import { listCloseStatements } from './placement.ts'
-import { ownerStatements, sequenceStatements } from './servers.ts'
+import { listOwnerStatements, listSequenceStatements } from './servers.ts'
 import { listRoleSteps, rolesOf, runStep, trialStep } from './steps.ts'
 
 const POLL_MS = 1_000
@@ -41,8 +41,8 @@ async function prepareServers(db: Kysely<unknown>, options: DistributeOptions): 
   await runStep(db, { title: 'close functions on the servers', statements: await listCloseStatements(db, names) })
   for (const step of await listRoleSteps(db, logins)) await runStep(db, step)
   const statements = [
-    ...(await ownerStatements(db, lockTimeoutMs)),
-    ...(await sequenceStatements(db, names, rolesOf(logins))),
+    ...(await listOwnerStatements(db, lockTimeoutMs)),
+    ...(await listSequenceStatements(db, names, rolesOf(logins))),
   ]
   await runStep(db, { title: 'prepare the servers', statements })
   await runStep(db, trialStep(logins))

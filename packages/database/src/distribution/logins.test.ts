@@ -2,7 +2,7 @@ import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { withDatabase } from '../migrations/migration-connection.ts'
-import { roleStatements, verifierOf } from './logins.ts'
+import { listRoleStatements, verifierOf } from './logins.ts'
 
 let client: pg.Client
 let database: Awaited<ReturnType<typeof createEmptyDatabase>>
@@ -16,11 +16,11 @@ afterAll(async () => {
   await database.drop()
 })
 
-describe('roleStatements', () => {
+describe('listRoleStatements', () => {
   it('let the owner and the user of the service take the role, on a server that has none of it', async () => {
     const [role, user, owner] = ['servers_test_role', 'servers_test_user', 'servers_test_owner']
     const login = { role, user, password: undefined, passwordPlace: '', lockTimeoutMs: 5_000 }
-    const statements = await withDatabase(database, (db) => roleStatements(db, login))
+    const statements = await withDatabase(database, (db) => listRoleStatements(db, login))
     await client.query('BEGIN')
     await client.query(`CREATE ROLE ${owner} CREATEROLE; CREATE ROLE ${user} LOGIN; SET SESSION AUTHORIZATION ${owner}`)
     await client.query(statements.at(-1) ?? '')

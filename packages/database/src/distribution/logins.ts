@@ -28,7 +28,7 @@ export async function listLoginLacks(
   const missing = `${ROLE} ${role}`
   const canLogIn = `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = ${literal(role)} AND rolcanlogin
       AND EXISTS (SELECT FROM unnest(rolconfig) setting WHERE setting LIKE 'lock_timeout=%'))
-      AND NOT EXISTS (${outsiders(role, user)}) AND NOT EXISTS (${lockedOut(role, user)}) AS "exists"`
+      AND NOT EXISTS (${outsiderQuery(role, user)}) AND NOT EXISTS (${lockedOutQuery(role, user)}) AS "exists"`
   const { rows } = await sql<{ exists: boolean }>`${sql.raw(canLogIn)}`.execute(db)
   const here = rows[0]?.exists === true ? [] : [{ node: 'the coordinator', missing }]
   return [...here, ...(await listLacking(db, missing, canLogIn))]
@@ -39,7 +39,7 @@ export async function listLoginLacks(
  * role. The coordinator sends the statements of a request under this role, so the role can log in. The statements carry a
  * verifier of the password, because a server may log them.
  */
-export async function roleStatements(
+export async function listRoleStatements(
   db: QueryExecutorProvider,
   { role, user, password, lockTimeoutMs }: NodeLogin,
 ): Promise<readonly string[]> {
@@ -49,8 +49,8 @@ export async function roleStatements(
   IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = ${literal(role)}) THEN CREATE ROLE "${role}"; END IF;
   ALTER ROLE "${role}" LOGIN${secret};
   ALTER ROLE "${role}" SET lock_timeout = '${lockTimeoutMs}ms';
-  FOR outsider IN ${outsiders(role, user)} LOOP EXECUTE format('GRANT "${role}" TO %I', outsider); END LOOP;
-  FOR outsider IN ${lockedOut(role, user)} LOOP
+  FOR outsider IN ${outsiderQuery(role, user)} LOOP EXECUTE format('GRANT "${role}" TO %I', outsider); END LOOP;
+  FOR outsider IN ${lockedOutQuery(role, user)} LOOP
     EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), outsider);
   END LOOP;
 END $role$`
@@ -59,14 +59,14 @@ END $role$`
 }
 
 /** The query that finds the owner or the user if they may not take the role. A worker is an entry, so both must be able to. */
-function outsiders(role: string, user: string | undefined): string {
+function outsiderQuery(role: string, user: string | undefined): string {
   return `SELECT m.rolname FROM pg_roles r, pg_roles m
     WHERE r.rolname = ${literal(role)} AND m.rolname IN (CURRENT_USER${user === undefined ? '' : `, ${literal(user)}`})
       AND NOT pg_has_role(m.oid, r.oid, CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'SET' END)`
 }
 
 /** The query that finds the role or the user if they may not connect, because PUBLIC may not. */
-function lockedOut(role: string, user: string | undefined): string {
+function lockedOutQuery(role: string, user: string | undefined): string {
   return `SELECT rolname FROM pg_roles WHERE rolname IN (${literal(role)}${user === undefined ? '' : `, ${literal(user)}`})
       AND NOT has_database_privilege(oid, current_database(), 'CONNECT')`
 }

@@ -45,11 +45,11 @@ export async function expectWhole(db: QueryExecutorProvider, names: Names): Prom
   await expectCoordinator(db)
   const state = await readState(db, names)
   if (state === 'distributing') throw new Error('the database is being distributed: run distribute again')
-  if (state === 'undoing') throw beingUndone()
+  if (state === 'undoing') throw undoUnfinished()
 }
 
 /** The error of what only another `distribute --undo` may do. */
-export function beingUndone(): Error {
+export function undoUnfinished(): Error {
   return new Error('the distribution is being undone: run distribute --undo again')
 }
 

@@ -85,7 +85,10 @@ export async function listDoubtful(db: QueryExecutorProvider): Promise<readonly 
  * The statements that limit how long the owner waits for a lock on the servers, if one lacks the limit. Functions with the rights
  * of the owner write tables that each server has, and the limit of their session does not reach other servers.
  */
-export async function ownerStatements(db: QueryExecutorProvider, lockTimeoutMs: number): Promise<readonly string[]> {
+export async function listOwnerStatements(
+  db: QueryExecutorProvider,
+  lockTimeoutMs: number,
+): Promise<readonly string[]> {
   const hasLimit = `SELECT EXISTS (SELECT FROM pg_roles, unnest(rolconfig) setting
     WHERE rolname = current_user AND setting LIKE 'lock_timeout=%')`
   if ((await findCitus(db)) !== undefined && (await listLacking(db, 'limit', hasLimit)).length === 0) return []
@@ -97,7 +100,7 @@ export async function ownerStatements(db: QueryExecutorProvider, lockTimeoutMs: 
  * takes its default from, and ours are called by functions.
  * @param roles the roles that use the sequences. A server that lacks a role is mended when it gets the role
  */
-export async function sequenceStatements(
+export async function listSequenceStatements(
   db: QueryExecutorProvider,
   names: Names,
   roles: readonly string[],
@@ -114,7 +117,7 @@ export async function sequenceStatements(
 }
 
 /** The statements that make roles on the servers that lack them, where nobody can log in as them yet. */
-export async function bareRoleStatements(
+export async function listBareRoleStatements(
   db: QueryExecutorProvider,
   roles: readonly string[],
 ): Promise<readonly string[]> {

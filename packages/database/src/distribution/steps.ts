@@ -2,9 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { isOwn } from '../migrations/namespace.ts'
-import { inSequence, literal, qualified } from './citus.ts'
+import { literal, qualified, setSequential } from './citus.ts'
 import { NOTICE_MS } from './follow-state.ts'
-import { loginTrial, type NodeLogin, roleStatements } from './logins.ts'
+import { listRoleStatements, loginTrial, type NodeLogin } from './logins.ts'
 import { forgettingStatement, listNotes, notingStatement, readState, stateStatements } from './notes.ts'
 import {
   isPlaced,
@@ -17,7 +17,7 @@ import {
   listTypeStatements,
   placeStatement,
 } from './placement.ts'
-import { ownerStatements, sequenceStatements } from './servers.ts'
+import { listOwnerStatements, listSequenceStatements } from './servers.ts'
 import { type DistributionTarget, tablesOf } from './target.ts'
 
 /** Statements that run in one transaction. */
@@ -54,7 +54,7 @@ export async function listSteps(
   const missing = [...keys, ...(await listMissingKeys(db, names))]
   const loginSteps = withoutEmpty([...(await listRoleSteps(db, logins)), trialStep(logins)])
   const work = withoutEmpty([
-    { title: 'limit the waits for locks on the servers', statements: await ownerStatements(db, lockTimeoutMs) },
+    { title: 'limit the waits for locks on the servers', statements: await listOwnerStatements(db, lockTimeoutMs) },
     { title: 'drop the foreign keys', statements: keys.flatMap((key) => [notingStatement(names, key), key.drop]) },
     { title: 'plan functions with their values', statements: await listPlanStatements(db, names) },
     ...anchorFirst(target, unplaced).map((name) => {
@@ -72,7 +72,10 @@ export async function listSteps(
     ...tables
       .filter((name) => placed.get(name)?.hasOwnRows)
       .map((name) => ({ title: `remove the old rows of ${name}`, statements: truncateStatements(names, name) })),
-    { title: 'make the sequences on the servers', statements: await sequenceStatements(db, names, rolesOf(logins)) },
+    {
+      title: 'make the sequences on the servers',
+      statements: await listSequenceStatements(db, names, rolesOf(logins)),
+    },
     { title: 'make the types on the servers', statements: await listTypeStatements(db, names) },
     { title: 'distribute the functions', statements: await listFunctionStatements(db, names, target) },
     { title: 'close functions on the servers', statements: await listCloseStatements(db, names) },
@@ -100,7 +103,7 @@ export async function listRoleSteps(
 ): Promise<readonly DistributionStep[]> {
   const steps = []
   for (const login of logins) {
-    steps.push({ title: `let ${login.role} log in`, statements: await roleStatements(db, login) })
+    steps.push({ title: `let ${login.role} log in`, statements: await listRoleStatements(db, login) })
   }
   return steps
 }
@@ -184,7 +187,7 @@ function withoutEmpty(steps: readonly DistributionStep[]): readonly Distribution
 /** Runs the statements of a step in one transaction. @throws Error when a server refuses its part */
 export function runStep(db: Kysely<unknown>, { title, statements }: DistributionStep): Promise<void> {
   return db.transaction().execute(async (trx) => {
-    await inSequence(trx)
+    await setSequential(trx)
     for (const statement of statements) {
       const { rows } = await sql<{ node?: string; success?: boolean; result?: string }>`${sql.raw(statement)}`.execute(
         trx,

@@ -9,7 +9,7 @@ import { createNames } from '../names.ts'
 import { findDrift } from '../rehearsal/drift.ts'
 import type { ServiceFunctions } from './functions.ts'
 import {
-  functionStatus,
+  compareTexts,
   isMigrated,
   isUpToDate,
   type MigrateOptions,
@@ -341,13 +341,13 @@ describe('migrateDown', () => {
   })
 })
 
-describe('functionStatus', () => {
+describe('compareTexts', () => {
   it('lists what a release would create, replace and drop', async () => {
     const none = { installed: undefined, isLater: false, creates: ['count_notes', 'double'], replaces: [], drops: [] }
-    expect(await functionStatus(releaseOf({}))).toEqual(none)
+    expect(await compareTexts(releaseOf({}))).toEqual(none)
     await migrateUp(releaseOf({}))
     const other = { double: double(3), triple: double(3).replace('double', 'triple') }
-    expect(await functionStatus(releaseOf({ texts: other, release: '1.1.0' }))).toEqual({
+    expect(await compareTexts(releaseOf({ texts: other, release: '1.1.0' }))).toEqual({
       installed: '1.2.0',
       isLater: true,
       creates: ['triple'],

@@ -4,7 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { stateStatements } from '../distribution/notes.ts'
 import { createNames } from '../names.ts'
-import { type MigrateOptions, migrateAtStart, migrateDown, migrateUp, migrationStatus } from './migrate.ts'
+import { type MigrateOptions, migrateAtStart, migrateDown, migrateUp, readMigrationStatus } from './migrate.ts'
 import { underLock, withDatabase } from './migration-connection.ts'
 
 const createTable =
@@ -40,12 +40,12 @@ beforeEach(async () => {
 afterEach(() => empty.drop())
 
 it('runs once when three processes start together, reports its status, and can be taken back', async () => {
-  expect((await migrationStatus(options)).map(({ executedAt }) => executedAt)).toEqual([undefined, undefined])
+  expect((await readMigrationStatus(options)).map(({ executedAt }) => executedAt)).toEqual([undefined, undefined])
   const runs = await Promise.all([migrateUp(options), migrateUp(options), migrateUp(options)])
   expect(runs.flatMap(({ migrations }) => migrations)).toEqual(['0001-create-notes', '0002-create-ledger'])
   expect(await migrateDown(options)).toEqual({ migrations: ['0002-create-ledger'], functions: [] })
   expect(await migrateUp(options)).toEqual({ migrations: ['0002-create-ledger'], functions: [] })
-  expect((await migrationStatus(options)).every(({ executedAt }) => executedAt instanceof Date)).toBe(true)
+  expect((await readMigrationStatus(options)).every(({ executedAt }) => executedAt instanceof Date)).toBe(true)
 })
 
 it('tells why the table of migrations could not be made', async () => {
@@ -150,7 +150,7 @@ it('tells an operator who holds the lock that a run waits for', async () => {
 it('names the migration that failed, and rolls it back', async () => {
   const failing: MigrationSources = { ...sources, '0003-broken': broken }
   await expect(migrateUp({ ...options, sources: failing })).rejects.toThrow(/0003-broken failed: .*no_such_column/)
-  expect(await migrationStatus({ ...options, sources: failing })).toHaveLength(3)
+  expect(await readMigrationStatus({ ...options, sources: failing })).toHaveLength(3)
   const { rows } = await withDatabase(empty, (db) => sql`SELECT to_regclass('public.half_done') AS half`.execute(db))
   expect(rows).toEqual([{ half: null }])
 })

@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely'
 import { isDistributed } from '../distribution/citus.ts'
 import { expectWhole } from '../distribution/notes.ts'
 import { placeFunctions } from '../distribution/place-migration.ts'
-import { bareRoleStatements, sequenceStatements } from '../distribution/servers.ts'
+import { listBareRoleStatements, listSequenceStatements } from '../distribution/servers.ts'
 import { runStep } from '../distribution/steps.ts'
 import { rehearseExecuted } from '../rehearsal/drift.ts'
 import { type Callers, grantToCallers } from '../rights/callers.ts'
@@ -135,7 +135,7 @@ function bringUp(options: MigrateOptions, replaceable: Replaceable): Promise<Mig
  */
 async function createRoles(db: Kysely<unknown>, { names, grants }: MigrateOptions): Promise<void> {
   if (!(await isDistributed(db, names))) return
-  const statements = await bareRoleStatements(db, rolesOf(grants))
+  const statements = await listBareRoleStatements(db, rolesOf(grants))
   await runStep(db, { title: 'make the roles on the servers', statements })
 }
 
@@ -146,7 +146,7 @@ function rolesOf(grants: MigrateOptions['grants']): readonly string[] {
 /** Creates new sequences on every server of a distributed database. */
 async function createSequences(db: Kysely<unknown>, { names, grants }: MigrateOptions): Promise<void> {
   if (!(await isDistributed(db, names))) return
-  const statements = await sequenceStatements(db, names, rolesOf(grants))
+  const statements = await listSequenceStatements(db, names, rolesOf(grants))
   await runStep(db, { title: 'make the sequences on the servers', statements })
 }
 
@@ -222,7 +222,7 @@ export function migrateDown(options: MigrateOptions): Promise<MigrateResult> {
 }
 
 /** Lists every migration of this release, then those of a later one, with the time of their run. Changes nothing. */
-export async function migrationStatus({ names, sources, ...target }: MigrateOptions): Promise<MigrationStatus[]> {
+export async function readMigrationStatus({ names, sources, ...target }: MigrateOptions): Promise<MigrationStatus[]> {
   const executed = await withDatabase(target, (db) => listExecuted(db, names))
   const times = new Map(executed.map(({ name, executedAt }) => [name, executedAt]))
   const known = Object.keys(sources).map((name) => ({ name, executedAt: times.get(name), isKnown: true }))
@@ -233,7 +233,7 @@ export async function migrationStatus({ names, sources, ...target }: MigrateOpti
 }
 
 /** How the functions of this release differ from the installed ones; undefined when the service has none. Changes nothing. */
-export async function functionStatus({ names, functions, url }: MigrateOptions): Promise<FunctionChanges | undefined> {
+export async function compareTexts({ names, functions, url }: MigrateOptions): Promise<FunctionChanges | undefined> {
   return functions && withDatabase({ url }, (db) => compareFunctions(db, names, functions))
 }
 

@@ -5,7 +5,7 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createNames } from '../names.ts'
 import { againWhenLocked } from './again-when-locked.ts'
-import { migrateAtStart, migrateDown, migrateUp, migrationStatus } from './migrate.ts'
+import { migrateAtStart, migrateDown, migrateUp, readMigrationStatus } from './migrate.ts'
 
 const database = await createEmptyDatabase()
 afterAll(database.drop)
@@ -75,7 +75,7 @@ describe('migrateUp', () => {
   it('does not change a database of a later release, and refuses one that lacks a migration', async () => {
     await ranBy({ ...notes, '0003-tags': createTable('tags') })
     expect(await migrateAtStart(options(notes))).toEqual({ migrations: [], functions: [] })
-    expect(await migrationStatus(options(notes))).toEqual([
+    expect(await readMigrationStatus(options(notes))).toEqual([
       { name: '0002-notes', executedAt: expect.any(Date), isKnown: true },
       { name: '0003-tags', executedAt: expect.any(Date), isKnown: false },
     ])

@@ -1,7 +1,7 @@
 import type { MigrationSources, Names, ServiceMigration } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql, type Transaction } from 'kysely'
 import { type Migration, type MigrationResultSet, Migrator, NO_MIGRATIONS } from 'kysely/migration'
-import { inSequence } from '../distribution/citus.ts'
+import { setSequential } from '../distribution/citus.ts'
 import { migrateForward } from '../distribution/place-migration.ts'
 import { againWhenLocked } from './again-when-locked.ts'
 import { MIGRATIONS, migratorTable, migratorTables } from './migrator-tables.ts'
@@ -133,7 +133,7 @@ export function inTurn<T>(
     await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`trestle/migration/${schema}/${prefix}`}, 0))`.execute(
       trx,
     )
-    await inSequence(trx)
+    await setSequential(trx)
     return use(trx)
   })
 }

@@ -11,7 +11,7 @@ import { type Callers, isRightOfCallers } from '../rights/callers.ts'
 import { closeFunctions } from '../rights/function-rights.ts'
 import { type Grants, grantOnObjects } from '../rights/roles.ts'
 import { type Catalogue, readCatalogue } from './catalogue.ts'
-import { buildStage, executedSources, rehearsalNames, translate } from './rehearsal.ts'
+import { buildStage, findExecutedSources, rehearsalNames, translate } from './rehearsal.ts'
 
 /** An object that differs from what the migrations make. */
 export interface Difference {
@@ -48,7 +48,7 @@ export function findDrift({ names, url, callers, ...rest }: DriftOptions): Promi
     await expectCoordinator(db)
     const trx = await db.startTransaction().execute()
     try {
-      const made = await rehearse(trx, { names, ...rest, ...(await executedRelease(trx, { names, ...rest })) })
+      const made = await rehearse(trx, { names, ...rest, ...(await findExecutedRelease(trx, { names, ...rest })) })
       const differences = compareCatalogues(made, await readCatalogue(trx, names))
       const foreign = rest.functions ? [...(await findForeign(trx, names, rest.functions))] : []
       const isIgnored = ({ object }: Difference) =>
@@ -65,11 +65,11 @@ export function findDrift({ names, url, callers, ...rest }: DriftOptions): Promi
 }
 
 /** @throws Error if another release has run a migration, or has installed the functions */
-async function executedRelease(
+async function findExecutedRelease(
   trx: Kysely<unknown>,
   { names, sources, functions }: Omit<DriftOptions, 'url'>,
 ): Promise<Pick<DriftOptions, 'sources' | 'functions'>> {
-  const executed = await executedSources(trx, { names, sources })
+  const executed = await findExecutedSources(trx, { names, sources })
   if (!functions) return { sources: executed }
   const { installed } = await compareFunctions(trx, names, functions)
   if (installed === undefined) return { sources: executed, functions: undefined }

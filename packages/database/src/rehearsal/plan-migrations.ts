@@ -10,10 +10,10 @@ import {
   sql,
   type UnknownRow,
 } from 'kysely'
-import { onlyHere } from '../distribution/citus.ts'
+import { keepOnCoordinator } from '../distribution/citus.ts'
 import { type MigrationTarget, underLock } from '../migrations/migration-connection.ts'
 import { compareMigrations } from '../migrations/migrator.ts'
-import { buildStage, dropStage, executedSources, rehearsalNames, translate } from './rehearsal.ts'
+import { buildStage, dropStage, findExecutedSources, rehearsalNames, translate } from './rehearsal.ts'
 
 /** The requests of others that a lock blocks until its transaction ends. */
 export type Blocked = 'nothing' | 'writes' | 'reads and writes'
@@ -61,7 +61,7 @@ export function planMigrations(
     const sizes = await listSizes(db, names.schema)
     await dropStage(db, stage)
     try {
-      const executedBefore = await executedSources(db, options)
+      const executedBefore = await findExecutedSources(db, options)
       await db.transaction().execute((trx) => buildStage(trx, stage, executedBefore))
       const planned: PlannedMigration[] = []
       for (const name of pending) {
@@ -97,7 +97,7 @@ async function watch(
     statements.push({ sql: text, locks })
   }
   const { up } = await source(stage)
-  await onlyHere(trx)
+  await keepOnCoordinator(trx)
   await up(trx.withPlugin(new StatementWatch(addStatement)))
   return statements
 }

@@ -1,6 +1,6 @@
 import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
-import { onlyHere } from '../distribution/citus.ts'
+import { keepOnCoordinator } from '../distribution/citus.ts'
 import { listExecuted } from '../migrations/migrator.ts'
 import { createNames } from '../names.ts'
 
@@ -18,7 +18,7 @@ export function translate(text: string, stage: Names, names: Names): string {
  * The migrations that have run in a database, in the order of their run.
  * @throws Error if another release has run one
  */
-export async function executedSources(
+export async function findExecutedSources(
   db: Kysely<unknown>,
   { names, sources }: { readonly names: Names; readonly sources: MigrationSources },
 ): Promise<MigrationSources> {
@@ -32,7 +32,7 @@ export async function executedSources(
 
 /** Makes the schema, with the empty tables of the migrations. */
 export async function buildStage(trx: Kysely<unknown>, stage: Names, sources: MigrationSources): Promise<void> {
-  await onlyHere(trx)
+  await keepOnCoordinator(trx)
   await sql`CREATE SCHEMA ${sql.id(stage.schema)}`.execute(trx)
   for (const source of Object.values(sources)) {
     const { up } = await source(stage)

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import {
-  functionStatus,
+  compareTexts,
   isMigrated,
   isUpToDate,
   type MigrateOptions,
@@ -115,7 +115,7 @@ describe('a function that another program made', () => {
     await made('SELECT 7 -- known')
     expect(await migrateUp(options)).toEqual({ migrations: ['0001-create-notes'], functions: [] })
     expect(await isReady()).toBe(true)
-    expect(await functionStatus(options)).toEqual({
+    expect(await compareTexts(options)).toEqual({
       installed: '1.2.0',
       isLater: false,
       creates: [],

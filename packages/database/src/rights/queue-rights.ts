@@ -22,7 +22,10 @@ export const queueRights = {
 }
 
 /** The columns that workers change, by table. */
-export async function workersColumns(db: Kysely<unknown>, schema: string): Promise<Record<string, readonly string[]>> {
+export async function findWorkerColumns(
+  db: Kysely<unknown>,
+  schema: string,
+): Promise<Record<string, readonly string[]>> {
   const { rows } = await sql<{ table: string; column: string }>`
     SELECT c.relname AS table, a.attname AS column FROM pg_class c
     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped

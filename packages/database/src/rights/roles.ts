@@ -3,7 +3,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { migratorTables } from '../migrations/migrator-tables.ts'
 import { isOwn } from '../migrations/namespace.ts'
 import { grantFunctions } from './function-rights.ts'
-import { queueRights, workersColumns } from './queue-rights.ts'
+import { findWorkerColumns, queueRights } from './queue-rights.ts'
 
 /** A role name that needs no quoting anywhere. */
 export const ROLE_PATTERN = /^[a-z_][a-z0-9_]{0,62}$/
@@ -103,7 +103,7 @@ async function grantAsRole(
       readOnly: ['version'],
       // A worker adds its own queue for schedules when it starts.
       appendOnly: ['queue'],
-      columns: await workersColumns(db, names.jobSchema),
+      columns: await findWorkerColumns(db, names.jobSchema),
     })
   }
   // PUBLIC may call new functions, except functions that were closed. The rights on the schema guard the other functions.

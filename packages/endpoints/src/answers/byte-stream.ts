@@ -63,7 +63,7 @@ export function fromIterator(
 }
 
 /** Reads the first bytes of a stream. An error before them can still become an ordinary error answer. */
-export async function started(stream: ByteStream): Promise<ByteStream> {
+export async function readFirstBytes(stream: ByteStream): Promise<ByteStream> {
   let first = await readOrClose(stream)
   const next = async (): Promise<Uint8Array | undefined> => {
     const bytes = first

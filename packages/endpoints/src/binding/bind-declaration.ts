@@ -52,11 +52,11 @@ export function bindDeclaration(spec: AcceptsSpec): Binding {
       if (!asynchronous) return finish(checks.map((check) => check.schema.safeParse(check.value)))
     } catch (error) {
       if (error instanceof ValidationError) throw error
-      if (!(error instanceof core.$ZodAsyncError)) return refusals(checks, error).then(finish)
+      if (!(error instanceof core.$ZodAsyncError)) return listRefusals(checks, error).then(finish)
       asynchronous = true
     }
     return parseAll(checks)
-      .catch((error) => refusals(checks, error))
+      .catch((error) => listRefusals(checks, error))
       .then(finish)
   }
   const places = path.length + (rest === undefined ? 0 : 1)
@@ -73,7 +73,7 @@ function parseAll(checks: readonly Check[]): Promise<readonly ZodSafeParseResult
  * Without such members, the schema refuses the value by its type.
  * @throws the fault itself when the values are valid without these members: then the schema has a defect
  */
-async function refusals(checks: readonly Check[], fault: unknown): Promise<readonly ZodSafeParseResult<unknown>[]> {
+async function listRefusals(checks: readonly Check[], fault: unknown): Promise<readonly ZodSafeParseResult<unknown>[]> {
   const tamed = checks.map((check) => ({ ...check, value: withoutConversions(check.value) }))
   const results = await parseAll(tamed).catch(() => Promise.reject(fault))
   if (results.every(({ success }) => success)) throw fault

@@ -1,5 +1,5 @@
 import { type Answer, buildAnswer, isStream } from '../answers/answer.ts'
-import { type ByteStream, exactly, fromWebStream, started } from '../answers/byte-stream.ts'
+import { type ByteStream, exactly, fromWebStream, readFirstBytes } from '../answers/byte-stream.ts'
 import { type Encoded, encode } from '../answers/encode.ts'
 import { isWebResponse } from '../answers/web-response.ts'
 import type { Route } from '../routing/table.ts'
@@ -35,7 +35,7 @@ function buildEncoded(call: Call, status: number, encoded: Encoded): Answer | Pr
   // Until the first bytes come, the source is closed here when the client leaves. Afterwards the interface closes it.
   if (signal.aborted) body.close()
   else signal.addEventListener('abort', body.close, { once: true })
-  return started(exactly(body)).then((begun) => ({ ...answer, body: reportFailures(call, begun) }))
+  return readFirstBytes(exactly(body)).then((begun) => ({ ...answer, body: reportFailures(call, begun) }))
 }
 
 /** Takes a web `Response` as the answer. Its headers win over the headers of the controller. */

@@ -13,7 +13,7 @@ export interface InjectedRequest {
 }
 
 /** Makes a request without a connection. The path is not parsed as a URL, so that tests can send malformed paths. */
-export async function injectedRequest(injected: InjectedRequest): Promise<Incoming> {
+export async function toIncoming(injected: InjectedRequest): Promise<Incoming> {
   const headers = new Headers(injected.headers)
   const carrier = injected.body === undefined ? undefined : encodeBody(injected.body)
   const bytes = new Uint8Array((await carrier?.arrayBuffer()) ?? [])

@@ -150,7 +150,7 @@ async function sendStream(stream: ByteStream, response: ServerResponse): Promise
   try {
     for (let bytes = await stream.next(); bytes !== undefined; bytes = await stream.next()) {
       if (response.destroyed) return
-      if (!response.write(bytes)) await writable(response)
+      if (!response.write(bytes)) await waitUntilWritable(response)
     }
     response.end()
   } catch {
@@ -158,7 +158,7 @@ async function sendStream(stream: ByteStream, response: ServerResponse): Promise
   }
 }
 
-function writable(response: ServerResponse): Promise<void> {
+function waitUntilWritable(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       response.off('drain', done).off('close', done)

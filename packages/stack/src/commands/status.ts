@@ -24,7 +24,7 @@ const POLL_MS = 25
 export async function printStatus(context: CommandContext, format: StatusFormat, waitMs?: number): Promise<void> {
   const { say } = context
   const plan = planStack({ ...context, names: [], isWatched: false })
-  if (waitMs !== undefined) await untilReady(plan, waitMs)
+  if (waitMs !== undefined) await waitUntilReady(plan, waitMs)
   const running = await findRunning(pidFileOf(plan))
   if (running === undefined) throw new StackFailure(['Trestle is not running. Start it with: npm start'])
   const status = readStatus(plan)
@@ -43,7 +43,7 @@ export async function printStatus(context: CommandContext, format: StatusFormat,
  *
  * @throws StackFailure when the stack ends meanwhile, or is not ready in time
  */
-async function untilReady(plan: StackPlan, waitMs: number): Promise<void> {
+async function waitUntilReady(plan: StackPlan, waitMs: number): Promise<void> {
   const end = performance.now() + waitMs
   let hasBegun = false
   while (performance.now() < end) {

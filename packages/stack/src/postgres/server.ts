@@ -36,7 +36,7 @@ export async function startServer(options: ServerOptions): Promise<Child> {
   for (let attempt = 0; ; attempt += 1) {
     await endLeftoverServer(options.home.data)
     const server = await launch(options)
-    const end = await untilReady(server, options)
+    const end = await waitUntilReady(server, options)
     if (end === undefined) return server
     if (attempt < RETRIES_MAX && end.tail.some(isPassing)) await delay(RETRY_MS)
     else throw new StackFailure(['PostgreSQL does not start:', ...end.tail, `Its log is ${options.logFile}.`])
@@ -66,7 +66,7 @@ function launch({ home, port, logFile, ...options }: ServerOptions): Promise<Chi
 }
 
 /** How the server ended, if it ended before it was ready. */
-async function untilReady(server: Child, { home, signal }: ServerOptions): Promise<ChildEnd | undefined> {
+async function waitUntilReady(server: Child, { home, signal }: ServerOptions): Promise<ChildEnd | undefined> {
   let end: ChildEnd | undefined
   void server.ended.then((value) => {
     end = value

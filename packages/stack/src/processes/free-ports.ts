@@ -41,7 +41,7 @@ export async function requireNoOtherStack(port: number, { program, root }: Stack
   }
   const place = directory === undefined ? '' : ` in ${directory}`
   throw new StackFailure([
-    `Trestle is already running${place} (process ${pid}). Stop that first, or use other ports: ${await otherPorts()}`,
+    `Trestle is already running${place} (process ${pid}). Stop that first, or use other ports: ${await findOtherPorts()}`,
   ])
 }
 
@@ -72,7 +72,7 @@ export async function requireFreePorts(wanted: readonly WantedPort[]): Promise<v
 async function describeUse({ host, port, setting, isCounted }: WantedPort): Promise<string> {
   const owner = await findPortOwner(port)
   if (owner !== undefined || !(await isRefused(host, port))) {
-    const advice = isCounted ? `use other ports: ${await otherPorts()}` : `set ${setting}.`
+    const advice = isCounted ? `use other ports: ${await findOtherPorts()}` : `set ${setting}.`
     return `${nameOf(owner)}. Stop that, or ${advice}`
   }
   const advice = 'Try again, or choose ports below 32768'
@@ -83,7 +83,7 @@ async function describeUse({ host, port, setting, isCounted }: WantedPort): Prom
 const BASES = Array.from({ length: 13 }, (_, thousands) => 20_000 + thousands * 1000)
 
 /** The command that starts on other ports, all of which are free at this moment. */
-async function otherPorts(): Promise<string> {
+async function findOtherPorts(): Promise<string> {
   for (const base of BASES) {
     const codes = await Promise.all(portsFromBase(base).map((port) => tryPort({ host: '127.0.0.1', port })))
     if (codes.every((code) => code === undefined)) return `TRESTLE_PORT_BASE=${base} npm start`

@@ -29,7 +29,7 @@ it('restarts at a change, reports a fault, waits for the next change, and ends',
     started.push(child)
     return child
   }
-  const untilReady = async (child: Child) => {
+  const waitUntilReady = async (child: Child) => {
     let early: ChildEnd | undefined
     void child.ended.then((end) => {
       early = end
@@ -41,12 +41,12 @@ it('restarts at a change, reports a fault, waits for the next change, and ends',
   writeFileSync(file, forever)
   const options = {
     start,
-    untilReady,
+    waitUntilReady,
     endSteps,
     say: (line: string) => void said.push(line.replace(/[\d.]+ s$/, 'N s')),
   }
   const first = await start()
-  await untilReady(first)
+  await waitUntilReady(first)
   const service = superviseWatched(first, options)
 
   writeFileSync(file, `${forever}const broken = 1 +;\n`)

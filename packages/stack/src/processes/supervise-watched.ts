@@ -8,7 +8,7 @@ export interface WatchedOptions {
   /** Starts the service again. */
   readonly start: () => Promise<Child>
   /** Resolves when the service is ready. Rejects with a StackFailure when it has ended, or is late. */
-  readonly untilReady: (child: Child) => Promise<void>
+  readonly waitUntilReady: (child: Child) => Promise<void>
   readonly endSteps: readonly EndStep[]
   readonly say: (line: string) => void
 }
@@ -27,7 +27,7 @@ export interface WatchedService extends Supervised {
  * is in its log, which the terminal shows anyway.
  */
 export function superviseWatched(first: Child, options: WatchedOptions): WatchedService {
-  const { start, untilReady, endSteps, say } = options
+  const { start, waitUntilReady, endSteps, say } = options
   const changes = createChanges()
   let child = first
   let isDown = false
@@ -45,7 +45,7 @@ export function superviseWatched(first: Child, options: WatchedOptions): Watched
     if (isEnding) return
     child = await start()
     try {
-      await untilReady(child)
+      await waitUntilReady(child)
       say(`${child.name} is ready again after ${((performance.now() - begunMs) / 1_000).toFixed(1)} s`)
     } catch (error) {
       if (!(error instanceof StackFailure)) return

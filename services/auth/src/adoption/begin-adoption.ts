@@ -22,7 +22,7 @@ import { hideOwnTables } from './hidden-tables.ts'
 import { createUserIndexes, fillDirectory } from './prepare-users.ts'
 import { stageRefreshTokens } from './stage-refresh-tokens.ts'
 import { prepareStaging } from './staging-tables.ts'
-import { earlyMigrations, listReplaced, type SwitchDeps } from './switch-tables.ts'
+import { listEarlyMigrations, listReplaced, type SwitchDeps } from './switch-tables.ts'
 import { applyEarlyChanges, createEarlyIndexes, ownChanges } from './upstream-changes.ts'
 import { requireAdoptable } from './upstream-database.ts'
 
@@ -107,7 +107,7 @@ export async function beginAdoption(
 async function createEarlyTables(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   const { names } = places
   await applyEarlyChanges(db, places)
-  const sources = await earlyMigrations(names)
+  const sources = await listEarlyMigrations(names)
   const { pending } = await compareMigrations(db, { names, sources })
   await runOneByOne(db, { names, sources, lockWaitMs: GENTLE_WAIT_MS }, pending)
   const replaced = await listReplaced(names)

@@ -24,7 +24,7 @@ export interface SealedGiveBackContext {
 export async function giveBackTotpFactors(context: SealedGiveBackContext): Promise<void> {
   const { trx, places } = context
   const factors = places.names.id('mfa_factors')
-  const write = await secretWriter(context)
+  const write = await prepareSecretWriter(context)
   const { rows } = await sql<{ id: string; sealed: SealedSecret }>`
     SELECT id, sealed_secret AS sealed FROM ${factors} WHERE sealed_secret IS NOT NULL`.execute(trx)
   for (const { id, sealed } of rows)
@@ -35,7 +35,7 @@ export async function giveBackTotpFactors(context: SealedGiveBackContext): Promi
  * Makes a function that writes a secret of this service in the form of supabase/auth: sealed if supabase/auth has sealed other
  * secrets, by a key that this service has too, and otherwise in clear text.
  */
-async function secretWriter({
+async function prepareSecretWriter({
   trx,
   places,
   sealing,
@@ -103,7 +103,7 @@ export async function giveBackProviders(context: SealedGiveBackContext): Promise
   // A provider that was not copied may have been made anew here, under the same name.
   await sql`
     DELETE FROM ${old} o WHERE o.identifier = ANY (${changed.map(({ identifier }) => identifier)}::text[])`.execute(trx)
-  const write = await secretWriter(context)
+  const write = await prepareSecretWriter(context)
   const present = await columnsOf(trx, places.kept, 'custom_oauth_providers')
   for (const provider of changed.filter(fitsUpstream)) {
     const secret = write(provider.id, provider.sealed)

@@ -86,7 +86,7 @@ export function stayingTables(names: Names): readonly RawBuilder<unknown>[] {
 }
 
 /** The migrations that run while the old service serves: they need no name that it has. */
-export async function earlyMigrations(names: Names): Promise<MigrationSources> {
+export async function listEarlyMigrations(names: Names): Promise<MigrationSources> {
   const early: [string, MigrationSources[string]][] = []
   for (const [name, source] of Object.entries(migrationsInPlace())) {
     if (!LATE_IN_PLACE.includes(name) && replacedBy(await source(names)).length === 0) early.push([name, source])

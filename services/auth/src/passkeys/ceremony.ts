@@ -107,7 +107,7 @@ export async function verifyCreation(
     const { registrationInfo } = await verifyRegistrationResponse({
       response: {
         ...response,
-        response: { clientDataJSON, attestationObject: await withoutAttestation(attestationObject) },
+        response: { clientDataJSON, attestationObject: await removeAttestation(attestationObject) },
         clientExtensionResults: {},
       },
       expectedChallenge: challenge,
@@ -179,7 +179,7 @@ async function logRefusal<Result>(
  * Removes the statement from an attestation. The service asks for none. To verify a statement that a client sends anyway, the
  * library would fetch the revocation lists that its certificates name, from URLs of the client's choice.
  */
-async function withoutAttestation(attestationObject: string): Promise<string> {
+async function removeAttestation(attestationObject: string): Promise<string> {
   const { decodeAttestationObject, isoBase64URL, isoCBOR } = await import('@simplewebauthn/server/helpers')
   const authData = decodeAttestationObject(isoBase64URL.toBuffer(attestationObject)).get('authData')
   const bare = new Map<string, string | Uint8Array<ArrayBuffer> | Map<string, string>>([

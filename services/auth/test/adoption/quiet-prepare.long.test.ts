@@ -3,7 +3,7 @@ import { compareMigrations, runOneByOne } from '@trestle/database/migrations/mig
 import { createNames } from '@trestle/database/names.ts'
 import pg from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
-import { earlyMigrations } from '../../src/adoption/switch-tables.ts'
+import { listEarlyMigrations } from '../../src/adoption/switch-tables.ts'
 import { prepareAdoption } from '../../src/use-cases/prepare-adoption.ts'
 import { errorBody, statusAndBody } from '../bodies.ts'
 import { adopt, connectOld, openAdopted, prepare, type Restored, restore } from './adopted-app.ts'
@@ -132,7 +132,7 @@ it.each([
 it('a user confirms at the old server between any two changes of adopt --prepare', async () => {
   const { database } = await restore('v2.196.0')
   const names = createNames('auth', '')
-  const migrations = { names, sources: await earlyMigrations(names) }
+  const migrations = { names, sources: await listEarlyMigrations(names) }
   await withDatabase({ url: database.url }, async (db) => {
     const { pending } = await compareMigrations(db, migrations)
     expect(pending.length).toBeGreaterThan(10)

@@ -135,7 +135,7 @@ export function insertLocation(
     const { id } = await connection.insertInto('locations').values(location).returning('id').executeTakeFirstOrThrow()
     return { id: Number(id) }
   }
-  return orViolation(names, runOnce(db, caller, insert), CODE_TAKEN)
+  return catchViolation(names, runOnce(db, caller, insert), CODE_TAKEN)
 }
 
 interface WriteDeps {
@@ -149,7 +149,7 @@ export async function callChangeLocation(
   target: LocationTarget,
   change: LocationChange,
 ): Promise<VersionedLocation | LocationRefusal | 'duplicate-code'> {
-  const row = await orViolation(names, lanes.write.one(changeQuery, { ...change, ...target }), CODE_TAKEN)
+  const row = await catchViolation(names, lanes.write.one(changeQuery, { ...change, ...target }), CODE_TAKEN)
   if (row === 'duplicate-code') return row
   return row.verdict === 'done' ? { ...row, id: target.id } : row.verdict
 }
@@ -159,12 +159,12 @@ export async function callDeleteLocation(
   { lanes, names }: WriteDeps,
   target: LocationTarget,
 ): Promise<LocationRefusal | 'done' | 'has-stock'> {
-  const row = await orViolation(names, lanes.write.one(deleteQuery, target), HAS_STOCK)
+  const row = await catchViolation(names, lanes.write.one(deleteQuery, target), HAS_STOCK)
   return row === 'has-stock' ? row : row.verdict
 }
 
 /** The result of a query, or `verdict` if the query violated the constraint. */
-async function orViolation<T, const Verdict extends string>(
+async function catchViolation<T, const Verdict extends string>(
   names: Names,
   query: Promise<T>,
   { constraint, verdict }: { readonly constraint: string; readonly verdict: Verdict },

@@ -110,7 +110,7 @@ export async function insertProduct(
   names: Names,
   product: NewProduct,
 ): Promise<InsertedProduct | 'duplicate-sku'> {
-  return orDuplicate(names, lanes.write.one(insertQuery, product).then(toInserted))
+  return catchDuplicate(names, lanes.write.one(insertQuery, product).then(toInserted))
 }
 
 /**
@@ -125,7 +125,7 @@ export async function insertProductOnce(
 ): Promise<Answer<InsertedProduct, never> | 'duplicate-sku'> {
   const insert = async (connection: Db) =>
     toInserted(await insertStatement(product, connection).executeTakeFirstOrThrow())
-  return orDuplicate(names, runOnce(db, caller, insert))
+  return catchDuplicate(names, runOnce(db, caller, insert))
 }
 
 /**
@@ -150,7 +150,7 @@ function toInserted({ id, version }: { readonly id: bigint; readonly version: nu
   return { id: Number(id), version }
 }
 
-async function orDuplicate<T>(names: Names, inserting: Promise<T>): Promise<T | 'duplicate-sku'> {
+async function catchDuplicate<T>(names: Names, inserting: Promise<T>): Promise<T | 'duplicate-sku'> {
   try {
     return await inserting
   } catch (error) {

@@ -177,18 +177,18 @@ async function* storeRecords(
 
 /** When PostgreSQL refuses a batch because of a value, stores its records one by one, so that only the bad one fails. */
 async function* retryOneByOne(batch: RecordBatch, store: StoreBatch): AsyncGenerator<BatchOutcome, void> {
-  const whole = await unlessRefused(store(batch))
+  const whole = await catchRefusal(store(batch))
   if (whole !== undefined) {
     yield whole
     return
   }
   for (const single of splitBatch(batch)) {
     const problems = single.products.map(unstorableProblem)
-    yield (await unlessRefused(store(single))) ?? (await store({ products: [], problems }))
+    yield (await catchRefusal(store(single))) ?? (await store({ products: [], problems }))
   }
 }
 
-async function unlessRefused(stored: Promise<BatchOutcome>): Promise<BatchOutcome | undefined> {
+async function catchRefusal(stored: Promise<BatchOutcome>): Promise<BatchOutcome | undefined> {
   try {
     return await stored
   } catch (error) {

@@ -42,10 +42,10 @@ async function refuseLine(
   const line = lines.length > 1 ? answer.line : null
   const refused = lines[answer.line ?? 0]
   if (answer.verdict === 'insufficient-stock' && refused?.type === 'count') {
-    const { available, reserved } = await levelNow(lanes, refused)
+    const { available, reserved } = await readLevelNow(lanes, refused)
     throw countBelowReserved({ details: { available, reserved, ...(line === null ? {} : { line }) } })
   }
-  const quantity = line && refused ? await quantityNow(lanes, refused, answer) : answer.quantity
+  const quantity = line && refused ? await readQuantityNow(lanes, refused, answer) : answer.quantity
   refuseStock({ ...answer, line, quantity })
 }
 
@@ -53,17 +53,17 @@ async function refuseLine(
  * The quantity for the refusal of a later line. PostgreSQL refused the line after the lines before it, which are undone by now, so
  * the quantity that it saw does not exist.
  */
-async function quantityNow(
+async function readQuantityNow(
   lanes: InventoryDeps['lanes'],
   line: MovementLine,
   { verdict, quantity }: Refused<MoveRefusal>,
 ): Promise<number | null> {
   if (quantity === null) return quantity
-  const { onHand, available } = await levelNow(lanes, line)
+  const { onHand, available } = await readLevelNow(lanes, line)
   return verdict === 'stale-quantity' ? onHand : available
 }
 
-async function levelNow(
+async function readLevelNow(
   lanes: InventoryDeps['lanes'],
   line: MovementLine,
 ): Promise<Pick<Level, 'onHand' | 'reserved' | 'available'>> {

@@ -33,7 +33,7 @@ export async function resolveAttempt(
 ): Promise<OperatorAnswer> {
   const { merchantId } = (await findAttemptOwner(deps.lanes, id)) ?? refuseMissing()
   const key = { merchantId, id }
-  if (outcome === 'approved') await reverse(deps, key)
+  if (outcome === 'approved') await reverseAttempt(deps, key)
   return runOperatorChange(deps.operatorDb, change, async (trx) => {
     // A cluster refuses to read rows that a function with the rights of the owner has written in the same transaction.
     const attempt = (await findOperatedAttempt(deps.lanes, key)) ?? refuseMissing()
@@ -50,7 +50,7 @@ export async function resolveAttempt(
 }
 
 /** Does nothing for an attempt whose outcome is known: the change refuses it, or is a repeat and answers as before. */
-async function reverse({ acquirers, operatorDb }: ResolveDeps, key: AttemptKey): Promise<void> {
+async function reverseAttempt({ acquirers, operatorDb }: ResolveDeps, key: AttemptKey): Promise<void> {
   const attempt = await findUnknownAttempt(operatorDb, key)
   if (!attempt) return
   const answer = await acquirers.find(attempt.acquirer)?.reverse(attempt.id)
