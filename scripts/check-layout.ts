@@ -1,5 +1,6 @@
 // Fails on a broken rule of layout: `node scripts/check-layout.ts`. Each rule is a file of scripts/layout.
 import { join } from 'node:path'
+import { actVerbs } from './layout/act-verbs.ts'
 import { aliases } from './layout/aliases.ts'
 import { arrows } from './layout/arrows.ts'
 import { asciiSql } from './layout/ascii-sql.ts'
@@ -90,6 +91,7 @@ export const rules: readonly Rule[] = [
   sizes,
   handlerLengths,
   pureFiles,
+  actVerbs,
   queryVerbs,
   refusedWords,
   functionFiles,
