@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
-import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { portOf } from '@trestle/testing/free-port.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -9,7 +8,6 @@ import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
 import { createProduct } from '../../test/inventory.ts'
 import { type RunningService, startService } from '../../test/services.ts'
 import { XSS } from '../../test/stocked-console.ts'
-import { readRest } from './imports.ts'
 
 let auth: RunningService
 let inventory: RunningService
@@ -155,27 +153,6 @@ describe('POST /imports, while the file is on its way', () => {
     sent.destroy()
     await expect.poll(arriving, LONG).toEqual([])
     expect(await inventory.query(`SELECT FROM inventory.products WHERE sku = 'A'`)).toEqual([])
-  })
-})
-
-describe('readRest', () => {
-  it.each([
-    ['longer than a client may take', { ms: 10, bytes: 1_000 }, 10],
-    ['larger than a client may send', { ms: 60_000, bytes: 1_000 }, 1_001],
-  ])('cuts the connection of a form whose rest is %s', async (_what, bounds, sent) => {
-    const body = new PassThrough()
-    const closed = once(body, 'close')
-    readRest(body, bounds)
-    body.write(Buffer.alloc(sent))
-    await closed
-    expect([body.destroyed, body.readableEnded]).toEqual([true, false])
-  })
-
-  it('reads a rest within the bounds to its end', async () => {
-    const body = new PassThrough()
-    readRest(body, { ms: 60_000, bytes: 1_000 })
-    await once(body.end(Buffer.alloc(1_000)), 'close')
-    expect(body.readableEnded).toBe(true)
   })
 })
 

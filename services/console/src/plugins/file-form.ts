@@ -1,0 +1,83 @@
+import { finished, type Readable } from 'node:stream'
+import { Busboy } from '@fastify/busboy'
+import type { FastifyRequest } from 'fastify'
+import { requestMalformed } from '../errors.ts'
+
+/** A file of a form, which is read as it comes. */
+interface FormFile {
+  /** The name of the file in the folder of the operator. Empty: none was chosen. */
+  readonly name: string
+  readonly bytes: Readable
+  /** Aborted with the error of a form that is malformed, or breaks off. */
+  readonly broken: AbortSignal
+}
+
+/** A form has a few short fields in front of its file. */
+const LIMITS = { fields: 10, fieldSize: 1_024, files: 1, parts: 11 } as const
+
+/**
+ * Reads a form with a file until the file begins: the fields stand before it. The caller reads the file itself.
+ * @throws requestMalformed for what is no such form, or breaks off
+ */
+export function readFileForm({ headers }: FastifyRequest, payload: Readable): Promise<Record<string, unknown>> {
+  const { promise, resolve, reject } = Promise.withResolvers<Record<string, unknown>>()
+  const fields = new Map<string, unknown>()
+  const broken = new AbortController()
+  let file: Readable | undefined
+  const breakOff = (cause: unknown) => {
+    const error = requestMalformed({ cause })
+    broken.abort(error)
+    // A reader of the file must learn that it has broken off.
+    file?.destroy(error)
+    reject(error)
+  }
+  try {
+    const form = new Busboy({ headers: { ...headers, 'content-type': headers['content-type'] ?? '' }, limits: LIMITS })
+    form.on('field', (name, value) => fields.set(name, value))
+    form.on('file', (_field, bytes, name: string | undefined) => {
+      // Where nobody reads a file, because its form is refused, an error of it would end the process.
+      bytes.on('error', () => {})
+      file = bytes
+      resolve({
+        ...Object.fromEntries(fields),
+        file: { name: name ?? '', bytes, broken: broken.signal } satisfies FormFile,
+      })
+    })
+    form.on('finish', () => resolve(Object.fromEntries(fields)))
+    form.on('error', breakOff)
+    finished(payload, (error) => {
+      if (error) breakOff(error)
+    })
+    // Not `pipeline`: it would cut the connection of a form that is malformed, before the answer.
+    payload.pipe(form)
+  } catch (error) {
+    breakOff(error)
+  }
+  return promise
+}
+
+/** How much of a form is read after its answer, and for how long, in milliseconds. */
+interface RestBounds {
+  readonly bytes: number
+  readonly ms: number
+}
+
+/** More than a browser has on its way when it gets an answer; a client that sends on is cut. */
+const REST_MAX: RestBounds = { bytes: 64 * 1_024 * 1_024, ms: 30_000 }
+
+/**
+ * Reads what nobody has read of a file, and what comes of it within the bounds: a browser takes an answer once it has sent all of its
+ * form. Then the connection is cut, so that nobody keeps connections for nothing.
+ */
+export function readRest(raw: Readable, { bytes, ms }: RestBounds = REST_MAX): void {
+  raw.unpipe()
+  if (raw.readableEnded || raw.destroyed) return
+  let rest = 0
+  const timer = setTimeout(() => raw.destroy(), ms).unref()
+  raw.once('close', () => clearTimeout(timer))
+  raw.on('data', (piece: Buffer) => {
+    rest += piece.length
+    if (rest > bytes) raw.destroy()
+  })
+  raw.resume()
+}
