@@ -80,3 +80,29 @@ it.each([
 it('allows a semicolon in the title of a group', async () => {
   expect(await read("describe('GET /carts; GET /items', () => {})")).toEqual([])
 })
+
+it.each(['services/auth/src/routes/carts.test.ts', 'services/stock/src/controllers/carts/items.test.ts'])(
+  'refuses a title without a status in %s',
+  async (route) => {
+    const refused = `${route}:1 the title "empties the cart" has no status: begin it with one, such as "200: "`
+    expect(await problemsOf(testTitles, { [route]: "it('empties the cart', () => {})" })).toEqual([refused])
+    expect(await problemsOf(testTitles, { [route]: 'it.each([])(`empties the cart`, () => {})' })).toEqual([refused])
+  },
+)
+
+const route = 'services/auth/src/routes/carts.test.ts'
+
+it.each([
+  '200: empties the cart',
+  '%i: empties a cart with %s',
+  '$status: empties a cart with $name',
+  '500 RECORD_CHANGED: refuses a cart that was changed past the service',
+  '200 and 409: empties a cart once for parallel requests',
+])('allows the title %j of a route', async (title) => {
+  const text = `describe('carts', () => {\n  it('${title}', () => {})\n})`
+  expect(await problemsOf(testTitles, { [route]: text })).toEqual([])
+})
+
+it('allows titles without a status in other tests', async () => {
+  expect(await read("it('empties the cart', () => {})")).toEqual([])
+})

@@ -15,15 +15,22 @@ const SEVERAL_STATUSES = /^[1-5]\d\d(?:,? (?:and |or |else )?[1-5]\d\d)+:/
 /** Parallel requests have several outcomes at once: `200 and 422: accepts one of many parallel uses of a code`. */
 const RACE = /\bparallel\b/
 
+/** A test of a route or a controller. */
+const TESTS_URL = /^services\/[^/]+\/src\/(?:routes|controllers)\//
+
+/** The status before the guarantee, also with its code, a placeholder of it, or those of parallel requests. */
+const STATUS = /^(?:[1-5]\d\d(?:(?: and|,) [1-5]\d\d)?(?: [A-Z_]+)?|%[ids]|\$\w+): /
+
 /**
  * The title of a test is its guarantee. A title that only repeats the data of its table (`%s: %j`, `$name`) promises nothing, so
  * it needs words of its own, and more of them than the verb of a function that has no outcome. A title with several statuses or
- * with a semicolon promises several things, and a failure would not say which of them is broken.
+ * with a semicolon promises several things, and a failure would not say which of them is broken. The title of a test of a route
+ * begins with the status of the answer. What has no answer is no test of a route, and stands elsewhere.
  */
 export const testTitles: Rule = (tree) =>
   tree.files
     .filter(({ path }) => path.endsWith('.test.ts'))
-    .flatMap((file) => [...vagueTitlesOf(file), ...joinedTitlesOf(file)])
+    .flatMap((file) => [...vagueTitlesOf(file), ...joinedTitlesOf(file), ...titlesWithoutStatus(file)])
 
 function vagueTitlesOf(file: SourceFile): readonly Problem[] {
   return titledCallsOf(file).flatMap(({ title, start, form }): Problem[] => {
@@ -50,4 +57,15 @@ function joinedTitlesOf(file: SourceFile): readonly Problem[] {
 
 function isJoined(title: string): boolean {
   return title.includes('; ') || (SEVERAL_STATUSES.test(title) && !RACE.test(title))
+}
+
+function titlesWithoutStatus(file: SourceFile): readonly Problem[] {
+  if (!TESTS_URL.test(file.path)) return []
+  return titledCallsOf(file)
+    .filter(({ title, form, isGroup }) => !isGroup && form !== 'expression' && !STATUS.test(title))
+    .map(({ title, start }) => ({
+      path: file.path,
+      line: lineAt(file.text, start),
+      message: `the title "${title}" has no status: begin it with one, such as "200: "`,
+    }))
 }

@@ -12,6 +12,9 @@ export interface TitledCall {
   readonly end: number
 }
 
+/** The functions that declare a test or a group, also `it.each(cases)`. Others call `test.app.inject('…')`, where `test` is a service. */
+const DECLARES = /^(?:describe|it|test)(?:$|\.(?:each|for|skipIf|runIf|concurrent|sequential|fails|only|skip|todo)\b)/
+
 /**
  * The calls `describe('…', …)`, `it('…', …)` and `test('…', …)` of a file, also those of `it.each(cases)('…', …)`. A group
  * stands before its tests.
@@ -22,7 +25,7 @@ export function titledCallsOf(file: SourceFile): readonly TitledCall[] {
   visitSyntax(file, {
     CallExpression({ callee, arguments: [title], start, end }) {
       const called = file.text.slice(callee.start, callee.end)
-      if (title === undefined || !/^(describe|it|test)\b/.test(called)) return
+      if (title === undefined || !DECLARES.test(called)) return
       // `it.each(cases)` is the callee of the call that has the title.
       if (/\.(each|for|skipIf|runIf)$/.test(called)) return
       const place = { isGroup: called.startsWith('describe'), start, titleEnd: title.end, end }

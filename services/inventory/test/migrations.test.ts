@@ -217,6 +217,13 @@ describe('migrations of the inventory, each in a database of its own', () => {
     ).toContain('reservations_due_idx')
   })
 
+  it('give a new user an id after the seeded ones', async () => {
+    const { rows } = await client.query(
+      `INSERT INTO inventory.users (username, first_name, last_name) VALUES ('ada', 'Ada', 'Lovelace') RETURNING id`,
+    )
+    expect(rows).toEqual([{ id: '6' }])
+  })
+
   it('put the namespace before every name of their own', async () => {
     const plain = ownNames(await describeSchema())
     await migrateUp(optionsOf(database.url, 'shop'))

@@ -4,8 +4,10 @@ import { pino } from 'pino'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { adjustCommand } from '../src/commands/adjust.ts'
 import { ledgerCommand } from '../src/commands/ledger.ts'
+import { runOperatorChange } from '../src/operators/operator-change-repository.ts'
 import { submitOperation } from '../src/use-cases/submit-operation.ts'
 import { createLiveMerchant } from './live-merchant.ts'
+import { actorOf } from './operators.ts'
 import { createTestApp, operatorDeps, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
 import { commandRunner } from './run-command.ts'
 import { createStubAcquirer } from './stub-acquirer.ts'
@@ -121,9 +123,21 @@ it.each([
   "SELECT payments.close_payout(repeat('f', 24), repeat('f', 24), 'settled')",
   "SELECT payments.adjust(repeat('f', 24), 100, 'x')",
   'SELECT payments.change_merchant(repeat(\'f\', 24), \'{"iban":"LT601010012345678901"}\')',
+  'SELECT payments.change_registration(false)',
+  "SELECT payments.create_app(decode(repeat('06', 32), 'hex'), '0000', NULL)",
   "INSERT INTO payments_jobs.bam (name, version, table_name, command) VALUES ('x', 46, 'job_common', 'SELECT 1')",
 ])('the service cannot do what operators do: %s', async (statement) => {
   await expect(attack(sql.raw(statement))).rejects.toHaveProperty('code', REFUSED)
+})
+
+it('the service makes no change in the name of an operator', async () => {
+  const operator = { key: 'desk', role: 'admin', actor: actorOf('admin'), address: '192.0.2.1' } as const
+  const repeat = { method: 'POST', path: '/x', key: 'k', fingerprint: Buffer.alloc(32) }
+  const change = { operator, action: 'apps.revoke-keys', repeat } as const
+  const refused = runOperatorChange(payments.service.db, change, async () => {
+    throw new Error('the effect ran')
+  })
+  await expect(refused).rejects.toHaveProperty('code', REFUSED)
 })
 
 it('a policy of row-level security hides no row from ledger verify, whoever runs it', async () => {

@@ -45,22 +45,27 @@ it('404: GET /docs is not found when the documents are switched off', async () =
   expect([answer.statusCode, answer.json()]).toEqual([404, errorBody(404, 'not_found', 'Not found')])
 })
 
-it.each(['/', '/docs', '/docs/', '/docs/js/scalar.js', '/openapi.json', '/metrics'])(
-  'logs no error for %s, whichever way a client asks',
-  async (url) => {
-    const before = (await logLines()).length
-    const headers = { accept: 'text/html,*/*;q=0.8' }
-    const { headers: answered } = await open.app.inject({ url, headers })
-    await open.app.inject(url)
-    await open.app.inject({ method: 'HEAD', url, headers })
-    await open.app.inject({ url, headers: { ...headers, 'if-none-match': answered.etag ?? '"none"' } })
-    const lines = (await logLines()).slice(before)
-    // A path that is not there is a warning: / for programs, and /metrics, which has an address of its own.
-    expect(lines.map(({ level, msg }) => [msg, QUIET.includes(level)])).toEqual(
-      Array.from({ length: 4 }, () => ['request', true]),
-    )
-  },
-)
+it.each([
+  [200, '/'],
+  [301, '/docs'],
+  [200, '/docs/'],
+  [200, '/docs/js/scalar.js'],
+  [200, '/openapi.json'],
+  [404, '/metrics'],
+])('%i: GET %s logs no error, whichever way a client asks', async (status, url) => {
+  const before = (await logLines()).length
+  const headers = { accept: 'text/html,*/*;q=0.8' }
+  const { statusCode, headers: answered } = await open.app.inject({ url, headers })
+  expect(statusCode).toBe(status)
+  await open.app.inject(url)
+  await open.app.inject({ method: 'HEAD', url, headers })
+  await open.app.inject({ url, headers: { ...headers, 'if-none-match': answered.etag ?? '"none"' } })
+  const lines = (await logLines()).slice(before)
+  // A path that is not there is a warning: / for programs, and /metrics, which has an address of its own.
+  expect(lines.map(({ level, msg }) => [msg, QUIET.includes(level)])).toEqual(
+    Array.from({ length: 4 }, () => ['request', true]),
+  )
+})
 
 const Line = z.object({ level: z.string(), msg: z.string() })
 

@@ -144,7 +144,7 @@ describe('POST /imports, while the file is on its way', () => {
     expect(await inventory.query(made)).toEqual([{ count: 1 }])
   })
 
-  it('keeps nothing of a file that its operator cancels', async () => {
+  it('400: keeps nothing of a file that its operator cancels', async () => {
     const arriving = () => inventory.query(`SELECT FROM inventory.operator_imports WHERE state = 'arriving'`)
     const sent = await beginUpload(admin)
     sent.on('error', () => {})

@@ -124,7 +124,7 @@ describe('POST /sign-in', () => {
 
 describe('a session', () => {
   // ASVS 7.3.1
-  it('ends after half an hour without use, which a poll is not', async () => {
+  it('303: ends after half an hour without use, which a poll is not', async () => {
     const browser = await test.signedIn('viewer')
     test.advance(IDLE_MS - 1_000)
     expect((await browser.open('/')).path).toBe('/')
@@ -138,7 +138,7 @@ describe('a session', () => {
   })
 
   // ASVS 7.3.2
-  it('ends twelve hours after its sign-in, however often it is used', async () => {
+  it('303: ends twelve hours after its sign-in, however often it is used', async () => {
     const browser = await test.signedIn('viewer')
     for (let spent = IDLE_MS / 2; spent < LIFE_MS; spent += IDLE_MS / 2) {
       test.advance(IDLE_MS / 2)
@@ -148,7 +148,7 @@ describe('a session', () => {
     expect((await browser.open('/')).path).toBe('/sign-in?ended=1')
   })
 
-  it('ends at once when the role is taken', async () => {
+  it('303: ends at once when the role is taken', async () => {
     const browser = test.browser()
     await createUser(auth, 'leaver@example.com', 'support')
     await signIn(browser, 'leaver@example.com')

@@ -73,12 +73,3 @@ describe('GET /users/:userId', () => {
     expect((await get(`/users/${id}`)).json()).toEqual(invalidBody('userId', message))
   })
 })
-
-it('a new user gets an id after the seeded ones', async () => {
-  await inventory.query('BEGIN')
-  const rows = await inventory.query(
-    `INSERT INTO inventory.users (username, first_name, last_name) VALUES ('ada', 'Ada', 'Lovelace') RETURNING id`,
-  )
-  await inventory.query('ROLLBACK')
-  expect(rows).toEqual([{ id: '6' }])
-})

@@ -23,18 +23,23 @@ describe('GET /docs', () => {
   })
 })
 
-it.each(['/', '/docs', '/docs/', '/docs/js/scalar.js', '/openapi.json', '/metrics'])(
-  'logs no error for %s, whichever way a client asks',
-  async (url) => {
-    lines.length = 0
-    const headers = { accept: 'text/html,*/*;q=0.8' }
-    const { headers: answered } = await payments.app.inject({ url, headers })
-    await payments.app.inject(url)
-    await payments.app.inject({ method: 'HEAD', url, headers })
-    await payments.app.inject({ url, headers: { ...headers, 'if-none-match': answered.etag ?? '"none"' } })
-    // A path that is not there is a warning: / for programs, and /metrics, which has an address of its own.
-    expect(lines.map(({ level, msg }) => [msg, QUIET.includes(level)])).toEqual(
-      Array.from({ length: 4 }, () => ['request', true]),
-    )
-  },
-)
+it.each([
+  [200, '/'],
+  [301, '/docs'],
+  [200, '/docs/'],
+  [200, '/docs/js/scalar.js'],
+  [200, '/openapi.json'],
+  [404, '/metrics'],
+])('%i: GET %s logs no error, whichever way a client asks', async (status, url) => {
+  lines.length = 0
+  const headers = { accept: 'text/html,*/*;q=0.8' }
+  const { statusCode, headers: answered } = await payments.app.inject({ url, headers })
+  expect(statusCode).toBe(status)
+  await payments.app.inject(url)
+  await payments.app.inject({ method: 'HEAD', url, headers })
+  await payments.app.inject({ url, headers: { ...headers, 'if-none-match': answered.etag ?? '"none"' } })
+  // A path that is not there is a warning: / for programs, and /metrics, which has an address of its own.
+  expect(lines.map(({ level, msg }) => [msg, QUIET.includes(level)])).toEqual(
+    Array.from({ length: 4 }, () => ['request', true]),
+  )
+})

@@ -363,7 +363,7 @@ describe('many rows', () => {
   })
 })
 
-it('takes no slot when the client has left before the import begins', async () => {
+it('200: takes no slot when the client has left before the import begins', async () => {
   const gone = Promise.withResolvers<void>()
   const verify = async () => {
     await gone.promise
@@ -392,7 +392,7 @@ it('takes no slot when the client has left before the import begins', async () =
   await replica.close()
 })
 
-it('frees its slot when the client leaves without reading', async () => {
+it('200: frees its slot when the client leaves without reading', async () => {
   const replica = await startReplica(inventory.databaseUrl, {}, { imports: new Slots({ all: 1, each: 1 }) })
   await replica.app.listen({ host: '127.0.0.1', port: 0 })
   const port = portOf(replica.app.server)

@@ -72,7 +72,7 @@ describe('GET /operator/me', () => {
     await away.close()
   })
 
-  it('names the operator in the log line, and neither key nor token', async () => {
+  it('200: names the operator in the log line, and neither key nor token', async () => {
     lines.length = 0
     await me(operatorHeaders('support'))
     expect(lines).toEqual([
@@ -96,7 +96,7 @@ describe('failed authentications of operators', () => {
     expect([await ask(bad), await ask(bad), await ask(operatorHeaders('admin'))]).toEqual([401, 429, 200])
   })
 
-  it('count for the browser that a console names, and not for the console', async () => {
+  it('429: count for the browser that a console names, and not for the console', async () => {
     const ended = (address: string) => ({
       ...operatorHeaders('admin'),
       authorization: 'Bearer ended',

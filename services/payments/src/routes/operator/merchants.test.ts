@@ -98,7 +98,7 @@ describe('GET /operator/merchants', () => {
     expect(statusAndBody(await get(`/merchants?${query}`))).toEqual([400, [{ field, message, code }]])
   })
 
-  it('has an index for each text that it searches', async () => {
+  it('200: finds each text that it searches by an index', async () => {
     const { rows } = await sql<{ indexdef: string }>`
       SELECT indexdef FROM pg_indexes WHERE schemaname = 'payments' AND tablename = 'merchants'`.execute(
       payments.owner.db,

@@ -122,13 +122,6 @@ describe('PUT /operator/registration', () => {
   })
 })
 
-it.each([
-  ['closes or opens registration', sql`SELECT ${sql.table('change_registration')}(false)`],
-  ['makes an app past it', sql`SELECT ${sql.table('create_app')}(${Buffer.alloc(32, 6)}, '0000', NULL)`],
-])('the login of the service never %s', async (_what, call) => {
-  await expect(call.execute(payments.service.db)).rejects.toHaveProperty('code', '42501')
-})
-
 describe('GET /operator/registration', () => {
   it('200: shows what the settings say, and what operators have decided', async () => {
     expect(statusAndBody(await show())).toEqual(shown(false))

@@ -133,14 +133,3 @@ describe('DELETE /operator/apps/:appId/keys', () => {
     },
   )
 })
-
-it('the login of the service makes no change of operators', async () => {
-  const { runOperatorChange } = await import('../../../operators/operator-change-repository.ts')
-  const operator = { key: 'desk', role: 'admin', actor: actorOf('admin'), address: '192.0.2.1' } as const
-  const repeat = { method: 'POST', path: '/x', key: 'k', fingerprint: Buffer.alloc(32) }
-  const change = { operator, action: 'apps.revoke-keys', repeat } as const
-  const refused = runOperatorChange(payments.service.db, change, async () => {
-    throw new Error('the effect ran')
-  })
-  await expect(refused).rejects.toHaveProperty('code', '42501')
-})
