@@ -51,6 +51,7 @@ import { unlicensedPackages } from './layout/unlicensed-packages.ts'
 import { urlFiles } from './layout/url-files.ts'
 import { useCaseNames } from './layout/use-case-names.ts'
 import { walks } from './layout/walks.ts'
+import { wholeValues } from './layout/whole-values.ts'
 
 /** Every rule of the house style that a program can check. */
 export const rules: readonly Rule[] = [
@@ -103,6 +104,7 @@ export const rules: readonly Rule[] = [
   namedErrors,
   testsBeside,
   testTitles,
+  wholeValues,
   stateDiagrams,
 ]
 

@@ -325,5 +325,5 @@ it('random bodies cause no 5xx, and change no prototype', async () => {
   expect(Object.keys(Object.prototype)).toEqual([])
   expect({}).not.toHaveProperty('x')
   // Every kind of outcome occurred. Otherwise the generator is wrong.
-  expect([...statuses.keys()]).toEqual(expect.arrayContaining([200, 400, 404, 405, 413, 415]))
+  expect([200, 400, 404, 405, 413, 415].filter((status) => !statuses.has(status))).toEqual([])
 }, 120_000)

@@ -225,8 +225,8 @@ it('one answer that cannot be sent does not end the server', async () => {
     const broken = client.request({ ':path': '/' }).on('error', () => {})
     await once(broken, 'close')
     const [head] = await once(client.request({ ':path': '/next' }).resume(), 'response')
-    const fault = expect.objectContaining({ code: 'ERR_HTTP2_INVALID_CONNECTION_HEADERS' })
-    expect([head[':status'], faults]).toEqual([200, [fault]])
+    const codes = faults.map((fault) => typeof fault === 'object' && fault && 'code' in fault && fault.code)
+    expect([head[':status'], codes]).toEqual([200, ['ERR_HTTP2_INVALID_CONNECTION_HEADERS']])
     client.close()
   }
   listener.close()

@@ -93,7 +93,7 @@ describe('errorVocabulary', () => {
         })
         .catch((thrown: unknown) => thrown)
     })
-    expect(error).toMatchObject({ code: '55P03' })
+    expect(error).toHaveProperty('code', '55P03')
     expect(errorVocabulary.isUnavailable(error)).toBe(true)
     expect(errorVocabulary.unavailable(error)).toEqual(serviceUnavailable({ cause: error }))
   })

@@ -47,6 +47,12 @@ export const bodiesByStatus = (answers: readonly LightMyRequestResponse[]): read
 /** The refusal of a wrong password, with its status. */
 export const wrongPassword = [400, grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials')]
 
+/** The refusal of a refresh token that no session has, or whose session is over, with its status. */
+export const unknownRefreshToken = [
+  400,
+  grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
+]
+
 /** A user record, by default of somebody without an address. */
 export function userBody(members: Members = {}): Members {
   return {
@@ -198,6 +204,19 @@ export function sessionBody(user: Members, members: Members = {}): Members {
   }
 }
 
+/** A session of an operator's list, which began by a password. */
+export function listedSessionBody(id: unknown): Members {
+  return {
+    id,
+    created_at: anyTime,
+    refreshed_at: null,
+    aal: 'aal1',
+    amr: [proof('password')],
+    ip: '127.0.0.1',
+    user_agent: 'lightMyRequest',
+  }
+}
+
 /** The claims of an access token. */
 export function claimsBody(members: Members = {}): Members {
   return {
@@ -221,6 +240,31 @@ export function claimsBody(members: Members = {}): Members {
 /** An entry of the claim `amr`. */
 export function proof(method: string): Members {
   return { method, timestamp: expect.any(Number) }
+}
+
+/** The providers that `GET /settings` names, all switched off. */
+export const PROVIDERS_OFF: Members = Object.fromEntries(
+  'apple azure bitbucket discord facebook figma github gitlab google keycloak linkedin notion slack snapchat spotify twitch twitter workos'
+    .split(' ')
+    .map((name) => [name, false]),
+)
+
+/** The body of `GET /settings`, by default of a service without settings of its own. */
+export function settingsBody(members: Members = {}): Members {
+  return {
+    external: PROVIDERS_OFF,
+    disable_signup: false,
+    autoconfirm: false,
+    mailer_autoconfirm: false,
+    phone_autoconfirm: false,
+    email_enabled: true,
+    phone_enabled: false,
+    anonymous_users_enabled: false,
+    sms_provider: '',
+    saml_enabled: false,
+    passkeys_enabled: false,
+    ...members,
+  }
 }
 
 /** The payload of an audit entry, of what an operator has done by the token of a service. */

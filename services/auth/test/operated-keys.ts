@@ -12,7 +12,7 @@ interface OperatedKeys {
   readonly retire: (kid: string, by?: SignedInOperator) => ReturnType<typeof operate>
   /** Moves the times of all keys into the past. */
   readonly age: (interval: string) => Promise<unknown>
-  /** Returns what the newest entry of the audit log says of a change by the admin. */
+  /** Returns the newest entry of the audit log on a change by the admin, as `changeEntry` makes it. */
   readonly lastChange: () => Promise<unknown>
 }
 
@@ -30,7 +30,7 @@ export function operateKeys(test: TestApp, admin: SignedInOperator): OperatedKey
           retire_at: sql`retire_at - ${interval}::interval`,
         })
         .execute(),
-    lastChange: async () => (await changesOf(test, admin.user.id)).at(-1)?.traits,
+    lastChange: async () => (await changesOf(test, admin.user.id)).at(-1),
   }
 }
 

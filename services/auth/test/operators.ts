@@ -3,7 +3,7 @@ import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-r
 import type { JsonObject } from '../src/records/column-types.ts'
 import type { TestApp } from './auth-app.ts'
 import { addApp } from './authenticator-app.ts'
-import { errorBody, statusAndBody } from './bodies.ts'
+import { anyId, errorBody, statusAndBody } from './bodies.ts'
 import { createSignedIn, type SignedIn } from './signed-in.ts'
 
 /** The operator key of a role. */
@@ -18,6 +18,7 @@ export const OPERATOR_SETTINGS = {
 
 /** A user with a console role who has signed in with a second factor. */
 export interface SignedInOperator extends SignedIn {
+  readonly role: OperatorRole
   /** The headers of a request by the key of their role. */
   readonly credentials: Readonly<Record<string, string>>
 }
@@ -26,7 +27,7 @@ export interface SignedInOperator extends SignedIn {
 export async function createOperator(test: TestApp, role: OperatorRole): Promise<SignedInOperator> {
   const signedIn = await createSignedIn(test, { console_role: role })
   const { headers } = await addApp(test, signedIn.headers)
-  return { ...signedIn, credentials: { ...headers, 'x-trestle-operator-key': keyOf(role) } }
+  return { ...signedIn, role, credentials: { ...headers, 'x-trestle-operator-key': keyOf(role) } }
 }
 
 /** Returns what the audit log says of the changes that operators have made to a user, oldest first. */
@@ -40,6 +41,30 @@ export async function changesOf({ deps }: Pick<TestApp, 'deps'>, userId: string)
     .execute()
   return entries.map(({ payload }) => payload)
 }
+
+interface OperatorChange {
+  readonly action: string
+  readonly object: { readonly kind: string; readonly id: string }
+  readonly changes: object
+}
+
+/** The entry of the audit log on one change, as `changesOf` returns it. `members` are those of `traits` that differ. */
+export const changeEntry = (by: SignedInOperator, change: OperatorChange, members: object = {}): object => ({
+  actor_id: by.user.id,
+  actor_username: by.email,
+  actor_via_sso: false,
+  action: `operator.${change.action}`,
+  log_type: 'operator',
+  traits: {
+    actor: { id: by.user.id, email: by.email },
+    key: `desk-${by.role}`,
+    role: by.role,
+    address: '127.0.0.1',
+    idempotencyKey: anyId,
+    ...change,
+    ...members,
+  },
+})
 
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE'] as const
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from './auth-app.ts'
-import { anyId, errorBody, grantErrorBody, statusAndBody } from './bodies.ts'
+import { anyId, errorBody, grantErrorBody, settingsBody, statusAndBody } from './bodies.ts'
 import { expectFailure, type FailingRequest } from './expect-failure.ts'
 import { OPERATOR } from './forged-token.ts'
 import { createSignedIn, type SignedIn } from './signed-in.ts'
@@ -179,7 +179,12 @@ const requests: readonly Guarded[] = [
   },
   { method: 'GET', url: '/user/identities/authorize', bucket: ['sso', 30], captcha: false, past: noBearer },
   { method: 'POST', url: '/invite', payload: {}, captcha: false, past: noBearer },
-  { method: 'GET', url: '/settings', captcha: false, past: [200, expect.objectContaining({ disable_signup: false })] },
+  {
+    method: 'GET',
+    url: '/settings',
+    captcha: false,
+    past: [200, settingsBody({ anonymous_users_enabled: true, passkeys_enabled: true })],
+  },
 ]
 interface ApiPaths {
   readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: object }>>>>

@@ -49,7 +49,8 @@ describe('buildOpenApi', () => {
     const { paths } = document
     const removals = Object.values<{ delete?: { responses: object } }>(paths).flatMap((methods) => methods.delete ?? [])
     expect(removals.length).toBeGreaterThan(3)
-    for (const { responses } of removals) expect(Object.keys(responses)).toEqual(expect.arrayContaining(['413', '415']))
+    const refusals = removals.map(({ responses }) => ['413', '415'].filter((status) => status in responses))
+    expect(refusals).toEqual(removals.map(() => ['413', '415']))
   })
 
   it('describes each field of an error of the checkout', () => {
@@ -71,8 +72,9 @@ describe('buildOpenApi', () => {
     // hosts.
     expect(operations).toHaveLength(routes.length - 1)
     const names = tags.map(({ name }: { name: string }) => name)
+    const known = (tag: string) => names.includes(tag)
     for (const { operationId, tags: own } of operations)
-      expect([operationId, names]).toEqual([expect.any(String), expect.arrayContaining(own)])
+      expect([operationId, own]).toEqual([expect.any(String), own.filter(known)])
   })
 
   it('says how queries and forms write objects, lists and booleans', () => {

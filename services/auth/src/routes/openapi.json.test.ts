@@ -20,7 +20,7 @@ it('304: GET /openapi.json sends the document again only when it has changed, wi
   const { parameters, responses } = committed.paths['/openapi.json'].get
   expect(parameters.map(({ name }) => name)).toEqual(['If-None-Match'])
   expect(Object.keys(responses[304].headers)).toEqual(['X-Request-Id', 'ETag'])
-  expect(Object.keys(again.headers)).toEqual(expect.arrayContaining(['x-request-id', 'etag']))
+  expect(['x-request-id', 'etag'].filter((name) => name in again.headers)).toEqual(['x-request-id', 'etag'])
 })
 
 // ASVS 13.4.5

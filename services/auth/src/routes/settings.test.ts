@@ -1,30 +1,13 @@
 import { afterAll, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
+import { PROVIDERS_OFF, settingsBody } from '../../test/bodies.ts'
 
 const { app, close } = await openTestApp()
 afterAll(close)
 
-const PROVIDERS =
-  'apple azure bitbucket discord facebook figma github gitlab google keycloak linkedin notion slack snapchat spotify twitch twitter workos'.split(
-    ' ',
-  )
-const DEFAULTS = {
-  external: Object.fromEntries(PROVIDERS.map((name) => [name, false])),
-  disable_signup: false,
-  autoconfirm: false,
-  mailer_autoconfirm: false,
-  phone_autoconfirm: false,
-  email_enabled: true,
-  phone_enabled: false,
-  anonymous_users_enabled: false,
-  sms_provider: '',
-  saml_enabled: false,
-  passkeys_enabled: false,
-}
-
 it.each(['/settings', '/settings/'])('200: GET %s lists the settings that clients need', async (url) => {
   const answer = await app.inject(url)
-  expect([answer.statusCode, answer.json()]).toEqual([200, DEFAULTS])
+  expect([answer.statusCode, answer.json()]).toEqual([200, settingsBody()])
 })
 
 it('200: GET /settings tells what is switched on', async () => {
@@ -48,15 +31,14 @@ it('200: GET /settings tells what is switched on', async () => {
   await open.close()
   expect([answer.statusCode, answer.json()]).toEqual([
     200,
-    {
-      ...DEFAULTS,
-      external: { ...DEFAULTS.external, github: true },
+    settingsBody({
+      external: { ...PROVIDERS_OFF, github: true },
       disable_signup: true,
       autoconfirm: true,
       mailer_autoconfirm: true,
       email_enabled: false,
       anonymous_users_enabled: true,
       passkeys_enabled: true,
-    },
+    }),
   ])
 })

@@ -83,7 +83,12 @@ describe('readUpstreamSecret', () => {
 
   it('opens what sealForUpstream has sealed', () => {
     const made = sealForUpstream({ encryptionKeys: keys, randomBytes }, userId, { keyId: 'key-1', secret: 'ABC' })
-    expect(JSON.parse(made)).toMatchObject({ key_id: 'key-1', nonce: randomBytes(12).toString('base64') })
+    expect(JSON.parse(made)).toEqual({
+      key_id: 'key-1',
+      alg: 'aes-gcm-hkdf',
+      nonce: randomBytes(12).toString('base64'),
+      data: expect.stringMatching(/^[A-Za-z0-9+/]+=*$/),
+    })
     expect(readUpstreamSecret(keys, userId, made)).toBe('ABC')
   })
 

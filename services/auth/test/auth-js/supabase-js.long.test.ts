@@ -101,7 +101,8 @@ describe.runIf(canTestWith('chromium'))('createClient(url, key) of supabase-js, 
       expect(user?.is_anonymous).toBe(true)
       dataOf(await tab.evaluate((given) => client.auth.updateUser({ email: given }), email))
       await openLink(tab, email)
-      expect(await userOf(tab)).toMatchObject({ id: user?.id, email, is_anonymous: false })
+      const shown = await userOf(tab)
+      expect([shown.id, shown.email, shown.is_anonymous]).toEqual([user?.id, email, false])
     },
     TIMEOUT_MS,
   )
@@ -145,7 +146,8 @@ describe.runIf(canTestWith('chromium'))('createClient(url, key) of supabase-js, 
         expect(identities.map(({ provider }) => provider)).toEqual(['email', 'keycloak'])
         const linked = identities[1] ?? expect.fail('nothing was linked')
         dataOf(await tab.evaluate((given) => client.auth.unlinkIdentity(given), linked))
-        expect(await userOf(tab)).toMatchObject({ id, identities: [{ provider: 'email' }] })
+        const shown = await userOf(tab)
+        expect([shown.id, shown.identities?.map(({ provider }) => provider)]).toEqual([id, ['email']])
       },
       TIMEOUT_MS,
     )
@@ -167,7 +169,7 @@ describe.runIf(canTestWith('chromium'))('createClient(url, key) of supabase-js, 
       expect(dataOf(await tab.evaluate(() => client.auth.signInWithPasskey())).user?.id).toBe(id)
       const change = { passkeyId: passkey.id, friendlyName: 'Laptop' }
       dataOf(await tab.evaluate((given) => client.auth.passkey.update(given), change))
-      expect(await list()).toMatchObject([{ id: passkey.id, friendly_name: 'Laptop' }])
+      expect(await list()).toEqual([{ ...passkey, friendly_name: 'Laptop', last_used_at: expect.any(String) }])
       dataOf(await tab.evaluate((given) => client.auth.passkey.delete(given), { passkeyId: passkey.id }))
       expect(await list()).toEqual([])
     },
@@ -221,7 +223,8 @@ describe.runIf(canTestWith('chromium'))('createClient(url, key) of supabase-js, 
       expect(new URL(tab.url()).hash).toContain('message=')
       expect((await userOf(tab)).email).toBe(email)
       await openLink(tab, next)
-      expect(await userOf(tab)).toMatchObject({ id, email: next })
+      const shown = await userOf(tab)
+      expect([shown.id, shown.email]).toEqual([id, next])
     },
     TIMEOUT_MS,
   )

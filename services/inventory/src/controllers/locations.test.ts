@@ -86,7 +86,10 @@ describe('POST /locations', () => {
       payload: 'code=FORM&name=A+form&active=no',
     })
     const { id } = response.json().data
-    expect((await get(`/locations/${id}`)).json().data).toEqual({ id, code: 'FORM', name: 'A form', active: false })
+    expect((await get(`/locations/${id}`)).json()).toEqual({
+      statusCode: 200,
+      data: { id, code: 'FORM', name: 'A form', active: false },
+    })
   })
 
   it('409: refuses a taken code: of many parallel requests one creates it', async () => {

@@ -152,7 +152,10 @@ describe('DELETE /reservations/:reservationId', () => {
       expect([response.statusCode, response.json()]).toEqual([409, over('The reservation has expired.')])
     }
     expect((await requests.get(`/reservations/${id}`)).json().data.status).toBe('expired')
-    expect((await requests.get(`/movements?productId=${product.productId}&type=release`)).json().data).toEqual([])
+    expect((await requests.get(`/movements?productId=${product.productId}&type=release`)).json()).toEqual({
+      statusCode: 200,
+      data: [],
+    })
   })
 
   it('404: refuses an unknown id', async () => {
@@ -233,9 +236,12 @@ describe('a reservation that is due', () => {
       reference: 'DUE',
       expiresAt: anyTime,
     })
-    expect((await own.get(`/reservations/${first}`)).json().data).toEqual(shown)
-    expect((await own.get('/reservations?reference=DUE&status=expired')).json().data).toEqual([shown])
-    expect((await own.get('/reservations?reference=DUE&status=active')).json().data).toEqual([])
+    expect((await own.get(`/reservations/${first}`)).json()).toEqual({ statusCode: 200, data: shown })
+    expect((await own.get('/reservations?reference=DUE&status=expired')).json()).toEqual({
+      statusCode: 200,
+      data: [shown],
+    })
+    expect((await own.get('/reservations?reference=DUE&status=active')).json()).toEqual({ statusCode: 200, data: [] })
     expect(await replica.query('SELECT status FROM inventory.reservations WHERE id = $1', [first])).toEqual([
       { status: 'active' },
     ])

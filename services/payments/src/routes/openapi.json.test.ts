@@ -24,6 +24,6 @@ describe('GET /openapi.json', () => {
     const { parameters, responses } = committed.paths['/openapi.json'].get
     expect(parameters.map(({ name }) => name)).toEqual(['If-None-Match'])
     expect(Object.keys(responses[304].headers)).toEqual(['X-Request-Id', 'ETag'])
-    expect(Object.keys(second.headers)).toEqual(expect.arrayContaining(['x-request-id', 'etag']))
+    expect(['x-request-id', 'etag'].filter((name) => name in second.headers)).toEqual(['x-request-id', 'etag'])
   })
 })

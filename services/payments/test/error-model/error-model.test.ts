@@ -414,14 +414,16 @@ it('414: refuses a long URL at every operation as documented, at the root of eac
   for (const { name, method, url, answerTo } of operations) {
     const hosts = url === '/' ? [POS_HOST, VAULT_HOST, 'payments.example'] : ['payments.example']
     const { types, required } = answerTo(414)
+    const sent = new Set<string>()
     for (const host of hosts) {
       const response = await send({ method, url: `${url}?a=${'a'.repeat(8_192)}`, headers: { host } })
       const isPage = response.headers['content-type'] === 'text/html; charset=utf-8'
       if (isPage) expectPage(response, 414, TROUBLE)
       else expectError(response, errors.uriTooLong)
-      expect([name, types]).toEqual([name, expect.arrayContaining([isPage ? 'text/html' : 'application/json'])])
-      expect(Object.keys(response.headers)).toEqual(expect.arrayContaining(required))
+      sent.add(isPage ? 'text/html' : 'application/json')
+      expect(required.filter((header) => !(header in response.headers))).toEqual([])
     }
+    expect([name, new Set(types)]).toEqual([name, sent])
   }
 })
 
@@ -434,7 +436,7 @@ it('431: refuses long headers at every operation as documented', async () => {
     const answer = [{ field: 'body', message: 'is not a well-formed request', code: 'FORMAT' }]
     expect([name, status, body, types]).toEqual([name, 431, answer, ['application/json']])
     expect(headers).toEqual(refusalHeaders('REQUEST_INVALID', { connection: 'close' }))
-    expect(Object.keys(headers)).toEqual(expect.arrayContaining(required))
+    expect(required.filter((header) => !(header in headers))).toEqual([])
   }
 })
 

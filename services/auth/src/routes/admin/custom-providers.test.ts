@@ -8,6 +8,7 @@ import {
   errorBody,
   externalBody,
   identityBody,
+  sessionBody,
   statusAndBody,
 } from '../../../test/bodies.ts'
 import { land } from '../../../test/external/external-app.ts'
@@ -309,7 +310,8 @@ describe('a sign-in at a custom provider', () => {
     const nonce = 'nonce'
     const id_token = await openId.sign({ ...claims, nonce: createHash('sha256').update(nonce).digest('hex') })
     const granted = await service.post('/token?grant_type=id_token', { provider: 'custom:company', id_token, nonce })
-    expect(granted.json().user).toEqual(externalBody('custom:company', accountOf(account)))
+    const session = sessionBody(externalBody('custom:company', accountOf(account)))
+    expect(statusAndBody(granted)).toEqual([200, session])
     openId.account = { ...newAccount(), iss: 'https://evil.example' }
     expect((await signIn('custom:company')).query.error_description).toMatch(/user profile from external provider$/)
   })

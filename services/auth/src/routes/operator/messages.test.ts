@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { anyId, anyTime, errorBody, statusAndBody } from '../../../test/bodies.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
 import { createOperator, OPERATOR_SETTINGS, operate, type SignedInOperator } from '../../../test/operators.ts'
-import { createSignedUp } from '../../../test/signed-up.ts'
+import { createSignedUp, type SignedUp } from '../../../test/signed-up.ts'
 import { SMS_TAKEN } from '../../../test/sms-stub.ts'
 
 let test: MailApp
@@ -33,13 +33,6 @@ const sent = (userId: string, purpose: string, changes: object = {}) => ({
 const notSent = (userId: string, purpose: string, changes: object) => {
   const { sent_at: _never, ...rest } = sent(userId, purpose, changes)
   return rest
-}
-const allOf = async (status: string) => {
-  const { rows } = await sql<{ id: string }>`
-    SELECT id FROM ${sql.table('messages')} WHERE status = ${status} ORDER BY created_at DESC, id DESC`.execute(
-    test.deps.db,
-  )
-  return rows.map(({ id }) => id)
 }
 
 describe('GET /operator/messages', () => {
@@ -91,30 +84,6 @@ describe('GET /operator/messages', () => {
     expect(await ofUser(user.id)).toEqual([200, { messages: [notSent(user.id, 'one_time_code', changes)] }])
   })
 
-  it('200: shows a mail that the server does not take as waiting, with the reason', async () => {
-    const { user, email } = await createSignedUp(test.deps)
-    test.refuseMails()
-    await test.post('/recover', { email })
-    const changes = { status: 'waiting', attempts: expect.any(Number), error: 'SMTP EMESSAGE 451' }
-    await expect.poll(() => ofUser(user.id)).toEqual([200, { messages: [notSent(user.id, 'recovery', changes)] }])
-    const { email: another } = await createSignedUp(test.deps)
-    await test.post('/recover', { email: another })
-    await expect.poll(() => allOf('waiting')).toHaveLength(2)
-  })
-
-  it('200: lists messages of a status page by page', async () => {
-    const ids = await allOf('waiting')
-    const [status, page] = await list('?status=waiting&limit=1')
-    expect([status, page]).toEqual([200, { messages: [expect.objectContaining({ id: ids[0], status: 'waiting' })] }])
-    const answer = await test.app.inject({
-      url: '/operator/messages?status=waiting&limit=1',
-      headers: { ...viewer.credentials },
-    })
-    const [, next] = /<([^>]+)>; rel="next"/.exec(String(answer.headers.link)) ?? []
-    const second = await test.app.inject({ url: String(next), headers: { ...viewer.credentials } })
-    expect(statusAndBody(second)).toEqual([200, { messages: [expect.objectContaining({ id: ids[1] })] }])
-  })
-
   it.each([
     ['?status=lost', 'status: must be one of waiting, sent, failed'],
     ['?user=x', 'user: must be a UUID'],
@@ -122,5 +91,39 @@ describe('GET /operator/messages', () => {
   ])('400: refuses the query %s', async (query, text) => {
     const [status, body] = await list(query)
     expect([status, body]).toEqual([400, errorBody(400, 'validation_failed', text)])
+  })
+})
+
+describe('GET /operator/messages while the mail server takes nothing', () => {
+  let refused: MailApp
+  let operator: SignedInOperator
+  /** Each has been sent a mail, in this order. */
+  let users: readonly SignedUp[]
+  beforeAll(async () => {
+    refused = await openMailApp(SETTINGS)
+    operator = await createOperator(refused, 'viewer')
+    refused.refuseMails()
+    users = [await createSignedUp(refused.deps), await createSignedUp(refused.deps)]
+    for (const { email } of users) await refused.post('/recover', { email })
+  })
+  afterAll(() => refused.close())
+
+  const open = (url: string) => refused.app.inject({ url, headers: { ...operator.credentials } })
+  const waiting = (userId: string) =>
+    notSent(userId, 'recovery', { status: 'waiting', attempts: expect.any(Number), error: 'SMTP EMESSAGE 451' })
+  const list = async () => statusAndBody(await open('/operator/messages'))
+
+  it('200: shows mails as waiting, with the reason', async () => {
+    const messages = users.map(({ user }) => waiting(user.id)).toReversed()
+    await expect.poll(list).toEqual([200, { messages }])
+  })
+
+  it('200: lists messages of a status page by page', async () => {
+    const [first, second] = users.map(({ user }) => waiting(user.id))
+    await expect.poll(list).toEqual([200, { messages: [second, first] }])
+    const newest = await open('/operator/messages?status=waiting&limit=1')
+    expect(statusAndBody(newest)).toEqual([200, { messages: [second] }])
+    const [, next = ''] = /<([^>]+)>; rel="next"/.exec(String(newest.headers.link)) ?? []
+    expect(statusAndBody(await open(next))).toEqual([200, { messages: [first] }])
   })
 })

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
-import { anyTime, errorBody, factorBody, signedUpBody } from '../../../test/bodies.ts'
+import { anyTime, emailIdentity, errorBody, factorBody, listedSessionBody, signedUpBody } from '../../../test/bodies.ts'
 import { factorRow } from '../../../test/factor-row.ts'
 import {
   createOperator,
@@ -43,19 +43,20 @@ describe('GET /operator/users/:userId', () => {
     const row = factorRow({ user_id: user.id, factor_type: 'totp', status: 'verified', friendly_name: 'app' })
     await test.deps.db.insertInto('mfa_factors').values(row).execute()
     const factors = [factorBody({ id: row.id, friendly_name: 'app' })]
-    const shown = signedUpBody({ user, email }, { last_sign_in_at: anyTime, factors, identities: [expect.anything()] })
-    const payload = expect.objectContaining({ action: 'login', actor_id: user.id })
-    const identity_data = { sub: user.id, email, email_verified: true, phone_verified: false }
+    const payload = {
+      ...{ actor_id: user.id, actor_username: email, actor_via_sso: false },
+      ...{ action: 'login', log_type: 'account', traits: { provider: 'email' } },
+    }
     expect(await show(user.id)).toEqual([
       200,
       {
-        user: shown,
+        user: signedUpBody({ user, email }, { last_sign_in_at: anyTime, factors }),
         console_role: null,
         is_protected: false,
-        identities: [expect.objectContaining({ provider: 'email', id: user.id, identity_data })],
+        identities: [emailIdentity(user.id, email, { email_verified: true })],
         factors,
         passkeys: [],
-        sessions: [expect.objectContaining({ id: sessionId })],
+        sessions: [listedSessionBody(sessionId)],
         messages: [],
         audit: [{ id: expect.any(String), created_at: anyTime, ip_address: '127.0.0.1', payload }],
         why_not: [{ code: 'factor_required' }],

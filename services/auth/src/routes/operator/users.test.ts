@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
-import { anyId, anyTime, errorBody, signedUpBody, statusAndBody } from '../../../test/bodies.ts'
+import { anyId, anyTime, errorBody, factorBody, signedUpBody, statusAndBody } from '../../../test/bodies.ts'
 import { createOperator, OPERATOR_SETTINGS, type SignedInOperator } from '../../../test/operators.ts'
 import { createSignedUp, type SignedUp } from '../../../test/signed-up.ts'
 import { insertIdentity } from '../../identities/identity-repository.ts'
@@ -36,6 +36,11 @@ const emailsOf = async (query: string) => {
   const answer = await ask(query)
   return answer.json().users.map(({ email }: { readonly email: string }) => email)
 }
+/** An identity of a user in the list, by default that of their email. */
+const listedIdentity = ({ user: { id }, email }: SignedUp, members: object = {}) => ({
+  ...{ identity_id: anyId, user_id: id, created_at: anyTime, updated_at: anyTime },
+  ...{ id, provider: 'email', email, ...members },
+})
 const [ANN, BOB, CARL] = ['ann@shop.example', 'bob@ann.example', 'carl@shop.example']
 const search = (text: string) => emailsOf(`?order=asc&search=${encodeURIComponent(text)}`)
 
@@ -44,18 +49,20 @@ describe('GET /operator/users', () => {
   it('200: shows users without metadata and without the claims of their identities', async () => {
     const [, bob] = people
     const { user_metadata: _metadata, ...shown } = signedUpBody(bob ?? viewer, { email: BOB })
-    const ids = { identity_id: anyId, user_id: bob?.user.id, created_at: anyTime, updated_at: anyTime }
-    const identities = [
-      { ...ids, id: 'Gh-42', provider: 'github', email: 'bob@github.example' },
-      { ...ids, id: bob?.user.id, provider: 'email', email: bob?.email },
-    ]
+    const account = { id: 'Gh-42', provider: 'github', email: 'bob@github.example' }
+    const identities = [listedIdentity(bob ?? viewer, account), listedIdentity(bob ?? viewer)]
     const own = { aud: 'elsewhere', phone: '4520304050', app_metadata: {}, identities }
     expect(statusAndBody(await ask('?search=bob@'))).toEqual([200, { users: [{ ...shown, ...own }] }])
   })
 
   it('200: shows the console role of an operator', async () => {
-    const { users } = (await ask(`?search=${viewer.email}`)).json()
-    expect(users).toEqual([expect.objectContaining({ app_metadata: { console_role: 'viewer' } })])
+    const { user_metadata: _metadata, ...shown } = signedUpBody(viewer, {
+      app_metadata: { console_role: 'viewer' },
+      factors: [factorBody({ last_challenged_at: anyTime })],
+      identities: [listedIdentity(viewer)],
+      last_sign_in_at: anyTime,
+    })
+    expect(statusAndBody(await ask(`?search=${viewer.email}`))).toEqual([200, { users: [shown] }])
   })
 
   it('200: lists users of every audience by creation, the newest first, but no staged one', async () => {

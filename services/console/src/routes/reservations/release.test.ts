@@ -12,23 +12,28 @@ beforeAll(async () => {
 })
 afterAll(() => close())
 
+const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/)
+
 describe('POST /reservations/:reservationId/release', () => {
   it('303: releases after a question', async () => {
-    const made = await callInventory(inventory, '/reservations', {
-      productId: mug,
-      locationId: shelf,
-      quantity: 4,
-      reference: 'order-7',
-    })
+    const asked = { productId: mug, locationId: shelf, quantity: 4, reference: 'order-7' }
+    const made = await callInventory(inventory, '/reservations', asked)
     const browser = await test.signedIn('support')
     const [, path = ''] =
       /href="(\/reservations\/\d+\/release)" data-ask/.exec((await browser.open('/reservations')).html) ?? []
+    const id = Number(path.split('/')[2])
+    const reservation = { id, ...asked, remaining: 4, status: 'active', expiresAt: null, createdAt: time }
     expect([made, (await browser.open(path)).text]).toEqual([
-      expect.objectContaining({ statusCode: 201 }),
-      `Release reservation ${path.split('/')[2]} 4 that order-7 keeps can be sold to others at once. Whoever has made the reservation can no longer commit it. This cannot be undone. Release Cancel`,
+      { statusCode: 201, data: reservation },
+      `Release reservation ${id} 4 that order-7 keeps can be sold to others at once. Whoever has made the reservation can no longer commit it. This cannot be undone. Release Cancel`,
     ])
     const page = await browser.submit(path)
     expect([page.path, page.html.includes('<span>The reservation is released</span>')]).toEqual(['/reservations', true])
-    expect(await callInventory(inventory, `/stock/${mug}`)).toMatchObject({ data: { reserved: 0 } })
+    const levels = { onHand: 1200, reserved: 0, available: 1200 }
+    const level = { productId: mug, locationId: shelf, ...levels, updatedAt: time }
+    expect(await callInventory(inventory, `/stock/${mug}`)).toEqual({
+      statusCode: 200,
+      data: { productId: mug, ...levels, locations: [level] },
+    })
   })
 })

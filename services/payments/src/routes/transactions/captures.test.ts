@@ -123,18 +123,16 @@ describe('POST /transactions/:transactionId/captures', () => {
   ])('201: captures with a body of %s, in the currency of the merchant', async (contentType, payload) => {
     const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
     const response = await capture(id.toUpperCase(), payload, { 'content-type': contentType })
-    expect(response.statusCode).toBe(201)
-    expect(response.json().transaction).toEqual(
-      shownTransaction({
-        id,
-        merchantId,
-        created: createdOf(id),
-        currency: 'DKK',
-        pendingAmount: 200,
-        capturedAmount: 100,
-        trail: [trailEntry({ amount: 100, balance: -87, fee: { flat: 186, rate: 1 }, capture: true, lineId: anyId })],
-      }),
-    )
+    const transaction = shownTransaction({
+      id,
+      merchantId,
+      created: createdOf(id),
+      currency: 'DKK',
+      pendingAmount: 200,
+      capturedAmount: 100,
+      trail: [trailEntry({ amount: 100, balance: -87, fee: { flat: 186, rate: 1 }, capture: true, lineId: anyId })],
+    })
+    expect(statusAndBody(response)).toEqual([201, { transaction }])
     const [entry] = response.json().transaction.trail
     expect(entry).toEqual({
       id: entry?.id,

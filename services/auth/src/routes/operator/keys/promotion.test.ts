@@ -3,6 +3,7 @@ import { openTestApp, type TestApp } from '../../../../test/auth-app.ts'
 import { statusAndBody } from '../../../../test/bodies.ts'
 import { keyBody, keyConflict, operateKeys, unknownKey } from '../../../../test/operated-keys.ts'
 import {
+  changeEntry,
   createOperator,
   forbidden,
   OPERATOR_SETTINGS,
@@ -30,12 +31,9 @@ describe('POST /operator/keys/:kid/promotion', () => {
     await keys.age('1 hour')
     expect(await keys.promote('spring')).toEqual([200, { key: keyBody('spring', 'active') }])
     expect(await keys.promote('summer')).toEqual([200, { key: keyBody('summer', 'active') }])
-    expect(await keys.lastChange()).toEqual(
-      expect.objectContaining({
-        object: { kind: 'signing-key', id: 'summer' },
-        changes: { state: 'active', retired: 'spring' },
-      }),
-    )
+    const changes = { state: 'active', retired: 'spring' }
+    const object = { kind: 'signing-key', id: 'summer' }
+    expect(await keys.lastChange()).toEqual(changeEntry(admin, { action: 'signing-keys.manage', object, changes }))
     expect(await keys.promote('spring')).toEqual([200, { key: keyBody('spring', 'active') }])
   })
 

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { anyId, anyTime, errorBody } from '../../../../test/bodies.ts'
+import { anyId, anyTime, emailIdentity, errorBody, unconfirmedBody } from '../../../../test/bodies.ts'
 import { type MailApp, openMailApp } from '../../../../test/mail-app.ts'
 import {
+  changeEntry,
   changesOf,
   createOperator,
   forbidden,
@@ -59,14 +60,9 @@ describe('POST /operator/messages/:messageId/resend', () => {
       .executeTakeFirstOrThrow()
     expect(await resend(id)).toEqual(message(user.id, 'recovery'))
     const { code } = await test.readMail(email)
-    const entry = (await changesOf(test, user.id)).at(-1)
-    expect(entry?.traits).toEqual(
-      expect.objectContaining({
-        action: 'messages.resend',
-        object: { kind: 'user', id: user.id },
-        changes: { of: id, message: anyId, purpose: 'recovery' },
-      }),
-    )
+    const changes = { of: id, message: anyId, purpose: 'recovery' }
+    const change = { action: 'messages.resend', object: { kind: 'user', id: user.id }, changes }
+    expect(await changesOf(test, user.id)).toEqual([changeEntry(support, change)])
     const verify = (token: string) => test.post('/verify', { type: 'recovery', email, token })
     expect((await verify(first)).statusCode).toBe(403)
     expect((await verify(code)).statusCode).toBe(200)
@@ -81,19 +77,22 @@ describe('POST /operator/messages/:messageId/resend', () => {
 
   it('201: sends an invitation, which then invites with what the admin has written', async () => {
     const email = 'sought@example.com'
-    const [, invited] = await operate(test, support, 'POST /users/invitations', { email, user_metadata: { desk: 4 } })
+    const user_metadata = { desk: 4 }
+    const invited = await operate(test, support, 'POST /users/invitations', { email, user_metadata })
     const { token: first } = await test.readMail(email)
     const { user_id: userId, id } = await test.deps.db
       .selectFrom('messages')
       .select(['id', 'user_id'])
       .where('purpose', '=', 'invite')
       .executeTakeFirstOrThrow()
-    expect(invited).toEqual({ user: expect.objectContaining({ id: userId }) })
+    const identities = [emailIdentity(userId, email, user_metadata)]
+    const user = unconfirmedBody(email, { id: userId, invited_at: anyTime, user_metadata, identities })
+    expect(invited).toEqual([201, { user }])
     expect(await resend(id)).toEqual(message(userId, 'invite'))
     const { token } = await test.readMail(email)
     expect(token).not.toBe(first)
     const found = test.deps.db.selectFrom('users').select('raw_user_meta_data').where('id', '=', userId)
-    expect(await found.executeTakeFirst()).toEqual({ raw_user_meta_data: expect.objectContaining({ desk: 4 }) })
+    expect(await found.executeTakeFirst()).toEqual({ raw_user_meta_data: user_metadata })
   })
 
   it('201: sends a code by SMS to a phone that is confirmed', async () => {

@@ -4,6 +4,7 @@ import { openTestApp, type TestApp } from '../../../../test/auth-app.ts'
 import { errorBody, factorBody } from '../../../../test/bodies.ts'
 import { factorRow } from '../../../../test/factor-row.ts'
 import {
+  changeEntry,
   changesOf,
   createOperator,
   forbidden,
@@ -40,9 +41,9 @@ describe('DELETE /operator/users/:userId/factors/:factorId', () => {
     expect(await reset(userId, factorId)).toEqual([200, { factor }])
     const left = test.deps.db.selectFrom('mfa_factors').select('id').where('user_id', '=', userId)
     expect(await left.execute()).toEqual([])
-    const [entry] = await changesOf(test, userId)
     const changes = { factor: { id: factorId, type: 'totp' } }
-    expect(entry?.traits).toEqual(expect.objectContaining({ action: 'factors.reset', changes }))
+    const change = { action: 'factors.reset', object: { kind: 'user', id: userId }, changes }
+    expect(await changesOf(test, userId)).toEqual([changeEntry(admin, change)])
   })
 
   it('403: only an admin removes factors', async () => {

@@ -86,6 +86,6 @@ describe('POST /operator/attempts/:attemptId/outcome', () => {
     const body = { code: 'CONFLICT', message: 'The acquirer did not take the reversal' }
     expect([...statusAndBody(answer), exception.kind, exception.payload.attemptId]).toEqual([409, body, 'reversal', id])
     const waiting = await payments.app.inject({ url: '/operator/attempts?limit=1', headers: operatorHeaders('viewer') })
-    expect(waiting.json().attempts).toEqual([shown(id, 'unknown')])
+    expect(statusAndBody(waiting)).toEqual([200, { attempts: [shown(id, 'unknown')] }])
   })
 })
