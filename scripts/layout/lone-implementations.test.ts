@@ -33,12 +33,12 @@ it('refuses an exported interface whose members one class has without saying so'
   ])
 })
 
-const application = scale.replace('Scale', 'ControllerApplication')
+const provider = scale.replace('Scale', 'ProviderApi')
 
 it('allows an exception, and refuses it once no single class has its members', async () => {
-  expect(await problemsOf(loneImplementations, { [path]: application + kitchenScale })).toEqual([])
-  expect(await problemsOf(loneImplementations, { [path]: application })).toEqual([
-    `${path}:1 ControllerApplication is no lone interface: take it from the exceptions of lone-implementations.ts`,
+  expect(await problemsOf(loneImplementations, { [path]: provider + kitchenScale })).toEqual([])
+  expect(await problemsOf(loneImplementations, { [path]: provider })).toEqual([
+    `${path}:1 ProviderApi is no lone interface: take it from the exceptions of lone-implementations.ts`,
   ])
 })
 

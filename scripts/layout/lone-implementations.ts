@@ -5,10 +5,6 @@ import { lineAt, visitSyntax } from './syntax.ts'
 const FOLDERS = ['services', 'packages', 'migrations', 'bench', 'scripts', 'examples']
 /** Interfaces whose members one class or object has, and why they are no layer of their own. */
 const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
-  [
-    'ControllerApplication',
-    'a published type; the class Application imports the files that use it, so they cannot import it',
-  ],
   ['ProviderApi', 'an external provider stands behind it: what a provider file may ask of it'],
 ])
 

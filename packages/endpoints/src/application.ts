@@ -19,6 +19,7 @@ import type { NodeListener } from './interfaces/node-listener.ts'
 import { Lifecycle, type LoadState } from './lifecycle.ts'
 import { buildDocument, packageInfo } from './openapi/document.ts'
 import type { OpenApiDocument } from './openapi/document-types.ts'
+import { ControllerApplication } from './request/controller-application.ts'
 import type { Incoming } from './request/incoming.ts'
 import type { ListedRoute, ResolvedPath } from './routing/listed-route.ts'
 import { listRoutes, resolvePath } from './routing/resolve.ts'
@@ -27,12 +28,9 @@ import type { RouteTable } from './routing/table.ts'
 type Prefixes = NonNullable<ApplicationOptions['controllerPrefix']>
 
 /** Controllers, and the ways to serve them. They are loaded when `ready` is called, or by the first request. */
-export class Application<Context = unknown> {
-  /** The option `context`. */
-  readonly context: Context
+export class Application<Context = unknown> extends ControllerApplication<Context> {
   readonly #options: ApplicationOptions<Context>
   readonly #core: Core
-  readonly log: Log
   readonly #log: Log
   readonly #listeners = new Listeners((error, message) => this.#core.log(error, message))
   readonly #lifecycle: Lifecycle
@@ -42,10 +40,9 @@ export class Application<Context = unknown> {
   /** @throws Error for options that contradict each other. */
   constructor(given: Prefixes | ApplicationOptions<Context> = {}) {
     const options: ApplicationOptions<Context> = isPrefixes(given) ? { controllerPrefix: given } : given
-    this.#options = options
     // Without the option, the author of the controllers states no other type than undefined.
-    this.context = options.context as Context
-    this.log = options.log ?? consoleLog
+    super(options.context as Context, options.log ?? consoleLog)
+    this.#options = options
     this.#log = neverThrowing(this.log)
     this.#core = {
       application: this,
@@ -111,25 +108,21 @@ export class Application<Context = unknown> {
   /** For `fastify.register(app.fastify, { prefix })`. */
   readonly fastify: FastifyPlugin = fastifyPlugin(this, (prefix) => void this.#mounts.add(prefix))
 
-  /** Answers a request without a server. */
   async inject(request: InjectedRequest): Promise<Response> {
     const incoming = await toIncoming(request)
     // A listener of `ready` may call this. Waiting for `ready` here would wait for that listener.
     return toResponse(await (this.#isLoaded ? answerRequest(this.#core, incoming) : this.answer(incoming)))
   }
 
-  /** Lists every handler, in the order of the URLs. @throws Error before `ready` */
   routes(): readonly ListedRoute[] {
     return listRoutes(this.#loadedCore().table)
   }
 
-  /** Says where a request would go. @throws Error before `ready` */
   resolve(method: string, path: string): ResolvedPath {
     const { table, settings } = this.#loadedCore()
     return resolvePath(table, { method, path }, settings)
   }
 
-  /** The OpenAPI 3.1 document of all handlers that are not hidden. Its server is the prefix in Fastify. @throws Error before `ready` */
   openapi(): OpenApiDocument {
     const { info, dir, servers } = this.#options
     const mounts = [...this.#mounts].map((url) => ({ url: url === '' ? '/' : url }))

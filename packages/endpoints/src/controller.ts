@@ -1,7 +1,8 @@
 import type { ResponseState } from './answers/response-state.ts'
 import type { CorsOptions } from './guards/cors.ts'
 import type { Guard } from './guards/guard.ts'
-import type { ControllerApplication, EndpointRequest } from './request/endpoint-request.ts'
+import type { ControllerApplication } from './request/controller-application.ts'
+import type { EndpointRequest } from './request/endpoint-request.ts'
 
 /**
  * Base of every controller. An exported class that derives from it answers the URL of its name. Its methods `GET`, `POST`, …

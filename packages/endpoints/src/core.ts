@@ -1,6 +1,6 @@
 import type { Settings } from './config/settings.ts'
 import type { Listeners } from './events.ts'
-import type { ControllerApplication } from './request/endpoint-request.ts'
+import type { ControllerApplication } from './request/controller-application.ts'
 import type { ErrorLog } from './request/incoming.ts'
 import type { RouteTable } from './routing/table.ts'
 

@@ -5,34 +5,13 @@ import { type BodySource, limitedStream, tooLarge } from '../body/body-source.ts
 import { type JsonCodec, parseJson } from '../body/json.ts'
 import { parseMediaType } from '../body/media-type.ts'
 import { type FormPart, formParts, type MultipartLimits } from '../body/multipart.ts'
-import type { Log } from '../config/log.ts'
 import { CallError } from '../errors.ts'
-import type { InjectedRequest } from '../interfaces/inject.ts'
-import type { OpenApiDocument } from '../openapi/document-types.ts'
-import type { ListedRoute, ResolvedPath } from '../routing/listed-route.ts'
 import type { Target } from '../routing/target.ts'
+import type { ControllerApplication } from './controller-application.ts'
 import { type Credentials, parseCredentials, preferredRange, preferredType } from './header-fields.ts'
 import type { Incoming, RawRequest } from './incoming.ts'
 import { buildRequestUrl, type RequestUrl } from './request-url.ts'
 import { type FoundHandler, RouteInfo } from './route-info.ts'
-
-/**
- * The application that controllers and guards see as `this.application` and `request.application`. Only `Application` has these
- * members, but it imports the files that use them, and a controller must neither close its application nor serve it.
- */
-export interface ControllerApplication<Context = unknown> {
-  /** The option `context`. */
-  readonly context: Context
-  readonly log: Log
-  /** Answers a request without a server. */
-  inject(request: InjectedRequest): Promise<Response>
-  /** Lists every handler, in the order of the URLs. @throws Error before `ready` */
-  routes(): readonly ListedRoute[]
-  /** Says where a request would go. @throws Error before `ready` */
-  resolve(method: string, path: string): ResolvedPath
-  /** The OpenAPI 3.1 document of all handlers that are not hidden. @throws Error before `ready` */
-  openapi(): OpenApiDocument
-}
 
 /** The application that serves a request, and its settings that bound how the request is read. */
 export interface RequestHost {
