@@ -1,6 +1,5 @@
 import { graphOf } from './import-graph.ts'
 import { isOfKind } from './kinds.ts'
-import { smallExampleOf } from './small-examples.ts'
 import { type Problem, productionFiles, type Rule } from './source-tree.ts'
 
 /** A file of this many lines may stand alone. */
@@ -19,7 +18,7 @@ const FOR_TESTS = /\/testing\//
  */
 export const singleImporters: Rule = (tree) => {
   const files = productionFiles(tree, 'services', 'packages', 'migrations', 'bench', 'scripts', 'examples').filter(
-    ({ path }) => !FOR_TESTS.test(path) && smallExampleOf(path) === undefined,
+    ({ path }) => !FOR_TESTS.test(path),
   )
   const graph = graphOf(tree)
   const importers = new Map<string, string[]>()

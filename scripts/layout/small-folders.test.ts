@@ -1,7 +1,6 @@
 import { posix } from 'node:path'
 import { expect, it } from 'vitest'
 import { problemsOf } from './shop-tree.ts'
-import { SMALL_EXAMPLES } from './small-examples.ts'
 import { smallFolders } from './small-folders.ts'
 
 const src = 'services/shop/src'
@@ -63,10 +62,6 @@ it('counts test files in a folder of tests', async () => {
   expect(await problemsOf(smallFolders, filesIn(folder, 'b.test', 'c.test'))).toEqual([
     `${folder} holds 2 of at least 3 files`,
   ])
-})
-
-it.each([...SMALL_EXAMPLES.keys()])('allows %s, which the list of small examples has', async (folder) => {
-  expect(await problemsOf(smallFolders, filesIn(folder, 'one'))).toEqual([])
 })
 
 it.each(['packages/database/patches', 'packages/endpoints/bin'])(

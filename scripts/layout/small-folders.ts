@@ -1,6 +1,5 @@
 import { posix } from 'node:path'
 import { isOfKind } from './kinds.ts'
-import { smallExampleOf } from './small-examples.ts'
 import type { Problem, Rule } from './source-tree.ts'
 
 const FILES_MIN = 3
@@ -19,7 +18,7 @@ export const smallFolders: Rule = (tree) => {
     for (const folder of foldersAbove(path)) counts.set(folder, (counts.get(folder) ?? 0) + 1)
   }
   return [...counts]
-    .filter(([path, count]) => count < FILES_MIN && !isOfKind(path) && smallExampleOf(path) === undefined)
+    .filter(([path, count]) => count < FILES_MIN && !isOfKind(path))
     .map(([path, count]): Problem => ({ path, message: `holds ${count} of at least ${FILES_MIN} files` }))
 }
 

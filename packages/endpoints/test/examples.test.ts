@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import clock from '../examples/clock/worker.ts'
+import clock from '../examples/clock.ts'
 import { app as notes } from '../examples/notes/server.ts'
-import { buildServer } from '../examples/shop/server.ts'
+import { buildServer } from '../examples/shop.ts'
 import { errorBody } from './whole-answers.ts'
 
 describe('notes', () => {

@@ -1,13 +1,10 @@
 // Notes over node:http: `node examples/notes/server.ts`, then `curl localhost:3000/notes -d text=milk`.
 import { createServer } from 'node:http'
 import { Application } from '@trestle/endpoints'
-import type { Note } from './note.ts'
+import type { Context } from './note.ts'
 
-/** The data that the controllers work with. A real program would hold a database. */
-const context = { notes: new Map<number, Note>(), now: () => new Date() }
-
-/** The members of `this.application.context`. */
-export type Context = typeof context
+/** The data that the controllers work with. */
+const context: Context = { notes: new Map(), now: () => new Date() }
 
 /** The application of this example, for its test and for the program below. */
 export const app = new Application({

@@ -1,4 +1,4 @@
-import { Controller, docsController } from '@trestle/endpoints'
+import { Controller } from '@trestle/endpoints'
 
 /** `/` */
 export class Default extends Controller {
@@ -6,6 +6,3 @@ export class Default extends Controller {
     return { notes: this.request.url.module('notes').href, docs: this.request.url.module('docs').href }
   }
 }
-
-/** `/docs` and `/docs/openapi.json` */
-export const Docs = docsController()

@@ -1,7 +1,6 @@
 import { type Args, accepts, Controller, NotFound, p } from '@trestle/endpoints'
 import { z } from 'zod'
-import { Note } from '../note.ts'
-import type { Context } from '../server.ts'
+import { type Context, Note } from '../note.ts'
 
 const Text = z.string().trim().min(1).max(1_000)
 

@@ -1,4 +1,6 @@
-import { type Args, accepts, Controller, noHttpCache, p } from '@trestle/endpoints'
+// A Worker: no files, no Node.js, just a fetch handler. `npx wrangler dev examples/clock.ts`, or here
+// `npx endpoints --app examples/clock.ts --interface fetch`; then `curl -N localhost:8000/ticks/3`.
+import { Application, type Args, accepts, Controller, noHttpCache, p } from '@trestle/endpoints'
 
 /** `/`: the time, as JSON or as a page. */
 export class Default extends Controller {
@@ -29,3 +31,5 @@ export class Robots_txt extends Controller {
     return 'User-agent: *\nAllow: /\n'
   }
 }
+
+export default new Application({ modules: { index: { Default, Ticks, Robots_txt } } })

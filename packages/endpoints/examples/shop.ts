@@ -1,5 +1,19 @@
+// A Fastify application with controllers below /api: `node examples/shop.ts`, then
+// `curl localhost:3000/api/stock -H 'Authorization: Bearer clerk-token'`.
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { type Args, accepts, authBearer, Conflict, Controller, p, rateLimit, requireScopes } from '@trestle/endpoints'
+import {
+  Application,
+  type Args,
+  accepts,
+  authBearer,
+  Conflict,
+  Controller,
+  fastifyOptions,
+  p,
+  rateLimit,
+  requireScopes,
+} from '@trestle/endpoints'
+import Fastify, { type FastifyInstance } from 'fastify'
 import { z } from 'zod'
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
@@ -48,4 +62,24 @@ export class Orders extends Controller {
     stock.set(sku, left)
     return { sku, quantity, left }
   }
+}
+
+const app = new Application({
+  modules: { index: { Stock, Orders } },
+  cors: { origins: ['https://shop.example'] },
+  servers: [{ url: '/api' }],
+})
+
+/** Mounts the application below `/api` of a Fastify server that also has routes of its own. */
+export async function buildServer(options: { readonly logger?: boolean } = {}): Promise<FastifyInstance> {
+  const fastify = Fastify({ ...fastifyOptions(app), ...options })
+  await fastify.register(app.fastify, { prefix: '/api' })
+  fastify.get('/', async () => ({ api: '/api', document: '/openapi.json' }))
+  fastify.get('/openapi.json', async () => app.openapi())
+  return fastify
+}
+
+if (import.meta.main) {
+  const fastify = await buildServer({ logger: true })
+  await fastify.listen({ port: 3000 })
 }
