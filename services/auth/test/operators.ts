@@ -86,5 +86,10 @@ export const forbidden = (action: string, role: string): readonly [number, objec
   403,
   errorBody(403, 'operator_forbidden', 'The role of the operator may not do this', { action, role }),
 ]
+/** The refusal of a key or a token, or of a user who is no operator any more, with its status. */
+export const unauthorized: readonly [number, object] = [
+  401,
+  errorBody(401, 'operator_unauthorized', 'The operator key or the access token is missing, malformed or not good'),
+]
 /** The refusal of a user whom nobody knows, with its status. */
 export const unknownUser: readonly [number, object] = [404, errorBody(404, 'user_not_found', 'User not found')]

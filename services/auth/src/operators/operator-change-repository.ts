@@ -4,19 +4,27 @@ import { type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { Db, Trx } from '../database.ts'
 import { operatorKeyReused } from '../operator-errors.ts'
 import { openSecret, type SealedSecret, sealSecret } from '../secrets/sealed-secret.ts'
+import { findLiveSessionOfLocked } from '../sessions/live-session.ts'
 import type { Profile } from '../users/profile-repository.ts'
 import { viewUser } from '../users/user-view.ts'
-import type { OperatorAnswer, OperatorChange, OperatorEffect } from './operator-change.ts'
-import { refuseOperator } from './refuse-operator.ts'
+import {
+  type OperatorAnswer,
+  type OperatorChange,
+  type OperatorEffect,
+  requireSameOperator,
+} from './operator-change.ts'
+import { toOperatorActor } from './operator-session.ts'
 
 /**
  * Runs the work of an act once per Idempotency-Key, and records it in the same transaction: its answer under the key, and its entry
  * in the audit log (console reference: Changes). A repeat gets the first answer and does nothing. What the work throws takes
  * everything back, so the key may be used again.
  *
- * Lock order: the key, then the locks of the work. A second request with the key waits for the first at the primary key.
+ * Lock order: the key, the operator and the user of the path, then the locks of the work. A second request with the key waits for the
+ * first at the primary key.
  * @param toEffect what the result of the work means to the operator. What it throws refuses the change
- * @throws operatorKeyReused, and what the work throws
+ * @throws operatorKeyReused, what `requireSameOperator` throws for an operator who has lost their rights since the request began, and
+ * what the work throws
  */
 export function recordOperatorChange<Result>(
   change: OperatorChange,
@@ -24,6 +32,7 @@ export function recordOperatorChange<Result>(
 ): RunWork<Result, OperatorAnswer> {
   return async (trx, deps, work) => {
     const id = await claimChange(trx, change, deps.now())
+    await requireStillOperator(trx, change)
     // The row of another request is committed, so its answer is there.
     if (id === undefined) return getAnswer(trx, change)
     const { status, answer, object, changes } = toEffect(await work())
@@ -44,30 +53,20 @@ export function recordOperatorChange<Result>(
 }
 
 /**
- * Runs the work of an act on another operator while the operator of the change is an admin. A change that is on its way could
- * otherwise land after they have lost the role, and two admins could take it from each other. Both rows are locked in the order of
- * their ids, so that such changes wait for each other.
- * @throws what `refuseOperator` throws, and what `runWork` throws
+ * Requires that the operator of a change is still an operator with their role: their body may have come long after their headers, and
+ * another operator may have banned them, ended their session or taken their role meanwhile. Their row stays locked until the change is
+ * made, so such an act waits for the change. Two operators who change each other at once lock both rows in the order of their ids, so
+ * that the second one is judged after the first change.
  */
-export function requireStillAdmin<Result>(
-  { operator, action }: OperatorChange,
-  userId: string,
-  runWork: RunWork<Result, OperatorAnswer>,
-): RunWork<Result, OperatorAnswer> {
-  const actorId = operator.actor.id
-  return (trx, deps, work) =>
-    runWork(trx, deps, async () => {
-      const locked = await trx
-        .selectFrom('users')
-        .select(['id', 'console_role', 'deleted_at'])
-        .where('id', 'in', [actorId, userId])
-        .orderBy('id')
-        .forNoKeyUpdate()
-        .execute()
-      const actor = locked.find(({ id }) => id === actorId)
-      if (actor?.console_role !== 'admin' || actor.deleted_at !== null) refuseOperator(operator.role, action)
-      return work()
-    })
+async function requireStillOperator(trx: Trx, change: OperatorChange): Promise<void> {
+  const { session, userId } = change
+  const users = trx.selectFrom('users').select('id')
+  for (const id of [...new Set([session.userId, userId ?? session.userId])].sort()) {
+    const row = users.where('id', '=', id)
+    // A shared lock of the operator's own row lets their other changes go on.
+    await (id === userId ? row.forNoKeyUpdate() : row.forShare()).execute()
+  }
+  requireSameOperator(change, toOperatorActor(session, await findLiveSessionOfLocked(trx, session.limits, session)))
 }
 
 /**

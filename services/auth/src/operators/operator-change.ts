@@ -1,13 +1,18 @@
-import type { Operator } from '@trestle/operators/operator.ts'
-import type { OperatorAction } from '@trestle/operators/operator-roles.ts'
+import type { Operator, OperatorActor } from '@trestle/operators/operator.ts'
+import { lowerRole, type OperatorAction } from '@trestle/operators/operator-roles.ts'
 import type { Sealing } from '../secrets/sealed-secret.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { type Manager, requireUser, type User } from '../users/user.ts'
-import { refuseOperator } from './refuse-operator.ts'
+import type { OperatorSession } from './operator-session.ts'
+import { refuseOperator, requireOperator } from './refuse-operator.ts'
 
 /** A change that an operator asks for (console reference: Changes). */
 export interface OperatorChange {
   readonly operator: Operator
+  /** The session that the operator acts with, by which they are judged when the change is made. */
+  readonly session: OperatorSession
+  /** The user of the path, who is changed. Undefined for a path without a user. */
+  readonly userId: string | undefined
   readonly action: OperatorAction
   /** The Idempotency-Key. */
   readonly key: string
@@ -40,6 +45,16 @@ export interface OperatorAnswer {
 /** Refuses what nobody may do to themselves. @throws operatorForbidden */
 export function requireAnother({ operator, action }: OperatorChange, userId: string): void {
   if (operator.actor.id === userId) refuseOperator(operator.role, action)
+}
+
+/**
+ * Requires that the operator of a change still is who they were when the request began.
+ * @param actor the operator of the session at present
+ * @throws operatorUnauthorized, and what `refuseOperator` throws for a role that was lowered meanwhile
+ */
+export function requireSameOperator({ operator, action }: OperatorChange, actor: OperatorActor | undefined): void {
+  const { role } = requireOperator(actor)
+  if (lowerRole(operator.role, role) !== operator.role) refuseOperator(role, action)
 }
 
 interface AdminRules {

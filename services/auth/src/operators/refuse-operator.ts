@@ -1,7 +1,13 @@
 import type { OperatorAction, OperatorRole } from '@trestle/operators/operator-roles.ts'
-import { operatorForbidden } from '../operator-errors.ts'
+import { operatorForbidden, operatorUnauthorized } from '../operator-errors.ts'
 
 /** Refuses an operator whose role may not do an action, or not to this user. @throws operatorForbidden */
 export function refuseOperator(role: OperatorRole, action: OperatorAction): never {
   throw operatorForbidden({ details: { action, role } })
+}
+
+/** Requires the operator of a request, or what belongs to them. @throws operatorUnauthorized */
+export function requireOperator<Found>(found: Found | undefined): Found {
+  if (found === undefined) throw operatorUnauthorized()
+  return found
 }

@@ -1,21 +1,22 @@
 import { createHash } from 'node:crypto'
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
-import { type Operator, type OperatorActor, readOperator } from '@trestle/operators/operator.ts'
+import { type Operator, readOperator } from '@trestle/operators/operator.ts'
 import { mayDo, type OperatorAction } from '@trestle/operators/operator-roles.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
 import { notFound } from '../errors.ts'
+import { operatorChangeRunning, operatorKeyMalformed, operatorKeyMissing } from '../operator-errors.ts'
 import {
-  operatorChangeRunning,
-  operatorKeyMalformed,
-  operatorKeyMissing,
-  operatorUnauthorized,
-} from '../operator-errors.ts'
-import { type OperatorAnswer, type OperatorChange, toOperatorAdmin } from '../operators/operator-change.ts'
+  type OperatorAnswer,
+  type OperatorChange,
+  requireSameOperator,
+  toOperatorAdmin,
+} from '../operators/operator-change.ts'
 import { findOperatorAnswer } from '../operators/operator-change-repository.ts'
-import { refuseOperator } from '../operators/refuse-operator.ts'
+import { type OperatorSession, toOperatorActor } from '../operators/operator-session.ts'
+import { refuseOperator, requireOperator } from '../operators/refuse-operator.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { findLiveSession } from '../sessions/live-session.ts'
 
@@ -44,8 +45,8 @@ export const authenticateOperator = fp(
   async (app: FastifyInstance) => {
     const { deps } = app
     const { keys } = deps.config.operators
-    const access = { keys, verifyToken: (token: string) => findOperatorActor(deps, token) }
     app.decorateRequest('operator')
+    app.decorateRequest('operatorSession')
     app.addHook('onRoute', ({ url, config, schema }) => {
       if (config?.action === undefined) throw new Error(`${url} names no action of operators`)
       if (schema) schema.security ??= [{ operatorKey: [], operatorToken: [] }]
@@ -55,8 +56,11 @@ export const authenticateOperator = fp(
     })
     app.addHook('onRequest', async (request) => {
       const { headers, clientAddress } = request
-      const operator = await readOperator(access, { headers, ip: clientAddress.ip })
-      if (operator === undefined) throw operatorUnauthorized()
+      const verifyToken = async (token: string) => {
+        request.operatorSession = readOperatorSession(deps, token)
+        return findOperatorActor(deps, request.operatorSession)
+      }
+      const operator = requireOperator(await readOperator({ keys, verifyToken }, { headers, ip: clientAddress.ip }))
       request.operator = operator
       request.logFields = { operator_id: operator.actor.id, operator_key: operator.key, ...request.logFields }
       const action = actionOf(request)
@@ -88,9 +92,10 @@ const KEY = /^[\x21-\x7e]{1,255}$/
 
 /**
  * Answers a change of an operator: what `run` makes of it, or what was answered when it was first made (console reference:
- * Changes). The database keeps the bytes of the answer, sealed, so that a repeat gets the same.
+ * Changes). The database keeps the bytes of the answer, sealed, so that a repeat gets the same. The operator was judged before the
+ * body was read, which may take long, so whoever gets a stored answer is judged again; `run` judges them when it makes the change.
  * @throws operatorKeyMissing, operatorKeyMalformed, operatorKeyReused, operatorChangeRunning when a lock was not available in time,
- * and what `run` throws
+ * operatorUnauthorized, and what `requireSameOperator` and `run` throw
  */
 export async function answerChange(
   request: FastifyRequest,
@@ -107,26 +112,36 @@ export async function answerChange(
 }
 
 async function runOnce(
-  { db }: Pick<AuthDeps, 'db'>,
+  deps: Pick<AuthDeps, 'config' | 'db' | 'lanes'>,
   change: OperatorChange,
   run: () => Promise<OperatorAnswer>,
 ): Promise<OperatorAnswer> {
   try {
-    return (await findOperatorAnswer(db, change)) ?? (await run())
+    const answer = await findOperatorAnswer(deps.db, change)
+    if (answer === undefined) return await run()
+    requireSameOperator(change, await findOperatorActor(deps, change.session))
+    return answer
   } catch (error) {
     throw isLockTimeout(error) ? operatorChangeRunning({ cause: error }) : error
   }
 }
 
 function readChange(request: FastifyRequest): OperatorChange {
-  const { operator, headers, method, params, query, body, routeOptions, server } = request
+  const { operator, operatorSession, headers, method, params, query, body, routeOptions, server } = request
   const { 'idempotency-key': key } = headers
   if (key === undefined || key === '') throw operatorKeyMissing()
   if (typeof key !== 'string' || !KEY.test(key)) throw operatorKeyMalformed()
   const asked = JSON.stringify([method, routeOptions.url, params, query, body])
   const fingerprint = createHash('sha256').update(asked).digest()
-  return { operator, action: actionOf(request), key, fingerprint, sealing: server.deps }
+  const { data: path } = PathOfUser.safeParse(params)
+  return {
+    ...{ operator, action: actionOf(request), key, fingerprint, sealing: server.deps },
+    session: requireOperator(operatorSession),
+    userId: path?.userId,
+  }
 }
+
+const PathOfUser = z.object({ userId: z.guid().toLowerCase() })
 
 /** The claims that name an operator. What they may do is read from the database. */
 const Claims = z.object({
@@ -137,27 +152,24 @@ const Claims = z.object({
   exp: z.number(),
 })
 
-/**
- * The user of a good access token whose session is live, who is not banned and has a console role at this moment, with a second
- * factor where one is required or set up. Undefined for any other token.
- */
-async function findOperatorActor(
-  deps: Pick<AuthDeps, 'config' | 'hooks' | 'lanes' | 'now' | 'signingKeys'>,
+/** The session that a good access token names. Undefined for a token that is not good, and for one without a session. */
+function readOperatorSession(
+  deps: Pick<AuthDeps, 'config' | 'hooks' | 'now' | 'signingKeys'>,
   token: string,
-): Promise<OperatorActor | undefined> {
-  const { jwt, operators } = deps.config
+): OperatorSession | undefined {
+  const { jwt, operators, sessions: limits } = deps.config
   const verification = deps.signingKeys.verify(token, deps.now())
   const { data: claims } = Claims.safeParse(verification.verdict === 'valid' ? verification.claims : undefined)
   if (claims === undefined) return undefined
   const { sub: userId, session_id: sessionId, iss, aal } = claims
   // The hook CUSTOM_ACCESS_TOKEN may have written another issuer.
   if (iss !== jwt.issuer && !deps.hooks.isOn('CUSTOM_ACCESS_TOKEN')) return undefined
-  const session = await findLiveSession(deps, { userId, sessionId })
-  if (!session || session.isBanned || session.email === null || session.consoleRole === null) return undefined
-  const hasShownFactor = aal === 'aal2' && session.hasShownFactor
-  // An operator who has set up a factor shows it, as an admin does: otherwise a password alone would be worth more than its owner believes.
-  if ((operators.mfaRequired || session.userHasFactor) && !hasShownFactor) return undefined
-  return { id: userId, email: session.email, role: session.consoleRole }
+  return { userId, sessionId, hasRaisedToken: aal === 'aal2', limits, mfaRequired: operators.mfaRequired }
+}
+
+/** The operator of a session at this moment; undefined for a session that is none of an operator. */
+async function findOperatorActor(deps: Pick<AuthDeps, 'config' | 'lanes'>, session: OperatorSession | undefined) {
+  return session && toOperatorActor(session, await findLiveSession(deps, session))
 }
 
 declare module 'fastify' {
@@ -168,5 +180,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Set on every route of operators. */
     operator: Operator
+    /** The session of the operator. */
+    operatorSession: OperatorSession | undefined
   }
 }

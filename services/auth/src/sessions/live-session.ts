@@ -1,7 +1,8 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
+import type { Trx } from '../database.ts'
 import { NO_TIME } from '../records/timestamp.ts'
 import { refuseBanned } from '../users/user.ts'
 import { requireSession } from './session.ts'
@@ -17,15 +18,21 @@ export interface LiveSession {
   readonly userHasFactor: boolean
 }
 
-/** The limits of sessions in milliseconds, undefined where there is none, and the database that has the sessions. */
+/** The limits of sessions in milliseconds, undefined where there is none. */
+export interface SessionLimits {
+  readonly timeboxMs: number | undefined
+  readonly inactivityTimeoutMs: number | undefined
+}
+
+/** The limits of sessions, and the database that has the sessions. */
 export interface LiveSessionDeps {
-  readonly config: {
-    readonly sessions: {
-      readonly timeboxMs: number | undefined
-      readonly inactivityTimeoutMs: number | undefined
-    }
-  }
+  readonly config: { readonly sessions: SessionLimits }
   readonly lanes: Lanes
+}
+
+/** A session that is live, and whether its user is banned. */
+export interface FoundSession extends LiveSession {
+  readonly isBanned: boolean
 }
 
 /** The session that a token names. */
@@ -53,13 +60,29 @@ export async function requireLiveSession(
 export async function findLiveSession(
   { config, lanes }: LiveSessionDeps,
   named: NamedSession,
-): Promise<(LiveSession & { readonly isBanned: boolean }) | undefined> {
-  const { timeboxMs, inactivityTimeoutMs } = config.sessions
-  const row = await lanes.read.first(liveSessionQuery, {
-    ...named,
+): Promise<FoundSession | undefined> {
+  return toFoundSession(await lanes.read.first(liveSessionQuery, toQuery(config.sessions, named)))
+}
+
+/** Finds a session as `findLiveSession` does, in a transaction that has locked its user: it sees what others have just committed. */
+export async function findLiveSessionOfLocked(
+  trx: Trx,
+  limits: SessionLimits,
+  named: NamedSession,
+): Promise<FoundSession | undefined> {
+  const { rows } = await selectLiveSession(toQuery(limits, named)).execute(trx)
+  return toFoundSession(rows[0])
+}
+
+function toQuery({ timeboxMs, inactivityTimeoutMs }: SessionLimits, { sessionId, userId }: NamedSession) {
+  return {
+    ...{ sessionId, userId },
     timeboxSeconds: timeboxMs === undefined ? null : timeboxMs / 1_000,
     inactivitySeconds: inactivityTimeoutMs === undefined ? null : inactivityTimeoutMs / 1_000,
-  })
+  }
+}
+
+function toFoundSession(row: LiveSessionRow | undefined): FoundSession | undefined {
   if (!row?.is_valid) return undefined
   return {
     role: row.role ?? '',
@@ -92,12 +115,16 @@ const startedAt = sql`coalesce(s.created_at, ${sql.lit(NO_TIME)}::timestamptz)`
 
 const liveSessionQuery: PreparedQuery<LiveSessionQuery, LiveSessionRow> = prepare(
   'find_live_session',
-  (p) => sql`SELECT u.banned_until > now() AS is_banned,
+  selectLiveSession,
+)
+
+function selectLiveSession(p: LiveSessionQuery): RawBuilder<LiveSessionRow> {
+  return sql<LiveSessionRow>`SELECT u.banned_until > now() AS is_banned,
     coalesce(s.not_after >= now(), true)
       AND coalesce(${startedAt} + make_interval(secs => ${p.timeboxSeconds}::float8) >= now(), true)
       AND coalesce(coalesce(s.refreshed_at AT TIME ZONE 'UTC', ${startedAt})
         + make_interval(secs => ${p.inactivitySeconds}::float8) >= now(), true) AS is_valid, u.role, u.console_role, u.email, s.aal,
     EXISTS (SELECT FROM ${sql.table('mfa_factors')} f WHERE f.user_id = u.id AND f.status = 'verified') AS has_factor
     FROM ${sql.table('sessions')} s JOIN ${sql.table('users')} u ON u.id = s.user_id
-    WHERE s.id = ${p.sessionId} AND s.user_id = coalesce(${p.userId}::uuid, s.user_id) AND u.deleted_at IS NULL`,
-)
+    WHERE s.id = ${p.sessionId} AND s.user_id = coalesce(${p.userId}::uuid, s.user_id) AND u.deleted_at IS NULL`
+}

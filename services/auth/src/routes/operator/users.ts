@@ -2,11 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
 import { requireAnother } from '../../operators/operator-change.ts'
-import {
-  recordOperatorChange,
-  recordUserChange,
-  requireStillAdmin,
-} from '../../operators/operator-change-repository.ts'
+import { recordOperatorChange, recordUserChange } from '../../operators/operator-change-repository.ts'
 import { answerChange } from '../../plugins/authenticate-operator.ts'
 import { operatorListFields, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
@@ -129,7 +125,7 @@ export const operatorUsersRoutes: FastifyPluginAsyncZod = async (app) => {
         requireAnother(change, userId)
         const manner = request.query.soft === 'true' ? 'soft' : 'hard'
         const runWork = recordOperatorChange<void>(change, () => deletedUser(userId, manner))
-        return deleteUserAsAdmin(deps, { ...by, userId, manner }, requireStillAdmin(change, userId, runWork))
+        return deleteUserAsAdmin(deps, { ...by, userId, manner }, runWork)
       }),
   )
 }

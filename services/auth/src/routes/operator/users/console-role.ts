@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
 import { requireAnother } from '../../../operators/operator-change.ts'
-import { recordUserChange, requireStillAdmin } from '../../../operators/operator-change-repository.ts'
+import { recordUserChange } from '../../../operators/operator-change-repository.ts'
 import { answerChange } from '../../../plugins/authenticate-operator.ts'
 import { requireId } from '../../../records/ids.ts'
 import { idField } from '../../../requests/documented-fields.ts'
@@ -30,8 +30,7 @@ export const operatorConsoleRoleRoutes: FastifyPluginAsyncZod = async (app) => {
       const { role = null } = request.body
       const userId = requireId('user_id', request.params.userId)
       requireAnother(change, userId)
-      const runWork = requireStillAdmin(change, userId, recordUserChange(change, { role }))
-      return assignConsoleRole(deps, { ...by, userId, role }, runWork)
+      return assignConsoleRole(deps, { ...by, userId, role }, recordUserChange(change, { role }))
     }),
   )
 }
