@@ -51,12 +51,29 @@ export const operatorPages = fp(
       await keepAlive(request, reply, session)
     })
     app.addHook('preValidation', async (request) => {
-      if (request.method === 'GET' || request.method === 'HEAD') return
+      if (isRead(request)) return
       requireForm(request, visitOf(request).session.id)
+    })
+    app.addHook('preHandler', async (request) => {
+      if (!isRead(request)) await identifyAgain(request)
     })
   },
   { name: 'operator-pages', dependencies: ['browser-session'] },
 )
+
+function isRead({ method }: FastifyRequest): boolean {
+  return method === 'GET' || method === 'HEAD'
+}
+
+/**
+ * Asks auth again who the operator is, once the body of a change has arrived: it may end long after its headers, and the operator may
+ * have lost role, session or account meanwhile. The services believe their access token until it expires.
+ * @throws notSignedIn, and roleForbidden for a user who is no operator any more
+ */
+export async function identifyAgain(request: FastifyRequest): Promise<void> {
+  const { session, tokens } = await findTokens(request, visitOf(request).session)
+  request.visit = await identify(request, session, tokens)
+}
 
 /** The visit of a page of operators. @throws notSignedIn */
 export function visitOf({ visit }: FastifyRequest): Visit {
@@ -79,13 +96,18 @@ export function requireAction(request: FastifyRequest, action: OperatorAction): 
   return visit
 }
 
-/** The session of a browser with its tokens. @throws notSignedIn */
-export async function requireTokens(request: FastifyRequest): Promise<{
+interface SignedInSession {
   readonly session: Session
   readonly tokens: AuthTokens
-}> {
-  const session = requireSession(await readSession(request))
-  const tokens = requireSession(await request.server.deps.accessTokens.find(session, request.ip))
+}
+
+/** The session of a browser with its tokens. @throws notSignedIn */
+export async function requireTokens(request: FastifyRequest): Promise<SignedInSession> {
+  return findTokens(request, requireSession(await readSession(request)))
+}
+
+async function findTokens({ server, ip }: FastifyRequest, session: Session): Promise<SignedInSession> {
+  const tokens = requireSession(await server.deps.accessTokens.find(session, ip))
   const { refreshToken, generation, hasSecondFactor } = tokens
   return { session: { ...session, refreshToken, generation, hasSecondFactor }, tokens }
 }

@@ -3,10 +3,10 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { portOf } from '@trestle/testing/free-port.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { hiddenFields, type TestBrowser } from '../../test/browser.ts'
+import { hiddenFields, signIn, type TestBrowser } from '../../test/browser.ts'
 import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
 import { createProduct } from '../../test/inventory.ts'
-import { type RunningService, startService } from '../../test/services.ts'
+import { createUser, type RunningService, startService } from '../../test/services.ts'
 import { XSS } from '../../test/stocked-console.ts'
 
 let auth: RunningService
@@ -130,6 +130,24 @@ describe('POST /imports, while the file is on its way', () => {
     const sent = await beginUpload(admin)
     const { status } = await answerOf(sent.end('sku,attributes\nHALF,{}\n'))
     expect([status, await inventory.query(`SELECT FROM inventory.products WHERE sku = 'HALF'`)]).toEqual([400, []])
+  })
+
+  it('303: keeps nothing of a file whose operator loses the role before its end', async () => {
+    const fired = test.browser()
+    const { email } = await createUser(auth, 'fired@example.com', 'admin')
+    await signIn(fired, email)
+    const sent = await beginUpload(fired)
+    const answer = once(sent, 'response')
+    sent.write('sku,attributes\nLATE,{}\n')
+    const arriving = `SELECT FROM inventory.operator_imports WHERE state = 'arriving'`
+    await expect.poll(() => inventory.query(arriving), LONG).toHaveLength(1)
+    await auth.command('users', 'assign-role', email, 'none')
+    sent.end('\r\n--part--\r\n')
+    const [{ statusCode, headers }] = await answer
+    expect([statusCode, headers.location]).toEqual([303, '/sign-in?ended=1'])
+    const kept = `SELECT FROM inventory.operator_imports WHERE actor_email = '${email}'`
+    await expect.poll(() => inventory.query(kept), LONG).toEqual([])
+    expect(await inventory.query(`SELECT FROM inventory.products WHERE sku = 'LATE'`)).toEqual([])
   })
 
   it('303: a double click leads to one import', async () => {

@@ -9,7 +9,7 @@ import { ListQuery, pageQuery } from '../pages/list.ts'
 import { type AskedAgain, askedAgain } from '../plugins/asked-changes.ts'
 import { FormBody } from '../plugins/browser-session.ts'
 import { readFileForm, readRest } from '../plugins/file-form.ts'
-import { answerDone, requireAction, visitOf } from '../plugins/operator.ts'
+import { answerDone, identifyAgain, requireAction, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
 import { RecordId } from '../service-calls/inventory-answer.ts'
 
@@ -72,12 +72,13 @@ async function startImport(
     return showImports({ request, reply }, {}, askedAgain(request, { kind: 'refused', message }))
   }
   reply.liftDeadline()
+  const judged = new AbortController()
   const outcome = await calls.change({
     service: 'inventory',
     method: 'POST',
     path: OPERATOR_IMPORTS,
     query: { mode, atomic: atomic !== undefined, dryRun: dryRun !== undefined },
-    file: { type, bytes: file.bytes },
+    file: { type, bytes: judgedAtEnd(request, file.bytes, judged) },
     key,
   })
   if (outcome.kind === 'done') {
@@ -85,8 +86,28 @@ async function startImport(
     return answerDone(request, reply, { path: importPath(id), toast: 'The file has arrived' })
   }
   // Inventory answers nothing to a file without an end, either.
-  if (outcome.kind === 'unknown') file.broken.throwIfAborted()
+  if (outcome.kind === 'unknown') AbortSignal.any([file.broken, judged.signal]).throwIfAborted()
   return showImports({ request, reply }, {}, askedAgain(request, outcome))
+}
+
+/**
+ * The bytes of a file, whose end comes only if the operator may still import: the file may have been on its way for an hour. Inventory
+ * keeps nothing of a file without an end.
+ * @param judged is aborted with the error of an operator who may not
+ */
+async function* judgedAtEnd(
+  request: FastifyRequest,
+  bytes: Readable,
+  judged: AbortController,
+): AsyncGenerator<Uint8Array> {
+  yield* bytes
+  try {
+    await identifyAgain(request)
+    requireAction(request, 'products.import')
+  } catch (error) {
+    judged.abort(error)
+    throw error
+  }
 }
 
 /** The media type of a file by the end of its name: what a browser says depends on the machine. */
