@@ -9,7 +9,7 @@ import { awaitsFirstSignIn } from '../users/take-over-account.ts'
 import { requireNotBanned, type User } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
 import { confirmOwner } from './confirm-owner.ts'
-import { adoptProfile, type FindOwnerDeps } from './find-owner.ts'
+import { adoptProfile, type FindOwnerDeps, refuseCustomProvider } from './find-owner.ts'
 import { requireOwnIdentity } from './link.ts'
 import type { ExternalOutcome } from './sign-in.ts'
 
@@ -24,7 +24,7 @@ export interface AcceptedInvitation {
 /**
  * Signs an invited user in by an external account, and consumes the invitation. Its token was in a mail, so it confirms the user's
  * email (reference: Invitations at a provider). Runs in a transaction of `withUniqueAccount`.
- * @throws inviteNotFound, invitedEmailElsewhere, userBanned, identityTaken, metadataTooLarge
+ * @throws inviteNotFound, consoleUserProtected, invitedEmailElsewhere, userBanned, identityTaken, metadataTooLarge
  */
 export async function acceptInvitation(
   trx: Trx,
@@ -32,6 +32,7 @@ export async function acceptInvitation(
   { account, inviteTokenHash, ip }: AcceptedInvitation,
 ): Promise<ExternalOutcome> {
   const invited = await lockInvitedUser(trx, deps, inviteTokenHash)
+  refuseCustomProvider(account, invited)
   const matching = account.emails.find(({ email }) => email === invited.email)
   if (!matching) throw invitedEmailElsewhere()
   const known = await findExternalIdentity(trx, account)

@@ -3,6 +3,7 @@ import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
 import { severalOwners } from '../external-errors.ts'
+import { CUSTOM_PREFIX } from '../external-providers/custom-provider.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { queueUserCreated } from '../hooks/user-created-job.ts'
 import { type ExternalAccount, trustedEmails } from '../identities/external-account.ts'
@@ -19,7 +20,7 @@ import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
 import { StaleView } from '../users/claim-identifier.ts'
 import { type MetadataRules, mergeMetadata } from '../users/metadata.ts'
 import { updateProviders } from '../users/own-identity.ts'
-import { isStaged, requireNotBanned, requireUser, type User } from '../users/user.ts'
+import { isStaged, leaveToOperators, requireNotBanned, requireUser, type User } from '../users/user.ts'
 import { deleteStagedUser, insertUser, updateUser } from '../users/user-change-repository.ts'
 import { findIdentifierOwner, lockUserById } from '../users/user-repository.ts'
 
@@ -46,7 +47,7 @@ export interface FindOwnerDeps extends AuditDeps {
  * Decides whom an external account signs in (reference: Owner of an external account): the user with its identity, else the one user
  * with a trusted email of it, else a new user.
  * @returns undefined where a new user would have no email but needs one
- * @throws userNotFound, userBanned, severalOwners, signupDisabled, StaleView, metadataTooLarge
+ * @throws userNotFound, userBanned, consoleUserProtected, severalOwners, signupDisabled, StaleView, metadataTooLarge
  */
 export async function findExternalOwner(
   trx: Trx,
@@ -65,7 +66,17 @@ export async function findExternalOwner(
   // The lock may have waited for a change of the email by which the user was found.
   const [still] = await listOwnersOfEmails(trx, emails)
   if (still !== ownerId) throw new StaleView()
+  refuseCustomProvider(account, user)
   return link(trx, deps, user, { account, ip: context.ip })
+}
+
+/**
+ * Lets no account at a custom provider in as an operator: admins of the API add and change such providers, and could sign in by one of
+ * their own that tells the address of the operator.
+ * @throws consoleUserProtected
+ */
+export function refuseCustomProvider({ provider }: Pick<ExternalAccount, 'provider'>, user: User): void {
+  if (provider.startsWith(CUSTOM_PREFIX)) leaveToOperators(user)
 }
 
 async function signInKnownIdentity(
@@ -81,6 +92,7 @@ async function signInKnownIdentity(
   // Our deletion removes the subject from the identities. SQL of an application may have set deleted_at alone.
   requireUser(owner.deletedAt === null ? owner : undefined)
   requireNotBanned(owner, deps.now())
+  refuseCustomProvider(account, owner)
   await updateExternalIdentity(trx, id, account.data, deps.now())
   const user = await adoptProfile(trx, deps, owner, account)
   return {

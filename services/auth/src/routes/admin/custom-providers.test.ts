@@ -16,6 +16,7 @@ import { ISSUER, type OpenIdServer, startOpenIdServer } from '../../../test/exte
 import { forgeBearer, OPERATOR } from '../../../test/forged-token.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
 import { REFUSED_HOSTS } from '../../../test/refused-addresses.ts'
+import { createSignedUp } from '../../../test/signed-up.ts'
 
 let openId: OpenIdServer
 let service: MailApp
@@ -278,6 +279,17 @@ describe('PUT and DELETE /admin/custom-providers/{identifier}', () => {
   })
 })
 
+const makeViewer = (email: string) =>
+  service.deps.db.updateTable('users').set({ console_role: 'viewer' }).where('email', '=', email).execute()
+
+/** The parameters of the redirect for a refused operator. */
+const PROTECTED = {
+  error: 'access_denied',
+  error_code: 'console_user_protected',
+  error_description: 'Only operators act on a user with a console role',
+  sb: '',
+}
+
 describe('a sign-in at a custom provider', () => {
   it("302: uses the provider's metadata and PKCE, and verifies the id_token", async () => {
     await ask('POST', '', oidc({ acceptable_client_ids: ['company-app'] }))
@@ -367,6 +379,38 @@ describe('a sign-in at a custom provider', () => {
         email: account.email,
       }),
     ])
+  })
+
+  it('302: is refused for an operator, whose address a provider of an admin of the API may tell', async () => {
+    await ask('POST', '', oidc())
+    const { user, email, password } = await createSignedUp(service.deps, { console_role: 'admin' })
+    openId.account = { ...newAccount(), email }
+    const { fragment } = await signIn('custom:company')
+    expect(fragment).toEqual(PROTECTED)
+    const identities = service.deps.db.selectFrom('identities').select('provider').where('user_id', '=', user.id)
+    expect(await identities.execute()).toEqual([{ provider: 'email' }])
+    expect((await service.post('/token?grant_type=password', { email, password })).statusCode).toBe(200)
+  })
+
+  it('302: is refused for a user who has become an operator since their first sign-in at the provider', async () => {
+    await ask('POST', '', oidc())
+    const account = newAccount()
+    openId.account = account
+    await signIn('custom:company')
+    await makeViewer(account.email)
+    expect((await signIn('custom:company')).fragment).toEqual(PROTECTED)
+  })
+
+  it('302: is refused for an operator who is invited, and leaves the invitation to them', async () => {
+    await ask('POST', '', oidc())
+    const account = newAccount()
+    openId.account = account
+    await service.post('/invite', { email: account.email }, OPERATOR)
+    await makeViewer(account.email)
+    const { token } = await service.readMail(account.email)
+    const { fragment } = await signIn('custom:company', { invite_token: token })
+    expect(fragment).toEqual(PROTECTED)
+    expect((await service.post('/verify', { type: 'invite', token_hash: token })).statusCode).toBe(200)
   })
 
   it('400: is refused while the provider, or every custom provider, is switched off or deleted', async () => {
