@@ -97,7 +97,7 @@ export async function findOperatorAnswer(db: Db, change: OperatorChange): Promis
     .where('key', '=', change.key)
     .executeTakeFirst()
   if (row === undefined) return undefined
-  if (!row.fingerprint.equals(change.fingerprint)) throw operatorKeyReused()
+  if (!change.knownFingerprints.some((known) => known.equals(row.fingerprint))) throw operatorKeyReused()
   const { id, status, sealed } = row
   // The transaction that inserts a row also updates it with the answer.
   if (status === null || sealed === null) throw new Error('the change of an operator has no answer')

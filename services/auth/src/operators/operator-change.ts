@@ -16,8 +16,13 @@ export interface OperatorChange {
   readonly action: OperatorAction
   /** The Idempotency-Key. */
   readonly key: string
-  /** SHA-256 of method, path and body: what a repeat has in common with the first request. */
+  /**
+   * HMAC of method, path and body, which a repeat has in common with the first request. A hash without a key would let whoever reads the
+   * database guess a password of the body.
+   */
   readonly fingerprint: Buffer
+  /** The same by each key of the process, since the first request may be older than the current encryption key. */
+  readonly knownFingerprints: readonly Buffer[]
   /** The keys that seal the answer in the database. It may be a link that signs in, and it names users. */
   readonly sealing: Sealing
 }

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
@@ -12,6 +12,9 @@ import {
   unauthorized,
 } from '../../test/operators.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
+import { buildApp } from '../app.ts'
+import { createEncryptionKeys } from '../secrets/sealed-secret.ts'
+import { deriveServerKeys } from '../secrets/server-key.ts'
 
 let test: TestApp
 let chief: SignedInOperator
@@ -45,6 +48,15 @@ async function sendSlowly(
   const payload = Readable.from(pieces())
   return statusAndBody(await test.app.inject({ method, url: `/operator${path}`, headers, payload }))
 }
+
+/** Sends a new password for a user. */
+const setPassword = (app: TestApp['app'], userId: string, key: string) =>
+  app.inject({
+    method: 'PUT',
+    url: `/operator/users/${userId}`,
+    headers: { ...chief.credentials, 'idempotency-key': key },
+    payload: { password: 'correct horse battery' },
+  })
 
 const passwordOf = async (id: string) =>
   test.deps.db.selectFrom('users').select('encrypted_password').where('id', '=', id).executeTakeFirst()
@@ -99,5 +111,37 @@ describe('a change of an operator', () => {
       users.map(({ user }) => operate(test, chief, `PUT /users/${user.id}/ban`, { duration: '24h' })),
     )
     expect(answers.map(([status]) => status)).toEqual(Array.from({ length: 6 }, () => 200))
+  })
+})
+
+describe('the fingerprint of a change', () => {
+  it('is no hash that a reader of the database could compare with passwords', async () => {
+    const { user } = await createSignedUp(test.deps)
+    const key = randomUUID()
+    expect((await setPassword(test.app, user.id, key)).statusCode).toBe(200)
+    const asked = ['PUT', '/operator/users/:userId', { userId: user.id }, {}, { password: 'correct horse battery' }]
+    const guesses = [asked, ['operator change', ...asked]].map((guess) =>
+      createHash('sha256').update(JSON.stringify(guess)).digest(),
+    )
+    const rows = await test.deps.db
+      .selectFrom('operator_changes')
+      .select('fingerprint')
+      .where('key', '=', key)
+      .execute()
+    expect(rows).toEqual([{ fingerprint: expect.any(Buffer) }])
+    expect(guesses.some((guess) => rows[0]?.fingerprint.equals(guess))).toBe(false)
+  })
+
+  it('200: is known by a process with a newer encryption key, so a repeat gets the stored answer', async () => {
+    const { user } = await createSignedUp(test.deps)
+    const key = randomUUID()
+    const first = await setPassword(test.app, user.id, key)
+    const { current } = test.deps.encryptionKeys
+    const encryptionKeys = createEncryptionKeys(randomBytes(32), [current.key])
+    const rotated = { ...test.deps, encryptionKeys, serverKeys: deriveServerKeys(encryptionKeys) }
+    const app = await buildApp(rotated)
+    const repeat = await setPassword(app, user.id, key)
+    await app.close()
+    expect([repeat.headers['idempotent-replayed'], ...statusAndBody(repeat)]).toEqual(['true', ...statusAndBody(first)])
   })
 })

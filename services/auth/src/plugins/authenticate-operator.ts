@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import { type Operator, readOperator } from '@trestle/operators/operator.ts'
 import { mayDo, type OperatorAction } from '@trestle/operators/operator-roles.ts'
@@ -131,11 +131,14 @@ function readChange(request: FastifyRequest): OperatorChange {
   const { 'idempotency-key': key } = headers
   if (key === undefined || key === '') throw operatorKeyMissing()
   if (typeof key !== 'string' || !KEY.test(key)) throw operatorKeyMalformed()
-  const asked = JSON.stringify([method, routeOptions.url, params, query, body])
-  const fingerprint = createHash('sha256').update(asked).digest()
+  const asked = JSON.stringify(['operator change', method, routeOptions.url, params, query, body])
+  const fingerprintBy = (hmacKey: Buffer) => createHmac('sha256', hmacKey).update(asked).digest()
+  const { hmac, hmacs } = server.deps.serverKeys
   const { data: path } = PathOfUser.safeParse(params)
   return {
-    ...{ operator, action: actionOf(request), key, fingerprint, sealing: server.deps },
+    ...{ operator, action: actionOf(request), key, sealing: server.deps },
+    fingerprint: fingerprintBy(hmac),
+    knownFingerprints: hmacs.map(fingerprintBy),
     session: requireOperator(operatorSession),
     userId: path?.userId,
   }
