@@ -18,5 +18,6 @@ export const SERVICE: Admin = {
   userId: null,
   sessionId: null,
   requireMayManage: leaveToOperators,
+  limitKey: undefined,
   actor: { id: null, email: 'service_role', phone: null, userMetadata: {}, isSsoUser: false },
 }

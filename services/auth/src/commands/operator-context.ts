@@ -13,6 +13,7 @@ export const OPERATOR: Admin = {
   userId: null,
   sessionId: null,
   requireMayManage: () => undefined,
+  limitKey: undefined,
   actor: { id: null, email: 'operator', phone: null, userMetadata: {}, isSsoUser: false },
 }
 

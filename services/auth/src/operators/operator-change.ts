@@ -67,6 +67,9 @@ interface AdminRules {
   readonly adminRoles: readonly string[]
 }
 
+/** All operators together have the share of one client in mails and SMS, so that the messages of users go on. */
+const SHARE_OF_OPERATORS = 'operators of the console'
+
 /**
  * The operator of a change as the admin of a use case. They find no deleted user, and below the role admin they act on no protected
  * one (console reference: Console roles in auth).
@@ -80,6 +83,7 @@ export function toOperatorAdmin({ operator, action }: OperatorChange, rules: Adm
       requireUser(user.deletedAt === null ? user : undefined)
       if (role !== 'admin' && isProtected(user, rules)) refuseOperator(role, action)
     },
+    limitKey: SHARE_OF_OPERATORS,
     actor: { id: actor.id, email: actor.email, phone: null, userMetadata: {}, isSsoUser: false },
   }
 }

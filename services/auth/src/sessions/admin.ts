@@ -13,6 +13,8 @@ export interface Admin extends Manager {
   readonly sessionId: string | null
   /** Their name in the audit log. */
   readonly actor: AuditActor
+  /** The key of their share of messages. Undefined: no share, because an admin of the API may be a server that sends all. */
+  readonly limitKey: string | undefined
 }
 
 /** The admin that verified claims speak for. Only the role is needed. @throws notAdmin, badJwtSession */
@@ -24,6 +26,7 @@ export function toAdmin(claims: VerifiedClaims, adminRoles: readonly string[]): 
     userId,
     sessionId: readSessionId(claims),
     requireMayManage: leaveToOperators,
+    limitKey: undefined,
     actor: {
       id: userId,
       email: readText(email) ?? readText(role),

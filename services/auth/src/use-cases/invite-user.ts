@@ -30,8 +30,7 @@ export async function inviteUser<Answer>(
   runWork: RunWork<Profile, Answer>,
 ): Promise<Answer> {
   await askBeforeOwnUser(deps, { ...input, identifier: { kind: 'email', value: input.email } })
-  // No share of the limit for each client: an admin may be a server that sends all invitations.
-  const allowance = await deps.rateLimits.email.take(undefined)
+  const allowance = await deps.rateLimits.email.take(input.admin.limitKey)
   try {
     const answer = await runHooked(deps, (trx, repeatable) =>
       runWork(trx, repeatable, () => storeInvitation(trx, repeatable, input)),

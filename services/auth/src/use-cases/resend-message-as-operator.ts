@@ -55,7 +55,7 @@ export async function resendMessageAsOperator<Answer>(
 ): Promise<Answer> {
   const message = await findMessage(deps.db, input.messageId)
   if (message === undefined) throw messageNotFound()
-  const allowance = await takeAllowance(deps, message)
+  const allowance = await takeAllowance(deps, message, input.admin.limitKey)
   const newId = randomUUID()
   try {
     return await runHooked(deps, (trx, repeatable) =>
@@ -67,11 +67,11 @@ export async function resendMessageAsOperator<Answer>(
   }
 }
 
-/** Counts the message. An operator has no share of the limit. */
-function takeAllowance({ config, rateLimits }: ResendDeps, { kind, purpose }: Message) {
-  if (kind === 'sms') return rateLimits.sms.take(undefined)
+/** Counts the message, also against the share of operators. */
+function takeAllowance({ config, rateLimits }: ResendDeps, { kind, purpose }: Message, limitKey: string | undefined) {
+  if (kind === 'sms') return rateLimits.sms.take(limitKey)
   const mails = purpose === 'email_change' ? countMessages({ purpose }, config) : 1
-  return takeAllowances(Array.from({ length: mails }, () => () => rateLimits.email.take(undefined)))
+  return takeAllowances(Array.from({ length: mails }, () => () => rateLimits.email.take(limitKey)))
 }
 
 interface Resent extends ResendMessageInput {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { anyId, anyTime, emailIdentity, errorBody, unconfirmedBody } from '../../../../test/bodies.ts'
@@ -78,5 +79,25 @@ describe('POST /operator/users/invitations', () => {
     const { email } = await createSignedUp(test.deps, { email_confirmed_at: null, console_role: 'viewer' })
     expect(await invite({ email })).toEqual(forbidden('users.invite', 'support'))
     expect((await invite({ email }, admin))[0]).toBe(201)
+  })
+})
+
+describe('the mails of operators', () => {
+  it('429: are half of all mails, whoever of them sends, so that users get theirs', async () => {
+    const limited = await openMailApp({ ...OPERATOR_SETTINGS, AUTH_RATE_LIMIT_EMAIL_SENT: '8' })
+    const both = [await createOperator(limited, 'support'), await createOperator(limited, 'admin')] as const
+    const statuses: number[] = []
+    for (const by of [...both, ...both, ...both]) {
+      const email = `flood${statuses.length}@example.com`
+      const [status] = await operate(limited, by, 'POST /users/invitations', { email })
+      statuses.push(status)
+    }
+    expect(statuses).toEqual([201, 201, 201, 201, 429, 429])
+    const { rows } = await sql<{ id: string }>`SELECT id FROM ${sql.table('messages')} LIMIT 1`.execute(limited.deps.db)
+    const [resent] = await operate(limited, both[0], `POST /messages/${rows[0]?.id}/resend`)
+    expect(resent).toBe(429)
+    const { email } = await createSignedUp(limited.deps)
+    expect((await limited.post('/recover', { email })).statusCode).toBe(200)
+    await limited.close()
   })
 })
