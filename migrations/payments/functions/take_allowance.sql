@@ -20,6 +20,7 @@ AS $$
 DECLARE
   today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
   held {{allowance_uses}};
+  left_over bigint;
 BEGIN
   DELETE FROM {{allowance_uses}} o WHERE (o.actor_id, o.key) IN (
     SELECT u.actor_id, u.key FROM {{allowance_uses}} u WHERE u.created < now() - interval '24 hours'
@@ -28,6 +29,21 @@ BEGIN
   -- A key that is older than a day pays again: the day of the old use is over. The rows above need not hold it.
   DELETE FROM {{allowance_uses}} u
     WHERE u.actor_id = p_actor_id AND u.key = p_key AND u.created < now() - interval '24 hours';
+  -- What earlier refunds have neither used nor given back within a minute: their process has died, or found no connection to do so.
+  -- A refund that is still on its way finds its allowance gone, and is not made.
+  WITH unused AS (
+    DELETE FROM {{allowance_uses}} o WHERE (o.actor_id, o.key) IN (
+      SELECT u.actor_id, u.key FROM {{allowance_uses}} u
+        WHERE u.actor_id = p_actor_id AND u.key <> p_key AND u.currency = p_currency AND u.day = today AND NOT u.used
+          AND u.created < now() - interval '1 minute'
+        LIMIT 100 FOR UPDATE SKIP LOCKED
+    ) RETURNING o.amount
+  )
+  SELECT coalesce(sum(n.amount), 0) INTO left_over FROM unused n;
+  IF left_over > 0 THEN
+    UPDATE {{operator_allowances}} a SET taken = a.taken - left_over
+      WHERE a.actor_id = p_actor_id AND a.currency = p_currency AND a.day = today;
+  END IF;
   LOOP
     INSERT INTO {{allowance_uses}} (actor_id, key, currency, day, amount, created)
       VALUES (p_actor_id, p_key, p_currency, today, p_amount, now())

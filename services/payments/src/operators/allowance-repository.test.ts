@@ -153,6 +153,17 @@ describe('a refund within an allowance', () => {
   const make = (use: (trx: Trx) => Promise<boolean>) => db.transaction().execute(use)
   const refuse = (): Promise<never> => Promise.reject(new Error('refused'))
 
+  /** Runs work while the database refuses to give allowances back. */
+  const withoutReturn = async (work: () => Promise<void>) => {
+    const { db: owner } = database.owner
+    await sql`ALTER FUNCTION ${sql.table('return_allowance')}(text, text) RENAME TO return_nothing`.execute(owner)
+    try {
+      await work()
+    } finally {
+      await sql`ALTER FUNCTION ${sql.table('return_nothing')}(text, text) RENAME TO return_allowance`.execute(owner)
+    }
+  }
+
   it('is made, and keeps what it has taken', async () => {
     const operator = support()
     const refund = { operator, key: 'k', currency: 'EUR', amount: 500 }
@@ -165,6 +176,43 @@ describe('a refund within an allowance', () => {
     const refund = { operator, key: 'k', currency: 'EUR', amount: 500 }
     await expect(runWithinAllowance(db, limits, refund, refuse)).rejects.toThrow('refused')
     expect(await takenBy(operator.actor.id)).toEqual([['EUR', 0]])
+  })
+
+  it('keeps the reason of its refusal when nothing can be given back, which the next refund does after a minute', async () => {
+    const operator = support()
+    const refund = { operator, key: 'k', currency: 'EUR', amount: 500 }
+    await withoutReturn(async () => {
+      await expect(runWithinAllowance(db, limits, refund, refuse)).rejects.toThrow('refused')
+    })
+    const next = { actorId: operator.actor.id, key: 'next', currency: 'EUR', amount: 1_000, daily: 1_000 }
+    expect(await claimAllowance(db, next)).toEqual({ verdict: 'exceeded', remaining: 500 })
+    await sql`UPDATE ${sql.table('allowance_uses')} SET created = created - interval '61 seconds'
+      WHERE actor_id = ${operator.actor.id}`.execute(database.owner.db)
+    expect(await claimAllowance(db, next)).toEqual({ verdict: 'taken' })
+    expect(await takenBy(operator.actor.id)).toEqual([['EUR', 1_000]])
+    // The first refund was on its way for too long.
+    expect(await db.transaction().execute((trx) => callUseAllowance(trx, { ...next, key: 'k' }))).toBe(false)
+  })
+
+  it('is done also when nothing could be given back', async () => {
+    const operator = support()
+    const refund = { operator, key: 'k', currency: 'EUR', amount: 500 }
+    const repeat = async () => 'the first answer'
+    await withoutReturn(async () => {
+      expect(await runWithinAllowance(db, limits, refund, repeat)).toEqual({
+        verdict: 'done',
+        done: 'the first answer',
+      })
+    })
+  })
+
+  it('keeps what a used allowance has taken, however old it is', async () => {
+    const operator = support()
+    await runWithinAllowance(db, limits, { operator, key: 'k', currency: 'EUR', amount: 500 }, make)
+    await sql`UPDATE ${sql.table('allowance_uses')} SET created = created - interval '1 hour'
+      WHERE actor_id = ${operator.actor.id}`.execute(database.owner.db)
+    await runWithinAllowance(db, limits, { operator, key: 'next', currency: 'EUR', amount: 300 }, make)
+    expect(await takenBy(operator.actor.id)).toEqual([['EUR', 800]])
   })
 
   it('keeps what a repeat has used while the first request was refused', async () => {

@@ -145,10 +145,22 @@ export async function runWithinAllowance<Done>(
   const claimed = await claimAllowance(db, { ...use, currency, amount, daily })
   if (claimed.verdict === 'exceeded') return { verdict: 'exceeded', limit, left: claimed.remaining }
   if (claimed.verdict === 'key-mismatch') return claimed
+  let isUsed = false
   try {
-    return { verdict: 'done', done: await refund((trx) => callUseAllowance(trx, use)) }
-  } finally {
+    const done = await refund(async (trx) => {
+      isUsed = await callUseAllowance(trx, use)
+      return isUsed
+    })
     // A repeat that gets an old answer makes no refund. What it took stays taken only if the first request has used it.
-    await returnAllowance(db, use)
+    if (!isUsed) await tryToReturn(db, use)
+    return { verdict: 'done', done }
+  } catch (error) {
+    await tryToReturn(db, use)
+    throw error
   }
+}
+
+/** Gives an allowance back, unless the database is busy: then the operator's next refund does it. The answer stays that of the refund. */
+async function tryToReturn(db: Db, use: AllowanceUse): Promise<void> {
+  await returnAllowance(db, use).catch(() => false)
 }
