@@ -18,6 +18,7 @@ import {
   placesOf,
   recordVersion,
 } from './adoption-record.ts'
+import type { Lifetimes } from './copy-live-rows.ts'
 import { hideOwnTables } from './hidden-tables.ts'
 import { createUserIndexes, fillDirectory } from './prepare-users.ts'
 import { stageRefreshTokens } from './stage-refresh-tokens.ts'
@@ -141,11 +142,19 @@ function settingsOf({
   return {
     sealing: { encryptionKeys, randomBytes },
     challengeSeconds: config.mfa.challengeLifetimeSeconds,
-    lifetimes: {
-      now: now(),
-      mailCodeSeconds: config.mail.codeLifetimeSeconds,
-      smsCodeSeconds: config.sms.codeLifetimeSeconds,
-      flowSeconds: config.external.flowStateLifetimeMs / 1_000,
-    },
+    lifetimes: lifetimesOf(config, now()),
+  }
+}
+
+/** The lifetimes by which codes and flows of supabase/auth are still open at a moment. */
+export function lifetimesOf(
+  { mail, sms, external }: Pick<AuthConfig, 'mail' | 'sms' | 'external'>,
+  now: Date,
+): Lifetimes {
+  return {
+    now,
+    mailCodeSeconds: mail.codeLifetimeSeconds,
+    smsCodeSeconds: sms.codeLifetimeSeconds,
+    flowSeconds: external.flowStateLifetimeMs / 1_000,
   }
 }

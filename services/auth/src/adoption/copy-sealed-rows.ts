@@ -1,10 +1,9 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { CustomProviderSettings } from '../external-providers/custom-provider.ts'
-import { hashAuthCode } from '../flows/flow-repository.ts'
 import { readUpstreamSecret, type Sealing, sealOptional, sealSecret } from '../secrets/sealed-secret.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { columnsOf, hasRelation } from './catalog.ts'
-import type { CopyContext } from './copy-live-rows.ts'
+import type { CopyContext, Lifetimes } from './copy-live-rows.ts'
 
 /** The transaction and the places of a copy, and the keys that seal the copied secrets. */
 export interface SealedCopyContext extends CopyContext {
@@ -13,18 +12,20 @@ export interface SealedCopyContext extends CopyContext {
 
 interface OldFlow {
   readonly id: string
-  readonly auth_code: string | null
-  readonly provider_access_token: string | null
-  readonly provider_refresh_token: string | null
+  readonly access: string | null
+  readonly refresh: string | null
 }
 
+/** Each flow has at most two tokens of a provider, which are sealed in this process. */
+const BATCH_FLOWS = 1_000
+
 /**
- * Copies flows that are still open, but for those of users who are gone. A flow of which the old service has issued the code waits for its exchange. The tokens of the
- * provider, which the old service stores in clear text, are sealed.
+ * Copies flows that are still open, but for those of users who are gone. A flow of which the old service has issued the code waits for its exchange.
+ * Anybody may begin any number of flows, and requests wait meanwhile: so one statement copies them all.
  */
-export async function copyFlows({ trx, places, lifetimes, sealing }: SealedCopyContext): Promise<void> {
+export async function copyFlows(context: SealedCopyContext): Promise<void> {
+  const { trx, places, lifetimes } = context
   if (!(await hasRelation(trx, places.kept, 'flow_state'))) return
-  const old = sql.id(places.kept, 'flow_state')
   const { names } = places
   const column = await columnsOf(trx, places.kept, 'flow_state')
   const columnOrNull = (name: string, type: string): RawBuilder<unknown> =>
@@ -36,32 +37,52 @@ export async function copyFlows({ trx, places, lifetimes, sealing }: SealedCopyC
   const issued = column.has('auth_code_issued_at')
     ? sql.ref('f.auth_code_issued_at')
     : sql`CASE WHEN f.user_id IS NOT NULL THEN f.updated_at END`
-  const flows = await sql<OldFlow>`
+  await sql`
     INSERT INTO ${names.id('flow_state')} (id, user_id, provider_type, authentication_method, code_challenge,
-        code_challenge_method, auth_code_issued_at, redirect_to, linking_target_id, email_optional, created_at)
+        code_challenge_method, auth_code_hash, auth_code_issued_at, redirect_to, linking_target_id, email_optional, created_at)
       SELECT f.id, f.user_id, f.provider_type, f.authentication_method, f.code_challenge, f.code_challenge_method::text,
-          ${issued}, ${columnOrNull('referrer', 'text')}, ${target},
-          coalesce(${columnOrNull('email_optional', 'boolean')}, false), f.created_at
-        FROM ${old} f
+          CASE WHEN ${issued} IS NOT NULL AND f.auth_code <> '' THEN sha256(convert_to(f.auth_code, 'UTF8')) END, ${issued},
+          ${columnOrNull('referrer', 'text')}, ${target}, coalesce(${columnOrNull('email_optional', 'boolean')}, false), f.created_at
+        FROM ${sql.id(places.kept, 'flow_state')} f
         WHERE f.authentication_method IN ('email/signup', 'magiclink', 'recovery', 'invite', 'email_change', 'oauth')
           AND ${isThere(sql`f.user_id`)} AND ${isThere(target)}
           AND coalesce(${issued}, f.created_at) + make_interval(secs => CASE
             WHEN f.provider_type = 'email' AND ${issued} IS NULL THEN ${lifetimes.mailCodeSeconds}::float8
-            ELSE ${lifetimes.flowSeconds}::float8 END) > ${lifetimes.now}
-      RETURNING id, (SELECT o.auth_code FROM ${old} o WHERE o.id = flow_state.id AND flow_state.auth_code_issued_at IS NOT NULL) AS auth_code,
-        (SELECT o.provider_access_token FROM ${old} o WHERE o.id = flow_state.id) AS provider_access_token,
-        (SELECT o.provider_refresh_token FROM ${old} o WHERE o.id = flow_state.id) AS provider_refresh_token`.execute(
-    trx,
-  )
-  for (const flow of flows.rows) {
-    const [access, refresh] = [flow.provider_access_token, flow.provider_refresh_token].map((token) =>
-      JSON.stringify(sealOptional(sealing, flow.id, token || undefined)),
-    )
+            ELSE ${lifetimes.flowSeconds}::float8 END) > ${lifetimes.now}`.execute(trx)
+  await copyProviderTokens(context)
+}
+
+/** The old service stores the tokens of a provider in clear text, and only with flows that have come back from it. */
+async function copyProviderTokens({ trx, places: { names, kept }, sealing }: SealedCopyContext): Promise<void> {
+  const { rows } = await sql<OldFlow>`
+    SELECT o.id, nullif(o.provider_access_token, '') AS access, nullif(o.provider_refresh_token, '') AS refresh
+      FROM ${names.id('flow_state')} f JOIN ${sql.id(kept, 'flow_state')} o ON o.id = f.id
+      WHERE o.provider_access_token <> '' OR o.provider_refresh_token <> ''`.execute(trx)
+  for (let start = 0; start < rows.length; start += BATCH_FLOWS) {
+    const batch = rows.slice(start, start + BATCH_FLOWS)
+    const seal = (id: string, token: string | null) => JSON.stringify(sealOptional(sealing, id, token ?? undefined))
     await sql`
-      UPDATE ${names.id('flow_state')} SET auth_code_hash = ${flow.auth_code && hashAuthCode(flow.auth_code)},
-        provider_access_token = nullif(${access}::jsonb, 'null'), provider_refresh_token = nullif(${refresh}::jsonb, 'null')
-      WHERE id = ${flow.id}`.execute(trx)
+      UPDATE ${names.id('flow_state')} f
+        SET provider_access_token = nullif(t.access, 'null'), provider_refresh_token = nullif(t.refresh, 'null')
+        FROM unnest(${batch.map(({ id }) => id)}::uuid[], ${batch.map(({ id, access }) => seal(id, access))}::jsonb[],
+          ${batch.map(({ id, refresh }) => seal(id, refresh))}::jsonb[]) t (id, access, refresh)
+        WHERE f.id = t.id`.execute(trx)
   }
+}
+
+/** About how many flows are open in a database of supabase/auth: an adoption copies these. None where a version has no flows. */
+export async function countOpenFlows(
+  db: Kysely<unknown>,
+  { names }: Pick<AdoptionPlaces, 'names'>,
+  { now, mailCodeSeconds, flowSeconds }: Lifetimes,
+): Promise<number> {
+  if (!(await hasRelation(db, names.schema, 'flow_state'))) return 0
+  const openSince = new Date(now.getTime() - Math.max(mailCodeSeconds, flowSeconds) * 1_000)
+  const { rows } = await sql<{ count: string }>`
+    SELECT count(*) AS count FROM ${names.id('flow_state')} WHERE greatest(created_at, updated_at) > ${openSince}`.execute(
+    db,
+  )
+  return Number(rows[0]?.count ?? 0)
 }
 
 type OldProvider = Readonly<Record<string, unknown>> & {

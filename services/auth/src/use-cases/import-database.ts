@@ -1,10 +1,11 @@
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { compareMigrations, inLatest } from '@trestle/database/migrations/migrator.ts'
 import { type Kysely, sql } from 'kysely'
+import { lifetimesOf } from '../adoption/begin-adoption.ts'
 import { hasRelation } from '../adoption/catalog.ts'
 import { listClientSessions } from '../adoption/client-sessions.ts'
 import { type CopiedEntries, copyAuditLog, describeRewritten } from '../adoption/copy-audit-log.ts'
-import { copyLiveRows, type Lifetimes } from '../adoption/copy-live-rows.ts'
+import { copyLiveRows } from '../adoption/copy-live-rows.ts'
 import { copyTokens } from '../adoption/copy-refresh-tokens.ts'
 import { copyCustomProviders, copyFlows, type SealedCopyContext } from '../adoption/copy-sealed-rows.ts'
 import { holdCollisions } from '../adoption/hold-collisions.ts'
@@ -123,7 +124,7 @@ async function importSnapshot(
   const { names, kept } = places
   await sql`
     LOCK TABLE ${sql.join(WRITTEN.map((table) => names.id(table)))} IN SHARE ROW EXCLUSIVE MODE`.execute(trx)
-  const lifetimes = lifetimesOf(deps)
+  const lifetimes = lifetimesOf(deps.config, deps.now())
   const longestMs = Math.max(lifetimes.mailCodeSeconds, lifetimes.flowSeconds) * 1_000
   await createStages(staging)
   await stageUserPrints(staging)
@@ -155,15 +156,6 @@ async function importSnapshot(
   const heldBack = await listHeldBack(trx, places)
   await sql`DROP SCHEMA ${sql.id(kept)} CASCADE`.execute(trx)
   return { tables: [...tables, entries], heldBack, leftProviders, losses: describeRewritten(rewritten) }
-}
-
-function lifetimesOf({ config, now }: ImportDatabaseDeps): Lifetimes {
-  return {
-    now: now(),
-    mailCodeSeconds: config.mail.codeLifetimeSeconds,
-    smsCodeSeconds: config.sms.codeLifetimeSeconds,
-    flowSeconds: config.external.flowStateLifetimeMs / 1_000,
-  }
 }
 
 /** Flows and providers are copied anew when they have changed. */

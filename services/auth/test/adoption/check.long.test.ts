@@ -200,10 +200,13 @@ describe('the dependents of tables that move', () => {
 })
 
 it('says which secrets no key opens', async () => {
-  const { database } = await restore('v2.196.0-encrypted')
+  const { database, deps } = await restore('v2.196.0-encrypted')
   const { AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: _key, ...settings } = settingsFor(database)
   const config = loadAuthConfig({ ...settings, AUTH_DB_PREPARED: 'true' })
-  const { losses } = await checkAdoption({ config, encryptionKeys: toEncryptionKeys(config) }, { force: false })
+  const { losses } = await checkAdoption(
+    { config, encryptionKeys: toEncryptionKeys(config), now: deps.now },
+    { force: false },
+  )
   expect(losses.map(({ what }) => what)).toEqual([
     'users who sign in only by sso, which this service does not serve',
     'users whose password is sealed by the key key-1, which no setting has',

@@ -33,10 +33,13 @@ describe('users of an old server without GOTRUE_JWT_AUD', () => {
   })
 
   it('are named by adopt --check where the settings give the service an audience', async () => {
-    const { database } = await restoreWithoutAudience()
+    const { database, deps } = await restoreWithoutAudience()
     const lossesWith = async (settings: Readonly<Record<string, string>>) => {
       const config = loadAuthConfig({ ...settingsFor(database), AUTH_DB_PREPARED: 'true', ...settings })
-      const { losses } = await checkAdoption({ config, encryptionKeys: toEncryptionKeys(config) }, { force: false })
+      const { losses } = await checkAdoption(
+        { config, encryptionKeys: toEncryptionKeys(config), now: deps.now },
+        { force: false },
+      )
       return losses
     }
     const clients = lostSessions(database, 'they go on only after adopt --undo')
