@@ -112,6 +112,7 @@ export const IMPORT_TEXTS = {
   identityTwice: 'identities: one of them is there twice',
   identityWithoutId: ({ provider }: { readonly provider: string }) =>
     `identities: ${provider} needs the id of the account there`,
+  idTaken: 'the id belongs to another user here, with another email, phone, account and time of creation',
   emailTaken: 'the email belongs to another user',
   emailOfUnconfirmed: 'the email belongs to another user, who has not confirmed it: delete that user first',
   phoneOfUnconfirmed: 'the phone belongs to another user, who has not confirmed it: delete that user first',

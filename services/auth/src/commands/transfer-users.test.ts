@@ -2,14 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Readable, Writable } from 'node:stream'
 import { argon2i, hash as hashByReference } from 'argon2'
-import { Command } from 'commander'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { anyId, anyTime, grantErrorBody, outcomeOf, statusAndBody, userBody, wrongPassword } from '../../test/bodies.ts'
+import { runUsers } from '../../test/run-users.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
-import { usersCommand } from './users.ts'
 
 const test = await openTestApp({ settings: { AUTH_EXTERNAL_PHONE_ENABLED: 'true' } })
 const { app, deps, clock } = test
@@ -24,33 +22,7 @@ const ARGON2I = await hashByReference('older', { type: argon2i, memoryCost: 4096
 const BCRYPT = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
 const SIGNER_KEY = 'jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA=='
 
-/** Runs `auth users …`: what it prints, what it reports, and why it fails. */
-async function users(words: readonly string[], input: string | Buffer = '') {
-  const chunks: Buffer[] = []
-  const reports: string[] = []
-  const command = usersCommand({
-    operator: {
-      open: async () => ({ ...deps, close: async () => {} }),
-      print: (line) => void chunks.push(Buffer.from(`${line}\n`)),
-    },
-    now: clock.now,
-    stdin: Readable.from([Buffer.from(input)]),
-    stdout: new Writable({
-      write: (chunk, _encoding, done) => {
-        chunks.push(chunk)
-        done()
-      },
-    }),
-    report: (line) => reports.push(line),
-  })
-  const program = new Command().exitOverride().addCommand(command)
-  const failure = await program.parseAsync(['users', ...words], { from: 'user' }).then(
-    () => undefined,
-    (error: unknown) => (error instanceof Error ? error.message : error),
-  )
-  return { output: Buffer.concat(chunks.map((chunk) => Buffer.from(chunk))).toString(), reports, failure }
-}
-
+const users = (words: readonly string[], input: string | Buffer = '') => runUsers(test, words, input)
 const ndjson = (...lines: readonly object[]) => lines.map((line) => `${JSON.stringify(line)}\n`).join('')
 const importLines = (...lines: readonly object[]) => users(['import'], ndjson(...lines))
 const added = (created: number, present = 0, refused = 0) =>
@@ -396,6 +368,27 @@ describe('auth users export', () => {
       200,
       { provider: 'email', providers: ['email'], firebase_uid: 'a' },
     ])
+  })
+
+  it.each([
+    ['firebase', { localId: '1' }, (users: readonly object[]) => JSON.stringify({ users })],
+    ['auth0', { user_id: 'auth0|1' }, (users: readonly object[]) => ndjson(...users)],
+    ['keycloak', { id: randomUUID() }, (users: readonly object[]) => JSON.stringify({ users })],
+  ] as const)('refuses a user of a second project of %s who has the id of another user', async (from, id, write) => {
+    const importUsers = (...emails: readonly string[]) =>
+      users(['import', '--from', from], write(emails.map((email) => ({ ...id, email }))))
+    const refused = 'the id belongs to another user here, with another email, phone, account and time of creation'
+    expect(await importUsers('ann@example.com', 'bob@example.com')).toEqual({
+      output: added(1, 0, 1),
+      reports: [`line 2: ${refused}`],
+      failure: '1 lines were refused',
+    })
+    expect(await importUsers('carl@example.com')).toEqual({
+      output: added(0, 0, 1),
+      reports: [`line 1: ${refused}`],
+      failure: '1 lines were refused',
+    })
+    expect(await importUsers('ann@example.com')).toEqual({ output: added(0, 1), reports: [], failure: undefined })
   })
 
   it('leaves temporary passwords of Keycloak behind, and counts users by what cannot be moved', async () => {

@@ -14,12 +14,18 @@ const defaults = {
 const user = (line: Parameters<typeof toImportedUser>[0]): ImportedUser => toImportedUser(line, defaults)
 const google = (id: string) => [{ provider: 'google', id }]
 
-/** Ann has an id, an email and a phone; Bob has an email and an account at Google; Cid has confirmed an email. */
+const ANOTHER_USER = {
+  verdict: 'refused',
+  reason: 'the id belongs to another user here, with another email, phone, account and time of creation',
+}
+
+/** Ann has an id, an email and a phone; Bob has an email and an account at Google; Cid has confirmed an email; Dan was made in 2020. */
 function someOwners() {
   const owners = noOwners()
   judgeLine(owners, user({ id: 'ann', email: 'ann@x.y', phone: '111' }))
   judgeLine(owners, user({ id: 'bob', email: 'bob@x.y', identities: google('1') }))
   judgeLine(owners, user({ id: 'cid', email: 'cid@x.y', email_confirm: true }))
+  judgeLine(owners, user({ id: 'dan', email: 'dan@x.y', created_at: '2020-01-01T00:00:00Z' }))
   return owners
 }
 
@@ -27,7 +33,24 @@ describe('judgeLine', () => {
   it.each([
     ['somebody new', { email: 'new@x.y' }, { verdict: 'new' }],
     ['somebody new who has nothing but an id', { id: 'new' }, { verdict: 'new' }],
-    ['the same id', { id: 'ann', email: 'other@x.y' }, { verdict: 'present' }],
+    ['the same id and email', { id: 'ann', email: 'ann@x.y', phone: '222' }, { verdict: 'present' }],
+    ['the same id and phone', { id: 'ann', email: 'other@x.y', phone: '111' }, { verdict: 'present' }],
+    ['the same id and account', { id: 'bob', email: 'other@x.y', identities: google('1') }, { verdict: 'present' }],
+    ['the same id alone', { id: 'ann' }, { verdict: 'present' }],
+    [
+      'the same id and time of creation, under a new address',
+      { id: 'dan', email: 'other@x.y', created_at: '2020-01-01T01:00:00+01:00' },
+      { verdict: 'present' },
+    ],
+    ['the same id under another email', { id: 'ann', email: 'other@x.y' }, ANOTHER_USER],
+    ['the same id under the email of somebody else', { id: 'ann', email: 'bob@x.y' }, ANOTHER_USER],
+    [
+      'the same id, and the own email as an identity of that id',
+      { id: 'ann', email: 'other@x.y', identities: [{ provider: 'email', id: 'ann' }] },
+      ANOTHER_USER,
+    ],
+    ['the same id under another account', { id: 'bob', identities: google('2') }, ANOTHER_USER],
+    ['the same id and another time of creation', { id: 'dan', created_at: '2020-01-02T00:00:00Z' }, ANOTHER_USER],
     ['the same email without an id', { email: 'ann@x.y' }, { verdict: 'present' }],
     ['the same phone without an id', { phone: '111' }, { verdict: 'present' }],
     ['the same user by email and phone', { email: 'ann@x.y', phone: '111' }, { verdict: 'present' }],

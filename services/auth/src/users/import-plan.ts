@@ -7,9 +7,16 @@ export interface AddressOwner {
   readonly isConfirmed: boolean
 }
 
+/** The values that tell a stored user from another one with the same id. */
+export interface IdOwner {
+  readonly email: string | null
+  readonly phone: string | null
+  readonly createdAt: Date | undefined
+}
+
 /** The owners of everything that no two users share. */
 export interface Owners {
-  readonly ids: Set<string>
+  readonly ids: Map<string, IdOwner>
   readonly emails: Map<string, AddressOwner>
   readonly phones: Map<string, AddressOwner>
   /** Ids of users by `identityKey`. */
@@ -25,12 +32,12 @@ export type LineVerdict =
 
 /** The owners before the first line of a batch, when no identifier is known to be taken. */
 export function noOwners(): Owners {
-  return { ids: new Set(), emails: new Map(), phones: new Map(), identities: new Map() }
+  return { ids: new Map(), emails: new Map(), phones: new Map(), identities: new Map() }
 }
 
 /** Adds what a batch has found to those of the batches before it. */
 export function addOwners(owners: Owners, found: Owners): void {
-  for (const id of found.ids) owners.ids.add(id)
+  for (const [id, owner] of found.ids) owners.ids.set(id, owner)
   for (const [email, owner] of found.emails) owners.emails.set(email, owner)
   for (const [phone, owner] of found.phones) owners.phones.set(phone, owner)
   for (const [key, id] of found.identities) owners.identities.set(key, id)
@@ -39,7 +46,11 @@ export function addOwners(owners: Owners, found: Owners): void {
 /** Judges a user against the owners. A new user becomes an owner for the next lines. */
 export function judgeLine(owners: Owners, user: ImportedUser): LineVerdict {
   const { row, identities, hasOwnId } = user
-  if (owners.ids.has(row.id)) return { verdict: 'present' }
+  const byId = owners.ids.get(row.id)
+  if (byId !== undefined)
+    return isSameUser(owners, user, byId)
+      ? { verdict: 'present' }
+      : { verdict: 'refused', reason: IMPORT_TEXTS.idTaken }
   // Users of SSO providers may share an email.
   const byEmail = row.email === null || row.is_sso_user ? undefined : owners.emails.get(row.email)
   const byPhone = row.phone === null ? undefined : owners.phones.get(row.phone)
@@ -59,9 +70,25 @@ export function judgeLine(owners: Owners, user: ImportedUser): LineVerdict {
   return { verdict: 'new' }
 }
 
+/**
+ * Whether a line is the stored user of its id. The developers of an application may choose the ids, so users of two projects may have
+ * the same one. Addresses change, here and there: the time at which a user was created does not. A line with nothing but an id says
+ * nothing else.
+ */
+function isSameUser(owners: Owners, { row, identities, createdAt }: ImportedUser, stored: IdOwner): boolean {
+  const accounts = identities.filter(({ provider }) => provider !== 'email' && provider !== 'phone')
+  if (createdAt !== undefined && createdAt.getTime() === stored.createdAt?.getTime()) return true
+  if (row.email === null && row.phone === null && accounts.length === 0) return createdAt === undefined
+  return (
+    (row.email !== null && row.email === stored.email) ||
+    (row.phone !== null && row.phone === stored.phone) ||
+    accounts.some((account) => owners.identities.get(identityKey(account)) === row.id)
+  )
+}
+
 function addOwner(owners: Owners, { row, identities }: ImportedUser): void {
-  owners.ids.add(row.id)
-  const { id } = row
+  const { id, email, phone } = row
+  owners.ids.set(id, { email, phone, createdAt: new Date(row.created_at) })
   if (row.email !== null && !row.is_sso_user)
     owners.emails.set(row.email, { id, isConfirmed: row.email_confirmed_at !== null })
   if (row.phone !== null) owners.phones.set(row.phone, { id, isConfirmed: row.phone_confirmed_at !== null })

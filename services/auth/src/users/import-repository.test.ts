@@ -49,7 +49,12 @@ it('finds the users who have an id, an email in any case, a phone or an identity
     { email: 'new@example.com', identities: [{ provider: 'google', id: '7' }] },
   ]
   expect(await findOwners(database.db, lines.map(read))).toEqual({
-    ids: new Set([known, byEmail, byPhone, sso]),
+    ids: new Map([
+      [known, { email: 'known@example.com', phone: null, createdAt: defaults.now }],
+      [byEmail, { email: 'ada@example.com', phone: null, createdAt: defaults.now }],
+      [byPhone, { email: null, phone: '14155550100', createdAt: defaults.now }],
+      [sso, { email: 'sso@example.com', phone: null, createdAt: defaults.now }],
+    ]),
     emails: new Map([
       ['known@example.com', { id: known, isConfirmed: false }],
       ['ada@example.com', { id: byEmail, isConfirmed: true }],

@@ -11,14 +11,18 @@ export async function findOwners(db: Db, users: readonly ImportedUser[]): Promis
   const rows = await db
     .selectFrom('users')
     .select(['id', 'phone', 'is_sso_user', sql<string | null>`lower(email)`.as('email')])
-    .select(['email_confirmed_at as emailConfirmedAt', 'phone_confirmed_at as phoneConfirmedAt'])
+    .select([
+      'email_confirmed_at as emailConfirmedAt',
+      'phone_confirmed_at as phoneConfirmedAt',
+      'created_at as createdAt',
+    ])
     // In an adopted database several users may have an email in different cases: it leads to the first of them.
     .orderBy(sql`email_confirmed_at IS NULL DESC, created_at DESC, id DESC`)
     .where('staged_at', 'is', null)
     .where(hasAnyOf(users))
     .execute()
-  for (const { id, email, phone, is_sso_user: isSso, emailConfirmedAt, phoneConfirmedAt } of rows) {
-    owners.ids.add(id)
+  for (const { id, email, phone, is_sso_user: isSso, emailConfirmedAt, phoneConfirmedAt, createdAt } of rows) {
+    owners.ids.set(id, { email, phone, createdAt: createdAt === null ? undefined : new Date(createdAt) })
     if (email !== null && !isSso) owners.emails.set(email, { id, isConfirmed: emailConfirmedAt !== null })
     if (phone !== null) owners.phones.set(phone, { id, isConfirmed: phoneConfirmedAt !== null })
   }

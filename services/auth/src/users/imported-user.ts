@@ -14,10 +14,13 @@ export interface ImportedUser {
     readonly id: string
     readonly email: string | null
     readonly phone: string | null
+    readonly created_at: Date | string
   }
   readonly identities: readonly ImportedIdentity[]
   /** Whether the line has the id. Then a user with the same email and another id is somebody else. */
   readonly hasOwnId: boolean
+  /** When the user was created, where the line says so. */
+  readonly createdAt: Date | undefined
 }
 
 /** An identity of an imported user, without the id of the user, which is known when the user is inserted. */
@@ -51,7 +54,12 @@ export function toImportedUser(line: UserLine, defaults: ImportDefaults): Import
   const own = providers.length === 0 ? {} : { provider: providers[0], providers }
   const appMetadata = { ...own, ...requireMetadata(defaults, line.app_metadata) }
   const claimed_at = line.claimed_at ?? (isClaimed(row, identities) ? row.created_at : null)
-  return { row: { ...row, raw_app_meta_data: appMetadata, claimed_at }, identities, hasOwnId: line.id !== undefined }
+  return {
+    row: { ...row, raw_app_meta_data: appMetadata, claimed_at },
+    identities,
+    hasOwnId: line.id !== undefined,
+    createdAt: line.created_at === undefined ? undefined : new Date(line.created_at),
+  }
 }
 
 /** A user whom a provider has made without an address has claimed the account: a later address is only added to it. */
