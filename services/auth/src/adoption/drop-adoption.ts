@@ -2,11 +2,19 @@ import { type Kysely, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { READER } from './copy-audit-log.ts'
 import { COPIED_FLOWS, COPIED_PROVIDERS, UNCOPIED_SESSIONS } from './copy-live-rows.ts'
+import { BEGUN_SESSIONS } from './lone-tokens.ts'
 import { STAGED_TABLES, STAGING_FUNCTIONS } from './staging-tables.ts'
 import { COPIED_CODES } from './upstream-codes.ts'
 
 /** The tables that an adoption makes in the schema where the tables of supabase/auth are kept. */
-const RECORD_TABLES = ['adoption', COPIED_CODES, COPIED_FLOWS, COPIED_PROVIDERS, UNCOPIED_SESSIONS] as const
+const RECORD_TABLES = [
+  'adoption',
+  COPIED_CODES,
+  COPIED_FLOWS,
+  COPIED_PROVIDERS,
+  UNCOPIED_SESSIONS,
+  BEGUN_SESSIONS,
+] as const
 
 /**
  * Drops the record of an adoption with its schema, and tables of supabase/auth that are still there. Nothing is dropped with CASCADE,

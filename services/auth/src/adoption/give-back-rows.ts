@@ -5,6 +5,7 @@ import type { AdoptionPlaces } from './adoption-record.ts'
 import { columnsOf, hasRelation } from './catalog.ts'
 import { COPIED_FLOWS, UNCOPIED_SESSIONS } from './copy-live-rows.ts'
 import { giveBackProviders, giveBackTotpFactors, type SealedGiveBackContext } from './give-back-sealed-rows.ts'
+import { takeBackLoneSessions } from './lone-tokens.ts'
 import { CODES, COPIED_CODES } from './upstream-codes.ts'
 
 /** The transaction of `giveBackRows`, its places and keys, and the limits that decide which rows still count. */
@@ -20,6 +21,7 @@ export interface GiveBackContext extends SealedGiveBackContext {
 /** Writes back to the tables of supabase/auth what has changed since the switch, in their form. */
 export async function giveBackRows(context: GiveBackContext): Promise<void> {
   await endSessions(context)
+  await takeBackLoneSessions(context.trx, context.places)
   await endUsedCodes(context)
   await endUsedFlows(context)
   await giveBackPasskeys(context)

@@ -17,6 +17,7 @@ import { copyCustomProviders, copyFlows, type SealedCopyContext } from './copy-s
 import { dropStaging } from './drop-adoption.ts'
 import { addForeignKeys } from './foreign-keys.ts'
 import { hideOwnTables } from './hidden-tables.ts'
+import { beginLoneSessions } from './lone-tokens.ts'
 import { refuseOldServer } from './refuse-old-server.ts'
 import { correctCopies, replayChanges, type StagingDeps } from './stage-refresh-tokens.ts'
 import { dropTriggers } from './staging-tables.ts'
@@ -132,7 +133,10 @@ export function switchHooks(deps: SwitchDeps): Switch {
       await addForeignKeys(later, names)
       const context: SealedCopyContext = { trx: later, places, users: names.id('users'), lifetimes, sealing }
       await copyFlows(context)
-      await underPathOfTriggers(later, names, () => copyLiveRows(context))
+      await underPathOfTriggers(later, names, async () => {
+        await copyLiveRows(context)
+        await beginLoneSessions(later, places, deps.encryptionKeys)
+      })
       await copyChallenges(context, challengeSeconds)
       outcome = { lockedAtMs, leftProviders: await copyCustomProviders(context) }
       await recordCopies(context)

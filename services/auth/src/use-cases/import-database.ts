@@ -26,6 +26,7 @@ import {
   UNSERVED,
 } from '../adoption/inspect-database.ts'
 import { type AdminGroup, listAdmins } from '../adoption/list-admins.ts'
+import { listLoneTokens } from '../adoption/lone-tokens.ts'
 import { listSharedEmails } from '../adoption/prepare-users.ts'
 import {
   listForeignKeys,
@@ -231,6 +232,7 @@ async function describeSource(
       ...(await listClosedSecrets(db, source, encryptionKeys)),
       ...(await listBrokenValues(db, source)),
       ...(await listClientSessions(db, source, 'they are not copied')),
+      ...(await listLoneTokens(db, source)),
     ],
     notYetServed: new Map([...unserved].filter(([, count]) => count > 0)),
     foreignKeys: await listForeignKeys(source),
