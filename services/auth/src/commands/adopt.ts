@@ -4,6 +4,7 @@ import { Command, Option } from 'commander'
 import type { IdentityReader } from '../adoption/identity-readers.ts'
 import type { Loss } from '../adoption/inspect-database.ts'
 import { describeAdmins } from '../adoption/list-admins.ts'
+import { describeOtherInstances } from '../adoption/other-instances.ts'
 import type { AuthConfig } from '../config.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { type Adoption, adoptDatabase } from '../use-cases/adopt-database.ts'
@@ -135,6 +136,7 @@ function report(check: AdoptionCheck, print: Print): void {
     )
   for (const email of sharedEmails) print(`shared     ${email}: the oldest confirmed user keeps it`)
   for (const group of admins) print(describeAdmins(group))
+  for (const line of describeOtherInstances(check.otherInstances)) print(line)
   for (const { object, table } of dependents)
     print(`depends    ${object} on ${table}: it would read the rows of the old service; change or drop it`)
   for (const { object, table } of check.published)

@@ -3,6 +3,7 @@ import { printable } from '@trestle/common/lifecycle/printable.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { Command, Option } from 'commander'
 import { describeAdmins } from '../adoption/list-admins.ts'
+import { describeOtherInstances } from '../adoption/other-instances.ts'
 import type { AuthConfig } from '../config.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { type ForgetImportCosts, forgetImport } from '../use-cases/forget-import.ts'
@@ -79,7 +80,8 @@ function requireNothingHeldBack({ heldBack }: DatabaseImport): void {
 }
 
 function view({ heldBack, notYetServed, ...rest }: DatabaseImport, seconds: number): object {
-  const { version, tables, leftProviders, sharedEmails, admins, losses, foreignKeys, otherColumns } = rest
+  const { version, tables, leftProviders, sharedEmails, admins, otherInstances, losses, foreignKeys, otherColumns } =
+    rest
   return {
     migration: version,
     tables,
@@ -87,6 +89,7 @@ function view({ heldBack, notYetServed, ...rest }: DatabaseImport, seconds: numb
     left_providers: leftProviders,
     shared_emails: sharedEmails,
     admins,
+    other_instances: otherInstances,
     losses,
     not_served: [...notYetServed].map(([table, rows]) => ({ table, rows })),
     foreign_keys: foreignKeys,
@@ -112,6 +115,7 @@ function describe(done: DatabaseImport, seconds: number): readonly string[] {
     ...losses.map(({ what, count }) => `lost       ${count} ${what}`),
     ...sharedEmails.map((email) => `shared     ${email}: the oldest confirmed user keeps it`),
     ...admins.map(describeAdmins),
+    ...describeOtherInstances(done.otherInstances),
     ...heldBack.slice(0, NAMED_MAX).map(({ kind, id, reason }) => `not taken  ${kind} ${id} ${reason}`),
     ...(more > 0 ? [`not taken  ${more} more, which --json lists`] : []),
     `took       ${seconds.toFixed(1)} s`,

@@ -25,6 +25,7 @@ import {
   listNarrowPublications,
   listWidePublications,
 } from '../adoption/list-dependents.ts'
+import { listOtherInstances, type OtherInstances } from '../adoption/other-instances.ts'
 import { listSharedEmails } from '../adoption/prepare-users.ts'
 import { listReplaced, STAYING } from '../adoption/switch-tables.ts'
 import { type EarlierRun, findObstacles } from '../adoption/upstream-database.ts'
@@ -53,6 +54,8 @@ export interface AdoptionCheck {
   readonly sharedEmails: readonly string[]
   /** Users who are admins here, as they are at supabase/auth. */
   readonly admins: readonly AdminGroup[]
+  /** Users who cannot sign in at supabase/auth, and can here. */
+  readonly otherInstances: OtherInstances
   /** The objects that name a table that moves. */
   readonly dependents: readonly Dependent[]
   /** Publications of tables that stay, which will publish the columns of this service. */
@@ -127,6 +130,7 @@ export async function checkAdoption(
       askedAgain: await countAskedAgain(db, places),
       sharedEmails: await listSharedEmails(db, names),
       admins: await listAdmins(db, places, config.jwt.adminRoles),
+      otherInstances: await listOtherInstances(db, places),
       dependents: await listDependents(db, places, await listReplaced(names)),
       published: await listNarrowPublications(db, places, STAYING),
       publications: await listWidePublications(db, places),
@@ -149,6 +153,7 @@ const NOTHING = {
   askedAgain: 0,
   sharedEmails: [],
   admins: [],
+  otherInstances: { count: 0, ids: [] },
   dependents: [],
   published: [],
   publications: [],

@@ -27,6 +27,7 @@ import {
 } from '../adoption/inspect-database.ts'
 import { type AdminGroup, listAdmins } from '../adoption/list-admins.ts'
 import { listLoneTokens } from '../adoption/lone-tokens.ts'
+import { listOtherInstances, type OtherInstances } from '../adoption/other-instances.ts'
 import { listSharedEmails } from '../adoption/prepare-users.ts'
 import {
   listForeignKeys,
@@ -67,6 +68,8 @@ export interface DatabaseImport {
   readonly sharedEmails: readonly string[]
   /** Users of the source who are admins here, as they are there. */
   readonly admins: readonly AdminGroup[]
+  /** Users of the source who cannot sign in there, and can here. */
+  readonly otherInstances: OtherInstances
   /** The users who cannot sign in afterwards, by reason, and what else does not carry over as it is. */
   readonly losses: readonly Loss[]
   /** Tables of supabase/auth with rows that are not copied, since this service does not serve what they are for. */
@@ -219,14 +222,13 @@ async function importAuditLog(staging: Staging): Promise<CopiedEntries> {
 async function describeSource(
   { config, encryptionKeys }: ImportDatabaseDeps,
   source: Source,
-): Promise<
-  Pick<DatabaseImport, 'sharedEmails' | 'admins' | 'losses' | 'notYetServed' | 'foreignKeys' | 'otherColumns'>
-> {
+): Promise<Omit<DatabaseImport, 'version' | 'tables' | 'heldBack' | 'leftProviders'>> {
   const { db } = source
   const unserved = await countRows(db, source, UNSERVED)
   return {
     sharedEmails: await listSharedEmails(db, source.names),
     admins: await listAdmins(db, source, config.jwt.adminRoles),
+    otherInstances: await listOtherInstances(db, source),
     losses: [
       ...(await listLostSignIns(db, source, config.jwt.audience)),
       ...(await listClosedSecrets(db, source, encryptionKeys)),

@@ -39,6 +39,7 @@ describe.each(VERSIONS)('adopt --check on %s', (version) => {
       askedAgain: countAskedAgain(database),
       sharedEmails: [],
       admins: [],
+      otherInstances: { count: 0, ids: [] },
       dependents: [],
       published: [],
       publications: [],

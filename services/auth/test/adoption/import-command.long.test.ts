@@ -92,6 +92,7 @@ describe('auth import', () => {
         left_providers: [],
         shared_emails: [],
         admins: [{ role: 'service_role', count: 1, ids: [id] }],
+        other_instances: { count: 0, ids: [] },
         losses: [
           { what: 'users who sign in only by sso, which this service does not serve', count: 2 },
           { what: 'sessions of OAuth clients, which this service does not serve: they are not copied', count: 1 },

@@ -51,6 +51,7 @@ describe.each(VERSIONS)('an import of %s', (version) => {
       leftProviders: [],
       sharedEmails: [],
       admins: [],
+      otherInstances: { count: 0, ids: [] },
       losses: [{ what: 'users who sign in only by sso, which this service does not serve', count: 2 }, ...lost],
       notYetServed: new Map(
         Object.entries(rows).filter(([table, count]) => /^(sso|saml|oauth)_/.test(table) && count > 0),
