@@ -198,6 +198,10 @@ export async function listLostSignIns(
     FROM ${id('users')} WHERE encrypted_password ~ '^[$](2[aby]|argon2id?)[$]' GROUP BY 1`.execute(db)
   const { rows: nowhere } = await sql<{ count: string }>`
     SELECT count(*) AS count FROM ${id('users')} WHERE aud = '' AND ${audience}::text <> ''`.execute(db)
+  // supabase/auth empties what identifies a user whom it deletes, and looks at deleted_at nowhere.
+  const { rows: marked } = await sql<{ count: string }>`
+    SELECT count(*) AS count FROM ${id('users')}
+    WHERE deleted_at IS NOT NULL AND (encrypted_password <> '' OR email LIKE '%@%' OR phone ~ '^[0-9]+$')`.execute(db)
   const { rows: providers } = await sql<{ provider: string; count: string }>`
     SELECT CASE WHEN i.provider LIKE 'sso:%' THEN 'sso' ELSE i.provider END AS provider, count(DISTINCT i.user_id) AS count
     FROM ${id('identities')} i JOIN ${id('users')} u ON u.id = i.user_id
@@ -214,6 +218,10 @@ export async function listLostSignIns(
     {
       what: `users whose audience is empty, while the service has ${audience}: keep the names GOTRUE_… and leave GOTRUE_JWT_AUD unset`,
       count: Number(nowhere[0]?.count ?? 0),
+    },
+    {
+      what: 'users whom SQL has marked as deleted, and supabase/auth lets in: clear deleted_at of those who are to sign in',
+      count: Number(marked[0]?.count ?? 0),
     },
     ...providers.map(({ provider, count }) => ({
       what: `users who sign in only by ${provider}, which this service does not serve`,

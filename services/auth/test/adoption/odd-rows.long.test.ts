@@ -76,6 +76,30 @@ it('a secret that begins as a sealed one does and is none ends no check, import 
   )
 })
 
+it('users whom SQL alone has marked as deleted do not sign in here: the check and an import count them', async () => {
+  const restored = await restore('v2.196.0')
+  const { superuserUrl } = restored.database
+  await runSql(
+    superuserUrl,
+    `UPDATE auth.users SET deleted_at = now() WHERE id = '${idOf(restored, 'plain')}';
+     UPDATE auth.users SET deleted_at = 'infinity' WHERE id = '${idOf(restored, 'phone')}'`,
+  )
+  const marked = {
+    what: 'users whom SQL has marked as deleted, and supabase/auth lets in: clear deleted_at of those who are to sign in',
+    count: 2,
+  }
+  expect((await checkAdoption(restored.deps, { force: false })).losses).toEqual([marked, SSO, CHECKED])
+  expect((await (await openBeside(restored)).run()).losses).toEqual([marked, SSO, IMPORTED])
+  await adopt(restored)
+  const app = await openAdopted(restored)
+  const { email, password, sessions } = app.user('plain') ?? {}
+  const statuses = [
+    await app.post('/token?grant_type=password', { email, password }),
+    await app.post('/token?grant_type=refresh_token', { refresh_token: sessions?.at(-1)?.refresh_token }),
+  ].map(({ statusCode }) => statusCode)
+  expect(statuses).toEqual([400, 400])
+})
+
 it('a database without a table of the audit log is adopted, given back, forgotten, and imported', async () => {
   const restored = await restore('v2.196.0')
   const { superuserUrl } = restored.database
