@@ -41,6 +41,7 @@ export async function holdCollisions(trx: Kysely<unknown>, places: ImportPlaces)
   while ((await holdBack(trx, places, reason, sql.join(collisions, sql` UNION `))) > 0)
     await dropUnwritten(trx, places, ['user'])
   await holdFlows(trx, places)
+  await holdProviders(trx, places)
   await dropUnwritten(trx, places, ['flow', 'provider'])
 }
 
@@ -60,6 +61,26 @@ async function holdFlows(trx: Kysely<unknown>, places: ImportPlaces): Promise<vo
     SELECT 'flow' AS kind, n.flow_id AS id FROM (${await namedByFlows(trx, kept)}) n
       WHERE EXISTS (SELECT FROM ${names.id('users')} u WHERE u.id = n.id)
         AND NOT EXISTS (SELECT FROM ${sql.id(kept, 'changes')} c WHERE c.kind = 'user' AND c.id = n.id)`,
+  )
+}
+
+/**
+ * A custom provider says which emails it has verified, and its users sign in as the owners of these emails. Whoever fills the source
+ * chooses its address, so it is taken only where every user here comes from the source.
+ */
+async function holdProviders(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
+  const { names, kept, record } = places
+  if (!(await hasRelation(trx, kept, 'custom_oauth_providers'))) return
+  await holdBack(
+    trx,
+    places,
+    sql`'could sign in as users here who were not taken over: create it anew by POST /admin/custom-providers'`,
+    sql`
+    SELECT 'provider' AS kind, s.id FROM ${sql.id(kept, 'custom_oauth_providers')} s
+      WHERE EXISTS (
+        SELECT FROM ${names.id('users')} u WHERE u.deleted_at IS NULL
+          AND NOT EXISTS (SELECT FROM ${sql.id(record, 'taken')} t WHERE t.kind = 'user' AND t.id = u.id)
+          AND NOT EXISTS (SELECT FROM ${sql.id(kept, 'changes')} c WHERE c.kind = 'user' AND c.id = u.id))`,
   )
 }
 

@@ -94,6 +94,11 @@ it('takes no row of any table for users who were here before, whether the source
   const reason = 'belongs to a user here who was not taken over'
   expect(heldBack).toEqual([
     ...flows.map(({ id }) => ({ kind: 'flow', id, reason })).sort((one, two) => (one.id < two.id ? -1 : 1)),
+    {
+      kind: 'provider',
+      id: expect.any(String),
+      reason: 'could sign in as users here who were not taken over: create it anew by POST /admin/custom-providers',
+    },
     { kind: 'user', id: same, reason: 'was here before the import' },
   ])
   // Custom providers name no user, and the codes of users come with their rows.
