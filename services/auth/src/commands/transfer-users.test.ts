@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { argon2i, hash as hashByReference } from 'argon2'
-import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { anyId, anyTime, grantErrorBody, outcomeOf, statusAndBody, userBody, wrongPassword } from '../../test/bodies.ts'
 import { runUsers } from '../../test/run-users.ts'
@@ -389,6 +389,13 @@ describe('auth users export', () => {
       failure: '1 lines were refused',
     })
     expect(await importUsers('ann@example.com')).toEqual({ output: added(0, 1), reports: [], failure: undefined })
+  })
+
+  it('quotes no signer key of Firebase that is mistyped', async () => {
+    vi.stubEnv('FIREBASE_SIGNER_KEY', 'S3cr3tK3y!!')
+    const { failure } = await users(['import']).finally(() => vi.unstubAllEnvs())
+    const text = "error: option '--firebase-signer-key <base64>', or FIREBASE_SIGNER_KEY, must be base64"
+    expect([failure, (await users(['import', '--firebase-signer-key', 'S3cr3tK3y!!'])).failure]).toEqual([text, text])
   })
 
   it('leaves temporary passwords of Keycloak behind, and counts users by what cannot be moved', async () => {

@@ -37,11 +37,20 @@ export interface TransferOptions {
 interface ImportFlags {
   readonly from?: ForeignSource
   readonly dryRun?: true
-  readonly firebaseSignerKey?: Buffer
+  readonly firebaseSignerKey?: string
   readonly firebaseSaltSeparator?: Buffer
   readonly firebaseRounds: number
   readonly firebaseMemCost: number
 }
+
+interface ImportRun {
+  readonly file: string | undefined
+  readonly flags: ImportFlags
+  readonly firebase: FirebaseParameters | undefined
+}
+
+/** A variable instead of the option, since others of the machine may read the list of its processes. */
+const SIGNER_KEY = 'FIREBASE_SIGNER_KEY'
 
 /**
  * Adds the commands that move users with the hashes of their passwords to `auth users`: `import`, which a refused line makes fail,
@@ -58,13 +67,16 @@ export function addTransferCommands(command: Command, options: TransferOptions):
     .description('add the users of a file (or of standard input) who are not there yet; may be run again at any time')
     .option('--dry-run', 'say what would happen, and change nothing')
     .addOption(new Option('--from <program>', 'read an export of another program').choices(FOREIGN_SOURCES))
-    .option('--firebase-signer-key <base64>', 'of the project that Firebase hashes come from', base64)
+    .addOption(
+      new Option('--firebase-signer-key <base64>', 'of the project that Firebase hashes come from').env(SIGNER_KEY),
+    )
     .option('--firebase-salt-separator <base64>', '″', base64)
     .option('--firebase-rounds <number>', '″', integer, 8)
     .option('--firebase-mem-cost <number>', '″', integer, 14)
-    .action((file: string | undefined, flags: ImportFlags) =>
-      withDeps((deps) => runImport(deps, { file, flags }, options)),
-    )
+    .action((file: string | undefined, flags: ImportFlags, importing: Command) => {
+      const firebase = readFirebaseParameters(flags, importing)
+      return withDeps((deps) => runImport(deps, { file, flags, firebase }, options))
+    })
   command
     .command('export [file]')
     .description('write all users, with the hashes of their passwords, to a new file (or to standard output)')
@@ -79,7 +91,7 @@ export function addTransferCommands(command: Command, options: TransferOptions):
 
 async function runImport(
   deps: Pick<OperatorDeps, 'config' | 'db' | 'names'>,
-  { file, flags }: { readonly file: string | undefined; readonly flags: ImportFlags },
+  { file, flags, firebase }: ImportRun,
   { now, stdin, stdout, report }: TransferOptions,
 ): Promise<void> {
   const named = isNamed(file) ? file : undefined
@@ -94,7 +106,7 @@ async function runImport(
         ? readLines(named === undefined ? stdin : createReadStream(named))
         : readForeign(() => openRepeatable(named, stdin), flags.from, { report, onUnread }),
     mode: flags.dryRun ? 'judge' : 'store',
-    firebase: toFirebaseParameters(flags),
+    firebase,
     now: now(),
     onRefused: (number, reason) => report(`line ${number}: ${printable(reason)}`),
     onAdmin: (number, role) =>
@@ -170,11 +182,15 @@ function isNamed(file: string | undefined): file is string {
   return file !== undefined && file !== '-'
 }
 
-function toFirebaseParameters(flags: ImportFlags): FirebaseParameters | undefined {
+/** The parser of an option would have its error quote the text, which is a secret. @throws CommanderError where it is no base64 */
+function readFirebaseParameters(flags: ImportFlags, command: Command): FirebaseParameters | undefined {
   const { firebaseSignerKey, firebaseSaltSeparator = Buffer.alloc(0), firebaseRounds, firebaseMemCost } = flags
   if (!firebaseSignerKey) return undefined
+  const signerKey =
+    decodeBase64(firebaseSignerKey) ??
+    command.error(`error: option '--firebase-signer-key <base64>', or ${SIGNER_KEY}, must be base64`)
   return {
-    signerKey: firebaseSignerKey,
+    signerKey,
     saltSeparator: firebaseSaltSeparator,
     rounds: firebaseRounds,
     memCost: firebaseMemCost,
