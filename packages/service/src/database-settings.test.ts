@@ -13,8 +13,18 @@ it.each<[string, Setting, unknown]>([
 })
 
 it.each<[string, Setting, string]>([
-  ['mysql://a', databaseUrl(), 'must be a postgres:// connection string'],
-  ['postgres://a:b@:c', databaseUrl(), 'must be a postgres:// connection string'],
+  ['mysql://a', databaseUrl(), 'must be a postgres:// connection string, with %20 for a blank and %25 for a %'],
+  [
+    'postgres://a:b c@h/d',
+    databaseUrl(),
+    'must be a postgres:// connection string, with %20 for a blank and %25 for a %',
+  ],
+  [
+    'postgres://a:100%@h/d',
+    databaseUrl(),
+    'must be a postgres:// connection string, with %20 for a blank and %25 for a %',
+  ],
+  ['postgres://a:b@:c', databaseUrl(), 'must be a postgres:// connection string, with %20 for a blank and %25 for a %'],
   ['1999ms', DB_READ_LAG_MAX, 'must be a duration of at least 2s'],
 ])('refuses %j and says what it must be', (value, setting, message) => {
   expect(setting.safeParse(value).error?.issues.map((issue) => issue.message)).toEqual([message])

@@ -7,10 +7,15 @@ import { toPoolSize } from './pool-size.ts'
 
 /** A PostgreSQL connection string. Never shown: it carries a password. */
 export function databaseUrl(): Setting<string> {
-  const problem = 'must be a postgres:// connection string'
+  const problem = 'must be a postgres:// connection string, with %20 for a blank and %25 for a %'
   return parsed({ form: 'postgres:// URL', secret: true, problem }, (value) =>
-    /^postgres(ql)?:\/\//.test(value) && URL.canParse(value) ? value : undefined,
+    isDatabaseUrl(value) ? value : undefined,
   )
+}
+
+/** Whether a text is a postgres:// URL. pg would read one with a blank or a bare % in another way, and lose its options. */
+export function isDatabaseUrl(text: string): boolean {
+  return /^postgres(ql)?:\/\//.test(text) && !/\s|%(?![0-9a-f]{2})/i.test(text) && URL.canParse(text)
 }
 
 const LAG_MS_MIN = 2_000

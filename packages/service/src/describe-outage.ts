@@ -1,14 +1,18 @@
 import { isCheckout } from '@trestle/common/config/checkout.ts'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
+import { describeEncryption } from './describe-encryption.ts'
 
 /**
- * Says which PostgreSQL does not answer, and which command starts it. Undefined for other errors: commands connect to no other
+ * Says which PostgreSQL does not answer, and which command starts it, or which `sslmode` it needs. Undefined for other errors: commands connect to no other
  * server by themselves.
  * @param program its name, as in `auth`
  */
 export function describeOutage(error: unknown, program: string): string | undefined {
   const address = findSilentAddress(error)
-  if (address === undefined) return undefined
+  if (address === undefined) {
+    const encryption = describeEncryption(error)
+    return encryption === undefined ? undefined : printable(encryption)
+  }
   const doctor = `${program} doctor`
   const advice = isCheckout()
     ? `npm start starts the one of this checkout, and ${doctor} checks any other`

@@ -76,7 +76,10 @@ describe('loadAuthConfig', () => {
       'AUTH_WEBAUTHN_RP_ORIGINS is required when passkeys or WebAuthn factors are on',
     ],
     [{ AUTH_DB_DRIVER: 'mysql' }, 'AUTH_DB_DRIVER must be one of postgres (got "mysql")'],
-    [{ DATABASE_URL: 'mysql://root:hunter2@h/db' }, 'DATABASE_URL must be a postgres:// connection string'],
+    [
+      { DATABASE_URL: 'mysql://root:hunter2@h/db' },
+      'DATABASE_URL must be a postgres:// connection string, with %20 for a blank and %25 for a %',
+    ],
     [
       { AUTH_DB_NAMESPACE: 'App' },
       'AUTH_DB_NAMESPACE must be lower-case letters, digits and _, at most 31 (got "App")',

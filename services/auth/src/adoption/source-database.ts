@@ -1,6 +1,8 @@
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { createNames } from '@trestle/database/names.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
+import { isDatabaseUrl } from '@trestle/service/database-settings.ts'
+import { describeEncryption } from '@trestle/service/describe-encryption.ts'
 import { type Kysely, sql } from 'kysely'
 
 /** A snapshot of a database that an import reads and never writes. */
@@ -20,8 +22,10 @@ export interface SourceAddress {
  * @throws Error in one line without the URL where the database does not answer, or refuses the user
  */
 export async function withSource<T>({ url, schema }: SourceAddress, use: (source: Source) => Promise<T>): Promise<T> {
-  if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url))
-    throw new Error('the address of the source is not a URL such as postgres://user:password@host:5432/database')
+  if (!isDatabaseUrl(url))
+    throw new Error(
+      'the address of the source is not a URL such as postgres://user:password@host:5432/database, with %20 for a blank and %25 for a %',
+    )
   return withDatabase({ url }, async (db) => {
     await connect(db)
     return db
@@ -41,7 +45,8 @@ async function connect(db: Kysely<unknown>): Promise<void> {
     await sql`SELECT 1`.execute(db)
   } catch (error) {
     const first: unknown = error instanceof AggregateError ? error.errors[0] : error
-    throw new Error(`cannot connect to the source: ${first instanceof Error ? first.message : String(first)}`)
+    const message = first instanceof Error ? first.message : String(first)
+    throw new Error(`cannot connect to the source: ${describeEncryption(first) ?? message}`)
   }
 }
 

@@ -85,6 +85,11 @@ describe('auth doctor --env', () => {
       '0',
       'differs GOTRUE_DB_MAX_POOL_SIZE as AUTH_DB_MAX_POOL_SIZE: 0 is 16 connections, not any number of them',
     ],
+    [
+      'GOTRUE_DB_DATABASE_URL',
+      'postgres://a:b@db/postgres?sslmode=require',
+      'differs GOTRUE_DB_DATABASE_URL as AUTH_DB_DATABASE_URL: this sslmode verifies the certificate, and no-verify encrypts without',
+    ],
     ['GOTRUE_RATE_LIMIT_OTP', '0', 'differs GOTRUE_RATE_LIMIT_OTP as AUTH_RATE_LIMIT_OTP: 0 lifts the limit'],
     [
       'GOTRUE_DB_CONN_PERCENTAGE',

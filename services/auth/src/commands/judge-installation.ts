@@ -18,6 +18,11 @@ interface Judged {
 
 /** The settings of supabase/auth that mean something else here, and the values that do. */
 const DIFFERENT: readonly (readonly [name: RegExp, value: RegExp, meaning: string])[] = [
+  [
+    /^(MIGRATION_)?DATABASE_URL$|^DB_DATABASE_URL$/,
+    /[?&]sslmode=(require|prefer|allow|verify-ca)(&|#|$)/,
+    'this sslmode verifies the certificate, and no-verify encrypts without',
+  ],
   [/^DB_MAX_POOL_SIZE$/, /^0$/, '0 is 16 connections, not any number of them'],
   [
     /^RATE_LIMIT_HEADER$/,

@@ -160,7 +160,7 @@ describe('auth import', () => {
     const from = (address: string) => failureOf('--from-database', address)
     expect(await failureOf()).toBe("error: required option '--from-database <url>' not specified")
     expect(await from('a secret')).toBe(
-      'the address of the source is not a URL such as postgres://user:password@host:5432/database',
+      'the address of the source is not a URL such as postgres://user:password@host:5432/database, with %20 for a blank and %25 for a %',
     )
     expect(await from(new URL('/nowhere', url).href)).toBe(
       'cannot connect to the source: database "nowhere" does not exist',
