@@ -6,6 +6,7 @@ import { columnsOf, hasRelation } from './catalog.ts'
 import { COPIED_FLOWS, UNCOPIED_SESSIONS } from './copy-live-rows.ts'
 import { giveBackProviders, giveBackTotpFactors, type SealedGiveBackContext } from './give-back-sealed-rows.ts'
 import { takeBackLoneSessions } from './lone-tokens.ts'
+import { closeFactors, removeUnfitFactors } from './unfit-factors.ts'
 import { CODES, COPIED_CODES } from './upstream-codes.ts'
 
 /** The transaction of `giveBackRows`, its places and keys, and the limits that decide which rows still count. */
@@ -25,10 +26,12 @@ export async function giveBackRows(context: GiveBackContext): Promise<void> {
   await endUsedCodes(context)
   await endUsedFlows(context)
   await giveBackPasskeys(context)
+  await removeUnfitFactors(context.trx, context)
   await giveBackTotpFactors(context)
   await giveBackProviders(context)
   await giveBackWebauthnFactors(context)
   await giveBackAuditLog(context)
+  await closeFactors(context.trx, context.places)
   await fillTexts(context)
   await fillPasswords(context)
 }
@@ -54,7 +57,7 @@ const NEVER_NULL: Readonly<Record<string, Readonly<Record<string, '' | 0>>>> = {
 }
 
 /**
- * Fills what supabase/auth cannot read: the secrets of factors that have none, rows that an application has inserted, and the
+ * Fills what supabase/auth cannot read: the secrets of phones and security keys, which have none there either, rows that an application has inserted, and the
  * pending changes of users whose address an admin has replaced, where an earlier build of this service wrote NULL.
  */
 async function fillTexts({ trx, places: { names } }: GiveBackContext): Promise<void> {

@@ -177,18 +177,6 @@ function partsOf(definition: string): Omit<LateIndex, 'name'> {
 /** The name of the change that lets factors be phones. */
 const PHONE_FACTORS = 'factor_type.phone'
 
-/** How many factors an undo removes, because the version of the old service knows no phones. @param made what it takes back */
-export async function countUnfitFactors(
-  db: Kysely<unknown>,
-  { names }: AdoptionPlaces,
-  made: readonly string[],
-): Promise<number> {
-  if (!made.includes(PHONE_FACTORS)) return 0
-  const { rows } = await sql<{ count: string }>`
-    SELECT count(*) AS count FROM ${names.id('mfa_factors')} WHERE factor_type::text = 'phone'`.execute(db)
-  return Number(rows[0]?.count ?? 0)
-}
-
 /** PostgreSQL cannot take a value out of a type, so undo makes the type anew. Factors of this type cannot stay. */
 function typeChange(schema: string): UpstreamChange {
   const type = sql.id(schema, 'factor_type')

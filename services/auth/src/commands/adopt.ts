@@ -5,13 +5,14 @@ import type { IdentityReader } from '../adoption/identity-readers.ts'
 import type { Loss } from '../adoption/inspect-database.ts'
 import { describeAdmins } from '../adoption/list-admins.ts'
 import { describeOtherInstances } from '../adoption/other-instances.ts'
+import type { UndoCosts } from '../adoption/undo-costs.ts'
 import type { AuthConfig } from '../config.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { type Adoption, adoptDatabase } from '../use-cases/adopt-database.ts'
 import { type AdoptionCheck, checkAdoption } from '../use-cases/check-adoption.ts'
 import { type ForgetCosts, forgetAdoption } from '../use-cases/forget-adoption.ts'
 import { prepareAdoption } from '../use-cases/prepare-adoption.ts'
-import { type UndoCosts, undoAdoption } from '../use-cases/undo-adoption.ts'
+import { undoAdoption } from '../use-cases/undo-adoption.ts'
 import { type Conversation, confirm } from './confirmation.ts'
 import { createQuietDeps } from './operator-deps.ts'
 
@@ -89,14 +90,34 @@ function describeForgotten({ switchedAt, rows }: ForgetCosts): readonly string[]
   ]
 }
 
-function describeCosts({ hasSwitched, sessions, passwords, providers, factors }: UndoCosts): readonly string[] {
+function describeCosts(costs: UndoCosts): readonly string[] {
+  const { hasSwitched, sessions, passwords, providers, factors, passkeys, recoveryCodes, operators } = costs
   if (!hasSwitched) return ['this service has not taken over: no session ends, and the old service may go on serving']
   return [
     `${sessions.ended} of ${sessions.all} sessions have begun, refreshed or ended by a theft since the switch: their users sign in again`,
     ...(passwords > 0 ? [`${passwords} users have a password in a form that supabase/auth does not know`] : []),
-    ...(factors > 0
-      ? [`${factors} phones are second factors, which this version of supabase/auth cannot have: they are removed`]
+    ...(factors.phones > 0
+      ? [
+          `${factors.phones} phones are second factors, which this version of supabase/auth cannot have: they are removed`,
+        ]
       : []),
+    ...(factors.keys > 0
+      ? [
+          `${factors.keys} security keys are second factors, which this version of supabase/auth cannot have: they are removed`,
+        ]
+      : []),
+    ...(factors.bareUsers > 0
+      ? [`${factors.bareUsers} users have no other second factor: they sign in with a password alone there`]
+      : []),
+    ...(passkeys > 0
+      ? [
+          `${passkeys} passkeys are removed, which this version of supabase/auth cannot have: nobody signs in by them there`,
+        ]
+      : []),
+    ...(recoveryCodes > 0
+      ? [`${recoveryCodes} users have recovery codes, which supabase/auth cannot have: they are removed`]
+      : []),
+    ...(operators > 0 ? [`${operators} users are operators of the console, which supabase/auth does not have`] : []),
     ...providers.map(
       (each) => `supabase/auth cannot have the provider ${each} as it is now: nobody signs in by it there`,
     ),

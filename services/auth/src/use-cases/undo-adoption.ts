@@ -14,34 +14,21 @@ import {
 import { withoutOtherRuns } from '../adoption/begin-adoption.ts'
 import { requireOwnSchemas, underPathOfTriggers } from '../adoption/catalog.ts'
 import { dropKept, dropStaging } from '../adoption/drop-adoption.ts'
-import { countEndedSessions, countForeignHashes, giveBackRows, type SessionCounts } from '../adoption/give-back-rows.ts'
-import { listUnfitForUpstream, listUnopened } from '../adoption/give-back-sealed-rows.ts'
+import { giveBackRows } from '../adoption/give-back-rows.ts'
+import { listUnopened } from '../adoption/give-back-sealed-rows.ts'
 import { listAdditions } from '../adoption/list-dependents.ts'
 import { requireRights } from '../adoption/missing-rights.ts'
 import { allowOldServer } from '../adoption/refuse-old-server.ts'
 import { dropTriggers } from '../adoption/staging-tables.ts'
 import { migrationsInPlace, moveBack, stayingTables } from '../adoption/switch-tables.ts'
-import { countUnfitFactors, ownChanges, revertUpstreamChanges } from '../adoption/upstream-changes.ts'
+import { findUndoCosts, type UndoCosts } from '../adoption/undo-costs.ts'
+import { ownChanges, revertUpstreamChanges } from '../adoption/upstream-changes.ts'
 import { findVersion } from '../adoption/upstream-database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { adoptOptions } from '../migrations.ts'
 import { JOBS_APPLICATION } from '../open-database.ts'
 
 type UndoAdoptionDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'randomBytes'>
-
-/** The losses that `adopt --undo` would bring to users, for the operator who decides on it. */
-export interface UndoCosts {
-  /** Whether this service has taken over. Before, an undo costs the users nothing. */
-  readonly hasSwitched: boolean
-  /** How many of the sessions end. */
-  readonly sessions: SessionCounts
-  /** Users whose password is stored in a form that supabase/auth does not know. */
-  readonly passwords: number
-  /** Custom providers that supabase/auth cannot have, by their identifiers. */
-  readonly providers: readonly string[]
-  /** Phones as second factors, which the version of supabase/auth cannot have. They are removed. */
-  readonly factors: number
-}
 
 /**
  * Gives the old service its database back (reference: Adopting a database). Users keep their present passwords, emails and factors.
@@ -72,7 +59,7 @@ export async function undoAdoption(
     if (switchedAt !== null) await requireNoAdditions(db, places)
     await requireNoDependents(() => rehearse(db, places, record))
     await requireKeys(db, { places, switchedAt, encryptionKeys })
-    if (!(await confirm(await findCosts(db, places, record)))) return false
+    if (!(await confirm(await findUndoCosts(db, places, record)))) return false
     const sealing = { encryptionKeys, randomBytes }
     const takeBack = takeBackAll(db, { names, sources: migrationsInPlace() }, async (trx, attempt) => {
       await lockOwnTables(trx, places, { switchedAt, attempt })
@@ -202,22 +189,6 @@ async function requireKeys(
 interface UndoMoment {
   readonly places: AdoptionPlaces
   readonly switchedAt: Date | null
-}
-
-async function findCosts(
-  db: Kysely<unknown>,
-  places: AdoptionPlaces,
-  { switchedAt, changes, version }: AdoptionRecord,
-): Promise<UndoCosts> {
-  if (switchedAt === null)
-    return { hasSwitched: false, sessions: { ended: 0, all: 0 }, passwords: 0, providers: [], factors: 0 }
-  return {
-    hasSwitched: true,
-    sessions: await countEndedSessions(db, { places, switchedAt }),
-    passwords: await countForeignHashes(db, places),
-    providers: await listUnfitForUpstream(db, places),
-    factors: await countUnfitFactors(db, places, ownChanges(changes, places, { since: version, version })),
-  }
 }
 
 async function restore(

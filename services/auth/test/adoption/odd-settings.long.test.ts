@@ -24,7 +24,16 @@ it.each(['German', 'SQL, DMY', 'Postgres'])(
     const costs: unknown[] = []
     expect(await undoAdoption(restored.deps, async (each) => costs.push(each) > 0)).toBe(true)
     expect(costs).toEqual([
-      { hasSwitched: true, sessions: { all: 27, ended: 1 }, passwords: 0, providers: [], factors: 0 },
+      {
+        hasSwitched: true,
+        sessions: { all: 27, ended: 1 },
+        passwords: 0,
+        providers: [],
+        factors: { phones: 0, keys: 0, bareUsers: 0 },
+        passkeys: 0,
+        recoveryCodes: 0,
+        operators: 0,
+      },
     ])
   },
 )
