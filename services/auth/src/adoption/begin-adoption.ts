@@ -29,7 +29,7 @@ import { requireAdoptable } from './upstream-database.ts'
 
 /** How a run goes. */
 export interface AdoptionRun {
-  /** Whether to adopt a version of supabase/auth that is newer than this release knows. */
+  /** Whether to adopt a version of supabase/auth that is newer than this release knows, and where functions seem to take all columns of a table. */
   readonly force: boolean
   /** Is told each step that is done. */
   readonly report: (line: string) => void

@@ -6,6 +6,7 @@ import { listIdentityKeys } from './identity-readers.ts'
 import { SERVED, UNSERVED } from './inspect-database.ts'
 import { listMissingRights } from './missing-rights.ts'
 import { listNamesakes } from './own-names.ts'
+import { listRowWriters } from './row-writers.ts'
 
 /** The newest migrations of supabase/auth 2.40 and of 2.196. */
 const OLDEST_VERSION = '20221215195900'
@@ -25,7 +26,7 @@ interface Adoptability {
 /** The names of an adoption, and the options of its command. */
 export interface AdoptionWish {
   readonly names: Names
-  /** Whether a version is adopted that this release does not know. */
+  /** Whether to adopt a version that this release does not know, and where functions of others seem to take all columns of a table. */
   readonly force: boolean
   /** AUTH_DB_ROLE. */
   readonly role: string | undefined
@@ -59,6 +60,7 @@ export async function findObstacles(db: Kysely<unknown>, { names, force, role }:
     ...rights,
     ...(await listStrangers(db, names)),
     ...(await listIdentityKeys(db, { names })),
+    ...(force ? [] : await listRowWriters(db, { names })),
     ...(await listNamesakes(db, names, { hasBegun: record !== undefined })),
   ]
   const earlierRun = record === undefined ? 'none' : 'begun'

@@ -45,7 +45,10 @@ export function adoptCommand(load: () => AuthConfig, { print: write, ask }: Conv
     )
     .addOption(new Option('--undo', 'give the old service its database back').conflicts(['check', 'forget', 'force']))
     .addOption(new Option('--forget', 'drop what --undo needs').conflicts(['check', 'force']))
-    .option('--force', 'adopt a version of supabase/auth that is newer than this release knows')
+    .option(
+      '--force',
+      'go on where only a newer version of supabase/auth, or a function that takes all columns of a table, is in the way',
+    )
     .option('--yes', 'do not ask before --undo or --forget')
     .action(async (flags: AdoptFlags) => {
       const deps = await createQuietDeps(load(), createLogger({ level: 'fatal', stdout: false }))
