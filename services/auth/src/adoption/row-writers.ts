@@ -2,22 +2,53 @@ import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { namedIn } from './list-dependents.ts'
 
-/** The tables that get columns of this service, each with the last one that it gets. */
+/**
+ * The tables that get columns of this service, each with the last one that it gets, and whether PostgreSQL looks for columns of its type
+ * elsewhere when it does: it does for a column with a default.
+ */
 const GAINING = {
-  users: { last: 'console_role' },
-  mfa_factors: { last: 'guessed_at' },
-  mfa_amr_claims: { last: 'credential_since' },
-  sessions: { last: 'label' },
-  identities: { last: 'provider_id' },
+  users: { last: 'console_role', isTypeFixed: true },
+  mfa_factors: { last: 'guessed_at', isTypeFixed: true },
+  mfa_amr_claims: { last: 'credential_since', isTypeFixed: false },
+  sessions: { last: 'label', isTypeFixed: false },
+  identities: { last: 'provider_id', isTypeFixed: true },
 } as const
 
 /** The tables of `GAINING` whose columns are still to come. */
 const gaining = (schema: string): RawBuilder<unknown> => sql`
   gaining AS (
-    SELECT c.oid, c.reltype, c.relname::text AS name FROM pg_class c
-    JOIN unnest(${Object.keys(GAINING)}::text[], ${Object.values(GAINING).map(({ last }) => last)}::text[]) AS g (name, last) ON g.name = c.relname
+    SELECT c.oid, c.reltype, c.relname::text AS name, g.is_type_fixed FROM pg_class c
+    JOIN unnest(${Object.keys(GAINING)}::text[], ${Object.values(GAINING).map(({ last }) => last)}::text[],
+      ${Object.values(GAINING).map(({ isTypeFixed }) => isTypeFixed)}::boolean[]) AS g (name, last, is_type_fixed) ON g.name = c.relname
     WHERE c.relnamespace = to_regnamespace(format('%I', ${schema}::text)) AND c.relkind IN ('r', 'p')
       AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = c.oid AND attname = g.last AND NOT attisdropped))`
+
+/**
+ * Lists the columns of others that have the type of the rows of a table that gets columns, also within an array, a domain or another type:
+ * PostgreSQL refuses to change such a table.
+ * @returns each in a line, with what to do about it
+ */
+export async function listRowColumns(
+  db: QueryExecutorProvider,
+  { names: { schema } }: Pick<AdoptionPlaces, 'names'>,
+): Promise<readonly string[]> {
+  const { rows } = await sql<{ column: string; table: string }>`
+    WITH RECURSIVE ${gaining(schema)},
+    typed AS (
+      SELECT reltype AS type, name FROM gaining WHERE is_type_fixed
+      UNION SELECT u.type, t.name FROM typed t CROSS JOIN LATERAL (
+        SELECT typarray AS type FROM pg_type WHERE oid = t.type AND typarray <> 0
+        UNION ALL SELECT oid FROM pg_type WHERE typbasetype = t.type
+        UNION ALL SELECT c.reltype FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+          WHERE a.atttypid = t.type AND NOT a.attisdropped AND c.reltype <> 0) u)
+    SELECT DISTINCT format('%s.%I', c.oid::regclass, a.attname) AS "column", t.name AS "table"
+      FROM typed t JOIN pg_attribute a ON a.atttypid = t.type AND NOT a.attisdropped
+      JOIN pg_class c ON c.oid = a.attrelid AND c.relkind IN ('r', 'p', 'm') ORDER BY 1, 2`.execute(db)
+  return rows.map(
+    ({ column, table }) =>
+      `the column ${column} has the type of ${schema}.${table}, to which PostgreSQL adds no columns then: drop it, or make it jsonb`,
+  )
+}
 
 /** Comments, which may name anything. */
 const COMMENTS = String.raw`--[^\n]*|/[*]([^*]|[*]+[^*/])*[*]+/`

@@ -6,7 +6,7 @@ import { listIdentityKeys } from './identity-readers.ts'
 import { SERVED, UNSERVED } from './inspect-database.ts'
 import { listMissingRights } from './missing-rights.ts'
 import { listNamesakes } from './own-names.ts'
-import { listRowWriters } from './row-writers.ts'
+import { listRowColumns, listRowWriters } from './row-writers.ts'
 
 /** The newest migrations of supabase/auth 2.40 and of 2.196. */
 const OLDEST_VERSION = '20221215195900'
@@ -60,6 +60,7 @@ export async function findObstacles(db: Kysely<unknown>, { names, force, role }:
     ...rights,
     ...(await listStrangers(db, names)),
     ...(await listIdentityKeys(db, { names })),
+    ...(await listRowColumns(db, { names })),
     ...(force ? [] : await listRowWriters(db, { names })),
     ...(await listNamesakes(db, names, { hasBegun: record !== undefined })),
   ]

@@ -87,3 +87,25 @@ it('functions that take all columns of a table that gets more are named, and sto
   // All columns of users are there by now.
   expect((await checkAdoption(restored.deps, { force: false })).obstacles).toEqual([])
 })
+
+const holds = (column: string, table: string) =>
+  `the column ${column} has the type of auth.${table}, to which PostgreSQL adds no columns then: drop it, or make it jsonb`
+
+it('columns that have the type of a table that gets more are named, and stop an adoption before it begins', async () => {
+  const restored = await restore('v2.43.1')
+  await runSql(
+    restored.database.superuserUrl,
+    `CREATE TABLE public.snapshots (session auth.sessions, identity auth.identities, users auth.users[]);
+     CREATE DOMAIN public.factor AS auth.mfa_factors;
+     CREATE TYPE public.pair AS (name text, factor public.factor);
+     CREATE TABLE public.pairs (pair public.pair)`,
+  )
+  const named = [
+    holds('public.pairs.pair', 'mfa_factors'),
+    holds('public.snapshots.identity', 'identities'),
+    holds('public.snapshots.users', 'users'),
+  ]
+  expect((await checkAdoption(restored.deps, { force: true })).obstacles).toEqual(named)
+  await expect(prepare(restored)).rejects.toThrow(new Error(named.join('\n')))
+  expect(await hasBegun(restored)).toEqual({ begun: false })
+})
