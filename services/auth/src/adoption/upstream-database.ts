@@ -12,8 +12,8 @@ import { listRowColumns, listRowWriters } from './row-writers.ts'
 const OLDEST_VERSION = '20221215195900'
 const NEWEST_VERSION = '20260625000000'
 
-/** Whether an earlier run of an adoption has begun to make tables of this service, or has switched. */
-export type EarlierRun = 'none' | 'begun' | 'switched'
+/** Whether an earlier run of an adoption has begun to make tables of this service, has switched, or has also copied the audit log. */
+export type EarlierRun = 'none' | 'begun' | 'switched' | 'finished'
 
 /** Whether a database can be adopted. */
 interface Adoptability {
@@ -49,8 +49,10 @@ export async function findObstacles(db: Kysely<unknown>, { names, force, role }:
   const record = await findRecord(db, placesOf(names))
   if (record === undefined && (await hasRelation(db, schema, 'trestle_migrations')))
     return refuse(`the schema ${schema} has the tables of this service already`)
-  if (record !== undefined && record.switchedAt !== null)
-    return { version: record.version, earlierRun: 'switched', obstacles: [] }
+  if (record !== undefined && record.switchedAt !== null) {
+    const earlierRun = record.finishedAt === null ? 'switched' : 'finished'
+    return { version: record.version, earlierRun, obstacles: [] }
+  }
   if (!(await hasRelation(db, schema, 'schema_migrations')) || !(await hasRelation(db, schema, 'users')))
     return refuse(`the schema ${schema} has no tables of supabase/auth`)
   const version = await findVersion(db, names)

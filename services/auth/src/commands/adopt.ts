@@ -140,13 +140,19 @@ function describeAdoption({ version, switchMs, leftProviders, losses }: Adoption
   ]
 }
 
+const AFTER_SWITCH = {
+  switched:
+    'unfinished this service has taken over, and its audit log is not copied yet: do not start the old one, run auth adopt again, and start this service',
+  finished: 'ok         the database is adopted already: start the service',
+} as const
+
 /** @throws Error where the database cannot be adopted */
 function report(check: AdoptionCheck, print: Print): void {
   const { version, earlierRun, obstacles, rows, notYetServed, losses, askedAgain, sharedEmails, admins, dependents } =
     check
   if (version !== 'none') print(`migration  ${version}`)
-  if (earlierRun === 'switched') {
-    print('ok         the database is adopted already: start the service')
+  if (earlierRun === 'switched' || earlierRun === 'finished') {
+    print(AFTER_SWITCH[earlierRun])
     return
   }
   const encoding = describeEncoding(check.encoding)

@@ -45,7 +45,7 @@ const ROUNDS_MAX = 20
  * Turns a database of supabase/auth into one of this service, in place (reference: Adopting a database). The old service serves
  * until the last transaction. A run that was killed is continued by the next one.
  * @throws Error where the database cannot be adopted, while another run is at work, and where the old service writes faster than
- * its changes are copied
+ * its changes are copied; an error after the switch says that this service has taken over
  */
 export function adoptDatabase(deps: AdoptDatabaseDeps, run: AdoptionRun): Promise<Adoption> {
   return withoutOtherRuns(adoptOptions(deps.config), () => adopt(deps, run))
@@ -61,9 +61,24 @@ async function adopt(deps: AdoptDatabaseDeps, run: AdoptionRun): Promise<Adoptio
     await prepareSwitch(db, switchDeps, run)
     return switchOver(db, switchDeps)
   })
-  await migrateUp(options)
-  const losses = await underLock(options, (db) => finish(db, places))
+  const losses = await afterSwitch(async () => {
+    await migrateUp(options)
+    return underLock(options, (db) => finish(db, places))
+  })
   return { version, ...outcome, losses }
+}
+
+/** An operator who reads the error alone, such as `No space left on device`, would start the old service again, which signs people out. */
+async function afterSwitch<T>(use: () => Promise<T>): Promise<T> {
+  try {
+    return await use()
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(
+      `${reason}\nthis service has taken over: do not start the old one again. Mend the cause, run auth adopt again, which does what is left, and start this service`,
+      { cause: error },
+    )
+  }
 }
 
 async function switchOver(

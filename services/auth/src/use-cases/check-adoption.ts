@@ -107,7 +107,7 @@ export async function checkAdoption(
   return withDatabase(target, async (db) => {
     const found = await findObstacles(db, { names, force, role: config.database.role })
     const { version, earlierRun, obstacles } = found
-    if (earlierRun === 'switched' || obstacles.length > 0) return { ...NOTHING, ...found }
+    if (earlierRun === 'switched' || earlierRun === 'finished' || obstacles.length > 0) return { ...NOTHING, ...found }
     const served = await countRows(db, places, SERVED)
     const openFlows = await countOpenFlows(db, places, lifetimesOf(config, now()))
     const unserved = await countRows(db, places, UNSERVED)

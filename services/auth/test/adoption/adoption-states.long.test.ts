@@ -3,11 +3,12 @@ import { openWire } from '@trestle/testing/cut-wire.ts'
 import pg from 'pg'
 import { expect, it } from 'vitest'
 import { diagramsOf } from '../../../../scripts/layout/state-diagrams.ts'
+import { adoptCommand } from '../../src/commands/adopt.ts'
 import { adoptDatabase } from '../../src/use-cases/adopt-database.ts'
 import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
 import { forgetImport } from '../../src/use-cases/forget-import.ts'
 import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
-import { type Restored, restore } from './adopted-app.ts'
+import { adopt, type Restored, restore } from './adopted-app.ts'
 import { openBeside } from './imported-app.ts'
 import { runSql } from './restored-database.ts'
 
@@ -169,3 +170,38 @@ it('an import goes through the arrows of its diagram, and through no others', as
   ])
   expect([...arrows].sort()).toEqual([...(imported?.arrows.keys() ?? [])].sort())
 }, 120_000)
+
+/** The lines that `auth adopt --check` prints. */
+async function check({ deps }: Restored): Promise<readonly string[]> {
+  const lines: string[] = []
+  const conversation = { print: (line: string) => lines.push(line), ask: async () => 'n' }
+  await adoptCommand(() => deps.config, conversation).parseAsync(['--check'], { from: 'user' })
+  return lines
+}
+
+it('an error after the switch says that this service has taken over, and adopt --check that the audit log is not copied yet', async () => {
+  const restored = await restore('v2.43.1')
+  const { superuserUrl } = restored.database
+  await runSql(
+    superuserUrl,
+    `CREATE FUNCTION public.fill_disk() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+       IF EXISTS (SELECT FROM pg_event_trigger_ddl_commands() WHERE object_identity LIKE '%.trestle_read_payload(%') THEN
+         RAISE disk_full USING MESSAGE = 'No space left on device';
+       END IF;
+     END $$;
+     CREATE EVENT TRIGGER fill_disk ON ddl_command_end EXECUTE FUNCTION public.fill_disk()`,
+  )
+  await expect(adopt(restored)).rejects.toThrow(
+    new Error(
+      'No space left on device\nthis service has taken over: do not start the old one again. Mend the cause, run auth adopt again, which does what is left, and start this service',
+    ),
+  )
+  const version = `migration  ${restored.database.manifest.migration}`
+  expect(await check(restored)).toEqual([
+    version,
+    'unfinished this service has taken over, and its audit log is not copied yet: do not start the old one, run auth adopt again, and start this service',
+  ])
+  await runSql(superuserUrl, 'DROP EVENT TRIGGER fill_disk')
+  await adopt(restored)
+  expect(await check(restored)).toEqual([version, 'ok         the database is adopted already: start the service'])
+})
