@@ -1,7 +1,8 @@
 import { againWhenLocked } from '@trestle/database/migrations/again-when-locked.ts'
 import { inLatest } from '@trestle/database/migrations/migrator.ts'
 import { createRefreshTokens } from '@trestle/migrations/auth/0008-create-refresh-tokens.ts'
-import { type Kysely, sql } from 'kysely'
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 import { type AdoptionPlaces, inGentle } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
 import { ID_GAP } from './copy-refresh-tokens.ts'
@@ -43,7 +44,7 @@ async function createTables(trx: Kysely<unknown>, { names, staging }: AdoptionPl
   await createRefreshTokens({ ...names, id }).inPlace?.up(trx)
   await sql`
     CREATE TABLE ${sql.id(staging, 'progress')} AS
-    SELECT NULL::uuid AS after, coalesce(max(id), 0) + ${sql.lit(ID_GAP)} AS first_derived
+    SELECT NULL::uuid AS after, coalesce(greatest(max(id), ${lastNumber(names)}), 0) + ${sql.lit(ID_GAP)} AS first_derived
     FROM ${names.id('refresh_tokens')}`.execute(trx)
   await sql`ALTER TABLE ${sql.id(staging, 'progress')} ADD PRIMARY KEY (first_derived)`.execute(trx)
   await sql`
@@ -54,6 +55,47 @@ async function createTables(trx: Kysely<unknown>, { names, staging }: AdoptionPl
     trx,
   )
   await sql`CREATE TABLE ${sql.id(staging, KEYED)} (session_id uuid PRIMARY KEY, print bigint NOT NULL)`.execute(trx)
+}
+
+/** The last number that the old service has given to a token. Its sequence may be far ahead of its rows; NULL where there is none. */
+function lastNumber({ schema }: Names): RawBuilder<unknown> {
+  return sql`pg_sequence_last_value(pg_get_serial_sequence(format('%I.refresh_tokens', ${schema}::text), 'id')::regclass)`
+}
+
+/** The greatest number of a token: the tokens of this service and those that the old one still makes come after it. */
+const NUMBER_MAX = 2n ** 63n - 2n * ID_GAP
+
+/**
+ * Lists what has a number after which `bigint` has too few for the tokens of this service: a token, and the sequence.
+ * @returns each in a line, with what to do about it
+ */
+export async function listSpentNumbers(db: QueryExecutorProvider, names: Names): Promise<readonly string[]> {
+  const table = `${names.schema}.refresh_tokens`
+  const { rows } = await sql<{ id: string | null; last: string | null }>`
+    SELECT max(id)::text AS id, ${lastNumber(names)}::text AS last FROM ${names.id('refresh_tokens')}`.execute(db)
+  const { id = null, last = null } = rows[0] ?? {}
+  return [
+    ...(isSpent(id)
+      ? [`the row ${id} of ${table} leaves too few numbers for new tokens: delete it, or give it a lower id`]
+      : []),
+    ...(isSpent(last)
+      ? [
+          `the sequence of ${table} stands at ${last}, which leaves too few numbers for new tokens: run SELECT setval(pg_get_serial_sequence('${table}', 'id'), max(id)) FROM ${table}`,
+        ]
+      : []),
+  ]
+}
+
+function isSpent(number: string | null): boolean {
+  return number !== null && BigInt(number) > NUMBER_MAX
+}
+
+/** Lets new tokens have numbers after those of all copies: the old service may have gone on further than `ID_GAP` since the copies began. */
+export async function passCopiedNumbers(trx: Kysely<unknown>, names: Names): Promise<void> {
+  const sequence = names.id('refresh_tokens_id_seq')
+  await sql`
+    SELECT setval(pg_get_serial_sequence(format('%I.refresh_tokens', ${names.schema}::text), 'id'), max(id))
+    FROM ${names.id('refresh_tokens')} HAVING max(id) > (SELECT last_value FROM ${sequence})`.execute(trx)
 }
 
 async function hasTrigger(

@@ -20,7 +20,7 @@ import { hideOwnTables } from './hidden-tables.ts'
 import { beginLoneSessions } from './lone-tokens.ts'
 import { refuseOldServer } from './refuse-old-server.ts'
 import { correctCopies, replayChanges, type StagingDeps } from './stage-refresh-tokens.ts'
-import { dropTriggers } from './staging-tables.ts'
+import { dropTriggers, passCopiedNumbers } from './staging-tables.ts'
 import { applyUpstreamChanges } from './upstream-changes.ts'
 import { findVersion } from './upstream-database.ts'
 
@@ -130,6 +130,7 @@ export function switchHooks(deps: SwitchDeps): Switch {
     // Until now, users came from the old service. Clean-up keeps them.
     await sql`ALTER TABLE ${names.id('users')} ALTER COLUMN keep_unconfirmed SET DEFAULT false`.execute(trx)
     return async (later) => {
+      await passCopiedNumbers(later, names)
       await addForeignKeys(later, names)
       const context: SealedCopyContext = { trx: later, places, users: names.id('users'), lifetimes, sealing }
       await copyFlows(context)

@@ -7,6 +7,7 @@ import { SERVED, UNSERVED } from './inspect-database.ts'
 import { listMissingRights } from './missing-rights.ts'
 import { listNamesakes } from './own-names.ts'
 import { listRowColumns, listRowWriters } from './row-writers.ts'
+import { listSpentNumbers } from './staging-tables.ts'
 
 /** The newest migrations of supabase/auth 2.40 and of 2.196. */
 const OLDEST_VERSION = '20221215195900'
@@ -60,6 +61,8 @@ export async function findObstacles(db: Kysely<unknown>, { names, force, role }:
   const obstacles = [
     describeVersion(version, { force }),
     ...rights,
+    // Without its rights, the user may not read the tokens.
+    ...(rights.length > 0 ? [] : await listSpentNumbers(db, names)),
     ...(await listStrangers(db, names)),
     ...(await listIdentityKeys(db, { names })),
     ...(await listRowColumns(db, { names })),
