@@ -9,6 +9,12 @@ const VERSIONS = 'schema_migrations'
 const AUDIT_LOG = 'audit_log_entries'
 const ALL_RIGHTS = 'SELECT INSERT UPDATE DELETE REFERENCES TRIGGER'
 
+/**
+ * The connections that a run and an undo have at once. Six were counted; a server ends one some time after the program has closed it, so
+ * that a busy one has more of them.
+ */
+const CONNECTIONS = 10
+
 interface TableState {
   readonly table: string
   readonly owner: string
@@ -19,8 +25,8 @@ interface TableState {
 }
 
 /**
- * Lists what the user lacks for an adoption and its undo on the schema, the tables and the types of supabase/auth: a table is altered
- * and moved by its owner alone, who must see all of its rows.
+ * Lists what the user lacks for an adoption and its undo on the schema, the tables and the types of supabase/auth, and in connections: a
+ * table is altered and moved by its owner alone, who must see all of its rows.
  * @returns each in a line with the statement that gives it; empty where nothing is missing
  */
 export async function listMissingRights(db: QueryExecutorProvider, { schema }: Names): Promise<readonly string[]> {
@@ -33,6 +39,7 @@ export async function listMissingRights(db: QueryExecutorProvider, { schema }: N
     WHERE oid = to_regtype(format('%I.factor_type', ${schema}::text)) AND NOT pg_has_role(typowner, 'USAGE')
       AND NOT EXISTS (SELECT FROM pg_enum WHERE enumtypid = t.oid AND enumlabel = 'phone')`.execute(db)
   return [
+    ...(await listTightLimits(db)),
     ...schemas.map(
       ({ user }) =>
         `the schema ${schema} grants no CREATE: as a superuser, run GRANT CREATE ON SCHEMA "${schema}" TO "${user}"`,
@@ -43,6 +50,21 @@ export async function listMissingRights(db: QueryExecutorProvider, { schema }: N
         `the type ${schema}.factor_type belongs to ${owner}: as a superuser, run ALTER TYPE "${schema}"."factor_type" OWNER TO "${user}"`,
     ),
   ]
+}
+
+/** The limits of connections that a run would meet. PostgreSQL counts those of the old service too, and none of a superuser. */
+async function listTightLimits(db: QueryExecutorProvider): Promise<readonly string[]> {
+  const { rows } = await sql<{ kind: string; name: string; limit: number }>`
+    SELECT l.* FROM pg_roles r CROSS JOIN LATERAL (
+      SELECT 'role' AS kind, r.rolname AS name, r.rolconnlimit AS "limit"
+      UNION ALL SELECT 'database', datname, datconnlimit FROM pg_database WHERE datname = current_database()) l
+    WHERE r.rolname = current_user AND NOT r.rolsuper AND l."limit" BETWEEN 0 AND ${CONNECTIONS - 1} ORDER BY kind DESC`.execute(
+    db,
+  )
+  return rows.map(
+    ({ kind, name, limit }) =>
+      `the ${kind} ${name} has at most ${limit} connections, and a run needs ${CONNECTIONS} beside those of the old service: as a superuser, run ALTER ${kind.toUpperCase()} "${name}" CONNECTION LIMIT ${limit + CONNECTIONS}`,
+  )
 }
 
 /** @throws Error where the user lacks a right, with each in a line and the statement that gives it */

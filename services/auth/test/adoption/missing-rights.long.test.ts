@@ -1,4 +1,8 @@
+import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
+import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
+import { listMissingRights } from '../../src/adoption/missing-rights.ts'
+import { adoptOptions } from '../../src/migrations.ts'
 import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
 import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
 import { adopt, prepare, restore } from './adopted-app.ts'
@@ -82,5 +86,39 @@ describe('a database on which its owner lacks a right', () => {
     await expect(undoAdoption(restored.deps, async () => true)).rejects.toThrow(new Error(NO_CREATE))
     await runSql(superuserUrl, `GRANT CREATE ON SCHEMA auth TO ${OWNER}`)
     expect(await undoAdoption(restored.deps, async () => true)).toBe(true)
+  })
+})
+
+const tight = (kind: string, name: string, statement: string) =>
+  `the ${kind} ${name} has at most 9 connections, and a run needs 10 beside those of the old service: as a superuser, run ${statement} CONNECTION LIMIT 19`
+
+describe('a limit of connections that a run would meet', () => {
+  it('is named and stops an adoption before it begins, where the database has it', async () => {
+    const restored = await restore('v2.196.0')
+    const { superuserUrl } = restored.database
+    const name = new URL(superuserUrl).pathname.slice(1)
+    await runSql(superuserUrl, `ALTER DATABASE ${name} CONNECTION LIMIT 9`)
+    const statement = `ALTER DATABASE "${name}"`
+    const obstacle = tight('database', name, statement)
+    expect((await checkAdoption(restored.deps, { force: false })).obstacles).toEqual([obstacle])
+    await expect(prepare(restored)).rejects.toThrow(new Error(obstacle))
+    await runSql(superuserUrl, `${statement} CONNECTION LIMIT 19`)
+    await adopt(restored)
+    expect((await checkAdoption(restored.deps, { force: false })).earlierRun).toBe('finished')
+  })
+
+  it('is named where the role has it', async () => {
+    const { database, deps } = await restore('v2.196.0')
+    // Other tests use the role at the same time, so the limit is taken back before they could see it.
+    const listed: string[] = []
+    await withDatabase({ url: database.superuserUrl }, (db) =>
+      db.transaction().execute(async (trx) => {
+        await sql`ALTER ROLE ${sql.id(OWNER)} CONNECTION LIMIT 9`.execute(trx)
+        await sql`SET LOCAL ROLE ${sql.id(OWNER)}`.execute(trx)
+        listed.push(...(await listMissingRights(trx, adoptOptions(deps.config).names)))
+        throw new Error('taken back')
+      }),
+    ).catch(() => {})
+    expect(listed).toEqual([tight('role', OWNER, `ALTER ROLE "${OWNER}"`)])
   })
 })
