@@ -11,7 +11,7 @@ let test: TestConsole
 beforeAll(async () => {
   services = await Promise.all([startService('auth'), startService('payments'), startService('inventory')])
   test = await openTestConsole(services)
-  await seedTransactions(services[1], [1_250, ...Array<number>(20).fill(9_900)])
+  await seedTransactions(services[1], [1_250, ...Array<number>(100).fill(9_900)])
 })
 afterAll(async () => {
   await test.close()
@@ -49,6 +49,13 @@ describe('GET /search', () => {
     }
   })
 
+  it('200: finds a payment by the last four digits of its card with its amount, behind a hundred newer ones', async () => {
+    const page = await (await test.signedIn('viewer')).open('/search?q=0000+12.50')
+    expect(plain(page.text)).toBe(
+      'Results for “0000 12.50” Payments EUR 12.50 Visa •••• 0000 ID TIME Authorized Test transaction',
+    )
+  })
+
   it('200: shows the newest payments, and leads to the list that has the others', async () => {
     const browser = await test.signedIn('viewer')
     const all = await browser.open('/search?q=0000')
@@ -57,6 +64,11 @@ describe('GET /search', () => {
       '20 shown, more in the list',
     ])
     expect(all.html).toContain('<a href="/transactions?search=0000">20 shown, more in the list</a>')
+    const both = await browser.open('/search?q=0000+99.00')
+    expect([both.text.split('transaction').length - 1, both.text.split(' ').slice(-6).join(' ')]).toEqual([
+      20,
+      '20 shown, more in the list',
+    ])
   })
 
   it('200: says when nothing is found, and how things are found, with the text in the field', async () => {

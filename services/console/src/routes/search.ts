@@ -1,18 +1,22 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { money, readWithDecimals } from '../pages/money.ts'
+import { money } from '../pages/money.ts'
 import { type Found, type Hit, PaymentsHits, ProductHits, searchPage } from '../pages/search-page.ts'
 import { visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
 import { INVENTORY } from '../service-calls/inventory-answer.ts'
 import type { OperatorCalls } from '../service-calls/operator-calls.ts'
 import type { ServiceName } from '../service-calls/service-call.ts'
+import { listTransactions } from '../transactions/card-and-amount.ts'
 import { stateBadges } from '../transactions/transaction-list.ts'
-import { cardText, TRANSACTIONS_PATH, TransactionsView, transactionPath } from '../transactions/transaction-view.ts'
+import { cardText, TRANSACTIONS_PATH, transactionPath } from '../transactions/transaction-view.ts'
 import { nameOf, USERS_PATH, UsersView, userBadges } from '../users/user-view.ts'
 
 const SearchQuery = z.object({ q: z.string().trim().max(255).default('') })
+
+/** Payments of customers among the results. */
+const PAYMENTS_MAX = 20
 
 /** The objects that a text leads to, the newest first. */
 interface Results {
@@ -75,12 +79,12 @@ async function findUsers(calls: OperatorCalls, search: string, now: Date): Promi
 
 /** Payments of customers come from their list, which knows their states; all else from the search of payments. */
 async function findPayments(calls: OperatorCalls, text: string): Promise<Results> {
-  const list = { path: '/operator/transactions', schema: TransactionsView, query: { search: text, limit: 20 } }
   const [others, { value, next }] = await Promise.all([
     calls.read('payments', '/operator/search', PaymentsHits, { q: text }),
-    readWithDecimals(calls, list),
+    listTransactions(calls, { search: text, limit: PAYMENTS_MAX }),
   ])
-  const transactions = value.transactions.map((transaction) => ({
+  const shown = value.transactions.slice(0, PAYMENTS_MAX)
+  const transactions = shown.map((transaction) => ({
     kind: 'transaction',
     id: transaction.id,
     title: `${money(transaction.amount, transaction.currency, value.decimals)} ${cardText(transaction)}`,
@@ -89,7 +93,8 @@ async function findPayments(calls: OperatorCalls, text: string): Promise<Results
     badges: stateBadges(transaction),
     created: transaction.created,
   }))
-  return { hits: [...others.value, ...transactions], moreIn: next && TRANSACTIONS_PATH }
+  const hasMore = next !== undefined || shown.length < value.transactions.length
+  return { hits: [...others.value, ...transactions], moreIn: hasMore ? TRANSACTIONS_PATH : undefined }
 }
 
 /** Inventory finds SKUs by how they begin, in any case, and products by words (inventory reference: Lists). */

@@ -45,15 +45,28 @@ describe('GET /transactions', () => {
       ])
     }
     expect((await browser.open('/transactions?search=9999')).text).toBe(
-      'Transactions Last 4 digits, amount as 12.50 or HUF 1000, reference or id Outcome All outcomes Authorized Refused Mode Live and test Live Test Filter No transaction is like that. Clear the filters',
+      'Transactions Last 4 digits, amount as 12.50 or HUF 1000, or both; reference or id Outcome All outcomes Authorized Refused Mode Live and test Live Test Filter No transaction is like that. Clear the filters',
     )
+  })
+
+  it('200: finds by last four digits with an amount, in either order, and nothing where one of them differs', async () => {
+    const browser = await test.signedIn('viewer')
+    const found = async (search: string) => {
+      const { html } = await browser.open(`/transactions?${new URLSearchParams({ search })}`)
+      return [...html.matchAll(/main-link figure" href="([^"]+)"/g)].map(([, path]) => path)
+    }
+    for (const search of ['0000 12.50', '12,50 0000', '0000 EUR 12.50', '0000 €12.50'])
+      expect([search, await found(search)]).toEqual([search, [pathOf(1)]])
+    for (const search of ['0001 12.50', '0000 12.51', '0000 USD 12.50'])
+      expect([search, await found(search)]).toEqual([search, []])
+    expect((await browser.open('/transactions?search=0000+12.50')).text).not.toContain('CSV')
   })
 
   it('200: lists those of a merchant with their states, and says how to take the filter away', async () => {
     const browser = await test.signedIn('viewer')
     const all = await browser.open(`/transactions?merchant=${SHOP_ID}&search=12.50`)
     expect(plain(all.text)).toBe(
-      'Transactions Last 4 digits, amount as 12.50 or HUF 1000, reference or id Outcome All outcomes Authorized Refused Mode Live and test Live Test Merchant ID Filter Amount State Card Reference Id Created ↓ EUR 12.50 Authorized Test Visa •••• 0000 – ID TIME CSV',
+      'Transactions Last 4 digits, amount as 12.50 or HUF 1000, or both; reference or id Outcome All outcomes Authorized Refused Mode Live and test Live Test Merchant ID Filter Amount State Card Reference Id Created ↓ EUR 12.50 Authorized Test Visa •••• 0000 – ID TIME CSV',
     )
     expect(all.html).toContain('<a href="/transactions?search=12.50" aria-label="Take the filter away: Merchant')
   })

@@ -6,11 +6,12 @@ import { readWithDecimals } from '../pages/money.ts'
 import { answerChange, askChange } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendCsv, sendPage } from '../plugins/pages.ts'
+import { listTransactions } from '../transactions/card-and-amount.ts'
 import { readReasons } from '../transactions/dispute-view.ts'
 import { transactionChanges } from '../transactions/transaction-changes.ts'
 import { TransactionsQuery, transactionsPage, transactionsQuery } from '../transactions/transaction-list.ts'
 import { transactionPage } from '../transactions/transaction-pages.ts'
-import { type ShownTransaction, TransactionsView, TransactionView } from '../transactions/transaction-view.ts'
+import { type ShownTransaction, TransactionView } from '../transactions/transaction-view.ts'
 
 const LIST = '/operator/transactions'
 const TransactionParams = z.object({ transactionId: z.string().max(64) })
@@ -24,8 +25,7 @@ export const transactionsRoutes: FastifyPluginAsyncZod = async (app) => {
     if (request.query.format === 'csv') {
       return sendCsv(reply, 'transactions', await calls.openCsv('payments', LIST, { ...asked, limit: undefined }))
     }
-    const listed = await readWithDecimals(calls, { path: LIST, schema: TransactionsView, query: asked })
-    return sendPage(request, reply, transactionsPage(request.query, listed))
+    return sendPage(request, reply, transactionsPage(request.query, await listTransactions(calls, asked)))
   })
 
   app.get('/transactions/:transactionId', { schema: { params: TransactionParams } }, async (request, reply) => {

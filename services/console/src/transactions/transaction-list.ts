@@ -6,6 +6,7 @@ import { type Decimals, money, type WithDecimals } from '../pages/money.ts'
 import { badge, emptyState, orDash, pageHead, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import type { Query } from '../service-calls/service-call.ts'
+import { readCardAndAmount } from './card-and-amount.ts'
 import {
   cardText,
   stateOf,
@@ -26,7 +27,12 @@ export const TransactionsQuery = ListQuery.extend({
 type TransactionsQuery = z.infer<typeof TransactionsQuery>
 
 /** The query of a list of transactions for payments, which reads a search by an amount itself: it knows the currencies. */
-export function transactionsQuery({ merchant, successful, test, ...place }: TransactionsQuery): Query {
+export function transactionsQuery({
+  merchant,
+  successful,
+  test,
+  ...place
+}: TransactionsQuery): Query & { readonly search?: string | undefined } {
   return { ...pageQuery(place), merchant, successful, test }
 }
 
@@ -35,7 +41,7 @@ export function transactionsPage(
   query: TransactionsQuery,
   { value, next }: Listed<WithDecimals<z.infer<typeof TransactionsView>>>,
 ): ConsolePage {
-  const isFiltered = [query.search, query.merchant, query.successful, query.test].some(Boolean)
+  const isOfCardAndAmount = readCardAndAmount(query.search ?? '') !== undefined
   return {
     title: 'Transactions',
     section: 'transactions',
@@ -48,17 +54,25 @@ ${listCard({
   rows: value.transactions,
   next,
   query: { ...query },
-  hasCsv: true,
-  empty: emptyState('transactions', isFiltered ? 'No transaction is like that.' : 'No payment was made yet.'),
+  // Payments makes the CSV, and looks for one of the two at a time.
+  hasCsv: !isOfCardAndAmount,
+  empty: emptyState('transactions', emptyText(query, next)),
 })}`,
   }
+}
+
+/** The newest rows of a card may have another amount than the one that is sought, and older ones have it. */
+function emptyText({ search, merchant, successful, test }: TransactionsQuery, next: string | undefined): string {
+  if (next !== undefined) return 'None of the newest is like that. The next page has older ones.'
+  const isFiltered = [search, merchant, successful, test].some(Boolean)
+  return isFiltered ? 'No transaction is like that.' : 'No payment was made yet.'
 }
 
 function filters({ search, merchant, successful, test }: TransactionsQuery): Html {
   return filterForm({
     path: TRANSACTIONS_PATH,
     search,
-    placeholder: 'Last 4 digits, amount as 12.50 or HUF 1000, reference or id',
+    placeholder: 'Last 4 digits, amount as 12.50 or HUF 1000, or both; reference or id',
     kept: [{ name: 'merchant', label: `Merchant ${merchant ?? ''}`, value: merchant }],
     choices: [
       {
