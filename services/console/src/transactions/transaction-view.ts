@@ -105,7 +105,7 @@ export function stateOf({
   if (disputed > 0) return { text: 'Disputed', tone: 'warn' }
   if (amount === 0) return { text: 'Verified', tone: 'plain' }
   if (refunded > 0) return { text: refunded < captured ? 'Partly refunded' : 'Refunded', tone: 'plain' }
-  if (captured > 0) return { text: pending > 0 ? 'Partly captured' : 'Captured', tone: 'good' }
+  if (captured > 0) return { text: captured < amount ? 'Partly captured' : 'Captured', tone: 'good' }
   return voided > 0 && pending === 0 ? { text: 'Voided', tone: 'plain' } : { text: 'Authorized', tone: 'info' }
 }
 
