@@ -124,9 +124,19 @@ export const SCREENS: readonly Screen[] = [
     name: 'transaction-refund-refused',
     open: async (page, url) => {
       await first('', '/transactions?successful=true', '/refund').open(page, url)
-      await page.locator('input[name="amount"]').fill('99999.99')
+      await page.locator('input[name="amount"]').fill('much')
       await page.locator('.question button[type="submit"]').click()
       await page.getByRole('alert').waitFor()
+    },
+  },
+  {
+    // The script refuses the amount before it is sent.
+    name: 'transaction-refund-above',
+    open: async (page, url) => {
+      await first('', '/transactions?successful=true', '/refund').open(page, url)
+      await page.locator('input[name="amount"]').fill('99999.99')
+      await page.locator('.question button[type="submit"]').click()
+      await page.locator('input[name="amount"]:invalid').waitFor()
     },
   },
   path('disputes', '/disputes'),

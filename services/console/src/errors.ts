@@ -58,6 +58,18 @@ export const amountInvalid: ErrorTemplate<{ readonly currency: string }> = defin
   'amount_invalid',
   ({ currency }) => `This is no amount in ${currency}`,
 )
+/** The operator has typed zero, or an amount below it. `zero`: with its currency, such as `EUR 0.00`. */
+export const amountTooSmall: ErrorTemplate<{ readonly zero: string }> = defineError(
+  422,
+  'amount_too_small',
+  ({ zero }) => `The amount must be above ${zero}`,
+)
+/** The operator has typed more than is left. `most`: with its currency, such as `EUR 12.50`. */
+export const amountTooLarge: ErrorTemplate<{ readonly most: string }> = defineError(
+  422,
+  'amount_too_large',
+  ({ most }) => `The amount must be at most ${most}`,
+)
 /** A form of changes was sent as it was. */
 export const nothingChanged = defineError(422, 'nothing_changed', 'Nothing is changed yet')
 export const answerLost = defineError(

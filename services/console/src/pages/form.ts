@@ -61,6 +61,16 @@ export interface Field {
   readonly pattern?: string
   readonly maxLength?: number
   readonly isFocused?: boolean
+  /** For an amount: the script of the pages says what is wrong with it before it is sent. */
+  readonly range?: AmountRange
+}
+
+/** The bounds of an amount: it is above zero. */
+export interface AmountRange {
+  /** As a field takes it, such as `1234.50`. Empty: unknown. */
+  readonly most: string
+  readonly tooSmall: string
+  readonly tooLarge: string
 }
 
 /** Writes a field with its label and its hint. */
@@ -69,9 +79,13 @@ export function textField(field: Field): Html {
   const hintId = `${name}-hint`
   return html`<div class="field">
 <label for="${name}">${label}</label>
-<input id="${name}" name="${name}" type="${type}" value="${value ?? ''}" autocomplete="${autocomplete}" inputmode="${inputMode}"${flags({ required: field.isRequired, autofocus: field.isFocused })}${attribute('pattern', pattern)}${attribute('maxlength', field.maxLength)}${attribute('aria-describedby', hint && hintId)}>
+<input id="${name}" name="${name}" type="${type}" value="${value ?? ''}" autocomplete="${autocomplete}" inputmode="${inputMode}"${flags({ required: field.isRequired, autofocus: field.isFocused })}${attribute('pattern', pattern)}${attribute('maxlength', field.maxLength)}${field.range && rangeAttributes(field.range)}${attribute('aria-describedby', hint && hintId)}>
 ${hint === undefined ? undefined : html`<p class="hint" id="${hintId}">${hint}</p>`}
 </div>`
+}
+
+function rangeAttributes({ most, tooSmall, tooLarge }: AmountRange): Html {
+  return html`${attribute('data-most', most)}${attribute('data-too-small', tooSmall)}${attribute('data-too-large', tooLarge)}`
 }
 
 /** How the field of a new password is shown, and what was sent in it before. */

@@ -134,11 +134,12 @@ describe('POST /transactions/:transactionId/:change', () => {
     expect(html).toContain(`<a class="main-link figure" href="${pathOf(6)}">HUF 5,000.00</a>`)
   })
 
-  it('422: says what is no amount, and what payments refuses, with what was typed', async () => {
+  it('422: says what is wrong with an amount before payments is asked, with what was typed', async () => {
     const browser = await test.signedIn('admin')
     for (const [amount, problem] of [
       ['much', 'This is no amount in EUR.'],
-      ['999.01', 'amount: Can capture at most EUR 999.00'],
+      ['0', 'The amount must be above EUR 0.00.'],
+      ['999.01', 'The amount must be at most EUR 999.00.'],
     ] as const) {
       await browser.open(pathOf(2, '/capture'))
       const { status, text, html } = await browser.submit(pathOf(2, '/capture'), { amount, reference: '' })

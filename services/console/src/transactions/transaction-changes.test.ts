@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { amountInvalid } from '../errors.ts'
+import { amountInvalid, amountTooLarge, amountTooSmall } from '../errors.ts'
 import { changeLinks, type Viewer } from '../pages/asked-change.ts'
 import { transactionChanges } from './transaction-changes.ts'
 import { type ShownTransaction, TransactionView } from './transaction-view.ts'
@@ -99,10 +99,31 @@ describe('the call of an operation', () => {
     })
   })
 
-  it.each(['', '12.505', '1,250', '-5', 'all'])('is not made with the amount %j', (amount) => {
+  it.each(['', '12.505', '1,250', 'all'])('is not made with the amount %j', (amount) => {
     const problem = amountInvalid({ currency: 'EUR' })
     expect(changeOf('capture').call(shownTransaction(), { amount })).toEqual({ problem })
     expect(changeOf('dispute').call(shownTransaction(), { amount, reason: '4837' })).toEqual({ problem })
+  })
+
+  it.each(['0', '0.00', '-5', ' −5.00'])('is not made with %j, which is not above zero', (amount) => {
+    const problem = amountTooSmall({ zero: 'EUR 0.00' })
+    expect(changeOf('refund').call(shownTransaction({ limits: { refund: 5000 } }), { amount })).toEqual({ problem })
+  })
+
+  it.each<[string, string, Given['limits'], string]>([
+    ['more than is captured', '50.01', { refund: 2000 }, 'EUR 20.00'],
+    ['more than support may refund at once', '10.01', { refund: 5000, refundLimit: 1000 }, 'EUR 10.00'],
+  ])('is not made with %s', (_case, amount, limits = {}, most) => {
+    const problem = amountTooLarge({ most })
+    expect(changeOf('refund').call(shownTransaction({ limits }), { amount })).toEqual({ problem })
+  })
+
+  it('is made again with what was left when it was sent first, so that its repeat is answered', () => {
+    expect(changeOf('refund').call(shownTransaction({ limits: { refund: 0 } }), { amount: '50' })).toEqual({
+      method: 'POST',
+      path: `/operator/transactions/${ID}/refunds`,
+      body: { amount: 5000 },
+    })
   })
 
   it('is not made with a fraction of a yen', () => {
@@ -123,6 +144,12 @@ describe('the form of a refund', () => {
   ])('suggests the largest amount that payments takes, and names it: %s', (_case, limits, expected) => {
     const form = formOf({ refund: 5000, ...limits })
     expect([/value="([^"]*)"/.exec(form)?.[1] ?? '', /At most [^<]*/.exec(form)?.[0]]).toEqual(expected)
+  })
+
+  it('tells the script of the pages what is left, and what it says of an amount out of bounds', () => {
+    expect(formOf({ refund: 2000 })).toContain(
+      ' data-most="20.00" data-too-small="The amount must be above EUR 0.00." data-too-large="The amount must be at most EUR 20.00."',
+    )
   })
 
   it.each<[string, Given['limits'], readonly string[]]>([

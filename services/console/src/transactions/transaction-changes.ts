@@ -1,5 +1,5 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
-import { amountInvalid } from '../errors.ts'
+import { amountInvalid, amountTooLarge, amountTooSmall } from '../errors.ts'
 import type { AskedCall, AskedChange, Changeable, GivenFields } from '../pages/asked-change.ts'
 import { choiceField, hiddenField, textField } from '../pages/form.ts'
 import { money, readMoney, typedMoney } from '../pages/money.ts'
@@ -49,7 +49,12 @@ const OPERATIONS: readonly AskedChange<ShownTransaction>[] = [
       'Only a refund gives it back.',
     ],
     fields: (shown, given) => amountFields(shown, given, { most: shown.limits.capture }),
-    call: (shown, given) => operationCall(shown, given, 'captures'),
+    call: (shown, given) =>
+      operationCall(shown, given, {
+        below: 'captures',
+        most: shown.limits.capture,
+        neverMore: shown.transaction.amount,
+      }),
     done: (shown, given) => `${typedAmount(shown, given)} captured`,
   },
   {
@@ -64,7 +69,12 @@ const OPERATIONS: readonly AskedChange<ShownTransaction>[] = [
       ...allowanceLines(shown),
     ],
     fields: (shown, given) => amountFields(shown, given, { most: refundableBy(shown) }),
-    call: (shown, given) => operationCall(shown, given, 'refunds'),
+    call: (shown, given) =>
+      operationCall(shown, given, {
+        below: 'refunds',
+        most: refundableBy(shown),
+        neverMore: Math.min(shown.transaction.capturedAmount, shown.limits.refundLimit ?? Number.MAX_SAFE_INTEGER),
+      }),
     done: (shown, given) => `${typedAmount(shown, given)} refunded`,
   },
   {
@@ -79,7 +89,8 @@ const OPERATIONS: readonly AskedChange<ShownTransaction>[] = [
       'This cannot be undone.',
     ],
     fields: (shown, given) => amountFields(shown, given, { most: shown.limits.void }),
-    call: (shown, given) => operationCall(shown, given, 'voids'),
+    call: (shown, given) =>
+      operationCall(shown, given, { below: 'voids', most: shown.limits.void, neverMore: shown.transaction.amount }),
     done: (shown, given) => `${typedAmount(shown, given)} voided`,
   },
 ]
@@ -102,7 +113,9 @@ const DISPUTES: readonly AskedChange<ShownTransaction>[] = [
     fields: (shown, given) =>
       html`${amountFields(shown, given, { most: shown.limits.refund })}${choiceField({ name: 'reason', label: 'Reason', value: given.reason, options: reasonsOf(shown) })}`,
     call: (shown, given) => {
-      const call = operationCall(shown, given, 'disputes')
+      const { refund: most } = shown.limits
+      const { capturedAmount: neverMore } = shown.transaction
+      const call = operationCall(shown, given, { below: 'disputes', most, neverMore })
       if ('problem' in call) return call
       return { ...call, body: { ...call.body, reason: { code: Number(given.reason) } } }
     },
@@ -154,11 +167,18 @@ function disputeOf({ disputes }: ShownTransaction, { dispute }: GivenFields) {
   return disputes.find(({ id }) => id === dispute)
 }
 
-function amountFields(
-  { transaction: { currency }, decimals }: ShownTransaction,
-  given: GivenFields,
-  { most }: { readonly most: number },
-): Html {
+/** Says that an amount is not above zero, or above what is left. */
+function amountProblems({ transaction: { currency }, decimals }: ShownTransaction, most: number) {
+  return {
+    tooSmall: () => amountTooSmall({ zero: money(0, currency, decimals) }),
+    tooLarge: () => amountTooLarge({ most: money(most, currency, decimals) }),
+  }
+}
+
+function amountFields(shown: ShownTransaction, given: GivenFields, { most }: { readonly most: number }): Html {
+  const { decimals } = shown
+  const { currency } = shown.transaction
+  const problems = amountProblems(shown, most)
   return html`${textField({
     name: 'amount',
     label: `Amount in ${currency}`,
@@ -167,17 +187,38 @@ function amountFields(
     hint: `At most ${money(most, currency, decimals)}.`,
     isRequired: true,
     isFocused: true,
+    range: {
+      most: typedMoney(most, currency, decimals),
+      tooSmall: `${problems.tooSmall().message}.`,
+      tooLarge: `${problems.tooLarge().message}.`,
+    },
   })}${textField({ name: 'reference', label: 'Reference (optional)', value: given.reference, maxLength: 255 })}`
+}
+
+/** The path of an operation, and how large its amount may be, in minor units. */
+interface Operation {
+  readonly below: string
+  /** The amount that is left now. */
+  readonly most: number
+  /**
+   * The amount that was left at most at any time. More may have been left when the form was sent first: its repeat gets the answer of
+   * payments, and is not refused because the first is done.
+   */
+  readonly neverMore: number
 }
 
 function operationCall(
   shown: ShownTransaction,
   { amount = '', reference = '' }: GivenFields,
-  below: string,
+  { below, most, neverMore }: Operation,
 ): AskedCall {
   const { currency } = shown.transaction
-  const minor = readMoney(amount, currency, shown.decimals)
+  const problems = amountProblems(shown, most)
+  const isNegative = /^\s*[-−]\s*\d/.test(amount)
+  const minor = isNegative ? 0 : readMoney(amount, currency, shown.decimals)
   if (minor === undefined) return { problem: amountInvalid({ currency }) }
+  if (minor === 0) return { problem: problems.tooSmall() }
+  if (minor > neverMore) return { problem: problems.tooLarge() }
   const body = { amount: minor, ...(reference === '' ? {} : { reference }) }
   return { method: 'POST', path: callPath(shown, below), body }
 }

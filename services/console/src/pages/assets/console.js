@@ -91,6 +91,17 @@ document.addEventListener('click', (event) => {
   if (menu && !menu.contains(target)) menu.open = false
 })
 
+/** Says before an amount is sent that it is too small or too large. The console says what is no amount at all. */
+function checkAmount(field) {
+  const { most, tooSmall, tooLarge } = field.dataset
+  const amount = field.value.trim() === '' ? Number.NaN : Number(field.value.replace(',', '.'))
+  field.setCustomValidity(amount <= 0 ? tooSmall : amount > Number(most) ? tooLarge : '')
+}
+
+document.addEventListener('input', ({ target }) => {
+  if ('most' in target.dataset) checkAmount(target)
+})
+
 /** A change that was sent once is not sent again. The Idempotency-Key of the form would refuse it anyway. */
 document.addEventListener('submit', ({ target, submitter }) => {
   // A form that gives a file leaves its page as it is.
