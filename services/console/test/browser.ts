@@ -137,7 +137,7 @@ export function cardOf({ html }: Pick<SeenPage, 'html'>, heading: string): strin
 }
 
 function plainText(html: string): string {
-  return decodeEntities(html.replace(/<[^>]*>/g, ' '))
+  return decodeEntities(html.replaceAll('<wbr>', '').replace(/<[^>]*>/g, ' '))
     .replace(/\s+/g, ' ')
     .trim()
 }

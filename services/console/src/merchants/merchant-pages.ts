@@ -2,7 +2,7 @@ import { type Html, html } from '@trestle/common/documents/html.ts'
 import { changeLinks, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { money, percent } from '../pages/money.ts'
-import { badge, card, copyableId, emptyState, factList, pageHead, smallTable, time } from '../pages/parts.ts'
+import { badge, breakable, card, copyableId, emptyState, factList, pageHead, smallTable, time } from '../pages/parts.ts'
 import { appChanges } from './app-changes.ts'
 import type { ShownMerchant } from './merchant-view.ts'
 
@@ -17,7 +17,7 @@ export function merchantPage(shown: ShownMerchant, viewer: Viewer): ConsolePage 
       title: name ?? id,
       above: { label: 'Merchants', path: '/merchants' },
       badges: test ? [badge('Test')] : [badge('Live', 'good')],
-      facts: [copyableId(id), html`<span>${website}</span>`, html`<span>since ${time(created)}</span>`],
+      facts: [copyableId(id), html`<span>${breakable(website)}</span>`, html`<span>since ${time(created)}</span>`],
     })}
 <div class="grid split"><div class="stack">
 ${balanceCard(shown)}
@@ -86,6 +86,6 @@ function webhooksCard({ webhooks }: ShownMerchant): Html {
   if (webhooks.length === 0) return card('Webhooks', emptyState('deliveries', 'Events are sent nowhere.'))
   return card(
     'Webhooks',
-    html`<ul class="card-body stack">${webhooks.map(({ id, url }) => html`<li><div>${url}</div><div>${copyableId(id)}</div><div><a href="/deliveries?webhook=${encodeURIComponent(id)}">Deliveries</a></div></li>`)}</ul>`,
+    html`<ul class="card-body stack">${webhooks.map(({ id, url }) => html`<li><div>${breakable(url)}</div><div>${copyableId(id)}</div><div><a href="/deliveries?webhook=${encodeURIComponent(id)}">Deliveries</a></div></li>`)}</ul>`,
   )
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { dayChart, lastDays, smallTable } from './parts.ts'
+import { breakable, dayChart, lastDays, smallTable } from './parts.ts'
 
 const write = (value: number) => `EUR ${value}`
 
@@ -7,6 +7,19 @@ describe('lastDays', () => {
   it('ends with the UTC day of the clock', () => {
     const days = lastDays(new Date('2026-03-01T23:59:59Z'))
     expect([days.length, days[0], days.at(-1)]).toEqual([30, '2026-01-31', '2026-03-01'])
+  })
+})
+
+describe('breakable', () => {
+  it.each([
+    ['ada.king@mail.example.com', 'ada.<wbr>king@<wbr>mail.<wbr>example.<wbr>com'],
+    ['https://shop.example/hooks/', 'https://<wbr>shop.<wbr>example/<wbr>hooks/'],
+    ['EUR 1,234.50', 'EUR 1,234.50'],
+    ['<b>@x', '&lt;b&gt;@<wbr>x'],
+    ['Coffee', 'Coffee'],
+    ['', ''],
+  ])('lets a narrow page break %j only between its parts', (text, expected) => {
+    expect(breakable(text).html).toBe(expected)
   })
 })
 

@@ -37,6 +37,15 @@ export function quietCount(number: number): Html {
   return number === 0 ? html`<span class="soft">0</span>` : html`${count(number)}`
 }
 
+/**
+ * A text that may be an email address or a URL, which a narrow page breaks behind `@`, a slash, or a dot before a letter, and in the
+ * middle of a word only where a word alone is too long. Amounts and versions stay whole.
+ */
+export function breakable(text: string): Html {
+  const [first = '', ...others] = text.split(/(?<=[@/])(?![@/]|$)|(?<=\.)(?=\p{L})/u)
+  return html`${first}${others.map((part) => html`<wbr>${part}`)}`
+}
+
 /** Pages that show the same thing from several sides, as links. @param current the path of the page that is shown */
 export function tabs(label: string, pages: readonly (readonly [path: string, label: string])[], current: string): Html {
   return html`<nav class="tabs" aria-label="${label}"><ul>${pages.map(
@@ -48,7 +57,7 @@ export function tabs(label: string, pages: readonly (readonly [path: string, lab
 /** A list of names and values. Undefined values are left out. */
 export function factList(facts: readonly (readonly [string, Html | string | undefined])[]): Html {
   const known = facts.flatMap(([name, value]) => (value === undefined || value === '' ? [] : [[name, value] as const]))
-  return html`<dl class="facts">${known.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
+  return html`<dl class="facts">${known.map(([name, value]) => html`<div><dt>${name}</dt><dd>${typeof value === 'string' ? breakable(value) : value}</dd></div>`)}</dl>`
 }
 
 /**
@@ -103,7 +112,7 @@ export interface PageHead {
 /** Writes the head of a page. */
 export function pageHead({ title, above, badges = [], facts = [], actions = [], note }: PageHead): Html {
   return html`${above && html`<p class="crumbs"><a href="${above.path}">${above.label}</a></p>`}
-<div class="head"><div class="head-title"><h1>${title}</h1>${badges}${facts.length === 0 ? undefined : html`<div class="head-facts">${facts}</div>`}</div>
+<div class="head"><div class="head-title"><h1>${breakable(title)}</h1>${badges}${facts.length === 0 ? undefined : html`<div class="head-facts">${facts}</div>`}</div>
 ${actions.length === 0 ? undefined : html`<div class="actions">${actions}</div>`}</div>
 ${note === undefined ? undefined : html`<p class="hint">${note}</p>`}`
 }

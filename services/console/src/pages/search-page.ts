@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { ServiceName } from '../service-calls/service-call.ts'
 import { type IconName, icon } from './icons.ts'
 import type { ConsolePage } from './layout.ts'
-import { badge, card, emptyState, pageHead, time } from './parts.ts'
+import { badge, breakable, card, emptyState, pageHead, time } from './parts.ts'
 
 /** Something that a text leads to, in any service. */
 export interface Hit {
@@ -108,7 +108,7 @@ function foundCard({ label, service, hits, allAt }: Found): Html {
     label,
     html`<ul class="hits">${hits.map(
       (hit) =>
-        html`<li>${icon(hit.icon)}<div><a class="main-link" href="${hit.path}">${hit.title}</a><code class="hint">${hit.id}</code>${(hit.created ?? null) === null ? undefined : html`<span class="hint">${time(hit.created)}</span>`}</div><span class="badges">${hit.badges}${badge(hit.kind)}</span></li>`,
+        html`<li>${icon(hit.icon)}<div><a class="main-link" href="${hit.path}">${breakable(hit.title)}</a><code class="hint">${hit.id}</code>${(hit.created ?? null) === null ? undefined : html`<span class="hint">${time(hit.created)}</span>`}</div><span class="badges">${hit.badges}${badge(hit.kind)}</span></li>`,
     )}</ul>${allAt === undefined ? undefined : html`<p class="card-body"><a href="${allAt}">${hits.length} shown, more in the list</a></p>`}`,
   )
 }

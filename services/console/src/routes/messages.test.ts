@@ -25,7 +25,7 @@ describe('GET /messages', () => {
     const support = await test.signedIn('support')
     await support.open('/users/invite')
     await support.submit('/users/invite', { email: 'ada@example.com' })
-    const [, id = ''] = /href="\/users\/([^"]+)">ada@example.com/.exec(support.page().html) ?? []
+    const [, id = ''] = /href="\/users\/([^"]+)">ada@<wbr>example/.exec(support.page().html) ?? []
     const { text, html } = await support.open(`/messages?user=${id}`)
     expect(text.replaceAll(id, 'ID')).toMatch(
       /^Messages .* User ID Filter Message State Last error To Created ↓ Actions invite mail .* a…@example\.com .* UTC Send again…$/,

@@ -4,7 +4,7 @@ import { type Changeable, changeLinks, type Viewer } from '../pages/asked-change
 import { checkField, newPasswordField, textField } from '../pages/form.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, type ListQuery, listCard } from '../pages/list.ts'
-import { emptyState, orDash, pageHead, time } from '../pages/parts.ts'
+import { breakable, emptyState, orDash, pageHead, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import { nameOf, USERS_PATH, type User, type UsersView, userBadges, userPath } from './user-view.ts'
 
@@ -83,7 +83,7 @@ function userColumns(now: Date): readonly Column<User>[] {
   return [
     {
       label: 'User',
-      cell: (user) => html`<a class="main-link" href="${userPath(user.id)}">${nameOf(user)}</a>`,
+      cell: (user) => html`<a class="main-link" href="${userPath(user.id)}">${breakable(nameOf(user))}</a>`,
     },
     {
       label: 'State',

@@ -2,7 +2,18 @@ import { type Html, html } from '@trestle/common/documents/html.ts'
 import { changeLinks, partChangeLink, roleNote, type Viewer } from '../pages/asked-change.ts'
 import { icon } from '../pages/icons.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { badge, card, copyableId, emptyState, factList, jsonText, pageHead, smallTable, time } from '../pages/parts.ts'
+import {
+  badge,
+  breakable,
+  card,
+  copyableId,
+  emptyState,
+  factList,
+  jsonText,
+  pageHead,
+  smallTable,
+  time,
+} from '../pages/parts.ts'
 import { MESSAGE_TONES, mayBeRepeated, messagesPath } from './message-list.ts'
 import { userChanges } from './user-changes.ts'
 import { nameOf, type Reason, type ShownUser, USERS_PATH, userBadges } from './user-view.ts'
@@ -74,7 +85,9 @@ function reasonText({ code, until, at, error, provider }: Reason): Html {
 function profileCard({ user, console_role: consoleRole }: ShownUser): Html {
   const { email, phone, role, email_confirmed_at: emailConfirmed, phone_confirmed_at: phoneConfirmed } = user
   const confirmed = (address: string, at: string | null | undefined) =>
-    address === '' ? undefined : html`${address} ${at ? badge('Confirmed', 'good') : badge('Not confirmed', 'warn')}`
+    address === ''
+      ? undefined
+      : html`${breakable(address)} ${at ? badge('Confirmed', 'good') : badge('Not confirmed', 'warn')}`
   return card(
     'Profile',
     html`<div class="card-body">${factList([
@@ -103,7 +116,7 @@ function identitiesCard({ identities }: ShownUser): Html {
     'Identities',
     html`<ul class="card-body lines">${identities.map(
       ({ provider, email, id, last_sign_in_at: at }) =>
-        html`<li><strong>${provider}</strong><span>${email ?? id}</span><span class="hint">${at ? html`last sign-in ${time(at)}` : 'never used'}</span></li>`,
+        html`<li><strong>${provider}</strong><span>${breakable(email ?? id)}</span><span class="hint">${at ? html`last sign-in ${time(at)}` : 'never used'}</span></li>`,
     )}</ul>`,
   )
 }
