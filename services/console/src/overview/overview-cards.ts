@@ -53,12 +53,11 @@ export function paymentsCard(seen: Seen<WithDecimals<PaymentsOverview>>, now: Da
         isDue: value.openDisputes > 0,
       },
       {
-        label: 'Payouts due',
+        // Payments tells balances, of which a payout leaves out what open disputes and young captures keep.
+        label: 'Balances of merchants',
         value: due === undefined ? 'none' : money(due.amount, due.currency, value.decimals),
-        path: '/payouts',
-        ...(others.length === 0
-          ? {}
-          : { hint: others.map(({ amount, currency }) => money(amount, currency, value.decimals)).join(', ') }),
+        path: `/merchants?test=${mode === 'test'}`,
+        ...hintOf(others.map(({ amount, currency }) => money(amount, currency, value.decimals)).join(', ')),
       },
       {
         label: 'Exceptions',

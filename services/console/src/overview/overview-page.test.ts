@@ -2,9 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { overviewPage } from './overview-page.ts'
 import { type Overviews, ToldByAuth, ToldByInventory, ToldByPayments } from './overview-view.ts'
 
+const now = new Date('2026-03-01')
+const decimals = new Map([
+  ['EUR', 2],
+  ['USD', 2],
+])
 const NONE: Overviews = { auth: undefined, payments: undefined, inventory: undefined }
 const textOf = (overviews: Partial<Overviews>) =>
-  overviewPage({ overviews: { ...NONE, ...overviews }, now: new Date('2026-03-01'), mode: 'live' })
+  overviewPage({ overviews: { ...NONE, ...overviews }, now, mode: 'live' })
     .main.html.replaceAll(/<svg.*?<\/svg>|<[^>]*>/gs, ' ')
     .replaceAll(/\s+/g, ' ')
     .trim()
@@ -27,6 +32,26 @@ describe('the overview of a service whose database is away', () => {
 
   it('is no answer that lacks some of the counts', () => {
     expect(ToldByPayments.safeParse({ openDisputes: 1, health: { database: 'ok' } }).success).toBe(false)
+  })
+})
+
+describe('the balances of merchants', () => {
+  it('lead to the merchants of the mode, and name each currency', () => {
+    const payoutsDue = [
+      { currency: 'EUR', amount: 8_400, merchants: 1 },
+      { currency: 'USD', amount: 100, merchants: 1 },
+    ]
+    const counts = { openDisputes: 0, openExceptions: 0, unknownAttempts: 0, failedDeliveries: 0 }
+    const value = { days: [], payoutsDue, ...counts, deadJobs: [], health: {}, decimals }
+    const overviews: Overviews = { ...NONE, payments: { kind: 'seen', value } }
+    const stat = (mode: 'live' | 'test') =>
+      /<a class="stat" href="\/merchants.*?<\/a>/s.exec(overviewPage({ overviews, now, mode }).main.html)?.[0]
+    expect([stat('live'), stat('test')]).toEqual(
+      ['false', 'true'].map(
+        (isTest) =>
+          `<a class="stat" href="/merchants?test=${isTest}"><dl><dt>Balances of merchants</dt><dd>EUR 84.00</dd></dl><p class="hint">USD 1.00</p></a>`,
+      ),
+    )
   })
 })
 

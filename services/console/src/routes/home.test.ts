@@ -57,10 +57,10 @@ describe('GET /: the overview', () => {
     const known = withoutDays(page.text)
     expect(page.status).toBe(200)
     expect(known).toBe(
-      `Overview Services auth database ok mail: no server is set queue ok payments database ok queue ok mail: no mail server is set rates ok inventory database ok queue ok Payments Show test Open disputes 0 Payouts due none Exceptions 0 Failed deliveries 0 Dead jobs 0 Volume 0 DAYS Declines 0 DAYS ${USERS} ${INVENTORY}`,
+      `Overview Services auth database ok mail: no server is set queue ok payments database ok queue ok mail: no mail server is set rates ok inventory database ok queue ok Payments Show test Open disputes 0 Balances of merchants none Exceptions 0 Failed deliveries 0 Dead jobs 0 Volume 0 DAYS Declines 0 DAYS ${USERS} ${INVENTORY}`,
     )
     expect([...page.html.matchAll(/<a class="stat(?: none)?" href="([^"]+)">/g)].map(([, path]) => path)).toEqual([
-      ...['/disputes?status=open', '/payouts', '/exceptions', '/deliveries?status=failed', '/jobs'],
+      ...['/disputes?status=open', '/merchants?test=false', '/exceptions', '/deliveries?status=failed', '/jobs'],
       ...['/users', '/messages?status=waiting', '/messages?status=failed'],
       ...['/stock/low', '/reservations?status=active', '/products', '/locations'],
     ])
