@@ -95,7 +95,7 @@ function messageColumns({ role }: Viewer): readonly Column<Message>[] {
     },
     { label: 'State', kind: 'state', cell: ({ status }) => badge(status, MESSAGE_TONES[status]) },
     { label: 'Last error', cell: ({ error }) => (error ? html`<span class="long">${error}</span>` : '') },
-    { label: 'To', kind: 'gone', cell: ({ to }) => html`<span class="long">${to}</span>` },
+    { label: 'To', kind: 'bare', cell: ({ to }) => html`<span class="long">${to}</span>` },
     { label: 'Created', kind: 'created', cell: ({ created_at: at }) => time(at) },
     {
       label: '',
