@@ -104,8 +104,8 @@ ${problemOf(problem)}
         fields: html`${hiddenField('type', type)}${hiddenField('product', product.id)}${hiddenField('location', location.id)}${hiddenField('expected', sent?.expected ?? level.onHand)}
 <div class="form-grid">${quantityField(type, sent?.quantity)}
 ${type === 'transfer' ? choiceField({ name: 'to', label: 'To', value: sent?.to, isRequired: true, options: others.map(({ id, code, name }) => [String(id), `${code} – ${name}`]) }) : undefined}</div>
-${textField({ name: 'reason', label: type === 'adjust' ? 'Reason' : 'Reason, optional', value: sent?.reason, isRequired: type === 'adjust', maxLength: TEXT_LENGTH })}
-${textField({ name: 'reference', label: 'Reference, optional', value: sent?.reference, hint: 'A document to find the movement by.', maxLength: TEXT_LENGTH })}`,
+${textField({ name: 'reason', label: type === 'adjust' ? 'Reason' : 'Reason (optional)', value: sent?.reason, isRequired: type === 'adjust', maxLength: TEXT_LENGTH })}
+${textField({ name: 'reference', label: 'Reference (optional)', value: sent?.reference, hint: 'A document to find the movement by.', maxLength: TEXT_LENGTH })}`,
       })}</div>`,
     )}${card(
       'Stock now',
