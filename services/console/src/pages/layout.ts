@@ -167,12 +167,16 @@ function searchForm(text = ''): Html {
 
 function accountMenu({ email, role, form }: Frame): Html {
   return html`<div class="account"><span class="account-name" title="${email}">${email}</span><span class="badge">${role}</span>
-<form method="post" action="${PATHS.signOut}">${proofFields(form)}<button class="button quiet" type="submit" aria-label="Sign out">${icon('leave')}<span class="wide-only">Sign out</span></button></form></div>`
+${signOutForm(form)}</div>`
 }
 
-/** Shows the operator who is signed in, where the bar has no place for it. */
-function menuAccount({ email, role }: Frame): Html {
-  return html`<div class="menu-account"><span>${email}</span><span class="badge">${role}</span></div>`
+/** Shows the operator who is signed in, and signs out, on narrow pages: a slip beside the button of the menu would sign out. */
+function menuAccount({ email, role, form }: Frame): Html {
+  return html`<div class="menu-account"><span>${email}</span><span class="badge">${role}</span>${signOutForm(form)}</div>`
+}
+
+function signOutForm(form: FormProof): Html {
+  return html`<form method="post" action="${PATHS.signOut}">${proofFields(form)}<button class="button quiet" type="submit">${icon('leave')}Sign out</button></form>`
 }
 
 function navigation({ services }: Frame, current: string | undefined, { label, end }: Navigation): Html {
