@@ -49,10 +49,16 @@ function tasksCard(tasks: readonly Task[], viewer: Viewer): Html {
   return card('Tasks', smallTable('Tasks', ['Task', ...numbers, ''], rows))
 }
 
+const NONE = {
+  failed: 'No job is dead.',
+  waiting: 'No job waits.',
+  running: 'No job runs now.',
+} as const satisfies Record<ShownJobs['state'], string>
+
 function jobsCard(jobs: readonly Job[], state: ShownJobs['state']): Html {
   const title = LABELS[state]
   // The tab above says which jobs these are.
-  if (jobs.length === 0) return html`<section class="card">${emptyState('check', 'No job is in this state.')}</section>`
+  if (jobs.length === 0) return html`<section class="card">${emptyState('check', NONE[state])}</section>`
   const rows = jobs.map(({ id, task, created, attempts, error }) => [
     html`<code>${task}</code>${error === undefined ? undefined : html`<div class="hint long">${error}</div>`}`,
     html`<code>${id}</code>`,

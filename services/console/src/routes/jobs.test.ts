@@ -41,7 +41,7 @@ describe('POST /jobs/:task/:change', () => {
     )
     const page = await browser.submit('/jobs/clean_up/retry')
     expect([page.path, toastOf(page.html)]).toEqual(['/jobs', 'The dead jobs of clean_up run again'])
-    expect([page.text.includes('No job is in this state.'), page.html.includes('/retry"')]).toEqual([true, false])
+    expect([page.text.includes('No job is dead.'), page.html.includes('/retry"')]).toEqual([true, false])
   })
 
   it('404: says so for a task that payments does not have', async () => {
