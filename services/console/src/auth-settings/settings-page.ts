@@ -23,6 +23,18 @@ ${limitsCard(settings)}
 
 const stateBadge = ({ enabled }: { readonly enabled: boolean }) => (enabled ? badge('On', 'good') : badge('Off'))
 
+/** Providers that write their names otherwise than with one capital letter. */
+const WRITTEN_NAMES: ReadonlyMap<string, string> = new Map([
+  ['github', 'GitHub'],
+  ['gitlab', 'GitLab'],
+  ['linkedin', 'LinkedIn'],
+  ['workos', 'WorkOS'],
+])
+
+function writtenName(name: string): string {
+  return WRITTEN_NAMES.get(name) ?? name
+}
+
 function providersCard({ providers, custom_providers: custom }: AuthSettings): Html {
   const off = providers.filter(({ enabled }) => !enabled)
   const rows = [
@@ -35,7 +47,7 @@ function providersCard({ providers, custom_providers: custom }: AuthSettings): H
       enabled
         ? [
             [
-              html`<strong>${name}</strong>`,
+              html`<strong>${writtenName(name)}</strong>`,
               stateBadge({ enabled }),
               orDash(clientId && html`<code>${clientId}</code>`),
             ],
@@ -47,7 +59,7 @@ function providersCard({ providers, custom_providers: custom }: AuthSettings): H
   return card(
     'Providers',
     html`${rows.length === 0 ? emptyState('settings', 'Users sign in without a provider.') : smallTable('Providers', heads, rows)}
-${off.length === 0 ? undefined : html`<div class="card-body card-end"><p class="hint">Off</p><p class="badges">${off.map(({ name }) => badge(name))}</p></div>`}`,
+${off.length === 0 ? undefined : html`<div class="card-body card-end"><p class="hint">Off</p><p class="badges">${off.map(({ name }) => badge(writtenName(name)))}</p></div>`}`,
   )
 }
 

@@ -23,7 +23,7 @@ describe('GET /settings', () => {
   it('200: shows providers that are on first, hooks and limits, and no secret', async () => {
     const { text, html } = await (await test.signedIn('viewer')).open('/settings')
     expect(text).toMatch(
-      /^Settings Providers, hooks, limits Signing keys These are the settings of auth\. .* Providers Name State Client id github On the-client /,
+      /^Settings Providers, hooks, limits Signing keys These are the settings of auth\. .* Providers Name State Client id GitHub On the-client /,
     )
     expect(text).toMatch(/ Hooks Name State Host .* Messages Profile .* Mail server none: no mail is sent /)
     expect(text).toMatch(/ Limits Name At most token Off verify 30 in 5 minutes .* anonymous_users 30 in an hour /)
