@@ -42,7 +42,7 @@ ${filterForm({
       name: 'status',
       label: 'State',
       value: status,
-      options: [['', 'All states'] as const, ...DELIVERY_STATUSES.map((each) => [each, each] as const)],
+      options: [['', 'All states'] as const, ...DELIVERY_STATUSES.map((each) => [each, LABELS[each]] as const)],
     },
   ],
 })}
@@ -60,6 +60,15 @@ ${listCard({
 })}`,
   }
 }
+
+const LABELS = {
+  waiting: 'Waiting',
+  sending: 'Sending',
+  retrying: 'Retrying',
+  delivered: 'Delivered',
+  dropped: 'Dropped',
+  failed: 'Failed',
+} as const satisfies Record<Delivery['status'], string>
 
 const COLUMNS: readonly Column<Delivery>[] = [
   {
