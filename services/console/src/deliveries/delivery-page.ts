@@ -1,7 +1,8 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
+import { z } from 'zod'
 import { type Changeable, changeLinks, roleNote, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { badge, card, copyableId, emptyState, factList, jsonText, pageHead, time } from '../pages/parts.ts'
+import { badge, card, copyableId, emptyState, factList, jsonText, pageHead, polled, time } from '../pages/parts.ts'
 import { transactionPath } from '../transactions/transaction-view.ts'
 import {
   DELIVERIES_PATH,
@@ -11,6 +12,14 @@ import {
   type ShownDelivery,
   transactionIdOf,
 } from './delivery-view.ts'
+
+/** The answer of payments to a replay: one more delivery. */
+const Replayed = z.object({ delivery: z.looseObject({ id: z.string() }) })
+
+/** The states of a delivery that has an outcome in a moment. */
+const OPEN: ReadonlySet<string> = new Set(['waiting', 'sending'])
+/** The states in which payments tries a delivery no more. */
+const ENDED: ReadonlySet<string> = new Set(['delivered', 'dropped', 'failed'])
 
 /** The acts of operators on a delivery. */
 export const deliveryChanges: Changeable<ShownDelivery> = {
@@ -24,16 +33,19 @@ export const deliveryChanges: Changeable<ShownDelivery> = {
       label: 'Send again',
       title: ({ delivery }) => `Send ${delivery.type ?? 'the event'} again`,
       isOffered: ({ webhook, event }) => webhook !== undefined && event !== undefined,
-      consequences: ({ webhook }) => [
+      consequences: ({ webhook, delivery: { status } }) => [
         `The same event goes to ${webhook?.url ?? 'its webhook'} once more, as a delivery of its own.`,
-        'The receiver knows it by the id of the event. A disabled webhook takes events from then on.',
+        ...(ENDED.has(status)
+          ? []
+          : ['This delivery goes on too, so the event may arrive twice: a receiver knows it by its id.']),
+        'If the webhook was disabled, it is enabled again.',
       ],
       call: ({ delivery }) => ({
         method: 'POST',
         path: `/operator/deliveries/${encodeURIComponent(delivery.id)}/replay`,
       }),
       done: 'The event is on its way again',
-      leadsTo: ({ delivery }) => `${DELIVERIES_PATH}?${new URLSearchParams({ webhook: delivery.webhookId })}`,
+      leadsTo: (_shown, _given, answer) => deliveryPath(Replayed.parse(answer).delivery.id),
     },
   ],
 }
@@ -45,20 +57,22 @@ export function deliveryPage(shown: ShownDelivery, viewer: Viewer): ConsolePage 
   return {
     title,
     section: 'deliveries',
-    main: html`${pageHead({
-      title,
-      above: { label: 'Deliveries', path: DELIVERIES_PATH },
-      badges: [badge(delivery.status, DELIVERY_TONES[delivery.status])],
-      facts: [copyableId(delivery.id), html`<span>${time(delivery.created)}</span>`],
-      actions: changeLinks(deliveryChanges, shown, viewer),
-      note: roleNote(deliveryChanges, shown, viewer),
-    })}
+    main: html`<div id="delivery"${OPEN.has(delivery.status) ? polled('delivery', deliveryPath(delivery.id)) : undefined}>${pageHead(
+      {
+        title,
+        above: { label: 'Deliveries', path: DELIVERIES_PATH },
+        badges: [badge(delivery.status, DELIVERY_TONES[delivery.status])],
+        facts: [copyableId(delivery.id), html`<span>${time(delivery.created)}</span>`],
+        actions: changeLinks(deliveryChanges, shown, viewer),
+        note: roleNote(deliveryChanges, shown, viewer),
+      },
+    )}
 <div class="grid split"><div class="stack">
 ${attemptsCard(shown)}
 ${eventCard(shown)}
 </div><div class="stack">
 ${detailsCard(shown)}
-</div></div>`,
+</div></div></div>`,
   }
 }
 

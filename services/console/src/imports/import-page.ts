@@ -1,17 +1,14 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { attribute } from '../pages/form.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { badge, card, count, pageHead, smallTable, time } from '../pages/parts.ts'
+import { badge, card, count, pageHead, polled, smallTable, time } from '../pages/parts.ts'
 import { IMPORTS_PATH, importPath, isOpen, modeText, type ReportedImport, stateTone } from './import-view.ts'
-
-/** The header of a request that a page makes by itself: it is no use of the session. */
-const POLL_HEADERS = JSON.stringify({ 'X-Trestle-Poll': '1' })
 
 /** An import: how far it is, and what has become of its records. While it goes on, the page asks again every two seconds. */
 export function importPage(shown: ReportedImport): ConsolePage {
   const { id, createdBy, created, ended } = shown
   const title = `Import ${id}`
-  const poll = html` hx-get="${importPath(id)}" hx-trigger="every 2s" hx-select="#import" hx-target="#import" hx-swap="outerHTML" hx-headers="${POLL_HEADERS}"`
+  const poll = polled('import', importPath(id))
   return {
     title,
     section: 'imports',

@@ -51,7 +51,7 @@ export interface AskedChange<Shown> {
   /** A sentence without its full stop that says what was done. */
   readonly done: string | ((shown: Shown, given: GivenFields, answer: unknown) => string)
   /** The path to which the operator is led afterwards, where that is not the page of the object. */
-  readonly leadsTo?: (shown: Shown, given: GivenFields) => string
+  readonly leadsTo?: (shown: Shown, given: GivenFields, answer: unknown) => string
   /** A page that shows its answer once, in place of the redirect. For secrets: nothing else keeps them. */
   readonly shows?: (shown: Shown, answer: unknown) => Html
 }

@@ -122,6 +122,14 @@ export type AskTone = 'main' | 'plain' | 'danger'
 
 const ASK_CLASSES = { main: 'button primary', plain: 'button', danger: 'button danger-quiet' } as const
 
+/** The header of a request that a page makes by itself: it is no use of the session. */
+const POLL_HEADERS = JSON.stringify({ 'X-Trestle-Poll': '1' })
+
+/** The attributes of a part of a page that shows something in progress: every two seconds it is asked for again. */
+export function polled(id: string, path: string): Html {
+  return html` hx-get="${path}" hx-trigger="every 2s" hx-select="#${id}" hx-target="#${id}" hx-swap="outerHTML" hx-headers="${POLL_HEADERS}"`
+}
+
 /** A link to the question before a change. With script, the question opens in a dialog. */
 export function askLink(path: string, label: string, tone: AskTone = 'plain'): Html {
   return html`<a class="${ASK_CLASSES[tone]}" href="${path}" data-ask>${label}</a>`

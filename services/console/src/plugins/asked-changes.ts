@@ -55,7 +55,7 @@ export async function answerChange<Shown>(
   if (change.part?.isEnded !== true) requirePart(linkedFields(change, shown, given))
   const outcome = await sendChange(request, changeable, { change, shown, given, key })
   if (outcome.kind === 'done') {
-    const path = change.leadsTo?.(shown, given) ?? (changeable.shownAt ?? changeable.pathOf)(shown)
+    const path = change.leadsTo?.(shown, given, outcome.body) ?? (changeable.shownAt ?? changeable.pathOf)(shown)
     if (change.shows !== undefined) {
       const main = change.shows(shown, outcome.body)
       const title = change.title?.(shown, given) ?? change.label

@@ -73,17 +73,18 @@ describe('GET /deliveries/:deliveryId', () => {
 })
 
 describe('POST /deliveries/:deliveryId/:change', () => {
-  it('303: sends the event again after a question that names the address, and lists one delivery more', async () => {
+  it('303: sends the event again after a question that names the address, and shows the new delivery until it has an outcome', async () => {
     const { browser, paths } = await pathsOf(1)
     const path = `${paths[0]}/replay`
     expect((await browser.open(path)).text).toBe(
-      `Send merchant.updated again The same event goes to ${sink.url}/events once more, as a delivery of its own. The receiver knows it by the id of the event. A disabled webhook takes events from then on. Send again Cancel`,
+      `Send merchant.updated again The same event goes to ${sink.url}/events once more, as a delivery of its own. If the webhook was disabled, it is enabled again. Send again Cancel`,
     )
     const page = await browser.submit(path)
+    const { paths: all } = await pathsOf(2)
     expect([page.path, toastOf(page.html)]).toEqual([
-      `/deliveries?webhook=${webhookId}`,
+      all.find((each) => !paths.includes(each)),
       'The event is on its way again',
     ])
-    await pathsOf(2)
+    expect((await browser.open(page.path)).html).not.toContain('hx-trigger')
   })
 })

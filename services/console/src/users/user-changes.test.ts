@@ -133,5 +133,5 @@ it.each([
   ['true', `/users/${ID}`],
   ['false', '/users'],
 ])('a deletion that leaves a record (%s) leads to %s', (soft, path) => {
-  expect(changeOf('delete').leadsTo?.(shownUser({}), { soft })).toBe(path)
+  expect(changeOf('delete').leadsTo?.(shownUser({}), { soft }, undefined)).toBe(path)
 })

@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest'
+import { deliveryChanges, deliveryPage } from './delivery-page.ts'
+import { DELIVERY_STATUSES, type ShownDelivery } from './delivery-view.ts'
+
+const shownAs = (status: ShownDelivery['delivery']['status']): ShownDelivery => ({
+  delivery: {
+    id: 'd1',
+    merchantId: 'm1',
+    webhookId: 'w1',
+    eventId: 'e1',
+    type: 'transaction.refunded',
+    status,
+    attempts: 1,
+    created: '2026-03-01T12:00:00.000Z',
+  },
+  webhook: { url: 'https://shop.example/hooks' },
+  event: {},
+  attempts: [],
+})
+
+describe('the question before an event is sent again', () => {
+  const sentencesOf = (status: (typeof DELIVERY_STATUSES)[number]) =>
+    deliveryChanges.changes[0]?.consequences(shownAs(status), {}) ?? []
+
+  it.each(DELIVERY_STATUSES)('warns of a second copy where the delivery itself goes on: %s', (status) => {
+    expect(sentencesOf(status)).toEqual([
+      'The same event goes to https://shop.example/hooks once more, as a delivery of its own.',
+      ...(['waiting', 'sending', 'retrying'].includes(status)
+        ? ['This delivery goes on too, so the event may arrive twice: a receiver knows it by its id.']
+        : []),
+      'If the webhook was disabled, it is enabled again.',
+    ])
+  })
+})
+
+describe('the page of a delivery', () => {
+  it('asks for itself again while the delivery has no outcome, and no longer', () => {
+    const polling = DELIVERY_STATUSES.filter((status) => {
+      const { main } = deliveryPage(shownAs(status), { role: 'admin', userId: 'ada', now: new Date('2026-03-01') })
+      return main.html.includes('hx-get="/deliveries/d1" hx-trigger="every 2s"')
+    })
+    expect(polling).toEqual(['waiting', 'sending'])
+  })
+})
