@@ -67,12 +67,13 @@ export function deliveryPage(shown: ShownDelivery, viewer: Viewer): ConsolePage 
         note: roleNote(deliveryChanges, shown, viewer),
       },
     )}
-<div class="grid split"><div class="stack">
+<div class="stack"><div class="grid split"><div class="stack">
 ${attemptsCard(shown)}
-${eventCard(shown)}
 </div><div class="stack">
 ${detailsCard(shown)}
-</div></div></div>`,
+</div></div>
+${eventCard(shown)}
+</div></div>`,
   }
 }
 
