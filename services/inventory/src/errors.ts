@@ -36,7 +36,7 @@ export const writeScopeMissing = defineError(
 export const originNotAllowed = defineError(403, 'INSUFFICIENT_PRIVILEGES', 'This origin is not allowed.')
 
 /** A path that nothing answers, and what helps its client on. */
-interface UnknownPath {
+export interface UnknownPath {
   /** A path that exists and is spelt nearly so. */
   readonly meant?: string | undefined
   /** The page that shows all paths. */

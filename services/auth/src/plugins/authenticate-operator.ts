@@ -6,7 +6,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
-import { notFound } from '../errors.ts'
 import { operatorChangeRunning, operatorKeyMalformed, operatorKeyMissing } from '../operator-errors.ts'
 import {
   type OperatorAnswer,
@@ -19,6 +18,7 @@ import { type OperatorSession, toOperatorActor } from '../operators/operator-ses
 import { refuseOperator, requireOperator } from '../operators/refuse-operator.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { findLiveSession } from '../sessions/live-session.ts'
+import { refusePath } from './refuse-path.ts'
 
 /** How an operator authenticates, for the API document: both together. */
 export const OPERATOR_SCHEMES = {
@@ -69,11 +69,6 @@ export const authenticateOperator = fp(
   },
   { name: 'authenticate-operator', dependencies: ['client-address'] },
 )
-
-/** Refuses a path that the settings leave out, as an unknown one. @throws notFound */
-export function refusePath(): never {
-  throw notFound()
-}
 
 /** @throws Error on a route of others */
 function actionOf({ routeOptions: { url, config } }: FastifyRequest): OperatorAction {

@@ -1,7 +1,8 @@
 import { renderServicePage, wantsPage } from '@trestle/common/documents/front-page.ts'
 import type { FastifyPluginAsync } from 'fastify'
 import { z } from 'zod'
-import { errorAnswers, errorVocabulary } from '../error-body.ts'
+import { errorAnswers } from '../error-body.ts'
+import { refusePath } from '../plugins/refuse-path.ts'
 
 const frontPage = renderServicePage({
   title: 'Trestle auth',
@@ -21,7 +22,7 @@ const schema = {
 /** `GET /`: what a browser shows at the address of the service. */
 export const homeRoutes: FastifyPluginAsync = async (app) => {
   app.get('/', { schema }, async (request, reply) => {
-    if (app.documentPages === undefined || !wantsPage(request.headers.accept)) throw errorVocabulary.notFound()
+    if (app.documentPages === undefined || !wantsPage(request.headers.accept)) refusePath()
     return reply.headers(frontPage.headers).send(frontPage.html)
   })
 }

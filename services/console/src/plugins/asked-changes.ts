@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { errorVocabulary } from '../error-body.ts'
 import {
   type AskedChange,
   type Changeable,
@@ -14,6 +13,7 @@ import { refuseMissing } from '../service-calls/service-call.ts'
 import { FormBody } from './browser-session.ts'
 import { answerDone, requireAction, visitOf } from './operator.ts'
 import { sendPage } from './pages.ts'
+import { refusePath } from './refuse-path.ts'
 
 /** A change that the address names, and what it would change. */
 export interface NamedChange<Shown> {
@@ -23,8 +23,8 @@ export interface NamedChange<Shown> {
 
 /**
  * Asks before a change.
- * @throws notSignedIn, actionForbidden, the error of `errorVocabulary.notFound` for an unknown change, and objectNotFound for a part
- * that the object does not have
+ * @throws notSignedIn, actionForbidden, pageNotFound for an unknown change, and objectNotFound for a part that the object does not
+ * have
  */
 export function askChange<Shown>(
   request: FastifyRequest,
@@ -40,8 +40,7 @@ export function askChange<Shown>(
 
 /**
  * Makes the change that an operator has confirmed. What the service refuses stands above the question, with what was typed.
- * @throws notSignedIn, the error of `errorVocabulary.notFound` for an unknown change, objectNotFound for a part that the object does
- * not have, and as `OperatorCalls.change` does
+ * @throws notSignedIn, pageNotFound for an unknown change, objectNotFound for a part that the object does not have, and as `OperatorCalls.change` does
  */
 export async function answerChange<Shown>(
   request: FastifyRequest,
@@ -104,11 +103,10 @@ async function sendChange<Shown>(
   return visitOf(request).calls.change({ service, ...call, key: asked.key })
 }
 
-/** The change with this name. @throws the error of `errorVocabulary.notFound` */
+/** The change with this name. @throws pageNotFound */
 function requireChange<Shown>({ changes }: Changeable<Shown>, name: string): AskedChange<Shown> {
   const found = changes.find((change) => change.name === name)
-  if (found === undefined) throw errorVocabulary.notFound()
-  return found
+  return found ?? refusePath()
 }
 
 /** The fields that a link fills in. @throws objectNotFound where the object has no such part */

@@ -4,12 +4,12 @@ import type { OperatorAction } from '@trestle/operators/operator-roles.ts'
 import type { OperatorIdentity } from '../access/actor.ts'
 import type { Identity, TokenVerifier } from '../access/token-verifier.ts'
 import type { InventoryDeps } from '../deps.ts'
-import { errorVocabulary } from '../error-body.ts'
 import { invalidToken, missingToken, readScopeMissing, tooManyRequests, writeScopeMissing } from '../errors.ts'
 import { operatorUnauthorized } from '../operator-errors.ts'
 import { requireAction } from '../operators/require-action.ts'
 import { unavailable } from '../unavailable.ts'
 import { addLogFields, fastifyRequestOf } from './fastify-request.ts'
+import { refusePath } from './refuse-path.ts'
 
 /**
  * The action of an operator by each method of a controller (console reference: Actions). HEAD does what GET does. A method without an
@@ -29,7 +29,7 @@ export function guardsFor(actions: MethodActions): readonly Guard[] {
 export function operatorGuardsFor(actions: MethodActions): readonly Guard[] {
   const guard = async (context: GuardContext) => {
     const { operators } = depsOf(context)
-    if (operators === undefined) throw errorVocabulary.notFound()
+    if (operators === undefined) refusePath()
     await authorizeOperator(context, operators, actions)
   }
   return [Object.assign(guard, OPERATOR_ANSWERS)]

@@ -13,6 +13,7 @@ import type { OperatorChange } from '../operators/operator-change.ts'
 import { matchedVersions, namesTag } from '../requests/entity-tag.ts'
 import { recordBody } from '../requests/envelope.ts'
 import { addLogFields, fastifyReplyOf, fastifyRequestOf } from './fastify-request.ts'
+import { refusePath } from './refuse-path.ts'
 
 /** Base of the controllers that are open to everybody. */
 export abstract class OpenController extends Controller<InventoryDeps> {
@@ -24,7 +25,7 @@ export abstract class OpenController extends Controller<InventoryDeps> {
   protected async sendDocument(part: keyof DocumentPages): Promise<void> {
     const request = fastifyRequestOf(this.request)
     const { documentPages } = request.server
-    if (documentPages === undefined) throw errorVocabulary.notFound()
+    if (documentPages === undefined) refusePath()
     await documentPages[part](request, fastifyReplyOf(this.request))
   }
 

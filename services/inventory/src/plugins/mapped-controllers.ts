@@ -7,10 +7,10 @@ import { Application, CallError, type EndpointRequest } from '@trestle/endpoints
 import type { FastifyRequest } from 'fastify'
 import type { InventoryDeps } from '../deps.ts'
 import { errorBody, errorVocabulary, fromCallError } from '../error-body.ts'
-import { notFound } from '../errors.ts'
 import { keepNestedText } from '../json/json-object.ts'
 import { endpointOptions } from '../openapi.ts'
 import { fastifyReplyOf, fastifyRequestOf } from './fastify-request.ts'
+import { unknownPath } from './refuse-path.ts'
 
 /** Headers that pages of other origins may read (reference: Cross-origin requests). */
 const EXPOSED_HEADERS = [
@@ -37,7 +37,7 @@ export function createEndpoints(deps: InventoryDeps): Application<InventoryDeps>
     json: { parse: keepNestedText },
     onError: (thrown, request) => {
       if (!(thrown instanceof CallError && thrown.status === 404)) return toCallError(thrown, request)
-      const error = toCallError(refusePath(endpoints, request), request)
+      const error = toCallError(refusalOfPath(endpoints, request), request)
       // The framework leaves a reply alone that has been sent.
       if (showsNotFound(error, fastifyRequestOf(request))) sendNotFound(request)
       return error
@@ -60,14 +60,14 @@ const COMPARED_PARTS = 8
 const COMPARED_LENGTH = 64
 
 /** The refusal of a path that no controller answers. It names the path that the client probably means, if there is one. */
-function refusePath(endpoints: Application<InventoryDeps>, { path }: EndpointRequest): HttpError {
+function refusalOfPath(endpoints: Application<InventoryDeps>, { path }: EndpointRequest): HttpError {
   const known = endpoints.routes().map(({ pattern }) => pattern.split('/')[1] ?? '')
   const parts = path.split('/').filter((part) => part !== '' && part.length <= COMPARED_LENGTH)
   // The first part of `/products/1/stock` exists, but the path goes on: the client means stock.
   const guesses = parts.slice(0, COMPARED_PARTS).filter((part, at) => at > 0 || !known.includes(part))
   const word = guesses.map((part) => findMeantWord(part, known)).findLast((meant) => meant !== undefined)
   const meant = word === undefined ? undefined : `/${word}`
-  return notFound({ meant, page: endpoints.context.config.server.docsEnabled ? DOCS_PATH : undefined })
+  return unknownPath({ meant, page: endpoints.context.config.server.docsEnabled ? DOCS_PATH : undefined })
 }
 
 /** HTTP defines them and no controller takes them, so 501, which unknown methods get, would be wrong. */
@@ -81,7 +81,7 @@ export function refusalOfMethod(
   if (!KNOWN_METHODS.has(method)) return undefined
   const { status, allow } = endpoints.resolve('OPTIONS', url.split('?', 1)[0] ?? url)
   if (allow.length > 0) return errorVocabulary.methodNotAllowed?.(allow)
-  return status === 404 ? errorVocabulary.notFound() : undefined
+  return status === 404 ? unknownPath({}) : undefined
 }
 
 /** Turns a thrown value into the error that the client sees. A value that is no known error becomes a 500. */
