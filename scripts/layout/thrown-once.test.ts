@@ -5,6 +5,7 @@ import { thrownOnce } from './thrown-once.ts'
 const [buy, sell] = ['services/shop/src/items/buy.ts', 'services/shop/src/items/sell.ts']
 const body = 'services/shop/src/error-body.ts'
 const IMPORT = "import { ITEM_TEXTS, itemGone, itemText, serverBusy } from '../errors.ts'\n"
+const VOCABULARY = "import { errorVocabulary, toBody } from '../error-body.ts'\n"
 const WHOLE = "import * as errors from './errors.ts'\n"
 const THROW = `${IMPORT}export const buy = () => {\n  throw itemGone()\n}\n`
 const refused = (path: string, line: number, first = buy) =>
@@ -22,6 +23,19 @@ describe('errors of a catalogue', () => {
     ],
     ['thrown and chosen', { [buy]: THROW, [sell]: `${IMPORT}const f = (a) => a ? itemGone : 0\n` }, [refused(sell, 2)]],
     [
+      'thrown and asked of the vocabulary',
+      { [buy]: THROW, [sell]: `${VOCABULARY}const a = errorVocabulary.itemGone()\n` },
+      [refused(sell, 2)],
+    ],
+    [
+      'asked of the vocabulary by optional calls in two files',
+      {
+        [buy]: `${VOCABULARY}const a = errorVocabulary.itemGone?.(1)\n`,
+        [sell]: `${VOCABULARY}throw errorVocabulary.itemGone()\n`,
+      },
+      [refused(sell, 2)],
+    ],
+    [
       'translated twice',
       { [body]: `${WHOLE}const a = errors.itemGone()\nconst b = { c: errors.itemGone }\n` },
       [refused(body, 3, body)],
@@ -33,6 +47,10 @@ describe('errors of a catalogue', () => {
   it.each([
     ['thrown once', { [buy]: THROW }],
     ['thrown once, and translated once', { [buy]: THROW, [body]: `${WHOLE}const a = errors.itemGone()\n` }],
+    [
+      'thrown once, and answered by the vocabulary',
+      { [buy]: THROW, [sell]: `${VOCABULARY}toBody(errorVocabulary, 1)\n` },
+    ],
     ['thrown by two services', { [buy]: THROW, [buy.replace('shop', 'bar')]: THROW }],
     ['thrown, and asked for their code', { [buy]: THROW, [sell]: `${IMPORT}const code = itemGone.code\n` }],
     ['thrown, and named by a list', { [buy]: THROW, [sell]: `${IMPORT}const all = [itemGone]\n` }],

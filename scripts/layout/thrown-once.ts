@@ -4,8 +4,10 @@ import { lineAt, programOf, visitSyntax } from './syntax.ts'
 
 const CATALOGUE = /^services\/([^/]+)\/src\/([a-z]+-)*errors\.ts$/
 const CATALOGUE_IMPORT = /^\.{1,2}\/(\.\.\/)*([a-z]+-)*errors\.ts$/
-/** Says which errors stand for what fails outside of routes. Such a failure has no line that throws. */
+/** Says which errors stand for what fails outside of routes, as `errorVocabulary`. Such a failure has no line that throws. */
 const TRANSLATION = /\/src\/error-body\.ts$/
+const TRANSLATION_IMPORT = /^\.{1,2}\/(\.\.\/)*error-body\.ts$/
+const VOCABULARY = 'errorVocabulary'
 /** The errors that are made in several places, and why. */
 const MANY_PLACES: ReadonlyMap<string, string> = new Map([
   ['serverBusy', 'each queue refuses by itself, and its metric says which queue was full'],
@@ -22,7 +24,8 @@ interface Site {
 
 /**
  * Outside of `error-body.ts`, an error of a catalogue is made on one line of its service, so that a search from its name finds the
- * rule behind it. Places that refuse for the same reason share a function: `requireUser`, `refuseToken`.
+ * rule behind it. Places that refuse for the same reason share a function: `requireUser`, `refuseToken`. A member of the vocabulary that
+ * a file asks for counts as the error of its name.
  */
 export const thrownOnce: Rule = (tree) => {
   const sites = productionFiles(tree, 'services')
@@ -63,7 +66,7 @@ function sitesOf(file: SourceFile): readonly Site[] {
 
 interface ImportedErrors {
   readonly names: ReadonlySet<string>
-  /** The name of `import * as errors`. */
+  /** The names of objects with errors: of `import * as errors`, and of `errorVocabulary`. */
   readonly spaces: ReadonlySet<string>
 }
 
@@ -71,8 +74,13 @@ function importedErrors(file: SourceFile): ImportedErrors {
   const names = new Set<string>()
   const spaces = new Set<string>()
   for (const node of programOf(file).body) {
-    if (node.type !== 'ImportDeclaration' || !CATALOGUE_IMPORT.test(node.source.value)) continue
-    for (const { type, local } of node.specifiers) (type === 'ImportSpecifier' ? names : spaces).add(local.name)
+    if (node.type !== 'ImportDeclaration') continue
+    const fromCatalogue = CATALOGUE_IMPORT.test(node.source.value)
+    const fromTranslation = TRANSLATION_IMPORT.test(node.source.value)
+    for (const { type, local } of node.specifiers) {
+      if (fromCatalogue) (type === 'ImportSpecifier' ? names : spaces).add(local.name)
+      if (fromTranslation && local.name === VOCABULARY) spaces.add(local.name)
+    }
   }
   return { names, spaces }
 }
