@@ -1,4 +1,5 @@
-import { askHealth, type Health, readUnlessAway } from '@trestle/service/ask-health.ts'
+import { askHealth, type Health } from '@trestle/common/lifecycle/ask-health.ts'
+import { readUnlessAway } from '@trestle/service/read-unless-away.ts'
 import { sql } from 'kysely'
 import type { AuthDeps } from '../deps.ts'
 import {

@@ -1,6 +1,7 @@
+import { askHealth, type Health } from '@trestle/common/lifecycle/ask-health.ts'
 import { listDeadJobs } from '@trestle/jobs/list-jobs.ts'
 import { deadQueue } from '@trestle/jobs/task.ts'
-import { askHealth, type Health, readUnlessAway } from '@trestle/service/ask-health.ts'
+import { readUnlessAway } from '@trestle/service/read-unless-away.ts'
 import { sql } from 'kysely'
 import type { PaymentsDeps } from '../deps.ts'
 import { tasks } from '../migrations.ts'

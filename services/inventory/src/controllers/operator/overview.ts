@@ -1,5 +1,6 @@
+import { askHealth } from '@trestle/common/lifecycle/ask-health.ts'
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
-import { askHealth, readUnlessAway } from '@trestle/service/ask-health.ts'
+import { readUnlessAway } from '@trestle/service/read-unless-away.ts'
 import { z } from 'zod'
 import { countInventory, getAnswer, OverviewView } from '../../operators/overview-repository.ts'
 import { operatorGuardsFor } from '../../plugins/authorize.ts'

@@ -1,16 +1,6 @@
 import { MovingRowsError, NoConnectionError } from '@trestle/database/unavailable.ts'
 import { describe, expect, it } from 'vitest'
-import { askHealth, readUnlessAway } from './ask-health.ts'
-
-describe('askHealth', () => {
-  it.each([
-    ['what answers', () => Promise.resolve(), 'ok'],
-    ['what rejects', () => Promise.reject(new Error('refused')), 'does not answer'],
-    ['what never answers', () => new Promise(() => {}), 'does not answer'],
-  ])('tells of %s whether it works, in time', async (_what, ask, expected) => {
-    expect(await askHealth(ask, 'does not answer', 5)).toBe(expected)
-  })
-})
+import { readUnlessAway } from './read-unless-away.ts'
 
 describe('readUnlessAway', () => {
   it('returns what was read', async () => {
