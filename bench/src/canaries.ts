@@ -183,7 +183,7 @@ async function misuse(visitor: Visitor, { merchantId, transactionIds }: Seeded):
   await visitor.ask('POST', '/merchants', { name: 'x' }, { 'idempotency-key': `${IDEMPOTENCY_KEY} ${PAN}` })
 }
 
-/** Lets customers pay, some after a refusal, until there are enough payments. */
+/** Lets customers pay, some after a refusal, until there are enough payments. @returns the number of paid orders */
 async function order(visitor: Visitor, { merchantKey: key }: Seeded): Promise<number> {
   const refusals = [{ card: { status: 'lost' } }, { card: { scheme: 'unknown' } }, { tds: { status: 'rejected' } }]
   let [begun, paid] = [0, 0]

@@ -31,7 +31,7 @@ async function openAccount(): Promise<z.infer<typeof Account>> {
   return save(payments, 'shop', { ...merchant, appKey: app.key, hook: '' })
 }
 
-/** The page on which an order is paid. A customer can change this address, so the payment is compared with the order. */
+/** The address of the page on which an order is paid. A customer can change it, so the payment is compared with the order. */
 export function paymentPage(reference: string, { name: text, price }: Product): string {
   const order = { key: account.key, test: '1', currency, value: (price / 100).toFixed(2), text, reference }
   return `${payments}/pos?${new URLSearchParams({ ...order, redirect: `${shop}/orders/${reference}/paid` })}`

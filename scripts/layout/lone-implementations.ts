@@ -134,7 +134,7 @@ function declarationsOf(files: readonly SourceFile[], production: ReadonlySet<st
         const methods = declaration.body.body.filter(isMethod)
         if (methods.length === 0) return
         const members = declaration.body.body.flatMap((member) => ('key' in member ? nameOf(member.key) : []))
-        // Many classes have any one name.
+        // A class may have one member of that name by chance, so an interface of one member proves nothing.
         if (members.length < 2) return
         const hasOnlyMethods = methods.length === declaration.body.body.length
         declared.behaviours.push({ file, start: declaration.start, name: declaration.id.name, members, hasOnlyMethods })

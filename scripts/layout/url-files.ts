@@ -87,7 +87,7 @@ function isUrl(value: unknown): value is string {
   return typeof value === 'string' && value.startsWith('/')
 }
 
-/** The file where a URL is. The root, which has no name, is `home.ts`. */
+/** The path of the file where a URL is. The root, which has no name, is `home.ts`. */
 function placeOf(url: string, folder: string): string {
   const parts = url === '/' ? ['home'] : url.split('/').filter((part) => part !== '' && !/^[:*]/.test(part))
   const names = parts.map((part) => part.replace(/^\./, '').replaceAll('_', '-'))

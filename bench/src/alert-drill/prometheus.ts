@@ -118,7 +118,7 @@ function adaptConfig(text: string, ports: PrometheusOptions['ports']): string {
     )
 }
 
-/** Keeps the expressions. An alert fires when its expression holds at two evaluations. */
+/** Returns the same rules with a shorter wait: an alert fires when its expression holds at two evaluations. */
 function shorten(rules: string): string {
   return rules.replaceAll(/for: \w+/g, `for: ${2 * EVERY_SECONDS}s`)
 }

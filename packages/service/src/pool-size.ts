@@ -8,7 +8,7 @@ export function toPoolSize(setting: number): number {
   return setting === 0 ? POOL_CONNECTIONS : setting
 }
 
-/** Warns of a setting that asks for so large a pool that it slows PostgreSQL down. */
+/** Returns a warning when a setting asks for so large a pool that it slows PostgreSQL down. */
 export function largePoolWarnings(name: string, setting: number): readonly string[] {
   return setting > LARGE_POOL_CONNECTIONS
     ? [`${name} above ${LARGE_POOL_CONNECTIONS} makes the database slower, not faster`]

@@ -73,7 +73,7 @@ export function boundedServer(options: BoundedServerOptions, handler: RequestLis
   return server
 }
 
-/** Counts the connections that are cut, and logs their number soon, then at most every ten seconds. */
+/** Creates a report that counts the connections that are cut, and logs their number soon, then at most every ten seconds. */
 function createCutReport({ meter, logger }: BoundedServerOptions): (reason: CutReason) => void {
   const counter = meter?.createCounter('http_server_connections_cut_total', {
     description: 'Connections that were cut because of what their clients did, by the reason',

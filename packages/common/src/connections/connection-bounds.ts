@@ -198,7 +198,10 @@ function handleInTurn(handler: Handle, open: ReadonlyMap<Socket, Connection>, op
   }
 }
 
-/** Checks the connections: remembers which clients have read something since the last check, and cuts those that have stalled. */
+/**
+ * Creates a check of the connections. Each call remembers which clients have read something since the last one, and cuts
+ * those that have stalled.
+ */
 function createReadingCheck(
   open: ReadonlyMap<Socket, Connection>,
   { stallMs }: ConnectionBounds,

@@ -226,8 +226,8 @@ export function renderDocumentPage({ title, script, document: url }: DocumentPag
 }
 
 /**
- * Lets the page run its own script and one inline script, by its digest, and call only this host. The library inserts style
- * elements, so inline styles are allowed.
+ * The policy that lets the page run its own script and one inline script, by its digest, and call only this host. The library
+ * inserts style elements, so inline styles are allowed.
  */
 function contentSecurityPolicy(inlineScript: string): string {
   return [

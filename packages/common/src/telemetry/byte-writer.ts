@@ -98,7 +98,7 @@ function closeQuietly(descriptor: number): void {
   }
 }
 
-/** Passes on an error unless the previous call had one too. */
+/** Creates a report that passes on an error unless the previous call had one too. */
 function createReport(onError: (error: Error) => void): (error: Error | undefined) => void {
   let hasFailed = false
   return (error) => {

@@ -171,7 +171,7 @@ function buildRoutes(place: ClassPlace, { settings, warnings }: Building): Map<s
   return routes
 }
 
-/** Warns of `POST(body)`: its author expects the body, as in other frameworks, but gets a part of the path. */
+/** Returns a warning about `POST(body)`: its author expects the body, as in other frameworks, but gets a part of the path. */
 function bodyAsPart({ spec, verb, binding, names, source, className, handler }: Route): readonly string[] {
   const name = names[binding.min - 1] ?? ''
   if (spec !== undefined || !/^(?:POST|PUT|PATCH)$/.test(verb) || !/^_?(?:body|data|dto|payload)$/i.test(name))

@@ -11,7 +11,7 @@ export interface AuthOptions {
   readonly realm?: string
 }
 
-/** Admits a user name and password that `check` accepts. Compare secrets in constant time. */
+/** A guard that admits a user name and password that `check` accepts. Compare secrets in constant time. */
 export function authBasic(check: Check<[username: string, password: string]>, options: AuthOptions = {}): Guard {
   const guard = authenticate('Basic', options, ({ request }) => {
     const { username, password } = request.auth() ?? {}
@@ -22,7 +22,7 @@ export function authBasic(check: Check<[username: string, password: string]>, op
 }
 
 /**
- * Admits a token that `check` accepts. A check that throws is logged and answered with 401. It may throw a `CallError`, for example
+ * A guard that admits a token that `check` accepts. A check that throws is logged and answered with 401. It may throw a `CallError`, for example
  * 503, to answer otherwise.
  */
 export function authBearer(check: Check<[token: string]>, options: AuthOptions = {}): Guard {
@@ -68,7 +68,7 @@ async function identify(attempt: () => unknown, options: AccessDeniedOptions): P
 }
 
 /**
- * Admits an identity that has all of the scopes, in `scopes` (a list) or `scope` (a text with spaces, as in RFC 8693). It follows
+ * A guard that admits an identity that has all of the scopes, in `scopes` (a list) or `scope` (a text with spaces, as in RFC 8693). It follows
  * `authBasic` or `authBearer`. A request without one of the scopes gets 403.
  */
 export function requireScopes(...scopes: readonly string[]): Guard {

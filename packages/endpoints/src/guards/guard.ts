@@ -29,14 +29,14 @@ export interface Guard {
   readonly phase?: 'early' | 'bound'
 }
 
-/** Lets clients cache the answer for some seconds. */
+/** A guard that lets clients cache the answer for some seconds. */
 export function httpCache(seconds: number): Guard {
   return ({ response }) => {
     response.headers.set('cache-control', `max-age=${seconds}`)
   }
 }
 
-/** Forbids caching of the answer, also of an error. */
+/** A guard that forbids caching of the answer, also of an error. */
 export function noHttpCache(): Guard {
   return ({ response }) => {
     response.headers.set('cache-control', 'no-cache, no-store, must-revalidate')

@@ -53,8 +53,8 @@ export function memoryStore(keysMax = KEYS_MAX): RateLimitStore {
 }
 
 /**
- * Refuses a client with 429 after `limit` requests in a fixed window (reference: Rate limits). A refused request does not move
- * the window.
+ * A guard that refuses a client with 429 after `limit` requests in a fixed window (reference: Rate limits). A refused request
+ * does not move the window.
  * @throws RangeError for a limit or a window that is not a number
  */
 export function rateLimit(options: RateLimitOptions): Guard {

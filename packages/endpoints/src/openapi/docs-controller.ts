@@ -75,7 +75,7 @@ const script = `
   })
 `
 
-/** The page may run its own script and style, and fetch from its own host. */
+/** The policy of the page: it may run its own script and style, and fetch from its own host. */
 function docsPolicy(nonce: string): string {
   return `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'nonce-${nonce}'; connect-src 'self'`
 }

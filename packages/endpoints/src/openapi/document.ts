@@ -80,7 +80,7 @@ function pathsOf(endpoint: Endpoint): readonly DocumentedPath[] {
 }
 
 function documentedRoute(endpoint: Endpoint, verb: Verb, count: number): Route | undefined {
-  // Automatic HEAD and OPTIONS are not documented.
+  // Every path answers HEAD and OPTIONS by itself, so the document lists only those that a controller handles.
   if ((verb === 'HEAD' || verb === 'OPTIONS') && !endpoint.routes.has(verb)) return undefined
   const route = routeFor(endpoint, verb, count)
   return route === undefined || route.spec?.hidden || count > route.binding.places ? undefined : route

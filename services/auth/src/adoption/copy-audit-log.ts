@@ -89,7 +89,7 @@ export async function countRefusedPayloads(
   })
 }
 
-/** Says how many entries a copy rewrites. */
+/** Describes the entries that a copy rewrites, with their number. Empty for none. */
 export function describeRewritten(count: number): readonly Loss[] {
   const what =
     'entries of the audit log that jsonb refuses: U+FFFD takes the place of U+0000 and of half surrogate pairs'

@@ -98,7 +98,7 @@ export async function holdBack(
   return Number(rows[0]?.count ?? 0)
 }
 
-/** Lists what was held back. */
+/** Lists the users, flows and providers that the run did not take, with the reason, by kind and id. */
 export async function listHeldBack(trx: Kysely<unknown>, { kept }: ImportPlaces): Promise<readonly HeldBack[]> {
   const { rows } = await sql<HeldBack>`
     SELECT kind, id, reason FROM ${sql.id(kept, 'held')} ORDER BY kind, id`.execute(trx)

@@ -67,7 +67,7 @@ export async function setFormats(trx: Kysely<unknown>): Promise<void> {
     await sql`SELECT set_config(${name}, ${value}, true)`.execute(trx)
 }
 
-/** Tells databases apart: the cluster where everybody may know it, the database and its schema. */
+/** Returns a text that tells databases apart: the cluster where everybody may know it, the database and its schema. */
 export async function readIdentity({ db, names: { schema } }: Source): Promise<string> {
   const { rows } = await sql<{ shown: boolean; database: string }>`
     SELECT has_function_privilege('pg_control_system()', 'EXECUTE') AS shown, oid || ' ' || datname AS database

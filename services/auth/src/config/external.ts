@@ -167,7 +167,7 @@ export const externalRules: readonly Rule<ExternalValues>[] = PROVIDERS.flatMap(
   )
 })
 
-/** Warns of URLs that have no effect (reference: Environment). */
+/** Returns the warnings about URLs that have no effect (reference: Environment). */
 export function externalWarnings(values: ExternalValues): string[] {
   return PROVIDERS.filter(
     (provider) => !hasOwnUrl(provider) && values[`EXTERNAL_${toUpperCase(provider)}_URL`] !== undefined,

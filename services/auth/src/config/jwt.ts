@@ -87,7 +87,10 @@ export function toJwtConfig(values: JwtValues & ProfileValues & { readonly API_E
   }
 }
 
-/** Warns of a default role that makes every new user an admin, of a deprecated name, and of a JWT_SECRET that can be guessed. */
+/**
+ * Returns the warnings about a default role that makes every new user an admin, about a deprecated name, and about a
+ * JWT_SECRET that can be guessed.
+ */
 export function jwtWarnings(values: JwtValues): string[] {
   const isShort = Buffer.byteLength(values.JWT_SECRET) < SECRET_BYTES_MIN
   const badRole = roleProblem(values)

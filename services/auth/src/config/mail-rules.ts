@@ -29,7 +29,7 @@ export const mailRules: readonly Rule<JudgedMailValues>[] = [
   ),
 ]
 
-/** Warns when mails are dropped because the mail server is not set, and when a strict service may send them without TLS. */
+/** Returns a warning when mails are dropped for want of a server, and when a strict service may send them without TLS. */
 export function mailWarnings(values: WithHook & ProfileValues): string[] {
   if (values.HOOK_SEND_EMAIL_ENABLED) return []
   const missing = REQUIRED.filter((name) => values[name] === undefined).map((name) => `AUTH_${name}`)

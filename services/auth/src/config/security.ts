@@ -201,7 +201,7 @@ export function followsNoProxy({
   return header?.toLowerCase() === 'x-forwarded-for' && proxies === undefined
 }
 
-/** Warns of limits by X-Forwarded-For without a trusted proxy: anybody could write that header. */
+/** Returns a warning about limits by X-Forwarded-For without a trusted proxy: anybody could write that header. */
 export function securityWarnings(values: SecurityValues): string[] {
   return followsNoProxy(values)
     ? ['AUTH_RATE_LIMIT_HEADER is X-Forwarded-For and AUTH_TRUSTED_PROXIES is unset: limits go by the connection']

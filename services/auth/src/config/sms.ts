@@ -136,7 +136,7 @@ const GATEWAYS: Readonly<Record<SmsGatewayName, (values: SmsValues) => GatewayPr
     }),
 }
 
-/** Warns when no SMS can be sent, because the account at the gateway is incomplete or malformed. */
+/** Returns a warning when no SMS can be sent, because the account at the gateway is incomplete or malformed. */
 export function smsWarnings(values: SmsValues): string[] {
   const missing = missingCredentials(values)
   if (missing.length > 0) return missing.map((name) => `no SMS can be sent, because AUTH_${name} is not set`)

@@ -90,7 +90,7 @@ export const webauthnRules: readonly Rule<WebauthnValues & ProfileValues>[] = PA
       : undefined,
 )
 
-/** Warns when passkeys and WebAuthn factors are off because the relying party is not set. */
+/** Returns a warning when passkeys and WebAuthn factors are off because the relying party is not set. */
 export function webauthnWarnings(values: WebauthnValues): string[] {
   const missing = PARTS.filter((part) => isMissing(values, part)).map((part) => `AUTH_${part}`)
   return isOn(values) && missing.length > 0

@@ -85,7 +85,7 @@ export interface MessageList {
   readonly after: Cursor | undefined
 }
 
-/** Lists messages. */
+/** Lists messages by the time of their creation, then by id, in the direction of the list: at most `limit` after `after`. */
 export async function listMessages(
   db: Db,
   { user, status, direction, limit, after }: MessageList,
@@ -96,7 +96,7 @@ export async function listMessages(
     .selectAll()
     .$if(user !== undefined, (query) => query.where('user_id', '=', user ?? ''))
     .$if(status !== undefined, (query) => query.where('status', '=', status ?? 'sent'))
-    // The condition of the index of messages that were not sent.
+    // Follows from the condition above. The planner uses the partial index of such messages only when it is written out.
     .$if(status !== undefined && status !== 'sent', (query) => query.where('status', '<>', 'sent'))
     .$if(after !== undefined, (query) =>
       query.where(sql<boolean>`(created_at, id) ${beyond} (${after?.createdAt}::timestamptz, ${after?.id}::uuid)`),

@@ -14,7 +14,7 @@ export interface OperatorAuditList {
   readonly after: Cursor | undefined
 }
 
-/** Lists entries for operators, by a cursor. */
+/** Lists entries for operators by their time, then by id, in the direction of the list: at most `limit` after the cursor. */
 export async function listOperatorAudit(db: Db, list: OperatorAuditList): Promise<readonly AuditEntry[]> {
   const { rows } = await operatorAuditStatement(list).execute(db)
   return rows

@@ -173,7 +173,7 @@ function refuseMessage(name: 'email' | 'sms', waitMs: number): never {
   throw overSmsRateLimit(retryAfter(waitMs))
 }
 
-/** Gives the message back once, also when called twice. */
+/** Returns an allowance that gives the message back once, also when it is asked twice. */
 function toAllowance(limiter: Limiter, key: string): Allowance {
   let returned: Promise<void> | undefined
   return {

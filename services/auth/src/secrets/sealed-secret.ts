@@ -42,7 +42,7 @@ export function deriveEncryptionKey(jwtSecret: string): Buffer {
   return Buffer.from(hkdfSync('sha256', jwtSecret, '', 'db-encryption-v1', KEY_BYTES))
 }
 
-/** Gives the keys their ids, which tell nothing about them. Each has 32 bytes. */
+/** Creates the keys with their ids, which tell nothing about them. Each has 32 bytes. */
 export function createEncryptionKeys(current: Buffer, older: readonly Buffer[]): EncryptionKeys {
   const identify = (key: Buffer): EncryptionKey => ({ id: hash('sha256', key, 'hex').slice(0, 16), key })
   const keys = [current, ...older].map(identify)

@@ -33,7 +33,10 @@ interface ListedRow extends Omit<ListedSession, 'aal' | 'amr'> {
   readonly amr: readonly AuthenticationMethod[] | null
 }
 
-/** Lists sessions of a user. */
+/**
+ * Lists sessions of a user by the time of their creation, then by id, in the direction of the list: at most `limit` after
+ * `after`. A session without that time counts as the oldest.
+ */
 export async function listSessionsOfUser(
   db: Db,
   { userId, direction, limit, after }: SessionList,

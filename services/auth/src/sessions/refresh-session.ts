@@ -165,7 +165,7 @@ function toResult(row: RefreshRow): RefreshResult {
   return verdict === 'stolen' ? { verdict, userId: row.user_id } : { verdict }
 }
 
-/** Counts refresh tokens that were used again: `allowed` within the reuse interval, `revoked` as stolen. */
+/** Creates a counter of refresh tokens that were used again: `allowed` within the reuse interval, `revoked` as stolen. */
 export function createTokenReuseCounter(meter: Meter): Counter {
   const counter = meter.createCounter('auth_refresh_token_reuse_total', {
     description: 'Refresh tokens that were used again',

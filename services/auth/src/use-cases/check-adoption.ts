@@ -96,7 +96,7 @@ const COSTS = {
   },
 } as const
 
-/** Says what an adoption would do, and changes nothing. */
+/** Finds out what an adoption would do, and changes nothing. */
 export async function checkAdoption(
   { config, encryptionKeys, now }: Pick<AuthDeps, 'config' | 'encryptionKeys' | 'now'>,
   { force }: { readonly force: boolean },

@@ -47,7 +47,11 @@ export async function generateSignInLink<Answer>(
   )
 }
 
-/** The link confirms its address, so an operator could vouch for an address by it. @throws signInLinkImpossible */
+/**
+ * Returns the confirmed email of a user. A link to an unconfirmed one would confirm it, so an operator could vouch for an
+ * address.
+ * @throws signInLinkImpossible
+ */
 function requireConfirmedEmail({ email, emailConfirmedAt }: User): string {
   if (email === null || emailConfirmedAt === null) throw signInLinkImpossible()
   return email

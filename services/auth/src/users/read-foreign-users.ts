@@ -80,7 +80,7 @@ interface OpenUser {
   size: number
 }
 
-/** Finds the users of a document by its tokens. A user who has become too long is not kept. */
+/** Creates a finder of the users of a document by its tokens. A user who has become too long is not kept. */
 function createFinder(source: ForeignSource, sizeMax: number): Finder {
   const atRoot = source === 'auth0' ? 0 : undefined
   /** How many objects and lists are open, and how many of them are around each user. */

@@ -40,7 +40,7 @@ export const ImportsView: z.ZodType<readonly Import[]> = enveloped(z.array(Impor
 /** An import, as inventory answers it. */
 export const ImportView: z.ZodType<ReportedImport> = enveloped(ReportedImport)
 
-/** The page of an import. */
+/** The path of the page of an import. */
 export function importPath(id: number): string {
   return `${IMPORTS_PATH}/${id}`
 }

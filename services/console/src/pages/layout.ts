@@ -170,7 +170,7 @@ function accountMenu({ email, role, form }: Frame): Html {
 ${signOutForm(form)}</div>`
 }
 
-/** Shows the operator who is signed in, and signs out, on narrow pages: a slip beside the button of the menu would sign out. */
+/** The operator who is signed in, and the sign-out, on narrow pages: a slip beside the button of the menu would sign out. */
 function menuAccount({ email, role, form }: Frame): Html {
   return html`<div class="menu-account"><span>${email}</span><span class="badge">${role}</span>${signOutForm(form)}</div>`
 }

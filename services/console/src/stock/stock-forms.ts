@@ -49,7 +49,7 @@ function problemOf(problem: string | undefined): Html | undefined {
   return problem === undefined ? undefined : html`<p class="alert" role="alert">${problem}</p>`
 }
 
-/** Asks for the product and the location of a movement. */
+/** The page that asks for the product and the location of a movement. */
 export function choosePlacePage(
   {
     type,

@@ -17,8 +17,8 @@ function refundableBy({
 }
 
 /**
- * Says what limits the refunds of the operator, and who may refund more, a sentence each (console reference: Refund allowance). None
- * where no allowance limits them.
+ * The sentences that say what limits the refunds of the operator, and who may refund more (console reference: Refund
+ * allowance). None where no allowance limits them.
  */
 export function allowanceLines({
   transaction: { currency },

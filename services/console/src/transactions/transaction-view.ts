@@ -91,7 +91,7 @@ export const TransactionView = z.object({
 /** The same, with what writes its amounts and names its reasons. */
 export type ShownTransaction = WithDecimals<z.infer<typeof TransactionView>> & { readonly reasons: Reasons }
 
-/** Names the state of a transaction in a word or two, such as `Partly refunded`, with the tone of its badge. A dispute hides refunds. */
+/** The state of a transaction in a word or two, such as `Partly refunded`, and the tone of its badge. A dispute hides refunds. */
 export function stateOf({
   successful,
   amount,

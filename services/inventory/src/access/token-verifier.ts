@@ -30,7 +30,7 @@ export interface TokenVerifier extends Pick<TokenIssuer, 'countKeys'> {
 
 const FIXED = { algorithms: ['RS256', 'ES256', 'EdDSA'], leewaySeconds: 30, keptMs: 86_400_000 } as const
 
-/** Verifies access tokens of the authentication service (reference: Access tokens, Signing keys). */
+/** Creates a verifier of access tokens of the authentication service (reference: Access tokens, Signing keys). */
 export function createTokenVerifier(rules: TokenRules, options: TokenIssuerOptions): TokenVerifier {
   const issuer = openTokenIssuer({ ...rules, ...FIXED }, options)
   return {

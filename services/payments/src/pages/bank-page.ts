@@ -37,7 +37,7 @@ ${factList(facts, say)}
   })
 }
 
-/** Tells the page of the shop that a step is done. Customers see this page for a moment, or when no script runs. */
+/** The page that tells the page of the shop that a step is done. Customers see it for a moment, or when no script runs. */
 export function concludingPage(hints: readonly string[], origin: string, locale: PageLocale): string {
   const say = translatorOf(locale.language)
   return page(locale, {
@@ -75,7 +75,7 @@ export function returnPage(returnUrl: string, locale: PageLocale): string {
   return page(locale, { title: done, main: html`<h1>${done}</h1>${linkBack(returnUrl, locale)}` })
 }
 
-/** The page was opened without a state that it knows. */
+/** The page for a browser that comes without a state that this service has sealed. */
 export function lostPage(locale: PageLocale): string {
   const say = translatorOf(locale.language)
   return page(locale, {

@@ -78,7 +78,7 @@ function rememberPayment(underWay: Map<string, Set<Promise<void>>>, client: stri
 /** Runs work when it is the turn of its key. */
 type RunInTurn = <Result>(key: string, work: () => Promise<Result>) => Promise<Result>
 
-/** Lets at most `atOnce` pieces of work of one key run at a time. Further pieces wait in line. */
+/** Creates turns: at most `atOnce` pieces of work of one key run at a time, and further pieces wait in line. */
 export function createTurns(atOnce: number): RunInTurn {
   const lines = new Map<string, { running: number; readonly waiting: (() => void)[] }>()
   return async (key, work) => {

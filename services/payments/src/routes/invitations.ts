@@ -91,7 +91,7 @@ function invitationPage(invitation: Invitation | undefined, server: ShownServer)
   return page(200, `Look after ${merchant}?`, [text], ACCEPT)
 }
 
-/** Says where the access of a new member works, because the service has no page for members. */
+/** The page that tells a new member where their access works, because the service has no page for members. */
 function acceptedPage({ merchant, merchantId, email }: Invitation, { docsEnabled }: ShownServer): InvitationPage {
   const docs = html`<p><a href="/docs">The API documentation</a> shows what else members may do.</p>`
   const address = addressOf(email)

@@ -27,7 +27,7 @@ const unknownAttempts = listOfAll<OperatedAttempt>('unknown_attempts', {
   columns,
   join,
   filters: [],
-  // The first condition is the condition of an index.
+  // `IN` follows from the second condition. The planner uses the partial index of open attempts only when it is written out.
   flags: { unknown: sql`r.state IN ('sent', 'unknown') AND r.state = 'unknown'` },
 })
 

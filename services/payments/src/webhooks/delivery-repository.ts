@@ -97,7 +97,8 @@ function isOnPage(
   created: RawBuilder<unknown>,
   { above, below }: Pick<PageBounds, 'above' | 'below'>,
 ): RawBuilder<unknown> {
-  // An index has instants, and no places.
+  // The index is by creation time, so a condition on the place alone would read all rows. The condition on the time bounds what is
+  // read, and that on the place decides between jobs of one instant.
   const conditions = [
     ...(above === LOWEST ? [] : [sql`${created} >= ${timeOf(above, -1)} AND ${placeOf(created)} > ${above}`]),
     ...(below === HIGHEST ? [] : [sql`${created} <= ${timeOf(below, 1)} AND ${placeOf(created)} < ${below}`]),
