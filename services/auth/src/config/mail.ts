@@ -145,7 +145,7 @@ export interface MailConfig {
   readonly linkPaths: Readonly<Record<'invite' | 'confirmation' | 'recovery' | 'emailChange', string>>
   readonly subject: (kind: MailKind) => Template
   readonly templateUrl: (kind: MailKind) => string | undefined
-  readonly templates: { readonly sizeMax: number; readonly ageMsMax: number; readonly retryMs: number }
+  readonly templates: { readonly bytesMax: number; readonly ageMsMax: number; readonly retryMs: number }
   readonly inviteOnAdminCreate: boolean
   readonly isNotified: (name: NotificationName) => boolean
 }
@@ -158,7 +158,7 @@ export function toMailConfig(
   behaviours: Pick<Behaviours, 'treatZeroFrequencyAsUnset'>,
 ): MailConfig {
   const { SMTP_MAX_FREQUENCY: frequency } = values
-  const frequencyMs = frequency === undefined ? undefined : messageIntervalMs(frequency, behaviours)
+  const intervalMs = frequency === undefined ? undefined : messageIntervalMs(frequency, behaviours)
   return {
     smtp: toSmtpConfig(values),
     autoconfirm: values.MAILER_AUTOCONFIRM,
@@ -167,7 +167,7 @@ export function toMailConfig(
     codeLength: values.MAILER_OTP_LENGTH,
     secureEmailChange: values.MAILER_SECURE_EMAIL_CHANGE_ENABLED,
     linkMode: values.MAILER_LINK_MODE,
-    intervalMs: { confirmation: frequencyMs ?? 900 * SECOND_MS, other: frequencyMs ?? 60 * SECOND_MS },
+    intervalMs: { confirmation: intervalMs ?? 900 * SECOND_MS, other: intervalMs ?? 60 * SECOND_MS },
     linkPaths: {
       invite: values.MAILER_URLPATHS_INVITE,
       confirmation: values.MAILER_URLPATHS_CONFIRMATION,
@@ -181,7 +181,7 @@ export function toMailConfig(
       return address && new URL(address, values.SITE_URL).href
     },
     templates: {
-      sizeMax: values.MAILER_TEMPLATE_MAX_SIZE,
+      bytesMax: values.MAILER_TEMPLATE_MAX_SIZE,
       ageMsMax: values.MAILER_TEMPLATE_MAX_AGE,
       retryMs: values.MAILER_TEMPLATE_RETRY_INTERVAL,
     },

@@ -67,7 +67,7 @@ async function fetchTemplate({ templates }: MailConfig, outbound: Outbound, url:
     method: 'GET',
     url,
     timeoutMs: TIMEOUT_MS,
-    bytesMax: templates.sizeMax,
+    bytesMax: templates.bytesMax,
     origin: 'operator',
   })
   if (status !== 200) throw new Error(`${new URL(url).host} answered ${status}`)

@@ -76,12 +76,12 @@ interface Finder {
 
 interface OpenUser {
   readonly assembler: Assembler
-  /** How much was read of the user so far. */
-  size: number
+  /** The length of the names and values of the user that were read so far. */
+  characters: number
 }
 
 /** Creates a finder of the users of a document by its tokens. A user who has become too long is not kept. */
-function createFinder(source: ForeignSource, sizeMax: number): Finder {
+function createFinder(source: ForeignSource, charactersMax: number): Finder {
   const atRoot = source === 'auth0' ? 0 : undefined
   /** How many objects and lists are open, and how many of them are around each user. */
   let [depth, usersDepth] = [0, atRoot]
@@ -96,13 +96,13 @@ function createFinder(source: ForeignSource, sizeMax: number): Finder {
     else if (usersDepth !== undefined && depth < usersDepth) usersDepth = depth === 0 ? atRoot : undefined
   }
   const addTo = (user: OpenUser, token: Token): ExportedUser | undefined => {
-    user.size += TOKEN_CHARACTERS + ('value' in token && typeof token.value === 'string' ? token.value.length : 0)
-    if (user.size <= sizeMax) user.assembler.consume(token)
+    user.characters += TOKEN_CHARACTERS + ('value' in token && typeof token.value === 'string' ? token.value.length : 0)
+    if (user.characters <= charactersMax) user.assembler.consume(token)
     depth += stepOf(token)
     if (depth !== usersDepth) return undefined
     open = undefined
     number += 1
-    return { number, user: user.size <= sizeMax ? user.assembler.current : undefined }
+    return { number, user: user.characters <= charactersMax ? user.assembler.current : undefined }
   }
   return {
     *find(tokens) {
@@ -110,7 +110,7 @@ function createFinder(source: ForeignSource, sizeMax: number): Finder {
         const isBetween = depth !== usersDepth || stepOf(token) < 0 || (depth === 0 && token.name === 'startArray')
         if (open === undefined && isBetween) enter(token)
         else {
-          open ??= { assembler: new Assembler(), size: 0 }
+          open ??= { assembler: new Assembler(), characters: 0 }
           const user = addTo(open, token)
           if (user !== undefined) yield user
         }
