@@ -65,7 +65,7 @@ function poolOver(hosts: number): typeof pg.Pool {
 export function replaceConnections(pool: pg.Pool): void {
   pool.options.maxUses = 1
   for (let count = pool.idleCount; count > 0; count -= 1) {
-    // A connection that cannot be had is gone already.
+    // Where the pool cannot lend the connection, it has closed it already: there is nothing left to replace.
     pool.connect().then(
       (client) => client.release(true),
       () => {},

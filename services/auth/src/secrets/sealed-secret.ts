@@ -90,7 +90,7 @@ export function readUpstreamSecret({ byId }: EncryptionKeys, rowId: string, text
     try {
       return decrypt(rowKey(key, rowId), sealed)
     } catch {
-      // Another key has sealed it.
+      // This key has not sealed the secret: try the next one.
     }
   }
   return undefined

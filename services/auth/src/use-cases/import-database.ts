@@ -100,7 +100,7 @@ export async function importDatabase(
 ): Promise<DatabaseImport> {
   const { url, names, sources } = migrateOptions(deps.config)
   const places = importPlacesOf(names)
-  // Of two runs, the later one sees the later snapshot.
+  // The lock comes before the snapshot: otherwise a run that waited would write an older state over a newer one.
   return underLock({ url, names }, (db) =>
     withSource(address, async (source) => {
       await requireHarmlessReader(source)

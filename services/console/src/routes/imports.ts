@@ -85,7 +85,7 @@ async function startImport(
     const { id } = ImportView.parse(outcome.body)
     return answerDone(request, reply, { path: importPath(id), toast: 'The file has arrived' })
   }
-  // Inventory answers nothing to a file without an end, either.
+  // Where the browser broke off, inventory gives no answer either: that is no outage of inventory.
   if (outcome.kind === 'unknown') AbortSignal.any([file.broken, judged.signal]).throwIfAborted()
   return showImports({ request, reply }, {}, askedAgain(request, outcome))
 }

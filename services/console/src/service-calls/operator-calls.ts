@@ -108,7 +108,7 @@ export function createOperatorCalls(
     openCsv: (service, path, query) => open(service, path, query, 'text/csv'),
     openFile: (service, path, query) => open(service, path, query, '*/*'),
     change: async ({ service, key, ifMatch, ...call }) => {
-      // Fields of a form become headers.
+      // Both come from fields of a form and become headers, so a value with a line break must not pass.
       if (!KEY.test(key) || (ifMatch !== undefined && !ENTITY_TAG.test(ifMatch))) throw errors.valuesInvalid()
       const headers = {
         ...headersFor(service),

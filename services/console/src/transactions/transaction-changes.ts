@@ -133,7 +133,7 @@ const DISPUTES: readonly AskedChange<ShownTransaction>[] = [
         : `Outcome of the dispute of ${money(dispute.amount, dispute.currency, shown.decimals)}`
     },
     isDangerous: true,
-    // It stands beside each dispute.
+    // Each dispute of the page has a button of its own for this change.
     isOffered: () => false,
     consequences: (shown) => [
       `Won: ${nameOf(shown)} keeps the money. Lost: it goes back to ${cardText(shown.transaction)}.`,

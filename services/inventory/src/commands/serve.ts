@@ -64,7 +64,7 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
       if (config.operators) await startImports(deps, stopping.signal)
     },
     stop: async (remainingMs) => {
-      // An import that runs ends behind its batch. Another process goes on with it.
+      // A running import stops after its present batch, and another process goes on with it.
       stopping.abort()
       await Promise.all([stopCleanUp?.(), deps.jobs.close(remainingMs - CLOSE_MS)])
       await deps.close()

@@ -106,7 +106,7 @@ export async function answerAsCsv<Row extends { readonly id: string }>(
 ): Promise<boolean> {
   reply.header('vary', 'accept')
   if (new Negotiator(request).mediaType(['application/json', 'text/csv']) !== 'text/csv') return false
-  // The turn of a page is for fewer rows.
+  // The request holds a turn for the rows of one page. A file has more, so each piece takes a turn of its own.
   request.listTurn?.[Symbol.dispose]()
   const pieces = readCsv(request, listing)
   // An error before the first piece is answered with a status of its own.
