@@ -113,7 +113,7 @@ describe('GET /operator/me', () => {
 
   it('404: is unknown where the service has no operator keys', async () => {
     const without = await openTestApp({ database: test.database })
-    expect((await me(admin.credentials, without)).statusCode).toBe(404)
+    expect(statusAndBody(await me(admin.credentials, without))).toEqual([404, errorBody(404, 'not_found', 'Not found')])
     await without.close()
   })
 })

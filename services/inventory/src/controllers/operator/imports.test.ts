@@ -229,7 +229,11 @@ describe('POST /operator/imports', () => {
 
   it('404: is unknown where the service has no operator keys', async () => {
     const request = { method: 'POST', url: '/operator/imports', headers: operatorHeaders('admin') } as const
-    expect((await inventory.app.inject(request)).statusCode).toBe(404)
+    const response = await inventory.app.inject(request)
+    expect([response.statusCode, response.json()]).toEqual([
+      404,
+      refusedBody(404, 'RESOURCE_NOT_FOUND', 'The resource you requested does not exist.'),
+    ])
   })
 })
 

@@ -49,7 +49,9 @@ describe('GET /operator/me', () => {
   })
 
   it('404: is unknown where the service has no operator keys', async () => {
-    const [status] = await me(operatorHeaders('admin'), inventory)
-    expect(status).toBe(404)
+    expect(await me(operatorHeaders('admin'), inventory)).toEqual([
+      404,
+      refusedBody(404, 'RESOURCE_NOT_FOUND', 'The resource you requested does not exist.'),
+    ])
   })
 })

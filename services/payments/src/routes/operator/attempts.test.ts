@@ -40,6 +40,7 @@ describe('GET /operator/attempts', () => {
   })
 
   it('400: refuses an order that is none', async () => {
-    expect((await get('order=random')).statusCode).toBe(400)
+    const fields = [{ field: 'order', message: 'is not valid', code: 'FORMAT' }]
+    expect(statusAndBody(await get('order=random'))).toEqual([400, fields])
   })
 })

@@ -69,7 +69,8 @@ describe('GET /operator/me', () => {
     const verifyToken = () => Promise.reject(new UnverifiableTokenError('no key can be read'))
     const away = await buildApp({ ...payments.deps, operators: { ...testOperators, verifyToken } })
     const response = await away.inject({ url: '/operator/me', headers: operatorHeaders('admin') })
-    expect(response.statusCode).toBe(503)
+    const body = { code: 'SERVICE_UNAVAILABLE', message: 'The service cannot answer now' }
+    expect(statusAndBody(response)).toEqual([503, body])
     expect(response.headers).toEqual(temporaryHeaders('SERVICE_UNAVAILABLE'))
     await away.close()
   })

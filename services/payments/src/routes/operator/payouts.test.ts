@@ -50,6 +50,7 @@ describe('GET /operator/payouts', () => {
   })
 
   it('400: refuses a state that is none', async () => {
-    expect((await callPayouts(payments, 'GET', '?status=paid')).statusCode).toBe(400)
+    const fields = [{ field: 'status', message: 'is not valid', code: 'FORMAT' }]
+    expect(statusAndBody(await callPayouts(payments, 'GET', '?status=paid'))).toEqual([400, fields])
   })
 })

@@ -77,6 +77,7 @@ describe('GET /operator/payouts/batches', () => {
   })
 
   it('400: refuses a page of more than 100', async () => {
-    expect((await callPayouts(payments, 'GET', '/batches?limit=101')).statusCode).toBe(400)
+    const fields = [{ field: 'limit', message: 'must be at most 100', code: 'RANGE' }]
+    expect(statusAndBody(await callPayouts(payments, 'GET', '/batches?limit=101'))).toEqual([400, fields])
   })
 })
