@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 
 /** A page of the console, or a state of it. */
 export interface Screen {
@@ -30,6 +30,17 @@ const first = (name: string, list: string, then = ''): Screen => ({
     if ((await links.count()) === 0) throw new Error(`nothing is at ${list}`)
     const href = await links.first().getAttribute('href')
     await page.goto(url + href + then)
+  },
+})
+
+/** The first payment that can be refunded, with an amount that is refused. @param findRefusal what shows that it is refused */
+const refusedRefund = (name: string, amount: string, findRefusal: (page: Page) => Locator): Screen => ({
+  name,
+  open: async (page, url) => {
+    await first('', '/transactions?successful=true', '/refund').open(page, url)
+    await page.locator('input[name="amount"]').fill(amount)
+    await page.locator('.question button[type="submit"]').click()
+    await findRefusal(page).waitFor()
   },
 })
 
@@ -120,25 +131,9 @@ export const SCREENS: readonly Screen[] = [
   first('transaction-disputed', '/disputes'),
   first('transaction-refused', '/transactions?successful=false'),
   first('transaction-refund', '/transactions?successful=true', '/refund'),
-  {
-    name: 'transaction-refund-refused',
-    open: async (page, url) => {
-      await first('', '/transactions?successful=true', '/refund').open(page, url)
-      await page.locator('input[name="amount"]').fill('much')
-      await page.locator('.question button[type="submit"]').click()
-      await page.getByRole('alert').waitFor()
-    },
-  },
-  {
-    // The script refuses the amount before it is sent.
-    name: 'transaction-refund-above',
-    open: async (page, url) => {
-      await first('', '/transactions?successful=true', '/refund').open(page, url)
-      await page.locator('input[name="amount"]').fill('99999.99')
-      await page.locator('.question button[type="submit"]').click()
-      await page.locator('input[name="amount"]:invalid').waitFor()
-    },
-  },
+  refusedRefund('transaction-refund-refused', 'much', (page) => page.getByRole('alert')),
+  // The script refuses this amount before it is sent.
+  refusedRefund('transaction-refund-above', '99999.99', (page) => page.locator('input[name="amount"]:invalid')),
   path('disputes', '/disputes'),
   path('frauds', '/frauds'),
   path('payouts', '/payouts'),
