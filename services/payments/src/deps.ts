@@ -80,6 +80,8 @@ interface AccessDeps {
   readonly operators: OperatorAccess | undefined
   /** The database as the role of operators, on the coordinator. Changes of operators use it alone. */
   readonly operatorDb: Db
+  /** The reads of operators, on the connections of `operatorDb`: a slow search delays no merchant. */
+  readonly operatorLanes: Lanes
 }
 
 /** The ways to move money: the acquirers, and the way of captures, refunds and voids to the database. */
@@ -150,7 +152,7 @@ export async function createDeps(
   const { meter } = metrics
   const found = await findPlacement(config, SOURCES.now)
   const database = await openServingDatabase(config, { findOwner: found.findOwner, logger })
-  const operatorDatabase = openOperatorDatabase(config, logger)
+  const operatorDatabase = openOperatorDatabase(config, { findOwner: found.findOwner, logger })
   const placement = followPlacement(found, {
     ...{ config, database, operators: operatorDatabase },
     ...{ logger, now: SOURCES.now },
@@ -187,6 +189,7 @@ export async function createDeps(
     userTokens: config.signIn && (await openSignIn(lanes, config.signIn)),
     operators: config.operators && (await openOperatorAccess(config.operators, SOURCES.now)),
     operatorDb: operatorDatabase.db,
+    operatorLanes: operatorDatabase.lanes,
     logger,
     meter,
     metrics,

@@ -66,18 +66,24 @@ export async function openServingDatabase(
 /** The most changes of operators that run at once. */
 const OPERATOR_POOL_SIZE = 4
 
+interface OperatorDatabaseOptions extends Pick<DatabaseConfig, 'findOwner'> {
+  readonly logger: { warn(line: object, text: string): void }
+}
+
 /**
  * Opens the database as the role of operators, on the coordinator (console reference: Rights of operators). Connections are made on
  * demand.
  */
 export function openOperatorDatabase(
   config: PaymentsConfig,
-  logger: { warn(line: object, text: string): void },
+  { findOwner, logger }: OperatorDatabaseOptions,
 ): Database<PaymentsTables> {
   const { operatorUrl, migrationUrl, operatorRole: role } = config.database
   const database = { ...config.database, url: operatorUrl ?? migrationUrl, coordinatorUrl: undefined, role }
-  return openPaymentsDatabase({ ...config, database: { ...database, poolSize: OPERATOR_POOL_SIZE } }, (error) =>
-    logger.warn({ err: error }, 'connection of operators lost'),
+  return openPaymentsDatabase(
+    { ...config, database: { ...database, poolSize: OPERATOR_POOL_SIZE } },
+    (error) => logger.warn({ err: error }, 'connection of operators lost'),
+    { findOwner },
   )
 }
 

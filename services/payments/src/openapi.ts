@@ -113,6 +113,7 @@ const documentDeps: PaymentsDeps = {
   operators: undefined,
   // Its type has too many members to write a stand-in. Nothing asks it while the document is made.
   operatorDb: Object.create(null),
+  operatorLanes: { read: lane, write: lane, lagging: lane },
   logger: pino({ enabled: false }),
   meter: createNoopMeter(),
   tracing: { instrument: async () => {} },

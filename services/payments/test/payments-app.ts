@@ -335,6 +335,7 @@ function testDepsOf(
     },
     operators: options.operators,
     operatorDb: operators.db,
+    operatorLanes: operators.lanes,
     userTokens: options.verifyUser && createUserTokens(service.lanes, options.verifyUser),
     logger,
     meter: createNoopMeter(),

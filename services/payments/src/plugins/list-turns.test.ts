@@ -88,6 +88,17 @@ describe('long lists', () => {
     expect(answered.slice(6)).toEqual(Array(5).fill('200 download'))
   })
 
+  it('200: of operators who search keep no merchant waiting, and one operator has five searches at a time', async () => {
+    const held = await payments.database.db.startTransaction().execute()
+    await sql`LOCK TABLE payments.apps, payments.payouts IN ACCESS EXCLUSIVE MODE`.execute(held)
+    const searches = Array.from({ length: 30 }, () => asOperator(`/operator/search?q=${'f'.repeat(24)}`, 'viewer'))
+    for (let count = 0; count < 3; count += 1) {
+      expect((await ask(`${path}/lines?limit=1`, TWO)).statusCode).toBe(200)
+    }
+    await held.rollback().execute()
+    for (const answer of await Promise.all(searches)) expect(statusAndBody(answer)).toEqual([200, { hits: [] }])
+  })
+
   it('200: as CSV have each row once, also where they are read in several pieces', async () => {
     const [, merchantId = ''] = /merchants\/(.*)/.exec(path) ?? []
     const id = await customerPayment(payments, merchantId)

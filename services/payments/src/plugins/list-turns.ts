@@ -58,6 +58,7 @@ export const listTurns = fp(
 
 /** The number of rows that a request asks for; undefined when it asks for no list. */
 function sizeOf({ query, routeOptions }: FastifyRequest): number | undefined {
+  if (routeOptions.config.rowsOfTurn !== undefined) return routeOptions.config.rowsOfTurn
   if (typeof query !== 'object' || query === null || !('limit' in query)) return undefined
   if (typeof query.limit !== 'number') return undefined
   return query.limit * (1 + (routeOptions.config.entriesOfRow ?? 0))
@@ -77,5 +78,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The number of entries that a turn counts for a row of this list, beside the row. */
     readonly entriesOfRow?: number
+    /** The number of rows that a turn counts for a list that has no `limit`. */
+    readonly rowsOfTurn?: number
   }
 }

@@ -22,10 +22,10 @@ export interface CloseDisputeAsOperatorInput {
  * otherCurrency, amountBeyondLimit, trailFull and rateUnavailable as `refuseEntry` throws them
  */
 export async function closeDisputeAsOperator(
-  { operatorDb, lanes }: Pick<PaymentsDeps, 'operatorDb' | 'lanes'>,
+  { operatorDb, operatorLanes }: Pick<PaymentsDeps, 'operatorDb' | 'operatorLanes'>,
   { change, disputeId, outcome }: CloseDisputeAsOperatorInput,
 ): Promise<OperatorAnswer> {
-  const { merchantId } = (await findDisputeOfAll(lanes, disputeId)) ?? refuseMissing()
+  const { merchantId } = (await findDisputeOfAll(operatorLanes, disputeId)) ?? refuseMissing()
   return runOperatorChange(operatorDb, change, async (trx) => {
     const deps = { lanes: transactionLanes(trx, merchantId) }
     const { dispute } = await closeDispute(deps, { caller: NOBODY, disputeId, input: valid({ outcome }) })

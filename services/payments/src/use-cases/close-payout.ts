@@ -19,10 +19,10 @@ export interface ClosePayoutInput {
  * @throws notFound, payoutClosed when the payout has the other outcome, operatorKeyReused
  */
 export async function closePayout(
-  { operatorDb, lanes }: Pick<PaymentsDeps, 'operatorDb' | 'lanes'>,
+  { operatorDb, operatorLanes }: Pick<PaymentsDeps, 'operatorDb' | 'operatorLanes'>,
   { change, payoutId: id, outcome }: ClosePayoutInput,
 ): Promise<OperatorAnswer> {
-  const { merchantId } = (await findPayoutOfAll(lanes, id)) ?? refuseMissing()
+  const { merchantId } = (await findPayoutOfAll(operatorLanes, id)) ?? refuseMissing()
   return runOperatorChange(operatorDb, change, async (trx) => {
     const closed = await callClosePayout(transactionLanes(trx, merchantId), { id, status: outcome })
     if (closed.verdict === 'not-found') refuseMissing()

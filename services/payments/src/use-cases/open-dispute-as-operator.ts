@@ -23,10 +23,10 @@ export interface OpenDisputeAsOperatorInput {
  * @throws notFound, operatorKeyReused; otherCurrency, amountBeyondLimit, trailFull and rateUnavailable as `refuseEntry` throws them
  */
 export async function openDisputeAsOperator(
-  { operatorDb, lanes }: Pick<PaymentsDeps, 'operatorDb' | 'lanes'>,
+  { operatorDb, operatorLanes }: Pick<PaymentsDeps, 'operatorDb' | 'operatorLanes'>,
   { change, transactionId, dispute: wanted }: OpenDisputeAsOperatorInput,
 ): Promise<OperatorAnswer> {
-  const { merchantId } = (await findTransactionOwner(lanes, transactionId)) ?? refuseMissing()
+  const { merchantId } = (await findTransactionOwner(operatorLanes, transactionId)) ?? refuseMissing()
   return runOperatorChange(operatorDb, change, async (trx) => {
     const deps = { lanes: transactionLanes(trx, merchantId) }
     const { dispute } = await openDispute(deps, { caller: NOBODY, transactionId, input: valid(wanted) })

@@ -16,7 +16,7 @@ export interface ResolveAttemptInput {
   readonly outcome: 'approved' | 'declined'
 }
 
-type ResolveDeps = Pick<PaymentsDeps, 'acquirers' | 'lanes' | 'operatorDb'>
+type ResolveDeps = Pick<PaymentsDeps, 'acquirers' | 'operatorLanes' | 'operatorDb'>
 
 /**
  * Decides an authorization without a known outcome, for an operator (reference: Attempts). What the acquirer has approved is
@@ -31,12 +31,12 @@ export async function resolveAttempt(
   deps: ResolveDeps,
   { change, attemptId: id, outcome }: ResolveAttemptInput,
 ): Promise<OperatorAnswer> {
-  const { merchantId } = (await findAttemptOwner(deps.lanes, id)) ?? refuseMissing()
+  const { merchantId } = (await findAttemptOwner(deps.operatorLanes, id)) ?? refuseMissing()
   const key = { merchantId, id }
   if (outcome === 'approved') await reverseAttempt(deps, key)
   return runOperatorChange(deps.operatorDb, change, async (trx) => {
     // A cluster refuses to read rows that a function with the rights of the owner has written in the same transaction.
-    const attempt = (await findOperatedAttempt(deps.lanes, key)) ?? refuseMissing()
+    const attempt = (await findOperatedAttempt(deps.operatorLanes, key)) ?? refuseMissing()
     const state = outcome === 'approved' ? 'reversed' : 'declined'
     if (!(await updateUnknownAttempt(trx, key, state))) throw attemptSettled()
     return {

@@ -21,7 +21,7 @@ export interface RunOperationAsOperatorInput {
   readonly fields: Pick<OperatorOperation, 'amount' | 'currency' | 'descriptor' | 'reference'>
 }
 
-type OperationDeps = Pick<PaymentsDeps, 'config' | 'lanes' | 'operatorDb' | 'operations'>
+type OperationDeps = Pick<PaymentsDeps, 'config' | 'operatorLanes' | 'operatorDb' | 'operations'>
 
 /**
  * Captures, refunds or voids part of a transaction of any merchant, for an operator. A refund of support takes an allowance first
@@ -34,9 +34,9 @@ export async function runOperationAsOperator(
   deps: OperationDeps,
   input: RunOperationAsOperatorInput,
 ): Promise<OperatorAnswer> {
-  const { operatorDb, lanes, config } = deps
+  const { operatorDb, operatorLanes, config } = deps
   const { change, transactionId, kind, fields } = input
-  const { merchantId, currency } = (await findTransactionOwner(lanes, transactionId)) ?? refuseMissing()
+  const { merchantId, currency } = (await findTransactionOwner(operatorLanes, transactionId)) ?? refuseMissing()
   const effect = (trx: Trx) => runInChange(deps, trx, { ...fields, merchantId, transactionId, kind })
   if (kind !== 'refund') return runOperatorChange(operatorDb, change, effect)
   const refund = { operator: change.operator, key: change.repeat.key, currency, amount: fields.amount }

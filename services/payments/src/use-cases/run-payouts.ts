@@ -20,10 +20,10 @@ export interface RunPayoutsInput {
  * @throws notFound for an unknown merchant, operatorKeyReused
  */
 export async function runPayouts(
-  { operatorDb, lanes, jobs }: Pick<PaymentsDeps, 'operatorDb' | 'lanes' | 'jobs'>,
+  { operatorDb, operatorLanes, jobs }: Pick<PaymentsDeps, 'operatorDb' | 'operatorLanes' | 'jobs'>,
   { change, merchantId }: RunPayoutsInput,
 ): Promise<OperatorAnswer> {
-  if (merchantId !== undefined && !(await findOperatedMerchant(lanes, merchantId))) refuseMissing()
+  if (merchantId !== undefined && !(await findOperatedMerchant(operatorLanes, merchantId))) refuseMissing()
   return runOperatorChange(operatorDb, change, async (trx) => {
     const only = merchantId === undefined ? {} : { merchantId }
     const job = await jobs.send(trx, payoutRunTask, only)

@@ -25,20 +25,20 @@ const ID = /^[0-9a-f]{24}$/i
  * reference: Routes of payments). Disputes and payouts have nothing to be found by but their ids.
  */
 export async function searchEverything(
-  { lanes }: Pick<PaymentsDeps, 'lanes'>,
+  { operatorLanes }: Pick<PaymentsDeps, 'operatorLanes'>,
   search: string,
 ): Promise<readonly SearchHit[]> {
   const page = { limit: HITS_MAX, above: LOWEST, below: HIGHEST, order: 'newest-first' } as const
   const byId = { ...page, filters: { id: search.toLowerCase() } }
   const isId = ID.test(search)
   const [merchants, found, disputes, payouts, apps] = await Promise.all([
-    listOperatedMerchants(lanes, { ...page, search, test: undefined }),
-    findTransactionsOfAll(lanes, { ...page, search, merchantId: undefined }),
-    isId ? listAllDisputes(lanes, byId) : [],
-    isId ? listPayoutsOfAll(lanes, byId) : [],
-    listOperatedApps(lanes, { ...page, search }),
+    listOperatedMerchants(operatorLanes, { ...page, search, test: undefined }),
+    findTransactionsOfAll(operatorLanes, { ...page, search, merchantId: undefined }),
+    isId ? listAllDisputes(operatorLanes, byId) : [],
+    isId ? listPayoutsOfAll(operatorLanes, byId) : [],
+    listOperatedApps(operatorLanes, { ...page, search }),
   ])
-  const transactions = await listFoundFigures(lanes, found)
+  const transactions = await listFoundFigures(operatorLanes, found)
   return [
     ...merchants.map(
       ({ merchant: { id, name, website } }) => ({ kind: 'merchant', id, title: name ?? website }) as const,

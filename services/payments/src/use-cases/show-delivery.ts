@@ -23,13 +23,13 @@ export interface ShownDelivery {
  * @throws notFound when the queue has no such delivery, or no more
  */
 export async function showDelivery(
-  { operatorDb, jobSchema, lanes }: Pick<PaymentsDeps, 'operatorDb' | 'jobSchema' | 'lanes'>,
+  { operatorDb, jobSchema, operatorLanes }: Pick<PaymentsDeps, 'operatorDb' | 'jobSchema' | 'operatorLanes'>,
   id: string,
 ): Promise<ShownDelivery> {
   const delivery = (id === '' ? undefined : await findDeliveryJob(operatorDb, jobSchema, id)) ?? refuseMissing()
   const { merchantId, eventId, webhookId, notes } = delivery
   const [webhooks, event] = await Promise.all([
-    listShownWebhooks(lanes, merchantId),
+    listShownWebhooks(operatorLanes, merchantId),
     findEvent(operatorDb, merchantId, eventId),
   ])
   const webhook = webhooks.find((each) => each.id === webhookId)

@@ -19,15 +19,15 @@ export interface ShownMerchant extends OperatedMerchant {
 
 /** A merchant with what it has, for an operator (console reference: Routes of payments). @throws notFound */
 export async function showMerchant(
-  { lanes, config }: Pick<PaymentsDeps, 'config' | 'lanes'>,
+  { operatorLanes, config }: Pick<PaymentsDeps, 'config' | 'operatorLanes'>,
   merchantId: string,
 ): Promise<ShownMerchant> {
-  const found = (await findOperatedMerchant(lanes, merchantId)) ?? refuseMissing()
+  const found = (await findOperatedMerchant(operatorLanes, merchantId)) ?? refuseMissing()
   const delayDays = config.payouts.delayDays[found.merchant.test ? 'test' : 'live']
   const [{ reserve, notYetDue }, members, webhooks] = await Promise.all([
-    findHeldBack(lanes, { merchantId, delayDays }),
-    listMembersOfMerchant(lanes, merchantId),
-    listShownWebhooks(lanes, merchantId),
+    findHeldBack(operatorLanes, { merchantId, delayDays }),
+    listMembersOfMerchant(operatorLanes, merchantId),
+    listShownWebhooks(operatorLanes, merchantId),
   ])
   const available = Number(found.merchant.balance) - reserve - notYetDue
   return { ...found, ...members, available, reserve, webhooks }

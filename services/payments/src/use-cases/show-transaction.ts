@@ -32,18 +32,18 @@ const FIRST_PAGE = { limit: 100, above: LOWEST, below: HIGHEST, order: 'newest-f
 
 /** A transaction of any merchant, for an operator (console reference: Transaction of operators). @throws notFound */
 export async function showTransaction(
-  { lanes, config }: Pick<PaymentsDeps, 'config' | 'lanes'>,
+  { operatorLanes, config }: Pick<PaymentsDeps, 'config' | 'operatorLanes'>,
   { transactionId: id, operator }: { readonly transactionId: string; readonly operator: Operator },
 ): Promise<ShownTransaction> {
-  const { merchantId, currency } = (await findTransactionOwner(lanes, id)) ?? refuseMissing()
+  const { merchantId, currency } = (await findTransactionOwner(operatorLanes, id)) ?? refuseMissing()
   const page = { ...FIRST_PAGE, filters: { merchant_id: merchantId, transaction_id: id } }
   const [shown, journals, events, disputes, frauds, allowance] = await Promise.all([
-    getOperatedTransaction(lanes, { merchantId, id }),
-    listJournals(lanes, { merchantId, id }),
-    listEventsOfTransaction(lanes, { merchantId, id }),
-    listAllDisputes(lanes, page),
-    listAllFrauds(lanes, page),
-    findShownAllowance(lanes, config.refundLimits, { operator, currency }),
+    getOperatedTransaction(operatorLanes, { merchantId, id }),
+    listJournals(operatorLanes, { merchantId, id }),
+    listEventsOfTransaction(operatorLanes, { merchantId, id }),
+    listAllDisputes(operatorLanes, page),
+    listAllFrauds(operatorLanes, page),
+    findShownAllowance(operatorLanes, config.refundLimits, { operator, currency }),
   ])
   return { ...shown, journals, events, disputes, frauds, allowance }
 }

@@ -119,6 +119,7 @@ export function failingDeps({ payments }: World, error: Error): Partial<Payments
   const seal = { seal: raise, open: raise }
   return {
     lanes: { read: lane, write: lane, lagging: lane },
+    operatorLanes: { read: lane, write: lane, lagging: lane },
     operations: { run: fail, runForOperator: fail },
     // Changes of operators open a transaction first.
     operatorDb: Object.assign(Object.create(null), {

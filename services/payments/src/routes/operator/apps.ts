@@ -38,7 +38,7 @@ export const operatorAppsRoutes: Routes = async (app) => {
     },
     async ({ query }, reply) => {
       const { search, ...place } = requireValues(query)
-      const rows = await listOperatedApps(app.deps.lanes, { ...readOperatorPage('apps', place), search })
+      const rows = await listOperatedApps(app.deps.operatorLanes, { ...readOperatorPage('apps', place), search })
       return { apps: showOperatorPage(reply, 'apps', { limit: place.limit, rows }).map(viewOperatedApp) }
     },
   )

@@ -42,7 +42,7 @@ export const operatorDisputesRoutes: Routes = async (app) => {
       const { limit, status, merchant, transaction, ...place } = requireValues(request.query)
       const page = readOperatorPage('disputes', { limit, ...place })
       const filters = { status, merchant_id: merchant, transaction_id: transaction }
-      const read = (bounds: PageBounds) => listAllDisputes(app.deps.lanes, { ...bounds, filters })
+      const read = (bounds: PageBounds) => listAllDisputes(app.deps.operatorLanes, { ...bounds, filters })
       const csv = { page, read, view: viewDispute, columns: CSV_COLUMNS }
       if (await answerAsCsv(request, reply, csv)) return reply
       const rows = await read(page)

@@ -27,7 +27,7 @@ export const operatorExceptionsRoutes: Routes = async (app) => {
     },
     async ({ query }, reply) => {
       const { merchant: merchantId, open, ...at } = requireValues(query)
-      const found = await listOperatedExceptions(app.deps.lanes, {
+      const found = await listOperatedExceptions(app.deps.operatorLanes, {
         ...readOperatorPage('exceptions', at),
         merchantId,
         open,

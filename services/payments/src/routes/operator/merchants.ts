@@ -46,7 +46,7 @@ export const operatorMerchantsRoutes: Routes = async (app) => {
     async ({ query }, reply) => {
       const { limit, cursor, order, test, search } = requireValues(query)
       const page = readOperatorPage('merchants', { limit, cursor, order })
-      const merchants = await listOperatedMerchants(app.deps.lanes, { ...page, test, search })
+      const merchants = await listOperatedMerchants(app.deps.operatorLanes, { ...page, test, search })
       const rows = merchants.map(({ merchant }) => merchant)
       return { merchants: showOperatorPage(reply, 'merchants', { limit, rows }).map(viewMerchant) }
     },

@@ -38,7 +38,7 @@ export const operatorPayoutsRoutes: Routes = async (app) => {
       const { status, merchant, ...place } = requireValues(request.query)
       const page = readOperatorPage('payouts', place)
       const filters = { status, merchant_id: merchant }
-      const read = (bounds: PageBounds) => listPayoutsOfAll(app.deps.lanes, { ...bounds, filters })
+      const read = (bounds: PageBounds) => listPayoutsOfAll(app.deps.operatorLanes, { ...bounds, filters })
       if (await answerAsCsv(request, reply, { page, read, view: viewPayout, columns: CSV_COLUMNS })) return reply
       const rows = await read(page)
       return { payouts: showOperatorPage(reply, 'payouts', { limit: place.limit, rows }).map(viewPayout) }

@@ -26,7 +26,7 @@ export const operatorRegistrationRoutes: Routes = async (app) => {
       },
     },
     async () => {
-      const isClosed = await isRegistrationClosed(app.deps.lanes)
+      const isClosed = await isRegistrationClosed(app.deps.operatorLanes)
       return { registration: { mode: app.deps.config.registration, isClosed } }
     },
   )

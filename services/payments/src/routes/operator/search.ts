@@ -11,12 +11,15 @@ const HitView = z.object({
   title: z.string().describe('A line for people'),
 })
 
+/** A search reads up to 20 rows of each of five kinds, by several statements. */
+const ROWS_OF_SEARCH = 100
+
 /** Searches objects of all kinds, for operators (console reference: Routes of payments). */
 export const operatorSearchRoutes: Routes = async (app) => {
   app.get(
     '/operator/search',
     {
-      config: { action: 'merchants.read' },
+      config: { action: 'merchants.read', rowsOfTurn: ROWS_OF_SEARCH },
       schema: {
         operationId: 'searchAsOperator',
         tags: ['Operators'],
