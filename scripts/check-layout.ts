@@ -27,6 +27,7 @@ import { migrationFiles } from './layout/migration-files.ts'
 import { moduleState } from './layout/module-state.ts'
 import { namedErrors } from './layout/named-errors.ts'
 import { nounOrder } from './layout/noun-order.ts'
+import { objectSpreads } from './layout/object-spreads.ts'
 import { outboundCalls } from './layout/outbound-calls.ts'
 import { packageTables } from './layout/package-tables.ts'
 import { pagePictures } from './layout/page-pictures.ts'
@@ -101,6 +102,7 @@ export const rules: readonly Rule[] = [
   docstrings,
   returnTypes,
   booleanChoices,
+  objectSpreads,
   namedErrors,
   testsBeside,
   testTitles,

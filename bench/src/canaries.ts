@@ -55,14 +55,16 @@ try {
     folder,
     databaseUrl,
     env: {
-      ...{ PAYMENTS_LOG_FILE: logFile, PAYMENTS_LOG_LEVEL: 'debug', PAYMENTS_ALLOW_SEED: 'yes' },
+      PAYMENTS_LOG_FILE: logFile,
+      PAYMENTS_LOG_LEVEL: 'debug',
+      PAYMENTS_ALLOW_SEED: 'yes',
       PAYMENTS_RATE_ADDRESS: '0',
-      ...{ PAYMENTS_TRACING_ENABLED: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: traces.url },
-      ...{
-        PAYMENTS_SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
-        PAYMENTS_OTEL_EXPORTER_PROMETHEUS_PORT: String(metricsPort),
-      },
-      ...{ PAYMENTS_WEBHOOK_ALLOW_HTTP: 'true', PAYMENTS_WEBHOOK_ALLOWED_HOSTS: '127.0.0.1' },
+      PAYMENTS_TRACING_ENABLED: 'true',
+      OTEL_EXPORTER_OTLP_ENDPOINT: traces.url,
+      PAYMENTS_SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
+      PAYMENTS_OTEL_EXPORTER_PROMETHEUS_PORT: String(metricsPort),
+      PAYMENTS_WEBHOOK_ALLOW_HTTP: 'true',
+      PAYMENTS_WEBHOOK_ALLOWED_HOSTS: '127.0.0.1',
     },
   })
   for (const name of ['PAYMENTS_PEPPER', 'PAYMENTS_VAULT_KEYS'] as const) {
@@ -105,13 +107,23 @@ async function seed(deployment: Deployment): Promise<Seeded> {
   secrets.set('key of the app', key)
   const [appId, merchantId] = ['a'.repeat(24), 'b'.repeat(24)]
   const transactions = [PAN, TEST_PAN].map((number, i) => ({
-    ...{ id: `${i}`.repeat(16) + merchantId.slice(16), merchantId, currency: 'EUR', amount: 10_000 },
+    id: `${i}`.repeat(16) + merchantId.slice(16),
+    merchantId,
+    currency: 'EUR',
+    amount: 10_000,
     card: { number, expiry: { month: 12, year: 2066 } },
     operations: [{ capture: 5_000 }],
   }))
   const merchant = {
-    ...{ id: merchantId, key: merchantKey, currency: 'EUR', test: true, email: 'owner@bench.example', apps: [appId] },
-    ...{ website: 'https://bench.example', descriptor: 'BENCH SHOP', company: { country: 'DK' } },
+    id: merchantId,
+    key: merchantKey,
+    currency: 'EUR',
+    test: true,
+    email: 'owner@bench.example',
+    apps: [appId],
+    website: 'https://bench.example',
+    descriptor: 'BENCH SHOP',
+    company: { country: 'DK' },
   }
   const file = join(folder, 'seed.json')
   writeFileSync(file, JSON.stringify({ apps: [{ id: appId, key }], merchants: [merchant], transactions }))

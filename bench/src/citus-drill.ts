@@ -164,7 +164,8 @@ async function grow(drill: Drill, load: ClusterLoad): Promise<void> {
   const seconds = ((performance.now() - fromMs) / 1_000).toFixed(1)
   sayRequests(drill, load, {
     what: `worker ${worker} was added, and has ${moved} merchants after ${seconds} s`,
-    ...{ fromMs, untilMs: performance.now() },
+    fromMs,
+    untilMs: performance.now(),
   })
 }
 

@@ -83,8 +83,12 @@ async function prepare(workplace: Workplace, cluster: CitusCluster, { merchants,
   const tokens = Ids.parse(await execute(url, 'SELECT id FROM payments.transactions ORDER BY substr(id, 12, 5), id'))
   const generate = (hasWrk() ? createWrk : createAutocannon)({ folder: workplace.folder, cores: undefined })
   const load: Load = {
-    ...{ method: 'POST', path: '/transactions/{token}/captures', body: '{"amount":1}' },
-    ...{ headers: shop.headers, tokens, connections: CONNECTIONS },
+    method: 'POST',
+    path: '/transactions/{token}/captures',
+    body: '{"amount":1}',
+    headers: shop.headers,
+    tokens,
+    connections: CONNECTIONS,
   }
   return { cluster, deployment, generate, load, seconds }
 }

@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { type CitusCluster, PASSWORD, startCitusCluster } from './high-availability/citus-cluster.ts'
 import { openWorkplace, type Workplace } from './high-availability/workplace.ts'
 import { createLaterRelease } from './later-release.ts'
+import { app, merchant, transaction } from './paylike/seed.ts'
 
 // `CITUS_PG_BIN=… node bench/src/distribute-drill.ts [cuts|commits|all]`. Kills `payments distribute`, `payments distribute --undo`
 // and `payments migrate` of a later release at statements, and runs them again. Each command is killed at 10 statements by default,
@@ -16,8 +17,6 @@ import { createLaterRelease } from './later-release.ts'
 
 const WORKERS = 2
 const ROLE = 'payments_service'
-/** A merchant of the database. */
-const MERCHANT = '55006bdfe0308c4cbfdbd0e1'
 const Named = z.array(z.object({ name: z.string() }))
 const Printed = z.object({ print: z.string() })
 const cuts = process.argv[2] ?? '10'
@@ -39,12 +38,17 @@ say(`${rows.size} tables have rows`)
 await killAt({ title: 'distribute', words: ['distribute'], from: 'plain', to: 'done', expect: expectPlaced })
 await killAt({
   title: 'migrate of a later release',
-  ...{ words: ['migrate'], from: 'done', to: 'upgraded', program: later.program },
+  words: ['migrate'],
+  from: 'done',
+  to: 'upgraded',
+  program: later.program,
   expect: expectUpgraded,
 })
 await killAt({
   title: 'distribute --undo',
-  ...{ words: ['distribute', '--undo'], from: 'done', to: 'undone' },
+  words: ['distribute', '--undo'],
+  from: 'done',
+  to: 'undone',
   expect: (database) => expectDone(database, ['distribute', '--undo']),
 })
 await grow()
@@ -168,7 +172,7 @@ async function grow(): Promise<void> {
   const [moved] = await cluster.asSuperuser(0, 'plain', `${count} AND citus_table_type = 'distributed'`)
   say(`it has parts of tables: ${JSON.stringify(moved)}`)
   await time('a merchant moved to a server of its own', () =>
-    runPayments(url, ['distribute', '--isolate', MERCHANT, '--node', address]),
+    runPayments(url, ['distribute', '--isolate', merchant.id, '--node', address]),
   )
   await expectPlaced('plain')
   await runPayments(url, ['ledger', 'verify'])
@@ -176,25 +180,19 @@ async function grow(): Promise<void> {
 
 async function fill(place: Workplace, url: string): Promise<void> {
   await runPayments(url, ['migrate'])
-  const app = '555eca95ed59804d2cf12b11'
-  const card = { number: '4100000000000000', expiry: { month: 8, year: 2066 } }
   const merchants = Array.from({ length: 4 }, (_, nth) => ({
-    id: nth === 0 ? MERCHANT : `55006bdfe0308c4cbfdbd0e${nth + 1}`,
+    ...merchant,
+    id: nth === 0 ? merchant.id : `55006bdfe0308c4cbfdbd0e${nth + 1}`,
     key: `3e9c6c4f-9c9b-4c77-8b0f-2f6c8d8f4a1${nth}`,
-    ...{ currency: 'DKK', test: true, email: 'a@example.com', website: 'https://example.com', descriptor: 'Coffee' },
-    ...{ company: { country: 'DK' }, apps: [app] },
   }))
   const transactions = merchants.flatMap(({ id: merchantId }, nth) =>
     Array.from({ length: 5 }, (_, of) => ({
+      ...transaction,
       id: `560fd96b7973ff3d2362a${nth}${of}c`,
-      ...{ merchantId, currency: 'EUR', amount: 1_000, card, operations: [{ capture: 600 }, { refund: 100 }] },
+      merchantId,
     })),
   )
-  const seed = {
-    apps: [{ id: app, name: 'Shop', key: '4ff7de37-dddf-4e51-8cc9-48b61a102923' }],
-    merchants,
-    transactions,
-  }
+  const seed = { apps: [app], merchants, transactions }
   await runPayments(url, ['seed', place.write('seed.json', JSON.stringify(seed))])
 }
 

@@ -86,7 +86,11 @@ async function prepare(deployment: Deployment, databaseUrl: string): Promise<Loa
     server: Promise.resolve(server),
     headers,
     transactions: ids.map(({ id }) => id),
-    ...{ isOver: false, answered: new Map(), sent: 0, unanswered: 0, defects: [] },
+    isOver: false,
+    answered: new Map(),
+    sent: 0,
+    unanswered: 0,
+    defects: [],
   }
 }
 

@@ -75,7 +75,10 @@ async function prepareReservations({ url }: ScenarioContext): Promise<() => Prom
     ids.push(String(data.id))
   }
   return async () => ({
-    ...{ method: 'POST', path: '/reservations', connections: CONNECTIONS, tokens: ids },
+    method: 'POST',
+    path: '/reservations',
+    connections: CONNECTIONS,
+    tokens: ids,
     body: '{"productId":{token},"locationId":1,"quantity":1}',
   })
 }

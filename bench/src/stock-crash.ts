@@ -87,7 +87,12 @@ async function prepare(deployment: Deployment): Promise<Load> {
   return {
     server: Promise.resolve(server),
     locations: [1, shop.data.id],
-    ...{ isOver: false, answered: new Map(), sent: 0, refused: 0, unanswered: 0, defects: [] },
+    isOver: false,
+    answered: new Map(),
+    sent: 0,
+    refused: 0,
+    unanswered: 0,
+    defects: [],
   }
 }
 
@@ -123,7 +128,9 @@ function createRequest({ locations: [main, shop] }: Load, reference: string): Re
     return { path: '/reservations', body: wanted, rows: 1 }
   }
   const lines = Array.from({ length: some(3) }, () => ({
-    ...{ productId: some(PRODUCTS), quantity: some(9), reference },
+    productId: some(PRODUCTS),
+    quantity: some(9),
+    reference,
     ...pick<Readonly<Record<string, string | number>>>([
       { type: 'receive', locationId: main },
       { type: 'ship', locationId: main },

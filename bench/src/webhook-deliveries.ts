@@ -62,8 +62,11 @@ try {
     folder,
     databaseUrl,
     env: {
-      ...{ PAYMENTS_RATE_KEY: '0', PAYMENTS_RATE_APPS: '0', PAYMENTS_RATE_FAILURES: '0' },
-      ...{ PAYMENTS_WEBHOOK_ALLOW_HTTP: 'true', PAYMENTS_WEBHOOK_ALLOWED_HOSTS: '127.0.0.1' },
+      PAYMENTS_RATE_KEY: '0',
+      PAYMENTS_RATE_APPS: '0',
+      PAYMENTS_RATE_FAILURES: '0',
+      PAYMENTS_WEBHOOK_ALLOW_HTTP: 'true',
+      PAYMENTS_WEBHOOK_ALLOWED_HOSTS: '127.0.0.1',
     },
   })
   let server = await start(deployment)

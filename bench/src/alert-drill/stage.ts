@@ -88,7 +88,10 @@ export async function setStage(folder: string, started: AsyncDisposableStack): P
   const start = (name: ServiceName) => startService(name, { folder, databaseUrl, readUrl, smtpPort, started })
   const [auth, payments, inventory] = await Promise.all([start('auth'), start('payments'), start('inventory')])
   return {
-    ...{ auth, payments, inventory, mails },
+    auth,
+    payments,
+    inventory,
+    mails,
     connect: async (place) => {
       const client = new pg.Client({ connectionString: places[place ?? 'database'] })
       // Some faults end every connection. Without a listener, the error of an idle one would end the drill.

@@ -81,7 +81,9 @@ export async function startPeers(ports: PeerPorts): Promise<Peers> {
   const realm = `${url}/realms/test`
   const provider = { realm, tag: '' }
   return {
-    ...{ url, realm, smtpPort: smtp.port },
+    url,
+    realm,
+    smtpPort: smtp.port,
     answer: (hook, status, body) => void answers.set(hook, { status, body }),
     begin: (tag) => {
       provider.tag = tag

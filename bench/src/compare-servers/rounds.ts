@@ -76,9 +76,13 @@ export const ROUNDS: readonly Round[] = [
   {
     name: 'switched off',
     settings: {
-      ...{ ...AUTOCONFIRM, DISABLE_SIGNUP: 'true', EXTERNAL_PHONE_ENABLED: 'false' },
-      ...{ EXTERNAL_ANONYMOUS_USERS_ENABLED: 'false', SECURITY_MANUAL_LINKING_ENABLED: 'false' },
-      ...{ MFA_TOTP_ENROLL_ENABLED: 'false', MFA_PHONE_ENROLL_ENABLED: 'false' },
+      ...AUTOCONFIRM,
+      DISABLE_SIGNUP: 'true',
+      EXTERNAL_PHONE_ENABLED: 'false',
+      EXTERNAL_ANONYMOUS_USERS_ENABLED: 'false',
+      SECURITY_MANUAL_LINKING_ENABLED: 'false',
+      MFA_TOTP_ENROLL_ENABLED: 'false',
+      MFA_PHONE_ENROLL_ENABLED: 'false',
     },
     subjects: [switchedOff],
   },
@@ -87,13 +91,14 @@ export const ROUNDS: readonly Round[] = [
     name: 'limits',
     settings: {
       ...AUTOCONFIRM,
-      ...{
-        RATE_LIMIT_EMAIL_SENT: '2',
-        RATE_LIMIT_SMS_SENT: '2',
-        RATE_LIMIT_VERIFY: '2',
-        RATE_LIMIT_TOKEN_REFRESH: '2',
-      },
-      ...{ RATE_LIMIT_SSO: '2', RATE_LIMIT_ANONYMOUS_USERS: '2', RATE_LIMIT_OTP: '2', RATE_LIMIT_HEADER: 'X-Client' },
+      RATE_LIMIT_EMAIL_SENT: '2',
+      RATE_LIMIT_SMS_SENT: '2',
+      RATE_LIMIT_VERIFY: '2',
+      RATE_LIMIT_TOKEN_REFRESH: '2',
+      RATE_LIMIT_SSO: '2',
+      RATE_LIMIT_ANONYMOUS_USERS: '2',
+      RATE_LIMIT_OTP: '2',
+      RATE_LIMIT_HEADER: 'X-Client',
     },
     subjects: [limits],
   },
@@ -102,7 +107,9 @@ export const ROUNDS: readonly Round[] = [
   {
     name: 'passwords',
     settings: {
-      ...{ ...AUTOCONFIRM, PASSWORD_MIN_LENGTH: '8', SESSIONS_SINGLE_PER_USER: 'true' },
+      ...AUTOCONFIRM,
+      PASSWORD_MIN_LENGTH: '8',
+      SESSIONS_SINGLE_PER_USER: 'true',
       PASSWORD_REQUIRED_CHARACTERS: 'abcdefghijklmnopqrstuvwxyz:ABCDEFGHIJKLMNOPQRSTUVWXYZ:0123456789',
       SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true',
     },
@@ -127,7 +134,9 @@ export const ROUNDS: readonly Round[] = [
   {
     name: 'captcha',
     settings: {
-      ...{ ...AUTOCONFIRM, SECURITY_CAPTCHA_ENABLED: 'true', SECURITY_CAPTCHA_PROVIDER: 'turnstile' },
+      ...AUTOCONFIRM,
+      SECURITY_CAPTCHA_ENABLED: 'true',
+      SECURITY_CAPTCHA_PROVIDER: 'turnstile',
       SECURITY_CAPTCHA_SECRET: 'secret',
     },
     subjects: [captcha],
@@ -135,7 +144,8 @@ export const ROUNDS: readonly Round[] = [
   {
     name: 'globs',
     settings: {
-      ...{ SMTP_PORT: '9', SITE_URL: 'https://site.example.com/base' },
+      SMTP_PORT: '9',
+      SITE_URL: 'https://site.example.com/base',
       URI_ALLOW_LIST: [
         ...['https://*.globs.example', 'https://paths.example/*', 'https://deep.example/**', 'https://q.example/a?'],
         ...['https://set.example/[abc]', 'https://range.example/[0-9]', 'https://{one,two}.example/x', 'com.app:/x'],

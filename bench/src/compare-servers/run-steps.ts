@@ -93,7 +93,9 @@ class SubjectRun {
     const link = addressJson(String(variables.ConfirmationURL ?? ''))
     const hasTemplate = 'SiteURL' in variables
     const value = {
-      ...{ from: mail.from, to: mail.to, subject: mail.subject },
+      from: mail.from,
+      to: mail.to,
+      subject: mail.subject,
       ...(hasTemplate ? { variables: { ...variables, ConfirmationURL: link } } : { link, hasText: mail.text !== '' }),
     }
     return { step: name, kind: 'mail', value: this.#normal(value) }

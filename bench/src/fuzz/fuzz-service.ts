@@ -63,7 +63,11 @@ export async function fuzzService(target: Target, options: FuzzOptions): Promise
   const findings: Finding[] = []
   for (const finding of session.findings()) findings.push(await findSmallest(rig, finding))
   return {
-    ...{ url: rig.url, sent: session.sent(), findings, memory: [before, after], counts: session.counts },
+    url: rig.url,
+    sent: session.sent(),
+    findings,
+    memory: [before, after],
+    counts: session.counts,
     unreached: findUnreached(document.operations, session.counts),
   }
 }

@@ -66,7 +66,14 @@ export async function startRig(target: Target, options: RigOptions, stack: Async
   const { authorize } = ready
   const isAlive = async () => (await fetch(`${server.url}/health`).catch(() => undefined))?.status === 200
   return {
-    ...{ url: server.url, document, session, memory, sender, judge, ready, logFile },
+    url: server.url,
+    document,
+    session,
+    memory,
+    sender,
+    judge,
+    ready,
+    logFile,
     send: async (wave) => {
       await session.exchange(
         wave.map((plan) => ({ actor: plan.actor, wire: toWire(plan, { memory, authorize }), isGenerated: true })),

@@ -11,8 +11,11 @@ import type { Workplace } from './workplace.ts'
 export const DATABASE = 'trestle'
 
 const SETTINGS = {
-  ...{ PAYMENTS_RATE_KEY: '0', PAYMENTS_RATE_APPS: '0', PAYMENTS_RATE_FAILURES: '0' },
-  ...{ PAYMENTS_NODE_PASSWORD: PASSWORD, PAYMENTS_ALLOW_SEED: 'yes' },
+  PAYMENTS_RATE_KEY: '0',
+  PAYMENTS_RATE_APPS: '0',
+  PAYMENTS_RATE_FAILURES: '0',
+  PAYMENTS_NODE_PASSWORD: PASSWORD,
+  PAYMENTS_ALLOW_SEED: 'yes',
 }
 
 /** Makes the database on the coordinator alone, with the merchants of a shop. Nothing is distributed yet. */

@@ -35,7 +35,11 @@ export function createShop(merchantCount: number): ClusterShop {
       merchants: tags.map((_, nth) => merchantOf(merchantIds[nth] ?? '', nth)),
       transactions: tags.flatMap((tag, nth) =>
         Array.from({ length: CAPTURED_EACH + REFUNDED_EACH }, (_, of) => ({
-          ...{ id: transactionId(tag, of), merchantId: merchantIds[nth], currency: 'DKK', amount: AMOUNT, card: CARD },
+          id: transactionId(tag, of),
+          merchantId: merchantIds[nth],
+          currency: 'DKK',
+          amount: AMOUNT,
+          card: CARD,
           operations: of < CAPTURED_EACH ? [] : [{ capture: AMOUNT }],
         })),
       ),
@@ -53,7 +57,9 @@ export function createShop(merchantCount: number): ClusterShop {
             ? [`/transactions/${id}/refunds`, { amount: 1 }]
             : [`/merchants/${merchantIds[merchant]}/transactions`, { transactionId: id, currency: 'DKK', amount: 100 }]
       return (reference) => ({
-        ...{ method: 'POST', path, headers: { ...headers, 'idempotency-key': reference } },
+        method: 'POST',
+        path,
+        headers: { ...headers, 'idempotency-key': reference },
         body: { ...body, reference },
       })
     },
@@ -62,8 +68,14 @@ export function createShop(merchantCount: number): ClusterShop {
 
 function merchantOf(id: string, nth: number): object {
   return {
-    ...{ id, key: `3e9c6c4f-9c9b-4c77-8b0f-${nth.toString(16).padStart(12, '0')}`, apps: [APP.id] },
-    ...{ currency: 'DKK', test: true, email: 'a@example.com', website: 'https://example.com', descriptor: 'Coffee' },
+    id,
+    key: `3e9c6c4f-9c9b-4c77-8b0f-${nth.toString(16).padStart(12, '0')}`,
+    apps: [APP.id],
+    currency: 'DKK',
+    test: true,
+    email: 'a@example.com',
+    website: 'https://example.com',
+    descriptor: 'Coffee',
     company: { country: 'DK' },
   }
 }

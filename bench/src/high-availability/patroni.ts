@@ -79,9 +79,13 @@ async function startEtcd(workplace: Workplace): Promise<number> {
   const [port, peerPort] = [await freePort(), await freePort()]
   const [client, peer] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${peerPort}`]
   const settings = {
-    ...{ name: 'etcd', 'data-dir': workplace.createFolder('etcd-data'), 'initial-cluster': `etcd=${peer}` },
-    ...{ 'listen-client-urls': client, 'advertise-client-urls': client },
-    ...{ 'listen-peer-urls': peer, 'initial-advertise-peer-urls': peer },
+    name: 'etcd',
+    'data-dir': workplace.createFolder('etcd-data'),
+    'initial-cluster': `etcd=${peer}`,
+    'listen-client-urls': client,
+    'advertise-client-urls': client,
+    'listen-peer-urls': peer,
+    'initial-advertise-peer-urls': peer,
   }
   const args = Object.entries(settings).map(([name, value]) => `--${name}=${value}`)
   await workplace.start({ name: 'etcd', program: '/usr/bin/etcd', args })

@@ -66,7 +66,9 @@ export const sharedLimits: Readonly<Record<Writer['service'], SharedLimit>> = {
     env: { AUTH_RATE_LIMIT_STORE: 'postgres', AUTH_RATE_LIMIT_HEADER: CLIENT_HEADER, AUTH_RATE_LIMIT_VERIFY: '30' },
     allowed: 30,
     request: {
-      ...{ method: 'POST', path: '/verify', headers: { [CLIENT_HEADER]: '192.0.2.1' } },
+      method: 'POST',
+      path: '/verify',
+      headers: { [CLIENT_HEADER]: '192.0.2.1' },
       body: { type: 'magiclink', token_hash: 'of-nobody' },
     },
   },

@@ -52,7 +52,9 @@ export const writers: readonly Writer[] = [
       const headers = { authorization: `Bearer ${signAdminToken(secrets.AUTH_JWT_SECRET)}` }
       return {
         write: (reference) => ({
-          ...{ method: 'POST', path: '/admin/users', headers },
+          method: 'POST',
+          path: '/admin/users',
+          headers,
           body: { email: `${reference}@drill.example`, email_confirm: true },
         }),
         read: { method: 'GET', path: '/admin/users?cursor=&per_page=1', headers },
@@ -73,7 +75,8 @@ export const writers: readonly Writer[] = [
       const ids = Ids.parse(await execute('SELECT id FROM payments.transactions')).map(({ id }) => id)
       return {
         write: (reference) => ({
-          ...{ method: 'POST', path: `/transactions/${ids[Math.floor(Math.random() * ids.length)]}/captures` },
+          method: 'POST',
+          path: `/transactions/${ids[Math.floor(Math.random() * ids.length)]}/captures`,
           headers: { ...headers, 'idempotency-key': reference },
           body: { amount: 1, reference },
         }),
@@ -91,7 +94,9 @@ export const writers: readonly Writer[] = [
       const line = { type: 'receive', productId: data.id, locationId: MAIN_LOCATION, quantity: 1 }
       return {
         write: (reference) => ({
-          ...{ method: 'POST', path: '/movements', headers: { 'idempotency-key': reference } },
+          method: 'POST',
+          path: '/movements',
+          headers: { 'idempotency-key': reference },
           body: { lines: [{ ...line, reference }] },
         }),
         read: { method: 'GET', path: `/products/${data.id}` },

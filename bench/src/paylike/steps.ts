@@ -111,8 +111,14 @@ export const steps: Readonly<Record<string, (trial: Trial) => Promise<void>>> = 
     const { created, ...found } = await paylike.cards.findOne(id)
     assert.ok(typeof created === 'string')
     assert.deepEqual(found, {
-      ...{ id, merchantId: merchant.id, bin: '410000', last4: '0000', scheme: 'visa' },
-      ...{ expiry: '2066-08-31T23:59:59.999Z', notes: null, deleted: null },
+      id,
+      merchantId: merchant.id,
+      bin: '410000',
+      last4: '0000',
+      scheme: 'visa',
+      expiry: '2066-08-31T23:59:59.999Z',
+      notes: null,
+      deleted: null,
     })
     const charged = { cardId: id, currency: 'EUR', amount: 5 }
     assert.match(await paylike.merchants.transactions.create(merchant.id, charged), /^[0-9a-f]{24}$/)
@@ -144,8 +150,12 @@ export const steps: Readonly<Record<string, (trial: Trial) => Promise<void>>> = 
 }
 
 const attributes = {
-  ...{ company: { country: 'DK' }, currency: 'DKK', email: 'john@example.com', website: 'https://example.com' },
-  ...{ descriptor: 'Coffee & John', test: true },
+  company: { country: 'DK' },
+  currency: 'DKK',
+  email: 'john@example.com',
+  website: 'https://example.com',
+  descriptor: 'Coffee & John',
+  test: true,
 }
 
 async function charge(paylike: PaylikeClient, amount: number): Promise<string> {

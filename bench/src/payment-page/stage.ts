@@ -134,14 +134,13 @@ async function startExample(
 ): Promise<string> {
   const port = String(await freePort())
   const server = await startServer({
-    ...{
-      name: 'the shop of examples/',
-      args: [join(ROOT, 'examples', 'shop', 'server.ts')],
-      cwd: ROOT,
-      cores: undefined,
-    },
+    name: 'the shop of examples/',
+    args: [join(ROOT, 'examples', 'shop', 'server.ts')],
+    cwd: ROOT,
+    cores: undefined,
     env: { PATH: process.env.PATH ?? '', SHOP_PORT: port, ...settings },
-    ...{ url: `http://localhost:${port}`, signs: ['/'] },
+    url: `http://localhost:${port}`,
+    signs: ['/'],
   })
   started.defer(server.stop)
   return server.url

@@ -93,9 +93,18 @@ export function transactionView(row: TransactionRow, added: readonly TrailRow[] 
 /** The trail entry of a capture, which the capture's own statement does not see yet. */
 export function captureEntry(row: CapturedRow): TrailRow {
   return {
-    ...{ id: row.entry_id, kind: 'capture', created: row.moment, amount: row.gross, balance: row.effect },
-    ...{ feeFlat: row.flat, feeRate: row.fee, descriptor: row.descriptor, reference: null, lineId: row.line_id },
-    ...{ rate: null, rateDate: null },
+    id: row.entry_id,
+    kind: 'capture',
+    created: row.moment,
+    amount: row.gross,
+    balance: row.effect,
+    feeFlat: row.flat,
+    feeRate: row.fee,
+    descriptor: row.descriptor,
+    reference: null,
+    lineId: row.line_id,
+    rate: null,
+    rateDate: null,
   }
 }
 

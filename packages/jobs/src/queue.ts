@@ -17,8 +17,11 @@ export interface QueueConfig {
 
 /** How long a statement of the queue may take. Clean-up after a long outage takes seconds. */
 const STATEMENT_MS = 40_000
-/** How long its answer may take: without this limit a server that has vanished would go unnoticed. */
-const ANSWER_MS = STATEMENT_MS + 2_000
+/**
+ * How long its answer may take: without this limit a server that has vanished would go unnoticed. The types of pg-boss have no such
+ * option, which it hands on to its connections.
+ */
+const ANSWER_LIMIT = { query_timeout: STATEMENT_MS + 2_000 }
 /** How often jobs of killed workers are looked for. The default is a minute, during which codes would not be sent. */
 const SUPERVISE_SECONDS = 5
 const REDRIVE_BATCH_JOBS = 1_000
@@ -53,8 +56,7 @@ export async function openQueue(config: QueueConfig): Promise<Queue> {
     superviseIntervalSeconds: SUPERVISE_SECONDS,
     monitorIntervalSeconds: SUPERVISE_SECONDS,
     useListenNotify: config.prepared,
-    // pg-boss hands unknown options on to its connections.
-    ...{ query_timeout: ANSWER_MS },
+    ...ANSWER_LIMIT,
     ...underSettings(
       { ...OWN_PATH, ...(config.role === undefined ? {} : { role: config.role }), statement_timeout: STATEMENT_MS },
       { url: config.url, hasSession: config.prepared },

@@ -153,10 +153,7 @@ export async function createDeps(
   const found = await findPlacement(config, SOURCES.now)
   const database = await openServingDatabase(config, { findOwner: found.findOwner, logger })
   const operatorDatabase = openOperatorDatabase(config, { findOwner: found.findOwner, logger })
-  const placement = followPlacement(found, {
-    ...{ config, database, operators: operatorDatabase },
-    ...{ logger, now: SOURCES.now },
-  })
+  const placement = followPlacement(found, { config, database, operators: operatorDatabase, logger, now: SOURCES.now })
   const { db, lanes } = database
   observeDatabase(meter, database, tasks)
   const onAway = (error: unknown) => logger.warn({ err: error }, 'the store of the rate limits is away')

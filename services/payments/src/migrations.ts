@@ -91,7 +91,11 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
       role === undefined
         ? undefined
         : {
-            ...{ role, serviceUrl, appendOnly: [], readOnly: readOnlyTables, columns: writableColumns },
+            role,
+            serviceUrl,
+            appendOnly: [],
+            readOnly: readOnlyTables,
+            columns: writableColumns,
             operators: {
               functions: operatorFunctions,
               readOnly: rowsOfMerchants,

@@ -7,6 +7,7 @@ import { EVENT_TYPES } from './webhooks/event.ts'
 import { SIGNATURE } from './webhooks/webhook-view.ts'
 
 const text = { type: 'string' }
+const majorUnits = { type: 'string', pattern: '^[0-9]{1,12}([.][0-9]+)?$' }
 const DOCUMENTS: ReadonlySet<string> = new Set(['getApiDocument', 'showDocs'])
 
 const tags = [
@@ -134,11 +135,7 @@ const LINK_PARAMETERS = [
   ['key', 'The public key of the merchant', { type: 'string', format: 'uuid' }],
   ['test', '1 for test merchants', { type: 'string', enum: ['1'] }],
   ['currency', 'Default: the funding currency of the merchant', { type: 'string', pattern: '^[A-Z]{3}$' }],
-  [
-    'value',
-    'The amount in major units; without it the page asks',
-    { type: 'string', pattern: '^[0-9]{1,12}([.][0-9]+)?$' },
-  ],
+  ['value', 'The amount in major units; without it the page asks', majorUnits],
   ['reference', 'For the merchant, kept with the transaction', { type: 'string', maxLength: 255 }],
   ['text', 'Shown to the customer', { type: 'string', maxLength: 255 }],
   ['redirect', 'Where the customer goes after the payment', { type: 'string', format: 'uri', maxLength: 2_048 }],
@@ -162,7 +159,10 @@ export function addLinkParameters({ paths = {} }: { readonly paths?: object }): 
   for (const { get } of Object.values(paths)) {
     const added = PAGE_PARAMETERS.get(get?.operationId) ?? []
     const described = added.map(([name, description, schema]) => ({
-      ...{ name, in: 'query', description, schema },
+      name,
+      in: 'query',
+      description,
+      schema,
       // Without a link, the root shows the links of the service.
       ...(name === 'key' && get.operationId !== 'showRoot' && { required: true }),
     }))
@@ -178,12 +178,11 @@ export function addLinkParameters({ paths = {} }: { readonly paths?: object }): 
 export function addEarlyRefusals({ paths = {} }: { readonly paths?: object }): void {
   for (const { operationId, responses } of Object.values(paths).flatMap((item) => Object.values<Operation>(item))) {
     const page = responses[500]?.content?.['text/html']
-    const isEither = operationId === 'showRoot'
     responses[414] = {
       description: 'The URL is longer than 8 KiB',
       content: {
         ...(page && { 'text/html': page }),
-        ...((page === undefined || isEither) && { 'application/json': reference('Error') }),
+        ...((page === undefined || operationId === 'showRoot') && { 'application/json': reference('Error') }),
       },
     }
     responses[431] = {

@@ -4,7 +4,6 @@ import {
   type HookName,
   type Json,
   PASSWORD,
-  type RequestStep,
   type Step,
   type Subject,
   signIn,
@@ -13,8 +12,6 @@ import {
 
 const answers = (hook: HookName, body: Json, status = 200): Step => ({ answerOf: hook, status, body })
 const refusal = (code: number, message: string) => ({ error: { http_code: code, message } })
-
-const signUpAs = (name: string): RequestStep => signUp(name)
 
 /** Answers of a hook and the statuses of a sign-up that follow from them, each with a new address. */
 const BEFORE_ANSWERS: readonly (readonly [Json, number])[] = [
@@ -36,7 +33,7 @@ const BEFORE_ANSWERS: readonly (readonly [Json, number])[] = [
 export const userHooks: Subject = {
   name: 'hooks of new users',
   steps: [
-    signUpAs('ada'),
+    signUp('ada'),
     callOf('BEFORE_USER_CREATED'),
     callOf('SEND_EMAIL', 'mail'),
     callOf('AFTER_USER_CREATED'),
@@ -49,7 +46,7 @@ export const userHooks: Subject = {
     callOf('CUSTOM_ACCESS_TOKEN'),
     ...BEFORE_ANSWERS.flatMap(([body, status], index): readonly Step[] => [
       answers('BEFORE_USER_CREATED', body, status),
-      signUpAs(`refused${index}`),
+      signUp(`refused${index}`),
     ]),
     answers('BEFORE_USER_CREATED', {}),
     { name: 'otp, a new address', send: 'POST /otp', body: { email: 'otp@example.com', data: { a: 1 } } },
@@ -67,7 +64,7 @@ export const userHooks: Subject = {
     },
     answers('BEFORE_USER_CREATED', {}),
     answers('AFTER_USER_CREATED', refusal(400, 'too late')),
-    signUpAs('late'),
+    signUp('late'),
     { name: 'anonymous, late', send: 'POST /signup', body: {} },
     answers('AFTER_USER_CREATED', {}),
     { name: 'anonymous', send: 'POST /signup', body: {}, keep: 'nemo' },
@@ -120,13 +117,13 @@ export const messageHooks: Subject = {
     { name: 'a new password', send: 'PUT /user', as: 'ada', body: { password: 'another one entirely' } },
     { ...callOf('SEND_EMAIL'), name: 'mail of the new password' },
     answers('SEND_EMAIL', refusal(429, 'slow down')),
-    signUpAs('refused'),
+    signUp('refused'),
     { name: 'recover, refused', send: 'POST /recover', body: { email: 'ada@example.com' } },
     answers('SEND_EMAIL', {}, 500),
-    signUpAs('failed'),
+    signUp('failed'),
     { name: 'otp, failed', send: 'POST /otp', body: { email: 'failed2@example.com' } },
     answers('SEND_EMAIL', {}),
-    signUpAs('failed'),
+    signUp('failed'),
     answers('SEND_SMS', refusal(422, 'no phone')),
     { name: 'otp by phone, refused', send: 'POST /otp', body: { phone: '+4528000014' } },
     { name: 'sign up by phone, refused', send: 'POST /signup', body: { phone: '+4528000015', password: PASSWORD } },
@@ -199,14 +196,16 @@ export const attemptHooks: Subject = {
 
 const claims = (change: Json): Json => ({ claims: change })
 const USUAL = {
-  ...{
-    sub: '{ada.user.id}',
-    aud: 'authenticated',
-    role: 'authenticated',
-    aal: 'aal1',
-    session_id: '{call.claims.session_id}',
-  },
-  ...{ exp: '{exp}', iat: '{iat}', email: 'ada@example.com', phone: '', is_anonymous: false },
+  sub: '{ada.user.id}',
+  aud: 'authenticated',
+  role: 'authenticated',
+  aal: 'aal1',
+  session_id: '{call.claims.session_id}',
+  exp: '{exp}',
+  iat: '{iat}',
+  email: 'ada@example.com',
+  phone: '',
+  is_anonymous: false,
 }
 
 /** Access tokens that a hook changes. */

@@ -38,10 +38,7 @@ export const ownUser: Subject = {
         'a nonce': { password: 'yet another one', nonce: '123456' },
         'a current password': { password: 'yet another two', current_password: 'wrong' },
         'PKCE without a method': { email: 'ada.pkce@example.com', code_challenge: '{challenge verifier}' },
-        PKCE: {
-          ...{ email: 'ada.pkce2@example.com' },
-          ...{ code_challenge: '{challenge verifier}', code_challenge_method: 's256' },
-        },
+        PKCE: { email: 'ada.pkce2@example.com', code_challenge: '{challenge verifier}', code_challenge_method: 's256' },
       },
       { as: 'ada' },
     ),

@@ -73,11 +73,14 @@ export const signUps: Subject = {
       'a challenge alone': { email: 'new14@example.com', password: PASSWORD, code_challenge: 'a'.repeat(43) },
       'a method alone': { email: 'new15@example.com', password: PASSWORD, code_challenge_method: 's256' },
       PKCE: {
-        ...{ email: 'new16@example.com', password: PASSWORD },
-        ...{ code_challenge: '{challenge verifier}', code_challenge_method: 's256' },
+        email: 'new16@example.com',
+        password: PASSWORD,
+        code_challenge: '{challenge verifier}',
+        code_challenge_method: 's256',
       },
       'a captcha token': {
-        ...{ email: 'new17@example.com', password: PASSWORD },
+        email: 'new17@example.com',
+        password: PASSWORD,
         gotrue_meta_security: { captcha_token: 'x' },
       },
       'a channel': { email: 'new18@example.com', password: PASSWORD, channel: 'whatsapp' },

@@ -15,9 +15,13 @@ const CLIENT_SECRET = 'canary-client-secret'
 const TOKENS = ['accessToken', 'refreshToken', 'hashedToken', 'authCode', 'code']
 
 const PROVIDER = {
-  ...{ provider_type: 'oauth2', name: 'Fuzz', client_id: 'client', client_secret: CLIENT_SECRET },
+  provider_type: 'oauth2',
+  name: 'Fuzz',
+  client_id: 'client',
+  client_secret: CLIENT_SECRET,
   authorization_url: 'https://issuer.example/authorize',
-  ...{ token_url: 'https://issuer.example/token', userinfo_url: 'https://issuer.example/userinfo' },
+  token_url: 'https://issuer.example/token',
+  userinfo_url: 'https://issuer.example/userinfo',
 }
 
 /** Accounts with sessions, factors and outstanding links. Their owners and an operator send the requests. */
@@ -124,23 +128,19 @@ function settings(peersUrl: string): Readonly<Record<string, string>> {
   return {
     ...Object.fromEntries(on.map((name) => [`AUTH_${name}_ENABLED`, 'true'])),
     ...Object.fromEntries(limits.map((name) => [`AUTH_RATE_LIMIT_${name}`, 'off'])),
-    ...{ AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: 'off', AUTH_SECURITY_FAILED_ATTEMPTS: 'off' },
-    ...{ AUTH_EXTERNAL_KEYCLOAK_CLIENT_ID: 'client', AUTH_EXTERNAL_KEYCLOAK_SECRET: CLIENT_SECRET },
-    ...{
-      AUTH_EXTERNAL_KEYCLOAK_URL: peersUrl,
-      AUTH_EXTERNAL_KEYCLOAK_REDIRECT_URI: 'http://localhost/callback',
-    },
-    ...{
-      AUTH_WEBAUTHN_RP_ID: 'localhost',
-      AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'Fuzz',
-      AUTH_WEBAUTHN_RP_ORIGINS: WEB_ORIGIN,
-    },
+    AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: 'off',
+    AUTH_SECURITY_FAILED_ATTEMPTS: 'off',
+    AUTH_EXTERNAL_KEYCLOAK_CLIENT_ID: 'client',
+    AUTH_EXTERNAL_KEYCLOAK_SECRET: CLIENT_SECRET,
+    AUTH_EXTERNAL_KEYCLOAK_URL: peersUrl,
+    AUTH_EXTERNAL_KEYCLOAK_REDIRECT_URI: 'http://localhost/callback',
+    AUTH_WEBAUTHN_RP_ID: 'localhost',
+    AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'Fuzz',
+    AUTH_WEBAUTHN_RP_ORIGINS: WEB_ORIGIN,
     AUTH_SMS_PROVIDER: 'twilio',
-    ...{
-      AUTH_SMS_TWILIO_ACCOUNT_SID: 'AC1',
-      AUTH_SMS_TWILIO_AUTH_TOKEN: GATEWAY_TOKEN,
-      AUTH_SMS_TWILIO_MESSAGE_SERVICE_SID: 'MG1',
-    },
+    AUTH_SMS_TWILIO_ACCOUNT_SID: 'AC1',
+    AUTH_SMS_TWILIO_AUTH_TOKEN: GATEWAY_TOKEN,
+    AUTH_SMS_TWILIO_MESSAGE_SERVICE_SID: 'MG1',
     AUTH_SMS_TWILIO_API_URL: peersUrl,
     AUTH_SMS_TEST_OTP: TEST_PHONES.map((number) => `${number}:${TEST_CODE}`).join(','),
     AUTH_SMS_TEST_OTP_VALID_UNTIL: '2099-01-01T00:00:00Z',

@@ -25,8 +25,13 @@ const CARD = [
   ['pcsc', CODE],
 ] as const
 const SHOP = {
-  ...{ currency: 'EUR', test: true, email: 'owner@shop.example', website: 'https://shop.example' },
-  ...{ descriptor: 'FUZZ SHOP', company: { country: 'DK' }, bank: { iban: 'DK5000400440116243' } },
+  currency: 'EUR',
+  test: true,
+  email: 'owner@shop.example',
+  website: 'https://shop.example',
+  descriptor: 'FUZZ SHOP',
+  company: { country: 'DK' },
+  bank: { iban: 'DK5000400440116243' },
 }
 
 /** The credentials of an app. */

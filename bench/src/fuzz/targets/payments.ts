@@ -19,12 +19,13 @@ const cardData = fc.constantFrom({ type: 'pcn', value: PAN }, { type: 'pcsc', va
 const token = (pool: string) => known(pool, 'AAAA').map((each) => ({ token: each }))
 const merchant = fc.record(
   {
-    ...{ currency, descriptor, email: fc.constant('owner@shop.example'), website: fc.constant('https://shop.example') },
-    ...{
-      company: fc.constant({ country: 'DK' }),
-      test: fc.constant(true),
-      name: fc.constantFrom('Shop', 'Søren & co'),
-    },
+    currency,
+    descriptor,
+    email: fc.constant('owner@shop.example'),
+    website: fc.constant('https://shop.example'),
+    company: fc.constant({ country: 'DK' }),
+    test: fc.constant(true),
+    name: fc.constantFrom('Shop', 'Søren & co'),
     bank: fc.constantFrom({}, { iban: 'DK5000400440116243' }),
   },
   { requiredKeys: ['currency', 'descriptor', 'email', 'website', 'company', 'test'] },
@@ -48,7 +49,10 @@ const newOrder = fc.record(
 )
 /** An order at some step. Its hints are valid for no other order. */
 const begunOrder = knownTogether('order', (part) => ({
-  ...{ integration: { key: part('key') }, test: {}, amount: ORDER_AMOUNT, returnUrl: 'https://shop.example/thanks' },
+  integration: { key: part('key') },
+  test: {},
+  amount: ORDER_AMOUNT,
+  returnUrl: 'https://shop.example/thanks',
   card: { number: part('number'), code: part('code'), expiry: CARD_EXPIRY },
   hints: part('hints'),
 }))
@@ -56,14 +60,17 @@ const order = fc.oneof({ weight: 1, arbitrary: newOrder }, { weight: 2, arbitrar
 /** A merchant with a user, an app and a webhook of its own. */
 const ofOneShop = knownTogether('shop', (part) => ({
   params: {
-    ...{ merchantId: part('merchantId'), userId: part('userId') },
-    ...{ appId: part('appId'), webhookId: part('webhookId') },
+    merchantId: part('merchantId'),
+    userId: part('userId'),
+    appId: part('appId'),
+    webhookId: part('webhookId'),
   },
 }))
 const ofInvitation = fc.record({ params: fc.record({ token: known('invitation') }) })
 /** The return of a customer from the bank. The cookie is sealed for its page and its link. */
 const ofCustomerAtBank = knownTogether('atBank', (part) => ({
-  ...{ params: { pageId: part('pageId') }, headers: [['cookie', part('cookie')] as const] },
+  params: { pageId: part('pageId') },
+  headers: [['cookie', part('cookie')] as const],
   query: Object.keys(linkOf('')).map((name) => [name, part(name)] as const),
 }))
 const pooled = [
@@ -102,23 +109,33 @@ export const paymentsTarget: Target = {
   tokens: ['hint', 'pcn', 'pcsc'],
   lexicon: {
     ...Object.fromEntries(pooled.map((pool) => [pool, known(pool)])),
-    ...{ identityId: known('appId'), authorizationId: known('transactionId') },
-    ...{ before: known('lineId'), after: known('transactionId'), limit: fc.integer({ min: 1, max: 20 }) },
-    ...{ amount, currency, descriptor, reference, iban: fc.constant('DK5000400440116243'), country: fc.constant('DK') },
-    ...{ email: fc.constantFrom(INVITED, 'bob@shop.example'), website: fc.constant('https://shop.example') },
+    identityId: known('appId'),
+    authorizationId: known('transactionId'),
+    before: known('lineId'),
+    after: known('transactionId'),
+    limit: fc.integer({ min: 1, max: 20 }),
+    amount,
+    currency,
+    descriptor,
+    reference,
+    iban: fc.constant('DK5000400440116243'),
+    country: fc.constant('DK'),
+    email: fc.constantFrom(INVITED, 'bob@shop.example'),
+    website: fc.constant('https://shop.example'),
     url: fc.nat(20).map((number) => `https://hooks.example/${number}`),
     events: fc.subarray(['transaction.captured', 'transaction.refunded', 'dispute.opened', 'user.invited']),
     advance: fc.nat(3_600),
-    ...{
-      from: fc.constantFrom('2026-01-01', '2026-11-01T00:00:00Z'),
-      to: fc.constantFrom('2027-01-01', '2026-12-01T00:00:00Z'),
-    },
+    from: fc.constantFrom('2026-01-01', '2026-11-01T00:00:00Z'),
+    to: fc.constantFrom('2027-01-01', '2026-12-01T00:00:00Z'),
     step: fc.oneof(
       knownTogether('order', (part) => part('step')),
       fc.constantFrom(...STEPS),
     ),
     way: fc.constantFrom('iframe', 'redirect', 'poll'),
-    ...{ key: known('publicKey'), link: known('link'), state: known('state'), receipt: known('receipt') },
+    key: known('publicKey'),
+    link: known('link'),
+    state: known('state'),
+    receipt: known('receipt'),
     custom: fc.jsonValue({ maxDepth: 2 }),
     returnUrl: fc.constant('https://shop.example/thanks'),
   },
@@ -135,8 +152,11 @@ export const paymentsTarget: Target = {
     'POST /vault': cardData,
     'POST /pos': fc.record({ link: known('link'), amount: fc.constant('10') }),
     'POST /pos/pay': fc.record({
-      ...{ link: known('link'), page: fc.stringMatching(/^[\w-]{22}$/) },
-      ...{ number: fc.constantFrom(PAN, UNASKED_PAN), expiry: fc.constant('12/66'), code: fc.constant(CODE) },
+      link: known('link'),
+      page: fc.stringMatching(/^[\w-]{22}$/),
+      number: fc.constantFrom(PAN, UNASKED_PAN),
+      expiry: fc.constant('12/66'),
+      code: fc.constant(CODE),
     }),
     'POST /merchants/{merchantId}/transactions': fc.record(
       { transactionId: known('transactionId'), currency, amount, descriptor, reference },
@@ -180,7 +200,8 @@ export const paymentsTarget: Target = {
         ...Object.fromEntries(off),
         PAYMENTS_SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
         // The root of the address that the requests go to is the vault, and the page of payment links too.
-        ...{ PAYMENTS_VAULT_HOST: '127.0.0.1', PAYMENTS_POS_URL: 'http://127.0.0.1/pos' },
+        PAYMENTS_VAULT_HOST: '127.0.0.1',
+        PAYMENTS_POS_URL: 'http://127.0.0.1/pos',
       },
       prepare: async ({ ask, memory, deployment }) => {
         const { PAYMENTS_PEPPER, PAYMENTS_VAULT_KEYS } = deployment.secrets

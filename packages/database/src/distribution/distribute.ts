@@ -86,7 +86,9 @@ export function loginsOf({
   const loginAs = (as: string, url: string | undefined, { value, place }: NodePassword): NodeLogin => ({
     role: as,
     user: url && loginOf(url),
-    ...{ password: value, passwordPlace: place, lockTimeoutMs },
+    password: value,
+    passwordPlace: place,
+    lockTimeoutMs,
   })
   const service = loginAs(role, serviceUrl, passwords.service)
   if (operators?.role === undefined || operators.role === role) return [service]

@@ -104,7 +104,8 @@ const Manifest = z
     description: z.string().optional().catch(undefined),
   })
   .transform(({ name, description, ...rest }) => ({
-    ...{ title: name, ...rest },
+    title: name,
+    ...rest,
     ...(description === undefined ? {} : { description }),
   }))
 

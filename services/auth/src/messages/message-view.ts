@@ -27,7 +27,14 @@ export const MessageView = z
 export function viewMessage(message: Message): z.output<typeof MessageView> {
   const { id, kind, purpose, userId, recipient, status, attempts, createdAt, sentAt, error } = message
   return {
-    ...{ id, kind, purpose, user_id: userId, to: recipient, status, attempts, created_at: createdAt },
+    id,
+    kind,
+    purpose,
+    user_id: userId,
+    to: recipient,
+    status,
+    attempts,
+    created_at: createdAt,
     sent_at: sentAt ?? undefined,
     error: error ?? undefined,
   }

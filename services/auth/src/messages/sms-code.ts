@@ -52,7 +52,12 @@ export function prepareSmsCode(
     sms:
       testCode === undefined
         ? {
-            ...{ to: phone, text, code, channel, messageId, userId: user.id },
+            to: phone,
+            text,
+            code,
+            channel,
+            messageId,
+            userId: user.id,
             expiresAt: expiresAt.toISOString(),
             purpose: tokenKind === 'sms' ? 'one_time_code' : tokenKind,
           }

@@ -131,7 +131,10 @@ function readChange(request: FastifyRequest): OperatorChange {
   const { hmac, hmacs } = server.deps.serverKeys
   const { data: path } = PathOfUser.safeParse(params)
   return {
-    ...{ operator, action: actionOf(request), key, sealing: server.deps },
+    operator,
+    action: actionOf(request),
+    key,
+    sealing: server.deps,
     fingerprint: fingerprintBy(hmac),
     knownFingerprints: hmacs.map(fingerprintBy),
     session: requireOperator(operatorSession),

@@ -76,7 +76,8 @@ export async function findLiveSessionOfLocked(
 
 function toQuery({ timeboxMs, inactivityTimeoutMs }: SessionLimits, { sessionId, userId }: NamedSession) {
   return {
-    ...{ sessionId, userId },
+    sessionId,
+    userId,
     timeboxSeconds: timeboxMs === undefined ? null : timeboxMs / 1_000,
     inactivitySeconds: inactivityTimeoutMs === undefined ? null : inactivityTimeoutMs / 1_000,
   }

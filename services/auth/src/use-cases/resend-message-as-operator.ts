@@ -120,7 +120,12 @@ async function sendAgain(
   if (purpose === undefined || identifier === undefined) return false
   const { redirectTo, linkBase, ip } = context
   const request: MessageRequest = {
-    ...{ purpose, identifier, audience: user.audience, redirectTo, linkBase, ip },
+    purpose,
+    identifier,
+    audience: user.audience,
+    redirectTo,
+    linkBase,
+    ip,
     ...(channel === null ? {} : { channel }),
     messageId: newId,
     askedAt: deps.now().toISOString(),

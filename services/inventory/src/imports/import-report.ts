@@ -91,7 +91,11 @@ export class ImportTally {
 }
 
 const NOTHING_YET: ImportReport = {
-  ...{ received: 0, created: 0, updated: 0, skipped: 0, failed: 0 },
+  received: 0,
+  created: 0,
+  updated: 0,
+  skipped: 0,
+  failed: 0,
   durationMs: 0,
   errors: [],
 }

@@ -22,7 +22,12 @@ export const DeliveryView = z
 export function viewDelivery(delivery: ListedDelivery): z.infer<typeof DeliveryView> {
   const { id, merchantId, webhookId, eventId, type, status, attempts, created, failure } = delivery
   return {
-    ...{ id, merchantId, webhookId, eventId, status, attempts },
+    id,
+    merchantId,
+    webhookId,
+    eventId,
+    status,
+    attempts,
     created: created.toISOString(),
     type: type ?? undefined,
     error: failure ?? undefined,

@@ -40,12 +40,16 @@ export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
     { name: 'webhook_delivery_dropped_idx', of: 'jobs', columns: 'created_on', where: WAS_DROPPED },
     { name: 'webhook_delivery_dead_idx', of: 'dead jobs', columns: FIRST_CREATED, where: IS_DEAD },
     {
-      ...{ name: 'webhook_delivery_dead_merchant_idx', of: 'dead jobs' },
-      ...{ columns: `(data ->> 'merchantId'), ${FIRST_CREATED}, ${ROOT_ID}`, where: IS_DEAD },
+      name: 'webhook_delivery_dead_merchant_idx',
+      of: 'dead jobs',
+      columns: `(data ->> 'merchantId'), ${FIRST_CREATED}, ${ROOT_ID}`,
+      where: IS_DEAD,
     },
     {
-      ...{ name: 'webhook_delivery_dead_webhook_idx', of: 'dead jobs' },
-      ...{ columns: `(data ->> 'webhookId'), ${FIRST_CREATED}, ${ROOT_ID}`, where: IS_DEAD },
+      name: 'webhook_delivery_dead_webhook_idx',
+      of: 'dead jobs',
+      columns: `(data ->> 'webhookId'), ${FIRST_CREATED}, ${ROOT_ID}`,
+      where: IS_DEAD,
     },
   ],
 })

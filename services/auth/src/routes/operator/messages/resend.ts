@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
 import type { Message } from '../../../messages/message-repository.ts'
 import { MessageView, viewMessage } from '../../../messages/message-view.ts'
+import type { OperatorEffect } from '../../../operators/operator-change.ts'
 import { recordOperatorChange } from '../../../operators/operator-change-repository.ts'
 import { answerChange } from '../../../plugins/authenticate-operator.ts'
 import { readContext } from '../../../plugins/request-context.ts'
@@ -27,11 +28,18 @@ export const operatorResendRoutes: FastifyPluginAsyncZod = async (app) => {
     answerChange(request, reply, async (change, { admin }) => {
       const messageId = requireId('message_id', request.params.messageId)
       const context = await readContext(deps, request, reply, undefined)
-      const runWork = recordOperatorChange<Message>(change, (message) => ({
-        ...{ status: 201, answer: { message: viewMessage(message) }, object: { kind: 'user', id: message.userId } },
-        changes: { of: messageId, message: message.id, purpose: message.purpose },
-      }))
+      const runWork = recordOperatorChange<Message>(change, (message) => resentMessage(messageId, message))
       return resendMessageAsOperator(deps, { admin, messageId, context }, runWork)
     }),
   )
+}
+
+/** The answer to a message that was sent again, and its entry in the audit log. */
+function resentMessage(of: string, message: Message): OperatorEffect {
+  return {
+    status: 201,
+    answer: { message: viewMessage(message) },
+    object: { kind: 'user', id: message.userId },
+    changes: { of, message: message.id, purpose: message.purpose },
+  }
 }
