@@ -37,6 +37,21 @@ it.each([
   expect(await problemsOf(anyUseCase, { [useCase]: text })).toEqual([problem])
 })
 
+it.each(['PayOutRequest', 'PaymentInput', 'PayoutInput'])(
+  'refuses %s as the name of what an act takes',
+  async (type) => {
+    const text = `/** A payout. */ export interface ${type} {}\nexport function payOut(input: ${type}): void {}\n`
+    const problem = `${useCase} exports ${type}: what the act takes is PayOutInput`
+    expect(await problemsOf(anyUseCase, { [useCase]: text })).toEqual([problem])
+  },
+)
+
+it('accepts the input of the act, other types, and private types of any name', async () => {
+  const text =
+    'export interface PayOutInput {}\nexport type PayOutDeps = object\ninterface SentRequest {}\nexport function payOut(): void {}\n'
+  expect(await problemsOf(anyUseCase, { [useCase]: text })).toEqual([])
+})
+
 it('leaves tests and other folders alone', async () => {
   const text = 'export function payEveryone(): void {}\n'
   const files = { 'services/shop/src/use-cases/pay-out.test.ts': text, 'services/shop/src/items/pay-out.ts': text }

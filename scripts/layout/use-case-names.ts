@@ -1,6 +1,7 @@
 import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
 
 const USE_CASE = /^services\/[^/]+\/src\/use-cases\/(?:.*\/)?([^/]+)\.ts$/
+const EXPORTED_INPUT = /^(?:\/\*\*.*\*\/ )?export (?:interface|type) (\w+(?:Input|Request))\b/gm
 const EXPORTED_FUNCTION = /^(?:\/\*\*.*\*\/ )?export (?:(?:async )?function\*? |const (?=\w+ = (?:async )?\())(\w+)/gm
 /** Names by the path of a use case, and why it exports them. */
 type ExportedBeside = ReadonlyMap<string, { readonly names: readonly string[]; readonly reason: string }>
@@ -24,7 +25,7 @@ const EXPORTED_BESIDE: ExportedBeside = new Map([
 /**
  * A use case is found by its name: `use-cases/pay-out.ts` exports `payOut`, and no second act. Where only the queue calls the act,
  * its file exports the function that takes its jobs, `start…`, and the act may be private. What may be asked for is no act: a file
- * may export a question beside it, `is…`.
+ * may export a question beside it, `is…`. What the act takes has its name too: `PayOutInput`.
  */
 export const useCaseNames: Rule = useCaseNamesBut(EXPORTED_BESIDE)
 
@@ -59,6 +60,18 @@ function staleNames(path: string, names: readonly string[], files: readonly Sour
 function problemsOf({ path, text }: SourceFile, known: readonly string[]): readonly Problem[] {
   const name = USE_CASE.exec(path)?.[1]?.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
   if (name === undefined) return []
+  return [...actProblems({ path, text }, name, known), ...inputProblems({ path, text }, name)]
+}
+
+/** A request is what a route reads. What it gives to a use case is the input of the act, in each service. */
+function inputProblems({ path, text }: SourceFile, name: string): readonly Problem[] {
+  const input = `${name.charAt(0).toUpperCase()}${name.slice(1)}Input`
+  return [...text.matchAll(EXPORTED_INPUT)]
+    .filter(([, type]) => type !== input)
+    .map(([, type]) => ({ path, message: `exports ${type}: what the act takes is ${input}` }))
+}
+
+function actProblems({ path, text }: SourceFile, name: string, known: readonly string[]): readonly Problem[] {
   const takesJobs = /\bjobs\.work\(/.test(text) && /^export (?:async )?function start[A-Z]/m.test(text)
   const exported = takesJobs ? '(?:export )?' : 'export '
   const act = new RegExp(String.raw`^(?:/\*\*.*\*/ )?${exported}(?:(?:async )?function\*? |const )${name}\b`, 'm')

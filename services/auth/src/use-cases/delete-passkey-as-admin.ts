@@ -7,7 +7,7 @@ import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 type DeletePasskeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
 /** A passkey of a user, and the admin who deletes it. */
-export interface DeletePasskeyInput extends ManagedUser {
+export interface DeletePasskeyAsAdminInput extends ManagedUser {
   readonly admin: Admin
   readonly passkeyId: string
   /** The client's address, for the audit log. */
@@ -17,7 +17,7 @@ export interface DeletePasskeyInput extends ManagedUser {
 /** Deletes a passkey of a user. @throws userNotFound, consoleUserProtected, passkeyNotFound */
 export async function deletePasskeyAsAdmin(
   deps: DeletePasskeyDeps,
-  { admin, passkeyId, ip, ...managed }: DeletePasskeyInput,
+  { admin, passkeyId, ip, ...managed }: DeletePasskeyAsAdminInput,
 ): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     const user = await lockManagedUser(trx, managed, admin)

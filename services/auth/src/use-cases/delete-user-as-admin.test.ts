@@ -6,13 +6,13 @@ import { createSignedIn } from '../../test/signed-in.ts'
 import { createSignedUp, type SignedUp } from '../../test/signed-up.ts'
 import { runWorkAlone } from '../audit/audit-log.ts'
 import { userNotFound } from '../errors.ts'
-import { type DeleteUserInput, deleteUserAsAdmin } from './delete-user-as-admin.ts'
+import { type DeleteUserAsAdminInput, deleteUserAsAdmin } from './delete-user-as-admin.ts'
 
 const test = await openTestApp()
 const { deps, close } = test
 afterAll(close)
 
-const remove = ({ user }: Pick<SignedUp, 'user'>, manner: DeleteUserInput['manner'], audience = user.audience) =>
+const remove = ({ user }: Pick<SignedUp, 'user'>, manner: DeleteUserAsAdminInput['manner'], audience = user.audience) =>
   deleteUserAsAdmin(deps, { userId: user.id, audience, admin: SERVICE, manner, ip: '192.0.2.1' }, runWorkAlone)
 
 const rowOf = ({ user }: Pick<SignedUp, 'user'>) =>

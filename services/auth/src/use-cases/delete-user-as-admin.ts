@@ -11,7 +11,7 @@ import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 type DeleteUserDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
 /** A user, and how an admin deletes them. */
-export interface DeleteUserInput extends ManagedUser {
+export interface DeleteUserAsAdminInput extends ManagedUser {
   readonly admin: Admin
   /** `soft` keeps the row, without any data that identifies the user; `hard` removes it. */
   readonly manner: 'soft' | 'hard'
@@ -26,7 +26,7 @@ export interface DeleteUserInput extends ManagedUser {
  */
 export async function deleteUserAsAdmin<Answer>(
   deps: DeleteUserDeps,
-  { admin, manner, ip, ...managed }: DeleteUserInput,
+  { admin, manner, ip, ...managed }: DeleteUserAsAdminInput,
   runWork: RunWork<void, Answer>,
 ): Promise<Answer> {
   return deps.db.transaction().execute((trx) =>

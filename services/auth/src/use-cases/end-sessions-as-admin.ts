@@ -9,7 +9,7 @@ import { requireListedSession } from '../sessions/session.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
 /** A user, and which of their sessions end. */
-export interface EndSessionsInput extends ManagedUser {
+export interface EndSessionsAsAdminInput extends ManagedUser {
   readonly admin: Admin
   /** Undefined: all of them. */
   readonly sessionId: string | undefined
@@ -24,7 +24,7 @@ export interface EndSessionsInput extends ManagedUser {
  */
 export function endSessionsAsAdmin<Answer>(
   deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>,
-  { admin, sessionId, ...managed }: EndSessionsInput,
+  { admin, sessionId, ...managed }: EndSessionsAsAdminInput,
   runWork: RunWork<number, Answer>,
 ): Promise<Answer> {
   return deps.db.transaction().execute((trx) =>

@@ -13,7 +13,7 @@ const LIFETIME_MS = 600_000
 type SignInLinkDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys'>
 
 /** The user whose link an operator wants. */
-export interface SignInLinkInput {
+export interface GenerateSignInLinkInput {
   readonly admin: Manager
   readonly userId: string
   readonly context: Pick<RequestContext, 'linkBase' | 'redirectTo'>
@@ -27,7 +27,7 @@ export interface SignInLinkInput {
  */
 export async function generateSignInLink<Answer>(
   deps: SignInLinkDeps,
-  { admin, userId, context }: SignInLinkInput,
+  { admin, userId, context }: GenerateSignInLinkInput,
   runWork: RunWork<string, Answer>,
 ): Promise<Answer> {
   return deps.db.transaction().execute((trx) =>

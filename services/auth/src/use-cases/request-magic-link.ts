@@ -7,7 +7,7 @@ import type { SignUpDeps } from './sign-up.ts'
 export type MagicLinkDeps = Omit<SignUpDeps, 'outbound'>
 
 /** A request for a mail to sign in with. */
-export interface MagicLinkInput extends OneTimeCodeInput {
+export interface RequestMagicLinkInput extends OneTimeCodeInput {
   readonly pkce: PkceChallenge | undefined
 }
 
@@ -15,7 +15,7 @@ export interface MagicLinkInput extends OneTimeCodeInput {
  * Requests a mail with a link and a code to sign in with.
  * @throws what `decideStaging`, `signUpUnlessKnown` and `requestMessage` throw
  */
-export async function requestMagicLink(deps: MagicLinkDeps, { pkce, ...input }: MagicLinkInput): Promise<void> {
+export async function requestMagicLink(deps: MagicLinkDeps, { pkce, ...input }: RequestMagicLinkInput): Promise<void> {
   const { identifier, context } = input
   const stage = await decideStaging(deps, input)
   const { createUserOnCodeRequest } = deps.config.behaviours

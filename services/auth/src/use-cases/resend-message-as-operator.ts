@@ -22,7 +22,7 @@ type ResendDeps = Pick<
 >
 
 /** A message that an operator sends again. */
-export interface ResendMessageInput {
+export interface ResendMessageAsOperatorInput {
   readonly admin: Admin
   readonly messageId: string
   readonly context: RequestContext
@@ -50,7 +50,7 @@ const PURPOSES: Readonly<Record<string, MessagePurpose>> = {
  */
 export async function resendMessageAsOperator<Answer>(
   deps: ResendDeps,
-  input: ResendMessageInput,
+  input: ResendMessageAsOperatorInput,
   runWork: RunWork<Message, Answer>,
 ): Promise<Answer> {
   const message = await findMessage(deps.db, input.messageId)
@@ -74,7 +74,7 @@ function takeAllowance({ config, rateLimits }: ResendDeps, { kind, purpose }: Me
   return takeAllowances(Array.from({ length: mails }, () => () => rateLimits.email.take(limitKey)))
 }
 
-interface Resent extends ResendMessageInput {
+interface Resent extends ResendMessageAsOperatorInput {
   readonly message: Message
   /** The id of the new message. */
   readonly newId: string

@@ -23,7 +23,7 @@ import type { SignUpDeps } from './sign-up.ts'
 export type PhoneCodeDeps = Omit<SignUpDeps, 'outbound'>
 
 /** A request for a code to sign in with by SMS. */
-export interface PhoneCodeInput extends OneTimeCodeInput {
+export interface SendPhoneCodeInput extends OneTimeCodeInput {
   readonly channel: SmsChannel
 }
 
@@ -33,7 +33,7 @@ export interface PhoneCodeInput extends OneTimeCodeInput {
  * @throws smsTooSoon, smsSendFailed, and what `decideStaging`, `signUpUnlessKnown`, `askBeforeOwnUser`,
  * `takeSms` and `runHooked` throw
  */
-export async function sendPhoneCode(deps: PhoneCodeDeps, { channel, ...input }: PhoneCodeInput): Promise<string> {
+export async function sendPhoneCode(deps: PhoneCodeDeps, { channel, ...input }: SendPhoneCodeInput): Promise<string> {
   const messageId = randomUUID()
   const stage = await decideStaging(deps, input)
   if (deps.config.behaviours.createUserOnCodeRequest) {
@@ -51,7 +51,7 @@ export async function sendPhoneCode(deps: PhoneCodeDeps, { channel, ...input }: 
   return messageId
 }
 
-interface PhoneCode extends PhoneCodeInput {
+interface PhoneCode extends SendPhoneCodeInput {
   readonly stage: Stage
   readonly messageId: string
 }

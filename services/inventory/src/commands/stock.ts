@@ -11,7 +11,7 @@ import type { Movement } from '../movements/movement-view.ts'
 import { getProductId } from '../products/product-repository.ts'
 import { type LevelFilters, listLevels, listNamed, type NamedLevel } from '../stock/level-repository.ts'
 import { type PlaceNames, QUANTITY_MAX } from '../stock/level-view.ts'
-import { moveStockByName, type StockOrder, type StockPlace } from '../use-cases/move-stock-by-name.ts'
+import { type MoveStockByNameInput, moveStockByName, type StockPlace } from '../use-cases/move-stock-by-name.ts'
 import { readValues } from './read-values.ts'
 
 type StockCommand = common.OperatorCommand<Database<InventoryTables>>
@@ -187,7 +187,7 @@ async function transfer(database: Database<InventoryTables>, input: common.Comma
 function lineReader(
   { options: { reason, reference } }: common.CommandInput,
   toMembers: (place: StockPlace) => object,
-): StockOrder['toLine'] {
+): MoveStockByNameInput['toLine'] {
   const toLine = (place: StockPlace) => readValues(LineBody, { ...toMembers(place), reason, reference }, MEMBER_NAMES)
   toLine({ productId: 1, locationIds: [1, 2] })
   return toLine
@@ -196,7 +196,7 @@ function lineReader(
 async function operate(
   database: Database<InventoryTables>,
   { words: [sku = ''], options: { expect }, format }: common.CommandInput,
-  order: Omit<StockOrder, 'sku'>,
+  order: Omit<MoveStockByNameInput, 'sku'>,
 ): Promise<object> {
   const place = `of ${sku} are available at ${order.locations[0]}`
   const { moved, levels } = await moveStockByName(database, { ...order, sku }).catch((error: unknown) =>

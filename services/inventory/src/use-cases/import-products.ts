@@ -24,7 +24,7 @@ export const IMPORT_MODES = ['insert', 'upsert', 'skip'] as const
 export type ImportMode = (typeof IMPORT_MODES)[number]
 
 /** A file to import, with whose it is and how it is stored. */
-export interface ImportInput {
+export interface ImportProductsInput {
   /** As many at a time as have arrived. */
   readonly records: AsyncIterable<readonly ImportRecord[]>
   readonly mode: ImportMode
@@ -64,7 +64,7 @@ export interface ImportOutcome {
  */
 export async function* importProducts(
   database: TransferDatabase,
-  input: ImportInput,
+  input: ImportProductsInput,
 ): AsyncGenerator<ImportEvent, ImportOutcome> {
   const tally = new ImportTally(() => performance.now(), input.before)
   if (input.storing !== 'batches') return yield* importStaged(database, input, tally)
@@ -76,7 +76,7 @@ export async function* importProducts(
 
 async function* importStaged(
   database: TransferDatabase,
-  input: ImportInput,
+  input: ImportProductsInput,
   tally: ImportTally,
 ): AsyncGenerator<ImportEvent, ImportOutcome> {
   const { mode, storing, client, signal, attempt } = input
@@ -122,7 +122,7 @@ function wholeOutcome({ created, updated, skipped }: StagedCounts): BatchOutcome
 type StoreBatch = (batch: RecordBatch) => Promise<BatchOutcome>
 
 /** Stores each batch in one statement. */
-function storeAlone({ db }: Pick<TransferDatabase, 'db'>, { mode }: Pick<ImportInput, 'mode'>): StoreBatch {
+function storeAlone({ db }: Pick<TransferDatabase, 'db'>, { mode }: Pick<ImportProductsInput, 'mode'>): StoreBatch {
   return async (batch) => {
     const { products } = batch
     const verdicts = products.length === 0 ? [] : await callImportProducts(db, products, existingOf(mode))
@@ -150,7 +150,7 @@ function storeWithReport(
 /** Stores a batch in the turn of its client, unless the client has left. A batch that waits for its turn holds no connection. */
 function storeInTurn(
   { batches, until }: TransferDatabase,
-  { client, signal }: ImportInput,
+  { client, signal }: ImportProductsInput,
   store: StoreBatch,
 ): StoreBatch {
   return async (batch) => {
@@ -162,7 +162,7 @@ function storeInTurn(
 
 /** Stores the records batch by batch, and reports the problems of each batch after it. */
 async function* storeRecords(
-  { records }: ImportInput,
+  { records }: ImportProductsInput,
   tally: ImportTally,
   store: StoreBatch,
 ): AsyncGenerator<ImportEvent, void> {

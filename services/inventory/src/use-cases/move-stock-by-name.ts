@@ -9,7 +9,7 @@ import type { NamedLevel } from '../stock/level-repository.ts'
 import { moveStock } from './move-stock.ts'
 
 /** A movement of the stock of one product, as an operator orders it by SKU and codes of locations. */
-export interface StockOrder {
+export interface MoveStockByNameInput {
   readonly sku: string
   /** The codes of the locations: one, or for a transfer where stock leaves and where it arrives. */
   readonly locations: readonly string[]
@@ -41,7 +41,7 @@ const OPERATOR = 'operator'
  */
 export async function moveStockByName(
   { db, lanes }: Pick<Database<InventoryTables>, 'db' | 'lanes'>,
-  { sku, locations, toLine }: StockOrder,
+  { sku, locations, toLine }: MoveStockByNameInput,
 ): Promise<StockMovedByName> {
   const productId = await getProductId(db, sku)
   const locationIds: number[] = []

@@ -41,7 +41,7 @@ export async function findDisputed(db: Db, merchantId: string, acquirerRef: stri
   return row?.id
 }
 
-interface SettleInput extends Money {
+interface BookSettlementCall extends Money {
   readonly merchantId: string
   readonly acquirer: string
   readonly acquirerRef: string
@@ -59,7 +59,7 @@ export type SettlementProblem =
 
 const settleQuery = prepare(
   'book_settlement',
-  (p: SettleInput) => sql<{ verdict: 'done' | 'repeated' | SettlementProblem }>`
+  (p: BookSettlementCall) => sql<{ verdict: 'done' | 'repeated' | SettlementProblem }>`
     SELECT ${sql.table('book_settlement')}(${p.merchantId}, ${p.acquirer}, ${p.currency}, ${p.amount}, ${p.acquirerRef})
       AS verdict`,
 )
@@ -68,7 +68,10 @@ const settleQuery = prepare(
  * Books what an acquirer has paid, once for each reference. Returns why the settlement is refused; undefined when it is
  * booked.
  */
-export async function callBookSettlement(lanes: Lanes, input: SettleInput): Promise<SettlementProblem | undefined> {
+export async function callBookSettlement(
+  lanes: Lanes,
+  input: BookSettlementCall,
+): Promise<SettlementProblem | undefined> {
   const { verdict } = await lanes.write.one(settleQuery, input)
   return verdict === 'done' || verdict === 'repeated' ? undefined : verdict
 }

@@ -9,7 +9,7 @@ import type { PageBounds } from '../pagination/page-query.ts'
 import type { AppKey } from './app.ts'
 
 /** The fields of the new key are null when only access is checked. */
-export interface CreateKeyInput {
+export interface CreateKeyCall {
   readonly keyMac: Buffer
   readonly newMac: Buffer | null
   readonly hint: string | null
@@ -24,7 +24,7 @@ interface CreatedRow {
 
 const createQuery = prepareOnCoordinator(
   'create_key',
-  (p: CreateKeyInput) => sql<CreatedRow>`
+  (p: CreateKeyCall) => sql<CreatedRow>`
     SELECT verdict, identity_id, id, created FROM ${sql.table('create_key')}(${p.keyMac}, ${p.newMac}, ${p.hint})`,
 )
 
@@ -34,7 +34,7 @@ export type AddedKey =
   | { readonly verdict: 'key-spent' }
 
 /** Adds a key to the calling app, or finds the key that has this MAC already. */
-export async function callCreateKey(lanes: Lanes, input: CreateKeyInput): Promise<Judged<AddedKey>> {
+export async function callCreateKey(lanes: Lanes, input: CreateKeyCall): Promise<Judged<AddedKey>> {
   const row = await lanes.write.one(createQuery, input)
   const [verdict] = splitVerdict(row.verdict, ['key-spent'])
   return { verdict, identityId: row.identity_id, outcome: toAddedKey(row) }

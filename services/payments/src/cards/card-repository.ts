@@ -8,7 +8,7 @@ import type { Card } from './card.ts'
 import { lastInstant } from './card-expiry.ts'
 
 /** `transactionId` is null to check access only. */
-export interface KeepCardColumns extends CallerColumns {
+export interface KeepCardCall extends CallerColumns {
   readonly merchantId: string
   readonly transactionId: string | null
   readonly notes: string | null
@@ -32,13 +32,13 @@ export type KeepCardOutcome =
 
 const keepQuery = prepare(
   'keep_card',
-  (p: KeepCardColumns) => sql<KeptRow>`
+  (p: KeepCardCall) => sql<KeptRow>`
     SELECT verdict, identity_id, card_id, error_code
     FROM ${sql.table('keep_card')}(${callerRow(p)}, ${p.merchantId}, ${p.transactionId}, ${p.notes})`,
 )
 
 /** Keeps the card of a transaction under an id of its own. A repeat gets the outcome of the first request, also a refusal. */
-export async function callKeepCard(lanes: Lanes, input: KeepCardColumns): Promise<Judged<KeepCardOutcome>> {
+export async function callKeepCard(lanes: Lanes, input: KeepCardCall): Promise<Judged<KeepCardOutcome>> {
   const row = await lanes.write.one(keepQuery, input)
   const [verdict] = splitVerdict(row.verdict, ['unknown-source', 'refused'])
   return { verdict, identityId: row.identity_id, outcome: toOutcome(row) }

@@ -8,7 +8,7 @@ import type { Money } from '../money/minor-units.ts'
 import { type PaymentEnd, toEnd } from './checkout-repository.ts'
 
 /** A payment as it is written before the acquirer is asked. Without a session it can only be refused. */
-export interface BeginPaymentColumns extends CallerColumns {
+export interface BeginPaymentCall extends CallerColumns {
   readonly merchantId: string
   readonly sessionId: string | null
   readonly panSealed: Buffer
@@ -61,7 +61,7 @@ export type BegunPayment =
 
 const beginQuery = prepare(
   'begin_payment',
-  (p: BeginPaymentColumns) => sql<BegunPaymentRow>`
+  (p: BeginPaymentCall) => sql<BegunPaymentRow>`
     SELECT verdict, attempt_id, transaction_id, status_code FROM ${sql.table('begin_payment')}(
       ${callerRow(p)}, ${p.merchantId}, ${p.sessionId}, ${p.payment}, ${p.panSealed}, ${p.panMac}
     )`,
@@ -71,7 +71,7 @@ const beginQuery = prepare(
  * Claims session, key and tokens of a payment, and writes its attempt.
  * @throws Error when the session or key has ended, and its row has no end
  */
-export async function callBeginPayment(lanes: Lanes, input: BeginPaymentColumns): Promise<BegunPayment> {
+export async function callBeginPayment(lanes: Lanes, input: BeginPaymentCall): Promise<BegunPayment> {
   const { verdict, attempt_id: attemptId, transaction_id, status_code } = await lanes.write.one(beginQuery, input)
   if (verdict !== 'done' && verdict !== 'finished') return { verdict }
   if (attemptId !== null) return { verdict: 'begun', attemptId }
@@ -120,14 +120,14 @@ export async function getPaidOrder(lanes: Lanes, input: PaidInput): Promise<Paid
 }
 
 /** The outcome of an attempt. */
-export interface FinishPaymentInput extends AttemptColumns {
+export interface FinishPaymentCall extends AttemptColumns {
   readonly merchantId: string
   readonly attemptId: string
 }
 
 const finishQuery = prepare(
   'finish_payment',
-  (p: FinishPaymentInput) => sql<{ transaction_id: string | null }>`
+  (p: FinishPaymentCall) => sql<{ transaction_id: string | null }>`
     SELECT transaction_id FROM ${sql.table('finish_payment')}(
       ${p.merchantId}, ${p.attemptId}, ${p.outcome}, ${p.statusCode}, ${p.errorCode}, ${p.acquirerRef}, ${p.networkRef}
     )`,
@@ -137,6 +137,6 @@ const finishQuery = prepare(
  * Writes the transaction of an attempt.
  * @returns its id; undefined when another process was first and has called the attempt unknown
  */
-export async function callFinishPayment(lanes: Lanes, input: FinishPaymentInput): Promise<string | undefined> {
+export async function callFinishPayment(lanes: Lanes, input: FinishPaymentCall): Promise<string | undefined> {
   return (await lanes.write.one(finishQuery, input)).transaction_id ?? undefined
 }

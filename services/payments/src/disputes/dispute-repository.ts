@@ -38,7 +38,7 @@ export interface NewDispute {
 }
 
 /** `dispute` is null when only access is checked. */
-export interface OpenInput extends CallerColumns {
+export interface OpenDisputeCall extends CallerColumns {
   readonly transactionId: string
   readonly dispute: NewDispute | null
 }
@@ -53,7 +53,7 @@ type OpenRow = {
 const openQuery = withOwner(
   prepare(
     'open_dispute',
-    (p: Owned<OpenInput>) => sql<OpenRow>`
+    (p: Owned<OpenDisputeCall>) => sql<OpenRow>`
     SELECT f.verdict, f.identity_id, f.possible, f.currency, ${columnsOfRow('(f.dispute)', COLUMNS)}
     FROM ${sql.table('open_dispute')}(${callerRow(p)}, ${p.owner}::text, ${p.transactionId}, ${p.dispute}) f`,
   ),
@@ -66,7 +66,7 @@ export type OpenedDispute =
   | { readonly verdict: 'limit-exceeded'; readonly currency: string; readonly possible: bigint }
 
 /** Opens a dispute about captured money in one call, and reserves its amount. A repeat gets the same dispute. */
-export async function callOpenDispute(lanes: Lanes, input: OpenInput): Promise<Judged<OpenedDispute>> {
+export async function callOpenDispute(lanes: Lanes, input: OpenDisputeCall): Promise<Judged<OpenedDispute>> {
   const row = await lanes.write.one(openQuery, input)
   const [verdict] = splitVerdict(row.verdict, ['limit-exceeded'])
   return { verdict, identityId: row.identity_id, outcome: toOpenedDispute(row) }
@@ -79,7 +79,7 @@ function toOpenedDispute(row: OpenRow): OpenedDispute | undefined {
 }
 
 /** `outcome` is null when only access is checked. */
-export interface CloseInput extends CallerColumns {
+export interface CloseDisputeCall extends CallerColumns {
   readonly disputeId: string
   readonly outcome: 'won' | 'lost' | null
 }
@@ -92,7 +92,7 @@ type ClosedDisputeRow = { verdict: Verdict | 'conflict' | 'trail-full'; identity
 const closeQuery = withOwner(
   prepare(
     'close_dispute',
-    (p: Owned<CloseInput>) => sql<ClosedDisputeRow>`
+    (p: Owned<CloseDisputeCall>) => sql<ClosedDisputeRow>`
     SELECT f.verdict, f.identity_id, ${columnsOfRow('(f.dispute)', COLUMNS)}
     FROM ${sql.table('close_dispute')}(${callerRow(p)}, ${p.owner}::text, ${p.disputeId}, ${p.outcome}) f`,
   ),
@@ -105,7 +105,7 @@ export type ClosedDispute =
   | { readonly verdict: 'conflict' | 'trail-full' }
 
 /** Closes a dispute as won or lost in one call. The same outcome again changes nothing. */
-export async function callCloseDispute(lanes: Lanes, input: CloseInput): Promise<Judged<ClosedDispute>> {
+export async function callCloseDispute(lanes: Lanes, input: CloseDisputeCall): Promise<Judged<ClosedDispute>> {
   const row = await lanes.write.one(closeQuery, input)
   const [verdict] = splitVerdict(row.verdict, ['conflict', 'trail-full'])
   return { verdict, identityId: row.identity_id, outcome: toClosedDispute(row) }

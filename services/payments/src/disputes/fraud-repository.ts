@@ -32,7 +32,7 @@ export interface NewFraud {
 }
 
 /** `fraud` is null when only access is checked. */
-export interface AddInput extends CallerColumns {
+export interface AddFraudCall extends CallerColumns {
   readonly transactionId: string
   readonly fraud: NewFraud | null
 }
@@ -47,7 +47,7 @@ export interface FraudResult extends AccessResult {
 const addQuery = withOwner(
   prepare(
     'add_fraud',
-    (p: Owned<AddInput>) => sql<FraudRow>`
+    (p: Owned<AddFraudCall>) => sql<FraudRow>`
     SELECT f.verdict, f.identity_id, ${columnsOfRow('(f.fraud)', COLUMNS)}
     FROM ${sql.table('add_fraud')}(${callerRow(p)}, ${p.owner}::text, ${p.transactionId}, ${p.fraud}) f`,
   ),
@@ -55,7 +55,7 @@ const addQuery = withOwner(
 )
 
 /** Adds a fraud alert. The alert moves no money. */
-export async function callAddFraud(lanes: Lanes, input: AddInput): Promise<FraudResult> {
+export async function callAddFraud(lanes: Lanes, input: AddFraudCall): Promise<FraudResult> {
   return toFraudResult(await lanes.write.one(addQuery, input))
 }
 

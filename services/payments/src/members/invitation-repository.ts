@@ -41,7 +41,7 @@ export async function callAcceptInvitation(lanes: Lanes, tokenHash: Buffer): Pro
 }
 
 /** The fields of `invitation` are null when only access is to be checked. */
-export interface InviteUserInput {
+export interface InviteUserCall {
   readonly caller: Caller
   readonly merchantId: string
   readonly invitation: NewInvitation | null
@@ -81,7 +81,7 @@ const NO_INVITATION = { email: null, tokenHash: null, task: null, data: null }
 /** Invites somebody by email address. Nothing changes when they are a member. `mailed`: the job of the mail is written. */
 export async function callInviteUser(
   lanes: Lanes,
-  { caller, merchantId, invitation }: InviteUserInput,
+  { caller, merchantId, invitation }: InviteUserCall,
 ): Promise<AccessResult & { readonly isMember: boolean; readonly mailed: boolean }> {
   const input = { ...callerColumns(caller), merchantId, ...(invitation ?? NO_INVITATION) }
   const { verdict, identity_id, is_member, mailed } = await lanes.write.one(inviteQuery, input)

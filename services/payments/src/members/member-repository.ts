@@ -96,7 +96,7 @@ function toAppMember(row: MemberRow<AppMemberColumns>): AppMember | undefined {
 }
 
 /** `appId` is null when only access is to be checked. */
-export interface AddAppInput {
+export interface AddAppCall {
   readonly caller: Caller
   readonly merchantId: string
   readonly appId: string | null
@@ -111,7 +111,7 @@ interface AddedRow {
 
 const addQuery = prepareOnCoordinator(
   'add_app',
-  (p: CallerColumns & Omit<AddAppInput, 'caller'>) => sql<AddedRow>`
+  (p: CallerColumns & Omit<AddAppCall, 'caller'>) => sql<AddedRow>`
     SELECT f.verdict, f.identity_id, (f.app).id, (f.app).name
     FROM ${sql.table('add_app')}(${callerRow(p)}, ${p.merchantId}, ${p.appId}) f`,
 )
@@ -122,7 +122,7 @@ export type AddedApp =
   | { readonly verdict: 'unknown-app' }
 
 /** Makes an app a member of a merchant. Nothing changes when it is one already. */
-export async function callAddApp(lanes: Lanes, { caller, ...input }: AddAppInput): Promise<Judged<AddedApp>> {
+export async function callAddApp(lanes: Lanes, { caller, ...input }: AddAppCall): Promise<Judged<AddedApp>> {
   const row = await lanes.write.one(addQuery, { ...callerColumns(caller), ...input })
   const [verdict] = splitVerdict(row.verdict, ['unknown-app'])
   return { verdict, identityId: row.identity_id, outcome: toAddedApp(row) }
@@ -193,7 +193,7 @@ export async function listMembersOfMerchant(
 }
 
 /** `memberId` is null when only access is to be checked. */
-export interface RevokeMemberInput {
+export interface RevokeMemberCall {
   readonly caller: Caller
   readonly merchantId: string
   readonly memberId: string | null
@@ -204,7 +204,7 @@ const revokeQueries = { app: revokeQuery('revoke_app'), user: revokeQuery('revok
 function revokeQuery(name: string) {
   return prepareOnCoordinator(
     name,
-    (p: CallerColumns & Omit<RevokeMemberInput, 'caller'>) => sql<{
+    (p: CallerColumns & Omit<RevokeMemberCall, 'caller'>) => sql<{
       verdict: Verdict | 'last-app'
       identity_id: string | null
     }>`
@@ -219,7 +219,7 @@ function revokeQuery(name: string) {
 export async function callRevokeMember(
   lanes: Lanes,
   noun: 'app' | 'user',
-  { caller, ...input }: RevokeMemberInput,
+  { caller, ...input }: RevokeMemberCall,
 ): Promise<AccessResult & { readonly isLast: boolean }> {
   const row = await lanes.write.one(revokeQueries[noun], { ...callerColumns(caller), ...input })
   const [verdict, refusal] = splitVerdict(row.verdict, ['last-app'])

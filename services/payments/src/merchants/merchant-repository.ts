@@ -44,7 +44,7 @@ export interface MerchantResult extends AccessResult {
 }
 
 /** `merchant` is null when only access is checked. */
-export interface CreateInput {
+export interface CreateMerchantCall {
   readonly caller: Caller
   readonly merchant: NewMerchant | null
 }
@@ -57,7 +57,8 @@ const createQuery = prepareOnCoordinator(
 )
 
 /** Makes a merchant with its balance. The caller becomes a member. */
-export async function callCreateMerchant(lanes: Lanes, { caller, merchant }: CreateInput): Promise<MerchantResult> {
+export async function callCreateMerchant(lanes: Lanes, input: CreateMerchantCall): Promise<MerchantResult> {
+  const { caller, merchant } = input
   const values = merchant && { ...merchant, company_number: merchant.companyNumber }
   return toMerchantResult(await lanes.write.one(createQuery, { ...callerColumns(caller), merchant: values }))
 }
@@ -81,7 +82,7 @@ export async function readMerchant(
 }
 
 /** `changes` is null when only access is checked. `fixed` must equal the stored fields, by path. */
-export interface UpdateInput {
+export interface UpdateMerchantCall {
   readonly caller: Caller
   readonly merchantId: string
   readonly changes: MerchantChanges | null
@@ -90,7 +91,7 @@ export interface UpdateInput {
 
 const updateQuery = prepareOnCoordinator(
   'update_merchant',
-  (p: CallerColumns & Omit<UpdateInput, 'caller'>) => sql<{
+  (p: CallerColumns & Omit<UpdateMerchantCall, 'caller'>) => sql<{
     verdict: Verdict
     identity_id: string | null
     differing: string[] | null
@@ -102,7 +103,7 @@ const updateQuery = prepareOnCoordinator(
 /** Changes a merchant, unless a fixed field differs. `differing` has the paths of the fixed fields that differ. */
 export async function callUpdateMerchant(
   lanes: Lanes,
-  { caller, ...input }: UpdateInput,
+  { caller, ...input }: UpdateMerchantCall,
 ): Promise<AccessResult & { readonly differing: readonly string[] }> {
   const { verdict, identity_id, differing } = await lanes.write.one(updateQuery, { ...callerColumns(caller), ...input })
   return { verdict, identityId: identity_id, differing: differing ?? [] }
@@ -219,7 +220,7 @@ export function toMerchant(row: MerchantColumns): Merchant {
 export const CLOCK_SECONDS_MAX = 3_153_600_000
 
 /** `seconds` is null when only access is checked. */
-export interface AdvanceInput extends CallerColumns {
+export interface AdvanceClockCall extends CallerColumns {
   readonly merchantId: string
   readonly seconds: number | null
 }
@@ -229,15 +230,17 @@ export type AdvancedClock =
   | { readonly verdict: 'advanced'; readonly now: Date }
   | { readonly verdict: 'limit-exceeded' }
 
+type AdvancedRow = { verdict: Verdict | 'limit-exceeded'; identity_id: string | null; moment: Date | null }
+
 const advanceQuery = prepare(
   'advance_clock',
-  (p: AdvanceInput) => sql<{ verdict: Verdict | 'limit-exceeded'; identity_id: string | null; moment: Date | null }>`
+  (p: AdvanceClockCall) => sql<AdvancedRow>`
     SELECT verdict, identity_id, moment
     FROM ${sql.table('advance_clock')}(${callerRow(p)}, ${p.merchantId}, ${p.seconds})`,
 )
 
 /** Advances the clock of a test merchant. */
-export async function callAdvanceClock(lanes: Lanes, input: AdvanceInput): Promise<Judged<AdvancedClock>> {
+export async function callAdvanceClock(lanes: Lanes, input: AdvanceClockCall): Promise<Judged<AdvancedClock>> {
   const row = await lanes.write.one(advanceQuery, input)
   const [verdict, refusal] = splitVerdict(row.verdict, ['limit-exceeded'])
   const advanced = row.moment === null ? undefined : { verdict: 'advanced' as const, now: row.moment }

@@ -27,7 +27,7 @@ const COLUMNS = 'id, merchant_id, amount, currency, status, line_id, iban, test,
 const source = { table: 'payouts', columns: () => columnsOfRow('r', COLUMNS) }
 
 /** `minimumMajorUnits` and `delayDays` are null when only access is checked. */
-export interface PayOutColumns extends CallerColumns {
+export interface PayOutCall extends CallerColumns {
   readonly merchantId: string
   readonly minimumMajorUnits: number | null
   readonly delayDays: number | null
@@ -50,13 +50,13 @@ export type PaidOut =
 
 const payOutQuery = prepare(
   'pay_out',
-  (p: PayOutColumns) => sql<PayOutRow>`
+  (p: PayOutCall) => sql<PayOutRow>`
     SELECT f.verdict, f.identity_id, f.reason, ${columnsOfRow('(f.payout)', COLUMNS)}
     FROM ${sql.table('pay_out')}(${callerRow(p)}, ${p.merchantId}, ${p.minimumMajorUnits}, ${p.delayDays}) f`,
 )
 
 /** Pays out all that is available to a merchant, once a day. */
-export async function callPayOut(lanes: Lanes, input: PayOutColumns): Promise<Judged<PaidOut>> {
+export async function callPayOut(lanes: Lanes, input: PayOutCall): Promise<Judged<PaidOut>> {
   const row = await lanes.write.one(payOutQuery, input)
   const [verdict] = splitVerdict(row.verdict, ['skipped'])
   return { verdict, identityId: row.identity_id, outcome: toPaidOut(row) }

@@ -19,7 +19,7 @@ export interface Charge {
 }
 
 /** `charge` is null to check access only. */
-export interface BeginChargeColumns extends CallerColumns {
+export interface BeginChargeCall extends CallerColumns {
   readonly merchantId: string
   readonly charge: Charge | null
   /** The acquirers that this process knows. */
@@ -82,14 +82,14 @@ export type BegunCharge =
 
 const beginQuery = prepare(
   'begin_charge',
-  (p: BeginChargeColumns) => sql<BegunChargeRow>`
+  (p: BeginChargeCall) => sql<BegunChargeRow>`
     SELECT f.verdict, f.identity_id, f.transaction_id, f.error_code, f.attempt_id, f.descriptor, f.acquirer, f.expired,
       ${columnsOfRow('(f.instrument)', 'id AS instrument_id, pan_sealed, expiry::text, scheme, scenario, network_ref, planned')}
     FROM ${sql.table('begin_charge')}(${callerRow(p)}, ${p.merchantId}, ${p.charge}, ${p.acquirers}) f`,
 )
 
 /** Judges a charge and writes its attempt, before the acquirer is asked. */
-export async function callBeginCharge(lanes: Lanes, input: BeginChargeColumns): Promise<Judged<BegunCharge>> {
+export async function callBeginCharge(lanes: Lanes, input: BeginChargeCall): Promise<Judged<BegunCharge>> {
   const charge = input.charge && { ...input.charge, rateAgeDaysMax: input.rateAgeDaysMax }
   const row = await lanes.write.one(beginQuery, { ...input, charge })
   const [verdict] = splitVerdict(row.verdict, ['unknown-source', 'no-rate', 'stale-rate', 'refused'])
@@ -106,7 +106,7 @@ function toBegunCharge(row: BegunChargeRow): BegunCharge | undefined {
 }
 
 /** The attempt of a charge, and the columns that the acquirer's answer gives it. */
-export interface FinishChargeInput {
+export interface FinishChargeCall {
   readonly merchantId: string
   readonly attemptId: string
   readonly outcome: 'approved' | 'declined' | 'unknown'
@@ -117,7 +117,7 @@ export interface FinishChargeInput {
 
 const finishQuery = prepare(
   'finish_charge',
-  (p: FinishChargeInput) => sql<{ transaction_id: string | null }>`
+  (p: FinishChargeCall) => sql<{ transaction_id: string | null }>`
     SELECT transaction_id FROM ${sql.table('finish_charge')}(
       ${p.merchantId}, ${p.attemptId}, ${p.outcome}, ${p.errorCode}, ${p.acquirerRef}
     )`,
@@ -127,7 +127,7 @@ const finishQuery = prepare(
  * Writes the transaction of an attempt.
  * @returns its id; undefined when another process was first and has called the attempt unknown
  */
-export async function callFinishCharge(lanes: Lanes, input: FinishChargeInput): Promise<string | undefined> {
+export async function callFinishCharge(lanes: Lanes, input: FinishChargeCall): Promise<string | undefined> {
   return (await lanes.write.one(finishQuery, input)).transaction_id ?? undefined
 }
 

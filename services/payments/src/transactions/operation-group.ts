@@ -135,7 +135,7 @@ type OperationRow = TransactionColumns & {
   possible: bigint
 }
 
-interface RunInput extends RateTerms {
+interface RunOperationsCall extends RateTerms {
   readonly operations: string
   /** Any transaction of the operations: all have the same merchant where the database is distributed. */
   readonly transactionId: string
@@ -147,7 +147,7 @@ const operationColumns = sql`f.verdict, f.identity_id, f.possible,
 const runQuery = withOwner(
   prepare(
     'run_operations',
-    (p: RunInput) => sql<OperationRow>`
+    (p: RunOperationsCall) => sql<OperationRow>`
     SELECT ${operationColumns}
     FROM ${sql.table('run_operations')}(${p.operations}, ${p.marginBasisPoints}, ${p.ageDaysMax}) f`,
   ),

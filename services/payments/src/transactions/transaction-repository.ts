@@ -195,7 +195,7 @@ export async function readOperationAccess(lanes: Lanes, access: OperationAccess)
 /** Transactions that one call looks at. A larger batch would hold the lock of the merchant for too long. */
 const EXPIRY_BATCH_ROWS = 100
 
-interface ExpireInput {
+interface ExpireAuthorizationsCall {
   readonly merchantId: string
   readonly days: number
   readonly limit: number
@@ -203,7 +203,7 @@ interface ExpireInput {
 
 const expireQuery = prepare(
   'expire_authorizations',
-  (p: ExpireInput) => sql<{ lookedAt: number; voided: number }>`
+  (p: ExpireAuthorizationsCall) => sql<{ lookedAt: number; voided: number }>`
     SELECT looked_at AS "lookedAt", voided
     FROM ${sql.table('expire_authorizations')}(${p.merchantId}, ${p.days}, ${p.limit})`,
 )
@@ -214,7 +214,7 @@ const expireQuery = prepare(
  */
 export function callExpireAuthorizations(
   lanes: Lanes,
-  input: ExpireInput,
+  input: ExpireAuthorizationsCall,
 ): Promise<{ readonly lookedAt: number; readonly voided: number }> {
   return lanes.write.one(expireQuery, input)
 }

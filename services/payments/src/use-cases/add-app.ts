@@ -7,7 +7,7 @@ import type { AppMember } from '../members/member.ts'
 import { callAddApp } from '../members/member-repository.ts'
 
 /** The app that becomes a member. */
-export interface AddAppRequest {
+export interface AddAppInput {
   readonly caller: Caller
   readonly merchantId: string
   readonly input: RequestInput<{ readonly appId: string }>
@@ -21,7 +21,7 @@ export interface AddAppRequest {
  */
 export async function addApp(
   { lanes }: { readonly lanes: Lanes },
-  { caller, merchantId, input }: AddAppRequest,
+  { caller, merchantId, input }: AddAppInput,
 ): Promise<{ readonly app: Pick<AppMember, 'id' | 'name'>; readonly replayed: boolean }> {
   const appId = valuesOrNull(input)?.appId ?? null
   const added = await callAddApp(lanes, { caller, merchantId, appId })

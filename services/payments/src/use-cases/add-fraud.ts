@@ -6,7 +6,7 @@ import type { Fraud } from '../disputes/fraud.ts'
 import { callAddFraud, type NewFraud } from '../disputes/fraud-repository.ts'
 
 /** A fraud alert of a test merchant. */
-export interface AddFraudRequest {
+export interface AddFraudInput {
   readonly caller: Caller
   readonly transactionId: string
   readonly input: RequestInput<NewFraud>
@@ -19,7 +19,7 @@ export interface AddFraudRequest {
  */
 export async function addFraud(
   { lanes }: { readonly lanes: Lanes },
-  { caller, transactionId, input }: AddFraudRequest,
+  { caller, transactionId, input }: AddFraudInput,
 ): Promise<{ readonly fraud: Fraud; readonly replayed: boolean }> {
   const added = await callAddFraud(lanes, { ...callerColumns(caller), transactionId, fraud: valuesOrNull(input) })
   const fraud = requireObject(caller, added, { input, name: 'fraud' })

@@ -8,7 +8,7 @@ import { callAdvanceClock } from '../merchants/merchant-repository.ts'
 import { callExpireInBatches } from '../transactions/transaction-repository.ts'
 
 /** The time by which to advance the clock of a test merchant. */
-export interface AdvanceClockRequest {
+export interface AdvanceClockInput {
   readonly caller: Caller
   readonly merchantId: string
   readonly input: RequestInput<{ readonly seconds: number }>
@@ -26,7 +26,7 @@ const EXPIRY_BATCHES = 50
  */
 export async function advanceClock(
   { lanes, config }: Pick<PaymentsDeps, 'lanes'> & { readonly config: Pick<PaymentsConfig, 'dayLimits'> },
-  { caller, merchantId, input }: AdvanceClockRequest,
+  { caller, merchantId, input }: AdvanceClockInput,
 ): Promise<{ readonly now: Date; readonly replayed: boolean }> {
   const seconds = valuesOrNull(input)?.seconds ?? null
   const advanced = await callAdvanceClock(lanes, { ...callerColumns(caller), merchantId, seconds })

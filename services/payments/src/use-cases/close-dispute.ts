@@ -8,7 +8,7 @@ import { disputeAlreadyLost, disputeAlreadyWon } from '../errors.ts'
 import { refuseEntry } from '../transactions/refuse-entry.ts'
 
 /** The outcome of a dispute. */
-export interface CloseDisputeRequest {
+export interface CloseDisputeInput {
   readonly caller: Caller
   readonly disputeId: string
   readonly input: RequestInput<{ readonly outcome: 'won' | 'lost' }>
@@ -23,7 +23,7 @@ export interface CloseDisputeRequest {
  */
 export async function closeDispute(
   { lanes }: { readonly lanes: Lanes },
-  { caller, disputeId, input }: CloseDisputeRequest,
+  { caller, disputeId, input }: CloseDisputeInput,
 ): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
   const wanted = valuesOrNull(input)?.outcome ?? null
   const closed = await callCloseDispute(lanes, { ...callerColumns(caller), disputeId, outcome: wanted })

@@ -16,7 +16,7 @@ export interface CreatedKey {
   readonly replayed: boolean
 }
 
-interface CreateKeyRequest {
+interface CreateKeyInput {
   readonly caller: Caller
   /** The `Authorization` header, which holds the caller's key. */
   readonly authorization: string | undefined
@@ -31,7 +31,7 @@ interface CreateKeyRequest {
  */
 export async function createKey(
   deps: Pick<PaymentsDeps, 'lanes' | 'pepper' | 'generateKey'>,
-  { caller, authorization, input }: CreateKeyRequest,
+  { caller, authorization, input }: CreateKeyInput,
 ): Promise<CreatedKey> {
   const { lanes, pepper } = deps
   const callerKey = readBasicKey(authorization)

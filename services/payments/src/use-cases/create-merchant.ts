@@ -7,7 +7,7 @@ import { DEFAULT_CLAIM, type Merchant, type NewMerchant } from '../merchants/mer
 import { callCreateMerchant } from '../merchants/merchant-repository.ts'
 
 /** A new merchant. */
-export interface CreateMerchantRequest {
+export interface CreateMerchantInput {
   readonly caller: Caller
   readonly input: RequestInput<Omit<NewMerchant, 'claim' | 'pricing'>>
 }
@@ -19,7 +19,7 @@ export interface CreateMerchantRequest {
  */
 export async function createMerchant(
   { lanes, config }: Pick<PaymentsDeps, 'lanes'> & { readonly config: Pick<PaymentsConfig, 'pricing'> },
-  { caller, input }: CreateMerchantRequest,
+  { caller, input }: CreateMerchantInput,
 ): Promise<{ readonly merchant: Merchant; readonly replayed: boolean }> {
   const values = valuesOrNull(input)
   const terms = { claim: DEFAULT_CLAIM, pricing: config.pricing }

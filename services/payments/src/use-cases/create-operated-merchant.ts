@@ -8,7 +8,7 @@ import { createApp } from './create-app.ts'
 import { createMerchant } from './create-merchant.ts'
 
 /** A merchant that an operator makes. */
-export interface OperatedMerchantInput {
+export interface CreateOperatedMerchantInput {
   readonly merchant: Omit<NewMerchant, 'claim' | 'pricing'>
   /** The app that becomes its first member. Undefined: a new one. */
   readonly appId: string | undefined
@@ -31,7 +31,7 @@ type CreateDeps = Pick<OperatorDeps, 'database' | 'pepper' | 'generateKey'> & {
  */
 export async function createOperatedMerchant(
   deps: CreateDeps,
-  { merchant: values, appId }: OperatedMerchantInput,
+  { merchant: values, appId }: CreateOperatedMerchantInput,
 ): Promise<CreatedMerchant> {
   const {
     database: { db, lanes },

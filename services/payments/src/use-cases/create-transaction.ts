@@ -21,7 +21,7 @@ import { processingErrorOf } from '../transactions/processing-error.ts'
 import { refuseCard, refuseOldRate, refuseSource } from '../transactions/refuse-charge.ts'
 
 /** A charge of a merchant's client. */
-export interface CreateTransactionRequest {
+export interface CreateTransactionInput {
   readonly caller: Caller
   readonly merchantId: string
   readonly input: RequestInput<ChargeValues>
@@ -52,7 +52,7 @@ type ChargeDeps = Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'vault' | 'wait'> &
  */
 export async function createTransaction(
   deps: ChargeDeps,
-  request: CreateTransactionRequest,
+  request: CreateTransactionInput,
 ): Promise<{ readonly transactionId: string; readonly replayed: boolean }> {
   const { end, replayed } = await chargeCard(deps, request)
   if (end.verdict === 'refused') refuseCard(end.errorCode, { replayed })
@@ -68,7 +68,7 @@ export async function createTransaction(
  */
 export async function chargeCard(
   deps: ChargeDeps,
-  request: CreateTransactionRequest,
+  request: CreateTransactionInput,
 ): Promise<{ readonly end: ChargeEnd; readonly replayed: boolean }> {
   const begun = await beginCharge(deps, request)
   const { outcome, values, replayed } = requireOutcome(request.caller, begun, request.input)
@@ -90,7 +90,7 @@ export async function chargeCard(
 
 function beginCharge(
   { config, lanes, acquirers, wait }: ChargeDeps,
-  { caller, merchantId, input }: CreateTransactionRequest,
+  { caller, merchantId, input }: CreateTransactionInput,
 ): Promise<Judged<BegunCharge>> {
   const charge = valuesOrNull(input)?.charge ?? null
   const { rateAgeDaysMax } = config.dayLimits

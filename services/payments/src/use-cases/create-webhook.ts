@@ -9,7 +9,7 @@ import { callCreateWebhook } from '../webhooks/webhook-repository.ts'
 import { generateWebhookSecret } from '../webhooks/webhook-secret.ts'
 
 /** A new webhook. */
-export interface CreateWebhookRequest {
+export interface CreateWebhookInput {
   readonly caller: Caller
   readonly merchantId: string
   readonly input: RequestInput<WebhookValues>
@@ -29,7 +29,7 @@ type CreateWebhookDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'
  */
 export async function createWebhook(
   { lanes, randomBytes, webhooks }: CreateWebhookDeps,
-  { caller, merchantId, input }: CreateWebhookRequest,
+  { caller, merchantId, input }: CreateWebhookInput,
 ): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
   const judged = refuseInside(webhooks, input)
   const secretSealed = webhooks.secrets.seal(generateWebhookSecret(randomBytes), merchantId)

@@ -5,7 +5,7 @@ import { requireAccess } from '../access/require-access.ts'
 import { callDeleteWebhook } from '../webhooks/webhook-repository.ts'
 
 /** The webhook to delete. */
-export interface DeleteWebhookRequest {
+export interface DeleteWebhookInput {
   readonly caller: Caller
   readonly merchantId: string
   readonly webhookId: string
@@ -18,7 +18,7 @@ export interface DeleteWebhookRequest {
  */
 export async function deleteWebhook(
   { lanes }: { readonly lanes: Lanes },
-  { caller, merchantId, webhookId, input }: DeleteWebhookRequest,
+  { caller, merchantId, webhookId, input }: DeleteWebhookInput,
 ): Promise<void> {
   const webhook = { caller, merchantId, webhookId: nullIfRefused(input, webhookId) }
   requireAccess(caller, await callDeleteWebhook(lanes, webhook), input)

@@ -3,7 +3,7 @@ import type { MerchantEvent } from '../webhooks/event.ts'
 import { listEventsAfter, listTestHeads, type MerchantHead } from '../webhooks/event-repository.ts'
 
 /** The events to follow, until the signal aborts. */
-export interface FollowInput {
+export interface FollowEventsInput {
   /** Undefined: all test merchants, later ones too. */
   readonly merchantId: string | undefined
   readonly signal: AbortSignal
@@ -24,7 +24,7 @@ const MERCHANTS_MAX = 10_000
  */
 export async function* followEvents(
   deps: FollowDeps,
-  { merchantId, signal }: FollowInput,
+  { merchantId, signal }: FollowEventsInput,
 ): AsyncGenerator<MerchantEvent> {
   const seen = new Map((await readHeads(deps, merchantId)).map((head) => [head.merchantId, head.lastId]))
   while (!signal.aborted) {

@@ -7,7 +7,7 @@ import { generateToken, hashToken } from '../members/invitation.ts'
 import { callInviteUser } from '../members/invitation-repository.ts'
 
 /** An invitation. */
-export interface InviteUserRequest {
+export interface InviteUserInput {
   readonly caller: Caller
   readonly merchantId: string
   readonly input: RequestInput<{ readonly email: string }>
@@ -24,7 +24,7 @@ type InviteDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'jobs' | 'outbox'
  */
 export async function inviteUser(
   deps: InviteDeps,
-  { caller, merchantId, input }: InviteUserRequest,
+  { caller, merchantId, input }: InviteUserInput,
 ): Promise<{ readonly isMember: boolean; readonly replayed: boolean }> {
   const token = generateToken(deps.randomBytes)
   const { task, data } = await deps.jobs.prepare(invitationMailTask, { token })

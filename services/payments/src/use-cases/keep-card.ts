@@ -6,7 +6,7 @@ import { callKeepCard } from '../cards/card-repository.ts'
 import { refuseCard, refuseSource } from '../transactions/refuse-charge.ts'
 
 /** The card to keep. */
-export interface KeepCardRequest {
+export interface KeepCardInput {
   readonly caller: Caller
   readonly merchantId: string
   readonly input: RequestInput<{ readonly transactionId: string; readonly notes?: string | undefined }>
@@ -20,7 +20,7 @@ export interface KeepCardRequest {
  */
 export async function keepCard(
   { lanes }: { readonly lanes: Lanes },
-  { caller, merchantId, input }: KeepCardRequest,
+  { caller, merchantId, input }: KeepCardInput,
 ): Promise<{ readonly cardId: string; readonly replayed: boolean }> {
   const { transactionId = null, notes = null } = valuesOrNull(input) ?? {}
   const result = await callKeepCard(lanes, { ...callerColumns(caller), merchantId, transactionId, notes })

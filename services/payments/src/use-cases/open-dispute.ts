@@ -7,7 +7,7 @@ import { callOpenDispute, type NewDispute } from '../disputes/dispute-repository
 import { refuseEntry } from '../transactions/refuse-entry.ts'
 
 /** A dispute of a test merchant. */
-export interface OpenDisputeRequest {
+export interface OpenDisputeInput {
   readonly caller: Caller
   readonly transactionId: string
   readonly input: RequestInput<NewDispute>
@@ -22,7 +22,7 @@ export interface OpenDisputeRequest {
  */
 export async function openDispute(
   { lanes }: { readonly lanes: Lanes },
-  { caller, transactionId, input }: OpenDisputeRequest,
+  { caller, transactionId, input }: OpenDisputeInput,
 ): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
   const columns = { ...callerColumns(caller), transactionId, dispute: valuesOrNull(input) }
   const opened = await callOpenDispute(lanes, columns)

@@ -9,7 +9,7 @@ import { countPayouts } from '../payouts/payout-job.ts'
 import { callPayOut } from '../payouts/payout-repository.ts'
 
 /** A payout of a test merchant. */
-export interface PayOutRequest {
+export interface PayOutInput {
   readonly caller: Caller
   readonly merchantId: string
   readonly input: RequestInput<unknown>
@@ -27,7 +27,7 @@ export async function payOut(
     config: { payouts },
     meter,
   }: Pick<PaymentsDeps, 'lanes' | 'meter'> & { readonly config: Pick<PaymentsConfig, 'payouts'> },
-  { caller, merchantId, input }: PayOutRequest,
+  { caller, merchantId, input }: PayOutInput,
 ): Promise<{ readonly payout: Payout; readonly replayed: boolean }> {
   const isRefused = input.verdict === 'refused'
   const rules = isRefused

@@ -20,7 +20,7 @@ import {
   openCheckout,
 } from '../checkout/open-checkout.ts'
 import { refuseUsedKey, toDescriptor } from '../checkout/order.ts'
-import { type BeginPaymentColumns, callBeginPayment, callFinishPayment } from '../checkout/payment-repository.ts'
+import { type BeginPaymentCall, callBeginPayment, callFinishPayment } from '../checkout/payment-repository.ts'
 import { updateOfferedStep } from '../checkout/session-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { orderRefused } from '../errors.ts'
@@ -157,7 +157,7 @@ async function completePayment(deps: PayDeps, decided: DecidedOrder, attemptId: 
   return { verdict: 'refused', statusCode: end.statusCode }
 }
 
-function toPaymentColumns({ vault }: PayDeps, { opened, repeat, decision }: DecidedOrder): BeginPaymentColumns {
+function toPaymentColumns({ vault }: PayDeps, { opened, repeat, decision }: DecidedOrder): BeginPaymentCall {
   const { order, payee, money, tokens, scheme, changes, instrumentId, session } = opened
   const number = tokens.number.value
   const { sealed, mac, keyId } = vault.seal(number, { merchantId: payee.id, instrumentId })

@@ -6,7 +6,7 @@ import { lastApp } from '../errors.ts'
 import { callRevokeMember } from '../members/member-repository.ts'
 
 /** An app or user of a merchant, who loses access. */
-export interface RevokeMemberRequest {
+export interface RevokeMemberInput {
   readonly caller: Caller
   readonly merchantId: string
   readonly noun: 'app' | 'user'
@@ -21,7 +21,7 @@ export interface RevokeMemberRequest {
  */
 export async function revokeMember(
   { lanes }: { readonly lanes: Lanes },
-  { caller, merchantId, noun, memberId, input }: RevokeMemberRequest,
+  { caller, merchantId, noun, memberId, input }: RevokeMemberInput,
 ): Promise<void> {
   const member = { caller, merchantId, memberId: nullIfRefused(input, memberId) }
   const { isLast } = requireAccess(caller, await callRevokeMember(lanes, noun, member), input)

@@ -7,7 +7,7 @@ import { callRotateSecret } from '../webhooks/webhook-repository.ts'
 import { generateWebhookSecret } from '../webhooks/webhook-secret.ts'
 
 /** The webhook that gets a new secret. */
-export interface RotateSecretRequest {
+export interface RotateWebhookSecretInput {
   readonly caller: Caller
   readonly merchantId: string
   readonly webhookId: string
@@ -21,7 +21,7 @@ export interface RotateSecretRequest {
  */
 export async function rotateWebhookSecret(
   { lanes, randomBytes, webhooks }: Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'>,
-  { caller, merchantId, webhookId, input }: RotateSecretRequest,
+  { caller, merchantId, webhookId, input }: RotateWebhookSecretInput,
 ): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
   const sealed =
     input.verdict === 'refused' ? null : webhooks.secrets.seal(generateWebhookSecret(randomBytes), merchantId)

@@ -22,7 +22,7 @@ import {
   otherCurrency,
   unauthorized,
 } from '../errors.ts'
-import { type RunOperationRequest, runOperation } from './run-operation.ts'
+import { type RunOperationInput, runOperation } from './run-operation.ts'
 
 let payments: TestPayments
 let app: TestApp
@@ -38,7 +38,7 @@ afterAll(() => payments.close())
 /** A payment of EUR 3.00, of which nothing is captured. */
 const pay = () => customerPayment(payments, merchantId)
 
-interface Attempt extends Partial<Omit<RunOperationRequest, 'caller' | 'transactionId'>> {
+interface Attempt extends Partial<Omit<RunOperationInput, 'caller' | 'transactionId'>> {
   /** The key of the app that asks. */
   readonly key?: string
   readonly repeat?: Repeat

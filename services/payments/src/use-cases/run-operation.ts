@@ -8,7 +8,7 @@ import type { OperationKind, Transaction } from '../transactions/transaction.ts'
 import { readOperationAccess } from '../transactions/transaction-repository.ts'
 
 /** A capture, refund or void that a client asks for. */
-export interface RunOperationRequest {
+export interface RunOperationInput {
   readonly caller: Caller
   readonly transactionId: string
   readonly kind: OperationKind
@@ -25,7 +25,7 @@ type OperationDeps = Pick<PaymentsDeps, 'lanes' | 'operations'>
  */
 export async function runOperation(
   deps: OperationDeps,
-  request: RunOperationRequest,
+  request: RunOperationInput,
 ): Promise<{ readonly transaction: Transaction; readonly replayed: boolean }> {
   const result = await runOrJudge(deps, request)
   const { outcome, replayed } = requireOutcome(request.caller, result, request.input)
@@ -40,7 +40,7 @@ export async function runOperation(
 /** Runs the operation. For a refused request only access is judged. */
 async function runOrJudge(
   { lanes, operations }: OperationDeps,
-  { caller: { keyMac, userEmail, repeat }, transactionId, kind, input }: RunOperationRequest,
+  { caller: { keyMac, userEmail, repeat }, transactionId, kind, input }: RunOperationInput,
 ): Promise<OperationResult> {
   if (input.verdict === 'refused') {
     const access = await readOperationAccess(lanes, { keyMac, userEmail, transactionId, kind })

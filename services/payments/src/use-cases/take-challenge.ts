@@ -31,7 +31,7 @@ export type ChallengeDeps = CheckoutDeps & {
 }
 
 /** The challenge that a client chose among the offered ones. */
-export interface ChallengeRequest extends OrderRequest {
+export interface TakeChallengeInput extends OrderRequest {
   readonly step: Step
   /** The way in which the customer is asked. Steps that ask nobody have one way. */
   readonly way: Extract<ChallengeType, 'iframe' | 'redirect' | 'poll'>
@@ -59,7 +59,7 @@ const POLL_INTERVAL_MS = 2_000
  * - the other errors of `openCheckout`: orderKeyUsed, integrationKeyUnknown, integrationDisabled, testMissing, testUnexpected,
  *   cardDataInsecure, orderInvalid, returnUrlElsewhere and rateUnavailable
  */
-export async function takeChallenge(deps: ChallengeDeps, request: ChallengeRequest): Promise<ChallengeTask> {
+export async function takeChallenge(deps: ChallengeDeps, request: TakeChallengeInput): Promise<ChallengeTask> {
   const opened = await openCheckout(deps, request)
   if (opened.verdict === 'ended') return toEndedTask(deps, opened, request.step)
   requireStep(judgeCardOf(opened) === undefined)
@@ -93,7 +93,7 @@ async function lookUpCard(deps: ChallengeDeps, opened: OpenOrder): Promise<Chall
 interface Taken {
   readonly opened: OpenOrder
   readonly session: Session
-  readonly request: ChallengeRequest
+  readonly request: TakeChallengeInput
 }
 
 async function startFingerprint(deps: ChallengeDeps, { opened, session, request }: Taken): Promise<ChallengeTask> {

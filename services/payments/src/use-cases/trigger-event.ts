@@ -18,7 +18,7 @@ import { advanceClock } from './advance-clock.ts'
 import { closeDispute } from './close-dispute.ts'
 import { createApp } from './create-app.ts'
 import { createOperatedMerchant } from './create-operated-merchant.ts'
-import { type CreateTransactionRequest, chargeCard, createTransaction } from './create-transaction.ts'
+import { type CreateTransactionInput, chargeCard, createTransaction } from './create-transaction.ts'
 import { openDispute } from './open-dispute.ts'
 import { payOut } from './pay-out.ts'
 import { runOperation } from './run-operation.ts'
@@ -146,7 +146,7 @@ async function chargeRefusedCard(actor: Actor): Promise<string> {
 }
 
 /** A charge needs an earlier payment of its card. That payment is seeded, so that it leaves no event. */
-async function toChargeRequest(actor: Actor, number: string): Promise<CreateTransactionRequest> {
+async function toChargeRequest(actor: Actor, number: string): Promise<CreateTransactionInput> {
   const { merchant, caller } = actor
   const transactionId = await seedPayment(actor, number)
   const charge = { transactionId, currency: merchant.currency, amount: amountOf(actor) }

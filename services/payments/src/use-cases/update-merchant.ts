@@ -7,7 +7,7 @@ import type { MerchantChanges } from '../merchants/merchant.ts'
 import { callUpdateMerchant } from '../merchants/merchant-repository.ts'
 
 /** A change of a merchant. */
-export interface UpdateMerchantRequest {
+export interface UpdateMerchantInput {
   readonly caller: Caller
   readonly merchantId: string
   readonly input: RequestInput<MerchantChanges>
@@ -22,7 +22,7 @@ export interface UpdateMerchantRequest {
  */
 export async function updateMerchant(
   { lanes }: { readonly lanes: Lanes },
-  { caller, merchantId, input, fixed }: UpdateMerchantRequest,
+  { caller, merchantId, input, fixed }: UpdateMerchantInput,
 ): Promise<void> {
   const result = await callUpdateMerchant(lanes, { caller, merchantId, changes: valuesOrNull(input), fixed })
   requireAccess(caller, result, withImmutable(input, Object.keys(fixed), result.differing))

@@ -10,7 +10,7 @@ import { LOWEST, type PageBounds } from '../pagination/page-query.ts'
 import type { InTurn } from '../pagination/pieces.ts'
 
 /** A period of a merchant. */
-export interface StatementRequest {
+export interface WriteStatementInput {
   readonly caller: Caller
   readonly merchantId: string
   readonly input: RequestInput<StatementPeriod>
@@ -34,7 +34,7 @@ const PAGE_ROWS = 200
  */
 export async function writeStatement(
   { lanes }: { readonly lanes: Lanes },
-  { caller, merchantId, input, inTurn }: StatementRequest,
+  { caller, merchantId, input, inTurn }: WriteStatementInput,
 ): Promise<Statement> {
   const { merchant, ...access } = await readMerchant(lanes, { ...caller, merchantId })
   const { outcome: owner, values: period } = requireOutcome(caller, { ...access, outcome: merchant }, input)

@@ -12,7 +12,7 @@ import {
 import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
 import type { Webhook } from './webhook.ts'
 import {
-  type CreateWebhookInput,
+  type CreateWebhookCall,
   callCreateWebhook,
   callDeleteWebhook,
   callDisableWebhook,
@@ -38,7 +38,7 @@ afterAll(() => payments.close())
 
 const merchant = async (test = true) => (await createTestMerchant(payments, member, { test })).id
 
-const create = (merchantId: string, differences: Partial<CreateWebhookInput> = {}) =>
+const create = (merchantId: string, differences: Partial<CreateWebhookCall> = {}) =>
   callCreateWebhook(payments.deps.lanes, {
     caller: callerOf(member),
     merchantId,

@@ -72,7 +72,7 @@ export interface ChangedWebhook extends AccessResult {
 }
 
 /** `webhook` is null when only access is checked. */
-export interface CreateWebhookInput {
+export interface CreateWebhookCall {
   readonly caller: Caller
   readonly merchantId: string
   readonly webhook: { readonly url: string; readonly events: readonly EventType[] } | null
@@ -81,7 +81,7 @@ export interface CreateWebhookInput {
   readonly allowHttp: boolean
 }
 
-interface CreateColumns extends CallerColumns, Omit<CreateWebhookInput, 'caller' | 'webhook'> {
+interface CreateColumns extends CallerColumns, Omit<CreateWebhookCall, 'caller' | 'webhook'> {
   readonly url: string | null
   readonly events: readonly EventType[] | null
 }
@@ -106,7 +106,7 @@ const createQuery = prepare(
 /** Makes a webhook. A repeat gets the webhook of the first request. */
 export async function callCreateWebhook(
   lanes: Lanes,
-  { caller, webhook, ...input }: CreateWebhookInput,
+  { caller, webhook, ...input }: CreateWebhookCall,
 ): Promise<Judged<CreatedWebhook>> {
   const { url = null, events = null } = webhook ?? {}
   const row = await lanes.write.one(createQuery, { ...callerColumns(caller), ...input, url, events })
@@ -116,7 +116,7 @@ export async function callCreateWebhook(
 }
 
 /** `secretSealed` is null when only access is checked. */
-export interface RotateSecretInput {
+export interface RotateSecretCall {
   readonly caller: Caller
   readonly merchantId: string
   readonly webhookId: string
@@ -125,19 +125,19 @@ export interface RotateSecretInput {
 
 const rotateQuery = prepare(
   'rotate_webhook_secret',
-  (p: CallerColumns & Omit<RotateSecretInput, 'caller'>) => sql<ChangedWebhookRow<never>>`
+  (p: CallerColumns & Omit<RotateSecretCall, 'caller'>) => sql<ChangedWebhookRow<never>>`
     SELECT f.verdict, f.identity_id, ${columnsOfRow('(f.webhook)', COLUMNS)}
     FROM ${sql.table('rotate_webhook_secret')}(${callerRow(p)}, ${p.merchantId}, ${p.webhookId}, ${p.secretSealed}) f`,
 )
 
 /** Gives a webhook a new secret. The previous secret signs for one more day. */
-export async function callRotateSecret(lanes: Lanes, { caller, ...input }: RotateSecretInput): Promise<ChangedWebhook> {
+export async function callRotateSecret(lanes: Lanes, { caller, ...input }: RotateSecretCall): Promise<ChangedWebhook> {
   const row = await lanes.write.one(rotateQuery, { ...callerColumns(caller), ...input })
   return { verdict: row.verdict, identityId: row.identity_id, webhook: row.id === null ? undefined : toWebhook(row) }
 }
 
 /** `webhookId` is null when only access is checked. */
-export interface DeleteWebhookInput {
+export interface DeleteWebhookCall {
   readonly caller: Caller
   readonly merchantId: string
   readonly webhookId: string | null
@@ -145,12 +145,12 @@ export interface DeleteWebhookInput {
 
 const deleteQuery = prepare(
   'delete_webhook',
-  (p: CallerColumns & Omit<DeleteWebhookInput, 'caller'>) => sql<{ verdict: Verdict; identity_id: string | null }>`
+  (p: CallerColumns & Omit<DeleteWebhookCall, 'caller'>) => sql<{ verdict: Verdict; identity_id: string | null }>`
     SELECT verdict, identity_id FROM ${sql.table('delete_webhook')}(${callerRow(p)}, ${p.merchantId}, ${p.webhookId})`,
 )
 
 /** Deletes a webhook. Its waiting deliveries are dropped. */
-export async function callDeleteWebhook(lanes: Lanes, { caller, ...input }: DeleteWebhookInput): Promise<AccessResult> {
+export async function callDeleteWebhook(lanes: Lanes, { caller, ...input }: DeleteWebhookCall): Promise<AccessResult> {
   const { verdict, identity_id } = await lanes.write.one(deleteQuery, { ...callerColumns(caller), ...input })
   return { verdict, identityId: identity_id }
 }
@@ -207,7 +207,7 @@ export async function callDisableWebhook(lanes: Lanes, job: DeliveryJob): Promis
 }
 
 /** `after`: only events with a greater id are sent. */
-export interface ReplayInput {
+export interface ReplayWebhookCall {
   readonly merchantId: string
   readonly webhookId: string
   readonly after: string
@@ -215,12 +215,12 @@ export interface ReplayInput {
 
 const replayQuery = prepare(
   'replay_webhook',
-  (p: ReplayInput) => sql<{ events: bigint | null }>`
+  (p: ReplayWebhookCall) => sql<{ events: bigint | null }>`
     SELECT ${sql.table('replay_webhook')}(${p.merchantId}, ${p.webhookId}, ${p.after}) AS events`,
 )
 
 /** Queues events to be sent again. Resolves to how many; undefined when there is no such webhook. */
-export async function callReplayWebhook(lanes: Lanes, input: ReplayInput): Promise<number | undefined> {
+export async function callReplayWebhook(lanes: Lanes, input: ReplayWebhookCall): Promise<number | undefined> {
   const { events } = await lanes.write.one(replayQuery, input)
   return events === null ? undefined : Number(events)
 }

@@ -10,8 +10,8 @@ import { recordBody, recordEnvelope } from '../../requests/envelope.ts'
 import { outage } from '../../requests/responses.ts'
 import {
   type ImportEvent,
-  type ImportInput,
   type ImportOutcome,
+  type ImportProductsInput,
   importProducts,
 } from '../../use-cases/import-products.ts'
 
@@ -54,7 +54,7 @@ export class Default extends InventoryController {
    * Imports, and logs and counts the outcome. The slot is taken when the generator begins: an import whose client has left before
    * never begins, and would keep its slot for ever.
    */
-  async *#import({ format, open }: ImportBody, how: Omit<ImportInput, 'records'>): ImportRun {
+  async *#import({ format, open }: ImportBody, how: Omit<ImportProductsInput, 'records'>): ImportRun {
     const { context } = this.application
     using _ = context.imports.take(this.client)
     const records = readRecords(open(), format, importLimits(context.config))
