@@ -9,6 +9,7 @@ it.each([
   ['a private function', 'async function composeMail() {}', 'composeMail', 'build'],
   ['a constant', 'const noteSale = () => {}', 'noteSale', 'record, remember or add'],
   ['a whole name', 'const note = async () => {}', 'note', 'record, remember or add'],
+  ['the second of two acts', 'function findOrMakeCart() {}', 'findOrMakeCart', 'create, generate or build'],
   ['a method', 'class Cart { note() {} }', 'note', 'record, remember or add'],
   ['a private method', 'class Cart { #makeRoom() {} }', 'makeRoom', 'create, generate or build'],
   ['a member', 'export const cart = { makeItem: () => {} }', 'makeItem', 'create, generate or build'],
@@ -24,6 +25,8 @@ it('allows the verbs of the tables, nouns, values, and words that only begin wit
     'function noteOf(cart) {}',
     'function composeImage() {}',
     'function notesOf(cart) {}',
+    'function getOrCreateCart() {}',
+    'const colorMakes = () => {}',
     'const notice = () => {}',
     'const note = 1',
   ]

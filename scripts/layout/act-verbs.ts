@@ -11,8 +11,8 @@ const OTHER_VERBS: ReadonlyMap<string, string> = new Map([
 const NOUNS = /^(?:note(?:Of|For)|compose(?:File|Image)s?)$/
 
 /**
- * One act has one verb: a function of production code does not begin with `make`, `compose` or `note`. It may be a declaration, a
- * method, or a constant or member that is a function.
+ * One act has one verb: a function of production code does not begin with `make`, `compose` or `note`, and has none of them after
+ * `Or`. It may be a declaration, a method, or a constant or member that is a function.
  */
 export const actVerbs: Rule = (tree) =>
   productionFiles(tree, 'services', 'packages', 'migrations', 'scripts', 'bench', 'examples').flatMap(problemsOf)
@@ -20,7 +20,8 @@ export const actVerbs: Rule = (tree) =>
 function problemsOf(file: SourceFile): readonly Problem[] {
   const problems: Problem[] = []
   const judge = (name: string, offset: number): void => {
-    const instead = OTHER_VERBS.get(/^[a-z]+(?![a-z])/.exec(name)?.[0] ?? '')
+    const verbs = [/^[a-z]+(?![a-z])/.exec(name)?.[0], /(?<=[a-z]Or)[A-Z][a-z]+/.exec(name)?.[0].toLowerCase()]
+    const instead = verbs.map((verb) => OTHER_VERBS.get(verb ?? '')).find((found) => found !== undefined)
     if (instead === undefined || NOUNS.test(name)) return
     problems.push({
       path: file.path,

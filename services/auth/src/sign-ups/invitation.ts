@@ -2,7 +2,7 @@ import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { Trx } from '../database.ts'
 import { issueMailToken, type MailToken, type MailTokenDeps } from '../messages/mail-token.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { findOrMake, releaseAndLockOwner, requireUnconfirmed } from '../users/claim-identifier.ts'
+import { getOrCreate, releaseAndLockOwner, requireUnconfirmed } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { deleteStagedUser, updateUser } from '../users/user-change-repository.ts'
@@ -39,12 +39,12 @@ export async function mailInvitation(
 }
 
 /**
- * Finds and locks the unconfirmed user of an invitation, or makes one. The invitation replaces what a stranger may have left in the
+ * Gets the unconfirmed user of an invitation and locks them, or creates one. The invitation replaces what a stranger may have left in the
  * account: metadata of a sign-up that the owner has not asked for, and the password of an account that nobody has claimed.
- * @throws emailExists, metadataTooLarge, and what `findOrMake` throws
+ * @throws emailExists, metadataTooLarge, and what `getOrCreate` throws
  */
-export function findOrMakeInvited(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser): Promise<User> {
-  return findOrMake(async () => (await inviteOnce(trx, deps, invitation)) ?? 'taken')
+export function getOrCreateInvited(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser): Promise<User> {
+  return getOrCreate(async () => (await inviteOnce(trx, deps, invitation)) ?? 'taken')
 }
 
 /** @returns undefined when another request has just taken the email */

@@ -7,7 +7,7 @@ import { toUuid } from '../records/ids.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import { signUpMetadata } from '../users/address-metadata.ts'
-import { findOrMake, releaseAndLockOwner } from '../users/claim-identifier.ts'
+import { getOrCreate, releaseAndLockOwner } from '../users/claim-identifier.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { deleteStagedUser, updateUser } from '../users/user-change-repository.ts'
 import { hasClaimedEmail, lockIdentifierOwner } from '../users/user-repository.ts'
@@ -34,10 +34,10 @@ export interface StageUser {
  * @returns undefined when no code may be sent: nobody has the identifier, an SSO user has it, or its user belongs to another
  * audience. Also while a message of another audience to an unconfirmed user is younger than the interval, because a stranger could
  * replace it
- * @throws what `findOrMake` throws
+ * @throws what `getOrCreate` throws
  */
 export function lockOrStageUser(trx: Trx, deps: StageDeps, wanted: StageUser): Promise<User | undefined> {
-  return findOrMake(() => lockOrStageOnce(trx, deps, wanted))
+  return getOrCreate(() => lockOrStageOnce(trx, deps, wanted))
 }
 
 /** @returns `taken` when another request has just taken the identifier */

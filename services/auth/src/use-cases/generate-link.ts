@@ -16,10 +16,10 @@ import { startInterval } from '../rate-limits/send-interval.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { insertOwnUser } from '../sign-ups/insert-own-user.ts'
-import { findOrMakeInvited } from '../sign-ups/invitation.ts'
+import { getOrCreateInvited } from '../sign-ups/invitation.ts'
 import { upsertSignUpContent } from '../sign-ups/sign-up-content-repository.ts'
 import {
-  findOrMake,
+  getOrCreate,
   releaseAndLockOwner,
   requireNewIdentifier,
   requireOwnerAudience,
@@ -70,7 +70,7 @@ export async function generateLink(deps: GenerateLinkDeps, input: GenerateLinkIn
     await askBeforeOwnUser(deps, { ...input, identifier: { kind: 'email', value: input.email } })
   const passwordHash = input.type === 'signup' && input.password ? await hashPassword(deps, input.password) : undefined
   const link = await runHooked(deps, async (trx, repeatable) => {
-    const owner = await findLinkOwner(trx, repeatable, { ...input, passwordHash })
+    const owner = await getOrCreateLinkOwner(trx, repeatable, { ...input, passwordHash })
     return storeLink(trx, repeatable, owner, input)
   })
   const { kind } = LINK_RULES[link.verificationType]
@@ -104,12 +104,12 @@ interface Search extends Omit<GenerateLinkInput, 'admin'> {
 }
 
 /**
- * Finds or makes the user of a link, and locks the user (reference: Generated links).
+ * Gets or creates the user of a link, and locks the user (reference: Generated links).
  * @throws emailExists, emailUnknown, secureChangeOff, metadataTooLarge, passwordMissingAtSignUp, passwordTooLong,
- * weakPassword, and what `findOrMake` throws
+ * weakPassword, and what `getOrCreate` throws
  */
-function findLinkOwner(trx: Trx, deps: Repeatable<GenerateLinkDeps>, search: Search): Promise<LinkOwner> {
-  return findOrMake(async () => (await searchLinkOwner(trx, deps, search)) ?? 'taken')
+function getOrCreateLinkOwner(trx: Trx, deps: Repeatable<GenerateLinkDeps>, search: Search): Promise<LinkOwner> {
+  return getOrCreate(async () => (await searchLinkOwner(trx, deps, search)) ?? 'taken')
 }
 
 /** @returns undefined when another request has just made the user */
@@ -119,7 +119,7 @@ async function searchLinkOwner(
   search: Search,
 ): Promise<LinkOwner | undefined> {
   const { type, email: address } = search
-  if (type === 'invite') return { user: await findOrMakeInvited(trx, deps, search), type, address }
+  if (type === 'invite') return { user: await getOrCreateInvited(trx, deps, search), type, address }
   const user = await lockKnownUser(trx, deps, search)
   if (type === 'signup' || (type === 'magiclink' && !user)) {
     const signedUp = user ? await addContent(trx, deps, user, search) : await createUser(trx, deps, search)

@@ -5,7 +5,7 @@ import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
 import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import { startInterval } from '../rate-limits/send-interval.ts'
 import type { Admin } from '../sessions/admin.ts'
-import { findOrMakeInvited, type InvitedUser, mailInvitation } from '../sign-ups/invitation.ts'
+import { getOrCreateInvited, type InvitedUser, mailInvitation } from '../sign-ups/invitation.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 
 type InviteUserDeps = Pick<
@@ -46,7 +46,7 @@ export async function inviteUser<Answer>(
 
 async function storeInvitation(trx: Trx, deps: Repeatable<InviteUserDeps>, input: InviteUserInput): Promise<Profile> {
   const { admin, email, context } = input
-  const user = await findOrMakeInvited(trx, deps, input)
+  const user = await getOrCreateInvited(trx, deps, input)
   admin.requireMayManage(user)
   await mailInvitation(trx, deps, { user, email, context })
   const traits = adminTraits(user)

@@ -12,7 +12,7 @@ import { takeAllowances } from '../rate-limits/rate-limits.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
-import { findOrMakeInvited, mailInvitation } from '../sign-ups/invitation.ts'
+import { getOrCreateInvited, mailInvitation } from '../sign-ups/invitation.ts'
 import { requireUser, type User } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
@@ -102,7 +102,7 @@ async function inviteAgain(
   if (email === null || emailConfirmedAt !== null || invitedAt === null) return false
   if (maskAddress(email) !== message.recipient) return false
   const invitation = { email, data: {}, context: { ...context, audience } }
-  const user = await findOrMakeInvited(trx, deps, invitation)
+  const user = await getOrCreateInvited(trx, deps, invitation)
   await mailInvitation(trx, deps, { ...invitation, user, messageId: newId })
   return true
 }

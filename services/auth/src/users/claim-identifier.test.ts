@@ -8,7 +8,7 @@ import type { UserIdentifier } from '../requests/identifier.ts'
 import {
   claimAccountEmail,
   claimIdentifier,
-  findOrMake,
+  getOrCreate,
   type RefuseTaken,
   refuseTaken,
   refuseTakenForAdmin,
@@ -39,16 +39,16 @@ const add = (changes: Parameters<typeof addReachable>[2] = {}) => addReachable(d
 const claim = (identifier: UserIdentifier, refuse: RefuseTaken, userId: string | undefined = undefined) =>
   db.transaction().execute((trx) => claimIdentifier(trx, identifier, { userId, refuse }))
 
-describe('findOrMake', () => {
+describe('getOrCreate', () => {
   it('returns what the second attempt finds when another request was first at the first', async () => {
     const outcomes = ['taken', 'a user'] as const
     let attempts = 0
-    expect([await findOrMake(async () => outcomes[attempts++] ?? 'another user'), attempts]).toEqual(['a user', 2])
+    expect([await getOrCreate(async () => outcomes[attempts++] ?? 'another user'), attempts]).toEqual(['a user', 2])
   })
 
   it('returns undefined at once when an attempt decides that there is no user', async () => {
     let attempts = 0
-    const found = await findOrMake(async () => {
+    const found = await getOrCreate(async () => {
       attempts += 1
       return undefined
     })
@@ -61,7 +61,7 @@ describe('findOrMake', () => {
       attempts += 1
       return 'taken' as const
     }
-    await expect(findOrMake(lose)).rejects.toThrow('a user is made and deleted again and again')
+    await expect(getOrCreate(lose)).rejects.toThrow('a user is made and deleted again and again')
     expect(attempts).toBe(5)
   })
 })

@@ -48,18 +48,18 @@ export async function releaseAndLockOwner(trx: Trx, identifier: UserIdentifier, 
 }
 
 /**
- * How often the user of an identifier is searched for, or made. An attempt loses when another request makes the user at that
+ * How often the user of an identifier is searched for, or created. An attempt loses when another request creates the user at that
  * moment. The next one finds and locks that user, so a third is needed only if the user was deleted meanwhile.
  */
-const MAKING_ATTEMPTS_MAX = 5
+const CREATION_ATTEMPTS_MAX = 5
 
 /**
- * Returns the user whom an attempt finds or makes, and attempts again when another request has just taken the identifier.
+ * Returns the user whom an attempt finds or creates, and attempts again when another request has just taken the identifier.
  * @param attempt returns `taken` when its insert finds that another user has the identifier
  * @throws Error when every attempt has lost, and what `attempt` throws
  */
-export async function findOrMake<Found>(attempt: () => Promise<Found | 'taken'>): Promise<Found> {
-  for (let attempts = 0; attempts < MAKING_ATTEMPTS_MAX; attempts += 1) {
+export async function getOrCreate<Found>(attempt: () => Promise<Found | 'taken'>): Promise<Found> {
+  for (let attempts = 0; attempts < CREATION_ATTEMPTS_MAX; attempts += 1) {
     const found = await attempt()
     if (found !== 'taken') return found
   }

@@ -3,7 +3,7 @@ import { runSql } from '../../test/adoption/restored-database.ts'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
 import { CONTEXT, SERVICE } from '../../test/request-context.ts'
 import type { Behaviours } from '../config/behaviours.ts'
-import { findOrMakeInvited } from '../sign-ups/invitation.ts'
+import { getOrCreateInvited } from '../sign-ups/invitation.ts'
 import { lockOrStageUser } from '../sign-ups/stage-user.ts'
 import { generateLink } from '../use-cases/generate-link.ts'
 
@@ -42,7 +42,7 @@ describe('a user whom another request makes and deletes each time', () => {
       () =>
         raced.deps.db
           .transaction()
-          .execute((trx) => findOrMakeInvited(trx, raced.deps, { email, data: {}, context: CONTEXT })),
+          .execute((trx) => getOrCreateInvited(trx, raced.deps, { email, data: {}, context: CONTEXT })),
     ],
     ['a code that stages a user', () => stage({ createUserOnCodeRequest: false })],
     ['a code that signs a user up', () => stage({ createUserOnCodeRequest: true })],
