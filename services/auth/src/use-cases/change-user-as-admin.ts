@@ -1,4 +1,5 @@
 import { adminTraits, type RunWork, recordAudit } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
@@ -41,17 +42,20 @@ export async function changeUserAsAdmin<Answer>(
   input: ChangeUserAsAdminInput,
   runWork: RunWork<Profile, Answer>,
 ): Promise<Answer> {
-  const { wanted } = input
+  const { wanted, admin, ip } = input
   if (wanted.passwordHash !== undefined) throw passwordHashAtUpdate()
   const passwordHash = wanted.password === undefined ? undefined : await hashNewPassword(deps, wanted.password)
   return withUniqueIdentifiers(deps, refuseTakenForAdmin, (trx) =>
     runWork(trx, deps, async () => {
-      const named = await lockManagedUser(trx, input, input.admin)
+      const named = await lockManagedUser(trx, input, admin)
       const user = requireUser(named.deletedAt === null ? named : undefined)
-      await storeChanges(trx, deps, { user, wanted, passwordHash })
+      const change = { user, wanted, passwordHash, at: deps.now() }
+      const updated = await updateAccount(trx, deps.config, change)
+      if (wanted.banMs !== undefined) await updateBan(trx, user.id, wanted.banMs)
+      await updateIdentifiers(trx, deps.config, updated, change)
+      await endSessions(trx, change)
       const changed = await getProfile(trx, user.id)
       const traits = adminTraits(changed.user)
-      const { admin, ip } = input
       await recordAudit(trx, deps, { action: 'user_modified', actor: admin.actor, target: user, ip, traits })
       return changed
     }),
@@ -59,82 +63,111 @@ export async function changeUserAsAdmin<Answer>(
 }
 
 interface AdminChange {
+  /** The user before the change, locked. */
   readonly user: User
   readonly wanted: AdminUser
   readonly passwordHash: string | undefined
+  readonly at: Date
 }
 
-async function storeChanges(
-  trx: Trx,
-  { now, config }: Pick<AuthDeps, 'now' | 'config'>,
-  { user, wanted, passwordHash }: AdminChange,
-): Promise<void> {
-  const { id } = user
-  const at = now()
-  const metadata = wanted.userMetadata
-    ? mergeMetadata(config, user.userMetadata, wanted.userMetadata)
-    : user.userMetadata
+/** Changes all but the addresses and the ban. @throws metadataTooLarge, consoleRoleReserved */
+function updateAccount(trx: Trx, config: AuthConfig, change: AdminChange): Promise<User> {
+  const { user, wanted, passwordHash, at } = change
+  const userMetadata = userMetadataOf(config, change)
   const appMetadata = wanted.appMetadata && requireOwnConsoleRole(wanted.appMetadata, user.consoleRole)
-  const confirmsEmail = wanted.emailConfirm && (wanted.email ?? user.email) !== null
-  let current = await updateUser(trx, id, {
+  return updateUser(trx, user.id, {
     updated_at: at,
     keep_unconfirmed: true,
     ...(wanted.audience === undefined || config.behaviours.ignoreNewAudience ? {} : { aud: wanted.audience }),
     ...(wanted.role === undefined ? {} : { role: wanted.role }),
-    ...(confirmsEmail
-      ? { raw_user_meta_data: confirmedMetadata(config, metadata, 'email') }
-      : wanted.userMetadata && { raw_user_meta_data: { ...metadata } }),
+    ...(userMetadata && { raw_user_meta_data: { ...userMetadata } }),
     ...(appMetadata && { raw_app_meta_data: mergeMetadata(config, user.appMetadata, appMetadata) }),
     ...(passwordHash === undefined ? {} : passwordChange(config, passwordHash)),
   })
-  if (wanted.banMs !== undefined) await updateBan(trx, id, wanted.banMs)
-  const staysConfirmed = config.behaviours.keepConfirmationOfChangedAddress
-  for (const kind of ['email', 'phone'] as const)
-    current = await updateIdentifier(trx, current, { kind, wanted, at, staysConfirmed })
-  const changesRole = wanted.role !== undefined && wanted.role !== user.role
-  // Earlier access tokens have the former role. Their sessions end, so that the user must sign in again.
-  if (!changesRole && passwordHash === undefined) return
-  await deleteSessionsOfUser(trx, id)
-  await deleteFinishedFlows(trx, id)
-  await deletePendingChanges(trx, id)
-  if (passwordHash === undefined) return
-  // A link on its way must not undo what the admin has done. Only the link of an invitation or a sign-up stays valid.
-  await deleteTokensOfKinds(trx, id, ['recovery', 'reauthentication'])
+}
+
+/** The new metadata, which also says whether the email is confirmed. Undefined when it stays. @throws metadataTooLarge */
+function userMetadataOf(config: AuthConfig, { user, wanted }: AdminChange): User['userMetadata'] | undefined {
+  const merged = wanted.userMetadata && mergeMetadata(config, user.userMetadata, wanted.userMetadata)
+  const confirmsEmail = wanted.emailConfirm && (wanted.email ?? user.email) !== null
+  return confirmsEmail ? confirmedMetadata(config, merged ?? user.userMetadata, 'email') : merged
+}
+
+async function updateIdentifiers(
+  trx: Trx,
+  { behaviours }: Pick<AuthConfig, 'behaviours'>,
+  updated: User,
+  { wanted, at }: AdminChange,
+): Promise<void> {
+  const staysConfirmed = behaviours.keepConfirmationOfChangedAddress
+  const email = { kind: 'email', value: wanted.email, isConfirmed: wanted.emailConfirm, staysConfirmed, at } as const
+  const phone = { kind: 'phone', value: wanted.phone, isConfirmed: wanted.phoneConfirm, staysConfirmed, at } as const
+  const withEmail = await updateIdentifier(trx, updated, email)
+  await updateIdentifier(trx, withEmail, phone)
 }
 
 interface IdentifierChange {
   readonly kind: IdentifierKind
-  readonly wanted: AdminUser
-  readonly at: Date
+  /** Undefined: it stays. */
+  readonly value: string | undefined
+  /** Whether the admin vouches for the address. */
+  readonly isConfirmed: boolean
+  /** Whether another address takes over the confirmation of the address before. */
   readonly staysConfirmed: boolean
+  readonly at: Date
 }
 
 /** Replaces an address, confirms an address, or both. */
 async function updateIdentifier(trx: Trx, user: User, change: IdentifierChange): Promise<User> {
-  const { kind, wanted, at, staysConfirmed } = change
-  const value = wanted[kind]
-  const isConfirmed = kind === 'email' ? wanted.emailConfirm : wanted.phoneConfirm
-  const confirmedAt = kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt
-  const permanent = isConfirmed ? { is_anonymous: false } : {}
-  if (value === undefined || value === user[kind]) {
-    if (!isConfirmed || user[kind] === null) return user
-    await updateIdentityData(trx, { userId: user.id, provider: kind }, { [`${kind}_verified`]: true }, at)
-    return updateUser(trx, user.id, { updated_at: at, [`${kind}_confirmed_at`]: confirmedAt ?? at, ...permanent })
-  }
+  const { kind, value, isConfirmed } = change
+  if (value !== undefined && value !== user[kind]) return replaceIdentifier(trx, user, { ...change, value })
+  return isConfirmed && user[kind] !== null ? confirmIdentifier(trx, user, change) : user
+}
+
+async function replaceIdentifier(
+  trx: Trx,
+  user: User,
+  { kind, value, isConfirmed, staysConfirmed, at }: IdentifierChange & { readonly value: string },
+): Promise<User> {
   const identifier = { kind, value }
-  // The confirmation of the old address proves nothing about the new one. The admin may vouch for it.
-  const keptConfirmation = staysConfirmed ? confirmedAt : null
   await claimIdentifier(trx, identifier, { userId: user.id, refuse: refuseTakenForAdmin })
   // A message to the old address must not confirm the new one.
   await deleteTokensOfUser(trx, user.id)
   await deleteAddressChange(trx, user.id, kind)
+  // The confirmation of the old address proves nothing about the new one. The admin may vouch for it.
+  const keptConfirmation = staysConfirmed ? confirmedAtOf(user, kind) : null
   const changed = await updateUser(trx, user.id, {
     updated_at: at,
     [kind]: value,
     // supabase/auth cannot read NULL here. The names stand in full, because the compiler accepts any value for a computed one.
     ...(kind === 'email' ? { email_change: '', email_change_confirm_status: 0 } : { phone_change: '' }),
     [`${kind}_confirmed_at`]: isConfirmed ? at : keptConfirmation,
-    ...permanent,
+    ...(isConfirmed && { is_anonymous: false }),
   })
   return setOwnIdentity(trx, changed, { identifier, isVerified: isConfirmed, at })
+}
+
+async function confirmIdentifier(trx: Trx, user: User, { kind, at }: IdentifierChange): Promise<User> {
+  await updateIdentityData(trx, { userId: user.id, provider: kind }, { [`${kind}_verified`]: true }, at)
+  return updateUser(trx, user.id, {
+    updated_at: at,
+    [`${kind}_confirmed_at`]: confirmedAtOf(user, kind) ?? at,
+    is_anonymous: false,
+  })
+}
+
+function confirmedAtOf(user: User, kind: IdentifierKind): User['emailConfirmedAt'] {
+  return kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt
+}
+
+/** Ends the sessions of a user with another role or password: their access tokens have the former role, or an intruder may hold them. */
+async function endSessions(trx: Trx, { user, wanted, passwordHash }: AdminChange): Promise<void> {
+  const changesRole = wanted.role !== undefined && wanted.role !== user.role
+  if (!changesRole && passwordHash === undefined) return
+  await deleteSessionsOfUser(trx, user.id)
+  await deleteFinishedFlows(trx, user.id)
+  await deletePendingChanges(trx, user.id)
+  if (passwordHash === undefined) return
+  // A link on its way must not undo what the admin has done. Only the link of an invitation or a sign-up stays valid.
+  await deleteTokensOfKinds(trx, user.id, ['recovery', 'reauthentication'])
 }
