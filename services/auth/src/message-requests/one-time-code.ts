@@ -10,8 +10,8 @@ import { isStaged } from '../users/user.ts'
 import { findUserByIdentifier, hasClaimedEmail } from '../users/user-repository.ts'
 import { type CreateSignUpDeps, createSignUp, type NewSignUp } from './create-sign-up.ts'
 
-/** A request for a message to sign in with. */
-export interface OneTimeCodeInput {
+/** A code to sign in with, as a request wants it. */
+export interface WantedCode {
   readonly identifier: UserIdentifier
   /** Whether an unknown identifier may become a user, once its code is entered. */
   readonly createUser: boolean
@@ -30,7 +30,7 @@ export type Stage = { readonly data: Readonly<Record<string, unknown>> } | undef
  */
 export async function decideStaging(
   { config, db }: { readonly config: Pick<AuthConfig, 'signup'>; readonly db: Db },
-  { identifier, createUser, data, context }: OneTimeCodeInput,
+  { identifier, createUser, data, context }: WantedCode,
 ): Promise<Stage> {
   const mayStage = createUser && !config.signup.disabled
   const user = mayStage ? undefined : await findUserByIdentifier(db, context.audience, identifier)
@@ -47,7 +47,7 @@ export async function decideStaging(
  */
 export async function signUpUnlessKnown(
   deps: CreateSignUpDeps & SessionViewDeps,
-  { createUser, ...input }: Omit<NewSignUp, 'password'> & Pick<OneTimeCodeInput, 'createUser'>,
+  { createUser, ...input }: Omit<NewSignUp, 'password'> & Pick<WantedCode, 'createUser'>,
 ): Promise<'known' | 'confirmation-sent'> {
   const { config, db } = deps
   const { identifier, context } = input

@@ -1,16 +1,13 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { PKCE_TOGETHER, parsePkce, pkceFields } from '../flows/pkce.ts'
+import { PKCE_TOGETHER, pkceFields } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
-import { requireOneTimeCodesEnabled } from '../messages/message-switches.ts'
 import { metadataBodyBytesMax } from '../plugins/json-body.ts'
 import { readContext } from '../plugins/request-context.ts'
-import { magicLinkWithoutEmail } from '../request-errors.ts'
 import { captchaFields, neededEmailField, needs } from '../requests/documented-fields.ts'
-import { requireIdentifier } from '../requests/identifier.ts'
 import { requestMagicLink } from '../use-cases/request-magic-link.ts'
-import { Metadata, requireMetadata } from '../users/metadata.ts'
+import { Metadata } from '../users/metadata.ts'
 
 const MagicLinkBody = z
   .looseObject({
@@ -40,13 +37,8 @@ export const magiclinkRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      const { body } = request
-      if (!body.email) throw magicLinkWithoutEmail()
-      requireOneTimeCodesEnabled(deps.config.signup, 'email')
-      const [identifier, data] = [requireIdentifier(body), requireMetadata(deps.config, body.data)]
-      const pkce = parsePkce(body, deps.config.signup.pkce)
-      const context = await readContext(deps, request, reply)
-      await requestMagicLink(deps, { identifier, createUser: true, data, pkce, context })
+      const { body: fields } = request
+      await requestMagicLink(deps, { fields, readContext: () => readContext(deps, request, reply) })
       return {}
     },
   )

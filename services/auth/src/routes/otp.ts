@@ -1,20 +1,14 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { PKCE_TOGETHER, parsePkce, pkceFieldsOfForms } from '../flows/pkce.ts'
+import { PKCE_TOGETHER, pkceFieldsOfForms } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
-import type { OneTimeCodeInput } from '../message-requests/one-time-code.ts'
 import { SentMessageAnswer, showMessageId } from '../messages/message-id.ts'
-import { requireOneTimeCodesEnabled } from '../messages/message-switches.ts'
-import { requireChannel } from '../messages/require-channel.ts'
 import { metadataBodyBytesMax } from '../plugins/json-body.ts'
 import { readContext } from '../plugins/request-context.ts'
-import { addressMissingAtOtp, channelWithEmail, twoAddressesAtOtp } from '../request-errors.ts'
 import { captchaFields, channelField, emailField, phoneField, withTexts } from '../requests/documented-fields.ts'
-import { requireIdentifier } from '../requests/identifier.ts'
-import { type MagicLinkDeps, requestMagicLink } from '../use-cases/request-magic-link.ts'
-import { type PhoneCodeDeps, sendPhoneCode } from '../use-cases/send-phone-code.ts'
-import { Metadata, requireMetadata } from '../users/metadata.ts'
+import { requestOneTimeCode } from '../use-cases/request-one-time-code.ts'
+import { Metadata } from '../users/metadata.ts'
 
 const OtpBody = z
   .looseObject({
@@ -32,8 +26,6 @@ const OtpBody = z
   .meta({
     oneOf: [{ ...withTexts(['email'], ['phone', 'channel']), ...PKCE_TOGETHER }, withTexts(['phone'], ['email'])],
   })
-
-type OtpBody = z.output<typeof OtpBody>
 
 /** `POST /otp`: sends what a user signs in with: a link and a code by mail, or a code by SMS. */
 export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -56,37 +48,9 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      const { body } = request
-      requireOneIdentifier(body)
-      const data = requireMetadata(deps.config, body.data)
-      const context = await readContext(deps, request, reply)
-      const wanted = { createUser: body.create_user ?? true, data, context }
-      if (!body.email) return sendSms(deps, body, wanted)
-      await sendMail(deps, body, wanted)
-      return {}
+      const { body: fields } = request
+      const sent = await requestOneTimeCode(deps, { fields, readContext: () => readContext(deps, request, reply) })
+      return sent.medium === 'sms' ? showMessageId(deps.config.behaviours, { endpoint: 'other', ...sent }) : {}
     },
   )
-}
-
-type WantedCode = Omit<OneTimeCodeInput, 'identifier'>
-
-/** @throws emailSignInsDisabled, and what `requireIdentifier`, `parsePkce` and `requestMagicLink` throw */
-async function sendMail(deps: MagicLinkDeps, body: OtpBody, wanted: WantedCode): Promise<void> {
-  requireOneTimeCodesEnabled(deps.config.signup, 'email')
-  const identifier = requireIdentifier(body)
-  await requestMagicLink(deps, { ...wanted, identifier, pkce: parsePkce(body, deps.config.signup.pkce) })
-}
-
-/** @throws phoneCodesDisabled, channelUnsupported, and what `requireIdentifier` and `sendPhoneCode` throw */
-async function sendSms(deps: PhoneCodeDeps, body: OtpBody, wanted: WantedCode): Promise<SentMessageAnswer> {
-  const channel = requireChannel(deps.config.sms.provider, body.channel)
-  requireOneTimeCodesEnabled(deps.config.signup, 'phone')
-  const messageId = await sendPhoneCode(deps, { ...wanted, identifier: requireIdentifier(body), channel })
-  return showMessageId(deps.config.behaviours, { endpoint: 'other', medium: 'sms', messageId })
-}
-
-function requireOneIdentifier({ email, phone, channel }: OtpBody): void {
-  if (email && phone) throw twoAddressesAtOtp()
-  if (email && channel) throw channelWithEmail()
-  if (!email && !phone) throw addressMissingAtOtp()
 }

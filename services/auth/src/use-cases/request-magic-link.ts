@@ -1,25 +1,39 @@
-import type { PkceChallenge } from '../flows/pkce.ts'
-import { decideStaging, type OneTimeCodeInput, signUpUnlessKnown } from '../message-requests/one-time-code.ts'
-import { requestMessage } from '../message-requests/request-message.ts'
-import type { SignUpDeps } from './sign-up.ts'
+import { parsePkce } from '../flows/pkce.ts'
+import { type MagicLinkDeps, mailMagicLink } from '../message-requests/magic-link.ts'
+import { requireOneTimeCodesEnabled } from '../messages/message-switches.ts'
+import { magicLinkWithoutEmail } from '../request-errors.ts'
+import { requireIdentifier } from '../requests/identifier.ts'
+import type { RequestContext } from '../requests/request-context.ts'
+import { requireMetadata } from '../users/metadata.ts'
 
-/** The dependencies of a request for a magic link. Where it creates the user, it is a sign-up too. */
-export type MagicLinkDeps = Omit<SignUpDeps, 'outbound'>
+/** The members of a request for a magic link. Empty members count as absent. */
+export interface MagicLinkFields {
+  readonly email?: string | undefined
+  readonly data?: Readonly<Record<string, unknown>> | undefined
+  readonly code_challenge?: string | undefined
+  readonly code_challenge_method?: string | undefined
+}
 
-/** A request for a mail to sign in with. */
-export interface RequestMagicLinkInput extends OneTimeCodeInput {
-  readonly pkce: PkceChallenge | undefined
+/** A request for a magic link. Its context is read after the checks of its members, since reading may refuse the request too. */
+export interface RequestMagicLinkInput {
+  readonly fields: MagicLinkFields
+  readonly readContext: () => Promise<RequestContext>
 }
 
 /**
- * Requests a mail with a link and a code to sign in with.
- * @throws what `decideStaging`, `signUpUnlessKnown` and `requestMessage` throw
+ * Requests a mail with a link and a code to sign in with, as `POST /otp` does for an email (reference: POST /magiclink).
+ * @throws magicLinkWithoutEmail, metadataTooLarge, and what `requireOneTimeCodesEnabled`, `requireIdentifier`, `parsePkce`,
+ * `readContext` and `mailMagicLink` throw
  */
-export async function requestMagicLink(deps: MagicLinkDeps, { pkce, ...input }: RequestMagicLinkInput): Promise<void> {
-  const { identifier, context } = input
-  const stage = await decideStaging(deps, input)
-  const { createUserOnCodeRequest } = deps.config.behaviours
-  if (createUserOnCodeRequest && (await signUpUnlessKnown(deps, { ...input, pkce, channel: 'sms' })) !== 'known') return
-  const request = { purpose: 'magiclink', identifier, pkce, context } as const
-  await requestMessage(deps, createUserOnCodeRequest ? request : { ...request, stage })
+export async function requestMagicLink(
+  deps: MagicLinkDeps,
+  { fields, readContext }: RequestMagicLinkInput,
+): Promise<void> {
+  const { email } = fields
+  if (!email) throw magicLinkWithoutEmail()
+  requireOneTimeCodesEnabled(deps.config.signup, 'email')
+  const identifier = requireIdentifier({ email })
+  const data = requireMetadata(deps.config, fields.data)
+  const pkce = parsePkce(fields, deps.config.signup.pkce)
+  await mailMagicLink(deps, { identifier, createUser: true, data, pkce, context: await readContext() })
 }

@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto'
+import { recordAudit } from '../audit/audit-log.ts'
+import { parsePkce } from '../flows/pkce.ts'
+import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
+import { type MagicLinkDeps, mailMagicLink } from '../message-requests/magic-link.ts'
+import { decideStaging, type Stage, signUpUnlessKnown, type WantedCode } from '../message-requests/one-time-code.ts'
+import { sendHeldSms } from '../messages/deliver-sms.ts'
+import type { SmsChannel } from '../messages/gateway-protocol.ts'
+import { isSentInRequest, runHooked } from '../messages/hooked-transaction.ts'
+import { requireOneTimeCodesEnabled } from '../messages/message-switches.ts'
+import { requireChannel } from '../messages/require-channel.ts'
+import { takeSms } from '../messages/sms-allowance.ts'
+import { issueSmsCode } from '../messages/sms-code.ts'
+import { type HeldSms, holdSms } from '../messages/sms-job.ts'
+import { requireInterval } from '../rate-limits/send-interval.ts'
+import { addressMissingAtOtp, channelWithEmail, twoAddressesAtOtp } from '../request-errors.ts'
+import { requireIdentifier } from '../requests/identifier.ts'
+import type { RequestContext } from '../requests/request-context.ts'
+import { lockOrStageUser } from '../sign-ups/stage-user.ts'
+import { requireMetadata } from '../users/metadata.ts'
+import { isStaged } from '../users/user.ts'
+import { updateUser } from '../users/user-change-repository.ts'
+import type { SignUpDeps } from './sign-up.ts'
+
+/** The dependencies of a request for a code. Where it creates the user, it is a sign-up too. */
+type OneTimeCodeDeps = Omit<SignUpDeps, 'outbound'> & MagicLinkDeps
+
+/** The members of a request for a one-time code. Empty members count as absent. */
+export interface OneTimeCodeFields {
+  readonly email?: string | undefined
+  readonly phone?: string | undefined
+  readonly channel?: string | undefined
+  readonly create_user?: boolean | undefined
+  readonly data?: Readonly<Record<string, unknown>> | undefined
+  readonly code_challenge?: string | undefined
+  readonly code_challenge_method?: string | undefined
+}
+
+/** A request for a one-time code. Reading its context may refuse the request too. */
+export interface RequestOneTimeCodeInput {
+  readonly fields: OneTimeCodeFields
+  readonly readContext: () => Promise<RequestContext>
+}
+
+/** How the code goes out. Our own id of an SMS, also where there is no recipient; a mail has none here. */
+export type RequestedCode = { readonly medium: 'email' } | { readonly medium: 'sms'; readonly messageId: string }
+
+/**
+ * Sends what a user signs in with: a link and a code by mail, or a code by SMS (reference: POST /otp). The order of the checks
+ * decides which error a client sees.
+ * @throws twoAddressesAtOtp, channelWithEmail, addressMissingAtOtp, metadataTooLarge, channelUnsupported, smsTooSoon, smsSendFailed,
+ * and what `readContext`, `requireOneTimeCodesEnabled`, `requireIdentifier`, `parsePkce`, `mailMagicLink`, `decideStaging`,
+ * `signUpUnlessKnown`, `askBeforeOwnUser`, `takeSms` and `runHooked` throw
+ */
+export async function requestOneTimeCode(
+  deps: OneTimeCodeDeps,
+  { fields, readContext }: RequestOneTimeCodeInput,
+): Promise<RequestedCode> {
+  const { signup, sms } = deps.config
+  requireOneAddress(fields)
+  const data = requireMetadata(deps.config, fields.data)
+  const wanted = { createUser: fields.create_user ?? true, data, context: await readContext() }
+  if (fields.email) {
+    requireOneTimeCodesEnabled(signup, 'email')
+    const identifier = requireIdentifier(fields)
+    await mailMagicLink(deps, { ...wanted, identifier, pkce: parsePkce(fields, signup.pkce) })
+    return { medium: 'email' }
+  }
+  const channel = requireChannel(sms.provider, fields.channel)
+  requireOneTimeCodesEnabled(signup, 'phone')
+  return {
+    medium: 'sms',
+    messageId: await sendSms(deps, { ...wanted, identifier: requireIdentifier(fields), channel }),
+  }
+}
+
+function requireOneAddress({ email, phone, channel }: OneTimeCodeFields): void {
+  if (email && phone) throw twoAddressesAtOtp()
+  if (email && channel) throw channelWithEmail()
+  if (!email && !phone) throw addressMissingAtOtp()
+}
+
+interface WantedSms extends WantedCode {
+  readonly channel: SmsChannel
+}
+
+/** Waits a moment, to report a number that the gateway refuses. @returns our own id of the SMS */
+async function sendSms(deps: OneTimeCodeDeps, { channel, ...wanted }: WantedSms): Promise<string> {
+  const messageId = randomUUID()
+  const stage = await decideStaging(deps, wanted)
+  if (deps.config.behaviours.createUserOnCodeRequest) {
+    if (deps.config.sms.autoconfirm) await signUpUnlessKnown(deps, { ...wanted, pkce: undefined, channel })
+    else if (stage) await askBeforeOwnUser(deps, wanted)
+  }
+  const allowance = await takeSms(deps, wanted.identifier.value, wanted.context.limitKey)
+  let held: HeldSms | undefined
+  try {
+    held = await storeCode(deps, { ...wanted, channel, stage, messageId })
+  } finally {
+    if (!held) await allowance.giveBack()
+  }
+  if (held && !isSentInRequest(deps, 'sms')) await sendHeldSms(deps, held)
+  return messageId
+}
+
+interface PhoneCode extends WantedSms {
+  readonly stage: Stage
+  readonly messageId: string
+}
+
+/** @returns the SMS; undefined for a test phone, and where there is no recipient */
+function storeCode(
+  deps: Omit<OneTimeCodeDeps, 'rateLimits'>,
+  { identifier, stage, channel, messageId, context }: PhoneCode,
+): Promise<HeldSms | undefined> {
+  const { value: phone } = identifier
+  return runHooked(deps, async (trx, repeatable) => {
+    await requireInterval(trx, repeatable, { kind: 'sms', identifier: phone, audience: context.audience })
+    const user = await lockOrStageUser(trx, repeatable, { identifier, audience: context.audience, stage })
+    if (!user) return undefined
+    await updateUser(trx, user.id, { confirmation_sent_at: repeatable.now() })
+    const sms = await issueSmsCode(trx, repeatable, { user, phone, tokenKind: 'sms', channel, messageId })
+    const action = isStaged(user) ? 'user_confirmation_requested' : 'user_recovery_requested'
+    await recordAudit(trx, repeatable, { action, actor: user, ip: context.ip })
+    return sms && holdSms(trx, repeatable, sms)
+  })
+}
