@@ -5,6 +5,7 @@ import type { Counter, Meter } from '@opentelemetry/api'
 import { createReadiness, type Readiness } from '@trestle/common/lifecycle/readiness.ts'
 import { createOutbound, type Outbound } from '@trestle/common/outbound/outbound.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import type { Telemetry } from '@trestle/common/telemetry/open-telemetry.ts'
 import type { Tracing } from '@trestle/common/telemetry/tracing.ts'
 import type { Database } from '@trestle/database/connect.ts'
@@ -53,7 +54,7 @@ export interface AuthDeps {
   readonly lanes: Lanes
   readonly names: Names
   readonly logger: ServiceLogger['logger']
-  readonly meter: Meter
+  readonly meter: Metrics['meter']
   readonly tracing: Pick<Tracing, 'instrument'>
   readonly readiness: Readiness
   /** The only clock. */
@@ -88,7 +89,7 @@ export interface AuthDeps {
 export interface ProcessDeps extends AuthDeps {
   readonly database: Database<AuthTables>
   readonly limiters: Pick<OpenLimiterStore, 'check'>
-  readonly metrics: Telemetry['metrics']
+  readonly metrics: Metrics
   /** Ends everything but the jobs; the database last. */
   close(): Promise<void>
 }

@@ -16,7 +16,7 @@ export interface ConsoleDeps {
   readonly config: ConsoleConfig
   readonly logger: ServiceLogger['logger']
   readonly meter: Metrics['meter']
-  readonly tracing: Tracing
+  readonly tracing: Pick<Tracing, 'instrument'>
   readonly readiness: Readiness
   readonly seal: SessionSeal
   readonly accessTokens: AccessTokens
@@ -24,9 +24,10 @@ export interface ConsoleDeps {
   readonly services: ServiceClient
   /** The clients by which the console calls services. */
   readonly operatorKeys: OperatorKeys
+  /** The only clock. */
   readonly now: () => Date
   /** Generates an Idempotency-Key for the forms of a page. */
-  readonly generateKey: () => string
+  readonly generateIdempotencyKey: () => string
 }
 
 /** The dependencies of a serving process, and what ends them. */
@@ -68,7 +69,7 @@ export function createDeps(
       ...(inventory ? { inventory: inventory.keys } : {}),
     },
     now,
-    generateKey: randomUUID,
+    generateIdempotencyKey: randomUUID,
     close: async () => {
       await Promise.all([metrics.close(), tracing.close()])
     },

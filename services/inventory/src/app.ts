@@ -49,9 +49,9 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
 }
 
 /** The text of the API document for a service that checks tokens, or for one that does not. */
-async function readDocumentFor({ tokens }: Pick<InventoryDeps, 'tokens'>): Promise<Buffer> {
+async function readDocumentFor({ tokenVerifier }: Pick<InventoryDeps, 'tokenVerifier'>): Promise<Buffer> {
   const text = await readApiDocument(API_DOCUMENT)
-  return tokens === undefined ? withoutTokens(text) : text
+  return tokenVerifier === undefined ? withoutTokens(text) : text
 }
 
 /** Sets the headers of every answer, and writes the size of the answer into the log line. */

@@ -42,7 +42,7 @@ export interface InventoryDeps extends Turns {
   readonly logger: ServiceLogger['logger']
   readonly meter: Metrics['meter']
   readonly stockMetrics: StockMetrics
-  readonly tracing: Tracing
+  readonly tracing: Pick<Tracing, 'instrument'>
   readonly readiness: Readiness
   /** Has connections of its own, because clients of imports and exports may be slow and their statements may take any time. */
   readonly transferDatabase: TransferDatabase
@@ -51,13 +51,14 @@ export interface InventoryDeps extends Turns {
   /** Counts records of an import by what became of them. */
   readonly countImport: (counts: Readonly<Record<string, number>>) => void
   /** Undefined when authentication is off. */
-  readonly tokens: TokenVerifier | undefined
+  readonly tokenVerifier: TokenVerifier | undefined
   /** Undefined: there is no operator API. */
   readonly operators: OperatorAccess | undefined
   /** The queue of the imports of operators. Opened only where there are operators. */
   readonly jobs: Jobs
   /** Undefined when requests are not limited. */
   readonly rateLimit: RateLimit | undefined
+  /** The only clock. */
   readonly now: () => Date
   readonly timeouts: RequestTimeouts
 }
@@ -129,7 +130,7 @@ export async function createDeps(
     transferDatabase: { ...transferDatabase, batches, wholeImports },
     exportReading: openReadingAhead(config.exportSpoolBytesMax),
     countImport: createImportCounter(meter),
-    tokens: await openTokens(config, { logger, now }),
+    tokenVerifier: await openTokenVerifier(config, { logger, now }),
     jobs,
     operators: config.operators && (await openOperatorAccess(config.operators, now)),
     rateLimit,
@@ -157,22 +158,22 @@ function openImportJobs(
  * Opens the check of access tokens. Warns at once when every token will be refused. Keys that cannot be read now are read for the
  * first token.
  */
-async function openTokens(
+async function openTokenVerifier(
   { access }: InventoryConfig,
   { logger, now }: Pick<InventoryDeps, 'logger' | 'now'>,
 ): Promise<TokenVerifier | undefined> {
   if (access === undefined) return undefined
   const { createTokenVerifier } = await import('./access/token-verifier.ts')
-  const tokens = createTokenVerifier(access, {
+  const verifier = createTokenVerifier(access, {
     now,
     onReadFailure: (error, until) =>
       logger.warn({ err: error, until }, 'the keys of the authentication service cannot be read again'),
   })
-  tokens.countKeys().then(
+  verifier.countKeys().then(
     (count) => {
       if (count === 0) logger.warn('the authentication service publishes no key: every token is refused')
     },
     (error: unknown) => logger.warn({ err: error }, 'the keys of the authentication service cannot be fetched yet'),
   )
-  return tokens
+  return verifier
 }

@@ -7,20 +7,19 @@ import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import type { Telemetry } from '@trestle/common/telemetry/open-telemetry.ts'
 import type { Tracing } from '@trestle/common/telemetry/tracing.ts'
-import type { Database } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { createOutbox, type Outbox } from '@trestle/jobs/outbox.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
 import type { OperatorAccess } from '@trestle/operators/operator.ts'
 import { openOperatorAccess } from '@trestle/operators/operator-settings.ts'
 import { openLimiterStore } from '@trestle/rate-limits/limiter-store.ts'
-import type { FastifyBaseLogger } from 'fastify'
 import { type Acquirers, createAcquirers } from './acquirers/acquirers.ts'
 import { createHttpAcquirer } from './acquirers/http-acquirer.ts'
 import { createSimulator } from './acquirers/simulator.ts'
 import type { UsedKeys } from './apps/app-key-repository.ts'
 import type { PaymentsConfig } from './config.ts'
-import type { Db, PaymentsTables } from './database.ts'
+import type { Db } from './database.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
 import type { UserTokens } from './members/user-token.ts'
 import { tasks } from './migrations.ts'
@@ -53,7 +52,7 @@ interface Sources {
   readonly now: () => Date
   readonly randomBytes: (size: number) => Buffer
   /** A new API key. */
-  readonly generateKey: () => string
+  readonly generateApiKey: () => string
   /** Resolves after so many milliseconds. Rejects when the signal aborts it. */
   readonly wait: (ms: number, signal?: AbortSignal) => Promise<void>
 }
@@ -93,15 +92,13 @@ interface MoneyDeps {
 /** The queue of background work, and what moves jobs of SQL functions to it. */
 export interface QueueDeps {
   readonly jobs: Jobs
-  /** The schema of the queue. */
-  readonly jobSchema: string
   readonly outbox: Outbox
 }
 
 /** The log and the metrics of a process. */
 interface ReportDeps {
-  readonly logger: FastifyBaseLogger
-  readonly meter: Meter
+  readonly logger: ServiceLogger['logger']
+  readonly meter: Metrics['meter']
   readonly tracing: Pick<Tracing, 'instrument'>
   readonly readiness: Readiness
 }
@@ -110,6 +107,7 @@ interface ReportDeps {
 export interface PaymentsDeps extends Sources, Secrets, AccessDeps, MoneyDeps, QueueDeps, ReportDeps {
   readonly config: ReadConfig
   readonly lanes: Lanes
+  readonly names: Names
   readonly webhooks: WebhookDeps
   /** Undefined where no mail server is set. */
   readonly mailer: Mailer | undefined
@@ -117,7 +115,7 @@ export interface PaymentsDeps extends Sources, Secrets, AccessDeps, MoneyDeps, Q
 
 /** The database of background work: transactions, prepared statements, and where the rows are. */
 export interface RowDeps {
-  readonly db: Database<PaymentsTables>['db']
+  readonly db: Db
   readonly lanes: Lanes
   readonly placement: Placement
 }
@@ -137,7 +135,9 @@ export interface OperatorDeps
     Pick<QueueDeps, 'jobs'>,
     Pick<ReportDeps, 'meter'> {
   readonly config: ReadConfig
-  readonly database: Database<PaymentsTables>
+  readonly db: Db
+  readonly lanes: Lanes
+  readonly names: Names
   readonly placement: Placement
   readonly webhookSecrets: WebhookSecrets
   close(): Promise<void>
@@ -154,7 +154,7 @@ export async function createDeps(
   const database = await openServingDatabase(config, { findOwner: found.findOwner, logger })
   const operatorDatabase = openOperatorDatabase(config, { findOwner: found.findOwner, logger })
   const placement = followPlacement(found, { config, database, operators: operatorDatabase, logger, now: SOURCES.now })
-  const { db, lanes } = database
+  const { db, lanes, names } = database
   observeDatabase(meter, database, tasks)
   const onAway = (error: unknown) => logger.warn({ err: error }, 'the store of the rate limits is away')
   const limiters = await openLimiterStore({ store: config.rateLimitStore, redisUrl: config.redisUrl }, database, onAway)
@@ -166,15 +166,15 @@ export async function createDeps(
     ...SOURCES,
     ...createSecrets(config, meter),
     db,
-    placement,
     lanes,
+    names,
+    placement,
     rateLimits,
     limitRefusals: createRefusalLimit(rateLimits, meter),
     acquirers: openAcquirers(config, { lanes, meter, logger }),
     operations: createOperationGroup({ lanes, meter, terms: config.rateTerms, scope: () => placement.batchScope }),
     usedKeys: new Map(),
     jobs,
-    jobSchema: database.names.jobSchema,
     outbox: createOutbox({
       db,
       jobs,
@@ -206,7 +206,7 @@ export async function createDeps(
 export const SOURCES: Sources = {
   now: () => new Date(),
   randomBytes,
-  generateKey: randomUUID,
+  generateApiKey: randomUUID,
   wait: (ms, signal) => setTimeout(ms, undefined, signal && { signal }),
 }
 

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { createNoopMeter } from '@opentelemetry/api'
 import { allowNull, completeDocument } from '@trestle/common/documents/complete-document.ts'
 import { asPart } from '@trestle/common/documents/document-part.ts'
+import { createNames } from '@trestle/database/names.ts'
 import { pino } from 'pino'
 import { buildApp } from './app.ts'
 import type { PaymentsDeps } from './deps.ts'
@@ -85,7 +86,7 @@ const documentDeps: PaymentsDeps = {
   operations: { run: refuseUse, runForOperator: refuseUse },
   wait: refuseUse,
   pepper: createSecretKey(Buffer.alloc(1)),
-  generateKey: () => '',
+  generateApiKey: () => '',
   randomBytes: refuseUse,
   now: refuseUse,
   usedKeys: new Map(),
@@ -101,7 +102,7 @@ const documentDeps: PaymentsDeps = {
     check: refuseUse,
     close: refuseUse,
   },
-  jobSchema: '',
+  names: createNames('payments'),
   mailer: undefined,
   outbox: { wake: refuseUse, start: refuseUse, stop: refuseUse },
   webhooks: {

@@ -7,15 +7,15 @@ export interface CountedStatements {
   readonly count: () => number
 }
 
-/** Counts the statements that a command sends by `database.db`. */
+/** Counts the statements that a command sends by `db`. */
 export function countStatements(deps: OperatorDeps): CountedStatements {
   let sent = 0
-  const db = deps.database.db.withPlugin({
+  const db = deps.db.withPlugin({
     transformQuery: ({ node }) => node,
     transformResult: async ({ result }) => {
       sent += 1
       return result
     },
   })
-  return { deps: { ...deps, database: { ...deps.database, db } }, count: () => sent }
+  return { deps: { ...deps, db }, count: () => sent }
 }

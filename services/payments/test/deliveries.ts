@@ -53,7 +53,7 @@ export async function sendEvent({ payments, member, sink }: DeliveryWorld, path:
 /** Makes the next attempt due. @param retries the attempts after the first that the queue counts */
 export async function retrySoon({ payments }: DeliveryWorld, { webhook }: SentEvent, retries = 0): Promise<void> {
   await sql`
-    UPDATE ${sql.id(payments.deps.jobSchema, 'job')} SET start_after = now(), retry_count = ${retries}
+    UPDATE ${sql.id(payments.deps.names.jobSchema, 'job')} SET start_after = now(), retry_count = ${retries}
     WHERE state = 'retry' AND data ->> 'webhookId' = ${webhook.id}`.execute(payments.owner.db)
 }
 

@@ -232,7 +232,7 @@ it('a split waits for a rotation of keys that has read the secrets of webhooks',
   await locker.query('BEGIN')
   await locker.query('SELECT FROM payments.webhooks WHERE merchant_id = $1 FOR UPDATE', [merchantId])
   const vault = createPanVault(vaultKeys, createNoopMeter())
-  const rotated = rotateVault({ database, vault, webhookSecrets })
+  const rotated = rotateVault({ db: database.db, vault, webhookSecrets })
   await expect.poll(countWaiting, PATIENCE).toBe(1)
   const split = splitter.query(
     "SELECT isolate_tenant_to_new_shard('payments.merchant_balances', $1::text, 'CASCADE', 'block_writes')",

@@ -319,12 +319,12 @@ function testDepsOf(
     operations: createTestGroup(service),
     wait,
     pepper: testPepper,
-    generateKey: () => randomUUID(),
+    generateApiKey: () => randomUUID(),
     usedKeys: new Map(),
     now: options.now ?? (() => new Date()),
     randomBytes,
     jobs,
-    jobSchema: service.names.jobSchema,
+    names: service.names,
     mailer: createTestMailer(options),
     outbox: createOutbox({ db: service.db, jobs, take: placement.takeRows(service.db), onError: () => {} }),
     webhooks: {
@@ -404,7 +404,9 @@ export async function openConnections({ service }: TestPayments): Promise<void> 
 export function operatorDeps({ deps, owner }: Pick<TestPayments, 'deps' | 'owner'>): OperatorDeps {
   return {
     ...deps,
-    database: owner,
+    db: owner.db,
+    lanes: owner.lanes,
+    names: owner.names,
     placement,
     webhookSecrets: deps.webhooks.secrets,
     close: async () => {},

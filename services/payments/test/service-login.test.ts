@@ -98,7 +98,7 @@ it('the service can write no row of the audit log, by a statement or by the func
 
 it('a command that only the owner may run says which setting it needs', async () => {
   const { id } = await live()
-  const asService = commandRunner(commands, () => ({ ...operatorDeps(payments), database: payments.service }))
+  const asService = commandRunner(commands, () => operatorDeps({ ...payments, owner: payments.service }))
   const message = 'the login of the service may not do this: set PAYMENTS_MIGRATION_DATABASE_URL'
   await expect(asService.run('adjust', id, '500', 'Goodwill')).rejects.toThrow(message)
   await expect(asService.run('ledger', 'verify')).rejects.toThrow(message)
@@ -152,7 +152,7 @@ it('a policy of row-level security hides no row from ledger verify, whoever runs
     `INSERT INTO payments.payouts (merchant_id, id, created, date, test, amount, currency, iban, status, line_id) VALUES (${forged})`,
   )
   await expect(run('ledger', 'verify', '--merchant', id)).rejects.toThrow('the ledger does not hold')
-  const asService = commandRunner(commands, () => ({ ...operatorDeps(payments), database: payments.service }))
+  const asService = commandRunner(commands, () => operatorDeps({ ...payments, owner: payments.service }))
   await expect(asService.run('ledger', 'verify', '--merchant', id)).rejects.toThrow('row-level security policy')
   await asOwner(
     "DELETE FROM payments.payouts WHERE iban = 'HIDDEN'",

@@ -114,7 +114,7 @@ async function findTokens({ server, ip }: FastifyRequest, session: Session): Pro
 
 /** Asks auth who the operator is. @throws notSignedIn, and roleForbidden for a user who is no operator */
 async function identify(request: FastifyRequest, session: Session, tokens: AuthTokens): Promise<Visit> {
-  const { services, operatorKeys, seal, generateKey } = request.server.deps
+  const { services, operatorKeys, seal, generateIdempotencyKey } = request.server.deps
   const credentials = { role: requireRole(tokens.role), accessToken: tokens.accessToken, address: request.ip }
   const calls = createOperatorCalls(services, operatorKeys, credentials)
   const { operator } = (await calls.read('auth', '/operator/me', Me)).value
@@ -124,7 +124,7 @@ async function identify(request: FastifyRequest, session: Session, tokens: AuthT
     userId: operator.actor.id,
     role: operator.role,
     calls,
-    form: { csrf: seal.formToken(session.id), key: generateKey() },
+    form: { csrf: seal.formToken(session.id), key: generateIdempotencyKey() },
     accessToken: tokens.accessToken,
   }
 }

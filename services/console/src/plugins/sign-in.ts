@@ -91,7 +91,7 @@ export async function answerFactor(
   reply: FastifyReply,
   { code, next: asked, factor_id: newFactorId }: GivenCode,
 ): Promise<FastifyReply> {
-  const { auth, seal, generateKey } = request.server.deps
+  const { auth, seal, generateIdempotencyKey } = request.server.deps
   const { session, tokens } = await requireTokens(request)
   requireForm(request, session.id)
   const caller = { accessToken: tokens.accessToken, address: request.ip }
@@ -104,7 +104,7 @@ export async function answerFactor(
     await beginSession(reply, proven.tokens, { signedInAt, generation })
     return reply.redirect(next, 303)
   }
-  const proof = { csrf: seal.formToken(session.id), key: generateKey() }
+  const proof = { csrf: seal.formToken(session.id), key: generateIdempotencyKey() }
   const newFactor = newFactorId === undefined ? {} : { newFactor: { id: newFactorId } }
   return sendRefused(reply, codePage({ proof, next, problem: proven.message, ...newFactor }), proven)
 }

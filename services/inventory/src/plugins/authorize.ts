@@ -74,23 +74,23 @@ const TOKEN_ANSWERS = {
  */
 async function authorize(context: GuardContext, actions: MethodActions): Promise<void> {
   const { request } = context
-  const { tokens, operators } = depsOf(context)
+  const { tokenVerifier, operators } = depsOf(context)
   if (operators !== undefined && request.header('x-trestle-operator-key') !== undefined) {
     await authorizeOperator(context, operators, actions)
     return
   }
-  if (tokens === undefined) return
-  const identity = await verifyToken(request.header('authorization'), tokens)
+  if (tokenVerifier === undefined) return
+  const identity = await verifyToken(request.header('authorization'), tokenVerifier)
   addLogFields(request, { actor: identity.actor })
   requireScope(request.method, identity)
   request.identity = identity
 }
 
 /** @throws missingToken without a bearer token, invalidToken when the token is not good */
-async function verifyToken(authorization: string | undefined, tokens: TokenVerifier): Promise<Identity> {
+async function verifyToken(authorization: string | undefined, verifier: TokenVerifier): Promise<Identity> {
   const token = /^Bearer +([\w.~+/=-]+)$/i.exec(authorization ?? '')?.[1]
   if (token === undefined) throw missingToken()
-  const identity = await tokens.verify(token)
+  const identity = await verifier.verify(token)
   if (identity === undefined) throw invalidToken()
   return identity
 }
@@ -139,7 +139,7 @@ function refuseUnverifiable(error: unknown): never {
 }
 
 /** The part of the context of the application that the guards need. */
-type GuardDeps = Pick<InventoryDeps, 'rateLimit' | 'tokens' | 'operators'>
+type GuardDeps = Pick<InventoryDeps, 'rateLimit' | 'tokenVerifier' | 'operators'>
 
 /** @throws Error in another application than `buildApp` makes */
 function depsOf({ request }: GuardContext): GuardDeps {
@@ -150,5 +150,5 @@ function depsOf({ request }: GuardContext): GuardDeps {
 
 function isGuardDeps(context: unknown): context is GuardDeps {
   const isObject = typeof context === 'object' && context !== null
-  return isObject && ['rateLimit', 'tokens', 'operators'].every((name) => name in context)
+  return isObject && ['rateLimit', 'tokenVerifier', 'operators'].every((name) => name in context)
 }

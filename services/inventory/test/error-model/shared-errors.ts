@@ -69,7 +69,7 @@ const isImport = (operation: string): boolean =>
   operation === 'post /products/import' || operation === 'post /operator/imports'
 
 /** Knows tokens by their text: scopes joined by `_`, or what goes wrong. */
-const tokens: TokenVerifier = {
+const tokenVerifier: TokenVerifier = {
   countKeys: async () => 1,
   verify: async (token) => {
     if (token === 'defect') throw new Error('a defect of the service')
@@ -83,7 +83,6 @@ const failing: InventoryDeps['tracing'] = {
   instrument: async (app) => {
     app.addHook('preHandler', () => Promise.reject(new Error('a defect of the service')))
   },
-  close: async () => {},
 }
 /** A request with all that it needs to be read: those of operators need an operator, and their changes an Idempotency-Key. */
 async function sendAllowed(
@@ -100,7 +99,7 @@ async function sendAllowed(
   return send(service, withHeaders(request, { ...operatorHeaders('admin'), 'idempotency-key': unique() }))
 }
 const withToken = async (world: World, request: InjectOptions, token: string): Promise<Answer> =>
-  send(await world.service({}, { tokens }), withHeaders(request, { authorization: `Bearer ${token}` }))
+  send(await world.service({}, { tokenVerifier }), withHeaders(request, { authorization: `Bearer ${token}` }))
 
 function withHeaders(request: InjectOptions, headers: Readonly<Record<string, string>>): InjectOptions {
   return { ...request, headers: { ...request.headers, ...headers } }
@@ -177,7 +176,7 @@ export const sharedErrors: ErrorCases = {
     async (world, request) =>
       send(await world.service({}, { operators: testOperators }), withHeaders(request, operatorHeaders('admin'))),
   ),
-  missingToken: ofAll(isGuarded, async (world, request) => send(await world.service({}, { tokens }), request)),
+  missingToken: ofAll(isGuarded, async (world, request) => send(await world.service({}, { tokenVerifier }), request)),
   invalidToken: ofAll(isGuarded, (world, request) => withToken(world, request, 'unknown')),
   readScopeMissing: ofAll(
     (operation) => isGuarded(operation) && isRead(operation),

@@ -9,10 +9,10 @@ export function adjustCommand(operator: Operator): Command {
   return toCommand(operator, {
     usage: 'adjust <merchant> <amount> <text>',
     description: 'change the balance of a merchant by minor units of its currency: +100 or -100',
-    run: async ({ database }, { words: [merchantId = '', amount = '', text = ''] }) => {
+    run: async ({ lanes }, { words: [merchantId = '', amount = '', text = ''] }) => {
       if (!/^[+-]?[1-9]\d{0,11}$/.test(amount)) throw new Error('the amount is a number of minor units, not 0')
       if (text === '' || text.length > TEXT_LENGTH_MAX) throw new Error('the text has 1 to 255 characters')
-      const booked = await callAdjust(database.lanes, { merchantId, amount: Number(amount), text })
+      const booked = await callAdjust(lanes, { merchantId, amount: Number(amount), text })
       if (!booked) throw new Error(`there is no merchant ${merchantId}`)
       return { ...booked }
     },

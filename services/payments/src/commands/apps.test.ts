@@ -22,7 +22,7 @@ afterAll(() => payments.close())
 
 const { run } = commandRunner([appsCommand], () => ({
   ...operatorDeps(payments),
-  generateKey: () => '11111111-1111-4111-8111-111111111111',
+  generateApiKey: () => '11111111-1111-4111-8111-111111111111',
 }))
 
 const me = (headers: object) => payments.app.inject({ url: '/me', headers: { ...headers } })

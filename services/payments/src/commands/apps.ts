@@ -21,15 +21,18 @@ const commands: readonly OperatorCommand[] = [
     usage: 'create',
     description: 'make an app and print its key, which is not shown again',
     options: [['--name <name>', 'what merchants see instead of the hint of its key']],
-    run: ({ database: { lanes }, pepper, generateKey }, { options }) =>
-      createApp({ lanes, pepper, generateKey }, { name: typeof options.name === 'string' ? options.name : undefined }),
+    run: ({ lanes, pepper, generateApiKey }, { options }) =>
+      createApp(
+        { lanes, pepper, generateApiKey },
+        { name: typeof options.name === 'string' ? options.name : undefined },
+      ),
   },
   {
     usage: 'invite',
     description: 'print a code that registers one app within 14 days',
     options: [['--note <text>', 'whom it is for']],
-    run: ({ database, randomBytes }, { options: { note } }) =>
-      insertAppInvitation(database.db, {
+    run: ({ db, randomBytes }, { options: { note } }) =>
+      insertAppInvitation(db, {
         code: generateToken(randomBytes),
         note: typeof note === 'string' ? note : null,
       }),
@@ -47,15 +50,15 @@ const commands: readonly OperatorCommand[] = [
   {
     usage: 'revoke-keys <id>',
     description: 'revoke every key of an app, from its next request on',
-    run: async ({ database }, { words: [id = ''] }) => ({ id, revoked: await updateAllKeysRevoked(database.db, id) }),
+    run: async ({ db }, { words: [id = ''] }) => ({ id, revoked: await updateAllKeysRevoked(db, id) }),
   },
 ]
 
 async function setHidden(
-  { database }: OperatorDeps,
+  { db }: OperatorDeps,
   { words: [id = ''] }: CommandInput,
   { hidden }: { readonly hidden: boolean },
 ) {
-  await updateAppHidden(database.db, { id, hidden })
+  await updateAppHidden(db, { id, hidden })
   return { id, hidden }
 }

@@ -22,7 +22,7 @@ const commands: readonly OperatorCommand[] = [
   {
     usage: 'list',
     description: 'list authorizations without a known outcome, oldest first',
-    run: ({ database }) => listUnsettledAttempts(database.db, { ageSeconds: 0, limit: ROWS_MAX }),
+    run: ({ db }) => listUnsettledAttempts(db, { ageSeconds: 0, limit: ROWS_MAX }),
   },
   {
     usage: 'resolve <id> <outcome>',
@@ -33,7 +33,7 @@ const commands: readonly OperatorCommand[] = [
 
 async function resolve(deps: OperatorDeps, { words: [id = '', outcome] }: CommandInput): Promise<object> {
   if (outcome !== 'approved' && outcome !== 'declined') throw new Error('the outcome is approved or declined')
-  const { db } = deps.database
+  const { db } = deps
   const attempt = await findUnknownAttemptById(db, id)
   if (!attempt) throw new Error(`there is no attempt ${id} of unknown outcome`)
   if (outcome === 'approved') await reverse(deps, attempt)
@@ -44,9 +44,9 @@ async function resolve(deps: OperatorDeps, { words: [id = '', outcome] }: Comman
   return { id, state }
 }
 
-async function reverse({ acquirers, database }: OperatorDeps, attempt: UnsettledAttempt): Promise<void> {
+async function reverse({ acquirers, db }: OperatorDeps, attempt: UnsettledAttempt): Promise<void> {
   const acquirer = acquirers.find(attempt.acquirer)
   if (!acquirer) throw new Error(`acquirer ${attempt.acquirer} is not configured`)
-  const isReversed = await bookReversal(database.db, attempt, await acquirer.reverse(attempt.id))
+  const isReversed = await bookReversal(db, attempt, await acquirer.reverse(attempt.id))
   if (!isReversed) throw new Error('the acquirer did not take the reversal')
 }

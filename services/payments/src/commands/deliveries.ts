@@ -40,9 +40,9 @@ const commands: readonly OperatorCommand[] = [
   },
 ]
 
-async function list({ database }: OperatorDeps, { options, format }: CommandInput): Promise<object> {
+async function list({ db, names }: OperatorDeps, { options, format }: CommandInput): Promise<object> {
   const { merchant, webhook, status, limit } = options
-  const deliveries = await listDeliveries(database.db, database.names.jobSchema, {
+  const deliveries = await listDeliveries(db, names.jobSchema, {
     ...ONE_ROW,
     limit: Number(limit),
     merchantId: merchant === undefined ? undefined : readId('--merchant', merchant),
@@ -54,12 +54,12 @@ async function list({ database }: OperatorDeps, { options, format }: CommandInpu
   return deliveries.map(({ id, status: state, failure, type }) => ({ id, status: state, failure, type }))
 }
 
-async function show({ database }: OperatorDeps, { words: [id = ''], format }: CommandInput): Promise<object> {
-  const found = UUID.test(id) ? await findDeliveryJob(database.db, database.names.jobSchema, id) : undefined
+async function show({ db, names }: OperatorDeps, { words: [id = ''], format }: CommandInput): Promise<object> {
+  const found = UUID.test(id) ? await findDeliveryJob(db, names.jobSchema, id) : undefined
   if (found === undefined)
     throw new Error(`there is no delivery ${id}; the queue forgets one an hour after it was delivered or dropped`)
   const delivery = toPrinted(found)
-  const event = await findEvent(database.db, delivery.merchantId, delivery.eventId)
+  const event = await findEvent(db, delivery.merchantId, delivery.eventId)
   if (event === undefined || format === 'json') return { ...delivery, event: event && viewEvent(event) }
   const { data, ...envelope } = viewEvent(event)
   return { ...delivery, event: [envelope], data: Object.entries(data).flatMap(describeObject) }
@@ -84,7 +84,7 @@ function describeObject([noun, object]: readonly [string, unknown]): readonly ob
 }
 
 async function replay(
-  { database: { lanes } }: OperatorDeps,
+  { lanes }: OperatorDeps,
   { words: [merchant, webhook], options: { after } }: CommandInput,
 ): Promise<object> {
   const [merchantId, webhookId] = [readId('the merchant', merchant), readId('the webhook', webhook)]

@@ -36,7 +36,7 @@ const commands: readonly OperatorCommand[] = [
   },
 ]
 
-async function open({ database }: OperatorDeps, { words, options }: CommandInput): Promise<object> {
+async function open({ db, lanes }: OperatorDeps, { words, options }: CommandInput): Promise<object> {
   const [transactionId = ''] = words
   const reasonCode = options.reason === undefined ? DEFAULT_REASON.reasonCode : Number(options.reason)
   const title = reasonTitle(reasonCode)
@@ -47,19 +47,19 @@ async function open({ database }: OperatorDeps, { words, options }: CommandInput
     reasonTitle: title,
     acquirerRef: textOf(options.reference),
   }
-  const { outcome } = await callOpenDispute(database.lanes, { ...OPERATOR, transactionId, dispute })
+  const { outcome } = await callOpenDispute(lanes, { ...OPERATOR, transactionId, dispute })
   switch (outcome?.verdict) {
     case undefined:
       throw new Error(`there is no transaction ${transactionId}`)
     case 'limit-exceeded':
       throw new Error(`can dispute at most ${formatMoney(outcome.currency, outcome.possible)}`)
     case 'opened':
-      return recordChange({ database }, outcome.dispute)
+      return recordChange({ db }, outcome.dispute)
   }
 }
 
-async function close({ database }: OperatorDeps, disputeId: string, outcome: 'won' | 'lost'): Promise<object> {
-  const { outcome: closed } = await callCloseDispute(database.lanes, { ...OPERATOR, disputeId, outcome })
+async function close({ db, lanes }: OperatorDeps, disputeId: string, outcome: 'won' | 'lost'): Promise<object> {
+  const { outcome: closed } = await callCloseDispute(lanes, { ...OPERATOR, disputeId, outcome })
   switch (closed?.verdict) {
     case undefined:
       throw new Error(`there is no dispute ${disputeId}`)
@@ -68,13 +68,13 @@ async function close({ database }: OperatorDeps, disputeId: string, outcome: 'wo
     case 'trail-full':
       throw new Error('the trail of the transaction is full')
     case 'closed':
-      return recordChange({ database }, closed.dispute)
+      return recordChange({ db }, closed.dispute)
   }
 }
 
-async function recordChange({ database }: Pick<OperatorDeps, 'database'>, dispute: Dispute): Promise<object> {
+async function recordChange({ db }: Pick<OperatorDeps, 'db'>, dispute: Dispute): Promise<object> {
   const { id, merchantId, transactionId, amount, currency, status, due } = dispute
-  await insertOperatorAudit(database.db, { action: `dispute.${status}`, merchantId, payload: { disputeId: id } })
+  await insertOperatorAudit(db, { action: `dispute.${status}`, merchantId, payload: { disputeId: id } })
   return { id, transactionId, amount, currency, status, due }
 }
 

@@ -15,12 +15,12 @@ const commands: readonly OperatorCommand[] = [
   {
     usage: 'list',
     description: 'list open exceptions, oldest first',
-    run: ({ database }) => listOpenExceptions(database.db, ROWS_MAX),
+    run: ({ db }) => listOpenExceptions(db, ROWS_MAX),
   },
   {
     usage: 'resolve <merchant> <id>',
     description: 'close an exception that was dealt with, for example by an adjustment',
-    run: async ({ database: { db } }, { words: [merchantId = '', id = ''] }) => {
+    run: async ({ db }, { words: [merchantId = '', id = ''] }) => {
       const { waited = false } = (await callResolveException(db, { merchantId, id })) ?? {}
       if (!waited) throw new Error(`no exception ${id} waits`)
       await insertOperatorAudit(db, { action: 'exception.resolved', merchantId, payload: { exceptionId: id } })

@@ -18,7 +18,7 @@ const commands: readonly OperatorCommand[] = [
       ['--reported <instant>', 'when it was reported, as 2026-03-01T10:20:30Z'],
       ['--reference <reference>', 'of the acquirer: a report is kept once under it'],
     ],
-    run: async ({ database }, { words: [transactionId = ''], options: { reason, reported, reference } }) => {
+    run: async ({ db, lanes }, { words: [transactionId = ''], options: { reason, reported, reference } }) => {
       if (reason !== undefined && !/^[0-8]$/.test(String(reason))) throw new Error('--reason is a number from 0 to 8')
       if (reported !== undefined && Number.isNaN(Date.parse(String(reported))))
         throw new Error('--reported is no instant')
@@ -27,10 +27,10 @@ const commands: readonly OperatorCommand[] = [
         ...(reported === undefined ? {} : { reported: String(reported) }),
         ...(reference === undefined ? {} : { acquirerRef: String(reference) }),
       }
-      const added = await callAddFraud(database.lanes, { ...OPERATOR, transactionId, fraud })
+      const added = await callAddFraud(lanes, { ...OPERATOR, transactionId, fraud })
       if (!added.fraud) throw new Error(`there is no transaction ${transactionId}`)
       const { id, merchantId } = added.fraud
-      await insertOperatorAudit(database.db, { action: 'fraud.added', merchantId, payload: { fraudId: id } })
+      await insertOperatorAudit(db, { action: 'fraud.added', merchantId, payload: { fraudId: id } })
       return { ...added.fraud }
     },
   },

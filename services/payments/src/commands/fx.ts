@@ -17,14 +17,14 @@ const commands: readonly OperatorCommand[] = [
   {
     usage: 'import <file>',
     description: 'store the reference rates of an XML file of the European Central Bank, daily or historical',
-    run: async ({ database }, { words: [file = ''] }) => {
+    run: async ({ db }, { words: [file = ''] }) => {
       if ((await stat(file)).size > BYTES_MAX) throw new Error(`${file} has more than 5 MB`)
       const rates = readEcbRates(await readFile(file, 'utf8'))
       const listed = rates.filter(({ currency }) => isCurrency(currency))
       if (listed.length === 0) throw new Error('none of the currencies is listed')
       const days = listed.map(({ date }) => date).sort()
       const payload = { rates: listed.length, from: days[0], to: days.at(-1) }
-      await database.db.transaction().execute(async (trx) => {
+      await db.transaction().execute(async (trx) => {
         await upsertEcbRates(trx, listed)
         await insertOperatorAudit(trx, { action: 'fx.imported', payload })
       })
@@ -35,9 +35,9 @@ const commands: readonly OperatorCommand[] = [
     usage: 'list',
     description: 'list the rate of each currency: units for one euro, date and source',
     options: [['--date <date>', 'the day that they apply on, as 2026-03-01; default today']],
-    run: ({ database }, { options: { date } }) => {
+    run: ({ db }, { options: { date } }) => {
       if (date !== undefined && !/^\d{4}-\d{2}-\d{2}$/.test(String(date))) throw new Error('--date is no date')
-      return listRatesOfDay(database.db, typeof date === 'string' ? date : undefined)
+      return listRatesOfDay(db, typeof date === 'string' ? date : undefined)
     },
   },
 ]

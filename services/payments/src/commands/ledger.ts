@@ -36,15 +36,14 @@ export async function verifyAll({ open, print }: Operator, { merchant, head, jso
   const deps = await open()
   let [merchants, links, violations] = [0, 0n, 0]
   try {
-    for await (const verified of verifyLedger(deps.database.db, { merchantId: merchant?.toLowerCase(), heads })) {
+    for await (const verified of verifyLedger(deps.db, { merchantId: merchant?.toLowerCase(), heads })) {
       merchants += 1
       links += verified.ledger.length + verified.states.length
       violations += verified.violations.length
       for (const violation of verified.violations) print(lines.violation(violation))
       if (head === true) print(lines.head(verified))
     }
-    if (merchant === undefined)
-      await insertVerification(deps.database.db, { merchants, links: Number(links), violations })
+    if (merchant === undefined) await insertVerification(deps.db, { merchants, links: Number(links), violations })
   } catch (error) {
     throw explainRefusal(error)
   } finally {

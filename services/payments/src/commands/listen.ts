@@ -77,8 +77,8 @@ function readTypes(text = ''): ReadonlySet<string> {
   return new Set(types)
 }
 
-async function expectTestMerchant({ database }: OperatorDeps, id: string): Promise<void> {
-  const found = await findMerchant(database.db, id)
+async function expectTestMerchant({ db }: OperatorDeps, id: string): Promise<void> {
+  const found = await findMerchant(db, id)
   if (!found) throw new Error(`there is no merchant ${id}`)
   if (!found.merchant.test) throw new Error(`merchant ${id} is live: make a webhook for its events`)
 }

@@ -16,38 +16,36 @@ export const merchantSettings: readonly OperatorCommand[] = [
       ['--refund <money>', 'for each refund'],
       ['--dispute <money>', 'for each lost dispute'],
     ],
-    run: ({ database }, { words: [id = ''], options }) =>
-      updateOperatorSettings(database.db, id, { pricing: readPricing(options) }),
+    run: ({ db }, { words: [id = ''], options }) => updateOperatorSettings(db, id, { pricing: readPricing(options) }),
   },
   {
     usage: 'claim <id> <permissions...>',
     description: 'grant or withhold permissions, as canRefund=no canCapture=yes',
-    run: ({ database }, { words: [id = '', ...words] }) =>
-      updateOperatorSettings(database.db, id, { claim: readClaim(words) }),
+    run: ({ db }, { words: [id = '', ...words] }) => updateOperatorSettings(db, id, { claim: readClaim(words) }),
   },
   {
     usage: 'tds <id> <mode>',
     description: 'attempt: charge also when 3-D Secure is unavailable; full: never charge without it',
-    run: ({ database }, { words: [id = '', mode] }) => {
+    run: ({ db }, { words: [id = '', mode] }) => {
       if (mode !== 'attempt' && mode !== 'full') throw new Error('the mode is attempt or full')
-      return updateOperatorSettings(database.db, id, { tdsMode: mode })
+      return updateOperatorSettings(db, id, { tdsMode: mode })
     },
   },
   {
     usage: 'acquirer <id> <name>',
     description: 'set the acquirer of a live merchant, by its name in PAYMENTS_ACQUIRERS, or none',
-    run: ({ database }, { words: [id = '', name = ''] }) => {
+    run: ({ db }, { words: [id = '', name = ''] }) => {
       if (!/^[a-z][a-z0-9-]{0,62}$/.test(name)) throw new Error('a name has lower-case letters, digits and -')
-      return updateOperatorSettings(database.db, id, { acquirer: name === 'none' ? null : name })
+      return updateOperatorSettings(db, id, { acquirer: name === 'none' ? null : name })
     },
   },
   {
     usage: 'bank <id> <iban>',
     description: 'set the bank account of later payouts; existing payouts keep theirs',
-    run: async ({ database }, { words: [id = '', text = ''] }) => {
+    run: async ({ db }, { words: [id = '', text = ''] }) => {
       const iban = normaliseIban(text)
       if (!hasIbanShape(iban) || !hasIbanChecksum(iban)) throw new Error('the account must be an IBAN')
-      await updateOperatorSettings(database.db, id, { iban })
+      await updateOperatorSettings(db, id, { iban })
       return { id, iban }
     },
   },

@@ -24,7 +24,7 @@ afterAll(() => payments.close())
 const KEY = '22222222-2222-4222-8222-222222222222'
 const { run, json, readJson } = commandRunner([merchantsCommand], () => ({
   ...operatorDeps(payments),
-  generateKey: () => KEY,
+  generateApiKey: () => KEY,
 }))
 
 /** Returns what `merchants show` and `create` print of a merchant, one line each. */

@@ -33,9 +33,9 @@ const commands: readonly OperatorCommand[] = [
     usage: 'list',
     description: 'list merchants, newest first',
     options: [...TEST_OPTIONS, ['--search <text>', 'part of a name, email address or website'], ...PAGE_OPTIONS],
-    run: async ({ database }, { options, format }) => {
+    run: async ({ db }, { options, format }) => {
       const filter = { ...readPage(options), test: readTest(options), search: textOf(options.search) }
-      const merchants = await listAllMerchants(database.db, filter)
+      const merchants = await listAllMerchants(db, filter)
       return format === 'json' ? merchants.map(viewOperated) : merchants.map(describeMerchant)
     },
   },
@@ -63,7 +63,7 @@ const commands: readonly OperatorCommand[] = [
   },
 ]
 
-async function show({ database: { db } }: OperatorDeps, { words: [id = ''], format }: CommandInput): Promise<object> {
+async function show({ db }: OperatorDeps, { words: [id = ''], format }: CommandInput): Promise<object> {
   const merchantId = readId('the id', id)
   const found = await findMerchant(db, merchantId)
   if (!found) throw new Error(`there is no merchant ${merchantId}`)

@@ -23,7 +23,7 @@ it('limits statements of operators to an hour and those of requests to seconds, 
       )
     ).rows
   const operator = await openOperatorDeps(config)
-  expect(await limitsOf(operator.database)).toEqual([{ statement: '1h', lock: '5s' }])
+  expect(await limitsOf(operator)).toEqual([{ statement: '1h', lock: '5s' }])
   await operator.close()
   const service = openPaymentsDatabase(config, () => {})
   expect(await limitsOf(service)).toEqual([{ statement: '12s', lock: '5s' }])

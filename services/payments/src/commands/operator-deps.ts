@@ -18,7 +18,7 @@ const OPERATION_TIMEOUT_MS = 3_600_000
 export async function openOperatorDeps(config: PaymentsConfig): Promise<OperatorDeps> {
   const { database, placement } = await openOwnersDatabase(config)
   const meter = (await import('@opentelemetry/api')).createNoopMeter()
-  const { lanes } = database
+  const { db, lanes, names } = database
   const { pepper, vault } = createSecrets(config, meter)
   return {
     config,
@@ -30,7 +30,9 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
     acquirers: openAcquirers(config, { lanes, meter, logger: pino({ enabled: false }) }),
     operations: createOperationGroup({ lanes, meter, terms: config.rateTerms, scope: () => placement.batchScope }),
     jobs: openPaymentsJobs(config, { meter, onError: () => {}, now: SOURCES.now }),
-    database,
+    db,
+    lanes,
+    names,
     placement,
     close: () => database.close(),
   }

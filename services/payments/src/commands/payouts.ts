@@ -24,7 +24,7 @@ const commands: readonly OperatorCommand[] = [
     usage: 'run',
     description: 'pay out each merchant with a positive balance, once a day',
     options: [['--merchant <id>', 'this merchant alone']],
-    run: async ({ database: { db, lanes }, config }, { options: { merchant } }) => {
+    run: async ({ db, lanes, config }, { options: { merchant } }) => {
       const turns: PayoutTurn[] = []
       const only = typeof merchant === 'string' ? merchant : undefined
       for await (const turn of payOutMerchants({ db, lanes, config }, { only })) turns.push(turn)
@@ -37,9 +37,9 @@ const commands: readonly OperatorCommand[] = [
     usage: 'list',
     description: 'list the newest payouts of all merchants',
     options: [['--status <status>', 'created, exported, settled or failed']],
-    run: ({ database }, { options: { status } }) => {
+    run: ({ db }, { options: { status } }) => {
       if (status !== undefined && !STATUSES.includes(status)) throw new Error(`there is no status ${status}`)
-      return listAllPayouts(database.db, {
+      return listAllPayouts(db, {
         status: status === undefined ? undefined : String(status),
         limit: ROWS_MAX,
       })
@@ -59,7 +59,7 @@ const commands: readonly OperatorCommand[] = [
   {
     usage: 'batches',
     description: 'list the newest batches',
-    run: ({ database }) => listBatches(database.db, ROWS_MAX),
+    run: ({ db }) => listBatches(db, ROWS_MAX),
   },
   {
     usage: 'settle <id>',
@@ -73,8 +73,8 @@ const commands: readonly OperatorCommand[] = [
   },
 ]
 
-async function closePayout({ database }: OperatorDeps, id: string, status: 'settled' | 'failed'): Promise<object> {
-  const closed = await callClosePayout(database.lanes, { id, status })
+async function closePayout({ lanes }: OperatorDeps, id: string, status: 'settled' | 'failed'): Promise<object> {
+  const closed = await callClosePayout(lanes, { id, status })
   if (closed.verdict === 'not-found') throw new Error(`there is no payout ${id}`)
   if (closed.verdict === 'conflict') throw new Error(`payout ${id} is ${closed.payout.status}`)
   return { id, status: closed.payout.status }
@@ -84,7 +84,7 @@ async function closePayout({ database }: OperatorDeps, id: string, status: 'sett
  * Writes whole files to the disk before the payouts are marked, and renames them afterwards. So a missing or full
  * folder leaves everything as it was. After a crash in between, `--again` writes the same files.
  */
-async function exportToFolder({ database: { db } }: OperatorDeps, { words, options }: CommandInput): Promise<object> {
+async function exportToFolder({ db }: OperatorDeps, { words, options }: CommandInput): Promise<object> {
   const [folder = ''] = words
   if (options.again !== undefined) {
     const again = await getBatch(db, String(options.again))

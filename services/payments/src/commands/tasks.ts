@@ -16,7 +16,7 @@ export function cleanUpCommand(operator: Operator): Command {
     usage: 'prune',
     description:
       'delete expired sessions, tokens and invitations, idempotency keys of a day, events of a month, apps that nobody uses',
-    run: ({ database, placement, config }) => cleanUp({ db: database.db, placement, config }),
+    run: ({ db, placement, config }) => cleanUp({ db, placement, config }),
   })
 }
 
@@ -24,8 +24,8 @@ const commands: readonly OperatorCommand[] = [
   {
     usage: 'list',
     description: 'count waiting, running and dead jobs by task',
-    run: async ({ database }) => {
-      const queues = { db: database.db, schema: database.names.jobSchema, tasks }
+    run: async ({ db, names }) => {
+      const queues = { db, schema: names.jobSchema, tasks }
       const [waiting, dead] = [await listWaitingJobs(queues), await listDeadJobs(queues)]
       return [
         ...waiting,
@@ -36,13 +36,13 @@ const commands: readonly OperatorCommand[] = [
   {
     usage: 'retry <task>',
     description: 'put the dead jobs of a task back into its queue',
-    run: async ({ jobs, database }, { words: [name] }) => {
+    run: async ({ jobs, db }, { words: [name] }) => {
       const task = tasks.find((known) => known.name === name)
       if (!task) throw new Error(`there is no task ${name}; there are ${tasks.map((known) => known.name).join(', ')}`)
       await jobs.open()
       try {
         const answer = { task: task.name, retried: await jobs.retryDead(task) }
-        await insertOperatorAudit(database.db, { action: 'tasks.retried', payload: answer })
+        await insertOperatorAudit(db, { action: 'tasks.retried', payload: answer })
         return answer
       } finally {
         await jobs.close()

@@ -34,9 +34,9 @@ const commands: readonly OperatorCommand[] = [
   },
 ]
 
-async function list({ database }: OperatorDeps, { options, format }: CommandInput): Promise<object> {
+async function list({ db }: OperatorDeps, { options, format }: CommandInput): Promise<object> {
   const { merchant, failed, successful } = options
-  const transactions = await listAllTransactions(database.db, {
+  const transactions = await listAllTransactions(db, {
     ...readPage(options),
     merchantId: merchant === undefined ? undefined : readId('--merchant', merchant),
     successful: failed === true ? false : successful === true || undefined,
@@ -44,9 +44,9 @@ async function list({ database }: OperatorDeps, { options, format }: CommandInpu
   return format === 'json' ? transactions.map(viewTransaction) : transactions.map(describeTransaction)
 }
 
-async function show({ database }: OperatorDeps, { words: [text = ''], format }: CommandInput): Promise<object> {
+async function show({ db }: OperatorDeps, { words: [text = ''], format }: CommandInput): Promise<object> {
   const id = readId('the id', text)
-  const transaction = await findTransaction(database.db, id)
+  const transaction = await findTransaction(db, id)
   if (!transaction) throw new Error(`there is no transaction ${id}`)
   if (format === 'json') return viewTransaction(transaction)
   const { currency, errorCode, pending, captured, refunded, voided, disputed } = transaction

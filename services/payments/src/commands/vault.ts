@@ -18,7 +18,7 @@ const commands: readonly OperatorCommand[] = [
   {
     usage: 'keys',
     description: 'count card numbers and secrets by key',
-    run: ({ database }) => countSeals(database.db),
+    run: ({ db }) => countSeals(db),
   },
   {
     usage: 'rotate',
@@ -26,7 +26,7 @@ const commands: readonly OperatorCommand[] = [
     run: async (deps) => {
       const rotated = await rotateVault(deps)
       const answer = { ...rotated, keyId: deps.vault.keyId }
-      await insertOperatorAudit(deps.database.db, { action: 'vault.rotated', payload: answer })
+      await insertOperatorAudit(deps.db, { action: 'vault.rotated', payload: answer })
       return answer
     },
   },

@@ -4,15 +4,15 @@ import type { CreatedApp } from '../apps/app-view.ts'
 import type { PaymentsDeps } from '../deps.ts'
 
 /** The dependencies of `createApp`. */
-export type CreateAppDeps = Pick<PaymentsDeps, 'lanes' | 'pepper' | 'generateKey'>
+export type CreateAppDeps = Pick<PaymentsDeps, 'lanes' | 'pepper' | 'generateApiKey'>
 
 /**
  * Makes an app with its first key, for an operator's command (reference: Registration). Only the caller learns the key: the service stores its MAC.
  */
 export async function createApp(
-  { lanes, pepper, generateKey }: CreateAppDeps,
+  { lanes, pepper, generateApiKey }: CreateAppDeps,
   { name }: { readonly name: string | undefined },
 ): Promise<CreatedApp> {
-  const key = generateKey()
+  const key = generateApiKey()
   return { id: await callCreateApp(lanes, { ...toStoredKey(pepper, key), name }), name, key }
 }

@@ -30,13 +30,13 @@ interface CreateKeyInput {
  * as `requireOutcome` throws them
  */
 export async function createKey(
-  deps: Pick<PaymentsDeps, 'lanes' | 'pepper' | 'generateKey'>,
+  deps: Pick<PaymentsDeps, 'lanes' | 'pepper' | 'generateApiKey'>,
   { caller, authorization, input }: CreateKeyInput,
 ): Promise<CreatedKey> {
   const { lanes, pepper } = deps
   const callerKey = readBasicKey(authorization)
   if (callerKey === undefined) refuseStranger()
-  const key = caller.repeat === undefined ? deps.generateKey() : repeatedKey(pepper, callerKey, caller.repeat.key)
+  const key = caller.repeat === undefined ? deps.generateApiKey() : repeatedKey(pepper, callerKey, caller.repeat.key)
   const { keyMac: newMac, hint } = input.verdict === 'refused' ? NO_KEY : toStoredKey(pepper, key)
   const added = await callCreateKey(lanes, { keyMac: keyMac(pepper, callerKey), newMac, hint })
   const { outcome, replayed } = requireOutcome(caller, added, input)

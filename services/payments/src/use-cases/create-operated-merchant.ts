@@ -20,7 +20,7 @@ export interface CreatedMerchant {
   readonly app: { readonly id: string; readonly key?: string }
 }
 
-type CreateDeps = Pick<OperatorDeps, 'database' | 'pepper' | 'generateKey'> & {
+type CreateDeps = Pick<OperatorDeps, 'db' | 'lanes' | 'pepper' | 'generateApiKey'> & {
   readonly config: Pick<PaymentsConfig, 'pricing'>
 }
 
@@ -33,10 +33,7 @@ export async function createOperatedMerchant(
   deps: CreateDeps,
   { merchant: values, appId }: CreateOperatedMerchantInput,
 ): Promise<CreatedMerchant> {
-  const {
-    database: { db, lanes },
-    config,
-  } = deps
+  const { db, lanes, config } = deps
   const app = appId === undefined ? await createNamedApp(deps, values.name ?? undefined) : { id: appId }
   const keyMac = await findAppKey(db, app.id)
   if (!keyMac) throw new Error(`there is no app ${app.id} with a good key`)
@@ -47,7 +44,7 @@ export async function createOperatedMerchant(
   return { merchant, app }
 }
 
-async function createNamedApp({ database: { lanes }, pepper, generateKey }: CreateDeps, name: string | undefined) {
-  const { id, key } = await createApp({ lanes, pepper, generateKey }, { name })
+async function createNamedApp({ lanes, pepper, generateApiKey }: CreateDeps, name: string | undefined) {
+  const { id, key } = await createApp({ lanes, pepper, generateApiKey }, { name })
   return { id, key }
 }

@@ -9,7 +9,7 @@ export interface FollowEventsInput {
   readonly signal: AbortSignal
 }
 
-type FollowDeps = Pick<OperatorDeps, 'database' | 'wait'>
+type FollowDeps = Pick<OperatorDeps, 'db' | 'wait'>
 
 const POLL_MS = 500
 const BATCH_EVENTS = 100
@@ -31,7 +31,7 @@ export async function* followEvents(
     for (const { merchantId: id, lastId } of await readHeads(deps, merchantId)) {
       while ((seen.get(id) ?? '') < lastId) {
         const after = seen.get(id) ?? ''
-        const events = await listEventsAfter(deps.database.db, { merchantId: id, after, limit: BATCH_EVENTS })
+        const events = await listEventsAfter(deps.db, { merchantId: id, after, limit: BATCH_EVENTS })
         yield* events
         const last = events.at(-1)?.id ?? ''
         seen.set(id, events.length === BATCH_EVENTS || last > lastId ? last : lastId)
@@ -41,8 +41,8 @@ export async function* followEvents(
   }
 }
 
-async function readHeads({ database }: FollowDeps, merchantId: string | undefined): Promise<readonly MerchantHead[]> {
-  const heads = await listTestHeads(database.db, { merchantId, limit: MERCHANTS_MAX + 1 })
+async function readHeads({ db }: FollowDeps, merchantId: string | undefined): Promise<readonly MerchantHead[]> {
+  const heads = await listTestHeads(db, { merchantId, limit: MERCHANTS_MAX + 1 })
   if (heads.length <= MERCHANTS_MAX) return heads
   throw new Error(`there are more than ${MERCHANTS_MAX} test merchants: choose one with --merchant`)
 }

@@ -17,10 +17,10 @@ export interface AppRegistration {
  * @throws registrationClosed where only the operator makes apps, registrationInvited where a good code is needed and the request has none
  */
 export async function registerApp(
-  { lanes, pepper, generateKey, config }: CreateAppDeps & { readonly config: Pick<PaymentsConfig, 'registration'> },
+  { lanes, pepper, generateApiKey, config }: CreateAppDeps & { readonly config: Pick<PaymentsConfig, 'registration'> },
   { name, code = '' }: AppRegistration,
 ): Promise<CreatedApp> {
-  const key = generateKey()
+  const key = generateApiKey()
   const codeHash = config.registration === 'invited' ? hashToken(code) : null
   const app = { ...toStoredKey(pepper, key), name, codeHash }
   const registered = config.registration === 'closed' ? CLOSED : await callRegisterApp(lanes, app)

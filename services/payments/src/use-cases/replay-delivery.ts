@@ -22,16 +22,16 @@ export interface ReplayDeliveryInput {
  * @throws notFound, deliveryObsolete when the webhook is deleted or the event too old, operatorKeyReused
  */
 export async function replayDelivery(
-  { operatorDb, jobSchema, jobs }: Pick<PaymentsDeps, 'operatorDb' | 'jobSchema' | 'jobs'>,
+  { operatorDb, names, jobs }: Pick<PaymentsDeps, 'operatorDb' | 'names' | 'jobs'>,
   { change, id }: ReplayDeliveryInput,
 ): Promise<OperatorAnswer> {
   if (id === '') refuseMissing()
   return runOperatorChange(operatorDb, change, async (trx) => {
-    const replayed = (await findDeliveryJob(trx, jobSchema, id)) ?? refuseMissing()
+    const replayed = (await findDeliveryJob(trx, names.jobSchema, id)) ?? refuseMissing()
     const { merchantId, eventId, webhookId, type } = replayed
     if (type === null) refuseObsolete()
     const job = await jobs.send(trx, deliveryTask, { merchantId, eventId, webhookId })
-    const delivery = await findDeliveryJob(trx, jobSchema, job)
+    const delivery = await findDeliveryJob(trx, names.jobSchema, job)
     if (delivery === undefined) throw new Error(`the queue has no job ${job}`)
     // A cluster refuses to read rows that a function with the rights of the owner has written in the same transaction.
     if (!(await callEnableWebhook(trx, replayed))) refuseObsolete()

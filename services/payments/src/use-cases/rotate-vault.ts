@@ -2,7 +2,7 @@ import type { OperatorDeps } from '../deps.ts'
 import { eachMerchant, holdMerchant } from '../merchants/each-merchant.ts'
 import { lockOldSeals, lockWebhookSeals, updateSeal, updateWebhookSeals } from '../vault/rotation-repository.ts'
 
-type RotationDeps = Pick<OperatorDeps, 'database' | 'vault' | 'webhookSecrets'>
+type RotationDeps = Pick<OperatorDeps, 'db' | 'vault' | 'webhookSecrets'>
 
 /** The numbers of values that were sealed again. */
 export interface Rotated {
@@ -20,15 +20,15 @@ export interface Rotated {
  */
 export async function rotateVault(deps: RotationDeps): Promise<Rotated> {
   let [rotated, webhooks] = [0, 0]
-  for await (const merchantId of eachMerchant(deps.database.db)) {
+  for await (const merchantId of eachMerchant(deps.db)) {
     for (let batch = 1; batch > 0; rotated += batch) batch = await rotateBatch(deps, merchantId)
     webhooks += await rotateWebhooks(deps, merchantId)
   }
   return { rotated, webhooks }
 }
 
-function rotateBatch({ database, vault }: RotationDeps, merchantId: string): Promise<number> {
-  return database.db.transaction().execute(async (trx) => {
+function rotateBatch({ db, vault }: RotationDeps, merchantId: string): Promise<number> {
+  return db.transaction().execute(async (trx) => {
     await holdMerchant(trx, merchantId)
     const seals = await lockOldSeals(trx, merchantId, vault.keyId)
     for (const { id, sealed } of seals) {
@@ -39,9 +39,9 @@ function rotateBatch({ database, vault }: RotationDeps, merchantId: string): Pro
   })
 }
 
-function rotateWebhooks({ database, webhookSecrets }: RotationDeps, merchantId: string): Promise<number> {
+function rotateWebhooks({ db, webhookSecrets }: RotationDeps, merchantId: string): Promise<number> {
   const sealAnew = (sealed: Buffer) => webhookSecrets.seal(webhookSecrets.open(sealed, merchantId), merchantId)
-  return database.db.transaction().execute(async (trx) => {
+  return db.transaction().execute(async (trx) => {
     await holdMerchant(trx, merchantId)
     const webhooks = await lockWebhookSeals(trx, merchantId)
     const old = webhooks.filter(({ current, previous }) =>

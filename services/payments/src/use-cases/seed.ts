@@ -18,7 +18,7 @@ import {
   type SeededTransaction,
 } from '../seed/seed-transaction-repository.ts'
 
-type SeedDeps = Pick<OperatorDeps, 'database' | 'pepper' | 'vault' | 'operations'> & {
+type SeedDeps = Pick<OperatorDeps, 'db' | 'pepper' | 'vault' | 'operations'> & {
   readonly config: Pick<PaymentsConfig, 'pricing'>
 }
 
@@ -36,7 +36,7 @@ export interface SeedReport {
  * @throws Error for an object that the file refers to and does not exist, and for an operation that is refused
  */
 export async function seed(deps: SeedDeps, file: SeedFile): Promise<SeedReport> {
-  const inserted = await deps.database.db.transaction().execute(async (trx) => ({
+  const inserted = await deps.db.transaction().execute(async (trx) => ({
     apps: await countNew(file.apps, (app) => insertSeedApp(trx, app, keyMac(deps.pepper, app.key))),
     merchants: await seedMerchants(trx, deps, file),
     transactions: await countNew(file.transactions, (transaction) => seedTransaction(trx, deps, transaction)),
@@ -55,12 +55,12 @@ function seedMerchants(trx: Trx, { config: { pricing } }: SeedDeps, { merchants 
 }
 
 /** Runs the operations that the trail does not have yet. */
-async function runOperations({ database, operations: queue }: SeedDeps, transaction: SeedTransaction): Promise<number> {
+async function runOperations({ db, operations: queue }: SeedDeps, transaction: SeedTransaction): Promise<number> {
   const { id, merchantId, operations } = transaction
   if (operations.length === 0) return 0
-  const keyMac = await findMemberKey(database.db, merchantId)
+  const keyMac = await findMemberKey(db, merchantId)
   if (!keyMac) throw new Error(`transaction ${id}: merchant ${merchantId} has no app that could operate`)
-  const left = operations.slice(await getTrailLength(database.db, merchantId, id))
+  const left = operations.slice(await getTrailLength(db, merchantId, id))
   for (const { kind, amount } of left) {
     const operation = { keyMac, userEmail: null, repeat: undefined, transactionId: id, kind, amount }
     const { verdict, outcome } = await queue.run(operation)

@@ -23,10 +23,10 @@ export interface ShownDelivery {
  * @throws notFound when the queue has no such delivery, or no more
  */
 export async function showDelivery(
-  { operatorDb, jobSchema, operatorLanes }: Pick<PaymentsDeps, 'operatorDb' | 'jobSchema' | 'operatorLanes'>,
+  { operatorDb, names, operatorLanes }: Pick<PaymentsDeps, 'operatorDb' | 'names' | 'operatorLanes'>,
   id: string,
 ): Promise<ShownDelivery> {
-  const delivery = (id === '' ? undefined : await findDeliveryJob(operatorDb, jobSchema, id)) ?? refuseMissing()
+  const delivery = (id === '' ? undefined : await findDeliveryJob(operatorDb, names.jobSchema, id)) ?? refuseMissing()
   const { merchantId, eventId, webhookId, notes } = delivery
   const [webhooks, event] = await Promise.all([
     listShownWebhooks(operatorLanes, merchantId),

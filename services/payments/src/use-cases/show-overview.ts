@@ -33,7 +33,7 @@ export interface Overview {
   readonly health: { readonly database: Health; readonly queue: Health; readonly mail: Health; readonly rates: Health }
 }
 
-type OverviewDeps = Pick<PaymentsDeps, 'jobs' | 'jobSchema' | 'mailer' | 'operatorDb'>
+type OverviewDeps = Pick<PaymentsDeps, 'jobs' | 'names' | 'mailer' | 'operatorDb'>
 
 /**
  * The overview of the merchants of a mode (console reference: Overview of payments). It reads over the connections of
@@ -46,7 +46,7 @@ export async function showOverview(deps: OverviewDeps, mode: MerchantMode): Prom
 }
 
 async function countAll(
-  { operatorDb: db, jobSchema: schema }: OverviewDeps,
+  { operatorDb: db, names: { jobSchema: schema } }: OverviewDeps,
   mode: MerchantMode,
 ): Promise<OverviewCounts> {
   const [days, waiting, payoutsDue, failedDeliveries, dead] = await Promise.all([

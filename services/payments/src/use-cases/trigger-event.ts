@@ -31,7 +31,7 @@ import { updateMerchant } from './update-merchant.ts'
 /** The dependencies of the use cases that cause the events. */
 type TriggerDeps = Pick<
   OperatorDeps,
-  'acquirers' | 'generateKey' | 'database' | 'meter' | 'operations' | 'pepper' | 'vault' | 'wait'
+  'acquirers' | 'db' | 'generateApiKey' | 'lanes' | 'meter' | 'operations' | 'pepper' | 'vault' | 'wait'
 > & { readonly config: Pick<PaymentsConfig, 'dayLimits' | 'payouts' | 'pricing'> }
 
 /** A caller for a test merchant, as one of its apps. */
@@ -98,7 +98,7 @@ export async function triggerEvent(
   { type, merchantId }: { readonly type: TriggeredType; readonly merchantId: string | undefined },
 ): Promise<{ readonly merchantId: string; readonly objectId: string }> {
   const merchant = await findTestMerchant(deps, merchantId)
-  const keyMac = await findMemberKey(deps.database.db, merchant.id)
+  const keyMac = await findMemberKey(deps.db, merchant.id)
   if (!keyMac) throw new Error(`merchant ${merchant.id} has no app with a good key`)
   const caller = { keyMac, userEmail: null, repeat: undefined }
   const actor = { deps, merchant, tag: tagOf(merchant.id), caller }
@@ -106,7 +106,7 @@ export async function triggerEvent(
 }
 
 async function findTestMerchant(deps: TriggerDeps, id: string | undefined): Promise<Merchant> {
-  const { db } = deps.database
+  const { db } = deps
   if (id !== undefined) {
     const found = await findMerchant(db, id)
     if (!found) throw new Error(`there is no merchant ${id}`)
@@ -134,13 +134,13 @@ function amountOf({ deps, merchant }: Actor): number {
 /** Charges a card again, and resolves to the id of the transaction. */
 async function charge(actor: Actor): Promise<string> {
   const request = await toChargeRequest(actor, GOOD_CARD)
-  return (await createTransaction(toChargeDeps(actor), request)).transactionId
+  return (await createTransaction(actor.deps, request)).transactionId
 }
 
 /** Charges a card that is refused, and resolves to the id of the failed transaction. */
 async function chargeRefusedCard(actor: Actor): Promise<string> {
   const request = await toChargeRequest(actor, REFUSED_LATER)
-  const { end } = await chargeCard(toChargeDeps(actor), request)
+  const { end } = await chargeCard(actor.deps, request)
   if (end.verdict === 'refused' && end.failedId !== undefined) return end.failedId
   throw new Error(`the card ${REFUSED_LATER} was not refused`)
 }
@@ -153,12 +153,8 @@ async function toChargeRequest(actor: Actor, number: string): Promise<CreateTran
   return { caller, merchantId: merchant.id, input: valid({ charge, sourceField: 'transactionId' }) }
 }
 
-function toChargeDeps({ deps }: Actor): TriggerDeps & Pick<OperatorDeps['database'], 'lanes'> {
-  return { ...deps, lanes: deps.database.lanes }
-}
-
 async function seedPayment({ deps, merchant, tag }: Actor, number: string): Promise<string> {
-  const { db } = deps.database
+  const { db } = deps
   const place = { tag, test: true }
   const [id, instrumentId] = [await callNewId(db, place), await callNewId(db, place)]
   const card = { number, expiry: { month: 12, year: EXPIRY_YEAR } }
@@ -172,10 +168,7 @@ const EXPIRY_YEAR = 2_099
 
 async function operate(actor: Actor, kind: OperationKind, transactionId: string): Promise<string> {
   const { deps, caller } = actor
-  await runOperation(
-    { ...deps, lanes: deps.database.lanes },
-    { caller, transactionId, kind, input: valid({ amount: amountOf(actor) }) },
-  )
+  await runOperation(deps, { caller, transactionId, kind, input: valid({ amount: amountOf(actor) }) })
   return transactionId
 }
 
@@ -186,18 +179,18 @@ async function chargeAndCapture(actor: Actor): Promise<string> {
 async function captureAndDispute(actor: Actor): Promise<string> {
   const transactionId = await chargeAndCapture(actor)
   const { caller, deps } = actor
-  return (await openDispute(deps.database, { caller, transactionId, input: valid(DEFAULT_REASON) })).dispute.id
+  return (await openDispute(deps, { caller, transactionId, input: valid(DEFAULT_REASON) })).dispute.id
 }
 
 async function endDispute({ deps, caller }: Actor, disputeId: string, outcome: 'won' | 'lost'): Promise<string> {
-  await closeDispute(deps.database, { caller, disputeId, input: valid({ outcome }) })
+  await closeDispute(deps, { caller, disputeId, input: valid({ outcome }) })
   return disputeId
 }
 
 async function captureAndAddFraud(actor: Actor): Promise<string> {
   const transactionId = await chargeAndCapture(actor)
   const { caller, deps } = actor
-  const { fraud } = await addFraud(deps.database, { caller, transactionId, input: valid({}) })
+  const { fraud } = await addFraud(deps, { caller, transactionId, input: valid({}) })
   return fraud.id
 }
 
@@ -208,32 +201,30 @@ async function captureAndPayOut(actor: Actor): Promise<string> {
   const { deps, merchant, caller } = actor
   if (merchant.iban === null) throw new Error(`merchant ${merchant.id} has no IBAN, so nothing is paid out to it`)
   await chargeAndCapture(actor)
-  const { lanes } = deps.database
   const seconds = (deps.config.payouts.delayDays.test + 1) * DAY_SECONDS
-  await advanceClock({ ...deps, lanes }, { caller, merchantId: merchant.id, input: valid({ seconds }) })
-  const { payout } = await payOut({ ...deps, lanes }, { caller, merchantId: merchant.id, input: valid(undefined) })
+  await advanceClock(deps, { caller, merchantId: merchant.id, input: valid({ seconds }) })
+  const { payout } = await payOut(deps, { caller, merchantId: merchant.id, input: valid(undefined) })
   return payout.id
 }
 
 /** Gives the merchant another name, and its own name again. */
 async function renameMerchant({ deps, merchant, caller }: Actor): Promise<string> {
   const rename = (name: string | null) =>
-    updateMerchant(deps.database, { caller, merchantId: merchant.id, input: valid({ name }), fixed: {} })
+    updateMerchant(deps, { caller, merchantId: merchant.id, input: valid({ name }), fixed: {} })
   await rename(merchant.name === 'Renamed' ? 'Renamed again' : 'Renamed')
   await rename(merchant.name)
   return merchant.id
 }
 
 async function addNewApp({ deps, merchant, caller }: Actor): Promise<string> {
-  const { lanes } = deps.database
-  const { id } = await createApp({ ...deps, lanes }, { name: 'Triggered' })
-  await addApp({ lanes }, { caller, merchantId: merchant.id, input: valid({ appId: id }) })
+  const { id } = await createApp(deps, { name: 'Triggered' })
+  await addApp(deps, { caller, merchantId: merchant.id, input: valid({ appId: id }) })
   return id
 }
 
 async function addAndRevokeApp(actor: Actor): Promise<string> {
   const memberId = await addNewApp(actor)
   const { deps, merchant, caller } = actor
-  await callRevokeMember(deps.database.lanes, 'app', { caller, merchantId: merchant.id, memberId })
+  await callRevokeMember(deps.lanes, 'app', { caller, merchantId: merchant.id, memberId })
   return memberId
 }

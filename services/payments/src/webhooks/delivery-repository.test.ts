@@ -12,7 +12,7 @@ const LIMIT = 25
 let payments: TestPayments
 beforeAll(async () => {
   payments = await startPayments()
-  const jobs = sql.id(payments.deps.jobSchema, 'job_common')
+  const jobs = sql.id(payments.deps.names.jobSchema, 'job_common')
   // The first merchant has half of all, and each of the others one or two.
   const data = sql`jsonb_build_object('merchantId', m.id, 'webhookId', m.id, 'eventId', lpad(to_hex(i), 24, '0'))`
   const some = (count: number) => sql`generate_series(1, ${count}::int) i
@@ -37,7 +37,7 @@ afterAll(() => payments.close())
 
 /** Lists a page. @returns how many deliveries it has, and how many rows of the queue were read for it */
 async function readPage(filter: DeliveryFilter, order: 'newest-first' | 'oldest-first', below = HIGHEST) {
-  const { jobSchema } = payments.deps
+  const { jobSchema } = payments.deps.names
   return payments.owner.db.transaction().execute(async (trx) => {
     const countRead = async () => {
       const { rows } = await sql<{ read: number }>`

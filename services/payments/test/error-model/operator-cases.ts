@@ -33,7 +33,7 @@ async function resolveAttemptOf(world: World, state: 'unknown' | 'declined'): Pr
 /** Adds a delivery whose webhook and event are gone. Returns its id. */
 async function insertStrayDelivery({ payments, merchant }: World): Promise<string> {
   const { rows } = await sql<{ id: string }>`
-    INSERT INTO ${sql.id(payments.deps.jobSchema, 'job')} (name, data)
+    INSERT INTO ${sql.id(payments.deps.names.jobSchema, 'job')} (name, data)
     VALUES ('webhook_delivery', ${{ merchantId: merchant.id, webhookId: NO_ID, eventId: NO_ID }}) RETURNING id`.execute(
     payments.database.db,
   )

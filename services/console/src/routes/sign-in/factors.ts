@@ -14,7 +14,7 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
     const { session, tokens } = await requireTokens(request)
     requireForm(request, session.id)
     const newFactor = await app.deps.auth.enrolFactor(tokens.accessToken, request.ip)
-    const proof = { csrf: app.deps.seal.formToken(session.id), key: app.deps.generateKey() }
+    const proof = { csrf: app.deps.seal.formToken(session.id), key: app.deps.generateIdempotencyKey() }
     return sendSignInPage(reply, codePage({ proof, next: ownPath(request.body.next), newFactor }))
   })
 }

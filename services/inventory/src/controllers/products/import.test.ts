@@ -372,7 +372,7 @@ it('200: takes no slot when the client has left before the import begins', async
   const replica = await startReplica(
     inventory.databaseUrl,
     {},
-    { tokens: { verify, countKeys: async () => 1 }, imports: new Slots({ all: 4, each: 4 }) },
+    { tokenVerifier: { verify, countKeys: async () => 1 }, imports: new Slots({ all: 4, each: 4 }) },
   )
   await replica.app.listen({ host: '127.0.0.1', port: 0 })
   const port = portOf(replica.app.server)

@@ -40,7 +40,7 @@ export const operatorDeliveriesRoutes: Routes = async (app) => {
     async ({ query }, reply) => {
       const { merchant: merchantId, webhook: webhookId, status, ...at } = requireValues(query)
       const filter = { ...readOperatorPage('deliveries', at), merchantId, webhookId, status }
-      const found = await listDeliveries(app.deps.operatorDb, app.deps.jobSchema, filter)
+      const found = await listDeliveries(app.deps.operatorDb, app.deps.names.jobSchema, filter)
       const rows = found.map((delivery) => ({ id: delivery.place, delivery }))
       const shown = showOperatorPage(reply, 'deliveries', { limit: at.limit, rows })
       return { deliveries: shown.map(({ delivery }) => viewDelivery(delivery)) }

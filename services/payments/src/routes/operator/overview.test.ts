@@ -22,7 +22,7 @@ beforeAll(async () => {
   await payments.app.inject({ method: 'POST', url, headers: owner.headers, payload })
   const job = { merchantId: merchant.id, eventId: ids.transaction, webhookId: ids.webhook }
   await sql`
-    INSERT INTO ${sql.id(payments.deps.jobSchema, 'job')} (name, state, source_name, source_output, data)
+    INSERT INTO ${sql.id(payments.deps.names.jobSchema, 'job')} (name, state, source_name, source_output, data)
     VALUES ('webhook_delivery_dead', 'created', 'webhook_delivery', '{"message":"away"}', ${JSON.stringify(job)})`.execute(
     db,
   )

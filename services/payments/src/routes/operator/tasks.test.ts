@@ -18,7 +18,7 @@ const get = (query = '') => payments.app.inject({ url: `/operator/tasks?${query}
 async function addJob(name: string, columns: Readonly<Record<string, string | number>>): Promise<string> {
   const id = randomUUID()
   const row = { id, name, data: '{"secret":"s3cret"}', ...columns }
-  const table = sql.id(payments.deps.jobSchema, 'job')
+  const table = sql.id(payments.deps.names.jobSchema, 'job')
   await sql`
     INSERT INTO ${table} (${sql.join(Object.keys(row).map(sql.ref))}) VALUES (${sql.join(Object.values(row))})`.execute(
     payments.database.db,

@@ -42,7 +42,7 @@ export const operatorTasksRoutes: Routes = async (app) => {
     },
     async ({ query }) => {
       const { state } = requireValues(query)
-      const queues = { db: app.deps.operatorDb, schema: app.deps.jobSchema, tasks }
+      const queues = { db: app.deps.operatorDb, schema: app.deps.names.jobSchema, tasks }
       const [counts, jobs] = await Promise.all([countJobs(queues), listJobs(queues, state)])
       return { tasks: [...counts], jobs: jobs.map(viewJob) }
     },

@@ -17,7 +17,7 @@ afterAll(async () => {
   await payments.close()
 })
 
-const jobs = () => sql.id(payments.deps.jobSchema, 'job')
+const jobs = () => sql.id(payments.deps.names.jobSchema, 'job')
 beforeEach(() => sql`DELETE FROM ${jobs()}`.execute(payments.database.db))
 
 const addDeadJobs = (task: string, count: number) =>
