@@ -19,17 +19,17 @@ export const operatorUnauthorized = defineError(
   'The operator key or the access token is missing, malformed or not good',
   BEARER_CHALLENGE,
 )
-export const operatorKeyMissing = defineError(
+export const idempotencyKeyMissing = defineError(
   400,
   'idempotency_key_required',
   'A change of an operator needs an Idempotency-Key',
 )
-export const operatorKeyMalformed = defineError(
+export const idempotencyKeyMalformed = defineError(
   400,
   'validation_failed',
   'An Idempotency-Key must be 1 to 255 printable ASCII characters without spaces',
 )
-export const operatorKeyReused = defineError(
+export const idempotencyKeyReused = defineError(
   409,
   'idempotency_key_reused',
   'The Idempotency-Key was used for another request',

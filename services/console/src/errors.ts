@@ -16,7 +16,7 @@ export const formRefused = defineError(
 )
 /** No session, or one that has ended. Pages answer it with a redirect to the sign-in. */
 export const notSignedIn = defineError(401, 'not_signed_in', 'Your session has ended. Sign in again')
-export const roleForbidden = defineError(403, 'role_forbidden', 'Your role may not do this')
+export const operatorForbidden = defineError(403, 'role_forbidden', 'Your role may not do this')
 /** The refusal of a role, where the console knows which roles may. `others`: these roles, such as `support and admin`. */
 export const actionForbidden: ErrorTemplate<{ readonly role: string; readonly others: string }> = defineError(
   403,

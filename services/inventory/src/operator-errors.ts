@@ -2,7 +2,7 @@ import { defineError } from '@trestle/common/errors/define-error.ts'
 
 // Errors of operators (console reference: Errors of operators).
 
-export const idempotencyKeyRequired = defineError(
+export const idempotencyKeyMissing = defineError(
   400,
   'IDEMPOTENCY_KEY_REQUIRED',
   'A change of an operator needs an Idempotency-Key.',

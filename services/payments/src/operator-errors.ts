@@ -19,7 +19,7 @@ export const refundLimitExceeded = declare(
   'REFUND_LIMIT_EXCEEDED',
   'The refund is more than the operator may refund',
 )
-export const operatorKeyReused = declare(
+export const idempotencyKeyReused = declare(
   409,
   'IDEMPOTENCY_KEY_REUSED',
   'The Idempotency-Key was used for another request',

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { Db, Trx } from '../database.ts'
-import { operatorKeyReused } from '../operator-errors.ts'
+import { idempotencyKeyReused } from '../operator-errors.ts'
 import { openSecret, type SealedSecret, sealSecret } from '../secrets/sealed-secret.ts'
 import { findLiveSessionOfLocked } from '../sessions/live-session.ts'
 import type { Profile } from '../users/profile-repository.ts'
@@ -23,7 +23,7 @@ import { toOperatorActor } from './operator-session.ts'
  * Lock order: the key, the operator and the user of the path, then the locks of the work. A second request with the key waits for the
  * first at the primary key.
  * @param toEffect what the result of the work means to the operator. What it throws refuses the change
- * @throws operatorKeyReused, what `requireSameOperator` throws for an operator who has lost their rights since the request began, and
+ * @throws idempotencyKeyReused, what `requireSameOperator` throws for an operator who has lost their rights since the request began, and
  * what the work throws
  */
 export function recordOperatorChange<Result>(
@@ -87,7 +87,7 @@ export function recordUserChange(
 /**
  * Finds the answer to a change that was made before; undefined for a new one. A repeat that finds its answer skips what the act
  * does before its transaction, such as a call of a hook.
- * @throws operatorKeyReused, and Error for a row that was committed without its answer, or whose key the settings lack
+ * @throws idempotencyKeyReused, and Error for a row that was committed without its answer, or whose key the settings lack
  */
 export async function findOperatorAnswer(db: Db, change: OperatorChange): Promise<OperatorAnswer | undefined> {
   const row = await db
@@ -97,7 +97,7 @@ export async function findOperatorAnswer(db: Db, change: OperatorChange): Promis
     .where('key', '=', change.key)
     .executeTakeFirst()
   if (row === undefined) return undefined
-  if (!change.knownFingerprints.some((known) => known.equals(row.fingerprint))) throw operatorKeyReused()
+  if (!change.knownFingerprints.some((known) => known.equals(row.fingerprint))) throw idempotencyKeyReused()
   const { id, status, sealed } = row
   // The transaction that inserts a row also updates it with the answer.
   if (status === null || sealed === null) throw new Error('the change of an operator has no answer')

@@ -4,7 +4,7 @@ import type { Sealing } from '../secrets/sealed-secret.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { type Manager, requireUser, type User } from '../users/user.ts'
 import type { OperatorSession } from './operator-session.ts'
-import { refuseOperator, requireOperator } from './refuse-operator.ts'
+import { refuseAction, requireOperator } from './require-action.ts'
 
 /** A change that an operator asks for (console reference: Changes). */
 export interface OperatorChange {
@@ -49,17 +49,17 @@ export interface OperatorAnswer {
 
 /** Refuses what nobody may do to themselves. @throws operatorForbidden */
 export function requireAnother({ operator, action }: OperatorChange, userId: string): void {
-  if (operator.actor.id === userId) refuseOperator(operator.role, action)
+  if (operator.actor.id === userId) refuseAction(operator.role, action)
 }
 
 /**
  * Requires that the operator of a change still is who they were when the request began.
  * @param actor the operator of the session at present
- * @throws operatorUnauthorized, and what `refuseOperator` throws for a role that was lowered meanwhile
+ * @throws operatorUnauthorized, and what `refuseAction` throws for a role that was lowered meanwhile
  */
 export function requireSameOperator({ operator, action }: OperatorChange, actor: OperatorActor | undefined): void {
   const { role } = requireOperator(actor)
-  if (lowerRole(operator.role, role) !== operator.role) refuseOperator(role, action)
+  if (lowerRole(operator.role, role) !== operator.role) refuseAction(role, action)
 }
 
 interface AdminRules {
@@ -81,7 +81,7 @@ export function toOperatorAdmin({ operator, action }: OperatorChange, rules: Adm
     sessionId: null,
     requireMayManage: (user) => {
       requireUser(user.deletedAt === null ? user : undefined)
-      if (role !== 'admin' && isProtected(user, rules)) refuseOperator(role, action)
+      if (role !== 'admin' && isProtected(user, rules)) refuseAction(role, action)
     },
     limitKey: SHARE_OF_OPERATORS,
     actor: { id: actor.id, email: actor.email, phone: null, userMetadata: {}, isSsoUser: false },
@@ -93,7 +93,7 @@ export function requireUnprotected({ operator, action }: OperatorChange, rules: 
   return {
     requireMayManage: (user) => {
       requireUser(user.deletedAt === null ? user : undefined)
-      if (isProtected(user, rules)) refuseOperator(operator.role, action)
+      if (isProtected(user, rules)) refuseAction(operator.role, action)
     },
   }
 }

@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto'
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import { type Operator, readOperator } from '@trestle/operators/operator.ts'
-import { mayDo, type OperatorAction } from '@trestle/operators/operator-roles.ts'
+import type { OperatorAction } from '@trestle/operators/operator-roles.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
-import { operatorChangeRunning, operatorKeyMalformed, operatorKeyMissing } from '../operator-errors.ts'
+import { idempotencyKeyMalformed, idempotencyKeyMissing, operatorChangeRunning } from '../operator-errors.ts'
 import {
   type OperatorAnswer,
   type OperatorChange,
@@ -15,7 +15,7 @@ import {
 } from '../operators/operator-change.ts'
 import { findOperatorAnswer } from '../operators/operator-change-repository.ts'
 import { type OperatorSession, toOperatorActor } from '../operators/operator-session.ts'
-import { refuseOperator, requireOperator } from '../operators/refuse-operator.ts'
+import { requireAction, requireOperator } from '../operators/require-action.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { findLiveSession } from '../sessions/live-session.ts'
 import { refusePath } from './refuse-path.ts'
@@ -63,8 +63,7 @@ export const authenticateOperator = fp(
       const operator = requireOperator(await readOperator({ keys, verifyToken }, { headers, ip: clientAddress.ip }))
       request.operator = operator
       request.logFields = { operator_id: operator.actor.id, operator_key: operator.key, ...request.logFields }
-      const action = actionOf(request)
-      if (!mayDo(operator.role, action)) refuseOperator(operator.role, action)
+      requireAction(operator.role, actionOf(request))
     })
   },
   { name: 'authenticate-operator', dependencies: ['client-address'] },
@@ -89,7 +88,7 @@ const KEY = /^[\x21-\x7e]{1,255}$/
  * Answers a change of an operator: what `run` makes of it, or what was answered when it was first made (console reference:
  * Changes). The database keeps the bytes of the answer, sealed, so that a repeat gets the same. The operator was judged before the
  * body was read, which may take long, so whoever gets a stored answer is judged again; `run` judges them when it makes the change.
- * @throws operatorKeyMissing, operatorKeyMalformed, operatorKeyReused, operatorChangeRunning when a lock was not available in time,
+ * @throws idempotencyKeyMissing, idempotencyKeyMalformed, idempotencyKeyReused, operatorChangeRunning when a lock was not available in time,
  * operatorUnauthorized, and what `requireSameOperator` and `run` throw
  */
 export async function answerChange(
@@ -124,8 +123,8 @@ async function runOnce(
 function readChange(request: FastifyRequest): OperatorChange {
   const { operator, operatorSession, headers, method, params, query, body, routeOptions, server } = request
   const { 'idempotency-key': key } = headers
-  if (key === undefined || key === '') throw operatorKeyMissing()
-  if (typeof key !== 'string' || !KEY.test(key)) throw operatorKeyMalformed()
+  if (key === undefined || key === '') throw idempotencyKeyMissing()
+  if (typeof key !== 'string' || !KEY.test(key)) throw idempotencyKeyMalformed()
   const asked = JSON.stringify(['operator change', method, routeOptions.url, params, query, body])
   const fingerprintBy = (hmacKey: Buffer) => createHmac('sha256', hmacKey).update(asked).digest()
   const { hmac, hmacs } = server.deps.serverKeys

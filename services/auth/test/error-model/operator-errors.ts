@@ -162,17 +162,17 @@ export const operatorErrors: ErrorCases = {
   operatorForbidden: endpoints
     .filter(({ action }) => !mayDo('viewer', action))
     .map((endpoint) => about(endpoint, { role: 'viewer', details: { action: endpoint.action, role: 'viewer' } })),
-  operatorKeyMissing: changes.map((endpoint) =>
+  idempotencyKeyMissing: changes.map((endpoint) =>
     about(endpoint, {
       ask: async (asked, _service, { credentials }) => ({ ...asked, headers: { ...credentials } }),
     }),
   ),
-  operatorKeyMalformed: [
+  idempotencyKeyMalformed: [
     about(endpoints.find(isChange) ?? never(), {
       ask: async (asked) => ({ ...asked, headers: { ...asked.headers, 'idempotency-key': 'two words' } }),
     }),
   ],
-  operatorKeyReused: changes.map((endpoint) => about(endpoint, { ask: usedKey })),
+  idempotencyKeyReused: changes.map((endpoint) => about(endpoint, { ask: usedKey })),
   emailExists: [...named('post /operator/users'), ...named('post /operator/users/invitations')].map((endpoint) =>
     about(endpoint, {
       ask: async (asked, service) => ({ ...asked, payload: { email: (await createSignedUp(service.deps)).email } }),

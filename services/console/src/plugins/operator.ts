@@ -68,7 +68,7 @@ function isRead({ method }: FastifyRequest): boolean {
 /**
  * Asks auth again who the operator is, once the body of a change has arrived: it may end long after its headers, and the operator may
  * have lost role, session or account meanwhile. The services believe their access token until it expires.
- * @throws notSignedIn, and roleForbidden for a user who is no operator any more
+ * @throws notSignedIn, and operatorForbidden for a user who is no operator any more
  */
 export async function identifyAgain(request: FastifyRequest): Promise<void> {
   const { session, tokens } = await findTokens(request, visitOf(request).session)
@@ -112,7 +112,7 @@ async function findTokens({ server, ip }: FastifyRequest, session: Session): Pro
   return { session: { ...session, refreshToken, generation, hasSecondFactor }, tokens }
 }
 
-/** Asks auth who the operator is. @throws notSignedIn, and roleForbidden for a user who is no operator */
+/** Asks auth who the operator is. @throws notSignedIn, and operatorForbidden for a user who is no operator */
 async function identify(request: FastifyRequest, session: Session, tokens: AuthTokens): Promise<Visit> {
   const { services, operatorKeys, seal, generateIdempotencyKey } = request.server.deps
   const credentials = { role: requireRole(tokens.role), accessToken: tokens.accessToken, address: request.ip }

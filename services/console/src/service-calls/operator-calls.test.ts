@@ -4,7 +4,7 @@ import { z } from 'zod'
 import {
   notSignedIn,
   objectNotFound,
-  roleForbidden,
+  operatorForbidden,
   serviceAway,
   serviceRefused,
   tooManyRequests,
@@ -67,7 +67,7 @@ describe('read', () => {
 
   it.each([
     [401, notSignedIn()],
-    [403, roleForbidden()],
+    [403, operatorForbidden()],
     [404, objectNotFound()],
     [429, tooManyRequests()],
     [400, serviceRefused({ message: 'Wrong' })],
@@ -90,7 +90,7 @@ describe('read', () => {
 
   it('403: calls no service for whose role the console has no key', async () => {
     const before = service.requests.length
-    await expect(calls.read('payments', '/operator/me', Users)).rejects.toThrow(roleForbidden())
+    await expect(calls.read('payments', '/operator/me', Users)).rejects.toThrow(operatorForbidden())
     expect(service.requests.length).toBe(before)
   })
 })
@@ -108,7 +108,7 @@ describe('openCsv', () => {
 describe('openFile', () => {
   it.each([
     [401, notSignedIn()],
-    [403, roleForbidden()],
+    [403, operatorForbidden()],
     [404, objectNotFound()],
     [429, tooManyRequests()],
   ])('refuses the status %i of a service as an error of the console', async (status, error) => {

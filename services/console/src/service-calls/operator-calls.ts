@@ -141,15 +141,15 @@ export function requireSession<T>(found: T | undefined): T {
   return found
 }
 
-/** The role of an operator, or the key of a role. @throws roleForbidden without it */
+/** The role of an operator, or the key of a role. @throws operatorForbidden without it */
 export function requireRole<T>(found: T | undefined): T {
-  if (found === undefined) throw errors.roleForbidden()
+  if (found === undefined) throw errors.operatorForbidden()
   return found
 }
 
 /**
  * Throws the error of the console for a refusal of a service.
- * @throws notSignedIn, roleForbidden, objectNotFound, tooManyRequests, serviceRefused
+ * @throws notSignedIn, operatorForbidden, objectNotFound, tooManyRequests, serviceRefused
  */
 export function refuse({ status, body }: Pick<ServiceAnswer, 'status' | 'body'>): never {
   if (status === 401) requireSession(undefined)

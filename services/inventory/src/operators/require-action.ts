@@ -1,5 +1,4 @@
-import type { Operator } from '@trestle/operators/operator.ts'
-import { mayDo, type OperatorAction } from '@trestle/operators/operator-roles.ts'
+import { mayDo, type OperatorAction, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { operatorForbidden } from '../operator-errors.ts'
 
 /**
@@ -7,7 +6,7 @@ import { operatorForbidden } from '../operator-errors.ts'
  * @param action undefined: no operator may do it
  * @throws operatorForbidden with the action and the role
  */
-export function requireAction({ role }: Pick<Operator, 'role'>, action: OperatorAction | undefined): void {
+export function requireAction(role: OperatorRole, action: OperatorAction | undefined): void {
   if (action !== undefined && mayDo(role, action)) return
   throw operatorForbidden({ details: action === undefined ? { role } : { action, role } })
 }

@@ -130,7 +130,7 @@ async function authorizeOperator(
   const operator = await readOperator(operators, { headers, ip: request.ip }).catch(refuseUnverifiable)
   if (operator === undefined) throw operatorUnauthorized()
   addLogFields(request, { operator_id: operator.actor.id, operator_key: operator.key })
-  requireAction(operator, new Map(Object.entries(actions)).get(request.method === 'HEAD' ? 'GET' : request.method))
+  requireAction(operator.role, new Map(Object.entries(actions)).get(request.method === 'HEAD' ? 'GET' : request.method))
   request.identity = { actor: operator.actor.id, operator } satisfies OperatorIdentity
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { EndpointRequest } from '@trestle/endpoints/endpoints.ts'
 import { actorOf, findOperator } from '../access/actor.ts'
 import type { Caller } from '../idempotency/caller.ts'
-import { idempotencyKeyRequired } from '../operator-errors.ts'
+import { idempotencyKeyMissing } from '../operator-errors.ts'
 import { idempotencyKeyMalformed } from '../request-errors.ts'
 
 const KEY = /^[\x21-\x7e]{1,255}$/
@@ -11,13 +11,13 @@ const KEY = /^[\x21-\x7e]{1,255}$/
  * The sender of a request, with its Idempotency-Key.
  * @param path of the request; the same for every spelling of the URL
  * @param content the request as it was understood
- * @throws idempotencyKeyMalformed for a malformed key, idempotencyKeyRequired for an operator without a key
+ * @throws idempotencyKeyMalformed for a malformed key, idempotencyKeyMissing for an operator without a key
  */
 export function callerOf(request: EndpointRequest, path: string, content: unknown): Caller {
   const key = request.header('idempotency-key')
   const actor = actorOf(request)
   if (key === undefined) {
-    if (findOperator(request) !== undefined) throw idempotencyKeyRequired()
+    if (findOperator(request) !== undefined) throw idempotencyKeyMissing()
     return { actor, repeat: undefined }
   }
   if (!KEY.test(key)) {

@@ -21,7 +21,7 @@ export interface MoveStockAsOperatorInput {
 /**
  * Moves stock as `moveStock` does, in one transaction with its entry in the audit log. The types of the lines decide which role may:
  * of several lines the highest role counts (console reference: Routes of inventory).
- * @throws operatorForbidden for an operator who may not make one of the lines; idempotencyKeyMalformed, idempotencyKeyRequired by
+ * @throws operatorForbidden for an operator who may not make one of the lines; idempotencyKeyMalformed, idempotencyKeyMissing by
  * `toCaller`; and as `moveStock` says productNotFound, locationNotFound, locationInactive, insufficientStock, countBelowReserved,
  * staleQuantity, quantityAboveLimit, keyMismatch, keyRunning, insufficientStockForLine, staleQuantityForLine
  */
@@ -30,7 +30,7 @@ export async function moveStockAsOperator(
   { change, toCaller, lines }: MoveStockAsOperatorInput,
 ): Promise<Answered<MovedStock>> {
   const action = actionOf(lines)
-  requireAction(change.operator, action)
+  requireAction(change.operator.role, action)
   const caller = toCaller()
   return runOperatorChange(db, change, async (own) => {
     const made = await moveStock({ ...own, stockMetrics }, caller, lines)

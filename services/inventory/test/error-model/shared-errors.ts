@@ -171,7 +171,7 @@ export const sharedErrors: ErrorCases = {
       send(await world.service({}, { operators: testOperators }), withHeaders(request, operatorHeaders('admin'))),
     operatorForbidden({ details: { role: 'admin' } }),
   ),
-  idempotencyKeyRequired: ofAll(
+  idempotencyKeyMissing: ofAll(
     (operation) => operation === 'post /products' || operation === 'post /operator/imports',
     async (world, request) =>
       send(await world.service({}, { operators: testOperators }), withHeaders(request, operatorHeaders('admin'))),

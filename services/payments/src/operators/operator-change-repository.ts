@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
-import { operatorKeyReused } from '../operator-errors.ts'
+import { idempotencyKeyReused } from '../operator-errors.ts'
 import { toPayload } from './operator-audit-repository.ts'
 import type { OperatorAnswer, OperatorChange, OperatorEffect } from './operator-change.ts'
 import type { OperatorChangesTable } from './operator-tables.ts'
@@ -13,7 +13,7 @@ import type { OperatorChangesTable } from './operator-tables.ts'
  *
  * Lock order: the key, then the locks of the effect. A second request with the key waits for the first at the primary key.
  * @param db the database as the role of operators
- * @throws operatorKeyReused, Error for a key that was committed without its answer, and every error of `effect`
+ * @throws idempotencyKeyReused, Error for a key that was committed without its answer, and every error of `effect`
  */
 export async function runOperatorChange(
   db: Db,
@@ -42,9 +42,9 @@ function requireAnswer({ status, body }: ClaimedRow): OperatorAnswer {
   return { status, body, replayed: true }
 }
 
-/** Refuses a change whose Idempotency-Key was used for another request. @throws operatorKeyReused */
+/** Refuses a change whose Idempotency-Key was used for another request. @throws idempotencyKeyReused */
 export function refuseReusedKey(): never {
-  throw operatorKeyReused()
+  throw idempotencyKeyReused()
 }
 
 interface ClaimedRow extends Readonly<Pick<OperatorChangesTable, 'status' | 'body'>> {

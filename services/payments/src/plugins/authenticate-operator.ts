@@ -4,7 +4,7 @@ import {
   readOperatorAddress,
   UnverifiableTokenError,
 } from '@trestle/operators/operator.ts'
-import { mayDo, type OperatorAction } from '@trestle/operators/operator-roles.ts'
+import { mayDo, type OperatorAction, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Repeat } from '../access/caller.ts'
@@ -52,9 +52,7 @@ export const authenticateOperator = fp(
       }
       request.operator = operator
       request.logFields = { operator_id: operator.actor.id, operator_key: operator.key, ...request.logFields }
-      const { action } = request.routeOptions.config
-      const { role } = operator
-      if (action === undefined || !mayDo(role, action)) throw operatorForbidden({ details: { action, role } })
+      requireAction(operator.role, request.routeOptions.config.action)
     })
     // Access is granted. Only the values of the request are left to check.
     app.addHook('preHandler', async (request) => {
@@ -64,6 +62,11 @@ export const authenticateOperator = fp(
   },
   { name: 'authenticate-operator', dependencies: ['request-input'] },
 )
+
+/** Requires that the role of an operator may do an action (console reference: Actions). @throws operatorForbidden */
+function requireAction(role: OperatorRole, action: OperatorAction | undefined): void {
+  if (action === undefined || !mayDo(role, action)) throw operatorForbidden({ details: { action, role } })
+}
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 

@@ -16,7 +16,7 @@ export interface AdvanceClockAsOperatorInput {
 /**
  * Moves the clock of any test merchant forward, for an operator (reference: Test clock).
  * @throws notFound, forbidden for a live merchant, clockTooFar when the clock would run more than 100 years ahead,
- * operatorKeyReused
+ * idempotencyKeyReused
  */
 export function advanceClockAsOperator(
   { operatorDb, config }: Pick<PaymentsDeps, 'operatorDb' | 'config'>,

@@ -16,7 +16,7 @@ export interface ClosePayoutInput {
 
 /**
  * Records what the bank made of a payout, for an operator (reference: States of a payout). The same outcome again changes nothing.
- * @throws notFound, payoutClosed when the payout has the other outcome, operatorKeyReused
+ * @throws notFound, payoutClosed when the payout has the other outcome, idempotencyKeyReused
  */
 export async function closePayout(
   { operatorDb, operatorLanes }: Pick<PaymentsDeps, 'operatorDb' | 'operatorLanes'>,

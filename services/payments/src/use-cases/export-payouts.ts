@@ -15,7 +15,7 @@ export interface ExportPayoutsInput {
 /**
  * Puts waiting live payouts into a batch, and answers its files and how many payouts still wait, for an operator (reference: Bank
  * files). A repeat with the same key gets the same files.
- * @throws operatorKeyReused
+ * @throws idempotencyKeyReused
  */
 export function exportPayouts(
   { operatorDb }: Pick<PaymentsDeps, 'operatorDb'>,

@@ -17,7 +17,7 @@ export interface PriceMerchantInput {
 
 /**
  * Changes the fees of later captures, refunds and lost disputes, for an operator (console reference: Routes of payments).
- * @throws notFound, operatorKeyReused
+ * @throws notFound, idempotencyKeyReused
  */
 export function priceMerchant(
   { operatorDb }: Pick<PaymentsDeps, 'operatorDb'>,

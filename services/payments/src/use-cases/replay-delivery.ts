@@ -19,7 +19,7 @@ export interface ReplayDeliveryInput {
  * then on (console reference: Routes of payments). The webhook knows the event by its id.
  *
  * Lock order: the webhook.
- * @throws notFound, deliveryObsolete when the webhook is deleted or the event too old, operatorKeyReused
+ * @throws notFound, deliveryObsolete when the webhook is deleted or the event too old, idempotencyKeyReused
  */
 export async function replayDelivery(
   { operatorDb, names, jobs }: Pick<PaymentsDeps, 'operatorDb' | 'names' | 'jobs'>,

@@ -25,7 +25,7 @@ type ResolveDeps = Pick<PaymentsDeps, 'acquirers' | 'operatorLanes' | 'operatorD
  * The acquirer is asked before the change begins: its answer may take long, and no transaction waits for it. It takes a reversal
  * once under the id of the attempt, so a repeat does no harm, and neither does a change that fails afterwards.
  * @throws notFound, attemptSettled when its outcome is known, reversalRefused when the acquirer does not take the reversal,
- * operatorKeyReused
+ * idempotencyKeyReused
  */
 export async function resolveAttempt(
   deps: ResolveDeps,

@@ -16,7 +16,7 @@ export interface ResolveExceptionInput {
 
 /**
  * Marks an exception as resolved, for an operator (console reference: Routes of payments). One that is resolved stays as it is.
- * @throws notFound, operatorKeyReused
+ * @throws notFound, idempotencyKeyReused
  */
 export function resolveException(
   { operatorDb }: Pick<PaymentsDeps, 'operatorDb'>,

@@ -13,7 +13,7 @@ export interface RetryTaskInput {
 /**
  * Puts the dead jobs of a task back into its queue, for an operator, in the transaction of the change (console
  * reference: Routes of payments). Jobs that another transaction retries are left to it.
- * @throws notFound for an unknown task, operatorKeyReused
+ * @throws notFound for an unknown task, idempotencyKeyReused
  */
 export async function retryTask(
   { operatorDb, jobs }: Pick<PaymentsDeps, 'operatorDb' | 'jobs'>,

@@ -12,7 +12,7 @@ export interface RevokeKeysOfAppInput {
 
 /**
  * Revokes every key of an app for an operator, from its next request on (console reference: Routes of payments).
- * @throws notFound for an unknown app, operatorKeyReused
+ * @throws notFound for an unknown app, idempotencyKeyReused
  */
 export function revokeKeysOfApp(
   { operatorDb }: Pick<PaymentsDeps, 'operatorDb'>,

@@ -97,7 +97,7 @@ export const operatorRuleCases: Readonly<Record<string, readonly RuleCase[]>> = 
       raise: (world) => refundAsSupport(world, new Map([['EUR', 1]])),
     },
   ],
-  operatorKeyReused: [
+  idempotencyKeyReused: [
     {
       status: 409,
       body: { code: 'IDEMPOTENCY_KEY_REUSED', message: 'The Idempotency-Key was used for another request' },

@@ -1,8 +1,13 @@
-import type { OperatorAction, OperatorRole } from '@trestle/operators/operator-roles.ts'
+import { mayDo, type OperatorAction, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { operatorForbidden, operatorUnauthorized } from '../operator-errors.ts'
 
+/** Requires that the role of an operator may do an action (console reference: Actions). @throws operatorForbidden */
+export function requireAction(role: OperatorRole, action: OperatorAction): void {
+  if (!mayDo(role, action)) refuseAction(role, action)
+}
+
 /** Refuses an operator whose role may not do an action, or not to this user. @throws operatorForbidden */
-export function refuseOperator(role: OperatorRole, action: OperatorAction): never {
+export function refuseAction(role: OperatorRole, action: OperatorAction): never {
   throw operatorForbidden({ details: { action, role } })
 }
 
