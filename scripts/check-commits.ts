@@ -32,6 +32,27 @@ const BASES = ['origin/main', 'main']
 /** How many commits are read when HEAD adds none to its base. */
 const NEWEST_COUNT = 20
 
+/**
+ * Checks the commits since `base`, or the newest ones when it is undefined. Merges have no rules. A subject that an earlier
+ * commit of the whole history has is a problem. @throws Error when the base is not in this clone
+ */
+export function checkCommits(root: string, base: string | undefined): CheckedCommits {
+  const list = (...args: readonly string[]): string => git(root, 'log', '--no-merges', ...args)
+  const start = base ?? list('--format=%H', '--max-count=1', `--skip=${NEWEST_COUNT}`).trim()
+  const subjects = new Set(start === '' ? [] : list('--format=%s', start).split('\n'))
+  const commits = list('--reverse', '-z', '--format=%h%n%B', start === '' ? 'HEAD' : `${start}..HEAD`)
+    .split('\0')
+    .filter((commit) => commit !== '')
+  const problems = commits.flatMap((commit) => {
+    const [hash = '', subject = '', ...rest] = commit.split('\n')
+    const repeated = subjects.has(subject) ? ['an earlier commit has the same subject'] : []
+    subjects.add(subject)
+    const found = [...problemsOfMessage([subject, ...rest].join('\n')), ...repeated]
+    return found.map((problem) => `${hash} ${subject}: ${problem}`)
+  })
+  return { count: commits.length, problems }
+}
+
 /** The broken rules in the message of a commit: its subject, an empty line, and a body. Empty when nothing does. */
 export function problemsOfMessage(message: string): readonly string[] {
   const [subject = '', gap = '', ...body] = message.trim().split('\n')
@@ -53,27 +74,6 @@ export interface CheckedCommits {
   readonly count: number
   /** Oldest first, each after its commit. */
   readonly problems: readonly string[]
-}
-
-/**
- * Checks the commits since `base`, or the newest ones when it is undefined. Merges have no rules. A subject that an earlier
- * commit of the whole history has is a problem. @throws Error when the base is not in this clone
- */
-export function checkCommits(root: string, base: string | undefined): CheckedCommits {
-  const list = (...args: readonly string[]): string => git(root, 'log', '--no-merges', ...args)
-  const start = base ?? list('--format=%H', '--max-count=1', `--skip=${NEWEST_COUNT}`).trim()
-  const subjects = new Set(start === '' ? [] : list('--format=%s', start).split('\n'))
-  const commits = list('--reverse', '-z', '--format=%h%n%B', start === '' ? 'HEAD' : `${start}..HEAD`)
-    .split('\0')
-    .filter((commit) => commit !== '')
-  const problems = commits.flatMap((commit) => {
-    const [hash = '', subject = '', ...rest] = commit.split('\n')
-    const repeated = subjects.has(subject) ? ['an earlier commit has the same subject'] : []
-    subjects.add(subject)
-    const found = [...problemsOfMessage([subject, ...rest].join('\n')), ...repeated]
-    return found.map((problem) => `${hash} ${subject}: ${problem}`)
-  })
-  return { count: commits.length, problems }
 }
 
 /** The output of a command of git. @throws Error when it fails */

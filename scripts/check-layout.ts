@@ -26,6 +26,7 @@ import { metricQueries } from './layout/metric-queries.ts'
 import { migrationFiles } from './layout/migration-files.ts'
 import { moduleState } from './layout/module-state.ts'
 import { namedErrors } from './layout/named-errors.ts'
+import { namedFirst } from './layout/named-first.ts'
 import { nounOrder } from './layout/noun-order.ts'
 import { objectSpreads } from './layout/object-spreads.ts'
 import { outboundCalls } from './layout/outbound-calls.ts'
@@ -103,6 +104,7 @@ export const rules: readonly Rule[] = [
   returnTypes,
   booleanChoices,
   objectSpreads,
+  namedFirst,
   namedErrors,
   testsBeside,
   testTitles,

@@ -29,21 +29,6 @@ export interface ReleasePlan {
   readonly manifests: readonly string[]
 }
 
-/** Plans a release, and changes nothing. @throws Error when the checkout is not ready for a release */
-export function planRelease({ root, version: given, now }: ReleaseOptions): ReleasePlan {
-  const git = gitOf(root)
-  const current = versionOf(join(root, 'package.json'))
-  const text = readFileSync(join(root, 'CHANGELOG.md'), 'utf8')
-  const version = given ?? nextVersion(current, sectionOf(text, 'Unreleased') ?? '')
-  if (!isLaterVersion(version, current)) throw new Error(`${version} does not come after ${current}`)
-  if (git('status', '--porcelain') !== '') throw new Error('the checkout has changes that are not committed')
-  const tag = `v${version}`
-  if (git('tag', '--list', tag) !== '') throw new Error(`the tag ${tag} is there already`)
-  const changelog = releaseChangelog(text, version, now)
-  const manifests = git('ls-files', '--', 'package.json', '*/package.json').split('\n')
-  return { root, current, version, tag, changelog, notes: sectionOf(changelog, version) ?? '', manifests }
-}
-
 /**
  * Commits a release and tags it.
  * @param regenerate writes the generated files that contain the version
@@ -65,6 +50,21 @@ export function release(plan: ReleasePlan, regenerate: () => void): void {
     `chore(repo): release ${version}\n\nThe version and the date of the changelog follow from what has changed.`,
   )
   git('tag', '--annotate', tag, '--message', `Trestle ${version}\n\n${plan.notes}`)
+}
+
+/** Plans a release, and changes nothing. @throws Error when the checkout is not ready for a release */
+export function planRelease({ root, version: given, now }: ReleaseOptions): ReleasePlan {
+  const git = gitOf(root)
+  const current = versionOf(join(root, 'package.json'))
+  const text = readFileSync(join(root, 'CHANGELOG.md'), 'utf8')
+  const version = given ?? nextVersion(current, sectionOf(text, 'Unreleased') ?? '')
+  if (!isLaterVersion(version, current)) throw new Error(`${version} does not come after ${current}`)
+  if (git('status', '--porcelain') !== '') throw new Error('the checkout has changes that are not committed')
+  const tag = `v${version}`
+  if (git('tag', '--list', tag) !== '') throw new Error(`the tag ${tag} is there already`)
+  const changelog = releaseChangelog(text, version, now)
+  const manifests = git('ls-files', '--', 'package.json', '*/package.json').split('\n')
+  return { root, current, version, tag, changelog, notes: sectionOf(changelog, version) ?? '', manifests }
 }
 
 /** The steps that a release would take, a line each. */

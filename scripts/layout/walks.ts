@@ -17,26 +17,6 @@ export interface Walk {
   readonly files: readonly string[]
 }
 
-/** The walks of docs/architecture.md: the sections below "## Walks". */
-export function readWalks(tree: SourceTree): readonly Walk[] {
-  const lines = tree.files.find(({ path }) => path === DOCUMENT)?.text.split('\n') ?? []
-  const start = lines.indexOf('## Walks')
-  if (start < 0) return []
-  const end = lines.findIndex((text, index) => index > start && text.startsWith('## '))
-  const section = lines.slice(0, end < 0 ? undefined : end)
-  const headings = section.flatMap((text, index) => (index > start && text.startsWith('### ') ? [index] : []))
-  return headings.map((heading, index) => {
-    const own = section.slice(heading + 1, headings[index + 1])
-    const targets = own.flatMap((text) => STEP.exec(text)?.[1] ?? [])
-    return {
-      title: section[heading]?.slice('### '.length) ?? '',
-      value: own.flatMap((text) => VALUE.exec(text)?.[1] ?? [])[0],
-      line: heading + 1,
-      files: targets.map((target) => posix.join(posix.dirname(DOCUMENT), target)),
-    }
-  })
-}
-
 /**
  * A walk of docs/architecture.md is short enough to be read, and true: every file names the value, and every file but the
  * first is named by an earlier file of the walk, or built for it by `deps.ts`.
@@ -57,6 +37,26 @@ export const walks: Rule = (tree) => {
         .filter((path, index) => index > 0 && !files.slice(0, index).some((one) => leadsTo(one, path, texts)))
         .map((path) => refuse(`no earlier file names ${path}`)),
     ]
+  })
+}
+
+/** The walks of docs/architecture.md: the sections below "## Walks". */
+export function readWalks(tree: SourceTree): readonly Walk[] {
+  const lines = tree.files.find(({ path }) => path === DOCUMENT)?.text.split('\n') ?? []
+  const start = lines.indexOf('## Walks')
+  if (start < 0) return []
+  const end = lines.findIndex((text, index) => index > start && text.startsWith('## '))
+  const section = lines.slice(0, end < 0 ? undefined : end)
+  const headings = section.flatMap((text, index) => (index > start && text.startsWith('### ') ? [index] : []))
+  return headings.map((heading, index) => {
+    const own = section.slice(heading + 1, headings[index + 1])
+    const targets = own.flatMap((text) => STEP.exec(text)?.[1] ?? [])
+    return {
+      title: section[heading]?.slice('### '.length) ?? '',
+      value: own.flatMap((text) => VALUE.exec(text)?.[1] ?? [])[0],
+      line: heading + 1,
+      files: targets.map((target) => posix.join(posix.dirname(DOCUMENT), target)),
+    }
   })
 }
 

@@ -26,6 +26,30 @@ export interface Looker {
   readonly consoles: Map<ConsoleName, { readonly url: string; readonly session: Session | undefined }>
 }
 
+/** Opens a screen in a window, takes its picture, and returns what is wrong with it. */
+export async function lookAtScreen(looker: Looker, { screen, view, pictures }: Glance): Promise<readonly string[]> {
+  const { at = 'operator' } = screen
+  const { url = '', session } = looker.consoles.get(at) ?? {}
+  const context = await openWindow(looker, view, session)
+  const page = await context.newPage()
+  const watched = watchPage(page)
+  const name = join(pictures, `${screen.name}-${view.width}-${view.scheme}`)
+  try {
+    await screen.open(page, url)
+    const found = [...(await judgePage(page))]
+    await page.screenshot({ path: `${name}.png`, fullPage: true, animations: 'disabled' })
+    if (session !== undefined && new URL(page.url()).pathname === '/sign-in') found.push('shows the sign-in')
+    return [...found, ...(view.scheme === 'light' ? await useKeyboard(page, view, name) : []), ...watched]
+  } catch (error) {
+    return [...watched, error instanceof Error ? error.message : String(error)]
+  } finally {
+    // The cookie of the page says when the session was used last. With the cookie of the sign-in, a long run would end after 30
+    // minutes.
+    if (session !== undefined) looker.consoles.set(at, { url, session: await context.storageState() })
+    await context.close()
+  }
+}
+
 /** A browser window as an operator has it. */
 export async function openWindow(
   { browser }: Pick<Looker, 'browser'>,
@@ -52,30 +76,6 @@ export interface Glance {
   readonly view: View
   /** The folder of the pictures. */
   readonly pictures: string
-}
-
-/** Opens a screen in a window, takes its picture, and returns what is wrong with it. */
-export async function lookAtScreen(looker: Looker, { screen, view, pictures }: Glance): Promise<readonly string[]> {
-  const { at = 'operator' } = screen
-  const { url = '', session } = looker.consoles.get(at) ?? {}
-  const context = await openWindow(looker, view, session)
-  const page = await context.newPage()
-  const watched = watchPage(page)
-  const name = join(pictures, `${screen.name}-${view.width}-${view.scheme}`)
-  try {
-    await screen.open(page, url)
-    const found = [...(await judgePage(page))]
-    await page.screenshot({ path: `${name}.png`, fullPage: true, animations: 'disabled' })
-    if (session !== undefined && new URL(page.url()).pathname === '/sign-in') found.push('shows the sign-in')
-    return [...found, ...(view.scheme === 'light' ? await useKeyboard(page, view, name) : []), ...watched]
-  } catch (error) {
-    return [...watched, error instanceof Error ? error.message : String(error)]
-  } finally {
-    // The cookie of the page says when the session was used last. With the cookie of the sign-in, a long run would end after 30
-    // minutes.
-    if (session !== undefined) looker.consoles.set(at, { url, session: await context.storageState() })
-    await context.close()
-  }
 }
 
 /** The whole work by keyboard: on a wide page the walk, the keys and the question; on a narrow one the menu. */

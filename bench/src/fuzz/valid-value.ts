@@ -11,6 +11,16 @@ export interface FromMemory {
   readonly otherwise: string | number
 }
 
+/** Values that a schema allows. @param path dotted names of the members that lead to the value */
+export function validValue(schema: Schema, path: string, context: ValueContext): fc.Arbitrary<unknown> {
+  const { lexicon } = context
+  const meaningful = lexicon[path] ?? lexicon[path.slice(path.lastIndexOf('.') + 1)]
+  const allowed = allowedValue(context.resolve(schema), path, context)
+  return meaningful === undefined
+    ? allowed
+    : fc.oneof({ weight: LEXICON_WEIGHT, arbitrary: meaningful }, { weight: 1, arbitrary: allowed })
+}
+
 /** Whether a value is to be taken from the memory when the request is sent. */
 export function isFromMemory(value: unknown): value is FromMemory {
   return typeof value === 'object' && value !== null && 'fromMemory' in value
@@ -42,16 +52,6 @@ export interface ValueContext {
 const LEXICON_WEIGHT = 12
 const TEXT_MAX = 40
 const ITEMS_MAX = 3
-
-/** Values that a schema allows. @param path dotted names of the members that lead to the value */
-export function validValue(schema: Schema, path: string, context: ValueContext): fc.Arbitrary<unknown> {
-  const { lexicon } = context
-  const meaningful = lexicon[path] ?? lexicon[path.slice(path.lastIndexOf('.') + 1)]
-  const allowed = allowedValue(context.resolve(schema), path, context)
-  return meaningful === undefined
-    ? allowed
-    : fc.oneof({ weight: LEXICON_WEIGHT, arbitrary: meaningful }, { weight: 1, arbitrary: allowed })
-}
 
 function allowedValue(schema: Schema, path: string, context: ValueContext): fc.Arbitrary<unknown> {
   if (schema.const !== undefined) return fc.constant(schema.const)

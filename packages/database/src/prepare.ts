@@ -30,6 +30,18 @@ export interface DistributedForm<Input, Row> {
 }
 
 /**
+ * Declares a prepared query. `build` runs once, with a stand-in for each member of the input. Use the members only as values
+ * (`where('id', '=', p.id)`, `${p.amount}`), never in conditions. `choose` is for conditions.
+ */
+export function prepare<Input extends object, Row, Tables = unknown>(
+  name: string,
+  build: (input: Input, db: Kysely<Tables>) => Compilable<Row> | RawBuilder<Row>,
+): PreparedQuery<Input, Row> {
+  // Tests of each service compare its tables with those that its `database.ts` states.
+  return { name, build: (input, db) => build(input, db as Kysely<Tables>) }
+}
+
+/**
  * Adds the form for a distributed database to a query.
  * @param build the query with the owner. By default it is the same query, whose `p.owner` is null on other databases
  */
@@ -60,18 +72,6 @@ export interface CompiledPreparedQuery {
   readonly text: string
   /** The values of the parameters, in order, from an input of the query. */
   readonly values: (input: object) => unknown[]
-}
-
-/**
- * Declares a prepared query. `build` runs once, with a stand-in for each member of the input. Use the members only as values
- * (`where('id', '=', p.id)`, `${p.amount}`), never in conditions. `choose` is for conditions.
- */
-export function prepare<Input extends object, Row, Tables = unknown>(
-  name: string,
-  build: (input: Input, db: Kysely<Tables>) => Compilable<Row> | RawBuilder<Row>,
-): PreparedQuery<Input, Row> {
-  // Tests of each service compare its tables with those that its `database.ts` states.
-  return { name, build: (input, db) => build(input, db as Kysely<Tables>) }
 }
 
 /** Compiles a prepared query with the plugins of `db`, which add the schema and the prefix. It runs nothing. */

@@ -29,6 +29,26 @@ interface Queues {
 
 const REASONS_MAX = 100
 
+/** Lists the newest jobs of all tasks in one state, at most 100. `failed`: for good. */
+export async function listJobs(
+  { db, schema, tasks }: Queues,
+  state: 'waiting' | 'running' | 'failed',
+): Promise<readonly ListedJob[]> {
+  const columns = {
+    waiting: OF_TASK,
+    running: OF_TASK,
+    failed: sql`coalesce(source_name, name) AS task, coalesce(source_created_on, created_on) AS created,
+      coalesce(source_retry_count, 0) + 1 AS attempts, source_output ->> 'message' AS error`,
+  }
+  const states = { waiting: sql`('created', 'retry')`, running: sql`('active')`, failed: sql`('created')` }
+  const queues = tasks.map((task) => (state === 'failed' ? deadQueue(task) : task.name))
+  const { rows } = await sql<ListedJob>`
+    SELECT coalesce(source_root_id, id)::text AS id, ${columns[state]}
+    FROM ${sql.id(schema, 'job')} WHERE name IN (${sql.join(queues)}) AND state IN ${states[state]}
+    ORDER BY created_on DESC, id LIMIT ${sql.lit(JOBS_MAX)}`.execute(db)
+  return rows.map((row) => ({ ...row, created: new Date(row.created) }))
+}
+
 /** Lists the jobs in the dead-letter queues by task and reason, the most frequent first, at most 100 reasons. */
 export async function listDeadJobs({ db, schema, tasks }: Queues): Promise<readonly DeadJobs[]> {
   const { rows } = await sql<DeadJobs>`
@@ -89,26 +109,6 @@ export interface ListedJob {
 }
 
 const JOBS_MAX = 100
-
-/** Lists the newest jobs of all tasks in one state, at most 100. `failed`: for good. */
-export async function listJobs(
-  { db, schema, tasks }: Queues,
-  state: 'waiting' | 'running' | 'failed',
-): Promise<readonly ListedJob[]> {
-  const columns = {
-    waiting: OF_TASK,
-    running: OF_TASK,
-    failed: sql`coalesce(source_name, name) AS task, coalesce(source_created_on, created_on) AS created,
-      coalesce(source_retry_count, 0) + 1 AS attempts, source_output ->> 'message' AS error`,
-  }
-  const states = { waiting: sql`('created', 'retry')`, running: sql`('active')`, failed: sql`('created')` }
-  const queues = tasks.map((task) => (state === 'failed' ? deadQueue(task) : task.name))
-  const { rows } = await sql<ListedJob>`
-    SELECT coalesce(source_root_id, id)::text AS id, ${columns[state]}
-    FROM ${sql.id(schema, 'job')} WHERE name IN (${sql.join(queues)}) AND state IN ${states[state]}
-    ORDER BY created_on DESC, id LIMIT ${sql.lit(JOBS_MAX)}`.execute(db)
-  return rows.map((row) => ({ ...row, created: new Date(row.created) }))
-}
 
 const OF_TASK = sql`name AS task, created_on AS created,
   CASE WHEN started_on IS NULL THEN 0 ELSE retry_count + 1 END AS attempts, output ->> 'message' AS error`

@@ -18,20 +18,6 @@ export class Away extends Error {}
 type Print = (line: string) => void
 
 /**
- * Reads the settings, and prints a line for each problem. @returns undefined when there is one, since no other check can run
- */
-export function checkSettings<Config>(load: () => Config, print: Print): Config | undefined {
-  try {
-    const config = load()
-    print('ok    settings')
-    return config
-  } catch (error) {
-    print(describeFailure(error))
-    return undefined
-  }
-}
-
-/**
  * Runs the checks one after the other, and prints a line for each. When the subject of a check is away, such as the database, its
  * line names the checks that need it. @returns false when one fails
  */
@@ -56,6 +42,20 @@ export async function runChecks<Subject>(
     }
   }
   return isHealthy
+}
+
+/**
+ * Reads the settings, and prints a line for each problem. @returns undefined when there is one, since no other check can run
+ */
+export function checkSettings<Config>(load: () => Config, print: Print): Config | undefined {
+  try {
+    const config = load()
+    print('ok    settings')
+    return config
+  } catch (error) {
+    print(describeFailure(error))
+    return undefined
+  }
 }
 
 function listDependent(checks: readonly Check<never>[], name: string): string {

@@ -24,13 +24,6 @@ export class HttpError extends Error {
   }
 }
 
-/** A copy of the error, with its stack, whose answer has more headers. */
-export function withHeaders(error: HttpError, headers: Readonly<Record<string, string>>): HttpError {
-  const { status, code, message, details, cause } = error
-  const named = new HttpError(status, code, { message, details, cause, headers: { ...error.headers, ...headers } })
-  return Object.assign(named, { stack: error.stack })
-}
-
 /** Makes an error of a catalogue. Its own members are for the API document. */
 export interface ErrorFactory {
   (options?: HttpErrorOptions): HttpError
@@ -79,4 +72,11 @@ export function defineError<Values extends object>(
     status,
     code,
   })
+}
+
+/** A copy of the error, with its stack, whose answer has more headers. */
+export function withHeaders(error: HttpError, headers: Readonly<Record<string, string>>): HttpError {
+  const { status, code, message, details, cause } = error
+  const named = new HttpError(status, code, { message, details, cause, headers: { ...error.headers, ...headers } })
+  return Object.assign(named, { stack: error.stack })
 }

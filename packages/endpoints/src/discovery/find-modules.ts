@@ -11,6 +11,24 @@ const moduleFile = new RegExp(`^(.+)\\.(?:${extensions.join('|')})$`)
 const skipped = /^[._]|^node_modules$|\.d\.m?ts$|\.(?:test|spec)\./
 
 /**
+ * Lists the modules below a prefix, in the order of their names.
+ * @throws Error for invalid names, for two files with one URL, and for links that lead out of the prefix
+ */
+export function findModules(prefix: string): readonly ModuleFile[] {
+  const { statSync } = process.getBuiltinModule('node:fs')
+  if (!statSync(prefix).isDirectory()) return [{ path: [], file: prefix }]
+  const found = new Map<string, ModuleFile>()
+  const add = (module: ModuleFile): void => {
+    const url = `/${module.path.join('/')}`
+    const twin = found.get(url)
+    if (twin !== undefined) throw new Error(`${twin.file} and ${module.file} are both ${url}`)
+    found.set(url, module)
+  }
+  walk(prefix, [], { root: realPath(prefix), above: [], add })
+  return [...found.values()]
+}
+
+/**
  * Finds the folder or file of a prefix (reference: Prefixes).
  * @throws Error when there is none, when there are two, or when it is outside of `dir`
  */
@@ -42,24 +60,6 @@ function existing(path: string): readonly string[] {
     const stats = statSync(candidate, { throwIfNoEntry: false })
     return stats?.isDirectory() || (stats?.isFile() && moduleFile.test(candidate))
   })
-}
-
-/**
- * Lists the modules below a prefix, in the order of their names.
- * @throws Error for invalid names, for two files with one URL, and for links that lead out of the prefix
- */
-export function findModules(prefix: string): readonly ModuleFile[] {
-  const { statSync } = process.getBuiltinModule('node:fs')
-  if (!statSync(prefix).isDirectory()) return [{ path: [], file: prefix }]
-  const found = new Map<string, ModuleFile>()
-  const add = (module: ModuleFile): void => {
-    const url = `/${module.path.join('/')}`
-    const twin = found.get(url)
-    if (twin !== undefined) throw new Error(`${twin.file} and ${module.file} are both ${url}`)
-    found.set(url, module)
-  }
-  walk(prefix, [], { root: realPath(prefix), above: [], add })
-  return [...found.values()]
 }
 
 interface Walk {

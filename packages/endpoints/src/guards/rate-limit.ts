@@ -32,26 +32,6 @@ export interface RateLimitOptions {
 
 const KEYS_MAX = 5_000
 
-/** Counts in memory, for at most 5,000 keys. The key that was unused for the longest time is dropped first. */
-export function memoryStore(keysMax = KEYS_MAX): RateLimitStore {
-  const windows = new Map<string, Window>()
-  return {
-    hit(key, ttlSeconds, nowMs) {
-      const known = windows.get(key)
-      const window =
-        known === undefined || known.endsAtMs <= nowMs
-          ? { count: 1, endsAtMs: nowMs + ttlSeconds * 1_000 }
-          : { count: known.count + 1, endsAtMs: known.endsAtMs }
-      // A map keeps the order of insertion, so the first key was unused for the longest time.
-      windows.delete(key)
-      windows.set(key, window)
-      const [oldest] = windows.keys()
-      if (windows.size > keysMax && oldest !== undefined) windows.delete(oldest)
-      return window
-    },
-  }
-}
-
 /**
  * A guard that refuses a client with 429 after `limit` requests in a fixed window (reference: Rate limits). A refused request
  * does not move the window.
@@ -85,6 +65,26 @@ export function rateLimit(options: RateLimitOptions): Guard {
     if (count > limit) throw new TooManyRequests(reset)
   }
   return Object.assign(guard, { responses: { 429: `More than ${limit} requests in ${ttlSeconds} seconds` } })
+}
+
+/** Counts in memory, for at most 5,000 keys. The key that was unused for the longest time is dropped first. */
+export function memoryStore(keysMax = KEYS_MAX): RateLimitStore {
+  const windows = new Map<string, Window>()
+  return {
+    hit(key, ttlSeconds, nowMs) {
+      const known = windows.get(key)
+      const window =
+        known === undefined || known.endsAtMs <= nowMs
+          ? { count: 1, endsAtMs: nowMs + ttlSeconds * 1_000 }
+          : { count: known.count + 1, endsAtMs: known.endsAtMs }
+      // A map keeps the order of insertion, so the first key was unused for the longest time.
+      windows.delete(key)
+      windows.set(key, window)
+      const [oldest] = windows.keys()
+      if (windows.size > keysMax && oldest !== undefined) windows.delete(oldest)
+      return window
+    },
+  }
 }
 
 /** `192.0.2.7:1234`, `[2001:db8::1]:1234`, as some proxies write them. */

@@ -11,6 +11,24 @@ interface DemoUser {
   readonly way: 'password' | 'password and authenticator app' | 'link of a mail' | 'banned' | 'invited'
 }
 
+/** Adds the users that are missing, and opens a first session for those who may sign in. Returns lines for the terminal. */
+export async function fillAuth(auth: {
+  readonly url: string
+  readonly serviceKey: string
+}): Promise<readonly string[]> {
+  const call = createDemoClient(auth.url, `Bearer ${auth.serviceKey}`)
+  const { body } = await call('GET', '/admin/users?per_page=1000&filter=@nordhavn.example')
+  const known = z.object({ users: z.array(Known) }).parse(body).users
+  // Oldest first, so that lists show the users in their order.
+  for (const wanted of users) {
+    const found = known.find(({ email }) => email === wanted.email) ?? (await addUser(call, wanted))
+    if (!isFinished(wanted, found)) await signIn(call, wanted, found)
+  }
+  const { body: after } = await call('GET', '/admin/users?per_page=1000&filter=anton@nordhavn.example')
+  const [anton] = z.object({ users: z.array(Known) }).parse(after).users
+  return describeUsers(anton?.app_metadata[TOTP_MEMBER])
+}
+
 const user = (name: string, role: DemoUser['role'], way: DemoUser['way']): DemoUser => ({
   name,
   email: `${name.split(' ')[0]?.toLowerCase()}@nordhavn.example`,
@@ -46,24 +64,6 @@ type Known = z.infer<typeof Known>
 const Session = z.object({ access_token: z.string() })
 const Factors = z.array(z.object({ id: z.string() }))
 const Enrolled = z.object({ id: z.string(), totp: z.object({ uri: z.string() }) })
-
-/** Adds the users that are missing, and opens a first session for those who may sign in. Returns lines for the terminal. */
-export async function fillAuth(auth: {
-  readonly url: string
-  readonly serviceKey: string
-}): Promise<readonly string[]> {
-  const call = createDemoClient(auth.url, `Bearer ${auth.serviceKey}`)
-  const { body } = await call('GET', '/admin/users?per_page=1000&filter=@nordhavn.example')
-  const known = z.object({ users: z.array(Known) }).parse(body).users
-  // Oldest first, so that lists show the users in their order.
-  for (const wanted of users) {
-    const found = known.find(({ email }) => email === wanted.email) ?? (await addUser(call, wanted))
-    if (!isFinished(wanted, found)) await signIn(call, wanted, found)
-  }
-  const { body: after } = await call('GET', '/admin/users?per_page=1000&filter=anton@nordhavn.example')
-  const [anton] = z.object({ users: z.array(Known) }).parse(after).users
-  return describeUsers(anton?.app_metadata[TOTP_MEMBER])
-}
 
 /** Whether a user has signed in, and has the app whose secret the demo knows. */
 function isFinished({ way }: DemoUser, { last_sign_in_at, app_metadata }: Known): boolean {

@@ -11,6 +11,53 @@ interface DemoProduct {
   readonly carried: number
 }
 
+/**
+ * Adds the products, their stock at two locations, and orders. Returns lines for the terminal.
+ *
+ * @throws StackFailure when a request is refused, and Error for an answer without what was made
+ */
+export async function fillInventory(url: string): Promise<readonly string[]> {
+  const call = createDemoClient(url)
+  const records = products.map(({ sku, attributes }) => `${JSON.stringify({ sku, attributes })}\n`).join('')
+  const text = { type: 'application/x-ndjson', content: records }
+  await call('POST', '/products/import?mode=skip', { text })
+  const [warehouse, cafe] = [
+    await addLocation(call, 'NORDHAVN', 'Nordhavn roastery'),
+    await addLocation(call, 'CAFE', 'Café at the harbour'),
+  ]
+  const idOf = await findProducts(call)
+  await moveStock(
+    call,
+    'demo-delivery',
+    products.map(({ sku, delivered }) => ({
+      type: 'receive',
+      productId: idOf(sku),
+      locationId: warehouse,
+      quantity: delivered,
+    })),
+  )
+  await moveStock(
+    call,
+    'demo-transfer',
+    products.map(({ sku, carried }) => ({
+      type: 'transfer',
+      productId: idOf(sku),
+      fromLocationId: warehouse,
+      toLocationId: cafe,
+      quantity: carried,
+    })),
+  )
+  await moveStock(call, 'demo-counter', [
+    { type: 'ship', productId: idOf('COFFEE-HARBOUR'), locationId: cafe, quantity: 9 },
+    { type: 'ship', productId: idOf('MUG-SAND'), locationId: cafe, quantity: 2 },
+    { type: 'adjust', productId: idOf('MUG-BLUE'), locationId: cafe, delta: -1, reason: 'broken' },
+    { type: 'count', productId: idOf('FILTER-V60'), locationId: cafe, quantity: 38, reason: 'count of the month' },
+  ])
+  for (const reservation of reservations)
+    await reserve(call, reservation, { productId: idOf(reservation.sku), locationId: warehouse })
+  return [`inventory     ${products.length} products, ${url}/products?include=stock`]
+}
+
 const coffee = (sku: string, name: string, details: object, [delivered, carried]: readonly [number, number]) => ({
   sku,
   attributes: { name, category: 'coffee', weight: '250 g', ...details },
@@ -58,53 +105,6 @@ const Listed = z.object({ data: z.array(z.object({ id: z.int() })) })
 const Locations = z.object({ data: z.array(z.object({ id: z.int(), code: z.string() })) })
 const Products = z.object({ data: z.array(z.object({ id: z.int(), sku: z.string() })) })
 const Reservations = z.object({ data: z.array(z.object({ id: z.int(), status: z.string() })) })
-
-/**
- * Adds the products, their stock at two locations, and orders. Returns lines for the terminal.
- *
- * @throws StackFailure when a request is refused, and Error for an answer without what was made
- */
-export async function fillInventory(url: string): Promise<readonly string[]> {
-  const call = createDemoClient(url)
-  const records = products.map(({ sku, attributes }) => `${JSON.stringify({ sku, attributes })}\n`).join('')
-  const text = { type: 'application/x-ndjson', content: records }
-  await call('POST', '/products/import?mode=skip', { text })
-  const [warehouse, cafe] = [
-    await addLocation(call, 'NORDHAVN', 'Nordhavn roastery'),
-    await addLocation(call, 'CAFE', 'Café at the harbour'),
-  ]
-  const idOf = await findProducts(call)
-  await moveStock(
-    call,
-    'demo-delivery',
-    products.map(({ sku, delivered }) => ({
-      type: 'receive',
-      productId: idOf(sku),
-      locationId: warehouse,
-      quantity: delivered,
-    })),
-  )
-  await moveStock(
-    call,
-    'demo-transfer',
-    products.map(({ sku, carried }) => ({
-      type: 'transfer',
-      productId: idOf(sku),
-      fromLocationId: warehouse,
-      toLocationId: cafe,
-      quantity: carried,
-    })),
-  )
-  await moveStock(call, 'demo-counter', [
-    { type: 'ship', productId: idOf('COFFEE-HARBOUR'), locationId: cafe, quantity: 9 },
-    { type: 'ship', productId: idOf('MUG-SAND'), locationId: cafe, quantity: 2 },
-    { type: 'adjust', productId: idOf('MUG-BLUE'), locationId: cafe, delta: -1, reason: 'broken' },
-    { type: 'count', productId: idOf('FILTER-V60'), locationId: cafe, quantity: 38, reason: 'count of the month' },
-  ])
-  for (const reservation of reservations)
-    await reserve(call, reservation, { productId: idOf(reservation.sku), locationId: warehouse })
-  return [`inventory     ${products.length} products, ${url}/products?include=stock`]
-}
 
 async function addLocation(call: DemoClient, code: string, name: string): Promise<number> {
   await call('POST', '/locations', { body: { code, name }, expected: [409] })

@@ -44,33 +44,6 @@ interface AdoptionDeps {
 }
 
 /**
- * Keeps other runs away. The lock belongs to a connection, because an index that is made without a lock waits for every open
- * transaction, and one of them would hold the lock.
- * @throws Error while another run is at work
- */
-export function withoutOtherRuns<T>(target: MigrationTarget, use: () => Promise<T>): Promise<T> {
-  return withDatabase(target, (db) =>
-    db.connection().execute(async (connection) => {
-      const key = sql`hashtext(${`auth adopt ${target.names.schema}`})`
-      const { rows } = await sql<{ isMine: boolean }>`SELECT pg_try_advisory_lock(${key}) AS "isMine"`.execute(
-        connection,
-      )
-      if (rows[0]?.isMine !== true)
-        throw new Error(
-          [
-            'another run of auth adopt is at work: wait until it has ended',
-            ...(await listLockOwners(connection, key)),
-          ].join('; '),
-        )
-      // A server ends a connection some time after the client has closed it. The lock would keep the next run away until then. With
-      // a connection that is lost, the lock is gone.
-      const unlock = () => sql`SELECT pg_advisory_unlock(${key})`.execute(connection).catch(() => {})
-      return use().finally(unlock)
-    }),
-  )
-}
-
-/**
  * Notes the beginning, unless an earlier run has, makes the tables that need no name of supabase/auth, and the indexes of its tables.
  * @returns the newest migration of supabase/auth
  * @throws Error where the database cannot be adopted
@@ -102,6 +75,33 @@ export async function beginAdoption(
     await createUserIndexes(db, names, report)
   })
   return version
+}
+
+/**
+ * Keeps other runs away. The lock belongs to a connection, because an index that is made without a lock waits for every open
+ * transaction, and one of them would hold the lock.
+ * @throws Error while another run is at work
+ */
+export function withoutOtherRuns<T>(target: MigrationTarget, use: () => Promise<T>): Promise<T> {
+  return withDatabase(target, (db) =>
+    db.connection().execute(async (connection) => {
+      const key = sql`hashtext(${`auth adopt ${target.names.schema}`})`
+      const { rows } = await sql<{ isMine: boolean }>`SELECT pg_try_advisory_lock(${key}) AS "isMine"`.execute(
+        connection,
+      )
+      if (rows[0]?.isMine !== true)
+        throw new Error(
+          [
+            'another run of auth adopt is at work: wait until it has ended',
+            ...(await listLockOwners(connection, key)),
+          ].join('; '),
+        )
+      // A server ends a connection some time after the client has closed it. The lock would keep the next run away until then. With
+      // a connection that is lost, the lock is gone.
+      const unlock = () => sql`SELECT pg_advisory_unlock(${key})`.execute(connection).catch(() => {})
+      return use().finally(unlock)
+    }),
+  )
 }
 
 /** Each change is a transaction of its own, which locks one table that the old service needs. */

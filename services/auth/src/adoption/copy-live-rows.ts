@@ -22,15 +22,6 @@ export interface CopyContext {
   readonly lifetimes: Lifetimes
 }
 
-/** The bytes of an expression of type bytea, in base64url. */
-export function base64url(bytes: RawBuilder<unknown>): RawBuilder<unknown> {
-  return toUrlAlphabet(sql`encode(${bytes}, 'base64')`)
-}
-
-function toUrlAlphabet(text: RawBuilder<unknown>): RawBuilder<unknown> {
-  return sql`rtrim(translate(${text}, E'+/\n', '-_'), '=')`
-}
-
 /**
  * Copies passkeys and unused codes from tables of supabase/auth. The credentials of WebAuthn
  * factors get the form of this service, in a column of its own.
@@ -48,6 +39,15 @@ export async function copyLiveRows(context: CopyContext): Promise<void> {
         AND EXISTS (SELECT FROM ${users} u WHERE u.id = f.user_id)`.execute(trx)
   if (await hasRelation(trx, places.kept, 'webauthn_credentials')) await copyPasskeys(context)
   await copyCodes(context)
+}
+
+/** The bytes of an expression of type bytea, in base64url. */
+export function base64url(bytes: RawBuilder<unknown>): RawBuilder<unknown> {
+  return toUrlAlphabet(sql`encode(${bytes}, 'base64')`)
+}
+
+function toUrlAlphabet(text: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`rtrim(translate(${text}, E'+/\n', '-_'), '=')`
 }
 
 async function copyPasskeys({ trx, places }: CopyContext): Promise<void> {

@@ -20,6 +20,22 @@ export interface Dependent {
 /** The trigger that notes sessions which change, until the switch. */
 export const OWN_TRIGGER = 'trestle_note_change'
 
+/**
+ * Lists the views, rules, policies, functions, foreign keys, publications, columns and tables that name a table that moves, and would
+ * go on reading the table of the old service.
+ * @param moving the names of the tables that move
+ * @returns in the order of their names, then of the tables
+ */
+export async function listDependents(
+  db: Kysely<unknown>,
+  { names: { schema } }: Pick<AdoptionPlaces, 'names'>,
+  moving: readonly string[],
+): Promise<readonly Dependent[]> {
+  const { rows } = await sql<Dependent>`
+    WITH ${tablesOf(schema, moving)}, ${recorded} UNION ${named(schema)} ORDER BY object, "table"`.execute(db)
+  return rows
+}
+
 /** The tables that move, by oid. `known` are those of supabase/auth, whose keys and defaults lead to one another. */
 const tablesOf = (schema: string, moving: readonly string[]): RawBuilder<unknown> => sql`
   moving AS (
@@ -87,22 +103,6 @@ export function namedIn(schema: string): RawBuilder<unknown> {
 
 const named = (schema: string): RawBuilder<unknown> => sql`
   SELECT format('function %s', f.oid::regprocedure), m.name FROM moving m JOIN pg_proc f ON ${namedIn(schema)}`
-
-/**
- * Lists the views, rules, policies, functions, foreign keys, publications, columns and tables that name a table that moves, and would
- * go on reading the table of the old service.
- * @param moving the names of the tables that move
- * @returns in the order of their names, then of the tables
- */
-export async function listDependents(
-  db: Kysely<unknown>,
-  { names: { schema } }: Pick<AdoptionPlaces, 'names'>,
-  moving: readonly string[],
-): Promise<readonly Dependent[]> {
-  const { rows } = await sql<Dependent>`
-    WITH ${tablesOf(schema, moving)}, ${recorded} UNION ${named(schema)} ORDER BY object, "table"`.execute(db)
-  return rows
-}
 
 /**
  * The publications that name a table that stays, and not its columns. They publish the columns of this service from the moment when these

@@ -120,6 +120,25 @@ const checks: readonly Check<ProcessDeps>[] = [
   },
 ]
 
+/** Checks everything that the service needs, and prints a line for each. Resolves to false when a check fails. */
+export async function doctor(load: () => AuthConfig, print: (line: string) => void): Promise<boolean> {
+  const config = checkSettings(load, print)
+  if (config === undefined) return false
+  for (const line of [...config.notes, ...config.warnings]) print(`note  ${line}`)
+  const { logger } = createLogger({ level: 'fatal', stdout: false })
+  const deps = await createQuietDeps(config, { logger })
+  const common = commonChecks({
+    program: 'auth',
+    logFile: config.server.logFile,
+    database: { url: config.database.url, setting: 'AUTH_DB_DATABASE_URL', prepared: config.database.prepared },
+    migrations: migrateOptions(config),
+  })
+  const printAsSet = (line: string) => print(namedAsSet(line, config.aliases))
+  const isHealthy = await runChecks(await fitChecks([...common, ...checks], deps), deps, printAsSet)
+  await deps.close()
+  return isHealthy
+}
+
 /** Reads as adopt does: the database may have functions and schemas of strangers. */
 async function checkFinishedAdoption({ config, encryptionKeys, now }: ProcessDeps): Promise<string> {
   const target = adoptOptions(config)
@@ -159,23 +178,4 @@ async function fitChecks(
 
 function describeDeadJobs({ task, count, reason, lastAt }: DeadJobs): string {
   return `${count} of ${task} (${reason}; last at ${lastAt.toISOString()})`
-}
-
-/** Checks everything that the service needs, and prints a line for each. Resolves to false when a check fails. */
-export async function doctor(load: () => AuthConfig, print: (line: string) => void): Promise<boolean> {
-  const config = checkSettings(load, print)
-  if (config === undefined) return false
-  for (const line of [...config.notes, ...config.warnings]) print(`note  ${line}`)
-  const { logger } = createLogger({ level: 'fatal', stdout: false })
-  const deps = await createQuietDeps(config, { logger })
-  const common = commonChecks({
-    program: 'auth',
-    logFile: config.server.logFile,
-    database: { url: config.database.url, setting: 'AUTH_DB_DATABASE_URL', prepared: config.database.prepared },
-    migrations: migrateOptions(config),
-  })
-  const printAsSet = (line: string) => print(namedAsSet(line, config.aliases))
-  const isHealthy = await runChecks(await fitChecks([...common, ...checks], deps), deps, printAsSet)
-  await deps.close()
-  return isHealthy
 }

@@ -11,8 +11,6 @@ interface GlobPlace {
   slashes: number
 }
 
-const isSeparator = (character: string): boolean => character === '.' || character === '/'
-
 /**
  * Parses a glob (reference: Redirect rules). `*` and `?` stop at the separators `.` and `/`, `**` does not. There are `[abc]`,
  * `[a-z]`, `[!abc]`, `{a,b}` and `\x`. A negated class does not match a separator either. Before the path, `*`, `?` and negated
@@ -25,6 +23,8 @@ export function parseGlob(source: string): readonly GlobNode[] {
   while (peek(cursor) !== undefined) nodes.push(parseNode(cursor))
   return nodes
 }
+
+const isSeparator = (character: string): boolean => character === '.' || character === '/'
 
 function parseNode(cursor: GlobPlace): GlobNode {
   const character = takeCharacter(cursor)

@@ -38,14 +38,6 @@ export interface NewOwnUser {
   readonly since: Pick<Insertable<UsersTable>, 'staged_at' | 'invited_at' | 'confirmation_sent_at' | 'keep_unconfirmed'>
 }
 
-/** The data of the identity of an invited email: the data of the invitation, or none, by profile. */
-export function invitationData(
-  { behaviours }: Pick<AuthConfig, 'behaviours'>,
-  data: NewOwnUser['data'],
-): NewOwnUser['data'] {
-  return behaviours.copyInvitationDataToIdentity ? data : {}
-}
-
 /**
  * Adds an unconfirmed user with an email or a phone, and its identity.
  * @returns undefined when a concurrent request has taken the identifier
@@ -82,4 +74,12 @@ export async function insertOwnUser(
   })
   if (!since.staged_at) await queueUserCreated(trx, { hooks, jobs }, { userId: user.id, ip: '' })
   return user
+}
+
+/** The data of the identity of an invited email: the data of the invitation, or none, by profile. */
+export function invitationData(
+  { behaviours }: Pick<AuthConfig, 'behaviours'>,
+  data: NewOwnUser['data'],
+): NewOwnUser['data'] {
+  return behaviours.copyInvitationDataToIdentity ? data : {}
 }

@@ -66,6 +66,38 @@ export interface RedeemedLink {
 }
 
 /**
+ * Confirms the address of a message and signs its user in. Only one of two requests can delete the message's row.
+ * @throws userBanned, emailExists, phoneExists, and what `refuse`, `hashVerificationPassword` and `askBeforeUserCreated` throw
+ */
+export async function redeemMessage(deps: RedeemDeps, redemption: Redemption): Promise<Redeemed> {
+  const { type, user: found, context } = redemption
+  const hashed = await hashVerificationPassword(deps, redemption)
+  if (isStaged(found)) {
+    const identities = await listIdentities(deps.db, found.id)
+    await askBeforeUserCreated(deps, { user: found, identities }, context.ip)
+  }
+  return withUniqueIdentifiers(deps, refuseTaken, async (trx) => {
+    const user = await lockUserById(trx, found.id)
+    if (!user || user.deletedAt !== null) return redemption.refuse()
+    requireNotBanned(user, deps.now())
+    const { message, secret } = redemption
+    if (addressFor(message.kind, user) !== message.identifier) return redemption.refuse()
+    if (secret !== 'test-code' && !(await claimToken(trx, secret))) return redemption.refuse()
+    // While the password was hashed, somebody may have signed in or added a second factor.
+    const locked = { ...deps, db: trx }
+    const isWanted = hashed && (await judgeVerificationPassword(locked, { type, user })) !== 'ignored'
+    const passwordHash = isWanted ? hashed : undefined
+    const isTakenOver = await confirmerTakesOver(locked, user)
+    const outcome = await confirmByMessage(trx, deps, user, { ...redemption, passwordHash })
+    if (outcome === 'other-address-left') return { verdict: outcome }
+    if (isTakenOver) await takeOverAccount(trx, deps, user, passwordHash)
+    await deleteTokensOfUser(trx, user.id)
+    if (isStaged(user)) await queueUserCreated(trx, deps, { userId: user.id, ip: context.ip })
+    return signIn(trx, deps, user, redemption)
+  })
+}
+
+/**
  * Verifies the token of a link. The token finds its user in any audience, since a link cannot send the header X-JWT-AUD.
  * @throws linkExpired, userBanned, emailExists, phoneExists, and what `hashVerificationPassword` and
  * `askBeforeUserCreated` throw
@@ -108,38 +140,6 @@ export interface Redemption {
   /** Refuses the later of two requests with the same secret. */
   readonly refuse: () => never
   readonly context: RequestContext
-}
-
-/**
- * Confirms the address of a message and signs its user in. Only one of two requests can delete the message's row.
- * @throws userBanned, emailExists, phoneExists, and what `refuse`, `hashVerificationPassword` and `askBeforeUserCreated` throw
- */
-export async function redeemMessage(deps: RedeemDeps, redemption: Redemption): Promise<Redeemed> {
-  const { type, user: found, context } = redemption
-  const hashed = await hashVerificationPassword(deps, redemption)
-  if (isStaged(found)) {
-    const identities = await listIdentities(deps.db, found.id)
-    await askBeforeUserCreated(deps, { user: found, identities }, context.ip)
-  }
-  return withUniqueIdentifiers(deps, refuseTaken, async (trx) => {
-    const user = await lockUserById(trx, found.id)
-    if (!user || user.deletedAt !== null) return redemption.refuse()
-    requireNotBanned(user, deps.now())
-    const { message, secret } = redemption
-    if (addressFor(message.kind, user) !== message.identifier) return redemption.refuse()
-    if (secret !== 'test-code' && !(await claimToken(trx, secret))) return redemption.refuse()
-    // While the password was hashed, somebody may have signed in or added a second factor.
-    const locked = { ...deps, db: trx }
-    const isWanted = hashed && (await judgeVerificationPassword(locked, { type, user })) !== 'ignored'
-    const passwordHash = isWanted ? hashed : undefined
-    const isTakenOver = await confirmerTakesOver(locked, user)
-    const outcome = await confirmByMessage(trx, deps, user, { ...redemption, passwordHash })
-    if (outcome === 'other-address-left') return { verdict: outcome }
-    if (isTakenOver) await takeOverAccount(trx, deps, user, passwordHash)
-    await deleteTokensOfUser(trx, user.id)
-    if (isStaged(user)) await queueUserCreated(trx, deps, { userId: user.id, ip: context.ip })
-    return signIn(trx, deps, user, redemption)
-  })
 }
 
 /** Confirms what the message is for: a change of address, or the address that it went to. */

@@ -57,25 +57,6 @@ export interface CleanUpRuns {
   readonly reportRefusedRows?: (table: string, refused: RefusedRows) => void
 }
 
-/** Starts the job of every minute, unless the settings switch it off. */
-export async function startCleanUp(
-  deps: CleanUpDeps &
-    Pick<ServiceLogger, 'logger'> & { readonly jobs: Pick<Jobs, 'work' | 'schedule'>; readonly meter: Meter },
-): Promise<void> {
-  if (!deps.config.database.cleanupEnabled) return
-  const reportRefusedRows: CleanUpRuns['reportRefusedRows'] = (table, { rows, cause }) =>
-    deps.logger.warn(
-      { table, rows, err: cause },
-      'expired rows stay, because something of a neighbour refuses to delete them',
-    )
-  const runs = { countRows: createCounter(deps.meter), places: new Map(), reportRefusedRows }
-  await deps.jobs.work(cleanUpTask, async () => {
-    await cleanUp(deps, runs)
-    return 'done'
-  })
-  await deps.jobs.schedule(cleanUpTask, EVERY_MINUTE)
-}
-
 /** Deletes expired rows, and fails messages whose job is over. A walk that a run does not finish continues in the next run. */
 export async function cleanUp(deps: CleanUpDeps, runs: CleanUpRuns): Promise<void> {
   const { sparseBatchesMax = SPARSE_BATCHES_MAX, refusedRowsMax = REFUSED_ROWS_MAX } = runs
@@ -97,6 +78,25 @@ export async function cleanUp(deps: CleanUpDeps, runs: CleanUpRuns): Promise<voi
     turns = next
   }
   for (const [table, refused] of refusals) runs.reportRefusedRows?.(table, refused)
+}
+
+/** Starts the job of every minute, unless the settings switch it off. */
+export async function startCleanUp(
+  deps: CleanUpDeps &
+    Pick<ServiceLogger, 'logger'> & { readonly jobs: Pick<Jobs, 'work' | 'schedule'>; readonly meter: Meter },
+): Promise<void> {
+  if (!deps.config.database.cleanupEnabled) return
+  const reportRefusedRows: CleanUpRuns['reportRefusedRows'] = (table, { rows, cause }) =>
+    deps.logger.warn(
+      { table, rows, err: cause },
+      'expired rows stay, because something of a neighbour refuses to delete them',
+    )
+  const runs = { countRows: createCounter(deps.meter), places: new Map(), reportRefusedRows }
+  await deps.jobs.work(cleanUpTask, async () => {
+    await cleanUp(deps, runs)
+    return 'done'
+  })
+  await deps.jobs.schedule(cleanUpTask, EVERY_MINUTE)
 }
 
 /** A clean-up that a run has not finished, and how many of its batches have found few rows. */

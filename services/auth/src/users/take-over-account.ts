@@ -14,30 +14,6 @@ export interface ConfirmerDeps {
 }
 
 /**
- * Whether the user who confirms an account takes it over. While nobody has claimed the account, a stranger may have made it with
- * somebody else's address, and every way to sign in may be the stranger's. A user whom a provider has made without an address
- * owns the account already.
- * @param user as they were before the confirmation
- */
-export async function confirmerTakesOver({ config, db }: ConfirmerDeps, user: User): Promise<boolean> {
-  const { email, phone, isAnonymous } = user
-  const mayBeOpen = config.signup.confirmerOwnsAccount && (email !== null || phone !== null || isAnonymous)
-  return mayBeOpen && isUnclaimed(db, user)
-}
-
-/**
- * Whether an account waits for its first sign-in, so that the invited user may choose how to sign in. Once somebody has signed in
- * or has a second factor, an invitation proves only that the address is theirs: an admin may have set it since, and anybody can
- * have its confirmation sent again.
- */
-export async function awaitsFirstSignIn(
-  { db }: Pick<ConfirmerDeps, 'db'>,
-  { id, lastSignInAt }: Pick<User, 'id' | 'lastSignInAt'>,
-): Promise<boolean> {
-  return lastSignInAt === null && !(await hasVerifiedFactor(db, id))
-}
-
-/**
  * Removes what a stranger may have left in an account that has just been confirmed: every way to sign in or stay signed in, and
  * pending changes. The account gets the password of the user who confirms, or none.
  * @param user locked, as they were before
@@ -63,4 +39,28 @@ export async function takeOverAccount(
     const identifier = { kind: 'email', value: owner.email } as const
     await setOwnIdentity(trx, owner, { identifier, isVerified: true, at: now() })
   }
+}
+
+/**
+ * Whether the user who confirms an account takes it over. While nobody has claimed the account, a stranger may have made it with
+ * somebody else's address, and every way to sign in may be the stranger's. A user whom a provider has made without an address
+ * owns the account already.
+ * @param user as they were before the confirmation
+ */
+export async function confirmerTakesOver({ config, db }: ConfirmerDeps, user: User): Promise<boolean> {
+  const { email, phone, isAnonymous } = user
+  const mayBeOpen = config.signup.confirmerOwnsAccount && (email !== null || phone !== null || isAnonymous)
+  return mayBeOpen && isUnclaimed(db, user)
+}
+
+/**
+ * Whether an account waits for its first sign-in, so that the invited user may choose how to sign in. Once somebody has signed in
+ * or has a second factor, an invitation proves only that the address is theirs: an admin may have set it since, and anybody can
+ * have its confirmation sent again.
+ */
+export async function awaitsFirstSignIn(
+  { db }: Pick<ConfirmerDeps, 'db'>,
+  { id, lastSignInAt }: Pick<User, 'id' | 'lastSignInAt'>,
+): Promise<boolean> {
+  return lastSignInAt === null && !(await hasVerifiedFactor(db, id))
 }

@@ -3,6 +3,18 @@ import type { ConsoleConfig } from '../config.ts'
 import { SERVICE_NAMES, type ServiceName } from '../service-calls/service-call.ts'
 import { createServiceClient } from '../service-calls/service-client.ts'
 
+/** Checks everything that the console needs, and prints a line for each check. Resolves to false when a check fails. */
+export async function doctor(load: () => ConsoleConfig, print: (line: string) => void): Promise<boolean> {
+  const config = checkSettings(load, print)
+  if (config === undefined) return false
+  for (const warning of config.warnings) print(`note  ${warning}`)
+  const checks = SERVICE_NAMES.flatMap((service) => {
+    const access = config.services[service]
+    return access === undefined ? [] : [serviceCheck(service, access.url)]
+  })
+  return runChecks(checks, config, print)
+}
+
 /**
  * Asks whether each service is there, and whether it knows operator keys: it answers 401 to a request without a token, and 404 where
  * it has no keys.
@@ -18,16 +30,4 @@ function serviceCheck(service: ServiceName, url: string): Check<ConsoleConfig> {
       return 'answers, and has operator keys'
     },
   }
-}
-
-/** Checks everything that the console needs, and prints a line for each check. Resolves to false when a check fails. */
-export async function doctor(load: () => ConsoleConfig, print: (line: string) => void): Promise<boolean> {
-  const config = checkSettings(load, print)
-  if (config === undefined) return false
-  for (const warning of config.warnings) print(`note  ${warning}`)
-  const checks = SERVICE_NAMES.flatMap((service) => {
-    const access = config.services[service]
-    return access === undefined ? [] : [serviceCheck(service, access.url)]
-  })
-  return runChecks(checks, config, print)
 }

@@ -99,11 +99,6 @@ export const AUDIT_LOGS: readonly AuditLog[] = [
   },
 ]
 
-/** Returns the path of the audit log of a service. */
-export function auditPath(service: ServiceName): string {
-  return `/audit/${service}`
-}
-
 /** A page of an audit log. @param logs those of the services that are set up */
 export function auditPage(
   query: AuditQuery,
@@ -133,6 +128,11 @@ ${listCard({
   empty: emptyState('audit', action || user ? 'No entry is like that.' : 'Nobody has changed anything yet.'),
 })}`,
   }
+}
+
+/** Returns the path of the audit log of a service. */
+export function auditPath(service: ServiceName): string {
+  return `/audit/${service}`
 }
 
 const COLUMNS: readonly Column<Entry>[] = [

@@ -13,18 +13,6 @@ const Currencies = z
   .object({ currencies: z.array(z.object({ code: z.string(), exponent: z.int().min(0) })) })
   .transform(({ currencies }): Decimals => new Map(currencies.map(({ code, exponent }) => [code, exponent])))
 
-/** Reads an answer of payments that has amounts, and how they are written, at once. @throws as `OperatorCalls.read` does */
-export async function readWithDecimals<T extends object>(
-  calls: Pick<OperatorCalls, 'read'>,
-  { path, schema, query }: { readonly path: string; readonly schema: z.ZodType<T>; readonly query?: Query | undefined },
-): Promise<Listed<WithDecimals<T>>> {
-  const [listed, { value: decimals }] = await Promise.all([
-    calls.read('payments', path, schema, query),
-    calls.read('payments', '/operator/currencies', Currencies),
-  ])
-  return { ...listed, value: { ...listed.value, decimals } }
-}
-
 /**
  * An amount with its currency, as `EUR 1,234.50`. An amount of a currency that payments does not list is shown as what it is, minor
  * units. @param amount in minor units
@@ -35,6 +23,18 @@ export function money(amount: number, currency: string, decimals: Decimals): str
   const [whole = '', fraction] = decimalText(amount, digits).split('.')
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',')
   return `${currency} ${fraction === undefined ? grouped : `${grouped}.${fraction}`}`
+}
+
+/** Reads an answer of payments that has amounts, and how they are written, at once. @throws as `OperatorCalls.read` does */
+export async function readWithDecimals<T extends object>(
+  calls: Pick<OperatorCalls, 'read'>,
+  { path, schema, query }: { readonly path: string; readonly schema: z.ZodType<T>; readonly query?: Query | undefined },
+): Promise<Listed<WithDecimals<T>>> {
+  const [listed, { value: decimals }] = await Promise.all([
+    calls.read('payments', path, schema, query),
+    calls.read('payments', '/operator/currencies', Currencies),
+  ])
+  return { ...listed, value: { ...listed.value, decimals } }
 }
 
 /** An amount as a field takes it: `1234.50`. Empty in a currency that payments does not list. @param amount in minor units */

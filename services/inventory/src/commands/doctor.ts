@@ -43,6 +43,28 @@ const jobsCheck: Check<InventoryConfig> = {
   },
 }
 
+/** Checks everything that the service needs, and prints a line for each check. Resolves to false when a check fails. */
+export async function doctor(load: () => InventoryConfig, print: (line: string) => void): Promise<boolean> {
+  const config = checkSettings(load, print)
+  if (config === undefined) return false
+  for (const warning of config.warnings) print(`note  ${warning}`)
+  const checks = commonChecks({
+    program: 'inventory',
+    logFile: config.server.logFile,
+    database: { url: config.database.url, setting: 'INVENTORY_DATABASE_URL', prepared: config.database.prepared },
+    standby: { url: config.database.standby.url, setting: 'INVENTORY_DB_READ_URL' },
+    migrations: migrateOptions(config),
+  })
+  const { access, rateLimit } = config
+  const own = [
+    stockCheck,
+    jobsCheck,
+    ...(rateLimit.requestsPerMinute === 0 ? [] : [limitCheck]),
+    ...(access === undefined ? [] : [keysCheck(access)]),
+  ]
+  return runChecks([...checks, ...own], config, print)
+}
+
 function describeDeadJobs({ task, count, reason, lastAt }: DeadJobs): string {
   return `${count} of ${task} (${reason}; last at ${lastAt.toISOString()})`
 }
@@ -75,26 +97,4 @@ function keysCheck(access: TokenRules): Check<InventoryConfig> {
       return `${count} published`
     },
   }
-}
-
-/** Checks everything that the service needs, and prints a line for each check. Resolves to false when a check fails. */
-export async function doctor(load: () => InventoryConfig, print: (line: string) => void): Promise<boolean> {
-  const config = checkSettings(load, print)
-  if (config === undefined) return false
-  for (const warning of config.warnings) print(`note  ${warning}`)
-  const checks = commonChecks({
-    program: 'inventory',
-    logFile: config.server.logFile,
-    database: { url: config.database.url, setting: 'INVENTORY_DATABASE_URL', prepared: config.database.prepared },
-    standby: { url: config.database.standby.url, setting: 'INVENTORY_DB_READ_URL' },
-    migrations: migrateOptions(config),
-  })
-  const { access, rateLimit } = config
-  const own = [
-    stockCheck,
-    jobsCheck,
-    ...(rateLimit.requestsPerMinute === 0 ? [] : [limitCheck]),
-    ...(access === undefined ? [] : [keysCheck(access)]),
-  ]
-  return runChecks([...checks, ...own], config, print)
 }

@@ -40,14 +40,6 @@ export interface ReadingAhead {
   readonly turns: FairGate
 }
 
-/** Makes what the exports of a process share. @param bytesMax of the space */
-export function openReadingAhead(bytesMax: number): ReadingAhead {
-  return {
-    space: new SpoolSpace({ bytes: bytesMax, patienceMs: SLOW_CLIENT_MS }),
-    turns: new FairGate({ ...EXPORT_READS, patienceMs: READ_WAIT_MS, refuse: serverBusy }),
-  }
-}
-
 /**
  * Reads a source to its end, however slowly the client takes it, because a snapshot of the database must not wait for a client.
  * Pieces that the client has not taken yet wait in memory, and then in a file without a name, which ends with the process.
@@ -71,6 +63,14 @@ export async function* readAhead(
     spool.abandon()
     await filled.catch(() => {})
     await spool.close()
+  }
+}
+
+/** Makes what the exports of a process share. @param bytesMax of the space */
+export function openReadingAhead(bytesMax: number): ReadingAhead {
+  return {
+    space: new SpoolSpace({ bytes: bytesMax, patienceMs: SLOW_CLIENT_MS }),
+    turns: new FairGate({ ...EXPORT_READS, patienceMs: READ_WAIT_MS, refuse: serverBusy }),
   }
 }
 

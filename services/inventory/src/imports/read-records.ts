@@ -17,22 +17,6 @@ export interface ReadLimits {
   readonly attributesBytesMax: number
 }
 
-/** The bounds of a file that comes over HTTP, by the settings of the service. */
-export function importLimits(config: {
-  readonly importBytesMax: number
-  readonly attributesBytesMax: number
-}): ReadLimits {
-  return { bytesMax: config.importBytesMax, attributesBytesMax: config.attributesBytesMax }
-}
-
-type Read = RawProduct | RecordProblem
-
-/** Takes a file in pieces, and returns the records that are complete. */
-interface Splitter {
-  readonly push: (text: string) => readonly Read[]
-  readonly end: () => readonly Read[]
-}
-
 /**
  * Reads the records of a file while it comes, and checks each.
  * @throws fileNotUtf8 for other bytes, fileTooLarge and recordTooLong beyond the limits, headerMissing for CSV without a header;
@@ -49,6 +33,22 @@ export async function* readRecords(
     'description' in read ? read : judgeProduct(read, limits.attributesBytesMax)
   for await (const text of decode(bytes, limits.bytesMax)) yield splitter.push(text).map(toRecord)
   yield splitter.end().map(toRecord)
+}
+
+/** The bounds of a file that comes over HTTP, by the settings of the service. */
+export function importLimits(config: {
+  readonly importBytesMax: number
+  readonly attributesBytesMax: number
+}): ReadLimits {
+  return { bytesMax: config.importBytesMax, attributesBytesMax: config.attributesBytesMax }
+}
+
+type Read = RawProduct | RecordProblem
+
+/** Takes a file in pieces, and returns the records that are complete. */
+interface Splitter {
+  readonly push: (text: string) => readonly Read[]
+  readonly end: () => readonly Read[]
 }
 
 async function* decode(bytes: AsyncIterable<Uint8Array>, bytesMax: number): AsyncGenerator<string> {

@@ -19,14 +19,6 @@ import { type ImportOutcome, importProducts } from './import-products.ts'
 type RunDeps = Pick<InventoryDeps, 'transferDatabase' | 'config' | 'logger' | 'countImport'>
 
 /**
- * Starts to work on the imports of operators, as a job.
- * @param stopping aborted when the process ends. Another process then goes on
- */
-export async function startImports(deps: RunDeps & Pick<InventoryDeps, 'jobs'>, stopping: AbortSignal): Promise<void> {
-  await deps.jobs.work(importTask, ({ importId }, job) => runImport(deps, importId, job, stopping))
-}
-
-/**
  * Imports the file of an operator, or goes on with what an earlier attempt has left (console reference: Imports of operators). What is
  * stored and the report that counts it are written in the same transaction, so no record is stored twice, and none is left out.
  * @returns `dropped` when the import has ended, is gone, or was claimed by another attempt
@@ -52,6 +44,14 @@ async function runImport(
     deps.logger.warn({ err: error, import_id: importId, attempt: job.attempt }, 'an attempt at an import failed')
     throw error
   }
+}
+
+/**
+ * Starts to work on the imports of operators, as a job.
+ * @param stopping aborted when the process ends. Another process then goes on
+ */
+export async function startImports(deps: RunDeps & Pick<InventoryDeps, 'jobs'>, stopping: AbortSignal): Promise<void> {
+  await deps.jobs.work(importTask, ({ importId }, job) => runImport(deps, importId, job, stopping))
 }
 
 /**

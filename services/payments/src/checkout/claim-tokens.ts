@@ -25,11 +25,6 @@ const bindQuery = prepareOnCoordinator(
 /** The field of an order that has a token. */
 export type TokenPath = 'card.number' | 'card.code'
 
-/** Refuses an order because of one of its tokens, when it is read, claimed or spent. @throws tokenInvalid */
-export function refuseToken(path: TokenPath): never {
-  throw tokenInvalid({ details: { path } })
-}
-
 /**
  * Claims the tokens of an order for its merchant, before they are used for anything. A token belongs to the merchant that uses it
  * first, so a leaked token cannot pay elsewhere.
@@ -48,4 +43,9 @@ export async function claimTokens(
   ] as const
   const foreign = claimed.find(({ token }) => !own.has(token.jti))
   if (foreign) refuseToken(foreign.path)
+}
+
+/** Refuses an order because of one of its tokens, when it is read, claimed or spent. @throws tokenInvalid */
+export function refuseToken(path: TokenPath): never {
+  throw tokenInvalid({ details: { path } })
 }

@@ -134,20 +134,6 @@ const entryCheck: Check<Subject> = {
   },
 }
 
-function failsToOpen(open: () => string): boolean {
-  try {
-    open()
-    return false
-  } catch (error) {
-    if (error instanceof OpenError) return true
-    throw error
-  }
-}
-
-function withoutCoordinator({ needs = [], ...check }: Check<Subject>): Check<Subject> {
-  return { ...check, needs: needs.filter((name) => name !== 'database') }
-}
-
 /** Checks all that the service needs, and prints a line for each check. Resolves to false when a check fails. */
 export async function doctor(
   loadConfig: () => PaymentsConfig,
@@ -186,4 +172,18 @@ export async function doctor(
   )
   await database.close()
   return isHealthy
+}
+
+function failsToOpen(open: () => string): boolean {
+  try {
+    open()
+    return false
+  } catch (error) {
+    if (error instanceof OpenError) return true
+    throw error
+  }
+}
+
+function withoutCoordinator({ needs = [], ...check }: Check<Subject>): Check<Subject> {
+  return { ...check, needs: needs.filter((name) => name !== 'database') }
 }

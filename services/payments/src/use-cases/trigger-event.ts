@@ -73,11 +73,6 @@ export type TriggeredType = keyof typeof TRIGGERS
 /** The events that can be triggered, in the order in which commands list them. */
 export const TRIGGERED_TYPES = Object.keys(TRIGGERS).filter(isTriggered)
 
-/** Whether a text is an event that can be triggered. */
-export function isTriggered(text: string): text is TriggeredType {
-  return Object.hasOwn(TRIGGERS, text)
-}
-
 /**
  * Makes an event happen at a test merchant, by the same use cases as requests: what comes before it happens too, such as the
  * capture before a dispute.
@@ -103,6 +98,11 @@ export async function triggerEvent(
   const caller = { keyMac, userEmail: null, repeat: undefined }
   const actor = { deps, merchant, tag: tagOf(merchant.id), caller }
   return { merchantId: merchant.id, objectId: await TRIGGERS[type](actor) }
+}
+
+/** Whether a text is an event that can be triggered. */
+export function isTriggered(text: string): text is TriggeredType {
+  return Object.hasOwn(TRIGGERS, text)
 }
 
 async function findTestMerchant(deps: TriggerDeps, id: string | undefined): Promise<Merchant> {
