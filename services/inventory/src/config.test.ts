@@ -42,7 +42,7 @@ describe('loadInventoryConfig', () => {
       importBytesMax: 268_435_456,
       exportSpoolBytesMax: 268_435_456,
       requireIfMatch: false,
-      rateLimit: { requestsPerMinute: 0, store: 'memory', redisUrl: undefined },
+      rateLimits: { requestsPerMinute: 0, store: 'memory', redisUrl: undefined },
       cleanUpEveryMs: 5_000,
       warnings: [],
     })

@@ -28,7 +28,7 @@ export interface InventoryConfig {
   readonly importBytesMax: number
   readonly exportSpoolBytesMax: number
   readonly requireIfMatch: boolean
-  readonly rateLimit: LimiterStoreSettings & { readonly requestsPerMinute: number }
+  readonly rateLimits: LimiterStoreSettings & { readonly requestsPerMinute: number }
   readonly cleanUpEveryMs: number
   /** Warnings for the operator. */
   readonly warnings: readonly string[]
@@ -64,7 +64,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv, file?: EnvFile): Inv
     importBytesMax: values.IMPORT_MAX_BYTES,
     exportSpoolBytesMax: values.EXPORT_SPOOL_MAX_BYTES,
     requireIfMatch: values.REQUIRE_IF_MATCH,
-    rateLimit: {
+    rateLimits: {
       requestsPerMinute: values.RATE_LIMIT,
       store: values.RATE_LIMIT_STORE,
       redisUrl: values.REDIS_URL,

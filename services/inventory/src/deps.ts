@@ -20,7 +20,7 @@ import { createImportCounter } from './imports/import-report.ts'
 import { tasks } from './migrations.ts'
 import { expectMigrations, openInventoryDatabase, openInventoryJobs, openTransferDatabase } from './open-database.ts'
 import { observeDatabase } from './open-telemetry.ts'
-import { openRateLimit, type RateLimit } from './requests/rate-limit.ts'
+import { openRateLimits, type RateLimits } from './requests/rate-limits.ts'
 import { type ImportTurns, openTurns, type Turns } from './requests/turns.ts'
 import { CleanUpWatch } from './reservations/clean-up-watch.ts'
 import { createStockMetrics, type StockMetrics } from './reservations/stock-metrics.ts'
@@ -57,7 +57,7 @@ export interface InventoryDeps extends Turns {
   /** The queue of the imports of operators. Opened only where there are operators. */
   readonly jobs: Jobs
   /** Undefined when requests are not limited. */
-  readonly rateLimit: RateLimit | undefined
+  readonly rateLimits: RateLimits | undefined
   /** The only clock. */
   readonly now: () => Date
   readonly timeouts: RequestTimeouts
@@ -102,8 +102,8 @@ export async function createDeps(
   const jobs = openImportJobs(config, { meter, logger, now, db, names })
   const { batches, wholeImports, ...turns } = openTurns(config)
   const stockMetrics = createStockMetrics(meter)
-  const rateLimit = await openRateLimit(config.rateLimit, database, (error) =>
-    logger.warn({ err: error }, 'the store of the rate limit is away'),
+  const rateLimits = await openRateLimits(config.rateLimits, database, (error) =>
+    logger.warn({ err: error }, 'the store of the rate limits is away'),
   )
   const cleanUpWatch = new CleanUpWatch(config.cleanUpEveryMs + STUCK_MS + config.database.statementTimeoutMs)
   const readiness = createReadiness({
@@ -133,11 +133,11 @@ export async function createDeps(
     tokenVerifier: await openTokenVerifier(config, { logger, now }),
     jobs,
     operators: config.operators && (await openOperatorAccess(config.operators, now)),
-    rateLimit,
+    rateLimits,
     now,
     timeouts: TIMEOUTS,
     close: async () => {
-      rateLimit?.close()
+      rateLimits?.close()
       await Promise.all([metrics.close(), tracing.close()])
       await Promise.all([database.close(), transferDatabase.close()])
     },

@@ -6,7 +6,7 @@ import type { TokenRules } from '../access/token-verifier.ts'
 import type { InventoryConfig } from '../config.ts'
 import { migrateOptions, tasks } from '../migrations.ts'
 import { openCommandDatabase } from '../open-database.ts'
-import { openRateLimit } from '../requests/rate-limit.ts'
+import { openRateLimits } from '../requests/rate-limits.ts'
 import { findStockFaults } from '../stock/level-repository.ts'
 
 const stockCheck: Check<InventoryConfig> = {
@@ -55,11 +55,11 @@ export async function doctor(load: () => InventoryConfig, print: (line: string) 
     standby: { url: config.database.standby.url, setting: 'INVENTORY_DB_READ_URL' },
     migrations: migrateOptions(config),
   })
-  const { access, rateLimit } = config
+  const { access, rateLimits } = config
   const own = [
     stockCheck,
     jobsCheck,
-    ...(rateLimit.requestsPerMinute === 0 ? [] : [limitCheck]),
+    ...(rateLimits.requestsPerMinute === 0 ? [] : [limitCheck]),
     ...(access === undefined ? [] : [keysCheck(access)]),
   ]
   return runChecks([...checks, ...own], config, print)
@@ -75,10 +75,10 @@ const limitCheck: Check<InventoryConfig> = {
   advice: 'start Redis, or correct INVENTORY_REDIS_URL; each process counts for itself meanwhile',
   run: async (config) => {
     const database = openCommandDatabase(config, 'doctor')
-    const limit = await openRateLimit(config.rateLimit, database, () => {})
+    const limit = await openRateLimits(config.rateLimits, database, () => {})
     try {
       await limit?.check()
-      return `counted in ${config.rateLimit.store}`
+      return `counted in ${config.rateLimits.store}`
     } finally {
       limit?.close()
       await database.close()

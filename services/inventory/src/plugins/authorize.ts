@@ -38,19 +38,19 @@ export function operatorGuardsFor(actions: MethodActions): readonly Guard[] {
 /** Refuses a client that has sent too many requests. Counts before anything else is known of the request. */
 const limitRate: Guard = Object.assign(
   (context: GuardContext) => {
-    const { rateLimit, operators } = depsOf(context)
-    if (rateLimit === undefined) return undefined
+    const { rateLimits, operators } = depsOf(context)
+    if (rateLimits === undefined) return undefined
     const { headers } = fastifyRequestOf(context.request)
     // The requests of all operators come from the address of the console.
     const address = operators && readOperatorAddress(operators.keys, headers)
-    return countRequest(rateLimit, address ?? context.request.ip)
+    return countRequest(rateLimits, address ?? context.request.ip)
   },
   { responses: { 429: 'More requests of a client in a minute than are allowed, where they are limited' } },
 )
 
 /** @throws tooManyRequests when the address has used up its requests of this minute */
-async function countRequest(rateLimit: NonNullable<GuardDeps['rateLimit']>, address: string): Promise<void> {
-  const seconds = await rateLimit.consume(address)
+async function countRequest(rateLimits: NonNullable<GuardDeps['rateLimits']>, address: string): Promise<void> {
+  const seconds = await rateLimits.consume(address)
   if (seconds !== undefined) throw tooManyRequests({ headers: { 'Retry-After': String(seconds) } })
 }
 
@@ -139,7 +139,7 @@ function refuseUnverifiable(error: unknown): never {
 }
 
 /** The part of the context of the application that the guards need. */
-type GuardDeps = Pick<InventoryDeps, 'rateLimit' | 'tokenVerifier' | 'operators'>
+type GuardDeps = Pick<InventoryDeps, 'rateLimits' | 'tokenVerifier' | 'operators'>
 
 /** @throws Error in another application than `buildApp` makes */
 function depsOf({ request }: GuardContext): GuardDeps {
@@ -150,5 +150,5 @@ function depsOf({ request }: GuardContext): GuardDeps {
 
 function isGuardDeps(context: unknown): context is GuardDeps {
   const isObject = typeof context === 'object' && context !== null
-  return isObject && ['rateLimit', 'tokenVerifier', 'operators'].every((name) => name in context)
+  return isObject && ['rateLimits', 'tokenVerifier', 'operators'].every((name) => name in context)
 }

@@ -3,13 +3,13 @@ import type { Database } from '@trestle/database/connect.ts'
 import type { LimiterStoreSettings } from '@trestle/rate-limits/limiter-store.ts'
 import type { InventoryTables } from '../database.ts'
 
-interface RateLimitSettings extends LimiterStoreSettings {
+interface RateLimitsSettings extends LimiterStoreSettings {
   /** 0 for no limit. */
   readonly requestsPerMinute: number
 }
 
 /** Bounds the requests of a client in a window of a minute. */
-export interface RateLimit {
+export interface RateLimits {
   /** Counts a request. Resolves to the whole seconds to wait when there were too many, else to undefined. */
   readonly consume: (address: string) => Promise<number | undefined>
   /** @throws Error when the store does not answer */
@@ -20,11 +20,11 @@ export interface RateLimit {
 const MINUTE_SECONDS = 60
 
 /** Opens the limit that the settings ask for (reference: Rate limit). Resolves to undefined for no limit. */
-export async function openRateLimit(
-  settings: RateLimitSettings,
+export async function openRateLimits(
+  settings: RateLimitsSettings,
   database: Pick<Database<InventoryTables>, 'db' | 'names'>,
   onError: (error: Error) => void,
-): Promise<RateLimit | undefined> {
+): Promise<RateLimits | undefined> {
   if (settings.requestsPerMinute === 0) return undefined
   const { openLimiterStore } = await import('@trestle/rate-limits/limiter-store.ts')
   const { store, check, close } = await openLimiterStore(settings, database, onError)
