@@ -25,6 +25,7 @@ import { metricDocuments } from './layout/metric-documents.ts'
 import { metricQueries } from './layout/metric-queries.ts'
 import { migrationFiles } from './layout/migration-files.ts'
 import { moduleState } from './layout/module-state.ts'
+import { momentNames } from './layout/moment-names.ts'
 import { namedErrors } from './layout/named-errors.ts'
 import { namedFirst } from './layout/named-first.ts'
 import { nounOrder } from './layout/noun-order.ts'
@@ -105,6 +106,7 @@ export const rules: readonly Rule[] = [
   booleanChoices,
   objectSpreads,
   namedFirst,
+  momentNames,
   namedErrors,
   testsBeside,
   testTitles,

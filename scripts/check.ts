@@ -92,7 +92,7 @@ interface StepResult {
  */
 export function runStep(step: Step, cwd: string, output: 'collect' | 'inherit' = 'collect'): Promise<StepResult> {
   const { name, command, args } = step
-  const started = performance.now()
+  const startMs = performance.now()
   const out = output === 'inherit' ? 'inherit' : 'pipe'
   // A check starts sooner when it finds its modules compiled. The tests, whose output is shown, run without this cache.
   const env = output === 'inherit' ? process.env : { ...process.env, NODE_COMPILE_CACHE: compileCache }
@@ -105,7 +105,7 @@ export function runStep(step: Step, cwd: string, output: 'collect' | 'inherit' =
     child.stdout?.on('data', keep)
     child.stderr?.on('data', keep)
     const finish = (passed: boolean): void => {
-      const seconds = (performance.now() - started) / 1000
+      const seconds = (performance.now() - startMs) / 1000
       resolve({ name, passed, seconds, output: Buffer.concat(chunks).toString() })
     }
     child.on('error', (error) => {

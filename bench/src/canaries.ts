@@ -211,8 +211,8 @@ async function order(visitor: Visitor, { merchantKey: key }: Seeded): Promise<nu
 }
 
 async function waitFor(holds: () => boolean): Promise<void> {
-  const end = performance.now() + PATIENCE_MS
-  while (!holds() && performance.now() < end) await delay(100)
+  const deadlineMs = performance.now() + PATIENCE_MS
+  while (!holds() && performance.now() < deadlineMs) await delay(100)
   if (!holds()) throw new Error('mails or deliveries did not arrive in time')
 }
 

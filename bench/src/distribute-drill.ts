@@ -235,9 +235,9 @@ async function fingerprint({ asSuperuser }: CitusCluster, database: string): Pro
 }
 
 async function time<T>(what: string, act: () => Promise<T>): Promise<T> {
-  const started = performance.now()
+  const startMs = performance.now()
   const result = await act()
-  say(`${what}: ${((performance.now() - started) / 1_000).toFixed(1)} s`)
+  say(`${what}: ${((performance.now() - startMs) / 1_000).toFixed(1)} s`)
   return result
 }
 

@@ -88,13 +88,13 @@ async function startService(writer: Writer): Promise<RunningService> {
 async function killPrimary(kill: number): Promise<number> {
   const what = KILLS[kill % 2] ?? 'machine'
   const primary = await cluster.waitUntilComplete()
-  const killedAt = performance.now()
+  const killedAtMs = performance.now()
   await cluster.kill(primary, what)
-  await Promise.all(services.map(({ load }) => waitUntilAcknowledged(load, killedAt)))
+  await Promise.all(services.map(({ load }) => waitUntilAcknowledged(load, killedAtMs)))
   if (what === 'machine') await cluster.revive(primary)
   const next = await cluster.waitUntilComplete()
   const each = services.map(({ writer, load }) => {
-    return { service: writer.service, silence: silenceAfter(load.times, killedAt, performance.now()) ?? 0 }
+    return { service: writer.service, silence: silenceAfter(load.times, killedAtMs, performance.now()) ?? 0 }
   })
   const seconds = each.map(({ service, silence }) => `${service} ${inSeconds(silence)}`).join(', ')
   say(`kill ${kill}, ${what} of ${primary}: ${next} took over; without service: ${seconds}`)

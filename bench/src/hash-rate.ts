@@ -8,8 +8,8 @@ const seconds = Number(process.argv[2])
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 let hashes = 0
-const start = performance.now()
-const isOver = () => performance.now() - start > seconds * 1_000
+const startMs = performance.now()
+const isOver = () => performance.now() - startMs > seconds * 1_000
 await Promise.all(
   Array.from({ length: availableParallelism() }, async () => {
     while (!isOver()) {
@@ -18,4 +18,4 @@ await Promise.all(
     }
   }),
 )
-process.stdout.write(String((hashes * 1_000) / (performance.now() - start)))
+process.stdout.write(String((hashes * 1_000) / (performance.now() - startMs)))

@@ -71,9 +71,9 @@ async function walk(url: string): Promise<readonly string[]> {
 async function measure(name: string, url: string, allowedMs: number): Promise<void> {
   const times: number[] = []
   for (let round = 0; round < ROUNDS; round += 1) {
-    const begin = performance.now()
+    const startMs = performance.now()
     await request(url)
-    times.push(performance.now() - begin)
+    times.push(performance.now() - startMs)
   }
   const typical = median(times)
   const isSlow = typical > allowedMs

@@ -116,9 +116,9 @@ async function measure(name: string, server: Server, run: () => Promise<unknown>
   const sampler = setInterval(() => {
     most = Math.max(most, server.residentMib() ?? 0)
   }, SAMPLE_MS)
-  const begin = performance.now()
+  const startMs = performance.now()
   await run()
-  const seconds = (performance.now() - begin) / 1_000
+  const seconds = (performance.now() - startMs) / 1_000
   clearInterval(sampler)
   say(`${name}: ${seconds.toFixed(1)} s, ${Math.round(products / seconds)} products/s, at most ${most.toFixed(0)} MiB`)
   if (most > RESIDENT_MIB_MAX) problems.push(`${name} took ${most.toFixed(0)} MiB`)

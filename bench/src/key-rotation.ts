@@ -137,9 +137,9 @@ function report(load: Load, { within, beyond }: OldToken): void {
 /** Sends requests at a fixed rate, for each user and to each process in turn, without waiting for answers. */
 async function run(load: Load): Promise<void> {
   const pending = new Set<Promise<void>>()
-  const start = performance.now()
+  const startMs = performance.now()
   for (let count = 0; !load.isOver; count += 1) {
-    const dueMs = start + (count * 1_000) / rate - performance.now()
+    const dueMs = startMs + (count * 1_000) / rate - performance.now()
     if (dueMs > 0) await delay(dueMs)
     const asked = askOne(load, count).finally(() => pending.delete(asked))
     pending.add(asked)

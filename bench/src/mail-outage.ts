@@ -74,10 +74,10 @@ async function run({ seconds, rate, how }: Options): Promise<void> {
   await silence?.close()
   mails = await startMailServer(arrivals, port)
   started.defer(() => mails.close())
-  const back = performance.now()
+  const backMs = performance.now()
   const after = await load.run('after', AROUND_SECONDS)
   const missing = await waitForAll(load.accepted, arrivals)
-  const backlogSeconds = Math.round((performance.now() - back) / 1_000)
+  const backlogSeconds = Math.round((performance.now() - backMs) / 1_000)
   report([before, outage, after], { accepted: load.accepted, arrivals, missing, backlogSeconds })
 }
 
@@ -118,10 +118,10 @@ function createLoad(url: string, rate: number) {
   const accepted: string[] = []
   const signUp = async (phase: Phase): Promise<void> => {
     const email = `user${accepted.length}-${phase.name}-${phase.latenciesMs.length}-${crypto.randomUUID()}@example.com`
-    const start = performance.now()
+    const startMs = performance.now()
     try {
       await post(`${url}/signup`, { email, password: PASSWORD })
-      phase.latenciesMs.push(performance.now() - start)
+      phase.latenciesMs.push(performance.now() - startMs)
       accepted.push(email)
     } catch (error) {
       phase.errors.push(error instanceof Error ? error.message : String(error))

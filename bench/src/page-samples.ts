@@ -56,8 +56,8 @@ const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 
 /** The newest mail to an address. A queue sends it soon after the request. @throws Error when none comes */
 async function mailTo(mailUrl: string, to: string): Promise<z.infer<typeof Message>> {
-  const end = performance.now() + PATIENCE_MS
-  while (performance.now() < end) {
+  const deadlineMs = performance.now() + PATIENCE_MS
+  while (performance.now() < deadlineMs) {
     const found = await fetch(`${mailUrl}/messages?${new URLSearchParams({ to })}`)
     const [mail] = Messages.parse(await found.json()).messages
     if (mail) return Message.parse(await (await fetch(`${mailUrl}/messages/${mail.id}`)).json())

@@ -33,8 +33,8 @@ export async function startStack(dataDirectory: string, started: AsyncDisposable
     startMsMax: START_MS_MAX,
   })
   started.defer(server.stop)
-  const end = performance.now() + START_MS_MAX
-  while (performance.now() < end) {
+  const deadlineMs = performance.now() + START_MS_MAX
+  while (performance.now() < deadlineMs) {
     const status = readStatus({ dataDirectory })
     if (status) return status
     await delay(100)

@@ -42,9 +42,9 @@ try {
 
   const found = await startCluster(programs, join(folder, 'found'))
   started.defer(found.end)
-  const empty = performance.now()
+  const emptyMs = performance.now()
   await time('restored', () => restore(programs, found))
-  const restoreMs = performance.now() - empty
+  const restoreMs = performance.now() - emptyMs
   // Compared before a service changes the tables.
   await time('compared', () => compareRows(found, prints))
   const after = await open(checkout, folder, found.url(DATABASE))
@@ -102,9 +102,9 @@ async function prove({ deployments }: Business): Promise<void> {
 
 /** Runs a step, and prints how long it took. */
 async function time<T>(what: string, work: () => Promise<T>): Promise<T> {
-  const start = performance.now()
+  const startMs = performance.now()
   const result = await work()
-  say(`${what} in ${seconds(performance.now() - start)}`)
+  say(`${what} in ${seconds(performance.now() - startMs)}`)
   return result
 }
 

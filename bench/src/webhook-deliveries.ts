@@ -80,7 +80,7 @@ try {
     Array.from({ length: MERCHANTS }, () => createMerchant(server.url, headers, sink.url)),
   )
   for (const { id, secret } of merchants) secrets.set(id, secret)
-  const begun = performance.now()
+  const startMs = performance.now()
   for (let event = 0; event < total; event += 1) {
     if (event > 0 && event % Math.ceil(total / (KILLS + 1)) === 0) {
       await server.kill()
@@ -90,8 +90,8 @@ try {
     const { id } = merchants[event % MERCHANTS] ?? { id: '' }
     await ask('PUT', `${server.url}/merchants/${id}`, headers, { name: `Name ${event}` })
   }
-  const written = await waitForAll(client, begun)
-  report(written, performance.now() - begun)
+  const written = await waitForAll(client, startMs)
+  report(written, performance.now() - startMs)
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

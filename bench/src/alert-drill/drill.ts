@@ -53,13 +53,13 @@ interface Wait {
 
 /** Waits for a condition. @returns the milliseconds until it held @throws Error when it did not hold in time */
 async function waitUntil(holds: () => Promise<boolean>, { stop, patienceMs, heldMs = 0, late }: Wait): Promise<number> {
-  const begun = performance.now()
-  let since: number | undefined
+  const startMs = performance.now()
+  let sinceMs: number | undefined
   for (;;) {
-    const now = performance.now()
-    since = (await holds()) ? (since ?? now) : undefined
-    if (since !== undefined && now - since >= heldMs) return since - begun
-    if (now - begun >= patienceMs + heldMs) throw new Error(late)
+    const nowMs = performance.now()
+    sinceMs = (await holds()) ? (sinceMs ?? nowMs) : undefined
+    if (sinceMs !== undefined && nowMs - sinceMs >= heldMs) return sinceMs - startMs
+    if (nowMs - startMs >= patienceMs + heldMs) throw new Error(late)
     await delay(LOOK_MS, undefined, { signal: stop })
   }
 }

@@ -150,8 +150,8 @@ async function ask(url: string, parameters: Readonly<Record<string, string>> = {
 }
 
 async function waitUntilReady(url: string): Promise<void> {
-  const end = performance.now() + START_MS
-  while (performance.now() < end) {
+  const deadlineMs = performance.now() + START_MS
+  while (performance.now() < deadlineMs) {
     const response = await fetch(`${url}/-/ready`).catch(() => undefined)
     if (response?.ok) return
     await delay(100)

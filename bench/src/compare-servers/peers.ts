@@ -119,10 +119,10 @@ interface Reply {
 
 /** Takes the first matching item out of a list, which others fill meanwhile. */
 async function takeWithin<T>(list: T[], matches: (item: T) => boolean, waitMs: number): Promise<T | undefined> {
-  for (const end = performance.now() + waitMs; ; await delay(POLL_MS)) {
+  for (const deadlineMs = performance.now() + waitMs; ; await delay(POLL_MS)) {
     const index = list.findIndex(matches)
     if (index !== -1) return list.splice(index, 1)[0]
-    if (performance.now() >= end) return undefined
+    if (performance.now() >= deadlineMs) return undefined
   }
 }
 

@@ -62,9 +62,9 @@ async function startOfManyModules(): Promise<number> {
     const text = `import { Controller } from '${framework}'\nexport class Default extends Controller { GET(id, { q = '' } = {}) { return id + q } }\n`
     mkdirSync(join(folder, 'controllers'))
     for (let i = 0; i < MODULES; i += 1) writeFileSync(join(folder, `controllers/module${i}.mjs`), text)
-    const start = performance.now()
+    const startMs = performance.now()
     await new Application({ dir: folder }).ready()
-    return performance.now() - start
+    return performance.now() - startMs
   } finally {
     rmSync(folder, { recursive: true })
   }

@@ -140,13 +140,13 @@ export function startClusterLoad({ shop, entries, nodeOf, clients }: ClusterLoad
   const waiting: Write[] = []
   let [stopMs, turn, count, open] = [Number.POSITIVE_INFINITY, 0, 0, 0]
   const nextWrite = (): Write | undefined => {
-    const now = performance.now()
+    const nowMs = performance.now()
     turn += 1
-    const isOldTurn = turn % TURNS_TO_AN_OLD_WRITE === 0 || now > stopMs || waiting.length >= WAITING_MAX
-    if (isOldTurn && waiting[0] && waiting[0].dueMs <= now) return waiting.shift()
-    if (now > stopMs || waiting.length >= WAITING_MAX) return undefined
+    const isOldTurn = turn % TURNS_TO_AN_OLD_WRITE === 0 || nowMs > stopMs || waiting.length >= WAITING_MAX
+    if (isOldTurn && waiting[0] && waiting[0].dueMs <= nowMs) return waiting.shift()
+    if (nowMs > stopMs || waiting.length >= WAITING_MAX) return undefined
     const [merchant, reference] = [Math.floor(Math.random() * shop.merchantIds.length), `write-${++count}`]
-    return { reference, merchant, request: shop.nextWrite(merchant)(reference), dueMs: now, isRepeat: false }
+    return { reference, merchant, request: shop.nextWrite(merchant)(reference), dueMs: nowMs, isRepeat: false }
   }
   const sendOne = async (write: Write) => {
     const entry = entries[Math.floor(Math.random() * entries.length)]

@@ -101,13 +101,13 @@ function waitUntilWritable(url: string, withinMs: number): Promise<void> {
 
 /** Sends a statement again until it succeeds. @throws Error with the last failure when the time is over */
 export async function waitUntilExecuted(url: string, statement: string, withinMs: number): Promise<void> {
-  const deadline = performance.now() + withinMs
+  const deadlineMs = performance.now() + withinMs
   for (;;) {
     try {
       await execute(url, statement)
       return
     } catch (error) {
-      if (performance.now() > deadline) throw error
+      if (performance.now() > deadlineMs) throw error
       await delay(POLL_MS)
     }
   }

@@ -99,9 +99,9 @@ function postmasterOf({ dataFolder }: PatroniNode): number | undefined {
 }
 
 async function waitUntilComplete(nodes: readonly PatroniNode[]): Promise<string> {
-  const deadline = performance.now() + WHOLE_MS
+  const deadlineMs = performance.now() + WHOLE_MS
   let members: readonly Member[] = []
-  while (performance.now() < deadline) {
+  while (performance.now() < deadlineMs) {
     members = (await Promise.all(nodes.map(readMembers))).find((seen) => seen !== undefined) ?? []
     const primary = primaryOf(members)
     if (primary !== undefined) return primary

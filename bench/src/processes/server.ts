@@ -55,7 +55,7 @@ const TICK_MS = 10
  */
 export async function startServer(command: ServerCommand): Promise<Server> {
   const [program = '', ...args] = pinned(command.cores, command.program ?? process.execPath, command.args)
-  const start = performance.now()
+  const spawnedMs = performance.now()
   const child = spawn(program, args, { cwd: command.cwd, env: command.env, stdio: ['ignore', 'pipe', 'pipe'] })
   // A signal to this process group does not reach the server.
   const killLast = () => child.kill('SIGKILL')
@@ -71,7 +71,7 @@ export async function startServer(command: ServerCommand): Promise<Server> {
     while (!(await answers(command.url + sign))) {
       const problem = hasEnded(child)
         ? 'has ended'
-        : performance.now() - start > (command.startMsMax ?? START_MS)
+        : performance.now() - spawnedMs > (command.startMsMax ?? START_MS)
           ? 'does not answer'
           : ''
       if (problem !== '') {
@@ -80,7 +80,7 @@ export async function startServer(command: ServerCommand): Promise<Server> {
       }
       await delay(command.pollMs ?? POLL_MS)
     }
-    startMs.push(performance.now() - start)
+    startMs.push(performance.now() - spawnedMs)
   }
   return {
     url: command.url,

@@ -37,10 +37,10 @@ export async function loadQuerySpans({
       trace.getActiveSpan() === undefined ? run() : runInSpan(name, run),
     record: (name: string, durationMs: number, failed: boolean): void => {
       // OpenTelemetry accepts times of this clock. They are exact to microseconds and do not jump with the wall clock.
-      const end = performance.now()
-      const span = tracer.startSpan(name, { ...options, startTime: end - durationMs })
+      const endMs = performance.now()
+      const span = tracer.startSpan(name, { ...options, startTime: endMs - durationMs })
       if (failed) span.setStatus({ code: SpanStatusCode.ERROR })
-      span.end(end)
+      span.end(endMs)
     },
   }
 }

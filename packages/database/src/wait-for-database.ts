@@ -16,14 +16,14 @@ const FINAL = /^(28|3D|42)/
 
 /** Asks until the server answers. @throws the last error, when the time is over or waiting cannot help */
 export async function waitForDatabase<T>(ask: () => Promise<T>, { timeoutMs, onWaiting }: WaitOptions): Promise<T> {
-  const deadline = performance.now() + timeoutMs
+  const deadlineMs = performance.now() + timeoutMs
   for (let attempt = 0; ; attempt++) {
     try {
       return await ask()
     } catch (cause) {
       const error = cause instanceof Error ? cause : new Error(String(cause))
       const final = error instanceof pg.DatabaseError && FINAL.test(error.code ?? '')
-      if (final || performance.now() + RETRY_MS > deadline) throw error
+      if (final || performance.now() + RETRY_MS > deadlineMs) throw error
       if (attempt === 0) onWaiting(error)
     }
     await delay(RETRY_MS)

@@ -59,9 +59,9 @@ export async function tryRuntime(tarball: string, runtime: Runtime): Promise<str
       renameSync(join(cwd, `${name}~`), join(cwd, name))
     }
     const answers = async (expected: string): Promise<void> => {
-      const deadline = Date.now() + PATIENCE_MS
+      const deadlineMs = Date.now() + PATIENCE_MS
       for (let body = ''; body !== JSON.stringify(expected); ) {
-        if (Date.now() > deadline) throw new Error(`a save was not noticed: ${body} in place of ${expected}\n${said}`)
+        if (Date.now() > deadlineMs) throw new Error(`a save was not noticed: ${body} in place of ${expected}\n${said}`)
         body = await (await fetch(url)).text()
       }
     }

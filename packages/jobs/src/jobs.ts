@@ -119,17 +119,17 @@ export function createJobs(config: JobsConfig): Jobs {
     check: async () => {
       if (!running) throw new Error('the job worker does not run')
       const { boss } = await queue()
-      const now = config.now().getTime()
-      const silent = boss.getWipData().find((worker) => !isBusy(worker) && lastSeen(worker) < now - silentMs)
+      const nowMs = config.now().getTime()
+      const silent = boss.getWipData().find((worker) => !isBusy(worker) && lastSeen(worker) < nowMs - silentMs)
       if (silent !== undefined) throw new Error(`no worker has fetched jobs of ${silent.name} lately`)
     },
     close: async (withinMs = CLOSE_MS) => {
       if (opening === undefined) return
       running = false
-      const giveUpAt = performance.now() + withinMs - GIVE_UP_MS
+      const giveUpAtMs = performance.now() + withinMs - GIVE_UP_MS
       await own.finished(withinMs - GIVE_UP_MS)
       const { boss } = await opening
-      await boss.stop({ graceful: true, timeout: Math.max(0, Math.round(giveUpAt - performance.now())) })
+      await boss.stop({ graceful: true, timeout: Math.max(0, Math.round(giveUpAtMs - performance.now())) })
     },
   }
 }

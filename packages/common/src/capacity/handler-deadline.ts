@@ -27,9 +27,9 @@ export const handlerDeadline = fp<HandlerDeadlineOptions>(
     const running: (Running | undefined)[] = []
     const empty: number[] = []
     const timer = setInterval(() => {
-      const latest = performance.now() - handlerTimeoutMs
+      const latestMs = performance.now() - handlerTimeoutMs
       for (const [place, each] of running.entries()) {
-        if (each === undefined || each.arrived > latest) continue
+        if (each === undefined || each.arrivedMs > latestMs) continue
         leave(each.reply, place)
         if (isBodyAwaited(each.reply)) dropBody(each.reply, `the body took longer than ${handlerTimeoutMs} ms`)
         else expire(each.reply, timedOut(new Error(`the handler took longer than ${handlerTimeoutMs} ms`)))
@@ -58,7 +58,7 @@ export const handlerDeadline = fp<HandlerDeadlineOptions>(
     app.addHook('onRequest', ({ raw }, reply, done) => {
       if (hasBodyPlace(raw)) answerSlowBody(raw, () => dropBody(reply, 'the body came slowly while others waited'))
       const place = empty.pop() ?? running.length
-      running[place] = { reply, arrived: performance.now() }
+      running[place] = { reply, arrivedMs: performance.now() }
       reply.placeOfDeadline = place
       done()
     })
@@ -72,7 +72,7 @@ export const handlerDeadline = fp<HandlerDeadlineOptions>(
 
 interface Running {
   readonly reply: FastifyReply
-  readonly arrived: number
+  readonly arrivedMs: number
 }
 
 /** Whether the client has not sent all of its body. An injected request has no such state. */

@@ -98,14 +98,14 @@ export async function runServer(options: RunOptions): Promise<void> {
     drain.begin()
     log.logger.info({ signal }, 'shutting down')
     const limitMs = shutdownDelayMs + shutdownMs
-    const deadline = performance.now() + limitMs
+    const deadlineMs = performance.now() + limitMs
     const late = setTimeout(() => void finish('gave up waiting for what still ran'), limitMs)
     try {
       await Promise.all([begun.catch(() => {}), delay(shutdownDelayMs)])
-      const drained = performance.now() + drainMs
+      const drainedMs = performance.now() + drainMs
       if (shutdownDelayMs > 0) await drain.quiet(noticeMs)
-      await drain.close(drained - performance.now())
-      await stop(deadline - performance.now())
+      await drain.close(drainedMs - performance.now())
+      await stop(deadlineMs - performance.now())
     } catch (error) {
       log.logger.error({ err: error }, 'shutdown did not go as it should')
     }

@@ -89,30 +89,30 @@ function keepKeys(
   { now, onReadFailure }: TokenIssuerOptions,
 ) {
   const keys = openKeys(jwksUrl)
-  let readAt = Number.NEGATIVE_INFINITY
-  let triedAt = Number.NEGATIVE_INFINITY
+  let readAtMs = Number.NEGATIVE_INFINITY
+  let triedAtMs = Number.NEGATIVE_INFINITY
   let reading: Promise<void> | undefined
-  const since = (time: number) => now().getTime() - time
-  const areGood = () => since(readAt) < keptMs
+  const msSince = (momentMs: number) => now().getTime() - momentMs
+  const areGood = () => msSince(readAtMs) < keptMs
   const read = async () => {
     await keys.reload()
-    readAt = now().getTime()
+    readAtMs = now().getTime()
   }
   const readAgain = () => {
     reading ??= read()
-      .catch((error: unknown) => onReadFailure?.(error, new Date(readAt + keptMs)))
+      .catch((error: unknown) => onReadFailure?.(error, new Date(readAtMs + keptMs)))
       .finally(() => {
-        triedAt = now().getTime()
+        triedAtMs = now().getTime()
         reading = undefined
       })
     return reading
   }
   const find: JWTVerifyGetKey = async (header, token) => {
     if (keys.jwks() === undefined) await read()
-    else if (since(readAt) >= FRESH_MS) {
+    else if (msSince(readAtMs) >= FRESH_MS) {
       // The first request waits for new keys. After a failed try, no request waits for the next one, while the old ones are good.
-      if (since(triedAt) >= FRESH_MS || !areGood()) await readAgain()
-      else if (since(triedAt) >= COOLDOWN_MS) void readAgain()
+      if (msSince(triedAtMs) >= FRESH_MS || !areGood()) await readAgain()
+      else if (msSince(triedAtMs) >= COOLDOWN_MS) void readAgain()
       if (!areGood()) throw new errors.JOSEError('the keys could not be read again for too long')
     }
     return keys(header, token)

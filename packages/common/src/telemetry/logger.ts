@@ -68,12 +68,12 @@ export function createLogger(config: LoggerConfig): ServiceLogger {
 
 /** pino's time, formatted once a millisecond and up to 1 ms old: a busy server logs twenty lines in a millisecond. */
 function timeMember(): () => string {
-  let madeAt = -Infinity
+  let madeAtMs = -Infinity
   let member = ''
   return () => {
-    const at = performance.now()
-    if (at - madeAt >= 1) {
-      madeAt = at
+    const atMs = performance.now()
+    if (atMs - madeAtMs >= 1) {
+      madeAtMs = atMs
       member = pino.stdTimeFunctions.isoTime()
     }
     return member

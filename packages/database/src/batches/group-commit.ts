@@ -112,8 +112,8 @@ function createWaitingList<Item, Result>(options: GroupCommitOptions<Item, Resul
   let timer: NodeJS.Timeout | undefined
 
   const refuseLate = (): void => {
-    const latest = performance.now() - WAIT_MS_MAX
-    const inTime = waiting.findIndex(({ arrivedMs }) => arrivedMs > latest)
+    const latestMs = performance.now() - WAIT_MS_MAX
+    const inTime = waiting.findIndex(({ arrivedMs }) => arrivedMs > latestMs)
     for (const { listener } of waiting.splice(0, inTime === -1 ? waiting.length : inTime)) {
       listener.reject(options.tooMany())
     }

@@ -122,12 +122,12 @@ function toRequest(incoming: NodeIncoming): Request {
 /** A listener that prints a line for each answer: method, path without query, status and time. */
 function logged(listener: RequestListener): RequestListener {
   return (request, response) => {
-    const begun = performance.now()
+    const startMs = performance.now()
     response.once('close', () => {
       const status = response.writableFinished ? response.statusCode : 'cut off'
       // A query may hold secrets, and a path may hold control sequences of terminals.
       const path = request.url?.split('?', 1)[0]?.replaceAll(/[^\x21-\x7e]/g, '?')
-      console.log(`${request.method} ${path} ${status} ${Math.round(performance.now() - begun)} ms`)
+      console.log(`${request.method} ${path} ${status} ${Math.round(performance.now() - startMs)} ms`)
     })
     listener(request, response)
   }

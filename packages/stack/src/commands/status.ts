@@ -44,9 +44,9 @@ export async function printStatus(context: CommandContext, format: StatusFormat,
  * @throws StackFailure when the stack ends meanwhile, or is not ready in time
  */
 async function waitUntilReady(plan: StackPlan, waitMs: number): Promise<void> {
-  const end = performance.now() + waitMs
+  const deadlineMs = performance.now() + waitMs
   let hasBegun = false
-  while (performance.now() < end) {
+  while (performance.now() < deadlineMs) {
     const running = await findRunning(pidFileOf(plan))
     if (hasBegun && running === undefined)
       throw new StackFailure(['Trestle ended before it was ready. The output of its start says why.'])

@@ -42,9 +42,9 @@ export function importCommand(load: () => AuthConfig, { print, ask }: Conversati
       const deps = await createQuietDeps(load(), createLogger({ level: 'fatal', stdout: false }))
       const work = async () => {
         if (url === undefined) return forgetRuns(deps, flags, { print, ask })
-        const startedAt = performance.now()
+        const startMs = performance.now()
         const done = await importDatabase(deps, { url, schema: flags.sourceSchema }, { force: flags.force === true })
-        const seconds = (performance.now() - startedAt) / 1_000
+        const seconds = (performance.now() - startMs) / 1_000
         for (const line of flags.json ? printAnswer(view(done, seconds), 'json') : describe(done, seconds)) print(line)
         requireNothingHeldBack(done)
       }

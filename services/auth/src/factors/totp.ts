@@ -46,7 +46,7 @@ export function readTotpSecret(
 export function findTotpStep(secret: string, code: string, now: Date): number | undefined {
   // The library compares bytes, and throws for six characters that are more than six bytes.
   if (!/^[0-9]{6}$/.test(code)) return undefined
-  const timestamp = now.getTime()
-  const delta = new TOTP({ ...FORM, secret }).validate({ token: code, timestamp, window: SKEW_STEPS })
-  return delta === null ? undefined : Math.floor(timestamp / 1_000 / FORM.period) + delta
+  const timestampMs = now.getTime()
+  const delta = new TOTP({ ...FORM, secret }).validate({ token: code, timestamp: timestampMs, window: SKEW_STEPS })
+  return delta === null ? undefined : Math.floor(timestampMs / 1_000 / FORM.period) + delta
 }

@@ -150,14 +150,14 @@ export async function startInterval(deps: StartDeps, link: AdminLink): Promise<v
 
 /** The milliseconds that are left of an interval; 0 when it is over, undefined when no message has been requested. */
 export async function restOfInterval(db: Db, deps: IntervalDeps, key: IntervalKey): Promise<number | undefined> {
-  const dueBefore = deps.now().getTime() - intervalMs(deps.config, key.kind)
+  const dueBeforeMs = deps.now().getTime() - intervalMs(deps.config, key.kind)
   const row = await db
     .selectFrom('send_throttle')
     .select('sent_at')
     .where('key_hash', '=', hashIntervalKey(deps, key))
     .where('kind', '=', key.kind)
     .executeTakeFirst()
-  return row && Math.max(0, Date.parse(row.sent_at) - dueBefore)
+  return row && Math.max(0, Date.parse(row.sent_at) - dueBeforeMs)
 }
 
 /**

@@ -128,8 +128,8 @@ export async function requireFreshSession(
 ): Promise<void> {
   const { freshForMs } = config.sessions
   if (freshForMs === undefined || user.isAnonymous) return
-  const since = now().getTime() - freshForMs
+  const sinceMs = now().getTime() - freshForMs
   const proofs = session ? await listProofs(db, session.id) : []
-  const isFresh = (proof: Proof) => Date.parse(proof.at) >= since && isByOldCredential(proof, freshForMs)
+  const isFresh = (proof: Proof) => Date.parse(proof.at) >= sinceMs && isByOldCredential(proof, freshForMs)
   if (!proofs.some(isFresh)) throw signInTooOld()
 }

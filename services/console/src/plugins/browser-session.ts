@@ -74,13 +74,21 @@ export async function beginSession(
   earlier: Partial<Pick<Session, 'signedInAt' | 'generation' | 'needsFactor'>> = {},
 ): Promise<void> {
   const { accessTokens, now } = reply.server.deps
-  const usedAt = now().getTime()
+  const usedAtMs = now().getTime()
   // A second factor of the same session brings newer tokens.
   const tokens: Tokens = { ...signedIn, generation: (earlier.generation ?? -1) + 1 }
   accessTokens.keep(tokens)
   const { sessionId: id, refreshToken, generation, hasSecondFactor } = tokens
-  const { signedInAt = usedAt, needsFactor } = earlier
-  await writeSession(reply, { id, refreshToken, generation, signedInAt, usedAt, needsFactor, hasSecondFactor })
+  const { signedInAt = usedAtMs, needsFactor } = earlier
+  await writeSession(reply, {
+    id,
+    refreshToken,
+    generation,
+    signedInAt,
+    usedAt: usedAtMs,
+    needsFactor,
+    hasSecondFactor,
+  })
 }
 
 /** A browser takes a cookie with the prefix over TLS alone, and from this host alone (RFC 6265bis). */

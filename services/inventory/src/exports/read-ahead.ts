@@ -192,11 +192,11 @@ class Spool {
     while (!this.#isAbandoned && (this.#memoryBytes > 0 || this.#read < this.#written)) {
       const left = this.#space.patienceMs - this.#waitedMs
       if (left <= 0) throw new Error('an export was read too slowly for the space that it needs')
-      const startedAt = performance.now()
+      const startMs = performance.now()
       const timer = setTimeout(() => this.#notify(), left)
       await this.#change.promise
       clearTimeout(timer)
-      this.#waitedMs += performance.now() - startedAt
+      this.#waitedMs += performance.now() - startMs
     }
   }
 

@@ -57,11 +57,11 @@ function measuredAcquirer(name: string, acquirer: Acquirer, seconds: Histogram):
   const measured =
     <Args extends readonly unknown[], Answer>(call: keyof Acquirer, ask: (...args: Args) => Promise<Answer>) =>
     async (...args: Args): Promise<Answer> => {
-      const started = performance.now()
+      const startMs = performance.now()
       try {
         return await ask(...args)
       } finally {
-        seconds.record((performance.now() - started) / 1_000, { acquirer: name, call })
+        seconds.record((performance.now() - startMs) / 1_000, { acquirer: name, call })
       }
     }
   return {

@@ -72,10 +72,10 @@ async function runDistribute(words: Words, { operator, options }: Run): Promise<
   }
   if (!words.undo) await check(options, words.check === true ? print : () => {})
   if (words.check) return
-  const started = performance.now()
+  const startMs = performance.now()
   const act = words.undo ? undoDistribution : distributeDatabase
   const count = await act(options, ({ title }, nth, of) => {
-    const seconds = ((performance.now() - started) / 1_000).toFixed(1)
+    const seconds = ((performance.now() - startMs) / 1_000).toFixed(1)
     print(`${nth}/${of} ${title} (${seconds} s)`)
   })
   if (count === 0) return print(words.undo ? 'the database is not distributed' : 'the database is distributed already')
