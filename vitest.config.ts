@@ -3,8 +3,8 @@ import { configDefaults, defineConfig } from 'vitest/config'
 export default defineConfig({
   test: {
     include: ['{migrations,packages,services,scripts,bench}/**/*.test.ts'],
-    // These need a PostgreSQL with Citus: `scripts/test-matrix --on citus` runs them, and the workflow `citus` does so every night
-    // (CONTRIBUTING.md, "What the check leaves out").
+    // These need a PostgreSQL with Citus: `scripts/test-matrix --on citus` runs them, and the workflow
+    // `citus` does so every night (CONTRIBUTING.md, "What the check leaves out").
     exclude: [...configDefaults.exclude, ...(process.env.TEST_WORKER_URLS ? [] : ['**/*.citus.test.ts'])],
     globalSetup: ['packages/testing/src/postgres-setup.ts'],
     testTimeout: 30_000,

@@ -9,8 +9,8 @@ const HEADER = /^(?:--.*\n)+/
 export type ReadFragment = (name: string) => string
 
 /**
- * Puts fragments in the places of `{{include:name.sql}}`, without their first comment, and each line as far to the right as the line
- * that includes it. A fragment may include others, and hand its own parameters on.
+ * Puts fragments in the places of `{{include:name.sql}}`, without their first comment, and each line as far
+ * to the right as the line that includes it. A fragment may include others, and hand its own parameters on.
  * @throws Error for an include that gives other parameters than the fragment has, and what `read` throws
  */
 export function includeFragments(text: string, read: ReadFragment): string {

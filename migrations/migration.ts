@@ -18,7 +18,10 @@ export interface Names {
 /** PostgreSQL cuts longer names off. */
 const NAME_BYTES_MAX = 63
 
-/** The name of an index, constraint or trigger as PostgreSQL keeps it: names of supabase/auth and a prefix may be too long together. */
+/**
+ * The name of an index, constraint or trigger as PostgreSQL keeps it: names of supabase/auth and a prefix may
+ * be too long together.
+ */
 export function localName(prefix: string, name: string): string {
   return (prefix + name).slice(0, NAME_BYTES_MAX)
 }

@@ -10,6 +10,7 @@ import { changelogEntries } from './layout/changelog-entries.ts'
 import { charters } from './layout/charters.ts'
 import { citations } from './layout/citations.ts'
 import { clockAndEnvironment } from './layout/clock-and-environment.ts'
+import { commentWidths } from './layout/comment-widths.ts'
 import { decisions } from './layout/decisions.ts'
 import { declaredDependencies } from './layout/declared-dependencies.ts'
 import { docstrings } from './layout/docstrings.ts'
@@ -93,6 +94,7 @@ export const rules: readonly Rule[] = [
   loneImplementations,
   smallFolders,
   sizes,
+  commentWidths,
   handlerLengths,
   pureFiles,
   actVerbs,

@@ -15,10 +15,10 @@ import { positiveInteger, runCommand } from './command-line.ts'
 import { createServerFolder, ourServer, theirServer } from './compare-servers/servers.ts'
 import { type DatabaseServer, execute, openDatabaseServer } from './database.ts'
 
-// Moves a running supabase/auth to auth and back (docs/runbooks/moving-in.md): fills it over HTTP, prepares the adoption while
-// requests go on, none of which may fail, kills it, adopts its database, sees that nothing is lost that was acknowledged, and gives
-// the database back. With `--kills` it kills adoptions instead, at random moments. With `--import` it imports from the running
-// service into another database.
+// Moves a running supabase/auth to auth and back (docs/runbooks/moving-in.md): fills it over HTTP, prepares
+// the adoption while requests go on, none of which may fail, kills it, adopts its database, sees that nothing
+// is lost that was acknowledged, and gives the database back. With `--kills` it kills adoptions instead, at
+// random moments. With `--import` it imports from the running service into another database.
 
 interface Options extends Variant {
   readonly program: string

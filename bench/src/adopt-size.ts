@@ -8,9 +8,10 @@ import { SECRET } from './compare-servers/tokens.ts'
 import { execute, openDatabaseServer } from './database.ts'
 import { runProgram } from './processes/run-program.ts'
 
-// Measures how long `auth adopt` takes for a large database of supabase/auth 2.196: `node bench/src/adopt-size.ts`, with a million
-// users, who have an identity and three sessions each. Prints how long `--prepare` takes, how long `auth adopt` takes after it, while
-// nobody serves, how long requests of an old service would wait, and how long the whole takes. It needs an idle machine.
+// Measures how long `auth adopt` takes for a large database of supabase/auth 2.196:
+// `node bench/src/adopt-size.ts`, with a million users, who have an identity and three sessions each. Prints
+// how long `--prepare` takes, how long `auth adopt` takes after it, while nobody serves, how long requests of
+// an old service would wait, and how long the whole takes. It needs an idle machine.
 
 const GOAL_LOCKED_SECONDS = 5
 const GOAL_SECONDS = 600

@@ -16,8 +16,8 @@ const CLIENTS = 'a session refers to a client that exists, and the case has none
 const PREFIX = 'names indexes with the prefix of AUTH_DB_NAMESPACE, which an adopted database cannot have'
 
 /**
- * Tests that say something else about an adopted database, by file and full title, and why. A run fails on an entry that passes or
- * that no longer exists.
+ * Tests that say something else about an adopted database, by file and full title, and why. A run fails on an
+ * entry that passes or that no longer exists.
  */
 export const OTHERWISE_ON_ADOPTED: Listed = {
   'services/auth/test/hooks.test.ts': {

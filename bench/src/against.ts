@@ -1,4 +1,5 @@
-// Measures the services of this checkout beside those of another, usually the commit before: `node bench/src/against.ts ../before`.
+// Measures the services of this checkout beside those of another, usually the commit before:
+// `node bench/src/against.ts ../before`.
 import { rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'

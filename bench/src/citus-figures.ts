@@ -12,11 +12,13 @@ import { createWrk, hasWrk } from './load/wrk.ts'
 import type { Server } from './processes/server.ts'
 import { insertTransactions } from './services/payments.ts'
 
-// Measures what captures cost on a Citus cluster: `CITUS_PG_BIN=… node bench/src/citus-figures.ts`. Prints captures a second and
-// the processor time of a capture in the service, on the coordinator and on the workers, with 1, 2 and 3 workers, entering by
-// the coordinator and by any server. Prints the same on plain PostgreSQL: with calls of many merchants, which a cluster cannot have,
-// and with calls of one merchant, as on a cluster. One process of the service gets all captures. All servers share the cores of this
-// machine, so the rates do not add up as they would on machines of their own; the processor times do. It needs an idle machine.
+// Measures what captures cost on a Citus cluster: `CITUS_PG_BIN=… node bench/src/citus-figures.ts`. Prints
+// captures a second and the processor time of a capture in the service, on the coordinator and on the
+// workers, with 1, 2 and 3 workers, entering by the coordinator and by any server. Prints the same on plain
+// PostgreSQL: with calls of many merchants, which a cluster cannot have, and with calls of one merchant, as
+// on a cluster. One process of the service gets all captures. All servers share the cores of this machine, so
+// the rates do not add up as they would on machines of their own; the processor times do. It needs an idle
+// machine.
 
 const TRANSACTIONS_EACH = 40
 const CONNECTIONS = 32

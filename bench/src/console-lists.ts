@@ -14,8 +14,8 @@ import { insertTransactions, merchantBody } from './services/payments.ts'
 import { insertUsers } from './services/users.ts'
 import { distributionOf } from './statistics.ts'
 
-// Measures how long an operator waits for each list of the console: `node bench/src/console-lists.ts`, with ten thousand users and
-// a million transactions, nine of ten of one merchant. It needs an idle machine.
+// Measures how long an operator waits for each list of the console: `node bench/src/console-lists.ts`, with
+// ten thousand users and a million transactions, nine of ten of one merchant. It needs an idle machine.
 
 const GOAL_MS = 300
 const ROUNDS = 40

@@ -9,11 +9,12 @@ import { openWorkplace, type Workplace } from './high-availability/workplace.ts'
 import { createLaterRelease } from './later-release.ts'
 import { app, merchant, transaction } from './paylike/seed.ts'
 
-// `CITUS_PG_BIN=… node bench/src/distribute-drill.ts [cuts|commits|all]`. Kills `payments distribute`, `payments distribute --undo`
-// and `payments migrate` of a later release at statements, and runs them again. Each command is killed at 10 statements by default,
-// and with `commits` at the statements that commit. The database must be like one of a run that nobody killed: nothing is left to
-// do, there is no drift, it has the same rows, and `payments ledger verify` finds nothing. Then a server is added and rows move to
-// it. Exit status 1 when one of these is not so. It needs a PostgreSQL with Citus 13.
+// `CITUS_PG_BIN=… node bench/src/distribute-drill.ts [cuts|commits|all]`. Kills `payments distribute`,
+// `payments distribute --undo` and `payments migrate` of a later release at statements, and runs them again.
+// Each command is killed at 10 statements by default, and with `commits` at the statements that commit. The
+// database must be like one of a run that nobody killed: nothing is left to do, there is no drift, it has the
+// same rows, and `payments ledger verify` finds nothing. Then a server is added and rows move to it. Exit
+// status 1 when one of these is not so. It needs a PostgreSQL with Citus 13.
 
 const WORKERS = 2
 const ROLE = 'payments_service'
@@ -103,7 +104,10 @@ function expectPlaced(database: string): Promise<void> {
   return expectDone(database, ['distribute'])
 }
 
-/** @throws Error when the new table or the changed function is not on every server, or not all is as the later release wants it */
+/**
+ * @throws Error when the new table or the changed function is not on every server, or not all is as the later
+ * release wants it
+ */
 async function expectUpgraded(database: string): Promise<void> {
   const { table, changed } = later
   await expectDone(database, ['distribute'], later.program)

@@ -19,14 +19,16 @@ import { openWorkplace, requirePrograms, type Workplace } from './high-availabil
 // of the lock file; postgres-15, the oldest supported version, from Debian's package; pgbouncer, Debian's 1.18 in transaction
 // mode in front of that. Exit status 1 when a test fails on one of them.
 //
-// `--on citus` runs the tests of payments on a cluster of a coordinator and two workers, whose databases are distributed. It
-// needs a PostgreSQL with Citus 13: CITUS_PG_BIN is the folder of its programs. On citus-by-workers the service enters the cluster
-// by its workers, and only what must run on the coordinator goes there.
+// `--on citus` runs the tests of payments on a cluster of a coordinator and two workers, whose databases are
+// distributed. It needs a PostgreSQL with Citus 13: CITUS_PG_BIN is the folder of its programs. On
+// citus-by-workers the service enters the cluster by its workers, and only what must run on the coordinator
+// goes there.
 //
-// `--on adopted` runs the tests of auth on databases that supabase/auth 2.196 has made and `auth adopt` has adopted. Tests that
-// name a profile run in it, and all others in `compatible`; what these may fail is a list with reasons. `--on adopted-supabase`
-// runs them all in the profile `supabase` unless they name another: first on databases that `migrate` makes, where those fail that
-// tell the rules of `compatible`, then on adopted ones, where no others may fail. A busy machine needs longer timeouts, as above.
+// `--on adopted` runs the tests of auth on databases that supabase/auth 2.196 has made and `auth adopt` has
+// adopted. Tests that name a profile run in it, and all others in `compatible`; what these may fail is a list
+// with reasons. `--on adopted-supabase` runs them all in the profile `supabase` unless they name another:
+// first on databases that `migrate` makes, where those fail that tell the rules of `compatible`, then on
+// adopted ones, where no others may fail. A busy machine needs longer timeouts, as above.
 
 type Environment = Readonly<Record<string, string>>
 

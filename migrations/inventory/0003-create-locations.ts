@@ -28,7 +28,10 @@ export const createLocations: MigrationSource = (names) => ({
   },
 })
 
-/** A trigger counts the version, so it also counts changes by an operator's SQL. A change that alters nothing keeps the version. */
+/**
+ * A trigger counts the version, so it also counts changes by an operator's SQL. A change that alters nothing
+ * keeps the version.
+ */
 async function countVersions(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE FUNCTION ${names.id('count_location_version')}() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -36,7 +39,8 @@ async function countVersions(db: Kysely<unknown>, names: Names): Promise<void> {
       NEW.version := OLD.version + 1;
       RETURN NEW;
     END $$`.execute(db)
-  // One comparison of rows would be written with other parentheses by a dump, and `migrate drift` would report it after a restore.
+  // One comparison of rows would be written with other parentheses by a dump, and `migrate drift` would
+  // report it after a restore.
   await sql`
     CREATE TRIGGER ${names.local('locations_version')} BEFORE UPDATE ON ${names.id('locations')}
     FOR EACH ROW WHEN (OLD.code IS DISTINCT FROM NEW.code OR OLD.name IS DISTINCT FROM NEW.name

@@ -1,6 +1,7 @@
-// Movements: the ledger of stock. Every change of a level is a row that never changes, and the level is their sum. The function
-// `apply_movement` alone writes rows, under the lock of the level, so within a level ids and times rise together. Rows have no foreign
-// keys: the locked level has them, and each would cost every movement a look-up.
+// Movements: the ledger of stock. Every change of a level is a row that never changes, and the level is their
+// sum. The function `apply_movement` alone writes rows, under the lock of the level, so within a level ids
+// and times rise together. Rows have no foreign keys: the locked level has them, and each would cost every
+// movement a look-up.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 

@@ -18,7 +18,8 @@ export const createAudit: MigrationSource = (names) => ({
         CONSTRAINT ${names.local('audit_merchant_id_ck')} CHECK (merchant_id ~ '^[0-9a-f]{24}$'),
         CONSTRAINT ${names.local('audit_id_ck')} CHECK (id ~ '^[0-9a-f]{24}$')
       )`.execute(db)
-    // Operators read the entries of all merchants by time, of one actor or of one action. An operator has an identity in auth alone.
+    // Operators read the entries of all merchants by time, of one actor or of one action. An operator has an
+    // identity in auth alone.
     const actor = sql`(coalesce(identity_id, payload #>> '{actor,id}') COLLATE "C")`
     for (const [suffix, columns] of [
       ['list', sql`id`],

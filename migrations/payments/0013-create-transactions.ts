@@ -21,11 +21,11 @@ export const createTransactions: MigrationSource = (names) => ({
 /**
  * No index holds a column that a movement changes. So with room in the page an update writes no index at all.
  *
- * `acquirer` authorized the transaction and goes on moving its money and reporting on it, whoever the merchant is with by then;
- * NULL is the simulator. `tds`: how far 3-D Secure has authenticated the customer; NULL: not at all. `plan`, `unplanned`: what the
- * customer agreed to pay later, as it was given; nothing is executed by them. `code_present`: whether a security code came with
- * the payment. `last4`: the last four digits of the card. Operators find payments by them, and a list by an index needs the
- * column in its table.
+ * `acquirer` authorized the transaction and goes on moving its money and reporting on it, whoever the
+ * merchant is with by then; NULL is the simulator. `tds`: how far 3-D Secure has authenticated the customer;
+ * NULL: not at all. `plan`, `unplanned`: what the customer agreed to pay later, as it was given; nothing is
+ * executed by them. `code_present`: whether a security code came with the payment. `last4`: the last four
+ * digits of the card. Operators find payments by them, and a list by an index needs the column in its table.
  *
  * Functions end the trail at 10,000 entries. Corrections of rejected operations may follow, in parts, so the CHECK has room for
  * three to each entry.
@@ -92,8 +92,9 @@ async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
 }
 
 /**
- * Operators list the transactions of all merchants by id, and find them by what a customer can tell. Tests and failures are few in
- * some installations, so each has a list of its own: otherwise a page of them would walk past all others.
+ * Operators list the transactions of all merchants by id, and find them by what a customer can tell. Tests
+ * and failures are few in some installations, so each has a list of its own: otherwise a page of them would
+ * walk past all others.
  */
 async function createLists(db: Kysely<unknown>, names: Names): Promise<void> {
   for (const [suffix, columns, where] of [

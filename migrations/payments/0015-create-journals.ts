@@ -63,9 +63,9 @@ async function createEntries(db: Kysely<unknown>, names: Names): Promise<void> {
 }
 
 /**
- * The second check behind `post`: a journal sums to zero in each currency. The end of an INSERT has all new entries at hand, so
- * one query checks a whole batch and reads no table, whatever the statistics say. No row is ever changed, so INSERTs that each sum to
- * zero add up to zero.
+ * The second check behind `post`: a journal sums to zero in each currency. The end of an INSERT has all new
+ * entries at hand, so one query checks a whole batch and reads no table, whatever the statistics say. No row
+ * is ever changed, so INSERTs that each sum to zero add up to zero.
  */
 async function createZeroSum(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`

@@ -7,10 +7,11 @@ import { merchantRow } from './merchant-rows.ts'
 export const createSessions: MigrationSource = (names) => ({
   tables: { payment_sessions: 'owned' },
   async up(db: Kysely<unknown>) {
-    // `step`: the last step that was offered. `taken_step`: the latest step whose task was given out. A step that nobody has taken is offered again, so two equal requests get the same
-    // step. `tds`: what the card is enrolled in. `challenged`: when the customer was first asked. `outcome`: what the customer's
-    // bank says.
-    // A session with an attempt is being paid. One with a transaction is over; then `status_code` tells why it was refused.
+    // `step`: the last step that was offered. `taken_step`: the latest step whose task was given out. A step
+    // that nobody has taken is offered again, so two equal requests get the same step. `tds`: what the card
+    // is enrolled in. `challenged`: when the customer was first asked. `outcome`: what the customer's bank
+    // says. A session with an attempt is being paid. One with a transaction is over; then `status_code` tells
+    // why it was refused.
     await sql`
       CREATE TABLE ${names.id('payment_sessions')} (${merchantRow(names, 'payment_sessions')},
         digest bytea NOT NULL,

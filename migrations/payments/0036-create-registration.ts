@@ -1,7 +1,7 @@
-// An operator closes the registration of apps at once, in every process, whatever their settings open. So the database says whether
-// it is closed, and the function that makes an app for a client reads it there. There is one row from the beginning. A
-// registration locks it, so closing the registration waits for the registrations that have begun. (console reference: Routes of
-// payments)
+// An operator closes the registration of apps at once, in every process, whatever their settings open. So the
+// database says whether it is closed, and the function that makes an app for a client reads it there. There
+// is one row from the beginning. A registration locks it, so closing the registration waits for the
+// registrations that have begun. (console reference: Routes of payments)
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 

@@ -10,9 +10,11 @@ const database = /^(kysely|pg)($|\/)/
 const ours = /^@trestle\//
 
 /**
- * Arrows go one way: main → commands → app → routes and plugins → use-cases → repositories → database. A service never imports
- * another service, not even in a test, a package never imports a service, packages/common imports no other package, a migration imports Kysely
- * alone, and no relative import leaves its workspace package. A noun defines the type of what it needs: the type of `deps.ts` would tie it to all other nouns.
+ * Arrows go one way: main → commands → app → routes and plugins → use-cases → repositories → database. A
+ * service never imports another service, not even in a test, a package never imports a service,
+ * packages/common imports no other package, a migration imports Kysely alone, and no relative import leaves
+ * its workspace package. A noun defines the type of what it needs: the type of `deps.ts` would tie it to all
+ * other nouns.
  */
 export const arrows: Rule = (tree) => {
   const services = new Set(serviceNames(tree))

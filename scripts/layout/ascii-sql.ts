@@ -4,8 +4,9 @@ import { lineAt, visitSyntax } from './syntax.ts'
 const BEYOND_ASCII = /[^\0-\x7f]/g
 
 /**
- * SQL that a program sends has ASCII alone, in its comments too: PostgreSQL translates a whole text into the encoding of the database,
- * and refuses one with a character that the encoding lacks. Others have made the databases that we adopt.
+ * SQL that a program sends has ASCII alone, in its comments too: PostgreSQL translates a whole text into the
+ * encoding of the database, and refuses one with a character that the encoding lacks. Others have made the
+ * databases that we adopt.
  */
 export const asciiSql: Rule = (tree) => [
   ...tree.files

@@ -16,9 +16,10 @@ const PLACES = [
 ]
 
 /**
- * The text of an error of a service stands in its catalogue alone, so that a search from an answer finds it there. It stands whole
- * in the line of its error: neither in a constant of several errors, nor put together from pieces. A service has each text once:
- * where a text has several statuses or codes, a function of the catalogue has the text, and takes what differs.
+ * The text of an error of a service stands in its catalogue alone, so that a search from an answer finds it
+ * there. It stands whole in the line of its error: neither in a constant of several errors, nor put together
+ * from pieces. A service has each text once: where a text has several statuses or codes, a function of the
+ * catalogue has the text, and takes what differs.
  */
 export const catalogueTexts: Rule = (tree) => {
   const files = productionFiles(tree, 'services')

@@ -5,7 +5,10 @@ const DECISION = /^docs\/decisions\/\d{4}-[^/]+\.md$/
 const INDEX = 'docs/decisions/README.md'
 const SECTIONS = ['Context', 'Decision', 'Rejected', 'Consequences']
 
-/** A decision names the rejected options and why, so that the next reader does not propose them again. The index has its title. */
+/**
+ * A decision names the rejected options and why, so that the next reader does not propose them again. The
+ * index has its title.
+ */
 export const decisions: Rule = (tree) =>
   tree.files
     .filter(({ path }) => DECISION.test(path))

@@ -8,15 +8,15 @@ import { commentsOf, lineAt, programOf } from './syntax.ts'
 const EXEMPT = /(^|[/-])errors\.ts$|^migrations\/[^/]+\/\d{4}-[^/]+\.ts$|\.test\.ts$/
 
 /**
- * A first word that leaves the thing itself unsaid: "Where a link ends" in place of "The end of a link", or "Its address". The reader
- * would have to read the signature first.
+ * A first word that leaves the thing itself unsaid: "Where a link ends" in place of "The end of a link", or
+ * "Its address". The reader would have to read the signature first.
  */
 const FRAGMENT =
   /^\*[\s*]+(Of|Where|What|Which|Who|Whoever|Whom|Whose|Its|By|Such|That|These|Those|The ones? (?:of|that|who|whose))\b/
 
 /**
- * Every export has a docstring, and every docstring names its thing first. The later signatures of an overloaded function share the
- * docstring of the first.
+ * Every export has a docstring, and every docstring names its thing first. The later signatures of an
+ * overloaded function share the docstring of the first.
  */
 export const docstrings: Rule = ({ files }) => {
   const sources = files.filter(({ path }) => path.endsWith('.ts'))

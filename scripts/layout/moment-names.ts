@@ -3,8 +3,9 @@ import { type Problem, productionFiles, type Rule, type SourceFile } from './sou
 import { lineAt, visitSyntax } from './syntax.ts'
 
 /**
- * A name ends in its unit. A variable that is a number of a clock (`performance.now()`, `Date.now()`, `getTime()`), or lies before or
- * after one, ends in `Ms`, so that nobody compares it with seconds or with a Date.
+ * A name ends in its unit. A variable that is a number of a clock (`performance.now()`, `Date.now()`,
+ * `getTime()`), or lies before or after one, ends in `Ms`, so that nobody compares it with seconds or with a
+ * Date.
  */
 export const momentNames: Rule = (tree) =>
   productionFiles(tree, 'services', 'packages', 'migrations', 'scripts', 'bench').flatMap(problemsOf)

@@ -11,8 +11,8 @@ interface DeclaredFunction {
 }
 
 /**
- * The exported function that a file is named after is its first function, and its helpers stand below: whoever opens a file by its
- * name reads first what the file is for. Types and values may stand above.
+ * The exported function that a file is named after is its first function, and its helpers stand below:
+ * whoever opens a file by its name reads first what the file is for. Types and values may stand above.
  */
 export const namedFirst: Rule = (tree) =>
   productionFiles(tree, 'services', 'packages', 'migrations', 'scripts', 'bench', 'examples').flatMap(problemsOf)

@@ -2,8 +2,9 @@ import { type Problem, productionFiles, type Rule, type SourceFile } from './sou
 import { lineAt, visitSyntax } from './syntax.ts'
 
 /**
- * An object literal names its members itself: `...{ id, name }` inside of it would only put several members on one line. A spread of
- * a variable, a call or a condition stays, because nobody can name its members there.
+ * An object literal names its members itself: `...{ id, name }` inside of it would only put several members
+ * on one line. A spread of a variable, a call or a condition stays, because nobody can name its members
+ * there.
  */
 export const objectSpreads: Rule = (tree) =>
   productionFiles(tree, 'services', 'packages', 'migrations', 'scripts', 'bench', 'examples').flatMap(problemsOf)

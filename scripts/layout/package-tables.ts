@@ -6,8 +6,8 @@ const PUBLISHED = 'packages/endpoints'
 const TABLE = /^\| Files? \|.*\n(?:\|.*\n?)*/m
 
 /**
- * The README of a package has a table of what its `src` holds: it names each file and folder there, in backticks. So does the table
- * of files in the README of a noun of a service, where it has one.
+ * The README of a package has a table of what its `src` holds: it names each file and folder there, in
+ * backticks. So does the table of files in the README of a noun of a service, where it has one.
  */
 export const packageTables: Rule = (tree) => {
   const packages = productionFiles(tree, 'packages').flatMap(({ path }) => entryOf(path) ?? [])

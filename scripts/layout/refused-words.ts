@@ -167,7 +167,10 @@ function titlesOf(file: SourceFile): readonly Passage[] {
     .map(({ title, start }) => prose({ text: title, line: lineAt(file.text, start) }))
 }
 
-/** Names of variables, functions, parameters, types and their members. Names in snake case belong to tables, requests and others. */
+/**
+ * Names of variables, functions, parameters, types and their members. Names in snake case belong to tables,
+ * requests and others.
+ */
 function declaredNames(file: SourceFile): readonly Passage[] {
   const found: Passage[] = []
   const add = (name: string, start: number): void => {

@@ -23,9 +23,10 @@ interface Site {
 }
 
 /**
- * Outside of `error-body.ts`, an error of a catalogue is made on one line of its service, so that a search from its name finds the
- * rule behind it. Places that refuse for the same reason share a function: `requireUser`, `refuseToken`. A member of the vocabulary that
- * a file asks for counts as the error of its name.
+ * Outside of `error-body.ts`, an error of a catalogue is made on one line of its service, so that a search
+ * from its name finds the rule behind it. Places that refuse for the same reason share a function:
+ * `requireUser`, `refuseToken`. A member of the vocabulary that a file asks for counts as the error of its
+ * name.
  */
 export const thrownOnce: Rule = (tree) => {
   const sites = productionFiles(tree, 'services')

@@ -12,7 +12,10 @@ export interface TitledCall {
   readonly end: number
 }
 
-/** The functions that declare a test or a group, also `it.each(cases)`. Others call `test.app.inject('…')`, where `test` is a service. */
+/**
+ * The functions that declare a test or a group, also `it.each(cases)`. Others call `test.app.inject('…')`,
+ * where `test` is a service.
+ */
 const DECLARES = /^(?:describe|it|test)(?:$|\.(?:each|for|skipIf|runIf|concurrent|sequential|fails|only|skip|todo)\b)/
 
 /**

@@ -23,9 +23,10 @@ const EXPORTED_BESIDE: ExportedBeside = new Map([
 ])
 
 /**
- * A use case is found by its name: `use-cases/pay-out.ts` exports `payOut`, and no second act. Where only the queue calls the act,
- * its file exports the function that takes its jobs, `start…`, and the act may be private. What may be asked for is no act: a file
- * may export a question beside it, `is…`. What the act takes has its name too: `PayOutInput`.
+ * A use case is found by its name: `use-cases/pay-out.ts` exports `payOut`, and no second act. Where only the
+ * queue calls the act, its file exports the function that takes its jobs, `start…`, and the act may be
+ * private. What may be asked for is no act: a file may export a question beside it, `is…`. What the act takes
+ * has its name too: `PayOutInput`.
  */
 export const useCaseNames: Rule = useCaseNamesBut(EXPORTED_BESIDE)
 

@@ -8,9 +8,10 @@ const PARTIAL: ReadonlySet<string> = new Set(['toMatchObject', 'objectContaining
 const API_TEST = /^services\/(?!console\/)[^/]+\/src\/(routes|controllers)\/.*\.test\.ts$/
 
 /**
- * Tests compare whole values: a matcher of a part lets a member pass that nobody expects, such as a secret. What differs from run to
- * run is any value of its form (`expect.stringMatching(…)`, `anyId`). Where one member is the guarantee, the test takes it out. A test
- * of a refusal compares its body too, because many refusals have the same status.
+ * Tests compare whole values: a matcher of a part lets a member pass that nobody expects, such as a secret.
+ * What differs from run to run is any value of its form (`expect.stringMatching(…)`, `anyId`). Where one
+ * member is the guarantee, the test takes it out. A test of a refusal compares its body too, because many
+ * refusals have the same status.
  */
 export const wholeValues: Rule = (tree) => {
   const files = tree.files.filter(({ path }) => path.endsWith('.ts'))

@@ -45,8 +45,9 @@ export function requireChromium(): string {
 }
 
 /**
- * Signs a user up with supabase-js in Chromium, and opens a second tab with the same storage. The page stands before the service as
- * the gateway of Supabase does: its address stays when the service behind it is replaced.
+ * Signs a user up with supabase-js in Chromium, and opens a second tab with the same storage. The page stands
+ * before the service as the gateway of Supabase does: its address stays when the service behind it is
+ * replaced.
  * @throws Error when the user cannot sign up
  */
 export async function openTabs(chromium: string, serviceUrl: string): Promise<Tabs> {
@@ -117,8 +118,9 @@ async function refreshAtOnce(first: Page, second: Page): Promise<void> {
 }
 
 /**
- * Waits until both tabs read the same session. Each process of Chromium has a copy of the storage, and learns later what another one
- * has written. A tab that begins a refresh before this gets `Refresh result discarded` from auth-js, whatever the service answers.
+ * Waits until both tabs read the same session. Each process of Chromium has a copy of the storage, and learns
+ * later what another one has written. A tab that begins a refresh before this gets `Refresh result discarded`
+ * from auth-js, whatever the service answers.
  */
 async function settle(first: Page, second: Page): Promise<void> {
   const deadlineMs = performance.now() + SETTLE_MS

@@ -21,8 +21,8 @@ const FACTOR_EVERY = 20
 const Count = z.object({ count: z.number() })
 
 /**
- * Imports from a running supabase/auth (docs/runbooks/moving-in.md): while it serves, again for what has changed since, and a last
- * time after it was stopped.
+ * Imports from a running supabase/auth (docs/runbooks/moving-in.md): while it serves, again for what has
+ * changed since, and a last time after it was stopped.
  * @throws Error when something is lost that was acknowledged
  */
 export async function importRunning({ users, rate, source, targetUrl }: ImportOptions): Promise<void> {

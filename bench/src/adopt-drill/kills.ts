@@ -104,8 +104,8 @@ async function adoptUntil(place: Place, afterMs: number): Promise<string | undef
 }
 
 /**
- * Columns with times of a run, or random values, by table. Tokens of form 2 have no row at the old service, so no id. Identities of
- * old versions get their ids at the switch.
+ * Columns with times of a run, or random values, by table. Tokens of form 2 have no row at the old service,
+ * so no id. Identities of old versions get their ids at the switch.
  */
 async function listChance({ databaseUrl, env }: Place): Promise<Readonly<Record<string, readonly string[]>>> {
   const made = await execute(

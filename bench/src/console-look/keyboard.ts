@@ -58,8 +58,9 @@ export async function walkByKeyboard(page: Page): Promise<readonly string[]> {
 }
 
 /**
- * Follows the link that skips the navigation: it is the first stop of a page that was just opened, it is seen, and it leads to the
- * content. A page that gives the focus to its first field has skipped the navigation already.
+ * Follows the link that skips the navigation: it is the first stop of a page that was just opened, it is
+ * seen, and it leads to the content. A page that gives the focus to its first field has skipped the
+ * navigation already.
  */
 export async function skipNavigation(page: Page): Promise<readonly string[]> {
   if ((await page.locator('main :focus').count()) > 0) return []
@@ -80,8 +81,9 @@ const IS_INSIDE = `(document.activeElement === document.body || document.activeE
 const PRESSES_IN_DIALOG = 8
 
 /**
- * Opens the first question of a page by Enter. The focus goes into the dialog and stays there; Escape closes it, and the focus is back
- * where it was. @param judge looks at the open dialog @returns nothing where the page asks no question
+ * Opens the first question of a page by Enter. The focus goes into the dialog and stays there; Escape closes
+ * it, and the focus is back where it was. @param judge looks at the open dialog @returns nothing where the
+ * page asks no question
  */
 export async function askByKeyboard(page: Page, judge: () => Promise<readonly string[]>): Promise<readonly string[]> {
   const link = page.locator('main a[data-ask]').first()

@@ -130,8 +130,9 @@ interface Write {
 }
 
 /**
- * Each client sends one request after the other, each by any entry. A write that was not acknowledged is sent again a while later,
- * and other writes go on meanwhile: otherwise all clients would soon wait for the server that is away.
+ * Each client sends one request after the other, each by any entry. A write that was not acknowledged is sent
+ * again a while later, and other writes go on meanwhile: otherwise all clients would soon wait for the server
+ * that is away.
  */
 export function startClusterLoad({ shop, entries, nodeOf, clients }: ClusterLoadOptions): ClusterLoad {
   const acknowledged = new Set<string>()
@@ -189,7 +190,10 @@ const BAD_REQUEST = 400
 const REVERSED = 'reversed'
 const ErrorBody = z.object({ code: z.literal(12) })
 
-/** Whether the outcome of a charge got lost with its server, so that it is reversed (reference of payments: Processing errors). */
+/**
+ * Whether the outcome of a charge got lost with its server, so that it is reversed (reference of payments:
+ * Processing errors).
+ */
 function isReversed({ status, body }: { readonly status: number; readonly body: string }): boolean {
   return status === BAD_REQUEST && ErrorBody.safeParse(JSON.parse(body)).success
 }

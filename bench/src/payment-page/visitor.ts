@@ -83,8 +83,8 @@ export async function findBarriers(page: Page): Promise<readonly string[]> {
 }
 
 /**
- * Texts that a page cuts, where nothing scrolls to the rest. What only screen readers see is a pixel wide. The name of an operation
- * above a narrow API document is in full below.
+ * Texts that a page cuts, where nothing scrolls to the rest. What only screen readers see is a pixel wide.
+ * The name of an operation above a narrow API document is in full below.
  */
 export async function findCutTexts(page: Page): Promise<readonly string[]> {
   return page.evaluate<string[]>(`[...document.querySelectorAll('body :not(.t-doc__header *)')]

@@ -49,8 +49,8 @@ const ERROR_LENGTH = 4_000
 const TICK_MS = 10
 
 /**
- * Starts a server, on the Node.js of this process unless it is another program. Its output goes into pipes that are read and discarded, as the output of a
- * container is read.
+ * Starts a server, on the Node.js of this process unless it is another program. Its output goes into pipes
+ * that are read and discarded, as the output of a container is read.
  * @throws Error with its standard error when it ends, or does not answer in time
  */
 export async function startServer(command: ServerCommand): Promise<Server> {

@@ -46,9 +46,9 @@ const FLAT_FEE = 186
 const NO_HASH = "decode(repeat('00', 32), 'hex')"
 
 /**
- * Captures many transactions, each at most once: $1 a JSON array of MACs, ids and amounts. Writes the same rows as the service: the
- * transaction, a journal with four entries, a trail entry, a line, an event and the balance (payments reference: Postings).
- * Computes no hashes and exchanges no currency.
+ * Captures many transactions, each at most once: $1 a JSON array of MACs, ids and amounts. Writes the same
+ * rows as the service: the transaction, a journal with four entries, a trail entry, a line, an event and the
+ * balance (payments reference: Postings). Computes no hashes and exchanges no currency.
  */
 export const CAPTURES = `
   WITH item AS (

@@ -1,17 +1,18 @@
 -- Counts a guess at the codes of an address before it is compared, and answers the codes to compare it with.
 --
--- p_identifier: the address that got the codes, in the audience p_audience. p_kinds: the kinds of message that they may belong to.
--- p_key_hash, p_network_hash: the keys that count the guesses at the address, and those of the client's network; null counts no
--- network. p_network: the client's network; null where many may share it, or where a session in it proves nothing.
--- p_guesses_max: how many guesses at a code are compared; with 0 none is. p_now: the moment of the guess.
+-- p_identifier: the address that got the codes, in the audience p_audience. p_kinds: the kinds of message
+-- that they may belong to. p_key_hash, p_network_hash: the keys that count the guesses at the address, and
+-- those of the client's network; null counts no network. p_network: the client's network; null where many may
+-- share it, or where a session in it proves nothing. p_guesses_max: how many guesses at a code are compared;
+-- with 0 none is. p_now: the moment of the guess.
 --
 -- Answers no rows where the guess counts as wrong. The codes belong to one user: the user who has the address, else the user with
 -- the newest message. Otherwise one guess would be compared with a code of everybody who wants the address.
 --
--- A hundred guesses at an address in 24 hours need not wait. Beyond them, one is allowed for each quarter of an hour that has
--- passed, so that nobody locks the owner out for the day and a guesser gains little. A network that has had three guesses gets none
--- of these later guesses. Otherwise it would use up each of them before the owner could. A network in which the user has a
--- session is not bound by any of this.
+-- A hundred guesses at an address in 24 hours need not wait. Beyond them, one is allowed for each quarter of
+-- an hour that has passed, so that nobody locks the owner out for the day and a guesser gains little. A
+-- network that has had three guesses gets none of these later guesses. Otherwise it would use up each of them
+-- before the owner could. A network in which the user has a session is not bound by any of this.
 --
 -- Where nothing is counted, a message in the write-ahead log still makes the commit wait for the disk. Otherwise the time of the
 -- answer would reveal which addresses have a code, and so which addresses POST /recover knows.

@@ -4,9 +4,10 @@
 --
 -- Returns the row of the user. A user whom the function has made has the id of the item.
 --
--- The owner is looked up after the insert, by the email or the phone alone, so that no plan walks through all users. A staged owner
--- is deleted, and an owner without a claim loses the email: then the loop inserts again. Otherwise the loop ends with the insert or
--- with the locked owner, unless an owner comes or goes meanwhile.
+-- The owner is looked up after the insert, by the email or the phone alone, so that no plan walks through all
+-- users. A staged owner is deleted, and an owner without a claim loses the email: then the loop inserts
+-- again. Otherwise the loop ends with the insert or with the locked owner, unless an owner comes or goes
+-- meanwhile.
 --
 -- Lock order: the user, what belongs to them. release_email and the deletion take both, in this order.
 CREATE OR REPLACE FUNCTION {{make_or_lock_user}}(p_item {{sign_up_item}}, p_provider text)

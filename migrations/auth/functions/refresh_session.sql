@@ -81,9 +81,10 @@ BEGIN
   END IF;
   IF verdict IS NOT NULL THEN RETURN; END IF;
 
-  -- `rotated`: the token was alive and gets a child. `reused`: the direct parent of the newest token, within its interval, gets
-  -- the same child again. The child's hash is replaced when the service's secret has changed since it was made, or when another
-  -- service has made it. `stolen`: any other, also the parent of a child that the service has derived, and that is not the newest.
+  -- `rotated`: the token was alive and gets a child. `reused`: the direct parent of the newest token, within
+  -- its interval, gets the same child again. The child's hash is replaced when the service's secret has
+  -- changed since it was made, or when another service has made it. `stolen`: any other, also the parent of a
+  -- child that the service has derived, and that is not the newest.
   WITH parent AS (
     UPDATE {{refresh_tokens}} t SET revoked = true, updated_at = moment WHERE t.id = held_token AND NOT t.revoked RETURNING 1)
   INSERT INTO {{refresh_tokens}} (session_id, user_id, token_hash, counter, parent_id, created_at, updated_at)

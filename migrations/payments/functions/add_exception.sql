@@ -1,6 +1,6 @@
 -- distribute: p_merchant_id
--- Stores an answer of an acquirer that contradicts the books, once for each id: a digest of its reference. Returns whether it is new.
--- (reference: Exceptions)
+-- Stores an answer of an acquirer that contradicts the books, once for each id: a digest of its reference.
+-- Returns whether it is new. (reference: Exceptions)
 --
 -- Takes no lock: it only inserts a row.
 CREATE OR REPLACE FUNCTION {{add_exception}}(p_merchant_id text, p_exception_id text, p_payload jsonb)

@@ -4,7 +4,8 @@
 -- Verdict: done, also for the same status again, which changes nothing; conflict when the payout has the other status;
 -- not-found. (reference: States of a payout)
 --
--- Lock order: the payout, the balance. export_waiting_payouts takes them in this order too, so that the two never wait for each other.
+-- Lock order: the payout, the balance. export_waiting_payouts takes them in this order too, so that the two
+-- never wait for each other.
 CREATE OR REPLACE FUNCTION {{close_payout}}(p_merchant_id text, p_payout_id text, p_status text)
 RETURNS TABLE (verdict text, payout {{payouts}})
 LANGUAGE plpgsql SECURITY DEFINER

@@ -1,7 +1,8 @@
 -- distribute: everywhere
--- Decides a capture, refund or void, and writes nothing. p_operation: what is asked, with the verdict on its caller. p_transaction:
--- its row, locked by the caller; NULL unless that verdict is done. p_fee_flat: the flat fee of the kind in the merchant's currency;
--- NULL when a rate is missing. p_today, p_rate_days and p_margin_bps: which rate of exchange is good, and how it is lessened.
+-- Decides a capture, refund or void, and writes nothing. p_operation: what is asked, with the verdict on its
+-- caller. p_transaction: its row, locked by the caller; NULL unless that verdict is done. p_fee_flat: the
+-- flat fee of the kind in the merchant's currency; NULL when a rate is missing. p_today, p_rate_days and
+-- p_margin_bps: which rate of exchange is good, and how it is lessened.
 --
 -- Returns the verdict of run_operations. moment: the trail entry that a done operation books, with the amounts after it; for a
 -- replayed one, the amounts as they were after its first request.

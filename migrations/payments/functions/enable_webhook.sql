@@ -1,6 +1,7 @@
 -- distribute: p_merchant_id
--- Has a webhook take events again, for an operator who sends it one. Returns false where there is no such webhook. It stays locked
--- until the commit, so nobody deletes it meanwhile. (console reference: Routes of payments)
+-- Has a webhook take events again, for an operator who sends it one. Returns false where there is no such
+-- webhook. It stays locked until the commit, so nobody deletes it meanwhile. (console reference: Routes of
+-- payments)
 --
 -- Lock order: the webhook.
 CREATE OR REPLACE FUNCTION {{enable_webhook}}(p_merchant_id text, p_webhook_id text)

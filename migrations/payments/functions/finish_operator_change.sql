@@ -1,7 +1,7 @@
 -- distribute: coordinator
--- Stores the answer of a claimed change, and adds its row to the audit log: no change is made without one. p_merchant_id: NULL for a
--- change that concerns no merchant. p_payload: who acted, by which key, and what was changed. (console reference: Audit of
--- operators)
+-- Stores the answer of a claimed change, and adds its row to the audit log: no change is made without one.
+-- p_merchant_id: NULL for a change that concerns no merchant. p_payload: who acted, by which key, and what
+-- was changed. (console reference: Audit of operators)
 --
 -- Takes no lock that its caller does not have: claim_operator_change has inserted the row in the same transaction.
 CREATE OR REPLACE FUNCTION {{finish_operator_change}}(

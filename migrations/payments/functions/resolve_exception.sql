@@ -1,6 +1,6 @@
 -- distribute: p_merchant_id
--- Marks an exception as resolved, unless it is already. Returns the exception, and whether it has waited until now; no row where the
--- merchant has no such exception. (console reference: Routes of payments)
+-- Marks an exception as resolved, unless it is already. Returns the exception, and whether it has waited
+-- until now; no row where the merchant has no such exception. (console reference: Routes of payments)
 --
 -- Lock order: the exception.
 CREATE OR REPLACE FUNCTION {{resolve_exception}}(p_merchant_id text, p_exception_id text)

@@ -1,7 +1,8 @@
 -- distribute: p_merchant_id
--- Carries out captures, refunds and voids on transactions of one merchant, as run_operations does for transactions of any: with the
--- same verdicts, locks and rows. A distributed database is called with this one, because all statements of it run on the node of
--- the merchant. p_merchant_id: '' when the ids belong to no merchant.
+-- Carries out captures, refunds and voids on transactions of one merchant, as run_operations does for
+-- transactions of any: with the same verdicts, locks and rows. A distributed database is called with this
+-- one, because all statements of it run on the node of the merchant. p_merchant_id: '' when the ids belong to
+-- no merchant.
 --
 -- A statement names one table, and finds its rows by the merchant: a distributed database keeps the plan of such a statement, and
 -- plans any other again at each call.

@@ -1,6 +1,6 @@
 -- distribute: coordinator
--- Takes a part of what an operator may refund on this UTC day in a currency, under the Idempotency-Key of the refund. p_limit: the
--- most of a day, in minor units, as p_amount. (console reference: Refund allowance)
+-- Takes a part of what an operator may refund on this UTC day in a currency, under the Idempotency-Key of the
+-- refund. p_limit: the most of a day, in minor units, as p_amount. (console reference: Refund allowance)
 --
 -- Verdict: taken, also when the key has taken the same already; exceeded, with what is left of the day; key-mismatch when the key
 -- has taken something else.
@@ -29,8 +29,8 @@ BEGIN
   -- A key that is older than a day pays again: the day of the old use is over. The rows above need not hold it.
   DELETE FROM {{allowance_uses}} u
     WHERE u.actor_id = p_actor_id AND u.key = p_key AND u.created < now() - interval '24 hours';
-  -- What earlier refunds have neither used nor given back within a minute: their process has died, or found no connection to do so.
-  -- A refund that is still on its way finds its allowance gone, and is not made.
+  -- What earlier refunds have neither used nor given back within a minute: their process has died, or found
+  -- no connection to do so. A refund that is still on its way finds its allowance gone, and is not made.
   WITH unused AS (
     DELETE FROM {{allowance_uses}} o WHERE (o.actor_id, o.key) IN (
       SELECT u.actor_id, u.key FROM {{allowance_uses}} u

@@ -1,6 +1,7 @@
 -- distribute: coordinator
--- Marks what a key has taken as used, in the transaction of the refund. Answers whether it was there and not used: a refund that was
--- refused may have given it back since, and an earlier refund with the key has used it. Then the refund must not be made.
+-- Marks what a key has taken as used, in the transaction of the refund. Answers whether it was there and not
+-- used: a refund that was refused may have given it back since, and an earlier refund with the key has used
+-- it. Then the refund must not be made.
 CREATE OR REPLACE FUNCTION {{use_allowance}}(p_actor_id text, p_key text)
 RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER

@@ -11,7 +11,8 @@ DECLARE
   drawn record := {{new_id}}({{random_tag}}());
 BEGIN
   INSERT INTO {{users}} (id, email, created) VALUES (drawn.id, p_email, drawn.created)
-    -- An address has one user, in any case of letters. A second call at the same time waits here, and finds the user of the first.
+    -- An address has one user, in any case of letters. A second call at the same time waits here, and finds
+    -- the user of the first.
     ON CONFLICT DO NOTHING;
   SELECT u.* INTO STRICT found FROM {{users}} u WHERE lower(u.email) = lower(p_email);
   RETURN found;

@@ -9,11 +9,17 @@ import { typeParsers } from './timestamps.ts'
 
 /** An open database of a service. */
 export interface Database<Tables> {
-  /** For queries that are not hot, and for transactions. In a cluster they run on the coordinator. Table names are plain: schema and prefix are added. */
+  /**
+   * For queries that are not hot, and for transactions. In a cluster they run on the coordinator. Table names
+   * are plain: schema and prefix are added.
+   */
   readonly db: Kysely<Tables>
   /** For prepared queries. */
   readonly lanes: Lanes
-  /** Uses a connection of its own, so that health checks do not wait behind requests. In a cluster it leads to the coordinator. */
+  /**
+   * Uses a connection of its own, so that health checks do not wait behind requests. In a cluster it leads to
+   * the coordinator.
+   */
   readonly checks: Kysely<Tables>
   readonly names: Names
   /** Runs work with `db`. When the signal is aborted, its statement is cancelled and no further one is sent. */

@@ -15,8 +15,8 @@ export interface PreparedQuery<Input, Row> {
 }
 
 /**
- * Finds the owner of an object of a distributed database, by a name of the object. Empty when nobody owns it, and never null: Citus
- * ends the server when it gets NULL as the owner (citusdata/citus issue 7242).
+ * Finds the owner of an object of a distributed database, by a name of the object. Empty when nobody owns it,
+ * and never null: Citus ends the server when it gets NULL as the owner (citusdata/citus issue 7242).
  */
 export type FindOwner = (name: string) => Promise<string>
 
@@ -56,8 +56,8 @@ export function withOwner<Input extends object, Row>(
 }
 
 /**
- * As `prepare`, for a query that runs on the coordinator of a cluster: it calls a function, or uses a table, that other servers do
- * not have.
+ * As `prepare`, for a query that runs on the coordinator of a cluster: it calls a function, or uses a table,
+ * that other servers do not have.
  */
 export function prepareOnCoordinator<Input extends object, Row, Tables = unknown>(
   name: string,

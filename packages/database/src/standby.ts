@@ -116,9 +116,10 @@ interface ReplicationLag {
 const SAMPLES_MAX = 600
 
 /**
- * Returns what measures how far a standby is behind. The standby is as new as the latest known position of the primary that it has replayed.
- * Its own clocks do not help: while a primary writes nothing, the time of the last replayed commit grows old, and a standby that
- * has lost its primary is up to date with all that it has received.
+ * Returns what measures how far a standby is behind. The standby is as new as the latest known position of
+ * the primary that it has replayed. Its own clocks do not help: while a primary writes nothing, the time of
+ * the last replayed commit grows old, and a standby that has lost its primary is up to date with all that it
+ * has received.
  */
 export function trackReplicationLag(): ReplicationLag {
   let samples: { readonly position: bigint; readonly atMs: number }[] = []

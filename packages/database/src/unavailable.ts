@@ -5,7 +5,10 @@ export class NoConnectionError extends Error {
   override readonly name = 'NoConnectionError'
 }
 
-/** Rows are moving to other servers. Nothing may be written, and a read may fail. A client gets the answer for an unavailable service. */
+/**
+ * Rows are moving to other servers. Nothing may be written, and a read may fail. A client gets the answer for
+ * an unavailable service.
+ */
 export class MovingRowsError extends Error {
   override readonly name = 'MovingRowsError'
 }
@@ -29,8 +32,8 @@ const SERVER_CLASSES = /^(08|53|57)|^(40001|40P01|25006)$/
 
 /** Citus gives no code of its own (XX000) to what it says of its tables, and of other servers. */
 const CITUS_CODE = 'XX000'
-// A part of a table has gone since a statement was planned: Citus has split or moved it. Nothing was written. The second is what the
-// server says that had the part. The name of a part ends with its number.
+// A part of a table has gone since a statement was planned: Citus has split or moved it. Nothing was written.
+// The second is what the server says that had the part. The name of a part ends with its number.
 const STALE_PART = /^could not find valid entry for (shard|citus table) /i
 const NO_TABLE_CODE = '42P01'
 const DROPPED_PART = /^relation "[^"]+_\d+" does not exist$/

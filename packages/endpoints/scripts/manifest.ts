@@ -1,4 +1,5 @@
-// `pack` removes from package.json what only the workspace can use, before `npm pack`. `restore` puts the whole file back after it.
+// `pack` removes from package.json what only the workspace can use, before `npm pack`. `restore` puts the
+// whole file back after it.
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'

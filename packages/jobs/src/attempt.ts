@@ -9,7 +9,10 @@ import type { AnyTask, Task } from './task.ts'
 /** Values of the label `outcome` of `jobs_total`: two of a handler, a failure that is repeated, and the last failure. */
 export const OUTCOMES = ['done', 'dropped', 'retry', 'dead'] as const
 
-/** The outcome of an attempt; the queue keeps it. `dropped`: the work makes no sense any more, such as a mail to a deleted user. */
+/**
+ * The outcome of an attempt; the queue keeps it. `dropped`: the work makes no sense any more, such as a mail
+ * to a deleted user.
+ */
 export type Outcome = 'done' | 'dropped'
 
 /** A job at one of its attempts. */
@@ -18,8 +21,9 @@ export interface JobAttempt {
   /** 1 for the first. */
   readonly attempt: number
   /**
-   * Adds a note of this attempt to what the queue keeps: JSON without secrets. It is written by the statement that writes the outcome, beside the
-   * notes of the attempts before. An attempt whose process dies leaves no note, and the notes before it are lost too.
+   * Adds a note of this attempt to what the queue keeps: JSON without secrets. It is written by the statement
+   * that writes the outcome, beside the notes of the attempts before. An attempt whose process dies leaves no
+   * note, and the notes before it are lost too.
    */
   readonly addNote: (note: object) => void
 }

@@ -64,7 +64,10 @@ export async function installJobs(db: Kysely<unknown>, { url, schema, tasks }: I
   for (const task of tasks) for (const index of task.indexes ?? []) await createIndex(db, schema, { task, index })
 }
 
-/** Makes an index that is missing. Writers of jobs wait meanwhile, some seconds with a million jobs: they run in the background. */
+/**
+ * Makes an index that is missing. Writers of jobs wait meanwhile, some seconds with a million jobs: they run
+ * in the background.
+ */
 async function createIndex(
   db: Kysely<unknown>,
   schema: string,

@@ -18,15 +18,18 @@ export interface QueueConfig {
 /** How long a statement of the queue may take. Clean-up after a long outage takes seconds. */
 const STATEMENT_MS = 40_000
 /**
- * How long its answer may take: without this limit a server that has vanished would go unnoticed. The types of pg-boss have no such
- * option, which it hands on to its connections.
+ * How long its answer may take: without this limit a server that has vanished would go unnoticed. The types
+ * of pg-boss have no such option, which it hands on to its connections.
  */
 const ANSWER_LIMIT = { query_timeout: STATEMENT_MS + 2_000 }
 /** How often jobs of killed workers are looked for. The default is a minute, during which codes would not be sent. */
 const SUPERVISE_SECONDS = 5
 const REDRIVE_BATCH_JOBS = 1_000
 
-/** Loads and returns the libraries of the queue and of sealed payloads, 80 files. A start answers requests before they are loaded. */
+/**
+ * Loads and returns the libraries of the queue and of sealed payloads, 80 files. A start answers requests
+ * before they are loaded.
+ */
 export function loadLibraries(): Promise<[typeof import('pg-boss'), typeof import('jose')]> {
   return Promise.all([import('pg-boss'), import('jose')])
 }
@@ -79,9 +82,9 @@ export async function retryDead({ boss, fromKysely }: Queue, task: AnyTask, trx?
 }
 
 /**
- * Puts a job that a worker holds back into its queue, with its attempts as they were: the queue counts an attempt when it gives
- * out a job that has `started_on`. Nobody gets the job again before the worker has reported its batch, which is at once: the queue
- * would take the report for the report of the next worker.
+ * Puts a job that a worker holds back into its queue, with its attempts as they were: the queue counts an
+ * attempt when it gives out a job that has `started_on`. Nobody gets the job again before the worker has
+ * reported its batch, which is at once: the queue would take the report for the report of the next worker.
  */
 export async function putBack(boss: PgBoss, schema: string, { id, name }: { id: string; name: string }): Promise<void> {
   await boss.getDb().executeSql(

@@ -12,7 +12,10 @@ export interface TaskOptions {
 
 /** An index on the jobs of one task. A list uses it only where its statement has the name of the queue as a literal. */
 export interface JobIndex {
-  /** Unique among all tasks of a service. Another definition is another name: an install makes what is missing, and changes nothing. */
+  /**
+   * Unique among all tasks of a service. Another definition is another name: an install makes what is
+   * missing, and changes nothing.
+   */
   readonly name: string
   /** The jobs of the task, or its dead jobs. */
   readonly of: 'jobs' | 'dead jobs'

@@ -18,9 +18,10 @@ const LEEWAY_SECONDS = 5
 const FIXED = { algorithms: ['RS256', 'ES256', 'EdDSA'], leewaySeconds: LEEWAY_SECONDS, keptMs: 600_000 } as const
 
 /**
- * Makes the function that verifies the access token of an operator: its signature, issuer and time, the second factor where one is
- * required, and the role that only operators write (console reference: Credentials). It resolves to undefined for a token that is
- * not good, and rejects with `UnverifiableTokenError` while there are no keys to check it with.
+ * Makes the function that verifies the access token of an operator: its signature, issuer and time, the
+ * second factor where one is required, and the role that only operators write (console reference:
+ * Credentials). It resolves to undefined for a token that is not good, and rejects with
+ * `UnverifiableTokenError` while there are no keys to check it with.
  * @see RFC 7519, RFC 8725
  */
 export function createOperatorTokens(

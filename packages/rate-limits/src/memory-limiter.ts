@@ -83,9 +83,10 @@ const CELLS = 2 ** 18
 const USES_MAX = 2 ** 16 - 1
 
 /**
- * Counts the uses of any number of keys roughly, in 4 MiB: never too few, and rarely too many. It is a count-min sketch (Cormode
- * and Muthukrishnan, 2005): each key has one cell in each row, and the lowest of its cells is read. A secret decides which cells a
- * key has, so that nobody can choose keys that count for another one. Uses are kept for one to two periods.
+ * Counts the uses of any number of keys roughly, in 4 MiB: never too few, and rarely too many. It is a
+ * count-min sketch (Cormode and Muthukrishnan, 2005): each key has one cell in each row, and the lowest of
+ * its cells is read. A secret decides which cells a key has, so that nobody can choose keys that count for
+ * another one. Uses are kept for one to two periods.
  */
 export class CountSketch {
   readonly #secret = randomBytes(32)

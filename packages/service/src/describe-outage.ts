@@ -3,8 +3,8 @@ import { printable } from '@trestle/common/lifecycle/printable.ts'
 import { describeEncryption } from './describe-encryption.ts'
 
 /**
- * Says which PostgreSQL does not answer, and which command starts it, or which `sslmode` it needs. Undefined for other errors: commands connect to no other
- * server by themselves.
+ * Says which PostgreSQL does not answer, and which command starts it, or which `sslmode` it needs. Undefined
+ * for other errors: commands connect to no other server by themselves.
  * @param program its name, as in `auth`
  */
 export function describeOutage(error: unknown, program: string): string | undefined {

@@ -14,8 +14,9 @@ export function renderCommand(id: string, command: string): string {
 }
 
 /**
- * Shows each button of the page that has `data-copy`. The button copies the text of the element with that id, and says for a moment
- * that it did, to screen readers too. A script that adds buttons later calls `showCopyButtons` with the element that holds them.
+ * Shows each button of the page that has `data-copy`. The button copies the text of the element with that id,
+ * and says for a moment that it did, to screen readers too. A script that adds buttons later calls
+ * `showCopyButtons` with the element that holds them.
  */
 export const COPY_SCRIPT = `const copied = document.body.appendChild(Object.assign(document.createElement('p'), { className: 'unseen' }))
 copied.setAttribute('role', 'status')

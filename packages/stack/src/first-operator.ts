@@ -16,7 +16,8 @@ export interface OperatorPlace {
 const USER_EXISTS = 422
 
 /**
- * Creates the first operator of the console, a user of auth with the console role admin. A user who is there already stays unchanged.
+ * Creates the first operator of the console, a user of auth with the console role admin. A user who is there
+ * already stays unchanged.
  * @throws StackFailure when auth refuses
  */
 export async function createFirstOperator({ status, root, dataDirectory }: OperatorPlace): Promise<void> {

@@ -32,8 +32,9 @@ export async function renderGuide(root: string, urlPath: string): Promise<Render
 }
 
 /**
- * Writes the HTML of a document. A table that is too wide takes the focus, so that the keyboard scrolls it. Links lead to headings by
- * their words. The page loads nothing, so it has the texts of pictures in place of them.
+ * Writes the HTML of a document. A table that is too wide takes the focus, so that the keyboard scrolls it.
+ * Links lead to headings by their words. The page loads nothing, so it has the texts of pictures in place of
+ * them.
  */
 function createMarkdown(): Marked {
   let examples = 0

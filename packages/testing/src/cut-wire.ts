@@ -75,8 +75,8 @@ const SIMPLE_QUERY = 'Q'.charCodeAt(0)
 const EXECUTE = 'E'.charCodeAt(0)
 
 /**
- * Reads the statements of a client, however its bytes are split: for each, whether it commits a transaction. A message has a type,
- * which the first message lacks, and a length that includes itself.
+ * Reads the statements of a client, however its bytes are split: for each, whether it commits a transaction.
+ * A message has a type, which the first message lacks, and a length that includes itself.
  * @see https://www.postgresql.org/docs/current/protocol-message-formats.html
  */
 function createReader(): (data: Buffer) => readonly boolean[] {

@@ -240,7 +240,10 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Whether errors of the route also carry the names of RFC 6749 (reference: OAuth error names). */
     oauthNames?: boolean
-    /** Whether a wrong member of the body is `validation_failed` with its name. Other routes answer as if the body were no JSON. */
+    /**
+     * Whether a wrong member of the body is `validation_failed` with its name. Other routes answer as if the
+     * body were no JSON.
+     */
     namesFields?: boolean
   }
 }

@@ -100,7 +100,10 @@ export function toFieldError(field: string, issue: SchemaIssue | undefined): Htt
   return fieldInvalid({ field, problem: fieldText(issue) })
 }
 
-/** Why `users import` refuses a line (reference: Import and export). A refused line is no answer of HTTP. No text quotes the line. */
+/**
+ * Why `users import` refuses a line (reference: Import and export). A refused line is no answer of HTTP. No
+ * text quotes the line.
+ */
 export const IMPORT_TEXTS = {
   /** The parser's text names the request body, but an import reads lines. */
   unreadable: ({ problem }: { readonly problem: string }) => problem.replace('request body', 'the line'),

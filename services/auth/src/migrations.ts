@@ -64,8 +64,8 @@ export function serviceFunctions({
 }
 
 /**
- * The options of `migrate` and of the start: the migrations and functions, then the schema and queues of jobs, then the grants of the
- * service's role.
+ * The options of `migrate` and of the start: the migrations and functions, then the schema and queues of
+ * jobs, then the grants of the service's role.
  */
 export function migrateOptions(config: DatabaseConfig): MigrateOptions {
   const names = authNames(config)
@@ -100,8 +100,9 @@ async function createJobSchema(db: Kysely<unknown>, names: Names): Promise<void>
 }
 
 /**
- * As `migrateOptions`, for connections to PostgreSQL itself: an index that is made without a lock, and a lock of a session, need a
- * session of their own. A pooler either refuses the search path of such a connection or drops it, which `requireFixedPath` finds.
+ * As `migrateOptions`, for connections to PostgreSQL itself: an index that is made without a lock, and a lock
+ * of a session, need a session of their own. A pooler either refuses the search path of such a connection or
+ * drops it, which `requireFixedPath` finds.
  */
 export function adoptOptions(config: DatabaseConfig): MigrateOptions {
   return { ...migrateOptions(config), hasSession: true }

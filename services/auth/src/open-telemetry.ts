@@ -11,8 +11,8 @@ import type { AuthTables } from './database.ts'
 import { VERSION } from './version.ts'
 
 /**
- * Starts metrics and traces. They carry the name of the service from its settings, and its release in `service.version` and, as those
- * of supabase/auth do, in `auth.version` (reference: Traces).
+ * Starts metrics and traces. They carry the name of the service from its settings, and its release in
+ * `service.version` and, as those of supabase/auth do, in `auth.version` (reference: Traces).
  */
 export function openAuthTelemetry({ server }: Pick<AuthConfig, 'server'>): Promise<Telemetry> {
   const { serviceName } = server

@@ -67,8 +67,8 @@ export const FIELD_TEXTS = {
 } as const
 
 /**
- * The texts for a request that the framework could not read, by the text of its problem. A search for the name of a problem, such as
- * `bodyNotJson`, finds the line in packages/endpoints/src that throws it.
+ * The texts for a request that the framework could not read, by the text of its problem. A search for the
+ * name of a problem, such as `bodyNotJson`, finds the line in packages/endpoints/src that throws it.
  */
 export const MALFORMED_TEXTS: Readonly<Record<string, string>> = {
   [PROBLEM_TEXTS.malformedUrl]: 'The URL is malformed.',

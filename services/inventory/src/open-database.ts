@@ -54,8 +54,8 @@ export function openTransferDatabase(
 
 /**
  * Opens the database for a command of an operator.
- * @throws Error where the service would refuse to start: behind a pooler that keeps no settings, which would drop the role and the
- * search path
+ * @throws Error where the service would refuse to start: behind a pooler that keeps no settings, which would
+ * drop the role and the search path
  */
 export async function openOperatorDatabase(
   config: InventoryConfig,

@@ -1,8 +1,9 @@
 import { defineError, type HttpError } from '@trestle/common/errors/define-error.ts'
 import { ISSUES_MAX } from './field-errors.ts'
 
-// The part of the catalogue in errors.ts about wrong values of a request (reference: Error members). What a schema refuses has its
-// text in field-errors.ts. What another rule refuses stands here as clients read it: the path of the value, and what is wrong.
+// The part of the catalogue in errors.ts about wrong values of a request (reference: Error members). What a
+// schema refuses has its text in field-errors.ts. What another rule refuses stands here as clients read it:
+// the path of the value, and what is wrong.
 
 /** One value of a request that is not valid. */
 export interface Issue {

@@ -37,7 +37,10 @@ import { openWebhooks, type WebhookDeps } from './webhooks/delivery.ts'
 import { countingMails } from './webhooks/outbox.ts'
 import { createWebhookSecrets, type WebhookSecrets } from './webhooks/webhook-secret.ts'
 
-/** The settings that routes, use cases and commands read. Keys and addresses of other servers stay with what is built from them. */
+/**
+ * The settings that routes, use cases and commands read. Keys and addresses of other servers stay with what
+ * is built from them.
+ */
 interface ReadConfig
   extends Pick<
     PaymentsConfig,
@@ -210,7 +213,10 @@ export const SOURCES: Sources = {
   wait: (ms, signal) => setTimeout(ms, undefined, signal && { signal }),
 }
 
-/** Makes what keeps secrets, by the keys of the settings: the key of MACs, the vault of card numbers, the seals of the checkout. */
+/**
+ * Makes what keeps secrets, by the keys of the settings: the key of MACs, the vault of card numbers, the
+ * seals of the checkout.
+ */
 export function createSecrets(config: PaymentsConfig, meter: Meter): Secrets {
   return {
     pepper: createSecretKey(config.pepper),

@@ -3,12 +3,12 @@ import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 import { FIELD_TEXTS } from './field-errors.ts'
 import { processingError, processingErrorOf, statusCodeOf } from './transactions/processing-error.ts'
 
-// The catalogue of all errors that a client can see, with field-errors.ts for what is wrong with a field,
-// operator-errors.ts for operators, and transactions/processing-errors.json for refused cards. That file also lists the status codes of each refusal.
+// The catalogue of all errors that a client can see, with field-errors.ts for what is wrong with a field, operator-errors.ts for
+// operators, and transactions/processing-errors.json for refused cards. That file also lists the status codes of each refusal.
 //
-// A search for the text of an answer finds its line here or in field-errors.ts, and a search for the name on that line finds where
-// the error is thrown. The reference gives some codes to several errors, because clients act alike on all of them. The text and
-// the headers distinguish these errors, so each has a line of its own, with the reason above it.
+// A search for the text of an answer finds its line here or in field-errors.ts, and a search for the name on that line finds
+// where the error is thrown. The reference gives some codes to several errors, because clients act alike on all of them. The text
+// and the headers distinguish these errors, so each has a line of its own, with the reason above it.
 
 /** Every error names its code in a header too, where official clients read it (reference: Headers of answers). */
 export function declare(
@@ -53,7 +53,7 @@ export const registrationInvited = declare(
 export const notFound = declare(404, 'NOT_FOUND', 'There is no such resource')
 export const endpointNotFound = declare(404, 'ENDPOINT_NOT_FOUND', 'There is no such endpoint')
 export const requestTimeout = declare(408, 'REQUEST_TIMEOUT', 'The body took too long to arrive')
-/** `CONFLICT` with Retry-After: the same request may succeed later. `refuseRunning` and a lock that is not had in time raise it. */
+/** `CONFLICT` with Retry-After: the same request may succeed later. `refuseRunning` and a lock that comes too late raise it. */
 export const conflict = declare(409, 'CONFLICT', 'The object is being changed by another request', RETRY)
 /** `CONFLICT` without Retry-After: the outcome of a dispute is final, so the client must not send the request again. */
 export const disputeAlreadyWon = declare(409, 'CONFLICT', 'The dispute is already won')
@@ -69,8 +69,8 @@ export const recordChanged = declare(500, 'RECORD_CHANGED', 'Data of this mercha
 /** `SERVICE_UNAVAILABLE` of any request: something that the service needs does not answer. */
 export const serviceUnavailable = declare(503, 'SERVICE_UNAVAILABLE', 'The service cannot answer now', RETRY)
 /**
- * Answers `GET /ready`, and names what is missing. `SERVICE_UNAVAILABLE` like any request of such a process: a balancer and a client
- * treat the process alike.
+ * Answers `GET /ready`, and names what is missing. `SERVICE_UNAVAILABLE` like any request of such a process: a balancer and a
+ * client treat the process alike.
  */
 export const notReady = declareTemplate(
   [503, 'SERVICE_UNAVAILABLE'],

@@ -2,9 +2,10 @@
 // Rules that belong to one endpoint alone stand in errors.ts itself, with their codes.
 //
 // From an answer to its rule: search here for the text, without its numbers. The name on that line leads on.
-// - A name of the first paragraph, such as `tooBig`, stands for what zod itself finds: a bound, a type. The URL of the request leads to the
-//   file below routes/, whose schema has the field: the rule of `limit: must be at most 1000` is the field `limit` there, or in
-//   the schema that it imports. `explain` in requests/field-error.ts chooses the text.
+// - A name of the first paragraph, such as `tooBig`, stands for what zod itself finds: a bound, a type. The
+//   URL of the request leads to the file below routes/, whose schema has the field: the rule of
+//   `limit: must be at most 1000` is the field `limit` there, or in the schema that it imports. `explain` in
+//   requests/field-error.ts chooses the text.
 // - A search for another name, such as `FIELD_TEXTS.notIban`, finds the schema or function that refuses the value.
 //
 // The plugin request-input keeps the error as `request.problem`. `requireAccess` in access/require-access.ts throws it once the

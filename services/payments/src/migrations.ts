@@ -145,14 +145,18 @@ export const readOnlyTables: readonly (keyof PaymentsTables)[] = [
 ]
 
 /**
- * Tables of rows of a merchant. The role of operators may only read them: a change of an operator writes them by functions, with the
- * rights of the owner, as its row of the audit log. A cluster refuses a transaction that writes rows of a merchant as two users.
+ * Tables of rows of a merchant. The role of operators may only read them: a change of an operator writes them
+ * by functions, with the rights of the owner, as its row of the audit log. A cluster refuses a transaction
+ * that writes rows of a merchant as two users.
  */
 export const rowsOfMerchants: readonly string[] = Object.entries(tableClasses).flatMap(([table, kind]) =>
   kind === 'owned' ? [table] : [],
 )
 
-/** Columns that the service may write in tables that it may otherwise only read or add to: rotating the keys of the vault seals card numbers anew. */
+/**
+ * Columns that the service may write in tables that it may otherwise only read or add to: rotating the keys
+ * of the vault seals card numbers anew.
+ */
 const writableColumns = { instruments: ['pan_sealed', 'key_id', 'pan_mac'] } as const
 
 /**
@@ -160,8 +164,8 @@ const writableColumns = { instruments: ['pan_sealed', 'key_id', 'pan_mac'] } as 
  * `SECURITY DEFINER SET search_path = pg_catalog, pg_temp` in their files. PostgreSQL refuses a call of any other function with
  * "permission denied".
  *
- * The functions of operators' commands are refused to the service too: create_app, adjust, import_rates, seed_merchant, seed_transaction and
- * add_audit. The commands connect with the login of the owner.
+ * The functions of operators' commands are refused to the service too: create_app, adjust, import_rates,
+ * seed_merchant, seed_transaction and add_audit. The commands connect with the login of the owner.
  */
 export const invokerFunctions = ['new_id', 'random_tag', 'merchant_now']
 

@@ -130,7 +130,7 @@ function comesFromCheckout({ operationId, tags }: DocumentedOperation, status: s
   return tags.includes('Checkout') && !isEarlier && !isOfOtherHost
 }
 
-/** The query of a payment link (reference: Parameters of a link). Pages read it themselves, so that no value is refused as JSON. */
+/** The query of a payment link (reference: Parameters of a link). Pages read it themselves, so no value is refused as JSON. */
 const LINK_PARAMETERS = [
   ['key', 'The public key of the merchant', { type: 'string', format: 'uuid' }],
   ['test', '1 for test merchants', { type: 'string', enum: ['1'] }],

@@ -74,10 +74,10 @@ export interface BodyPlaces {
 }
 
 /**
- * Returns places for requests with large bodies, which handlers keep in memory until the whole body has arrived. A request without
- * a place waits, and its body is not read. Clients take turns, and when too many requests wait, the client with the most of them
- * is refused first. So a client with many requests does not keep others out. A request with a place gives way when its body
- * hardly arrives.
+ * Returns places for requests with large bodies, which handlers keep in memory until the whole body has
+ * arrived. A request without a place waits, and its body is not read. Clients take turns, and when too many
+ * requests wait, the client with the most of them is refused first. So a client with many requests does not
+ * keep others out. A request with a place gives way when its body hardly arrives.
  */
 export function createBodyPlaces({ bytesMax, bodyLimit, patienceMs, clientOf, cut }: BodyPlacesOptions): BodyPlaces {
   const each = Math.min(bytesMax, Math.max(bytesMax / 2, bodyLimit))

@@ -5,8 +5,9 @@ import { ConfigError } from './config-error.ts'
 const PLACEHOLDER = '\uFFFE'
 
 /**
- * The values of an env file that Node.js cuts at a `#` which no blank precedes: `KEY=a#b` is `a` for Node.js, and `a#b` for Docker
- * Compose, systemd and supabase/auth. A `#` in quotes cuts nothing, and one after a blank begins a comment for most of them.
+ * The values of an env file that Node.js cuts at a `#` which no blank precedes: `KEY=a#b` is `a` for Node.js,
+ * and `a#b` for Docker Compose, systemd and supabase/auth. A `#` in quotes cuts nothing, and one after a
+ * blank begins a comment for most of them.
  * @param text of the file
  * @returns the whole values, by their names
  */

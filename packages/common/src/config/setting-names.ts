@@ -9,12 +9,16 @@ export interface SettingPrefixes {
   readonly otherPrefix?: string | undefined
 }
 
-/** The names by prefix and other prefix. A service reads its settings under one pair of prefixes, and each read asks several times. */
+/**
+ * The names by prefix and other prefix. A service reads its settings under one pair of prefixes, and each
+ * read asks several times.
+ */
 const namesByPrefixes = new WeakMap<Settings, Map<string, ReadonlyMap<string, readonly string[]>>>()
 
 /**
- * The names of each setting, by its name without prefix, in the order in which they are looked up: with the prefix, with the other
- * prefix, then names that belong to nobody, such as `PORT`. A name that a setting lists among its aliases is that setting's alone.
+ * The names of each setting, by its name without prefix, in the order in which they are looked up: with the
+ * prefix, with the other prefix, then names that belong to nobody, such as `PORT`. A name that a setting
+ * lists among its aliases is that setting's alone.
  */
 export function namesOfSettings(settings: Settings, prefixes: SettingPrefixes): ReadonlyMap<string, readonly string[]> {
   const known = namesByPrefixes.get(settings) ?? new Map<string, ReadonlyMap<string, readonly string[]>>()

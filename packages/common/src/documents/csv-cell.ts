@@ -5,8 +5,8 @@ const FORMULA = '[=+\\-@＝＋－＠]'
 const AT_BEGINNING = new RegExp(`^(?:${FORMULA}|[\\t\\r\\n])`)
 
 /**
- * A formula behind what may begin a cell. A spreadsheet separates by semicolons where its country writes a comma in numbers, or by
- * tabs, and then no quote of RFC 4180 keeps a cell together.
+ * A formula behind what may begin a cell. A spreadsheet separates by semicolons where its country writes a
+ * comma in numbers, or by tabs, and then no quote of RFC 4180 keeps a cell together.
  */
 const BEHIND_SEPARATOR = new RegExp(`([;\\t\\r\\n]"*)(?=${FORMULA})`, 'g')
 

@@ -34,8 +34,8 @@ const CONFIGURATION = {
 }
 
 /**
- * The colours of the library have a contrast of 3 to 4.4 in many places. These have 4.5 or more on all of its backgrounds. The library
- * chooses light or dark by a class.
+ * The colours of the library have a contrast of 3 to 4.4 in many places. These have 4.5 or more on all of its backgrounds. The
+ * library chooses light or dark by a class.
  */
 const COLOURS = `
 .light-mode.light-mode {
@@ -54,7 +54,7 @@ const COLOURS = `
   --scalar-button-1: ${DARK_COLOURS.accent}; --scalar-button-1-hover: ${DARK_COLOURS.text}; --scalar-button-1-color: ${DARK_COLOURS.page};
 }`
 
-/** The library leaves room for the bar above it by a variable. A button of the library reaches two pixels beyond a window of 320. */
+/** The library leaves room for the bar above it by a variable. A button of it reaches two pixels beyond a window of 320. */
 const FRAME = `
 :root { --scalar-custom-header-height: 2.5rem; }
 #app { overflow-x: clip; }
@@ -67,7 +67,7 @@ body { margin: 0; color: var(--scalar-color-1); background: var(--scalar-backgro
 .loading button { padding: .25rem .75rem; cursor: pointer; }
 #app:not(:empty) ~ .loading { display: none; }`
 
-/** The library says "Required" of credentials that many operations do not need, and names languages in place of client libraries. */
+/** The library says "Required" of credentials that many operations do without, and names languages, not client libraries. */
 const INTRODUCTION = `
 .introduction-section.introduction-section.introduction-section { padding-top: 2.5rem; }
 .introduction-section .badge { margin-bottom: .5rem; }
@@ -94,8 +94,8 @@ section[tabindex="-1"]:focus { outline: none; }
 .scalar-app .code-snippet .line::before { text-indent: 0; }`
 
 /**
- * The dialog for requests covers the URL with a button that lists all operations again. A long body pushes "Send" out of the dialog,
- * and long URLs and titles fade out.
+ * The dialog for requests covers the URL with a button that lists all operations again. A long body pushes "Send" out of the
+ * dialog, and long URLs and titles fade out.
  */
 const DIALOG = `
 .scalar-client .scalar-sidebar-toggle { display: none; }

@@ -35,8 +35,9 @@ export const DARK_COLOURS = {
 } as const
 
 /**
- * The style that all pages share, in light and dark, from 320 px on: colours, the width of a page, headings, buttons, the focus, and
- * the card of a page that shows one thing, whose body has the class `single`. Colours are named by what they are for. Texts have a contrast of 4.5 or more in both schemes.
+ * The style that all pages share, in light and dark, from 320 px on: colours, the width of a page, headings,
+ * buttons, the focus, and the card of a page that shows one thing, whose body has the class `single`. Colours
+ * are named by what they are for. Texts have a contrast of 4.5 or more in both schemes.
  */
 export const PAGE_STYLE = `:root { color-scheme: light dark; --page: ${LIGHT_COLOURS.page}; --card: ${LIGHT_COLOURS.card}; --field: #fff; --line: ${LIGHT_COLOURS.line}; --edge: #7c8496;
  --text: ${LIGHT_COLOURS.text}; --soft: #565d6d; --accent: ${LIGHT_COLOURS.accent}; --accent-hover: #1b3f9c; --on-accent: #fff; --good: #14713d;

@@ -40,7 +40,10 @@ export const errorHandler = fp<ErrorHandlerOptions>(
   { name: 'error-handler' },
 )
 
-/** Whether the client is a browser at an address without a page. Its link leads to the start, which is there while the documents are. */
+/**
+ * Whether the client is a browser at an address without a page. Its link leads to the start, which is there
+ * while the documents are.
+ */
 export function showsNotFound({ status }: Pick<HttpError, 'status'>, { server, headers }: FastifyRequest): boolean {
   return status === 404 && server.documentPages !== undefined && wantsPage(headers.accept)
 }

@@ -151,9 +151,10 @@ async function openAgent(lookup: LookupFunction): Promise<Dispatcher> {
 const CLOSED_CODES: readonly unknown[] = ['EPIPE', 'ECONNRESET']
 
 /**
- * Lets a connection be read to its end after the server has closed it. A server may refuse a long body at its beginning: it answers and
- * closes, so the next write fails, and Node.js would end the connection with the answer unread. Such a write stays open instead. What is
- * read next is the answer or the end of the connection, and each of them ends the call.
+ * Lets a connection be read to its end after the server has closed it. A server may refuse a long body at its
+ * beginning: it answers and closes, so the next write fails, and Node.js would end the connection with the
+ * answer unread. Such a write stays open instead. What is read next is the answer or the end of the
+ * connection, and each of them ends the call.
  */
 function readAfterFailedWrites(socket: Socket): void {
   const { _write: write, _writev: writeMany } = socket

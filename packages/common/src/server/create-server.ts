@@ -127,8 +127,8 @@ export function createServer(options: ServerOptions): Server {
 }
 
 /**
- * Returns a `register` that names plugins after their functions. Fastify compares a plugin without a name with every module that `require` has loaded,
- * twice, before it takes that name.
+ * Returns a `register` that names plugins after their functions. Fastify compares a plugin without a name
+ * with every module that `require` has loaded, twice, before it takes that name.
  */
 function namePlugins<Register extends CallableFunction>(register: Register): Register {
   return new Proxy(register, {

@@ -22,7 +22,8 @@ const FLUSH_SYNC_MS = 1_000
 /**
  * Writes bytes to a descriptor, one piece after the other. pino's own `flushSync` never returns when the disk is full or the
  * reader has gone: the process would neither serve nor stop.
- * @param onError called at the first failure after a success, and when bytes are dropped for the first time since all were written
+ * @param onError called at the first failure after a success, and when bytes are dropped for the first time
+ * since all were written
  */
 export function createByteWriter(
   descriptor: number,

@@ -18,8 +18,8 @@ export interface DeferredMeter {
 }
 
 /**
- * Returns a meter whose instruments work before their library is loaded, which has 300 files and would delay a start. Their values
- * wait, in order.
+ * Returns a meter whose instruments work before their library is loaded, which has 300 files and would delay
+ * a start. Their values wait, in order.
  */
 export function createDeferredMeter(): DeferredMeter {
   let real: Meter | undefined

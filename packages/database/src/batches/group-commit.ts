@@ -45,8 +45,9 @@ export interface GroupCommit<Item, Result> {
 }
 
 /**
- * Returns a group commit: items that arrive while batches are in the database go together in the next batch. An item that arrives alone
- * goes at once. Correctness must not depend on batches, since several processes work on the same rows.
+ * Returns a group commit: items that arrive while batches are in the database go together in the next batch.
+ * An item that arrives alone goes at once. Correctness must not depend on batches, since several processes
+ * work on the same rows.
  */
 export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item, Result>): GroupCommit<Item, Result> {
   type Entry = Waiting<Item, Result>

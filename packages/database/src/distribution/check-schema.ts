@@ -26,8 +26,8 @@ export async function findOwner(db: QueryExecutorProvider, { schema }: Names): P
 }
 
 /**
- * The keys of divided tables that Citus would refuse, or that would not hold over several servers, a line each. Every key must contain
- * the column that divides the rows, and no key may change rows of another table.
+ * The keys of divided tables that Citus would refuse, or that would not hold over several servers, a line
+ * each. Every key must contain the column that divides the rows, and no key may change rows of another table.
  */
 export async function listWrongKeys(
   db: QueryExecutorProvider,

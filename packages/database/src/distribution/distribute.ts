@@ -40,7 +40,8 @@ export function planDistribution(options: DistributeOptions): Promise<readonly D
 /**
  * Distributes a database over the servers of its cluster. After a run that was killed, it does what is left.
  * @returns how many steps it took
- * @throws Error when migrations or functions are pending, when an undo was killed, while Citus moves rows, or when a statement fails. Another run continues
+ * @throws Error when migrations or functions are pending, when an undo was killed, while Citus moves rows, or
+ * when a statement fails. Another run continues
  */
 export function distributeDatabase(options: DistributeOptions, onStep: OnStep = () => {}): Promise<number> {
   return underLock(options, async (db) => {

@@ -25,7 +25,10 @@ interface FollowOptions {
   readonly onError: (error: Error) => void
 }
 
-/** Starts to ask once a second for the state of a database, and returns what knows it. While the database does not answer, the last state counts. */
+/**
+ * Starts to ask once a second for the state of a database, and returns what knows it. While the database does
+ * not answer, the last state counts.
+ */
 export function followState({ db, names, state, onChange, onError }: FollowOptions): StateFollower {
   let last = state
   let isAsking = false

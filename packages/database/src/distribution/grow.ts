@@ -16,8 +16,8 @@ const POLL_MS = 1_000
  * Prepares servers that were added to the cluster, and then moves parts of the tables until all servers have alike many rows.
  * The service goes on meanwhile: a part is copied first, and writes to it wait for a moment at the end.
  * @param say called when a move begins or ends
- * @throws Error when the database is not distributed, while Citus moves rows already, when a server may lose commits in a move, or
- * when a move fails
+ * @throws Error when the database is not distributed, while Citus moves rows already, when a server may lose
+ * commits in a move, or when a move fails
  */
 export async function rebalance(options: DistributeOptions, say: (line: string) => void): Promise<void> {
   await underLock(options, async (db) => {
@@ -72,9 +72,9 @@ async function followJob(db: Kysely<unknown>, job: string, say: (line: string) =
 }
 
 /**
- * Gives the rows of one owner a part of every table of their own, and moves it to a server. Writes of all owners whose rows are in
- * the same part wait while it is divided, and those of the owner for a moment at the end of the move. When the command ends before
- * Citus has, Citus stops and removes what it has made.
+ * Gives the rows of one owner a part of every table of their own, and moves it to a server. Writes of all
+ * owners whose rows are in the same part wait while it is divided, and those of the owner for a moment at the
+ * end of the move. When the command ends before Citus has, Citus stops and removes what it has made.
  * @param owner a value of the column that divides the tables
  * @param node the address of the server, as the coordinator knows it
  * @throws Error
@@ -152,8 +152,8 @@ async function findShard(db: Kysely<unknown>, anchor: string, owner: string): Pr
 }
 
 /**
- * @throws Error when the server is a worker, when a distribution was never made or is not complete, while Citus moves rows, or when
- * a server may lose commits in a move
+ * @throws Error when the server is a worker, when a distribution was never made or is not complete, while
+ * Citus moves rows, or when a server may lose commits in a move
  */
 async function expectGrowth(db: Kysely<unknown>, { names }: DistributeOptions): Promise<void> {
   await expectCoordinator(db)

@@ -72,9 +72,9 @@ function lockedOutQuery(role: string, user: string | undefined): string {
 }
 
 /**
- * The statements that log in as a role from every server at every server, as requests will. Each login is a row; one that is
- * refused has `success` false. They change nothing. Citus asks each server through the coordinator, and knows no result of a server
- * that refuses the coordinator.
+ * The statements that log in as a role from every server at every server, as requests will. Each login is a
+ * row; one that is refused has `success` false. They change nothing. Citus asks each server through the
+ * coordinator, and knows no result of a server that refuses the coordinator.
  */
 export function loginTrial({ role, passwordPlace }: Pick<NodeLogin, 'role' | 'passwordPlace'>): readonly string[] {
   const line = `%s:%s:%s:${role}:<${passwordPlace}>`
@@ -90,8 +90,8 @@ FROM citus_check_cluster_node_health() WHERE result IS NOT NULL OR (from_nodenam
 }
 
 /**
- * Tries the login of a role that every server has. Each line names a server that refuses it, and what the password file of another
- * needs.
+ * Tries the login of a role that every server has. Each line names a server that refuses it, and what the
+ * password file of another needs.
  */
 export function listRefusedLogins(
   db: Kysely<unknown>,

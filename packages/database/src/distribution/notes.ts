@@ -4,8 +4,9 @@ import { migratorTable } from '../migrations/migrator-tables.ts'
 import { isWorker, literal } from './citus.ts'
 
 /**
- * Whether a database is distributed (the README has a diagram of the states). `plain`: all rows are on one server. While it is `distributing` or `undoing`, rows move:
- * `migrate` refuses to run, and processes refuse to write.
+ * Whether a database is distributed (the README has a diagram of the states). `plain`: all rows are on one
+ * server. While it is `distributing` or `undoing`, rows move: `migrate` refuses to run, and processes refuse
+ * to write.
  */
 export type DistributionState = 'plain' | 'distributing' | 'distributed' | 'undoing'
 
@@ -40,7 +41,10 @@ export async function expectCoordinator(db: QueryExecutorProvider): Promise<void
   }
 }
 
-/** @throws Error when the server is a worker of a cluster, when rows are moving, or when a run that moved them was killed: only another run of it continues */
+/**
+ * @throws Error when the server is a worker of a cluster, when rows are moving, or when a run that moved them
+ * was killed: only another run of it continues
+ */
 export async function expectWhole(db: QueryExecutorProvider, names: Names): Promise<void> {
   await expectCoordinator(db)
   const state = await readState(db, names)

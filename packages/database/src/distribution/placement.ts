@@ -17,7 +17,7 @@ export interface PlacedTable {
   readonly column: string | undefined
   /** Tables with the same number are divided alike. */
   readonly colocation: number | undefined
-  /** Whether the table itself has rows. A distributed table has its rows in shards, so its own are older than its distribution. */
+  /** Whether the table itself has rows. A distributed table has rows in shards, so its own are older than its distribution. */
   readonly hasOwnRows: boolean
 }
 
@@ -124,8 +124,8 @@ export async function listCloseStatements(db: QueryExecutorProvider, names: Name
 }
 
 /**
- * Lists functions that PUBLIC may call on a server although it may not on the coordinator, which is so on a server that was added to
- * the cluster.
+ * Lists functions that PUBLIC may call on a server although it may not on the coordinator, which is so on a server that was added
+ * to the cluster.
  * @returns the signatures of such functions by server; empty without Citus
  * @throws Error with the answer of a server that refuses the query
  */

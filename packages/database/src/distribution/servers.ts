@@ -96,8 +96,8 @@ export async function listOwnerStatements(
 }
 
 /**
- * The statements that make the sequences on the servers that lack one, and let roles use them. Citus makes only those that a column
- * takes its default from, and ours are called by functions.
+ * The statements that make the sequences on the servers that lack one, and let roles use them. Citus makes
+ * only those that a column takes its default from, and ours are called by functions.
  * @param roles the roles that use the sequences. A server that lacks a role is mended when it gets the role
  */
 export async function listSequenceStatements(

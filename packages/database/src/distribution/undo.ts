@@ -33,8 +33,9 @@ export function planUndo(options: DistributeOptions): Promise<readonly Distribut
  * Brings all rows of a distributed database back to the coordinator. After a run that was killed, it does what is left. The
  * extension stays.
  * @returns how many steps it took
- * @throws Error when the server is a worker, while Citus moves rows or processes enter by a worker, when a statement fails, or when
- * the result lacks something that the migrations make, or has it otherwise. Another run continues
+ * @throws Error when the server is a worker, while Citus moves rows or processes enter by a worker, when a
+ * statement fails, or when the result lacks something that the migrations make, or has it otherwise. Another
+ * run continues
  */
 export async function undoDistribution(options: DistributeOptions, onStep: OnStep = () => {}): Promise<number> {
   const { names } = options

@@ -51,11 +51,12 @@ const FORMS = {
 } as const
 
 /**
- * Brings a connection under settings, and under those that every connection needs. A connection that has a session to itself gets them as the defaults of the session, after
- * those that its URL has. A pooler in transaction mode lends a session for each transaction and passes no defaults on. Behind such
- * a pooler the settings are sent ahead of each transaction, in the same message, and end with the transaction. PostgreSQL reads the
- * literals of a whole message before it runs one statement of it: behind such a pooler, `standard_conforming_strings` counts for
- * statements with values and for those of an open transaction.
+ * Brings a connection under settings, and under those that every connection needs. A connection that has a
+ * session to itself gets them as the defaults of the session, after those that its URL has. A pooler in
+ * transaction mode lends a session for each transaction and passes no defaults on. Behind such a pooler the
+ * settings are sent ahead of each transaction, in the same message, and end with the transaction. PostgreSQL
+ * reads the literals of a whole message before it runs one statement of it: behind such a pooler,
+ * `standard_conforming_strings` counts for statements with values and for those of an open transaction.
  */
 export function underSettings(settings: Settings, { url, hasSession }: SessionOptions): SettingsOptions {
   const entries = Object.entries({ ...FORMS, ...settings })

@@ -105,7 +105,10 @@ interface Creation {
   readonly files: readonly FunctionFile[]
   /** Whether another release has installed functions. */
   readonly isReleased: boolean
-  /** Whether a function of this name is recorded as installed. Others in the schema are those of neighbours, which are never dropped. */
+  /**
+   * Whether a function of this name is recorded as installed. Others in the schema are those of neighbours,
+   * which are never dropped.
+   */
   readonly isOwn: (name: string) => boolean
 }
 

@@ -104,8 +104,8 @@ export async function findForeign(
 }
 
 /**
- * Functions of others that have the name of an installed function and another signature: to drop all functions of the name would drop
- * them. An installed function has the text of its file.
+ * Functions of others that have the name of an installed function and another signature: to drop all
+ * functions of the name would drop them. An installed function has the text of its file.
  * @returns such as `function auth.sign_out(uuid)`
  */
 export async function listOverloads(

@@ -130,8 +130,8 @@ function bringUp(options: MigrateOptions, replaceable: Replaceable): Promise<Mig
 }
 
 /**
- * Creates the roles on every server of a distributed database: Citus sends each grant to all of them. `distribute --rebalance` lets the
- * roles log in.
+ * Creates the roles on every server of a distributed database: Citus sends each grant to all of them.
+ * `distribute --rebalance` lets the roles log in.
  */
 async function createRoles(db: Kysely<unknown>, { names, grants }: MigrateOptions): Promise<void> {
   if (!(await isDistributed(db, names))) return

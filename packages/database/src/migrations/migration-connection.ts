@@ -57,8 +57,9 @@ export async function withDatabase<T>(address: Address, use: (db: Kysely<unknown
 }
 
 /**
- * Has each statement of a transaction that has failed answer with the error that failed it. The migrator of Kysely asks a question
- * after it could not make its tables, and would tell only that a transaction is aborted.
+ * Has each statement of a transaction that has failed answer with the error that failed it. The migrator of
+ * Kysely asks a question after it could not make its tables, and would tell only that a transaction is
+ * aborted.
  */
 function tellFirstError(connection: DatabaseConnection): void {
   const { executeQuery } = connection
@@ -172,7 +173,10 @@ function underOwnSettings({ url, hasSession }: Address): SettingsOptions {
   return underSettings({ ...OWN_PATH, ...NO_LIMITS }, { url, hasSession: hasSession === true })
 }
 
-/** Takes the limit of a transaction away, which PostgreSQL before 17 does not have: there, a connection that names it is refused. */
+/**
+ * Takes the limit of a transaction away, which PostgreSQL before 17 does not have: there, a connection that
+ * names it is refused.
+ */
 function endTransactionLimit(scope: 'session' | 'transaction'): string {
   return `SELECT set_config(name, '0', ${scope === 'transaction'}) FROM pg_settings WHERE name = 'transaction_timeout'`
 }

@@ -18,8 +18,9 @@ export interface Migrations {
     | ((trx: Kysely<unknown>, attempt: number) => Promise<(trx: Kysely<unknown>) => Promise<void>>)
     | undefined
   /**
-   * How long a migration waits for a lock, in milliseconds; by default 3,000. Where another program serves from the same tables, it
-   * is less than the second after which PostgreSQL looks for deadlocks: the migration gives way, and no request of that program fails.
+   * How long a migration waits for a lock, in milliseconds; by default 3,000. Where another program serves
+   * from the same tables, it is less than the second after which PostgreSQL looks for deadlocks: the
+   * migration gives way, and no request of that program fails.
    */
   readonly lockWaitMs?: number
 }
@@ -70,7 +71,10 @@ export async function runPending(
   return runOneByOne(db, migrations, pending)
 }
 
-/** Runs the pending migrations, each in a transaction of its own, on an empty database too. @returns the names of those that ran, in order */
+/**
+ * Runs the pending migrations, each in a transaction of its own, on an empty database too.
+ * @returns the names of those that ran, in order
+ */
 export async function runOneByOne(
   db: Kysely<unknown>,
   migrations: Migrations,

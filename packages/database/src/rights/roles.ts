@@ -33,7 +33,10 @@ export interface Grants {
 export interface OperatorGrants {
   /** Functions that run with the rights of their owner, and that the role of the service may not call. */
   readonly functions: readonly string[]
-  /** Tables that the role of operators may only read, whatever the role of the service may do. Functions of the owner write them. */
+  /**
+   * Tables that the role of operators may only read, whatever the role of the service may do. Functions of
+   * the owner write them.
+   */
   readonly readOnly?: readonly string[]
   /** The role that may call them, beside what the role of the service may do. It is made if it does not exist. */
   readonly role?: string | undefined

@@ -2,7 +2,10 @@ import type { Settings } from '../config/settings.ts'
 import { CallError, ValidationError } from '../errors.ts'
 import type { EndpointRequest } from '../request/endpoint-request.ts'
 
-/** The error that a client sees for a thrown value: the value itself if it is a `CallError`, else a 500, which shows why only with the option `exposeErrors`. */
+/**
+ * The error that a client sees for a thrown value: the value itself if it is a `CallError`, else a 500, which
+ * shows why only with the option `exposeErrors`.
+ */
 export function toCallError(thrown: unknown, { exposeErrors }: Pick<Settings, 'exposeErrors'>): CallError {
   if (thrown instanceof CallError) return thrown
   const shown = exposeErrors ? String((thrown instanceof Error && thrown.stack) || thrown) : undefined

@@ -15,7 +15,10 @@ export interface AcceptsSpec<
   readonly names?: readonly string[]
   /** The schema of each further positional. They are passed as one array. */
   readonly rest?: R
-  /** An object schema, or a union or intersection of object schemas. Unknown keys are refused, unless a schema is loose or has a catchall. */
+  /**
+   * An object schema, or a union or intersection of object schemas. Unknown keys are refused, unless a schema
+   * is loose or has a catchall.
+   */
   readonly keywords?: K
   readonly body?: BodyUse
   /** Other names of keywords, each used when the real name is missing: `{ 'user_ids[]': 'user_ids' }`. */

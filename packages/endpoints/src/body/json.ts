@@ -13,8 +13,8 @@ export interface JsonCodec {
 const DEPTH_MAX = 64
 
 /**
- * Reads the JSON of a request. Also with a codec of the application, the text must be JSON of at most 64 levels, without keys that
- * could reach a prototype, and an object may have at most 1,000 members.
+ * Reads the JSON of a request. Also with a codec of the application, the text must be JSON of at most 64
+ * levels, without keys that could reach a prototype, and an object may have at most 1,000 members.
  * @throws CallError 400
  */
 export function parseJson(text: string, codec: JsonCodec): unknown {
@@ -32,8 +32,8 @@ const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c]
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]
 
 /**
- * Refuses text that is nested too deeply or has too many members. It looks at characters only, because `JSON.parse` takes ten times
- * as long. It may accept text that is not JSON.
+ * Refuses text that is nested too deeply or has too many members. It looks at characters only, because
+ * `JSON.parse` takes ten times as long. It may accept text that is not JSON.
  */
 function checkShape(text: string): void {
   let [depth, commas] = [0, 0]

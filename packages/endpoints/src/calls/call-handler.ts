@@ -13,8 +13,8 @@ import type { Call } from './call.ts'
 import { encodeCall } from './encode-call.ts'
 
 /**
- * Runs the guards, binds the arguments and calls the handler (reference: Order of work). Guards run first, so a refused client costs
- * no parsing and learns nothing about validation.
+ * Runs the guards, binds the arguments and calls the handler (reference: Order of work). Guards run first, so
+ * a refused client costs no parsing and learns nothing about validation.
  * @throws Forbidden when a guard refuses, CallError for an unknown version, and what guards, binding and handler throw
  */
 export async function callHandler(call: Call, found: Found): Promise<Answer> {

@@ -30,8 +30,9 @@ export function nextVersion(): number {
 }
 
 /**
- * Begins to follow imports. A module that is loaded with `?endpoints=N` passes the version on to the modules that it imports by path.
- * Bun has no hooks for that: there, the graph knows the loaded files, but not which file imported them.
+ * Begins to follow imports. A module that is loaded with `?endpoints=N` passes the version on to the modules
+ * that it imports by path. Bun has no hooks for that: there, the graph knows the loaded files, but not which
+ * file imported them.
  * @param changed called when an import becomes known after its module was loaded
  */
 export function followImports(changed: () => void): ImportGraph {

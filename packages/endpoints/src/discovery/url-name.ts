@@ -14,8 +14,9 @@ export interface ClassUrlName {
 }
 
 /**
- * `Foo` → `foo`. One `_` becomes the dot of an extension: `FooBar_txt` → `foo-bar.txt`, `Default_html` → `index.html`. A trailing `_`
- * is dropped, so that a class may have a reserved word as its name: `Foo_` → `foo`.
+ * `Foo` → `foo`. One `_` becomes the dot of an extension: `FooBar_txt` → `foo-bar.txt`, `Default_html` →
+ * `index.html`. A trailing `_` is dropped, so that a class may have a reserved word as its name: `Foo_` →
+ * `foo`.
  * @throws Error for more than one inner `_`
  */
 export function classUrlName(exportName: string): ClassUrlName {

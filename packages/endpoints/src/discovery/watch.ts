@@ -15,11 +15,11 @@ export interface WatchOptions {
 }
 
 /**
- * Calls `reload` when a controller changes, or a file that a controller imports. Changes within a moment are one reload. Returns a
- * function that stops watching.
+ * Calls `reload` when a controller changes, or a file that a controller imports. Changes within a moment are
+ * one reload. Returns a function that stops watching.
  *
- * Each folder is watched by itself. A watch of a file ends when an editor replaces the file. On Linux, a watch of a whole tree loses
- * files in the same way.
+ * Each folder is watched by itself. A watch of a file ends when an editor replaces the file. On Linux, a
+ * watch of a whole tree loses files in the same way.
  */
 export function watchModules({ sources, reload, warn }: WatchOptions): () => void {
   let timer: NodeJS.Timeout | undefined

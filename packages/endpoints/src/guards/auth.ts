@@ -22,8 +22,8 @@ export function authBasic(check: Check<[username: string, password: string]>, op
 }
 
 /**
- * A guard that admits a token that `check` accepts. A check that throws is logged and answered with 401. It may throw a `CallError`, for example
- * 503, to answer otherwise.
+ * A guard that admits a token that `check` accepts. A check that throws is logged and answered with 401. It
+ * may throw a `CallError`, for example 503, to answer otherwise.
  */
 export function authBearer(check: Check<[token: string]>, options: AuthOptions = {}): Guard {
   const guard = authenticate('Bearer', options, ({ request }) => {
@@ -68,8 +68,9 @@ async function identify(attempt: () => unknown, options: AccessDeniedOptions): P
 }
 
 /**
- * A guard that admits an identity that has all of the scopes, in `scopes` (a list) or `scope` (a text with spaces, as in RFC 8693). It follows
- * `authBasic` or `authBearer`. A request without one of the scopes gets 403.
+ * A guard that admits an identity that has all of the scopes, in `scopes` (a list) or `scope` (a text with
+ * spaces, as in RFC 8693). It follows `authBasic` or `authBearer`. A request without one of the scopes gets
+ * 403.
  */
 export function requireScopes(...scopes: readonly string[]): Guard {
   const guard = ({ request }: GuardContext): void => {

@@ -88,8 +88,8 @@ class FastifyIncoming extends NodeIncoming {
 }
 
 /**
- * Serves every verb below the prefix of the plugin. The application resolves raw URLs and reads bodies, because only it knows what
- * a handler takes.
+ * Serves every verb below the prefix of the plugin. The application resolves raw URLs and reads bodies,
+ * because only it knows what a handler takes.
  * @param mountedAt called with the prefix
  */
 export function fastifyPlugin(app: Answering, mountedAt: (prefix: string) => void): FastifyPlugin {

@@ -122,8 +122,8 @@ function readStream(stream: IncomingMessage, bytesMax: number): Promise<Uint8Arr
 }
 
 /**
- * Writes an answer. After 413 the connection closes, because the rest of the body is not read. It also closes when the client takes
- * no byte for `writeTimeoutMs` while bytes wait; 0 for never.
+ * Writes an answer. After 413 the connection closes, because the rest of the body is not read. It also closes
+ * when the client takes no byte for `writeTimeoutMs` while bytes wait; 0 for never.
  */
 export function sendToNode(response: ServerResponse, { status, headers, body }: Answer, writeTimeoutMs: number): void {
   // The client has left, or the handler has answered through the raw response.

@@ -3,8 +3,8 @@ import { Controller } from '../controller.ts'
 import type { ControllerClass } from '../routing/table.ts'
 
 /**
- * Makes a controller that shows the API. `export const Docs = docsController()` answers `/docs` with a page, and `/docs/openapi.json`
- * with the document. Neither is in the document.
+ * Makes a controller that shows the API. `export const Docs = docsController()` answers `/docs` with a page,
+ * and `/docs/openapi.json` with the document. Neither is in the document.
  */
 export function docsController(): ControllerClass {
   return class Docs extends Controller {

@@ -23,6 +23,9 @@ export abstract class ControllerApplication<Context = unknown> {
   abstract routes(): readonly ListedRoute[]
   /** Says where a request would go. @throws Error before `ready` */
   abstract resolve(method: string, path: string): ResolvedPath
-  /** The OpenAPI 3.1 document of all handlers that are not hidden. Its server is the prefix in Fastify. @throws Error before `ready` */
+  /**
+   * The OpenAPI 3.1 document of all handlers that are not hidden. Its server is the prefix in Fastify.
+   * @throws Error before `ready`
+   */
   abstract openapi(): OpenApiDocument
 }

@@ -215,8 +215,8 @@ let drawn = ''
 let next = endings.length
 
 /**
- * Generates the id of a request: a UUID whose last 12 bits count up, so that one random UUID serves 4,096 requests. A random UUID for
- * each would take a thirtieth of the time of a small request.
+ * Generates the id of a request: a UUID whose last 12 bits count up, so that one random UUID serves 4,096
+ * requests. A random UUID for each would take a thirtieth of the time of a small request.
  */
 export function generateRequestId(): string {
   if (next === endings.length) {

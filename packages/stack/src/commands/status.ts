@@ -39,7 +39,8 @@ export async function printStatus(context: CommandContext, format: StatusFormat,
 }
 
 /**
- * Waits until the stack has written its status, and every service is ready. The start may begin after the wait, as when a shell runs `npm start &` before.
+ * Waits until the stack has written its status, and every service is ready. The start may begin after the
+ * wait, as when a shell runs `npm start &` before.
  *
  * @throws StackFailure when the stack ends meanwhile, or is not ready in time
  */

@@ -70,8 +70,9 @@ iframe { display: block; width: 100%; height: 18rem; background: white; color-sc
 `
 
 /**
- * Fetches the list every two seconds while the page is visible, and replaces it only when it has changed. What has the focus keeps
- * it. Buttons copy the link or the code of a mail and the command of an empty list. Times are those of the reader, with UTC as a tooltip.
+ * Fetches the list every two seconds while the page is visible, and replaces it only when it has changed.
+ * What has the focus keeps it. Buttons copy the link or the code of a mail and the command of an empty list.
+ * Times are those of the reader, with UTC as a tooltip.
  */
 export const pageScript = `${COPY_SCRIPT}const showLocalTimes = (part) => {
   for (const time of part.querySelectorAll('time')) {

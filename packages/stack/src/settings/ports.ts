@@ -57,7 +57,10 @@ export function isCountedFromBase(env: Environment, setting: PortSetting, alias:
   return Boolean(env[BASE]) && !env[setting] && !env[alias]
 }
 
-/** The paragraph of `--help` about ports: a line for each setting, its usual port, and its port with `TRESTLE_PORT_BASE=20000`. */
+/**
+ * The paragraph of `--help` about ports: a line for each setting, its usual port, and its port with
+ * `TRESTLE_PORT_BASE=20000`.
+ */
 export function describePorts(): string {
   const example = 20_000
   const width = Math.max(...Object.keys(ports).map((name) => name.length)) + 2

@@ -7,7 +7,10 @@ import { type StackStatus, statusFrom } from './stack-status.ts'
 
 type DataPlan = Pick<StackPlan, 'dataDirectory'>
 
-/** The path of the file with the addresses and keys of the running stack. Programs may read it: `node --env-file=.data/status.env`. */
+/**
+ * The path of the file with the addresses and keys of the running stack. Programs may read it:
+ * `node --env-file=.data/status.env`.
+ */
 export function statusFileOf({ dataDirectory }: DataPlan): string {
   return join(dataDirectory, 'status.env')
 }

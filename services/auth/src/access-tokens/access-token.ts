@@ -111,8 +111,8 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /**
- * Decodes one part of a token. Undefined for any other spelling than the canonical base64url: Node skips foreign characters, takes
- * plain base64 and ignores bits that are left over.
+ * Decodes one part of a token. Undefined for any other spelling than the canonical base64url: Node skips
+ * foreign characters, takes plain base64 and ignores bits that are left over.
  */
 function decodePart(part: string): Buffer | undefined {
   const bytes = Buffer.from(part, 'base64url')

@@ -50,8 +50,8 @@ export function schemasOf({ names, kept, staging }: AdoptionPlaces): readonly st
 }
 
 /**
- * Makes the schemas and the record of an adoption, unless an earlier run has. The schema of the job queue is made too, so that nobody else
- * can make it before the switch.
+ * Makes the schemas and the record of an adoption, unless an earlier run has. The schema of the job queue is
+ * made too, so that nobody else can make it before the switch.
  * @throws Error where one of the schemas is not the user's own
  */
 export async function beginRecord(db: Kysely<unknown>, places: AdoptionPlaces, version: string): Promise<void> {
@@ -146,10 +146,11 @@ export function inGentle<T>(db: Kysely<unknown>, use: (trx: Kysely<unknown>) => 
 }
 
 /**
- * Locks tables against everything, one after the other. Requests of the old service lock its tables in various orders, so no order of ours avoids
- * deadlocks with all of them. The first attempts of a transaction give up before PostgreSQL looks for deadlocks, so that no request
- * fails. Where the old service is so busy that there is always such a request, later attempts keep the locks that they have, and ask
- * again for the next one: PostgreSQL ends the requests that wait for us and that we wait for, and never us.
+ * Locks tables against everything, one after the other. Requests of the old service lock its tables in
+ * various orders, so no order of ours avoids deadlocks with all of them. The first attempts of a transaction
+ * give up before PostgreSQL looks for deadlocks, so that no request fails. Where the old service is so busy
+ * that there is always such a request, later attempts keep the locks that they have, and ask again for the
+ * next one: PostgreSQL ends the requests that wait for us and that we wait for, and never us.
  * @param attempt of the transaction, from 1
  * @throws DatabaseError (55P03) when a lock is not granted
  */

@@ -29,7 +29,10 @@ import { requireAdoptable } from './upstream-database.ts'
 
 /** How a run goes. */
 export interface AdoptionRun {
-  /** Whether to adopt a version of supabase/auth that is newer than this release knows, and where functions seem to take all columns of a table. */
+  /**
+   * Whether to adopt a version of supabase/auth that is newer than this release knows, and where functions
+   * seem to take all columns of a table.
+   */
   readonly force: boolean
   /** Is told each step that is done. */
   readonly report: (line: string) => void
@@ -44,7 +47,8 @@ interface AdoptionDeps {
 }
 
 /**
- * Notes the beginning, unless an earlier run has, makes the tables that need no name of supabase/auth, and the indexes of its tables.
+ * Notes the beginning, unless an earlier run has, makes the tables that need no name of supabase/auth, and
+ * the indexes of its tables.
  * @returns the newest migration of supabase/auth
  * @throws Error where the database cannot be adopted
  */
@@ -96,8 +100,8 @@ export function withoutOtherRuns<T>(target: MigrationTarget, use: () => Promise<
             ...(await listLockOwners(connection, key)),
           ].join('; '),
         )
-      // A server ends a connection some time after the client has closed it. The lock would keep the next run away until then. With
-      // a connection that is lost, the lock is gone.
+      // A server ends a connection some time after the client has closed it. The lock would keep the next run
+      // away until then. With a connection that is lost, the lock is gone.
       const unlock = () => sql`SELECT pg_advisory_unlock(${key})`.execute(connection).catch(() => {})
       return use().finally(unlock)
     }),

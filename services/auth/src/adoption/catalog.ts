@@ -32,8 +32,8 @@ export async function columnsOf(
 }
 
 /**
- * A role that may create schemas can make one of a name that an adoption or an import uses. To read a view there would run what its owner
- * wrote, with the rights of its reader.
+ * A role that may create schemas can make one of a name that an adoption or an import uses. To read a view
+ * there would run what its owner wrote, with the rights of its reader.
  * @param owner whose they must be; by default the user
  * @returns why some of these schemas are not used, each in a line with what to do; empty where they are the owner's, or not there
  */
@@ -63,8 +63,9 @@ export async function requireOwnSchemas(db: QueryExecutorProvider, schemas: read
 }
 
 /**
- * Makes a schema, unless it is there, and takes back what default privileges of the database have given to others on it: tables in it
- * have no row level security, and without a right on the schema nobody reads or writes one.
+ * Makes a schema, unless it is there, and takes back what default privileges of the database have given to
+ * others on it: tables in it have no row level security, and without a right on the schema nobody reads or
+ * writes one.
  */
 export async function createOwnSchema(db: QueryExecutorProvider, schema: string): Promise<void> {
   const { rows: before } = await sql`SELECT FROM pg_namespace WHERE nspname = ${schema}`.execute(db)
@@ -123,9 +124,10 @@ export async function requireNoStrangers(db: QueryExecutorProvider, names: Names
 }
 
 /**
- * Runs statements that fire triggers of applications on the tables of this service, under the search path under which it serves, so that
- * these triggers find what they find then. Where others could put functions there, the path stays: undo may be the way out of that.
- * Triggers that wait for the commit run at the end, since a table with waiting triggers cannot be altered.
+ * Runs statements that fire triggers of applications on the tables of this service, under the search path
+ * under which it serves, so that these triggers find what they find then. Where others could put functions
+ * there, the path stays: undo may be the way out of that. Triggers that wait for the commit run at the end,
+ * since a table with waiting triggers cannot be altered.
  */
 export async function underPathOfTriggers<T>(
   trx: QueryExecutorProvider,

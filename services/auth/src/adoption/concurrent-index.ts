@@ -14,8 +14,9 @@ export interface LateIndex {
 }
 
 /**
- * Makes an index without a lock, unless it is there. The index of a run that was killed is not valid, and is made anew. PostgreSQL may
- * still be making it when the client of that run is gone. It waits until every open transaction has ended, so no caller holds one.
+ * Makes an index without a lock, unless it is there. The index of a run that was killed is not valid, and is
+ * made anew. PostgreSQL may still be making it when the client of that run is gone. It waits until every open
+ * transaction has ended, so no caller holds one.
  * @param report is told after some seconds whom it waits for
  * @throws Error while PostgreSQL makes an index of the table for a run that was killed
  */

@@ -15,10 +15,11 @@ export interface CopiedEntries {
 }
 
 /**
- * Copies the entries of the audit log, some at a time. Entries that an earlier run has copied stay. The old service has payloads as
- * `json`, which PostgreSQL takes as texts: a character U+0000 or half a surrogate pair becomes U+FFFD here, and what `jsonb` refuses
- * for another reason, such as a number that is too large, becomes the member `text` of a payload. Copies nothing where an operator has
- * dropped the table, which supabase/auth need not have where it writes its audit log elsewhere.
+ * Copies the entries of the audit log, some at a time. Entries that an earlier run has copied stay. The old
+ * service has payloads as `json`, which PostgreSQL takes as texts: a character U+0000 or half a surrogate
+ * pair becomes U+FFFD here, and what `jsonb` refuses for another reason, such as a number that is too large,
+ * becomes the member `text` of a payload. Copies nothing where an operator has dropped the table, which
+ * supabase/auth need not have where it writes its audit log elsewhere.
  * @param isOther SQL of whether an id is the id of a user here whom the source does not know; such a user gets no entries
  */
 export async function copyAuditLog(

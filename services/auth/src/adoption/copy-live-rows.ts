@@ -60,8 +60,8 @@ async function copyPasskeys({ trx, places }: CopyContext): Promise<void> {
 }
 
 /**
- * Every version keeps the codes that it waits for in columns of `users` too. The flows must have been copied: a link of a PKCE flow
- * ends in an auth code.
+ * Every version keeps the codes that it waits for in columns of `users` too. The flows must have been copied:
+ * a link of a PKCE flow ends in an auth code.
  */
 async function copyCodes({ trx, places, users, lifetimes }: CopyContext): Promise<void> {
   const { names } = places
@@ -125,8 +125,8 @@ export async function recordCopies({
 }
 
 /**
- * Records the sessions of the second form without a token here: no setting has the key that seals the key of their tokens. They never
- * ended here, so undo gives them back.
+ * Records the sessions of the second form without a token here: no setting has the key that seals the key of
+ * their tokens. They never ended here, so undo gives them back.
  */
 export async function recordUncopiedSessions({
   trx,

@@ -7,8 +7,8 @@ import { deriveUpstreamTokens } from '../sessions/upstream-token.ts'
 export const ID_GAP = 1_000_000_000n
 
 /**
- * How far apart the chains of two live tokens of a session are numbered, as `reuse_refresh_token` does: the child of a token has the
- * next number, which must be free.
+ * How far apart the chains of two live tokens of a session are numbered, as `reuse_refresh_token` does: the
+ * child of a token has the next number, which must be free.
  */
 const CHAIN_GAP = 1_000_000_000
 
@@ -28,14 +28,16 @@ export interface TokenCopy {
 }
 
 /**
- * Replaces the refresh tokens of sessions by the tokens of the old service, in both of their forms. Of a session that is gone, none stays.
+ * Replaces the refresh tokens of sessions by the tokens of the old service, in both of their forms. Of a
+ * session that is gone, none stays.
  * @param ids at most a few hundred: each is looked up by itself
  */
 export async function copyTokens(trx: Kysely<unknown>, copy: TokenCopy, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
   const { old, own, sessions, hasKeys, idOffset } = copy
   const offset = sql.lit(idOffset)
-  // OFFSET 0 keeps a subquery apart: PostgreSQL looks up each session by an index, whatever it knows of the tables, and reads none whole.
+  // OFFSET 0 keeps a subquery apart: PostgreSQL looks up each session by an index, whatever it knows of the
+  // tables, and reads none whole.
   await sql`
     DELETE FROM ${own} WHERE id = ANY (ARRAY (
       SELECT t.id FROM unnest(${ids}::uuid[]) i (id)

@@ -20,8 +20,9 @@ interface OldFlow {
 const BATCH_FLOWS = 1_000
 
 /**
- * Copies flows that are still open, but for those of users who are gone. A flow of which the old service has issued the code waits for its exchange.
- * Anybody may begin any number of flows, and requests wait meanwhile: so one statement copies them all.
+ * Copies flows that are still open, but for those of users who are gone. A flow of which the old service has
+ * issued the code waits for its exchange. Anybody may begin any number of flows, and requests wait meanwhile:
+ * so one statement copies them all.
  */
 export async function copyFlows(context: SealedCopyContext): Promise<void> {
   const { trx, places, lifetimes } = context

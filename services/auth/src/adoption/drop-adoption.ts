@@ -17,8 +17,9 @@ const RECORD_TABLES = [
 ] as const
 
 /**
- * Drops the record of an adoption with its schema, and tables of supabase/auth that are still there. Nothing is dropped with CASCADE,
- * which would take along in silence what an application has made there, or what depends on it, such as a policy that hides rows.
+ * Drops the record of an adoption with its schema, and tables of supabase/auth that are still there. Nothing
+ * is dropped with CASCADE, which would take along in silence what an application has made there, or what
+ * depends on it, such as a policy that hides rows.
  * @param replaced the tables of supabase/auth
  * @throws DatabaseError (2BP01) where something else is in the schema, or something else depends on it
  */
@@ -30,7 +31,10 @@ export async function dropKept(
   await dropSchema(trx, kept, { tables: [...replaced, ...RECORD_TABLES], functions: [`${READER}(text)`] })
 }
 
-/** Drops what an adoption has staged, with its schema, as `dropKept` does. The triggers must be gone. @throws DatabaseError (2BP01) */
+/**
+ * Drops what an adoption has staged, with its schema, as `dropKept` does. The triggers must be gone.
+ * @throws DatabaseError (2BP01)
+ */
 export async function dropStaging(trx: Kysely<unknown>, { staging }: Pick<AdoptionPlaces, 'staging'>): Promise<void> {
   await dropSchema(trx, staging, { tables: STAGED_TABLES, functions: STAGING_FUNCTIONS })
 }

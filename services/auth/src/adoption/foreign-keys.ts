@@ -21,8 +21,9 @@ export async function addForeignKeys(trx: Kysely<unknown>, { id, local }: Names)
 }
 
 /**
- * Checks the rows from before the switch, and deletes those whose user or session is gone: a user who was deleted while the directory
- * was filled, or a session that a replica has deleted, which no trigger notes. Locks nobody out. Does nothing where an earlier run has.
+ * Checks the rows from before the switch, and deletes those whose user or session is gone: a user who was
+ * deleted while the directory was filled, or a session that a replica has deleted, which no trigger notes.
+ * Locks nobody out. Does nothing where an earlier run has.
  */
 export async function checkForeignKeys(db: Kysely<unknown>, names: Names): Promise<void> {
   for (const key of FOREIGN_KEYS) {

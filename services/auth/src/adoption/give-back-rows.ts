@@ -57,8 +57,9 @@ const NEVER_NULL: Readonly<Record<string, Readonly<Record<string, '' | 0>>>> = {
 }
 
 /**
- * Fills what supabase/auth cannot read: the secrets of phones and security keys, which have none there either, rows that an application has inserted, and the
- * pending changes of users whose address an admin has replaced, where an earlier build of this service wrote NULL.
+ * Fills what supabase/auth cannot read: the secrets of phones and security keys, which have none there
+ * either, rows that an application has inserted, and the pending changes of users whose address an admin has
+ * replaced, where an earlier build of this service wrote NULL.
  */
 async function fillTexts({ trx, places: { names } }: GiveBackContext): Promise<void> {
   for (const [table, blanks] of Object.entries(NEVER_NULL)) {
@@ -89,9 +90,10 @@ async function fillPasswords({ trx, places: { names }, version }: GiveBackContex
 }
 
 /**
- * The sessions that have begun or refreshed here, whose tokens the old service does not know, and those whose copied tokens have ended
- * here. A theft revokes every token of its session, and clean-up deletes revoked tokens while the session stays: its old token, or the
- * key from which its token follows, would continue it again.
+ * The sessions that have begun or refreshed here, whose tokens the old service does not know, and those whose
+ * copied tokens have ended here. A theft revokes every token of its session, and clean-up deletes revoked
+ * tokens while the session stays: its old token, or the key from which its token follows, would continue it
+ * again.
  */
 function endedSessions(
   { places: { names, kept } }: Pick<GiveBackContext, 'places'>,
@@ -144,7 +146,10 @@ async function endSessions({ trx, places, switchedAt }: GiveBackContext): Promis
       WHERE refresh_token_counter IS NOT NULL AND id IN (SELECT session_id FROM ended)`.execute(trx)
 }
 
-/** supabase/auth counts no guesses, and its link is made of the code: a code that has no guess left here would work there again. */
+/**
+ * supabase/auth counts no guesses, and its link is made of the code: a code that has no guess left here would
+ * work there again.
+ */
 async function endUsedCodes({ trx, places, codeAttemptsMax }: GiveBackContext): Promise<void> {
   const copied = sql.id(places.kept, COPIED_CODES)
   for (const { kind, token } of CODES) {
@@ -221,8 +226,8 @@ function toUpstreamCredential({ id, publicKey, counter, transports }: StoredCred
 }
 
 /**
- * A rule may keep the old service from writing its audit log, and PostgreSQL allows no ON CONFLICT where there is one. An operator may
- * have dropped the table.
+ * A rule may keep the old service from writing its audit log, and PostgreSQL allows no ON CONFLICT where
+ * there is one. An operator may have dropped the table.
  */
 async function giveBackAuditLog({ trx, places, switchedAt }: GiveBackContext): Promise<void> {
   if (!(await hasRelation(trx, places.kept, 'audit_log_entries'))) return

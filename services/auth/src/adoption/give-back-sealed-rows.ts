@@ -89,8 +89,9 @@ const COLUMNS = {
 } as const
 
 /**
- * The custom providers that were added, changed or deleted here since the switch. One that supabase/auth cannot have ends there: its
- * old settings may be those that an admin has replaced because they were compromised.
+ * The custom providers that were added, changed or deleted here since the switch. One that supabase/auth
+ * cannot have ends there: its old settings may be those that an admin has replaced because they were
+ * compromised.
  */
 export async function giveBackProviders(context: SealedGiveBackContext): Promise<void> {
   const { trx, places } = context

@@ -38,9 +38,10 @@ const OWN_TABLES: Readonly<Record<Exclude<keyof AuthTables, Shared> | Unqueried,
 export const ownTables: readonly string[] = [...Object.keys(OWN_TABLES), ...migratorTables]
 
 /**
- * Hides the rows of this service's own tables from everybody but their owner in an adopted database, by row level security without
- * policies, as supabase/auth hides its own: default privileges of the schema may have granted a new table to the roles of PostgREST.
- * Tables that are hidden already stay as they are. Elsewhere nothing changes.
+ * Hides the rows of this service's own tables from everybody but their owner in an adopted database, by row
+ * level security without policies, as supabase/auth hides its own: default privileges of the schema may have
+ * granted a new table to the roles of PostgREST. Tables that are hidden already stay as they are. Elsewhere
+ * nothing changes.
  * @param except names that tables of supabase/auth have until the switch
  */
 export async function hideOwnTables(db: Kysely<unknown>, names: Names, except: readonly string[] = []): Promise<void> {

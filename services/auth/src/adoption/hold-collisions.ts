@@ -5,10 +5,11 @@ import { holdBack, namedByFlows, rowsOf } from './import-changes.ts'
 import type { ImportPlaces } from './import-record.ts'
 
 /**
- * Holds back users whose email, phone, identity, session, factor or passkey belongs to somebody who stays here, and custom providers
- * whose name is taken, and flows of users who are not taken over. The owner of the source chooses its ids, so a row could be written
- * over the row of another user here. Emails that users of the source share in capitals are no reason. A user who is held back may
- * keep an address that another user of the source has by now, hence the rounds. Only rows that are to be written stay on the stage.
+ * Holds back users whose email, phone, identity, session, factor or passkey belongs to somebody who stays
+ * here, and custom providers whose name is taken, and flows of users who are not taken over. The owner of the
+ * source chooses its ids, so a row could be written over the row of another user here. Emails that users of
+ * the source share in capitals are no reason. A user who is held back may keep an address that another user
+ * of the source has by now, hence the rounds. Only rows that are to be written stay on the stage.
  */
 export async function holdCollisions(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
   const { names, kept } = places
@@ -65,8 +66,9 @@ async function holdFlows(trx: Kysely<unknown>, places: ImportPlaces): Promise<vo
 }
 
 /**
- * A custom provider says which emails it has verified, and its users sign in as the owners of these emails. Whoever fills the source
- * chooses its address, so it is taken only where every user here comes from the source.
+ * A custom provider says which emails it has verified, and its users sign in as the owners of these emails.
+ * Whoever fills the source chooses its address, so it is taken only where every user here comes from the
+ * source.
  */
 async function holdProviders(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
   const { names, kept, record } = places

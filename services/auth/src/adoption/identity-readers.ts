@@ -8,8 +8,9 @@ export interface IdentityReader {
   /** A kind and a name, such as `view public.subjects`. */
   readonly object: string
   /**
-   * Whether the object reads `provider_id` after the switch, which has the subject then, because PostgreSQL follows the column to its
-   * new name. Otherwise the object reads the column `id`, which then has another value.
+   * Whether the object reads `provider_id` after the switch, which has the subject then, because PostgreSQL
+   * follows the column to its new name. Otherwise the object reads the column `id`, which then has another
+   * value.
    */
   readonly isLed: boolean
 }
@@ -44,8 +45,9 @@ const recordedReaders = (schema: string): RawBuilder<unknown> => sql`
       FROM dependent d JOIN pg_proc f ON d.classid = 'pg_proc'::regclass AND f.oid = d.objid)`
 
 /**
- * Whether the text of a function `f`, which names the table, has the word `id`, a `*`, or a name of the table where no column follows
- * it, as in `to_jsonb(i)`. Of a word after the table it cannot know whether it is such a name, unless PostgreSQL reserves it.
+ * Whether the text of a function `f`, which names the table, has the word `id`, a `*`, or a name of the table
+ * where no column follows it, as in `to_jsonb(i)`. Of a word after the table it cannot know whether it is
+ * such a name, unless PostgreSQL reserves it.
  */
 const readsText = sql`(f.prosrc ~* '\\mid\\M|[*]|[(,]\\s*identities\\s*[),]' OR EXISTS (
   SELECT FROM regexp_matches(f.prosrc, '\\midentities"?\\s+(?:as\\s+)?"?(\\w+)', 'gi') found (names)
@@ -53,7 +55,10 @@ const readsText = sql`(f.prosrc ~* '\\mid\\M|[*]|[(,]\\s*identities\\s*[),]' OR 
     AND regexp_replace(f.prosrc, format('\\midentities"?\\s+(as\\s+)?"?%s\\M', names[1]), '', 'gi')
       ~* format('\\m%s\\M(?!"?\\s*[.])', names[1])))`
 
-/** Functions with a text as their body, those that take or return a row of the table, and those of its triggers that look at the row. */
+/**
+ * Functions with a text as their body, those that take or return a row of the table, and those of its
+ * triggers that look at the row.
+ */
 const functionReaders = (schema: string): RawBuilder<unknown> => sql`
   SELECT f.oid FROM moving m JOIN pg_proc f ON ${namedIn(schema)} WHERE ${readsText}
   UNION SELECT d.objid FROM pg_class c JOIN pg_type t ON t.oid = c.reltype

@@ -55,8 +55,8 @@ export async function findChanges(trx: Kysely<unknown>, places: ImportPlaces): P
 }
 
 /**
- * A flow ends in a session of the user whom it names, so that user counts as changed: who has changed here too is held back, and then
- * so is the flow.
+ * A flow ends in a session of the user whom it names, so that user counts as changed: who has changed here
+ * too is held back, and then so is the flow.
  */
 async function addFlowUsers(trx: Kysely<unknown>, { kept, record }: ImportPlaces): Promise<void> {
   const changes = sql.id(kept, 'changes')
@@ -149,8 +149,8 @@ async function recordOwnRows(trx: Kysely<unknown>, places: ImportPlaces, name: '
 }
 
 /**
- * The rows here of what has changed at the source, each with a hash. Columns that are NULL do not count, so that a release of this
- * service that adds columns changes no hash.
+ * The rows here of what has changed at the source, each with a hash. Columns that are NULL do not count, so
+ * that a release of this service that adds columns changes no hash.
  */
 function ownRows({ names, kept }: ImportPlaces): RawBuilder<unknown> {
   const row = (

@@ -7,7 +7,10 @@ import { readIdentity, type Source } from './source-database.ts'
 /** The schemas of an import from another database. */
 export interface ImportPlaces {
   readonly names: Names
-  /** The schema of the tables for the next run: the rows that were taken, and hashes of their values. `import --forget` drops it. */
+  /**
+   * The schema of the tables for the next run: the rows that were taken, and hashes of their values.
+   * `import --forget` drops it.
+   */
   readonly record: string
   /** The schema in which rows of the source wait in the form of supabase/auth. It ends with the transaction of a run. */
   readonly kept: string
@@ -73,8 +76,9 @@ async function moveSequence(trx: Kysely<unknown>, { names }: ImportPlaces, highe
 }
 
 /**
- * `taken` has what each user, flow and provider was like at the source, and what became of it here, as sums of hashes of its rows;
- * `own_print` is NULL where it has no row here. `taken_days` has the same for the entries of the audit log, by day.
+ * `taken` has what each user, flow and provider was like at the source, and what became of it here, as sums
+ * of hashes of its rows; `own_print` is NULL where it has no row here. `taken_days` has the same for the
+ * entries of the audit log, by day.
  */
 async function createRecord(
   trx: Kysely<unknown>,

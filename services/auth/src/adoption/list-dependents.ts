@@ -21,8 +21,8 @@ export interface Dependent {
 export const OWN_TRIGGER = 'trestle_note_change'
 
 /**
- * Lists the views, rules, policies, functions, foreign keys, publications, columns and tables that name a table that moves, and would
- * go on reading the table of the old service.
+ * Lists the views, rules, policies, functions, foreign keys, publications, columns and tables that name a
+ * table that moves, and would go on reading the table of the old service.
  * @param moving the names of the tables that move
  * @returns in the order of their names, then of the tables
  */
@@ -47,9 +47,9 @@ const tablesOf = (schema: string, moving: readonly string[]): RawBuilder<unknown
       AND relname = ANY (${[...SERVED, ...UNSERVED]}::text[]))`
 
 /**
- * The objects that PostgreSQL knows to depend on a table, on the type of its rows, or on the sequence of its numbers. They are
- * views, rules, policies, bodies of functions that are parsed when they are made, arguments and columns of its type, and tables that
- * inherit. Indexes and statistics go with the table.
+ * The objects that PostgreSQL knows to depend on a table, on the type of its rows, or on the sequence of its
+ * numbers. They are views, rules, policies, bodies of functions that are parsed when they are made, arguments
+ * and columns of its type, and tables that inherit. Indexes and statistics go with the table.
  */
 const recorded = sql`
   place AS (
@@ -105,8 +105,8 @@ const named = (schema: string): RawBuilder<unknown> => sql`
   SELECT format('function %s', f.oid::regprocedure), m.name FROM moving m JOIN pg_proc f ON ${namedIn(schema)}`
 
 /**
- * The publications that name a table that stays, and not its columns. They publish the columns of this service from the moment when these
- * are made, and a subscriber without these columns stops at the next row.
+ * The publications that name a table that stays, and not its columns. They publish the columns of this
+ * service from the moment when these are made, and a subscriber without these columns stops at the next row.
  */
 export async function listNarrowPublications(
   db: Kysely<unknown>,
@@ -122,7 +122,10 @@ export async function listNarrowPublications(
   return rows
 }
 
-/** The publications that will publish the tables of this service, whatever their names: those FOR ALL TABLES or of the whole schema. */
+/**
+ * The publications that will publish the tables of this service, whatever their names: those FOR ALL TABLES
+ * or of the whole schema.
+ */
 export async function listWidePublications(
   db: Kysely<unknown>,
   { names: { schema } }: Pick<AdoptionPlaces, 'names'>,
@@ -188,8 +191,8 @@ function indexOf(object: string, definition: string): readonly (string | undefin
 }
 
 /**
- * Rights on these tables, on their columns and on the view that neither the table of supabase/auth with the same name has, nor default
- * privileges have given.
+ * Rights on these tables, on their columns and on the view that neither the table of supabase/auth with the
+ * same name has, nor default privileges have given.
  */
 async function listRights(db: Kysely<unknown>, { names, kept }: AdoptionPlaces): Promise<readonly string[]> {
   const { rows } = await sql<{ right: string }>`

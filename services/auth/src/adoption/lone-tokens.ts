@@ -59,8 +59,8 @@ export async function beginLoneSessions(
 }
 
 /**
- * Takes back the sessions that the switch has begun. Their tokens have no session again, but for those that have ended here, which
- * must be deleted before.
+ * Takes back the sessions that the switch has begun. Their tokens have no session again, but for those that
+ * have ended here, which must be deleted before.
  */
 export async function takeBackLoneSessions(trx: Kysely<unknown>, { names, kept }: AdoptionPlaces): Promise<void> {
   const begun = sql`(SELECT id FROM ${sql.id(kept, BEGUN_SESSIONS)})`

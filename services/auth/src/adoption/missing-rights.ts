@@ -10,8 +10,8 @@ const AUDIT_LOG = 'audit_log_entries'
 const ALL_RIGHTS = 'SELECT INSERT UPDATE DELETE REFERENCES TRIGGER'
 
 /**
- * The connections that a run and an undo have at once. Six were counted; a server ends one some time after the program has closed it, so
- * that a busy one has more of them.
+ * The connections that a run and an undo have at once. Six were counted; a server ends one some time after
+ * the program has closed it, so that a busy one has more of them.
  */
 const CONNECTIONS = 10
 
@@ -25,8 +25,9 @@ interface TableState {
 }
 
 /**
- * Lists what the user lacks for an adoption and its undo on the schema, the tables and the types of supabase/auth, and in connections: a
- * table is altered and moved by its owner alone, who must see all of its rows.
+ * Lists what the user lacks for an adoption and its undo on the schema, the tables and the types of
+ * supabase/auth, and in connections: a table is altered and moved by its owner alone, who must see all of its
+ * rows.
  * @returns each in a line with the statement that gives it; empty where nothing is missing
  */
 export async function listMissingRights(db: QueryExecutorProvider, { schema }: Names): Promise<readonly string[]> {

@@ -12,8 +12,9 @@ export interface OtherInstances {
 const NAMED_MAX = 5
 
 /**
- * The users without an `instance_id`, or with another one than supabase/auth gives to all users: SQL has added them. Each look-up of
- * supabase/auth asks for its own (`internal/models/user.go`, from 2.40 to 2.196), so these users are in none of its lists either.
+ * The users without an `instance_id`, or with another one than supabase/auth gives to all users: SQL has
+ * added them. Each look-up of supabase/auth asks for its own (`internal/models/user.go`, from 2.40 to 2.196),
+ * so these users are in none of its lists either.
  */
 export async function listOtherInstances(
   db: Kysely<unknown>,

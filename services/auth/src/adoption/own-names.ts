@@ -25,8 +25,8 @@ const OWN_COLUMNS: Readonly<Record<string, readonly string[]>> = {
 const SHARED_FUNCTIONS = ['uid', 'role', 'email', 'jwt']
 
 /**
- * Lists the objects of others with the name of a table, view, index, function, type or column that an adoption makes. A run would fail at it, or
- * take it for its own, and undo would drop it.
+ * Lists the objects of others with the name of a table, view, index, function, type or column that an
+ * adoption makes. A run would fail at it, or take it for its own, and undo would drop it.
  * @param hasBegun whether an earlier run has made tables and columns of this service: only what comes later is looked for
  * @returns each in a line, with what to do about it
  */

@@ -11,9 +11,9 @@ import { createIndexConcurrently } from './concurrent-index.ts'
 const BATCH_ROWS = 500
 
 /**
- * Lists the users of an adopted database in the directory, some at a time. The trigger of the directory lists users who come or
- * change meanwhile, so a listed user stays as they are. No user is locked: one who is deleted meanwhile may stay in the directory until
- * `checkForeignKeys`.
+ * Lists the users of an adopted database in the directory, some at a time. The trigger of the directory lists
+ * users who come or change meanwhile, so a listed user stays as they are. No user is locked: one who is
+ * deleted meanwhile may stay in the directory until `checkForeignKeys`.
  */
 export async function fillDirectory(db: Kysely<unknown>, { names }: AdoptionPlaces): Promise<void> {
   if (await isFilled(db, names)) return
@@ -32,7 +32,10 @@ async function isFilled(db: Kysely<unknown>, { id }: Names): Promise<boolean> {
   return rows.length === 0
 }
 
-/** @param after the last user of the batch before; null at the beginning @returns the last one of this batch; null where there was none */
+/**
+ * @param after the last user of the batch before; null at the beginning
+ * @returns the last one of this batch; null where there was none
+ */
 function listNext(db: Kysely<unknown>, { id }: Names, after: string | null): Promise<string | null> {
   return inGentle(db, async (trx) => {
     const { rows } = await sql<{ last: string | null }>`
@@ -58,8 +61,9 @@ export async function listSharedEmails(db: Kysely<unknown>, { id }: Names): Prom
 }
 
 /**
- * Makes this service's indexes of users, without a lock. The index of emails, by which users are found, is not unique where several
- * users share an email. It is made last: of indexes that cost the same, PostgreSQL takes the youngest.
+ * Makes this service's indexes of users, without a lock. The index of emails, by which users are found, is
+ * not unique where several users share an email. It is made last: of indexes that cost the same, PostgreSQL
+ * takes the youngest.
  * @param report is told whom an index waits for
  */
 export async function createUserIndexes(

@@ -12,10 +12,11 @@ export const REFUSING_FUNCTION = 'refuse_old_server'
  * transactions need a table that has moved. But with refresh tokens of form 2 and GOTRUE_AUDIT_LOG_DISABLE_POSTGRES=true, a
  * sign-in, a refresh or a sign-out writes to the tables that stay alone.
  *
- * The old server logs in as the owner of the tables, as this service does, and changes the same columns. It is known by its
- * statements: they name tables without the schema, which no statement of this service does. Other roles may write as they like.
- * The SQLSTATE makes recent versions of the old server answer a sign-up with 503. A refresh fails with 500 before it writes: every
- * error of its first SELECT is a 500 there. Therefore the old server is stopped before the switch (runbook: Moving in).
+ * The old server logs in as the owner of the tables, as this service does, and changes the same columns. It
+ * is known by its statements: they name tables without the schema, which no statement of this service does.
+ * Other roles may write as they like. The SQLSTATE makes recent versions of the old server answer a sign-up
+ * with 503. A refresh fails with 500 before it writes: every error of its first SELECT is a 500 there.
+ * Therefore the old server is stopped before the switch (runbook: Moving in).
  */
 export async function refuseOldServer(
   trx: Kysely<unknown>,

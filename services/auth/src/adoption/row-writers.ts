@@ -3,8 +3,8 @@ import type { AdoptionPlaces } from './adoption-record.ts'
 import { namedIn } from './list-dependents.ts'
 
 /**
- * The tables that get columns of this service, each with the last one that it gets, and whether PostgreSQL looks for columns of its type
- * elsewhere when it does: it does for a column with a default.
+ * The tables that get columns of this service, each with the last one that it gets, and whether PostgreSQL
+ * looks for columns of its type elsewhere when it does: it does for a column with a default.
  */
 const GAINING = {
   users: { last: 'console_role', isTypeFixed: true },
@@ -24,8 +24,8 @@ const gaining = (schema: string): RawBuilder<unknown> => sql`
       AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = c.oid AND attname = g.last AND NOT attisdropped))`
 
 /**
- * Lists the columns of others that have the type of the rows of a table that gets columns, also within an array, a domain or another type:
- * PostgreSQL refuses to change such a table.
+ * Lists the columns of others that have the type of the rows of a table that gets columns, also within an
+ * array, a domain or another type: PostgreSQL refuses to change such a table.
  * @returns each in a line, with what to do about it
  */
 export async function listRowColumns(
@@ -64,9 +64,10 @@ const INSERT_ALL = `${INSERT}${ALL_COLUMNS}`
 const RETURN_ALL = String.raw`\mreturn\s+query\M[^;]*${ALL_COLUMNS}`
 
 /**
- * Functions that write or return all columns of a table into a fixed number of columns. They have its rows as `new` and `old` in its
- * triggers, as parameters or as variables. PostgreSQL knows the columns of a body that is parsed when it is made, so such a body has too few for the type of a row; where
- * it returns the row as a value, it has a node of this type with the attribute 0.
+ * Functions that write or return all columns of a table into a fixed number of columns. They have its rows as
+ * `new` and `old` in its triggers, as parameters or as variables. PostgreSQL knows the columns of a body that
+ * is parsed when it is made, so such a body has too few for the type of a row; where it returns the row as a
+ * value, it has a node of this type with the attribute 0.
  */
 const writers = (schema: string): RawBuilder<unknown> => sql`
   body AS (
@@ -88,8 +89,9 @@ const writers = (schema: string): RawBuilder<unknown> => sql`
     WHERE f.prosqlbody IS NOT NULL AND strpos(f.prosqlbody::text, format(':varattno 0 :vartype %s ', g.reltype)) = 0`
 
 /**
- * Lists the functions of others that fail once a table has columns of this service, such as a trigger that inserts `(old).*` into a
- * history of users, with which each sign-in at the old service fails. A function whose text looks so may do something else.
+ * Lists the functions of others that fail once a table has columns of this service, such as a trigger that
+ * inserts `(old).*` into a history of users, with which each sign-in at the old service fails. A function
+ * whose text looks so may do something else.
  * @returns each in a line, with what to do about it
  */
 export async function listRowWriters(

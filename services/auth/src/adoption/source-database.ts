@@ -39,7 +39,10 @@ export async function withSource<T>({ url, schema }: SourceAddress, use: (source
   })
 }
 
-/** The failure has no `cause`, which may name the URL, and from which a command would tell how to start the service's own database. */
+/**
+ * The failure has no `cause`, which may name the URL, and from which a command would tell how to start the
+ * service's own database.
+ */
 async function connect(db: Kysely<unknown>): Promise<void> {
   try {
     await sql`SELECT 1`.execute(db)

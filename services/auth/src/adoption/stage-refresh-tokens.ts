@@ -18,9 +18,9 @@ export interface StagingDeps {
 }
 
 /**
- * Copies the refresh tokens of all sessions, some sessions at a time. A later run goes on where this one ended, replays what
- * was noted since, and corrects the copies of the run before. Nothing of the old service is locked: a session that changes while it is
- * copied is noted, so the next replay copies it anew.
+ * Copies the refresh tokens of all sessions, some sessions at a time. A later run goes on where this one
+ * ended, replays what was noted since, and corrects the copies of the run before. Nothing of the old service
+ * is locked: a session that changes while it is copied is noted, so the next replay copies it anew.
  */
 export async function stageRefreshTokens(db: Kysely<unknown>, deps: StagingDeps): Promise<void> {
   while (await inLatest(db).execute((trx) => copyNextSessions(trx, deps)));
@@ -54,7 +54,10 @@ export async function countChanges(db: Kysely<unknown>, { staging }: AdoptionPla
   return Number(rows[0]?.count ?? 0)
 }
 
-/** Copies the sessions anew that have changed since they were copied; of one that is gone, nothing stays. @returns how many there were */
+/**
+ * Copies the sessions anew that have changed since they were copied; of one that is gone, nothing stays.
+ * @returns how many there were
+ */
 export async function replayChanges(trx: Kysely<unknown>, deps: StagingDeps): Promise<number> {
   const { rows } = await sql<{ id: string }>`
     WITH noted AS (DELETE FROM ${sql.id(deps.places.staging, 'changes')} RETURNING session_id)
@@ -68,10 +71,11 @@ export async function replayChanges(trx: Kysely<unknown>, deps: StagingDeps): Pr
 }
 
 /**
- * Copies the sessions anew whose copies are not what the old service has. No trigger for rows notes TRUNCATE, nor what a session with
- * `session_replication_role = replica` writes: a token that ended in such a way must not work again. A run that lacked a key has
- * copied nothing of the sessions whose key it seals. Tokens that follow from the key of their session have the numbers from
- * `first_derived` on, those before have the numbers of the old service.
+ * Copies the sessions anew whose copies are not what the old service has. No trigger for rows notes TRUNCATE,
+ * nor what a session with `session_replication_role = replica` writes: a token that ended in such a way must
+ * not work again. A run that lacked a key has copied nothing of the sessions whose key it seals. Tokens that
+ * follow from the key of their session have the numbers from `first_derived` on, those before have the
+ * numbers of the old service.
  * @returns whether every session with a key has a token that follows from it; false where that is not known
  */
 export async function correctCopies(trx: Kysely<unknown>, deps: StagingDeps): Promise<boolean> {
@@ -104,9 +108,10 @@ export async function correctCopies(trx: Kysely<unknown>, deps: StagingDeps): Pr
 }
 
 /**
- * Whether the copies are what the old service has, by sums over either table. To join a million tokens takes seconds, in which requests
- * wait, and a sum takes a fraction of it. A token without its session makes the sums differ, and the joins find nothing to copy. The
- * values of revoked tokens are not compared: none of them continues a session.
+ * Whether the copies are what the old service has, by sums over either table. To join a million tokens takes
+ * seconds, in which requests wait, and a sum takes a fraction of it. A token without its session makes the
+ * sums differ, and the joins find nothing to copy. The values of revoked tokens are not compared: none of
+ * them continues a session.
  */
 async function areComplete(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<boolean> {
   const { names, staging } = places
@@ -153,7 +158,10 @@ async function copySessions(
   }
 }
 
-/** Whether sessions have the columns from which tokens of the second form follow. An older version lacks them until the switch. */
+/**
+ * Whether sessions have the columns from which tokens of the second form follow. An older version lacks them
+ * until the switch.
+ */
 async function haveKeys(trx: Kysely<unknown>, { names }: AdoptionPlaces): Promise<boolean> {
   return (await columnsOf(trx, names.schema, 'sessions')).has('refresh_token_hmac_key')
 }

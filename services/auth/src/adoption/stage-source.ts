@@ -30,15 +30,19 @@ const BUILT_IN = /^[a-z][a-z0-9 ]*(?:\(\d+(?:,\d+)?\))?[a-z ]*(?:\[\])?$/
 const BATCH_PRINTS = 20_000
 /** The metadata of a user may have 64 KiB and more, and a batch is one text. */
 const BATCH_USERS = 2_000
-/** How much text of rows goes over at once. Node.js has no text of more than 512 MiB, and PostgreSQL no value of more than 1 GB. */
+/**
+ * How much text of rows goes over at once. Node.js has no text of more than 512 MiB, and PostgreSQL no value
+ * of more than 1 GB.
+ */
 const PART_CHARACTERS = 4 * 1024 * 1024
 const PART_ROWS = 500
 /** How long a row may be before the first of a table is known. */
 const ROW_CHARACTERS = 64 * 1024
 
 /**
- * Makes a table for each table of the source, with the columns that supabase/auth has given to it. Types of the source become texts, and so does an answer that is no
- * type: it becomes a part of a statement here, and the source may be somebody else's.
+ * Makes a table for each table of the source, with the columns that supabase/auth has given to it. Types of
+ * the source become texts, and so does an answer that is no type: it becomes a part of a statement here, and
+ * the source may be somebody else's.
  */
 export async function createStages({ trx, places, source }: Staging): Promise<void> {
   await createOwnSchema(trx, places.kept)
@@ -64,9 +68,9 @@ function typeOnStage(type: string): string {
 }
 
 /**
- * Notes what each user of the source is like: the sum of the hashes of all rows that the user has. A change that SQL makes is seen
- * too, and one that deletes. The sessions of OAuth clients are no part of it, because no import copies them. Rows of somebody who
- * is not in `users` of the source are nobody's.
+ * Notes what each user of the source is like: the sum of the hashes of all rows that the user has. A change
+ * that SQL makes is seen too, and one that deletes. The sessions of OAuth clients are no part of it, because
+ * no import copies them. Rows of somebody who is not in `users` of the source are nobody's.
  */
 export async function stageUserPrints({ trx, places, source }: Staging): Promise<void> {
   const { id } = source.names

@@ -23,8 +23,9 @@ export const STAGED_TABLES = ['refresh_tokens', 'changes', 'progress', KEYED] as
 export const STAGING_FUNCTIONS = WATCHED.map(({ table }) => `note_${table}()`)
 
 /**
- * Makes the table of refresh tokens beside the table of supabase/auth, and triggers that note each session that changes from now on.
- * Each trigger is a transaction of its own. Does nothing that an earlier run has done.
+ * Makes the table of refresh tokens beside the table of supabase/auth, and triggers that note each session
+ * that changes from now on. Each trigger is a transaction of its own. Does nothing that an earlier run has
+ * done.
  */
 export async function prepareStaging(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   if (!(await hasRelation(db, places.staging, 'refresh_tokens')))
@@ -57,7 +58,10 @@ async function createTables(trx: Kysely<unknown>, { names, staging }: AdoptionPl
   await sql`CREATE TABLE ${sql.id(staging, KEYED)} (session_id uuid PRIMARY KEY, print bigint NOT NULL)`.execute(trx)
 }
 
-/** The last number that the old service has given to a token. Its sequence may be far ahead of its rows; NULL where there is none. */
+/**
+ * The last number that the old service has given to a token. Its sequence may be far ahead of its rows; NULL
+ * where there is none.
+ */
 function lastNumber({ schema }: Names): RawBuilder<unknown> {
   return sql`pg_sequence_last_value(pg_get_serial_sequence(format('%I.refresh_tokens', ${schema}::text), 'id')::regclass)`
 }
@@ -90,7 +94,10 @@ function isSpent(number: string | null): boolean {
   return number !== null && BigInt(number) > NUMBER_MAX
 }
 
-/** Lets new tokens have numbers after those of all copies: the old service may have gone on further than `ID_GAP` since the copies began. */
+/**
+ * Lets new tokens have numbers after those of all copies: the old service may have gone on further than
+ * `ID_GAP` since the copies began.
+ */
 export async function passCopiedNumbers(trx: Kysely<unknown>, names: Names): Promise<void> {
   const sequence = names.id('refresh_tokens_id_seq')
   await sql`

@@ -54,12 +54,15 @@ export interface Switch {
  */
 export const STAYING = ['mfa_factors', 'sessions', 'mfa_amr_claims', 'identities', 'users'] as const
 const FIRST_WRITTEN = 'audit_log_entries'
-/** The table in which supabase/auth records its migrations. A newer image that is started after the switch would change the tables of this service. */
+/**
+ * The table in which supabase/auth records its migrations. A newer image that is started after the switch
+ * would change the tables of this service.
+ */
 const VERSIONS = 'schema_migrations'
 const REFRESH_TOKENS = '0008-create-refresh-tokens'
 /**
- * The tables of these migrations are filled before the switch, or wait for changes that the old service would notice. It refuses every
- * refresh once `sessions` has a column that it does not know.
+ * The tables of these migrations are filled before the switch, or wait for changes that the old service would
+ * notice. It refuses every refresh once `sessions` has a column that it does not know.
  */
 const LATE_IN_PLACE = ['0006-create-identities', '0007-create-sessions']
 
@@ -106,8 +109,8 @@ function replacedBy({ replaces = [] }: ServiceMigration): readonly string[] {
 }
 
 /**
- * The last transaction of an adoption, in which the old service waits. It may run more than once: it gives way to requests that it
- * waits for, and tries again.
+ * The last transaction of an adoption, in which the old service waits. It may run more than once: it gives
+ * way to requests that it waits for, and tries again.
  */
 export function switchHooks(deps: SwitchDeps): Switch {
   const { places, lifetimes, sealing, challengeSeconds } = deps
@@ -169,9 +172,10 @@ export async function moveBack(trx: Kysely<unknown>, { names, kept }: AdoptionPl
 }
 
 /**
- * Gives the roles that had rights on a table of supabase/auth the same rights on the table that has its name now. A dump by such a
- * role would fail otherwise. A table that is made in the schema has the default privileges there. The table of refresh tokens is
- * made elsewhere, without default privileges. A right on a column is given where the new table has a column of that name.
+ * Gives the roles that had rights on a table of supabase/auth the same rights on the table that has its name
+ * now. A dump by such a role would fail otherwise. A table that is made in the schema has the default
+ * privileges there. The table of refresh tokens is made elsewhere, without default privileges. A right on a
+ * column is given where the new table has a column of that name.
  */
 async function copyGrants(trx: Kysely<unknown>, { names, kept }: AdoptionPlaces, table: string): Promise<void> {
   await sql`

@@ -2,9 +2,10 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
 
 /**
- * The migrations of supabase/auth 2.158 and 2.163, the first versions that ask for the type of a factor as it is verified: for phones, and
- * for security keys. Versions before 2.158 take each factor for an authenticator app (`internal/api/mfa.go`), so that anybody could
- * verify one without a secret, by the code of an empty secret. Versions from 2.158 to 2.162 refuse security keys.
+ * The migrations of supabase/auth 2.158 and 2.163, the first versions that ask for the type of a factor as it
+ * is verified: for phones, and for security keys. Versions before 2.158 take each factor for an authenticator
+ * app (`internal/api/mfa.go`), so that anybody could verify one without a secret, by the code of an empty
+ * secret. Versions from 2.158 to 2.162 refuse security keys.
  */
 const KNOWN_SINCE = { phone: '20240729123726', webauthn: '20241009103726' } as const
 
@@ -43,7 +44,10 @@ export async function countUnfitFactors(
 /** The count where nothing is removed. */
 export const NO_UNFIT_FACTORS: UnfitFactors = { phones: 0, keys: 0, bareUsers: 0 }
 
-/** Removes the factors that the version of supabase/auth does not know, those that are not verified too: it would let anybody verify them. */
+/**
+ * Removes the factors that the version of supabase/auth does not know, those that are not verified too: it
+ * would let anybody verify them.
+ */
 export async function removeUnfitFactors(
   trx: Kysely<unknown>,
   { places: { names }, version }: Upstream,
@@ -51,15 +55,18 @@ export async function removeUnfitFactors(
   await sql`DELETE FROM ${names.id('mfa_factors')} f WHERE ${isUnfit(version)}`.execute(trx)
 }
 
-/** The condition on factors `f` that a version does not know. One that has a secret was made by SQL, and stays what it was at the old service. */
+/**
+ * The condition on factors `f` that a version does not know. One that has a secret was made by SQL, and stays
+ * what it was at the old service.
+ */
 function isUnfit(version: string): RawBuilder<boolean> {
   const unknown = Object.entries<string>(KNOWN_SINCE).flatMap(([type, since]) => (version < since ? [type] : []))
   return sql<boolean>`(f.factor_type::text = ANY (${unknown}::text[]) AND coalesce(f.secret, '') = '')`
 }
 
 /**
- * An authenticator app without a secret, which only SQL makes, is nobody's. With an empty secret anybody could verify it at the old
- * service, so it gets a secret that nobody knows, in base32.
+ * An authenticator app without a secret, which only SQL makes, is nobody's. With an empty secret anybody
+ * could verify it at the old service, so it gets a secret that nobody knows, in base32.
  */
 export async function closeFactors(trx: Kysely<unknown>, { names }: Pick<AdoptionPlaces, 'names'>): Promise<void> {
   const digits = sql`concat(gen_random_uuid(), gen_random_uuid())`

@@ -17,8 +17,9 @@ interface UpstreamChange {
 }
 
 /**
- * The columns that later versions have added, by table, each with its migration. supabase/auth reads whole rows of `sessions` alone, and refuses every refresh
- * once it meets a column that it does not know (`SELECT *` in `internal/models/sessions.go`, from 2.40 to 2.196).
+ * The columns that later versions have added, by table, each with its migration. supabase/auth reads whole
+ * rows of `sessions` alone, and refuses every refresh once it meets a column that it does not know
+ * (`SELECT *` in `internal/models/sessions.go`, from 2.40 to 2.196).
  */
 const COLUMNS = {
   users: [['is_anonymous boolean NOT NULL DEFAULT false', '20240214120130']],
@@ -66,7 +67,10 @@ export async function applyUpstreamChanges(trx: Kysely<unknown>, places: Adoptio
     await applyChange(trx, places, change)
 }
 
-/** Applies the changes that the old service does not notice, but for indexes: each in a transaction of its own, which locks one table. */
+/**
+ * Applies the changes that the old service does not notice, but for indexes: each in a transaction of its
+ * own, which locks one table.
+ */
 export async function applyEarlyChanges(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   for (const change of tableChanges(places.names.schema)) {
     if (change.isHarmless) await againWhenLocked(() => inGentle(db, (trx) => applyChange(trx, places, change)))
@@ -98,8 +102,8 @@ async function applyChange(trx: Kysely<unknown>, places: AdoptionPlaces, change:
 }
 
 /**
- * The changes among those of `applyUpstreamChanges` that an undo takes back. The others are also made by migrations that the old service
- * has had since: it counts on them, and does not make them again.
+ * The changes among those of `applyUpstreamChanges` that an undo takes back. The others are also made by
+ * migrations that the old service has had since: it counts on them, and does not make them again.
  * @param since the newest migration at the time of the changes
  * @param version the newest migration now
  */

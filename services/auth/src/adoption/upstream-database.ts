@@ -13,7 +13,10 @@ import { listSpentNumbers } from './staging-tables.ts'
 const OLDEST_VERSION = '20221215195900'
 const NEWEST_VERSION = '20260625000000'
 
-/** Whether an earlier run of an adoption has begun to make tables of this service, has switched, or has also copied the audit log. */
+/**
+ * Whether an earlier run of an adoption has begun to make tables of this service, has switched, or has also
+ * copied the audit log.
+ */
 export type EarlierRun = 'none' | 'begun' | 'switched' | 'finished'
 
 /** Whether a database can be adopted. */
@@ -27,7 +30,10 @@ interface Adoptability {
 /** The names of an adoption, and the options of its command. */
 export interface AdoptionWish {
   readonly names: Names
-  /** Whether to adopt a version that this release does not know, and where functions of others seem to take all columns of a table. */
+  /**
+   * Whether to adopt a version that this release does not know, and where functions of others seem to take
+   * all columns of a table.
+   */
   readonly force: boolean
   /** AUTH_DB_ROLE. */
   readonly role: string | undefined
@@ -35,8 +41,8 @@ export interface AdoptionWish {
 
 /**
  * Finds out why a database cannot be adopted.
- * @returns its version, and each reason in a line, with what to do about it; the reasons are empty where it can be adopted, or where
- * an earlier run has switched
+ * @returns its version, and each reason in a line, with what to do about it; the reasons are empty where it
+ * can be adopted, or where an earlier run has switched
  * @throws Error where `users` is no table, or the search path is not that of `adoptOptions`
  */
 export async function findObstacles(db: Kysely<unknown>, { names, force, role }: AdoptionWish): Promise<Adoptability> {

@@ -23,8 +23,9 @@ const UNIQUE = {
 } as const
 
 /**
- * Makes the rows of the tables that supabase/auth and this service share what the staged users have. Rows keep their ids, and what
- * refers to them stays. The other rows of the users, which are copied in another form, are deleted.
+ * Makes the rows of the tables that supabase/auth and this service share what the staged users have. Rows
+ * keep their ids, and what refers to them stays. The other rows of the users, which are copied in another
+ * form, are deleted.
  */
 export async function writeStagedUsers(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
   const { names, kept } = places

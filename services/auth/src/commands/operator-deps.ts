@@ -13,8 +13,9 @@ export async function createQuietDeps(config: AuthConfig, log: Pick<ServiceLogge
 
 /**
  * Opens what an operator's command needs: what the routes of admins work with.
- * @throws Error where the service would refuse to start: behind a pooler that keeps no settings, which would drop the role and the
- * search path, in a schema in which others may create functions, or while migrations are pending
+ * @throws Error where the service would refuse to start: behind a pooler that keeps no settings, which would
+ * drop the role and the search path, in a schema in which others may create functions, or while migrations
+ * are pending
  */
 export async function openOperatorDeps(config: AuthConfig): Promise<OperatorDeps> {
   const log = createOperatorLog(config)

@@ -53,8 +53,8 @@ interface ImportRun {
 const SIGNER_KEY = 'FIREBASE_SIGNER_KEY'
 
 /**
- * Adds the commands that move users with the hashes of their passwords to `auth users`: `import`, which a refused line makes fail,
- * and `export`.
+ * Adds the commands that move users with the hashes of their passwords to `auth users`: `import`, which a
+ * refused line makes fail, and `export`.
  */
 export function addTransferCommands(command: Command, options: TransferOptions): void {
   const { operator, stdout } = options
@@ -120,8 +120,9 @@ async function runImport(
 }
 
 /**
- * The users of an export as lines. What a user does not bring is reported, and in the end how many users there are of each kind. The
- * export is read twice: a user who has verified an address may come after a user who has not.
+ * The users of an export as lines. What a user does not bring is reported, and in the end how many users
+ * there are of each kind. The export is read twice: a user who has verified an address may come after a user
+ * who has not.
  */
 async function* readForeign(
   openInput: () => Promise<RepeatableInput>,
@@ -182,7 +183,10 @@ function isNamed(file: string | undefined): file is string {
   return file !== undefined && file !== '-'
 }
 
-/** The parser of an option would have its error quote the text, which is a secret. @throws CommanderError where it is no base64 */
+/**
+ * The parser of an option would have its error quote the text, which is a secret.
+ * @throws CommanderError where it is no base64
+ */
 function readFirebaseParameters(flags: ImportFlags, command: Command): FirebaseParameters | undefined {
   const { firebaseSignerKey, firebaseSaltSeparator = Buffer.alloc(0), firebaseRounds, firebaseMemCost } = flags
   if (!firebaseSignerKey) return undefined

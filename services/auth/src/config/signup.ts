@@ -30,7 +30,10 @@ export interface SignupConfig {
   readonly pkce: 'optional' | 'required'
   /** Whether the first confirmation of an account removes its password and sessions, which may be a stranger's. */
   readonly confirmerOwnsAccount: boolean
-  /** Whether a right password is answered that the account is not confirmed. That tells a stranger who signed up whether the owner has confirmed. */
+  /**
+   * Whether a right password is answered that the account is not confirmed. That tells a stranger who signed
+   * up whether the owner has confirmed.
+   */
   readonly revealsUnconfirmed: boolean
   /** The hosts that links may have in place of the host of `externalUrl`, in lower case. */
   readonly linkHosts: string[]

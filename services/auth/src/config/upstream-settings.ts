@@ -108,7 +108,10 @@ export function listUpstreamNames(source: EnvironmentOptions): readonly string[]
     .sort()
 }
 
-/** The names of supabase/auth that are set, and whose own name here is not. @throws ConfigError when the env file cannot be read */
+/**
+ * The names of supabase/auth that are set, and whose own name here is not.
+ * @throws ConfigError when the env file cannot be read
+ */
 export function listAliases(source: EnvironmentOptions): readonly string[] {
   const env = readEnvironment(source)
   return listUpstreamNames(source).filter((name) => env[ownNameOf(name)] === undefined)

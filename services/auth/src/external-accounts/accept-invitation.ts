@@ -22,8 +22,9 @@ export interface AcceptedInvitation {
 }
 
 /**
- * Signs an invited user in by an external account, and consumes the invitation. Its token was in a mail, so it confirms the user's
- * email (reference: Invitations at a provider). Runs in a transaction of `withUniqueAccount`.
+ * Signs an invited user in by an external account, and consumes the invitation. Its token was in a mail, so
+ * it confirms the user's email (reference: Invitations at a provider). Runs in a transaction of
+ * `withUniqueAccount`.
  * @throws inviteNotFound, consoleUserProtected, invitedEmailElsewhere, userBanned, identityTaken, metadataTooLarge
  */
 export async function acceptInvitation(

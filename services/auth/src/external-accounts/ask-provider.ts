@@ -83,8 +83,9 @@ const OAUTH_ERROR = /^[a-z0-9._-]{1,64}$/i
 const DESCRIPTION_LENGTH_MAX = 300
 
 /**
- * Refuses an answer that reports an error: the user or the provider declined. Passes the name of the error on to the client, but logs
- * its description only. Anybody can write a description into a URL, and an application would show it as its own text.
+ * Refuses an answer that reports an error: the user or the provider declined. Passes the name of the error on
+ * to the client, but logs its description only. Anybody can write a description into a URL, and an
+ * application would show it as its own text.
  */
 function refuseDenied({ error, error_description: description, denied }: ProviderAnswer): void {
   if (error === undefined && denied === undefined) return

@@ -44,8 +44,8 @@ export interface FindOwnerDeps extends AuditDeps {
 }
 
 /**
- * Decides whom an external account signs in (reference: Owner of an external account): the user with its identity, else the one user
- * with a trusted email of it, else a new user.
+ * Decides whom an external account signs in (reference: Owner of an external account): the user with its
+ * identity, else the one user with a trusted email of it, else a new user.
  * @returns undefined where a new user would have no email but needs one
  * @throws userNotFound, userBanned, consoleUserProtected, severalOwners, signupDisabled, StaleView, metadataTooLarge
  */
@@ -71,8 +71,8 @@ export async function findExternalOwner(
 }
 
 /**
- * Lets no account at a custom provider in as an operator: admins of the API add and change such providers, and could sign in by one of
- * their own that tells the address of the operator.
+ * Lets no account at a custom provider in as an operator: admins of the API add and change such providers,
+ * and could sign in by one of their own that tells the address of the operator.
  * @throws consoleUserProtected
  */
 export function refuseCustomProvider({ provider }: Pick<ExternalAccount, 'provider'>, user: User): void {

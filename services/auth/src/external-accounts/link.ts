@@ -41,9 +41,9 @@ export function requireOwnIdentity(known: { readonly userId: string } | undefine
 }
 
 /**
- * Links the identity of an external account to a signed-in user (reference: Linking). A user without an email gets the email of the
- * account, if it is verified, because access tokens present it as the user's own. In that case a user with a second factor must
- * have shown it. Runs in a transaction of `withUniqueAccount`.
+ * Links the identity of an external account to a signed-in user (reference: Linking). A user without an email
+ * gets the email of the account, if it is verified, because access tokens present it as the user's own. In
+ * that case a user with a second factor must have shown it. Runs in a transaction of `withUniqueAccount`.
  * @throws identityLinked, identityTaken, identitiesNeedSecondFactor, emailExists, tokenUserNotFound, userBanned,
  * sessionNotFound, metadataTooLarge, StaleView
  */

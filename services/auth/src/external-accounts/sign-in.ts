@@ -25,7 +25,8 @@ interface SignedIn {
 }
 
 /**
- * Signs in the owner of an external account (reference: Owner of an external account). Runs in a transaction of `withUniqueAccount`.
+ * Signs in the owner of an external account (reference: Owner of an external account). Runs in a transaction
+ * of `withUniqueAccount`.
  * @throws userNotFound, userBanned, consoleUserProtected, severalOwners, signupDisabled, metadataTooLarge
  */
 export async function signInExternally(
@@ -62,9 +63,9 @@ export async function signInExternally(
 }
 
 /**
- * Whether a user may sign in without a further confirmation. The user has confirmed an email or a phone, or there is no email that
- * could belong to somebody else, neither in the account nor at the provider. A provider that no longer gives an email confirms
- * nothing.
+ * Whether a user may sign in without a further confirmation. The user has confirmed an email or a phone, or
+ * there is no email that could belong to somebody else, neither in the account nor at the provider. A
+ * provider that no longer gives an email confirms nothing.
  */
 function needsNoConfirmation(user: User, email: ExternalAccount['email']): boolean {
   if (user.emailConfirmedAt !== null) return true

@@ -11,7 +11,10 @@ import { type ActiveCallerDeps, lockLinkingUser } from '../sessions/active-calle
 import { requireShownFactor } from '../sessions/require-owner.ts'
 import type { User } from '../users/user.ts'
 
-/** The dependencies of a sign-in with an unverified email: those that queue a confirmation, and those that find the caller of a linking flow. */
+/**
+ * The dependencies of a sign-in with an unverified email: those that queue a confirmation, and those that
+ * find the caller of a linking flow.
+ */
 export type UnverifiedDeps = MessageRequestDeps & ActiveCallerDeps
 
 /** An email that its provider has not verified. The identity has been stored by then. */
@@ -42,8 +45,8 @@ function ignoreMailLimit(error: unknown): void {
 }
 
 /**
- * Mails a confirmation to the email of a linked identity, where the user has no email. It is a change of email, so the user gets the
- * email by confirming it. Nothing reveals whether another user has it.
+ * Mails a confirmation to the email of a linked identity, where the user has no email. It is a change of
+ * email, so the user gets the email by confirming it. Nothing reveals whether another user has it.
  */
 async function mailEmailChange(
   deps: UnverifiedDeps,

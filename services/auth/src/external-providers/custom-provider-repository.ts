@@ -52,7 +52,10 @@ export async function countLockedProviders(trx: Trx, name: string): Promise<numb
   return Number(count)
 }
 
-/** Inserts a provider. Call it after `countLockedProviders`, whose lock keeps the limit. @throws the unique violation of the identifier */
+/**
+ * Inserts a provider. Call it after `countLockedProviders`, whose lock keeps the limit.
+ * @throws the unique violation of the identifier
+ */
 export async function insertCustomProvider(
   trx: Trx,
   provider: Pick<CustomProvider, 'id' | 'identifier' | 'secret' | 'settings'>,

@@ -10,8 +10,8 @@ export type KeySource =
   | { readonly discoveredAt: string }
 
 /**
- * The public keys of providers, kept for an hour. For an unknown key they are fetched again, at most every half minute. The type is
- * what callers need; `deps.ts` builds the real one, which calls the providers.
+ * The public keys of providers, kept for an hour. For an unknown key they are fetched again, at most every
+ * half minute. The type is what callers need; `deps.ts` builds the real one, which calls the providers.
  */
 export interface KeySets {
   find(source: KeySource): Promise<JWTVerifyGetKey>

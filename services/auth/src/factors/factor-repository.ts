@@ -78,9 +78,10 @@ const FAILURES_MAX = 100
 const FORGIVEN_FAILURES = 20
 
 /**
- * Counts a guess at the codes of a factor, before it is compared. After a hundred failures one guess is allowed in a quarter of an
- * hour; with every ten further failures that time doubles, up to a day. This locks no owner out whose password is known to others:
- * from a network in which the user has a session with a second factor, only the limits of `failed-checks.ts` apply.
+ * Counts a guess at the codes of a factor, before it is compared. After a hundred failures one guess is
+ * allowed in a quarter of an hour; with every ten further failures that time doubles, up to a day. This locks
+ * no owner out whose password is known to others: from a network in which the user has a session with a
+ * second factor, only the limits of `failed-checks.ts` apply.
  * @param guess `network`: the client's network as a text of inet; undefined: the client cannot be recognised
  * @returns false where the answer must count as wrong
  */
@@ -178,7 +179,10 @@ interface FactorUpdate {
   readonly now: Date
 }
 
-/** Changes a factor. @throws the violation of FACTOR_NAME_KEY or FACTOR_PHONE_KEY when another factor has the name or the phone */
+/**
+ * Changes a factor.
+ * @throws the violation of FACTOR_NAME_KEY or FACTOR_PHONE_KEY when another factor has the name or the phone
+ */
 export async function updateFactor(
   trx: Db,
   { id, factorType }: Pick<Factor, 'id' | 'factorType'>,

@@ -48,8 +48,9 @@ export function isEnrolled<F extends Pick<Factor, 'factorType'>>(
 }
 
 /**
- * Whether a factor has what a challenge asks for. A verified WebAuthn factor without a credential was inserted by SQL of others. It
- * is not usable, because a new credential would be a second factor that nobody has shown.
+ * Whether a factor has what a challenge asks for. A verified WebAuthn factor without a credential was
+ * inserted by SQL of others. It is not usable, because a new credential would be a second factor that nobody
+ * has shown.
  */
 export function isUsable({ factorType, status, credential }: FactorWithSecrets): boolean {
   return factorType !== 'webauthn' || status === 'unverified' || credential !== null

@@ -11,7 +11,10 @@ export interface IssueRecoveryCodesDeps {
   readonly serverKeys: Pick<ServerKeys, 'hmac'>
 }
 
-/** Makes the codes of a factor, in place of its earlier codes. Only the hashes of codes are stored. @returns the codes, to be shown once */
+/**
+ * Makes the codes of a factor, in place of its earlier codes. Only the hashes of codes are stored.
+ * @returns the codes, to be shown once
+ */
 export async function issueRecoveryCodes(
   trx: Trx,
   { now, randomBytes, serverKeys }: IssueRecoveryCodesDeps,

@@ -29,8 +29,8 @@ const OTHER_TEXT = ['Confirm that it is you', 'Continue'] as const
 const STYLE_HASH = createHash('sha256').update(PAGE_STYLE).digest('base64')
 
 /**
- * The page between a mail's link and its effect, with MAILER_LINK_MODE `confirm`. Programs that scan mails open the page, but only a
- * human presses the button. The page works without scripts, and by keyboard.
+ * The page between a mail's link and its effect, with MAILER_LINK_MODE `confirm`. Programs that scan mails
+ * open the page, but only a human presses the button. The page works without scripts, and by keyboard.
  */
 export function confirmationPage(form: ConfirmationForm): ConfirmationPage {
   const target = new URL(form.redirectTo)

@@ -128,8 +128,9 @@ function failureParameters(
 }
 
 /**
- * The address that a browser is sent to. `sessionRedirect` and the other functions of this file write an empty path of `redirectTo`
- * as `/`. In a profile that leaves such a path as it was written, this function takes the `/` away.
+ * The address that a browser is sent to. `sessionRedirect` and the other functions of this file write an
+ * empty path of `redirectTo` as `/`. In a profile that leaves such a path as it was written, this function
+ * takes the `/` away.
  */
 export function withPathOf(
   { addSlashToEmptyPath }: Pick<Behaviours, 'addSlashToEmptyPath'>,

@@ -15,7 +15,10 @@ const CHALLENGE = '^[A-Za-z0-9._~-]{43,128}$'
 /** s256 or plain in any case. */
 const METHOD = '^([sS]256|[pP][lL][aA][iI][nN])$'
 
-/** The members of a body that begins a PKCE flow in some of its forms. Its other forms ignore these members, whatever they hold. */
+/**
+ * The members of a body that begins a PKCE flow in some of its forms. Its other forms ignore these members,
+ * whatever they hold.
+ */
 export const pkceFieldsOfForms = {
   code_challenge: z
     .string()

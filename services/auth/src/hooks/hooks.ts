@@ -14,7 +14,10 @@ import { ANSWER_BYTES_MAX, failHook, type HookAnswer, isRetryable, readHookAnswe
 /** The operator's own server, which this service asks over HTTP (reference: Hooks). */
 export interface Hooks {
   isOn(name: HookName): boolean
-  /** Whether the request itself calls a hook that is on. Otherwise the queue, or a later request, calls the hooks of messages and new users. */
+  /**
+   * Whether the request itself calls a hook that is on. Otherwise the queue, or a later request, calls the
+   * hooks of messages and new users.
+   */
   isInRequest(name: HookName): boolean
   /**
    * Calls a hook that is on. Call it outside of a database transaction: an answer may take five seconds.

@@ -25,7 +25,10 @@ import { findProfileById } from '../users/profile-repository.ts'
 import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
 import { type ConfirmationDeps, insertUnconfirmed } from './sign-up-confirmation.ts'
 
-/** The dependencies of a sign-up: it hashes the password, takes a share of the message limits, and wakes the outbox for the stored message. */
+/**
+ * The dependencies of a sign-up: it hashes the password, takes a share of the message limits, and wakes the
+ * outbox for the stored message.
+ */
 export interface CreateSignUpDeps extends ConfirmationDeps, SmsAllowanceDeps, UserCreatedDeps {
   readonly config: AuthConfig
   readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>
@@ -61,7 +64,8 @@ const ACTIONS = {
 /**
  * Stores a sign-up. Nothing reveals whether the identifier is taken (reference: Duplicate sign-ups): every path
  * hashes the password, prepares the message and makes one call of the database, and the answer does not depend on its rows.
- * @throws userAlreadyExists, userAlreadyRegistered, overEmailRateLimit, emailTooSoon, smsTooSoon, serverBusy, and what `takeSms` and `askBeforeUserCreated` throw
+ * @throws userAlreadyExists, userAlreadyRegistered, overEmailRateLimit, emailTooSoon, smsTooSoon, serverBusy,
+ * and what `takeSms` and `askBeforeUserCreated` throw
  */
 export async function createSignUp(deps: CreateSignUpDeps, input: NewSignUp): Promise<CreatedSignUp> {
   const { identifier, context } = input

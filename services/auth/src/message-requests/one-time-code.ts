@@ -41,8 +41,9 @@ export async function decideStaging(
 }
 
 /**
- * Signs an unknown identifier up, as POST /signup does with a password that nobody knows, and sends the confirmation of a user who
- * has not confirmed again. Under autoconfirm the user has confirmed by that, and gets the message to sign in.
+ * Signs an unknown identifier up, as POST /signup does with a password that nobody knows, and sends the
+ * confirmation of a user who has not confirmed again. Under autoconfirm the user has confirmed by that, and
+ * gets the message to sign in.
  * @throws signupDisabled, and what `createSignUp`, `signFirstSession` and `reserveInterval` throw
  */
 export async function signUpUnlessKnown(
@@ -75,8 +76,8 @@ export async function signUpUnlessKnown(
 }
 
 /**
- * Uses up the interval of a magic link, for a sign-up that does not reveal its own interval. Otherwise the 429 of the next request would
- * reveal who has confirmed an account.
+ * Uses up the interval of a magic link, for a sign-up that does not reveal its own interval. Otherwise the
+ * 429 of the next request would reveal who has confirmed an account.
  */
 async function reserveUnrevealedInterval(
   deps: CreateSignUpDeps,

@@ -27,7 +27,10 @@ export interface MessageRequestDeps extends SendDeps, HookedDeps {
   readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>
 }
 
-/** The message that a client asks for, with the values of the request that its job needs. Nothing else of the request is stored. */
+/**
+ * The message that a client asks for, with the values of the request that its job needs. Nothing else of the
+ * request is stored.
+ */
 export interface RequestMessageInput
   extends Pick<MessageRequest, 'purpose' | 'identifier' | 'pkce' | 'stage' | 'channel'> {
   readonly context: Pick<RequestContext, 'audience' | 'redirectTo' | 'linkBase' | 'ip' | 'limitKey'>

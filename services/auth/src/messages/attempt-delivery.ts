@@ -25,8 +25,8 @@ export interface DeliveryAttempt {
 }
 
 /**
- * Sends a message, logs that it was not taken, and records the outcome for operators. Mailer and gateways write the reason in their
- * own words, because the words of a server may name the address.
+ * Sends a message, logs that it was not taken, and records the outcome for operators. Mailer and gateways
+ * write the reason in their own words, because the words of a server may name the address.
  * @param send returns why the message is dropped; undefined once it is taken
  * @throws what `send` throws
  */

@@ -22,8 +22,8 @@ export interface DeliverSmsDeps extends MessageHookDeps {
 }
 
 /**
- * Sends an SMS of the queue, by the hook SEND_SMS or by the gateway. Drops and counts it where no gateway is set. Logs what gateway
- * or hook do not take, and records the outcome for operators.
+ * Sends an SMS of the queue, by the hook SEND_SMS or by the gateway. Drops and counts it where no gateway is
+ * set. Logs what gateway or hook do not take, and records the outcome for operators.
  * @throws DeadJob when the code of the SMS has expired, SmsRefused, and Error when it could not be sent
  */
 export function deliverSms(

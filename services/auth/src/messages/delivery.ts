@@ -19,8 +19,8 @@ export interface QueuedMessages {
 export type Delivery = { readonly hook: HookName; readonly payload: object } | { readonly sms: SmsJob }
 
 /**
- * Builds what is delivered of the messages of a request: calls of hooks with their users as the transaction sees them, or SMS. The
- * mails of a request belong to one change of email, which is one call.
+ * Builds what is delivered of the messages of a request: calls of hooks with their users as the transaction
+ * sees them, or SMS. The mails of a request belong to one change of email, which is one call.
  */
 export async function buildDeliveries(
   trx: Trx,

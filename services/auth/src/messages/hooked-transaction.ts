@@ -55,9 +55,9 @@ class RolledBack extends Error {
 }
 
 /**
- * The dependencies of work that may run twice. It has no hook to call, no gateway and no connection but its transaction, and its log
- * waits for the commit. Time and random bytes are those of the first run. A `randomUUID` is not repeated, so it may only name what
- * no message carries.
+ * The dependencies of work that may run twice. It has no hook to call, no gateway and no connection but its
+ * transaction, and its log waits for the commit. Time and random bytes are those of the first run. A
+ * `randomUUID` is not repeated, so it may only name what no message carries.
  */
 export type Repeatable<Deps> = Omit<Deps, Reaching> & {
   readonly hooks: Pick<Hooks, 'isOn' | 'isInRequest'>

@@ -96,7 +96,8 @@ export function generateMailSecrets(
 }
 
 /**
- * Queues a mail, and stores its secrets in place of the secrets of the last mail of its kind; both in the transaction of their cause.
+ * Queues a mail, and stores its secrets in place of the secrets of the last mail of its kind; both in the
+ * transaction of their cause.
  */
 export async function issueMailToken(
   trx: Trx,

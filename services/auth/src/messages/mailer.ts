@@ -91,7 +91,8 @@ async function openTransport(smtp: SmtpConfig): Promise<Transporter> {
   return createTransport({
     host: smtp.host,
     port: smtp.port,
-    // Port 465 speaks TLS from the first byte. Elsewhere STARTTLS is used when the server offers it, or always if requireTLS is set.
+    // Port 465 speaks TLS from the first byte. Elsewhere STARTTLS is used when the server offers it, or
+    // always if requireTLS is set.
     secure: smtp.port === 465,
     requireTLS: smtp.requireTls,
     connectionTimeout: CONNECT_MS,

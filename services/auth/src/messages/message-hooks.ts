@@ -87,7 +87,10 @@ export async function buildMailPayload(
   return { user, email_data: { email_action_type: toActionType(kind), to, ...Object.fromEntries(fields) } }
 }
 
-/** Builds the body of a call of SEND_SMS. @returns `{ user, sms }` (reference: Hooks); undefined where the user no longer exists */
+/**
+ * Builds the body of a call of SEND_SMS.
+ * @returns `{ user, sms }` (reference: Hooks); undefined where the user no longer exists
+ */
 export async function buildSmsPayload(
   deps: MessagePayloadDeps,
   { to, text, code, channel, userId, purpose }: OwnedSms,

@@ -72,7 +72,10 @@ export function describeSms({
   return { id: messageId, kind: 'sms', purpose, channel, userId, recipient: maskAddress(to) }
 }
 
-/** Masks an email but for its first character and its domain (`a…@example.com`), and a phone but for its last two digits (`…89`). */
+/**
+ * Masks an email but for its first character and its domain (`a…@example.com`), and a phone but for its last
+ * two digits (`…89`).
+ */
 export function maskAddress(address: string): string {
   const at = address.lastIndexOf('@')
   if (at === -1) return `…${address.slice(-2)}`

@@ -57,8 +57,9 @@ const LOST_ROWS_MAX = 100
 const UNNOTED = 'no attempt has ended'
 
 /**
- * Records as failed at most 100 messages that wait since before a moment: no job lasts so long. The process of its last attempt has died,
- * or the attempt has taken longer than it may. Leaves locked rows for the next batch.
+ * Records as failed at most 100 messages that wait since before a moment: no job lasts so long. The process
+ * of its last attempt has died, or the attempt has taken longer than it may. Leaves locked rows for the next
+ * batch.
  * @returns how many
  */
 export async function updateLostMessages(db: Db, before: Date): Promise<number> {

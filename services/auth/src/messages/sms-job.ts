@@ -20,8 +20,9 @@ export interface SmsJob extends Sms {
 }
 
 /**
- * Older processes queue an SMS without its purpose, and say alone whether it is for a second factor. Such jobs are over two days after
- * the last of these processes has ended, so the release after 0.1 reads `purpose` alone.
+ * Older processes queue an SMS without its purpose, and say alone whether it is for a second factor. Such
+ * jobs are over two days after the last of these processes has ended, so the release after 0.1 reads
+ * `purpose` alone.
  */
 const StoredSms = z
   .object({

@@ -19,7 +19,8 @@ interface Copy {
 const TIMEOUT_MS = 10_000
 
 /**
- * Creates a loader that keeps fetched templates in memory (reference: Mail templates). A template that cannot be parsed counts as not fetched.
+ * Creates a loader that keeps fetched templates in memory (reference: Mail templates). A template that cannot
+ * be parsed counts as not fetched.
  */
 export function createTemplateLoader(
   config: MailConfig,

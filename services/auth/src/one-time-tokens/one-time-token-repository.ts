@@ -89,8 +89,8 @@ function isAddressChange(kind: TokenKind): boolean {
 }
 
 /**
- * The key that counts the guesses at the codes of an address: a keyed hash. Guesses at a change of address, and guesses in a session,
- * are counted apart.
+ * The key that counts the guesses at the codes of an address: a keyed hash. Guesses at a change of address,
+ * and guesses in a session, are counted apart.
  * @param network counts the guesses of one network
  */
 export function hashGuessKey(
@@ -110,9 +110,9 @@ function groupOf(kinds: Guess['kinds']): 'change' | 'session' | 'own' {
 }
 
 /**
- * Counts a guess, against the limit of each code and against the limit of the address in a day, by the SQL function `count_guess`.
- * A guess is counted before its comparison, so that parallel guesses cannot exceed `guessesMax`. With a limit of 0 nothing is
- * counted.
+ * Counts a guess, against the limit of each code and against the limit of the address in a day, by the SQL
+ * function `count_guess`. A guess is counted before its comparison, so that parallel guesses cannot exceed
+ * `guessesMax`. With a limit of 0 nothing is counted.
  * @returns the codes to compare with, all of one user; none where the guess counts as wrong
  */
 export async function countGuess(

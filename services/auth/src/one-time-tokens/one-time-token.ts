@@ -34,8 +34,8 @@ export function hashLinkToken(token: string): Buffer {
 }
 
 /**
- * Generates a code of so many decimal digits, with leading zeros. Made from 128 bits, so that the bias towards any of 10^10 codes is
- * below 2^-94.
+ * Generates a code of so many decimal digits, with leading zeros. Made from 128 bits, so that the bias
+ * towards any of 10^10 codes is below 2^-94.
  */
 export function generateCode(randomBytes: RandomBytes, digits: number): string {
   const number = BigInt(`0x${randomBytes(CODE_BYTES).toString('hex')}`)
@@ -58,7 +58,10 @@ export interface CodeOfRow {
   readonly codeSalt: Buffer | null
 }
 
-/** Whether a row has the hash of a code. Does the same work where the row has no hash. @param keys the keys that may have made the hash */
+/**
+ * Whether a row has the hash of a code. Does the same work where the row has no hash.
+ * @param keys the keys that may have made the hash
+ */
 export function matchesCode(
   keys: readonly Buffer[],
   { codeHash, codeSalt }: CodeOfRow,

@@ -16,15 +16,15 @@ import {
 import { toOperatorActor } from './operator-session.ts'
 
 /**
- * Runs the work of an act once per Idempotency-Key, and records it in the same transaction: its answer under the key, and its entry
- * in the audit log (console reference: Changes). A repeat gets the first answer and does nothing. What the work throws takes
- * everything back, so the key may be used again.
+ * Runs the work of an act once per Idempotency-Key, and records it in the same transaction: its answer under
+ * the key, and its entry in the audit log (console reference: Changes). A repeat gets the first answer and
+ * does nothing. What the work throws takes everything back, so the key may be used again.
  *
- * Lock order: the key, the operator and the user of the path, then the locks of the work. A second request with the key waits for the
- * first at the primary key.
+ * Lock order: the key, the operator and the user of the path, then the locks of the work. A second request
+ * with the key waits for the first at the primary key.
  * @param toEffect what the result of the work means to the operator. What it throws refuses the change
- * @throws idempotencyKeyReused, what `requireSameOperator` throws for an operator who has lost their rights since the request began, and
- * what the work throws
+ * @throws idempotencyKeyReused, what `requireSameOperator` throws for an operator who has lost their rights
+ * since the request began, and what the work throws
  */
 export function recordOperatorChange<Result>(
   change: OperatorChange,
@@ -53,10 +53,11 @@ export function recordOperatorChange<Result>(
 }
 
 /**
- * Requires that the operator of a change is still an operator with their role: their body may have come long after their headers, and
- * another operator may have banned them, ended their session or taken their role meanwhile. Their row stays locked until the change is
- * made, so such an act waits for the change. Two operators who change each other at once lock both rows in the order of their ids, so
- * that the second one is judged after the first change.
+ * Requires that the operator of a change is still an operator with their role: their body may have come long
+ * after their headers, and another operator may have banned them, ended their session or taken their role
+ * meanwhile. Their row stays locked until the change is made, so such an act waits for the change. Two
+ * operators who change each other at once lock both rows in the order of their ids, so that the second one is
+ * judged after the first change.
  */
 async function requireStillOperator(trx: Trx, change: OperatorChange): Promise<void> {
   const { session, userId } = change

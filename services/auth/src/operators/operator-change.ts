@@ -17,8 +17,8 @@ export interface OperatorChange {
   /** The Idempotency-Key. */
   readonly key: string
   /**
-   * HMAC of method, path and body, which a repeat has in common with the first request. A hash without a key would let whoever reads the
-   * database guess a password of the body.
+   * HMAC of method, path and body, which a repeat has in common with the first request. A hash without a key
+   * would let whoever reads the database guess a password of the body.
    */
   readonly fingerprint: Buffer
   /** The same by each key of the process, since the first request may be older than the current encryption key. */
@@ -71,8 +71,8 @@ interface AdminRules {
 const SHARE_OF_OPERATORS = 'operators of the console'
 
 /**
- * The operator of a change as the admin of a use case. They find no deleted user, and below the role admin they act on no protected
- * one (console reference: Console roles in auth).
+ * The operator of a change as the admin of a use case. They find no deleted user, and below the role admin
+ * they act on no protected one (console reference: Console roles in auth).
  */
 export function toOperatorAdmin({ operator, action }: OperatorChange, rules: AdminRules): Admin {
   const { actor, role } = operator

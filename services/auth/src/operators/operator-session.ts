@@ -13,8 +13,8 @@ export interface OperatorSession {
 }
 
 /**
- * The operator of a session, as the database has it at this moment: its user is not banned and has a console role, and a second factor
- * was shown where one is required or set up. Undefined for any other session.
+ * The operator of a session, as the database has it at this moment: its user is not banned and has a console
+ * role, and a second factor was shown where one is required or set up. Undefined for any other session.
  */
 export function toOperatorActor(
   { userId: id, hasRaisedToken, mfaRequired }: OperatorSession,
@@ -22,7 +22,8 @@ export function toOperatorActor(
 ): OperatorActor | undefined {
   if (!session || session.isBanned || session.email === null || session.consoleRole === null) return undefined
   const hasShownFactor = hasRaisedToken && session.hasShownFactor
-  // An operator who has set up a factor shows it, as an admin does: otherwise a password alone would be worth more than its owner believes.
+  // An operator who has set up a factor shows it, as an admin does: otherwise a password alone would be worth
+  // more than its owner believes.
   if ((mfaRequired || session.userHasFactor) && !hasShownFactor) return undefined
   return { id, email: session.email, role: session.consoleRole }
 }

@@ -3,7 +3,10 @@ import { passkeyChallengeExpired, passkeyChallengeNotFound } from '../factor-err
 import { parseId } from '../records/ids.ts'
 import { claimPasskeyChallenge } from './passkey-challenge-repository.ts'
 
-/** Takes the challenge that a request answers. It can be answered once. @throws passkeyChallengeNotFound, passkeyChallengeExpired */
+/**
+ * Takes the challenge that a request answers. It can be answered once.
+ * @throws passkeyChallengeNotFound, passkeyChallengeExpired
+ */
 export async function requirePasskeyChallenge(
   { db, now }: { readonly db: Db; readonly now: () => Date },
   { challengeId, userId }: { readonly challengeId: string; readonly userId: string | null },

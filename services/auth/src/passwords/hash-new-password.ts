@@ -8,8 +8,8 @@ export interface NewPasswordRules extends BreachLookup {
 }
 
 /**
- * Hashes a new password that may be stored. The caller holds no lock meanwhile, since the hash takes long and the list of breached
- * passwords is asked over the network.
+ * Hashes a new password that may be stored. The caller holds no lock meanwhile, since the hash takes long and
+ * the list of breached passwords is asked over the network.
  * @throws what `requireNewPassword` throws, and serverBusy
  */
 export async function hashNewPassword(

@@ -85,11 +85,12 @@ interface ByOperator {
 const KEY = /^[\x21-\x7e]{1,255}$/
 
 /**
- * Answers a change of an operator: what `run` makes of it, or what was answered when it was first made (console reference:
- * Changes). The database keeps the bytes of the answer, sealed, so that a repeat gets the same. The operator was judged before the
- * body was read, which may take long, so whoever gets a stored answer is judged again; `run` judges them when it makes the change.
- * @throws idempotencyKeyMissing, idempotencyKeyMalformed, idempotencyKeyReused, operatorChangeRunning when a lock was not available in time,
- * operatorUnauthorized, and what `requireSameOperator` and `run` throw
+ * Answers a change of an operator: what `run` makes of it, or what was answered when it was first made
+ * (console reference: Changes). The database keeps the bytes of the answer, sealed, so that a repeat gets the
+ * same. The operator was judged before the body was read, which may take long, so whoever gets a stored
+ * answer is judged again; `run` judges them when it makes the change.
+ * @throws idempotencyKeyMissing, idempotencyKeyMalformed, idempotencyKeyReused, operatorChangeRunning when a
+ * lock was not available in time, operatorUnauthorized, and what `requireSameOperator` and `run` throw
  */
 export async function answerChange(
   request: FastifyRequest,

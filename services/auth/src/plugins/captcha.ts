@@ -69,7 +69,8 @@ declare module 'fastify' {
 const Answer = z.object({ success: z.boolean(), 'error-codes': z.array(z.string()).optional() })
 
 /**
- * Asks the provider whether a token is valid (reference: Captcha). A provider accepts a token once, so there is no second attempt.
+ * Asks the provider whether a token is valid (reference: Captcha). A provider accepts a token once, so there
+ * is no second attempt.
  * @param ip the client's address
  * @throws captchaFailed, captchaRefused, captchaUnreachable
  */

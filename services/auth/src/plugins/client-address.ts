@@ -44,9 +44,10 @@ interface AddressConfig {
 type Config = Pick<AuthConfig, 'server' | 'rateLimits' | 'operators'>
 
 /**
- * The whole header that RATE_LIMIT_HEADER names is the key, except for X-Forwarded-For. Clients can write into that header, so it
- * counts only as far as proxies are trusted, by the client's address. Without any of these settings the service does not know what
- * stands in front of it. All clients may share the address of a proxy, so requests are not limited.
+ * The whole header that RATE_LIMIT_HEADER names is the key, except for X-Forwarded-For. Clients can write
+ * into that header, so it counts only as far as proxies are trusted, by the client's address. Without any of
+ * these settings the service does not know what stands in front of it. All clients may share the address of a
+ * proxy, so requests are not limited.
  */
 function addressConfig({ server, rateLimits: { header } }: Config): AddressConfig {
   const { addressHeaders: headers, trustedProxies } = server
@@ -57,8 +58,8 @@ function addressConfig({ server, rateLimits: { header } }: Config): AddressConfi
 }
 
 /**
- * Sets `request.clientAddress` and the log field `remote_addr`. A console tells the address of the browser that it acts for. Warns
- * once when a proxy does not send its header.
+ * Sets `request.clientAddress` and the log field `remote_addr`. A console tells the address of the browser
+ * that it acts for. Warns once when a proxy does not send its header.
  */
 export const clientAddress = fp<{ readonly config: Config }>(
   async (app: FastifyInstance, { config }) => {

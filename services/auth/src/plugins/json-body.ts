@@ -19,8 +19,9 @@ export function metadataBodyBytesMax({ behaviours }: MetadataRules): number {
 export const JSON_AND_FORMS = ['application/json', 'application/x-www-form-urlencoded']
 
 /**
- * Reads bodies as JSON whatever their content type is. An empty body counts as none. Routes with `forms: true` in their config take
- * form bodies too. Checks queries and path parameters for the same characters (reference: Request bodies).
+ * Reads bodies as JSON whatever their content type is. An empty body counts as none. Routes with
+ * `forms: true` in their config take form bodies too. Checks queries and path parameters for the same
+ * characters (reference: Request bodies).
  */
 export const jsonBody = fp(
   async (app: FastifyInstance) => {

@@ -7,8 +7,8 @@ import { overEmailRateLimit, overRequestRateLimit, overSmsRateLimit } from '../e
 import { retryAfterSeconds, toWindow } from './windows.ts'
 
 /**
- * The request buckets, each with its own count (reference: Request limits): the setting that bounds it, the period of the setting in
- * seconds, and how many requests may come at once.
+ * The request buckets, each with its own count (reference: Request limits): the setting that bounds it, the
+ * period of the setting in seconds, and how many requests may come at once.
  */
 const BUCKETS = {
   token: { setting: 'token', periodSeconds: 300, burst: 30 },
@@ -52,8 +52,8 @@ export interface MessageLimit {
 }
 
 /**
- * All limits of a process, over one store. Several processes share their limits where the store is PostgreSQL or Redis. The type, like
- * those of its members, is what callers need; `deps.ts` builds the real one.
+ * All limits of a process, over one store. Several processes share their limits where the store is PostgreSQL
+ * or Redis. The type, like those of its members, is what callers need; `deps.ts` builds the real one.
  */
 export interface RateLimits {
   /** Counts a request of a client. Without a key there is no limit. @throws overRequestRateLimit */

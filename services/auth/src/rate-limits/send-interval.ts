@@ -63,8 +63,8 @@ export function refuseTooSoon(key: Pick<IntervalKey, 'kind'>, waitMs: number): n
 }
 
 /**
- * Records that a message is requested, unless the interval since the last message is not over. Records unknown identifiers too, so
- * that answers do not differ (reference: Intervals between messages).
+ * Records that a message is requested, unless the interval since the last message is not over. Records
+ * unknown identifiers too, so that answers do not differ (reference: Intervals between messages).
  * @returns undefined when a message may go out, else the milliseconds to wait
  */
 export async function touchInterval(db: Db, deps: IntervalDeps, key: IntervalKey): Promise<number | undefined> {
@@ -134,8 +134,8 @@ interface AdminLink extends Omit<IntervalKey, 'kind'> {
 }
 
 /**
- * Starts the interval of a link that an admin gets, where such links count. The caller has committed: a sign-up locks the interval
- * before its user, and the caller has locked the user first.
+ * Starts the interval of a link that an admin gets, where such links count. The caller has committed: a
+ * sign-up locks the interval before its user, and the caller has locked the user first.
  */
 export async function startInterval(deps: StartDeps, link: AdminLink): Promise<void> {
   if (!deps.config.behaviours.startIntervalAtGeneratedLink) return

@@ -1,8 +1,9 @@
 import type { Window } from '@trestle/rate-limits/limiter-store.ts'
 
 /**
- * The window of a bucket (reference: Request limits): `burst` points in the time in which the sustained rate gives as many. Stores
- * count in whole seconds. Where that time is less than a second, the points follow the rate instead.
+ * The window of a bucket (reference: Request limits): `burst` points in the time in which the sustained rate
+ * gives as many. Stores count in whole seconds. Where that time is less than a second, the points follow the
+ * rate instead.
  * @param value points per `periodSeconds`; `off` is no window
  * @returns undefined for no window
  */

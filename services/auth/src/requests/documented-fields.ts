@@ -76,7 +76,10 @@ export function withValues(
 
 const NEW_PASSWORD = { type: 'string', minLength: 6, maxLength: 72 }
 
-/** A form of a body that needs a new password too, for the API document alone. The settings of the service may ask for a longer one. */
+/**
+ * A form of a body that needs a new password too, for the API document alone. The settings of the service may
+ * ask for a longer one.
+ */
 export function withNewPassword({ required, properties }: DocumentedForm): DocumentedForm {
   return { required: [...required, 'password'], properties: { ...properties, password: NEW_PASSWORD } }
 }

@@ -11,7 +11,10 @@ import {
 } from '../request-errors.ts'
 
 const DEPTH_MAX = 64
-/** The greatest number of members of all objects and lists together. Metadata of 64 KiB has fewer, unless it is a list of single digits. */
+/**
+ * The greatest number of members of all objects and lists together. Metadata of 64 KiB has fewer, unless it
+ * is a list of single digits.
+ */
 const MEMBERS_MAX = 10_000
 /** The greatest number for a body without metadata. Objects with different names take ten times as long to parse as lists. */
 export const FEW_MEMBERS = 500

@@ -17,8 +17,8 @@ const START: Readonly<Record<WalkCleanUp['table'], CleanUpPlace>> = {
 }
 
 /**
- * Deletes at most 100 expired rows. Leaves locked rows for the next batch, and rows that a neighbour refuses to delete: a batch with
- * one of them is deleted row by row, so that the others go.
+ * Deletes at most 100 expired rows. Leaves locked rows for the next batch, and rows that a neighbour refuses
+ * to delete: a batch with one of them is deleted row by row, so that the others go.
  */
 export async function deleteExpired(
   db: Db,
@@ -181,7 +181,10 @@ interface WalkRow {
   readonly ids: readonly string[]
 }
 
-/** The next batch continues after the last row that this one deleted, or, if this one was not full, after the last row it read. */
+/**
+ * The next batch continues after the last row that this one deleted, or, if this one was not full, after the
+ * last row it read.
+ */
 function walkStatement(cleanUp: WalkCleanUp, after: CleanUpPlace, wanted: 'delete' | 'list'): RawBuilder<WalkRow> {
   const { table, until } = cleanUp
   const isExpired = isExpiredInWalk(cleanUp)

@@ -82,7 +82,10 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
 
 type CallbackDeps = FinishAuthorizationDeps & RequestContextDeps
 
-/** Finishes the flow of an answer and redirects the browser. The flow knows where it wanted to go: without it SITE_URL gets the error. */
+/**
+ * Finishes the flow of an answer and redirects the browser. The flow knows where it wanted to go: without it
+ * SITE_URL gets the error.
+ */
 async function redirectAfter(deps: CallbackDeps, request: FastifyRequest, reply: FastifyReply, answer: CallbackAnswer) {
   const toNotedError = (thrown: unknown) => logThrown(redirectVocabulary, thrown, request)
   const { siteUrl } = deps.config.signup.redirects

@@ -74,7 +74,10 @@ export function openSecret(keys: EncryptionKeys, rowId: string, sealed: SealedSe
   return decrypt(rowKey(known.key, rowId), sealed)
 }
 
-/** A secret that supabase/auth seals is the same but for the name of the key, which its settings choose, and the alphabet of base64. */
+/**
+ * A secret that supabase/auth seals is the same but for the name of the key, which its settings choose, and
+ * the alphabet of base64.
+ */
 const UpstreamSecret = z.object({ alg: z.literal('aes-gcm-hkdf'), nonce: z.base64(), data: z.base64() })
 
 /**

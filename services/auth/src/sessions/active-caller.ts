@@ -37,8 +37,8 @@ export async function findCaller(deps: ActiveCallerDeps & { readonly db: Db }, c
 }
 
 /**
- * Locks the user of a caller, and finds their session. Every change needs a live session (reference: Live sessions). Whatever ends
- * a session waits for the user's lock.
+ * Locks the user of a caller, and finds their session. Every change needs a live session (reference: Live
+ * sessions). Whatever ends a session waits for the user's lock.
  * @throws tokenUserNotFound, userBanned, sessionNotFound
  */
 export async function lockCaller(trx: Trx, deps: ActiveCallerDeps, caller: Caller): Promise<ActiveCaller> {
@@ -47,8 +47,8 @@ export async function lockCaller(trx: Trx, deps: ActiveCallerDeps, caller: Calle
 }
 
 /**
- * Locks the user for whom an identity is being linked, as the caller who began the linking. The audience of their access token was
- * checked at that time, but the session must not have ended since.
+ * Locks the user for whom an identity is being linked, as the caller who began the linking. The audience of
+ * their access token was checked at that time, but the session must not have ended since.
  * @throws tokenUserNotFound, userBanned, sessionNotFound
  */
 export async function lockLinkingUser(trx: Trx, deps: ActiveCallerDeps, linking: TokenSession): Promise<ActiveCaller> {

@@ -11,10 +11,11 @@ interface CheckAdminDeps extends LiveSessionDeps {
 }
 
 /**
- * Requires that a bearer is an admin's. For an operator's token the role is enough. A token of a session is valid while the session
- * is live and the user has an admin's role (reference: Admins). Where the hook CUSTOM_ACCESS_TOKEN is on, the hook may have set the
- * role, so only the session counts, which a change of role ends. An admin who has a second factor must have shown it, since these
- * endpoints can unenrol every factor.
+ * Requires that a bearer is an admin's. For an operator's token the role is enough. A token of a session is
+ * valid while the session is live and the user has an admin's role (reference: Admins). Where the hook
+ * CUSTOM_ACCESS_TOKEN is on, the hook may have set the role, so only the session counts, which a change of
+ * role ends. An admin who has a second factor must have shown it, since these endpoints can unenrol every
+ * factor.
  * @throws notAdmin, badJwtSession, sessionNotFound, userBanned, adminNeedsSecondFactor
  */
 export async function checkAdmin(deps: CheckAdminDeps, claims: VerifiedClaims): Promise<Admin> {
@@ -29,7 +30,10 @@ export async function checkAdmin(deps: CheckAdminDeps, claims: VerifiedClaims): 
   return admin
 }
 
-/** Requires that an admin's session is as fresh as SESSIONS_FRESH_FOR asks of users for their own changes. @throws signInTooOld */
+/**
+ * Requires that an admin's session is as fresh as SESSIONS_FRESH_FOR asks of users for their own changes.
+ * @throws signInTooOld
+ */
 export async function checkFreshAdmin(
   deps: FreshSessionDeps & { readonly db: Db },
   { sessionId }: Pick<Admin, 'sessionId'>,

@@ -5,7 +5,10 @@ import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { type ActiveCaller, type FreshSessionDeps, requireFreshSession } from './active-caller.ts'
 import { refuseAdminWithoutFactor } from './admin.ts'
 
-/** The values that a change of an own account sets; undefined members stay as they are. An address is one that the user does not have. */
+/**
+ * The values that a change of an own account sets; undefined members stay as they are. An address is one that
+ * the user does not have.
+ */
 export interface WantedChange {
   readonly password: string | undefined
   readonly email: string | undefined
@@ -41,8 +44,9 @@ export async function requireGuardedChange(
 }
 
 /**
- * The kind of a change. `sign-ins`: a password or an address, by which the user signs in. `admin`: app_metadata, which only admins
- * change, so the session must meet the conditions of admin endpoints. An operator's token has no session.
+ * The kind of a change. `sign-ins`: a password or an address, by which the user signs in. `admin`:
+ * app_metadata, which only admins change, so the session must meet the conditions of admin endpoints. An
+ * operator's token has no session.
  */
 type Guard = 'sign-ins' | 'admin' | 'none'
 

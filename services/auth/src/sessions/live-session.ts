@@ -64,7 +64,10 @@ export async function findLiveSession(
   return toFoundSession(await lanes.read.first(liveSessionQuery, toQuery(config.sessions, named)))
 }
 
-/** Finds a session as `findLiveSession` does, in a transaction that has locked its user: it sees what others have just committed. */
+/**
+ * Finds a session as `findLiveSession` does, in a transaction that has locked its user: it sees what others
+ * have just committed.
+ */
 export async function findLiveSessionOfLocked(
   trx: Trx,
   limits: SessionLimits,

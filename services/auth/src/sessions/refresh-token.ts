@@ -19,8 +19,8 @@ export function firstRefreshToken(random: Buffer): string {
 }
 
 /**
- * The token that follows `parent`. Clients that refresh with the same token at the same time get the same child, although no token
- * is stored in the clear (reference: Refresh tokens).
+ * The token that follows `parent`. Clients that refresh with the same token at the same time get the same
+ * child, although no token is stored in the clear (reference: Refresh tokens).
  * @param number of the child; where spent tokens branch, a token has more than one
  */
 export function deriveChildToken(key: KeyObject, parent: string, number = 0): string {

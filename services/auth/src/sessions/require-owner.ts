@@ -17,8 +17,8 @@ interface IdentityOwnerDeps extends FreshSessionDeps {
 }
 
 /**
- * Requires that a caller may link and unlink identities. Existing clients do that at aal1. In the strict profile a user with a second
- * factor must have shown it. @throws identitiesNeedSecondFactor, signInTooOld
+ * Requires that a caller may link and unlink identities. Existing clients do that at aal1. In the strict
+ * profile a user with a second factor must have shown it. @throws identitiesNeedSecondFactor, signInTooOld
  */
 export async function requireIdentityOwner(db: Db, deps: IdentityOwnerDeps, caller: ActiveCaller): Promise<void> {
   await requireIdentityFactor(db, deps, caller)
@@ -38,7 +38,8 @@ export async function requireIdentityFactor(
 }
 
 /**
- * Requires that a user with a second factor has shown it, in every profile. For a change of identities that changes an address too.
+ * Requires that a user with a second factor has shown it, in every profile. For a change of identities that
+ * changes an address too.
  * @throws identitiesNeedSecondFactor
  */
 export async function requireShownFactor(db: Db, { session, user }: ActiveCaller): Promise<void> {
@@ -52,8 +53,8 @@ export interface FactorOwner {
 }
 
 /**
- * Requires a session and a user who is not anonymous. A factor is for users who can sign in again, and its proof belongs to a session
- * (reference: Live sessions). @throws sessionNotFound, anonymousNotAllowed
+ * Requires a session and a user who is not anonymous. A factor is for users who can sign in again, and its
+ * proof belongs to a session (reference: Live sessions). @throws sessionNotFound, anonymousNotAllowed
  */
 export function requireFactorOwner({ user, session: found }: ActiveCaller): FactorOwner {
   const session = requireSession(found)

@@ -38,7 +38,10 @@ export function deriveUpstreamTokens(
   }
 }
 
-/** The session and the counter that a token of the second form names; undefined for any other text. Its signature is not checked. */
+/**
+ * The session and the counter that a token of the second form names; undefined for any other text. Its
+ * signature is not checked.
+ */
 export function parseUpstreamToken(
   token: string,
 ): { readonly sessionId: string; readonly counter: bigint } | undefined {

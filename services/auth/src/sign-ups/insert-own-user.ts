@@ -13,7 +13,8 @@ import type { User } from '../users/user.ts'
 import { insertUnlessTaken } from '../users/user-change-repository.ts'
 
 /**
- * The dependencies of a new user. The hook AFTER_USER_CREATED is called by a job, and later for a staged user, who is no user yet.
+ * The dependencies of a new user. The hook AFTER_USER_CREATED is called by a job, and later for a staged
+ * user, who is no user yet.
  */
 export interface OwnUserDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'jwt'>

@@ -39,8 +39,9 @@ export async function mailInvitation(
 }
 
 /**
- * Gets the unconfirmed user of an invitation and locks them, or creates one. The invitation replaces what a stranger may have left in the
- * account: metadata of a sign-up that the owner has not asked for, and the password of an account that nobody has claimed.
+ * Gets the unconfirmed user of an invitation and locks them, or creates one. The invitation replaces what a
+ * stranger may have left in the account: metadata of a sign-up that the owner has not asked for, and the
+ * password of an account that nobody has claimed.
  * @throws emailExists, metadataTooLarge, and what `getOrCreate` throws
  */
 export function getOrCreateInvited(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser): Promise<User> {

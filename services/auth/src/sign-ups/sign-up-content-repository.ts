@@ -45,7 +45,10 @@ export async function insertSignUpContent(
   await trx.insertInto('sign_up_contents').values(content).execute()
 }
 
-/** Deletes the contents of all requests for an account. @returns the content for a kind of message; undefined where there is none */
+/**
+ * Deletes the contents of all requests for an account.
+ * @returns the content for a kind of message; undefined where there is none
+ */
 export async function claimSignUpContent(
   trx: Trx,
   userId: string,

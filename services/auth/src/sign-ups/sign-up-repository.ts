@@ -104,7 +104,10 @@ export async function insertSignUp(lanes: Lanes, signUp: SignUp): Promise<SignUp
   return toOutcome(await lanes.write.one(signUpQuery, toParameters(signUp)))
 }
 
-/** Signs one user up in a transaction of the caller, as `insertSignUp` does. @throws Error for a verdict that this release does not know */
+/**
+ * Signs one user up in a transaction of the caller, as `insertSignUp` does.
+ * @throws Error for a verdict that this release does not know
+ */
 export async function insertSignUpWithin(trx: Trx, signUp: SignUp): Promise<SignUpOutcome> {
   const [row] = (await callSignUp(toParameters(signUp)).execute(trx)).rows
   if (!row) throw new Error('sign_up has given no row')

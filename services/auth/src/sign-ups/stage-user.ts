@@ -14,7 +14,10 @@ import { hasClaimedEmail, lockIdentifierOwner } from '../users/user-repository.t
 import { insertOwnUser, type OwnUserDeps } from './insert-own-user.ts'
 import { insertSignUpContent, replaceIdentityData, upsertSignUpContent } from './sign-up-content-repository.ts'
 
-/** The dependencies of a user who has asked for a code and is not confirmed: the defaults of new users, and random bytes for a hash of no password. */
+/**
+ * The dependencies of a user who has asked for a code and is not confirmed: the defaults of new users, and
+ * random bytes for a hash of no password.
+ */
 export interface StageDeps extends OwnUserDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'jwt' | 'mail' | 'mfa' | 'passwords' | 'sms'>
   readonly randomBytes: RandomBytes
@@ -31,9 +34,9 @@ export interface StageUser {
 /**
  * Locks the user who may sign in by a one-time code. For an unknown identifier it inserts a staged user, or renews the one that
  * waits already (reference: Staged users). Where codes sign up, the new user is not staged.
- * @returns undefined when no code may be sent: nobody has the identifier, an SSO user has it, or its user belongs to another
- * audience. Also while a message of another audience to an unconfirmed user is younger than the interval, because a stranger could
- * replace it
+ * @returns undefined when no code may be sent: nobody has the identifier, an SSO user has it, or its user
+ * belongs to another audience. Also while a message of another audience to an unconfirmed user is younger
+ * than the interval, because a stranger could replace it
  * @throws what `getOrCreate` throws
  */
 export function lockOrStageUser(trx: Trx, deps: StageDeps, wanted: StageUser): Promise<User | undefined> {
@@ -101,7 +104,10 @@ interface StagedUserChange extends Omit<StageUser, 'stage'> {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** Inserts a user as a sign-up does whose password nobody knows. @returns undefined when somebody has just taken the identifier */
+/**
+ * Inserts a user as a sign-up does whose password nobody knows.
+ * @returns undefined when somebody has just taken the identifier
+ */
 async function insertUnconfirmed(
   trx: Trx,
   deps: StageDeps,

@@ -18,7 +18,8 @@ export interface AddSigningKeyInput {
 type AddSigningKeyDeps = Pick<AuthDeps, 'config' | 'db' | 'encryptionKeys' | 'logger' | 'now' | 'randomBytes'>
 
 /**
- * Adds a key, which is published and signs once it is promoted. The result is the key; undefined when the kid has been used before.
+ * Adds a key, which is published and signs once it is promoted. The result is the key; undefined when the kid
+ * has been used before.
  * @param around what the caller does in the same transaction
  */
 export async function addSigningKey<Answer>(

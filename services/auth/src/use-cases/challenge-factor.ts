@@ -95,8 +95,8 @@ async function askForCredential(
 const ATTEMPTS_MAX = 10
 
 /**
- * Runs a transaction that stores a challenge. Runs it again where another factor was challenged in the same microsecond, because a
- * unique index of supabase/auth's table forbids that.
+ * Runs a transaction that stores a challenge. Runs it again where another factor was challenged in the same
+ * microsecond, because a unique index of supabase/auth's table forbids that.
  */
 async function retryAtTakenMoment<Result>(
   { names }: Pick<AuthDeps, 'names'>,

@@ -160,7 +160,10 @@ function confirmedAtOf(user: User, kind: IdentifierKind): User['emailConfirmedAt
   return kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt
 }
 
-/** Ends the sessions of a user with another role or password: their access tokens have the former role, or an intruder may hold them. */
+/**
+ * Ends the sessions of a user with another role or password: their access tokens have the former role, or an
+ * intruder may hold them.
+ */
 async function endSessions(trx: Trx, { user, wanted, passwordHash }: AdminChange): Promise<void> {
   const changesRole = wanted.role !== undefined && wanted.role !== user.role
   if (!changesRole && passwordHash === undefined) return

@@ -34,7 +34,10 @@ import { adoptOptions } from '../migrations.ts'
 
 /** The report of `adopt --check`, which changes nothing. */
 export interface AdoptionCheck {
-  /** The newest migration of supabase/auth; `none` where the database is not one of it. Nothing else is said where there are obstacles. */
+  /**
+   * The newest migration of supabase/auth; `none` where the database is not one of it. Nothing else is said
+   * where there are obstacles.
+   */
   readonly version: string
   /** The work of an earlier run. After a run that has switched, only this and the version are reported. */
   readonly earlierRun: EarlierRun
@@ -72,7 +75,10 @@ export interface AdoptionCheck {
   readonly seconds: AdoptionSeconds
 }
 
-/** How long the two parts of an adoption take, in seconds, on two cores that do little else. Busy ones take several times as long. */
+/**
+ * How long the two parts of an adoption take, in seconds, on two cores that do little else. Busy ones take
+ * several times as long.
+ */
 export interface AdoptionSeconds {
   /** `auth adopt --prepare`, while the old service serves. */
   readonly prepare: number
@@ -84,9 +90,9 @@ export interface AdoptionSeconds {
 const OPEN_FLOWS = 'open flows'
 
 /**
- * Rows a second of each part, and the seconds of an empty database. With 20,000 users, 60,000 sessions with a token each and 100,000
- * entries of the audit log, the first part took 7 s of processor time and the second one 4 s (`bench/src/adopt-size.ts`). About as much
- * again is for the waits of a disk.
+ * Rows a second of each part, and the seconds of an empty database. With 20,000 users, 60,000 sessions with a
+ * token each and 100,000 entries of the audit log, the first part took 7 s of processor time and the second
+ * one 4 s (`bench/src/adopt-size.ts`). About as much again is for the waits of a disk.
  */
 const COSTS = {
   prepare: { emptySeconds: 5, rates: { users: 10_000, sessions: 20_000, refresh_tokens: 20_000 } },

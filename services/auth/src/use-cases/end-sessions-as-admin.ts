@@ -16,9 +16,9 @@ export interface EndSessionsAsAdminInput extends ManagedUser {
 }
 
 /**
- * Ends one session of a user, or all. The result is how many there were. Their access tokens stay valid until they expire. With all
- * sessions, auth codes and changes of address that wait end too, as at a sign-out: exchanging a code opens a session, and a thief
- * may have asked for the change.
+ * Ends one session of a user, or all. The result is how many there were. Their access tokens stay valid until
+ * they expire. With all sessions, auth codes and changes of address that wait end too, as at a sign-out:
+ * exchanging a code opens a session, and a thief may have asked for the change.
  * @param runWork runs the work in the transaction, and makes the answer of its result
  * @throws userNotFound, listedSessionNotFound, and what `requireMayManage` of the admin throws
  */

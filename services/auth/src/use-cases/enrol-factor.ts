@@ -45,8 +45,8 @@ export interface EnrolledFactor {
 }
 
 /**
- * Enrols a second factor (reference: Enrolment). Checks the limits under the user's lock, so that concurrent requests cannot exceed
- * them.
+ * Enrols a second factor (reference: Enrolment). Checks the limits under the user's lock, so that concurrent
+ * requests cannot exceed them.
  * @throws what `requireEnrolEnabled` throws, sessionNotFound, anonymousNotAllowed, phoneFactorExists,
  * factorNameTaken, tooManyFactors, enrolNeedsSecondFactor, signInTooOld, tokenUserNotFound, userBanned
  */

@@ -52,8 +52,8 @@ export interface FinishAuthorizationInput {
 }
 
 /**
- * How a sign-in at a provider ends: with a session, in a PKCE flow with an auth code, or with an error, which the page that began the
- * flow gets.
+ * How a sign-in at a provider ends: with a session, in a PKCE flow with an auth code, or with an error, which
+ * the page that began the flow gets.
  */
 export type FinishedAuthorization = { readonly redirectTo: string } & (
   | {
@@ -67,10 +67,10 @@ export type FinishedAuthorization = { readonly redirectTo: string } & (
 )
 
 /**
- * Finishes a sign-in when its browser returns from the provider (reference: GET /callback and POST /callback): takes the flow, signs
- * in, and signs the access token.
- * @throws stateMissing, stateInvalid, stateUnknown, stateUsed, stateExpired, pkceRequired, and what `readContext` throws: the page that
- * began the flow does not learn of these errors
+ * Finishes a sign-in when its browser returns from the provider (reference: GET /callback and POST
+ * /callback): takes the flow, signs in, and signs the access token.
+ * @throws stateMissing, stateInvalid, stateUnknown, stateUsed, stateExpired, pkceRequired, and what
+ * `readContext` throws: the page that began the flow does not learn of these errors
  */
 export async function finishAuthorization(
   deps: FinishAuthorizationDeps,

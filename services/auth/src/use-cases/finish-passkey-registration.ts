@@ -24,7 +24,8 @@ export interface FinishPasskeyRegistrationInput {
 const USUAL_NAME = 'Passkey'
 
 /**
- * Registers the passkey that an authenticator has made (reference: Passkeys). Checks the number of the user's passkeys under the user's lock.
+ * Registers the passkey that an authenticator has made (reference: Passkeys). Checks the number of the user's
+ * passkeys under the user's lock.
  * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, tooManyPasskeys, passkeyExists, tokenUserNotFound,
  * userBanned, sessionNotFound, ssoPasskey, anonymousNotAllowed, passkeysNeedSecondFactor, signInTooOld
  */

@@ -20,8 +20,8 @@ export interface GenerateSignInLinkInput {
 }
 
 /**
- * Generates a link that signs in as a user, once and within ten minutes (console reference: Routes of auth). It takes the place of a magic
- * link or a recovery that waits.
+ * Generates a link that signs in as a user, once and within ten minutes (console reference: Routes of auth).
+ * It takes the place of a magic link or a recovery that waits.
  * @param runWork runs the work in the transaction, and makes the answer of the link
  * @throws userNotFound, signInLinkImpossible, and what `requireMayManage` of the manager throws
  */

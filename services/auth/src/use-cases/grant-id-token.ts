@@ -44,7 +44,10 @@ import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { unavailable } from '../unavailable.ts'
 import { withUniqueAccount } from '../users/claim-identifier.ts'
 
-/** The dependencies of a sign-in by the ID token of a provider: the key sets that verify it, and those that find or make its user and session. */
+/**
+ * The dependencies of a sign-in by the ID token of a provider: the key sets that verify it, and those that
+ * find or make its user and session.
+ */
 export type GrantIdTokenDeps = HookedDeps &
   Pick<AuthDeps, 'config' | 'names' | 'serverKeys' | 'encryptionKeys' | 'rateLimits' | 'keySets' | 'signingKeys'>
 
@@ -167,9 +170,9 @@ interface IdTokenProvider {
 }
 
 /**
- * Finds the provider of an id_token, before the token is read (reference: Id token grant). An issuer must be listed by
- * EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS and belong to an enabled provider. The client id of the request must be one of ours. Otherwise a
- * token that was made for any application would be accepted.
+ * Finds the provider of an id_token, before the token is read (reference: Id token grant). An issuer must be
+ * listed by EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS and belong to an enabled provider. The client id of the request
+ * must be one of ours. Otherwise a token that was made for any application would be accepted.
  * @throws idTokensUnsupported, idTokenSourceMissing, providerDisabled
  */
 async function findIdTokenProvider(

@@ -33,7 +33,10 @@ export interface RefreshedSession {
   readonly isNewToken: boolean
 }
 
-/** The dependencies of a refresh: the lanes of its one statement, the key of refresh tokens, and the keys that sign access tokens. */
+/**
+ * The dependencies of a refresh: the lanes of its one statement, the key of refresh tokens, and the keys that
+ * sign access tokens.
+ */
 export type GrantRefreshTokenDeps = Pick<
   AuthDeps,
   | 'config'
@@ -89,8 +92,9 @@ async function exchangeToken(
 }
 
 /**
- * Stores a spent token of the second form of supabase/auth, of which a switch has copied the newest two alone. It is judged as any
- * other spent token is: a client that still sends it may have stolen it. @returns whether the token is one
+ * Stores a spent token of the second form of supabase/auth, of which a switch has copied the newest two
+ * alone. It is judged as any other spent token is: a client that still sends it may have stolen it. @returns
+ * whether the token is one
  */
 async function storeAncestor(
   { encryptionKeys, lanes }: Pick<AuthDeps, 'encryptionKeys' | 'lanes'>,

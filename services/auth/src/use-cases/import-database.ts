@@ -191,8 +191,8 @@ async function copyStagedTokens(
 }
 
 /**
- * Entries are never changed: the days that have more or fewer of them are read again. The source may lack the table. An entry does
- * not become one of a user here whom no run has taken over.
+ * Entries are never changed: the days that have more or fewer of them are read again. The source may lack the
+ * table. An entry does not become one of a user here whom no run has taken over.
  */
 async function importAuditLog(staging: Staging): Promise<CopiedEntries> {
   const { trx, places, source } = staging

@@ -41,8 +41,8 @@ const BATCH_LINES = 500
 const ATTEMPTS_MAX = 5
 
 /**
- * Stores the users of a file, with a transaction for each batch. A user who exists is left unchanged, so an interrupted run can be
- * started again.
+ * Stores the users of a file, with a transaction for each batch. A user who exists is left unchanged, so an
+ * interrupted run can be started again.
  */
 export async function importUsers(
   deps: Pick<OperatorDeps, 'config' | 'db' | 'names'>,

@@ -21,8 +21,8 @@ export interface InviteUserInput extends InvitedUser {
 /**
  * Mails an invitation, also where sign-ups are disabled (reference: POST /invite). Invites an unconfirmed user again.
  * @param runWork runs the work in the transaction, and makes the answer of its result
- * @throws emailExists for a confirmed user, consoleUserProtected, overEmailRateLimit, metadataTooLarge, hookRejected, hookTimeout,
- * hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
+ * @throws emailExists for a confirmed user, consoleUserProtected, overEmailRateLimit, metadataTooLarge,
+ * hookRejected, hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong, hookAnswerNoJson, hookFailed
  */
 export async function inviteUser<Answer>(
   deps: InviteUserDeps,

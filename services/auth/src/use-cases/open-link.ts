@@ -3,8 +3,8 @@ import { linkFetchedAhead } from '../errors.ts'
 import { isPrefetch, mayFollow, type RequestHeaders, type VerifyFields } from '../one-time-tokens/verify-request.ts'
 
 /**
- * Decides whether a link is followed at once, or a page asks first (AUTH_MAILER_LINK_MODE), because a mail scanner opens links too. A
- * request that only prefetches the link must not use it up.
+ * Decides whether a link is followed at once, or a page asks first (AUTH_MAILER_LINK_MODE), because a mail
+ * scanner opens links too. A request that only prefetches the link must not use it up.
  * @throws linkFetchedAhead
  */
 export function openLink(

@@ -12,15 +12,18 @@ export interface RecoverFields {
   readonly code_challenge_method?: string | undefined
 }
 
-/** A request to recover an account. Its context is read after the checks of its members, since reading may refuse the request too. */
+/**
+ * A request to recover an account. Its context is read after the checks of its members, since reading may
+ * refuse the request too.
+ */
 export interface RecoverAccountInput {
   readonly fields: RecoverFields
   readonly readContext: () => Promise<RequestContext>
 }
 
 /**
- * Requests a mail with a link and a code to set a new password (reference: POST /recover). Does not reveal whether the address has
- * an account.
+ * Requests a mail with a link and a code to set a new password (reference: POST /recover). Does not reveal
+ * whether the address has an account.
  * @throws addressMissingAtRecover, and what `requireMessagesEnabled`, `requireIdentifier`, `parsePkce`, `readContext` and
  * `requestMessage` throw
  */

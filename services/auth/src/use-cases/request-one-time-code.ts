@@ -48,9 +48,10 @@ export type RequestedCode = { readonly medium: 'email' } | { readonly medium: 's
 /**
  * Sends what a user signs in with: a link and a code by mail, or a code by SMS (reference: POST /otp). The order of the checks
  * decides which error a client sees.
- * @throws twoAddressesAtOtp, channelWithEmail, addressMissingAtOtp, metadataTooLarge, channelUnsupported, smsTooSoon, smsSendFailed,
- * and what `readContext`, `requireOneTimeCodesEnabled`, `requireIdentifier`, `parsePkce`, `mailMagicLink`, `decideStaging`,
- * `signUpUnlessKnown`, `askBeforeOwnUser`, `takeSms` and `runHooked` throw
+ * @throws twoAddressesAtOtp, channelWithEmail, addressMissingAtOtp, metadataTooLarge, channelUnsupported,
+ * smsTooSoon, smsSendFailed, and what `readContext`, `requireOneTimeCodesEnabled`, `requireIdentifier`,
+ * `parsePkce`, `mailMagicLink`, `decideStaging`, `signUpUnlessKnown`, `askBeforeOwnUser`, `takeSms` and
+ * `runHooked` throw
  */
 export async function requestOneTimeCode(
   deps: OneTimeCodeDeps,

@@ -42,8 +42,8 @@ const PURPOSES: Readonly<Record<string, MessagePurpose>> = {
 }
 
 /**
- * Sends a message again, as a new message with new secrets (console reference: Messages of operators). It counts as any message, but no
- * interval keeps it back.
+ * Sends a message again, as a new message with new secrets (console reference: Messages of operators). It
+ * counts as any message, but no interval keeps it back.
  * @param runWork runs the work in the transaction, and makes the answer of its result
  * @throws messageNotFound, userNotFound, messageOver where its cause is over, overEmailRateLimit, overSmsRateLimit, and what
  * `admin.requireMayManage` and `runHooked` throw

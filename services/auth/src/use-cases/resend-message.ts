@@ -32,7 +32,10 @@ export interface ResendFields {
   readonly code_challenge_method?: string | undefined
 }
 
-/** A request to send a message again. Its context is read after the checks of its members, since reading may refuse the request too. */
+/**
+ * A request to send a message again. Its context is read after the checks of its members, since reading may
+ * refuse the request too.
+ */
 export interface ResendMessageInput {
   readonly fields: ResendFields
   readonly readContext: () => Promise<RequestContext>
@@ -46,8 +49,9 @@ export interface ResentMessage {
 
 /**
  * Requests the message of a pending confirmation again (reference: POST /resend). Does not reveal whether one is pending.
- * @throws resendTypeUnsupported, resendEmailMissing, resendPhoneMissing, twoAddressesAtResend, addressMissingAtResend,
- * emailMessagesDisabled, phoneMessagesDisabled, and what `requireIdentifier`, `parsePkce`, `readContext` and `requestMessage` throw
+ * @throws resendTypeUnsupported, resendEmailMissing, resendPhoneMissing, twoAddressesAtResend,
+ * addressMissingAtResend, emailMessagesDisabled, phoneMessagesDisabled, and what `requireIdentifier`,
+ * `parsePkce`, `readContext` and `requestMessage` throw
  */
 export async function resendMessage(
   deps: MessageRequestDeps,

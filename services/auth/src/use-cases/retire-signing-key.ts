@@ -11,9 +11,9 @@ import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 
 /**
- * The treatment of the tokens that a retired key has signed. `hold`: they stay valid until they expire. `refused`, for a key that has
- * leaked: this service refuses them within seconds, and other services do so when they read the key set again. `none`: a key that
- * signs, or whose tokens may be valid, is not retired.
+ * The treatment of the tokens that a retired key has signed. `hold`: they stay valid until they expire.
+ * `refused`, for a key that has leaked: this service refuses them within seconds, and other services do so
+ * when they read the key set again. `none`: a key that signs, or whose tokens may be valid, is not retired.
  */
 export type TokensOfRetired = 'hold' | 'none' | 'refused'
 

@@ -14,7 +14,10 @@ export interface SearchUsersInput extends Pick<UserList, 'direction' | 'limit' |
 /** A phone number as people write it. Its digits are what is stored. */
 const WRITTEN_PHONE = /^\+[\d ().-]+$/
 
-/** Finds users of any audience, without staged ones. Their metadata and the claims of identities are not read (console reference: Users in lists). */
+/**
+ * Finds users of any audience, without staged ones. Their metadata and the claims of identities are not read
+ * (console reference: Users in lists).
+ */
 export async function searchUsers(
   { db }: Pick<AuthDeps, 'db'>,
   { search, ...page }: SearchUsersInput,

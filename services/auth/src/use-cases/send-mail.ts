@@ -10,8 +10,8 @@ import { isIdentifierTaken } from '../users/user-repository.ts'
 export type SendMailDeps = Pick<AuthDeps, 'config' | 'db' | 'hooks' | 'logger' | 'mailer' | 'now'>
 
 /**
- * Sends a mail of the queue, by SMTP or by the hook SEND_EMAIL. Drops and counts it where no mail server is set. Logs what the server
- * or the hook does not take, and records the outcome for operators.
+ * Sends a mail of the queue, by SMTP or by the hook SEND_EMAIL. Drops and counts it where no mail server is
+ * set. Logs what the server or the hook does not take, and records the outcome for operators.
  * @param attempt 1 for the first
  * @throws DeadJob when the link of the mail has expired, Error when it could not be sent
  */

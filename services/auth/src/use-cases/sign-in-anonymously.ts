@@ -42,8 +42,8 @@ export async function signInAnonymously(
 }
 
 /**
- * Counts a request by the limit of anonymous sign-ins. It was counted as a sign-up before its body was read, so that count is given
- * back first.
+ * Counts a request by the limit of anonymous sign-ins. It was counted as a sign-up before its body was read,
+ * so that count is given back first.
  * @throws anonymousDisabled, signupDisabled, overRequestRateLimit
  */
 async function checkAnonymousSignIn(

@@ -8,8 +8,8 @@ import type { Caller } from '../sessions/caller.ts'
 import { requirePasskeyRegistrant } from '../sessions/require-owner.ts'
 
 /**
- * Makes the challenge for a new passkey (reference: Passkeys). Locks the user, so that no challenge is stored for an account that a
- * concurrent request deletes.
+ * Makes the challenge for a new passkey (reference: Passkeys). Locks the user, so that no challenge is stored
+ * for an account that a concurrent request deletes.
  * @throws tooManyPasskeys, tokenUserNotFound, userBanned, ssoPasskey, sessionNotFound, anonymousNotAllowed,
  * passkeysNeedSecondFactor, signInTooOld
  */

@@ -31,11 +31,12 @@ import { JOBS_APPLICATION } from '../open-database.ts'
 type UndoAdoptionDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'randomBytes'>
 
 /**
- * Gives the old service its database back (reference: Adopting a database). Users keep their present passwords, emails and factors.
+ * Gives the old service its database back (reference: Adopting a database). Users keep their present
+ * passwords, emails and factors.
  * @param confirm asked before anything changes; false changes nothing
  * @returns whether it was done
- * @throws Error where no adoption has begun, its undo was forgotten, a run of `adopt` is at work, a right is missing, this service still serves, something of others depends on its
- * tables, or a key is missing
+ * @throws Error where no adoption has begun, its undo was forgotten, a run of `adopt` is at work, a right is
+ * missing, this service still serves, something of others depends on its tables, or a key is missing
  */
 export async function undoAdoption(
   { config, encryptionKeys, randomBytes }: UndoAdoptionDeps,
@@ -81,8 +82,8 @@ export async function undoAdoption(
 }
 
 /**
- * The tables would be taken away under a service that serves: each sign-in at it would fail with 500. Anybody may give a connection
- * the name of a service, so only connections count that may act as the owner.
+ * The tables would be taken away under a service that serves: each sign-in at it would fail with 500. Anybody
+ * may give a connection the name of a service, so only connections count that may act as the owner.
  */
 async function requireStopped(db: Kysely<unknown>): Promise<void> {
   const { rows } = await sql<{ count: number }>`
@@ -97,8 +98,8 @@ async function requireStopped(db: Kysely<unknown>): Promise<void> {
 }
 
 /**
- * Until the switch, later migrations of the old service keep what they have made. After it, they have met tables of this service in
- * place of its own, so the database would count them and lack what they make.
+ * Until the switch, later migrations of the old service keep what they have made. After it, they have met
+ * tables of this service in place of its own, so the database would count them and lack what they make.
  */
 async function requireSameVersion(
   db: Kysely<unknown>,
@@ -113,8 +114,9 @@ async function requireSameVersion(
 }
 
 /**
- * Lock order: users, sessions, as requests of this service lock them. Where one takes another order, `takeBackAll` tries again. Before
- * the switch the old service serves: all tables that change are locked at once, and each attempt gives way to its requests.
+ * Lock order: users, sessions, as requests of this service lock them. Where one takes another order,
+ * `takeBackAll` tries again. Before the switch the old service serves: all tables that change are locked at
+ * once, and each attempt gives way to its requests.
  */
 async function lockOwnTables(
   trx: Kysely<unknown>,

@@ -23,7 +23,8 @@ export interface UnenrolFactorInput {
 }
 
 /**
- * Unenrols a second factor of the caller; a verified one only in a session that has shown a second factor (reference: Unenrolment).
+ * Unenrols a second factor of the caller; a verified one only in a session that has shown a second factor
+ * (reference: Unenrolment).
  * @returns its id
  * @throws factorNotFound, unenrolNeedsSecondFactor, signInTooOld, tokenUserNotFound, userBanned, sessionNotFound,
  * anonymousNotAllowed

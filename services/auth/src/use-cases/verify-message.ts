@@ -75,8 +75,8 @@ interface VerifyCodeInput {
 }
 
 /**
- * Verifies a typed code. An address that nobody has gets the same answer, after the same work, as a wrong code. A ban refuses only
- * a right code, since its refusal reveals that the account exists.
+ * Verifies a typed code. An address that nobody has gets the same answer, after the same work, as a wrong
+ * code. A ban refuses only a right code, since its refusal reveals that the account exists.
  * @throws otpExpired, and what `redeemMessage` throws
  */
 async function verifyCode(deps: VerifyMessageDeps, input: VerifyCodeInput): Promise<Redeemed> {

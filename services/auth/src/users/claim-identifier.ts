@@ -35,9 +35,9 @@ export async function claimAccountEmail(trx: Trx, email: string, userId: string)
 }
 
 /**
- * Locks the owner of an identifier as `lockIdentifierOwner` does, for somebody who is about to prove that the identifier is theirs.
- * An email that a provider has given to an account without verifying it is released first: the account may be a stranger's, who
- * waits for the owner of the email to confirm it.
+ * Locks the owner of an identifier as `lockIdentifierOwner` does, for somebody who is about to prove that the
+ * identifier is theirs. An email that a provider has given to an account without verifying it is released
+ * first: the account may be a stranger's, who waits for the owner of the email to confirm it.
  *
  * Lock order: the account that loses the email, or its owner. No transaction takes both: once an account has lost the email,
  * nobody owns it.
@@ -72,7 +72,10 @@ export function refuseTaken(kind: IdentifierKind): never {
   throw phoneExists()
 }
 
-/** Refuses an identifier that another user has, to an admin, for whom the text about a phone differs. @throws emailExists, phoneExistsForAdmin */
+/**
+ * Refuses an identifier that another user has, to an admin, for whom the text about a phone differs.
+ * @throws emailExists, phoneExistsForAdmin
+ */
 export function refuseTakenForAdmin(kind: IdentifierKind): never {
   if (kind === 'email') refuseTakenEmail()
   throw phoneExistsForAdmin()
@@ -108,7 +111,10 @@ export async function requireNewIdentifier(
   if (user[kind] === value || (await isTaken(db, identifier, user.id))) refuseTaken(kind)
 }
 
-/** Requires that the user of an email belongs to an audience. In any other audience the email counts as taken. @throws emailExists */
+/**
+ * Requires that the user of an email belongs to an audience. In any other audience the email counts as taken.
+ * @throws emailExists
+ */
 export function requireOwnerAudience(owner: Pick<User, 'audience'>, audience: string): void {
   if (owner.audience !== audience) refuseTakenEmail()
 }

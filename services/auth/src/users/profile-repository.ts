@@ -159,7 +159,8 @@ const findProfileQuery: PreparedQuery<ProfileQuery, ProfileRow> = prepare(
 )
 
 /**
- * Gets the user whom an admin's request names, with everything that their record shows: also a deleted user, but not a staged one.
+ * Gets the user whom an admin's request names, with everything that their record shows: also a deleted user,
+ * but not a staged one.
  * @throws userNotFound
  */
 export async function getManagedProfile(lanes: Lanes, query: ProfileQuery): Promise<Profile> {

@@ -44,7 +44,10 @@ export function listProfiles(db: Db, list: UserList): Promise<Profile[]> {
   return readPage(db, list, profileColumns())
 }
 
-/** Lists users as `listProfiles` does, without what a list of operators leaves out: all metadata and the claims of identities are empty. */
+/**
+ * Lists users as `listProfiles` does, without what a list of operators leaves out: all metadata and the
+ * claims of identities are empty.
+ */
 export function listBriefProfiles(db: Db, list: UserList): Promise<Profile[]> {
   return readPage(db, list, briefProfileColumns())
 }

@@ -62,8 +62,8 @@ export interface ChangedPart<Shown> {
   /** Whether the object has the part: a question never names another object than it changes. */
   readonly isOf: (shown: Shown, id: string) => boolean
   /**
-   * Whether the change ends the part, so that a repeat no longer finds it. The path of its call names the object too, so the service
-   * refuses parts of others.
+   * Whether the change ends the part, so that a repeat no longer finds it. The path of its call names the
+   * object too, so the service refuses parts of others.
    */
   readonly isEnded?: boolean
 }

@@ -14,8 +14,8 @@ const Currencies = z
   .transform(({ currencies }): Decimals => new Map(currencies.map(({ code, exponent }) => [code, exponent])))
 
 /**
- * An amount with its currency, as `EUR 1,234.50`. An amount of a currency that payments does not list is shown as what it is, minor
- * units. @param amount in minor units
+ * An amount with its currency, as `EUR 1,234.50`. An amount of a currency that payments does not list is
+ * shown as what it is, minor units. @param amount in minor units
  */
 export function money(amount: number, currency: string, decimals: Decimals): string {
   const digits = decimals.get(currency)

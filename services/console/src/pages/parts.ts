@@ -38,8 +38,9 @@ export function quietCount(number: number): Html {
 }
 
 /**
- * A text that may be an email address or a URL, which a narrow page breaks behind `@`, a slash, or a dot before a letter, and in the
- * middle of a word only where a word alone is too long. Amounts and versions stay whole.
+ * A text that may be an email address or a URL, which a narrow page breaks behind `@`, a slash, or a dot
+ * before a letter, and in the middle of a word only where a word alone is too long. Amounts and versions stay
+ * whole.
  */
 export function breakable(text: string): Html {
   const [first = '', ...others] = text.split(/(?<=[@/])(?![@/]|$)|(?<=\.)(?=\p{L})/u)
@@ -205,8 +206,8 @@ function fixed(number: number): string {
 const JSON_MAX = { indented: 20_000, levels: 10, shown: 100_000 } as const
 
 /**
- * Writes JSON of others for a page. Each line is indented by its level, so a megabyte that is nested deeply would become a hundred: such
- * a value is written on one line, and a large one is cut.
+ * Writes JSON of others for a page. Each line is indented by its level, so a megabyte that is nested deeply
+ * would become a hundred: such a value is written on one line, and a large one is cut.
  */
 export function jsonText(value: unknown): string {
   const text = JSON.stringify(value) ?? ''

@@ -23,8 +23,8 @@ export interface NamedChange<Shown> {
 
 /**
  * Asks before a change.
- * @throws notSignedIn, actionForbidden, pageNotFound for an unknown change, and objectNotFound for a part that the object does not
- * have
+ * @throws notSignedIn, actionForbidden, pageNotFound for an unknown change, and objectNotFound for a part
+ * that the object does not have
  */
 export function askChange<Shown>(
   request: FastifyRequest,
@@ -40,7 +40,8 @@ export function askChange<Shown>(
 
 /**
  * Makes the change that an operator has confirmed. What the service refuses stands above the question, with what was typed.
- * @throws notSignedIn, pageNotFound for an unknown change, objectNotFound for a part that the object does not have, and as `OperatorCalls.change` does
+ * @throws notSignedIn, pageNotFound for an unknown change, objectNotFound for a part that the object does not
+ * have, and as `OperatorCalls.change` does
  */
 export async function answerChange<Shown>(
   request: FastifyRequest,

@@ -66,8 +66,8 @@ interface RestBounds {
 const REST_MAX: RestBounds = { bytes: 64 * 1_024 * 1_024, ms: 30_000 }
 
 /**
- * Reads what nobody has read of a file, and what comes of it within the bounds: a browser takes an answer once it has sent all of its
- * form. Then the connection is cut, so that nobody keeps connections for nothing.
+ * Reads what nobody has read of a file, and what comes of it within the bounds: a browser takes an answer
+ * once it has sent all of its form. Then the connection is cut, so that nobody keeps connections for nothing.
  */
 export function readRest(raw: Readable, { bytes, ms }: RestBounds = REST_MAX): void {
   raw.unpipe()

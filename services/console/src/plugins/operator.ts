@@ -37,8 +37,8 @@ const Me = z.object({
 })
 
 /**
- * Lets operators in, and nobody else. Asks auth before each page and each change who the operator is, so that a role, a ban and an
- * ended session count at once (console reference: Sessions of the console).
+ * Lets operators in, and nobody else. Asks auth before each page and each change who the operator is, so that
+ * a role, a ban and an ended session count at once (console reference: Sessions of the console).
  */
 export const operatorPages = fp(
   async (app: FastifyInstance) => {
@@ -66,8 +66,9 @@ function isRead({ method }: FastifyRequest): boolean {
 }
 
 /**
- * Asks auth again who the operator is, once the body of a change has arrived: it may end long after its headers, and the operator may
- * have lost role, session or account meanwhile. The services believe their access token until it expires.
+ * Asks auth again who the operator is, once the body of a change has arrived: it may end long after its
+ * headers, and the operator may have lost role, session or account meanwhile. The services believe their
+ * access token until it expires.
  * @throws notSignedIn, and operatorForbidden for a user who is no operator any more
  */
 export async function identifyAgain(request: FastifyRequest): Promise<void> {
@@ -87,7 +88,8 @@ export function viewerOf(request: FastifyRequest): Viewer {
 }
 
 /**
- * The visit of an operator who may do an action. The service judges the action itself; this spares a form that could only be refused.
+ * The visit of an operator who may do an action. The service judges the action itself; this spares a form
+ * that could only be refused.
  * @throws notSignedIn, and actionForbidden for a role that may not
  */
 export function requireAction(request: FastifyRequest, action: OperatorAction): Visit {

@@ -13,8 +13,9 @@ export type ReadAttributes =
   | { readonly kind: 'refused'; readonly problem: string }
 
 /**
- * The fields of attributes. Undefined for attributes that are no object: only their JSON can be edited. The fields follow the cells
- * of an import: a value that is JSON is that value, any other is text (inventory reference: CSV files).
+ * The fields of attributes. Undefined for attributes that are no object: only their JSON can be edited. The
+ * fields follow the cells of an import: a value that is JSON is that value, any other is text (inventory
+ * reference: CSV files).
  */
 export function fieldsOf(attributes: unknown): readonly AttributeField[] | undefined {
   if (!isObject(attributes)) return undefined

@@ -91,8 +91,8 @@ async function startImport(
 }
 
 /**
- * The bytes of a file, whose end comes only if the operator may still import: the file may have been on its way for an hour. Inventory
- * keeps nothing of a file without an end.
+ * The bytes of a file, whose end comes only if the operator may still import: the file may have been on its
+ * way for an hour. Inventory keeps nothing of a file without an end.
  * @param judged is aborted with the error of an operator who may not
  */
 async function* judgedAtEnd(

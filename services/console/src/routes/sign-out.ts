@@ -4,7 +4,10 @@ import { PATHS } from '../pages/paths.ts'
 import { endSession, readSession, requireForm } from '../plugins/browser-session.ts'
 import type { Session } from '../sessions/session-seal.ts'
 
-/** Ends the session, here and at auth. Here it ends also while auth does not answer: the next person at the browser is not signed in. */
+/**
+ * Ends the session, here and at auth. Here it ends also while auth does not answer: the next person at the
+ * browser is not signed in.
+ */
 export const signOutRoutes: FastifyPluginAsync = async (app) => {
   app.post('/sign-out', async (request, reply) => {
     const session = await readSession(request)

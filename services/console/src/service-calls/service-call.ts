@@ -59,8 +59,8 @@ export type OpenedFile =
   | { readonly kind: 'refused'; readonly status: number }
 
 /**
- * The URL of a call, with its query. Every call is made by it, so that no part of a path leads to another object: `..` as the id of a
- * session would name its user.
+ * The URL of a call, with its query. Every call is made by it, so that no part of a path leads to another
+ * object: `..` as the id of a session would name its user.
  * @throws objectNotFound for a path with a part that is empty, `.` or `..`
  */
 export function urlOf(base: string, { path, query = {} }: Pick<ServiceCall, 'path' | 'query'>): string {

@@ -25,8 +25,8 @@ export interface ServiceClient {
 }
 
 /**
- * Makes calls to the services, by the guarded client: it follows no redirect and bounds answers. Only the hosts of the settings are
- * called, wherever they are.
+ * Makes calls to the services, by the guarded client: it follows no redirect and bounds answers. Only the
+ * hosts of the settings are called, wherever they are.
  * @returns calls that reject with serviceAway when the service does not answer in time, or answers 5xx
  */
 export function createServiceClient(urls: Readonly<Partial<Record<ServiceName, string>>>): ServiceClient {

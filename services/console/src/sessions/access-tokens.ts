@@ -54,9 +54,9 @@ export function createAccessTokens(auth: Pick<AuthSessions, 'refresh'>, now: () 
 }
 
 /**
- * The session with the newest refresh token. Another process of the console may have replaced the one that this process knows: auth
- * would take the older one for stolen. An access token of before counts until it expires, so that processes in turn do not refresh at
- * each request.
+ * The session with the newest refresh token. Another process of the console may have replaced the one that
+ * this process knows: auth would take the older one for stolen. An access token of before counts until it
+ * expires, so that processes in turn do not refresh at each request.
  */
 function newerOf(session: Session, tokens: Tokens | undefined) {
   if (tokens === undefined || isRaised(session, tokens)) return { session, tokens: undefined }

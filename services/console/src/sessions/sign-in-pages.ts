@@ -94,7 +94,10 @@ ${changeForm({
   )
 }
 
-/** The page for an operator whose second factors are no authenticator apps: auth lets nobody add one before such a factor is shown. */
+/**
+ * The page for an operator whose second factors are no authenticator apps: auth lets nobody add one before
+ * such a factor is shown.
+ */
 export function otherFactorPage(): string {
   return renderSinglePage(
     'Your second factor cannot be shown here',

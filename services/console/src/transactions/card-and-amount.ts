@@ -20,8 +20,8 @@ const ROWS_MAX = 100
 const PAGES_MAX = 10
 
 /**
- * Reads the last four digits of a card and an amount, in either order: `4242 49.99`, `EUR 1,234.50 4242`. A whole number is an amount
- * in units or in minor units. Undefined for all else.
+ * Reads the last four digits of a card and an amount, in either order: `4242 49.99`, `EUR 1,234.50 4242`. A
+ * whole number is an amount in units or in minor units. Undefined for all else.
  */
 export function readCardAndAmount(text: string): CardAndAmount | undefined {
   const digitsFirst = /^(?<last4>\d{4})\s+(?<rest>.+)$/.exec(text)
@@ -44,9 +44,9 @@ function amountTest(text: string, named: string | undefined): CardAndAmount['isO
 }
 
 /**
- * Lists transactions that match a query, or, where none matches the whole search, those with the card and the amount that the search
- * names. Payments looks for one of the two at a time, so those of the card are read and the others left out: a page may have none,
- * and yet a next one.
+ * Lists transactions that match a query, or, where none matches the whole search, those with the card and the
+ * amount that the search names. Payments looks for one of the two at a time, so those of the card are read
+ * and the others left out: a page may have none, and yet a next one.
  * @throws as `OperatorCalls.read` does
  */
 export async function listTransactions(

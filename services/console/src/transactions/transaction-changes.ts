@@ -201,8 +201,8 @@ interface Operation {
   /** The amount that is left now. */
   readonly most: number
   /**
-   * The amount that was left at most at any time. More may have been left when the form was sent first: its repeat gets the answer of
-   * payments, and is not refused because the first is done.
+   * The amount that was left at most at any time. More may have been left when the form was sent first: its
+   * repeat gets the answer of payments, and is not refused because the first is done.
    */
   readonly neverMore: number
 }

@@ -102,8 +102,8 @@ async function runImport(
 }
 
 /**
- * A line for each problem, but one line for all records whose sku is taken: a file that is imported a second time has a problem in
- * each record.
+ * A line for each problem, but one line for all records whose sku is taken: a file that is imported a second
+ * time has a problem in each record.
  */
 function describeProblems({ errors, failed }: ImportReport): readonly string[] {
   const lines = errors.filter(({ type }) => type !== 'CONFLICT').map(describeProblem)

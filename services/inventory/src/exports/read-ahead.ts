@@ -75,8 +75,8 @@ export function openReadingAhead(bytesMax: number): ReadingAhead {
 }
 
 /**
- * A queue of pieces in memory and in a file. Pieces in memory come before pieces in the file. While the file holds any, new pieces
- * go into the file.
+ * A queue of pieces in memory and in a file. Pieces in memory come before pieces in the file. While the file
+ * holds any, new pieces go into the file.
  */
 class Spool {
   readonly #space: SpoolSpace
@@ -180,7 +180,10 @@ class Spool {
     return bytes.subarray(0, bytesRead)
   }
 
-  /** Frees the space of a file that was read to its end. Only the writer may do so, because a piece it is writing has its place. */
+  /**
+   * Frees the space of a file that was read to its end. Only the writer may do so, because a piece it is
+   * writing has its place.
+   */
   #empty(): void {
     this.#space.give(this.#written)
     this.#written = 0

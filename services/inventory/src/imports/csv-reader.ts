@@ -13,7 +13,8 @@ export interface CsvRecord {
 const RECORD_LENGTH_MAX = 1_048_576
 
 /**
- * Bounds what is held of a record that has not ended. `line` is the line where it begins, counted from 1; `length` is in characters.
+ * Bounds what is held of a record that has not ended. `line` is the line where it begins, counted from 1;
+ * `length` is in characters.
  * @throws recordTooLong for a longer record than is allowed
  */
 export function checkRecordLength(line: number, length: number): void {
@@ -21,9 +22,9 @@ export function checkRecordLength(line: number, length: number): void {
 }
 
 /**
- * The place of the reader. `start`: before the first character of a field. `plain`: inside a field without quotes. `quoted`: inside
- * a quoted field. `quote`: directly after a quote that either ends the field or is the first of a pair. `closed`: after a
- * quoted field and something else, which may only be a CR.
+ * The place of the reader. `start`: before the first character of a field. `plain`: inside a field without
+ * quotes. `quoted`: inside a quoted field. `quote`: directly after a quote that either ends the field or is
+ * the first of a pair. `closed`: after a quoted field and something else, which may only be a CR.
  */
 type State = 'start' | 'plain' | 'quoted' | 'quote' | 'closed'
 

@@ -20,8 +20,8 @@ export interface ImportAttempt {
 }
 
 /**
- * Claims an import for an attempt, from an earlier attempt too. Waits for a transaction of the earlier attempt, whose report it then
- * finds.
+ * Claims an import for an attempt, from an earlier attempt too. Waits for a transaction of the earlier
+ * attempt, whose report it then finds.
  * @returns undefined when the import has ended, or is gone
  */
 export async function claimImport(db: Db, { importId, attemptId }: ImportAttempt): Promise<ClaimedImport | undefined> {

@@ -130,8 +130,8 @@ const failQuery = prepare(
 )
 
 /**
- * Ends imports as failed that nobody has gone on with for a day: their jobs are lost, or no process works on jobs any more. At most
- * `limit`. Resolves to how many it ended.
+ * Ends imports as failed that nobody has gone on with for a day: their jobs are lost, or no process works on
+ * jobs any more. At most `limit`. Resolves to how many it ended.
  */
 export async function updateAbandonedImports(
   lanes: Lanes,

@@ -1,4 +1,7 @@
-/** How an import stores its records. `batches`: each batch when it has arrived. `all-or-nothing`: atomic. `nothing`: a dry run. */
+/**
+ * How an import stores its records. `batches`: each batch when it has arrived. `all-or-nothing`: atomic.
+ * `nothing`: a dry run.
+ */
 export type Storing = 'batches' | 'all-or-nothing' | 'nothing'
 
 /** The options by which a client chooses, in the query of the endpoint and as flags of the command. */

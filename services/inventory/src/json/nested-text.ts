@@ -1,5 +1,6 @@
-// These functions find the texts of values inside a JSON text in one pass, so that numbers keep every digit. They expect a text that
-// `JSON.parse` has accepted. A reviver of `JSON.parse` could do the same, but takes fifty times as long.
+// These functions find the texts of values inside a JSON text in one pass, so that numbers keep every digit.
+// They expect a text that `JSON.parse` has accepted. A reviver of `JSON.parse` could do the same, but takes
+// fifty times as long.
 
 const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c]
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]

@@ -9,8 +9,8 @@ export interface NumberSize {
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 
 /**
- * The size of a JSON number that is written out: `1e2` is `100`, `1.5e-3` is `0.0015`. It is computed, because `1e100000000` would
- * become a hundred million characters.
+ * The size of a JSON number that is written out: `1e2` is `100`, `1.5e-3` is `0.0015`. It is computed,
+ * because `1e100000000` would become a hundred million characters.
  */
 export function numberSize(literal: string): NumberSize {
   const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER.exec(literal) ?? []

@@ -38,7 +38,10 @@ export function findMovement(lanes: Lanes, id: number): Promise<Movement | undef
   return lanes.read.first(findQuery, { id })
 }
 
-/** Movements, newest first, at most `limit`. With `after`, the movements that are older than the movement with that id; 0 for all. */
+/**
+ * Movements, newest first, at most `limit`. With `after`, the movements that are older than the movement with
+ * that id; 0 for all.
+ */
 export async function listMovements(
   db: Db,
   { productId, locationId, type, reference, from, to }: MovementFilters,

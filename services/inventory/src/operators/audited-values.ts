@@ -33,8 +33,8 @@ export function auditedAttributes(attributes: string | JsonText): string | LongA
 }
 
 /**
- * The lines of a request as an entry of the audit log has them. Many lines are without `reason` and `reference`, which the rows of
- * the ledger keep.
+ * The lines of a request as an entry of the audit log has them. Many lines are without `reason` and
+ * `reference`, which the rows of the ledger keep.
  */
 export function auditedLines(lines: readonly MovementLine[]): readonly object[] {
   if (Buffer.byteLength(JSON.stringify(lines)) <= WHOLE_BYTES_MAX) return lines

@@ -10,8 +10,9 @@ export interface TransactionDeps {
 }
 
 /**
- * Makes a change of an operator in one transaction with its row in the audit log (console reference: Changes). A change that is refused or
- * that repeats an earlier request adds no row. A change that loses a conflict is made again.
+ * Makes a change of an operator in one transaction with its row in the audit log (console reference:
+ * Changes). A change that is refused or that repeats an earlier request adds no row. A change that loses a
+ * conflict is made again.
  * @param effect makes the change with the transaction. What it throws takes everything back
  * @throws the error of `effect`
  */

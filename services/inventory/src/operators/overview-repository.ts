@@ -60,8 +60,9 @@ export async function getAnswer(db: Db): Promise<void> {
 }
 
 /**
- * Levels with less than `below` available, the lowest first, at most `limit`, that come after the position `after`: available, product,
- * location. Reads every level, because an index by what is available would make each movement dearer.
+ * Levels with less than `below` available, the lowest first, at most `limit`, that come after the position
+ * `after`: available, product, location. Reads every level, because an index by what is available would make
+ * each movement dearer.
  */
 export async function listLowLevels(
   db: Db,

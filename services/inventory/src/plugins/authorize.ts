@@ -12,14 +12,14 @@ import { addLogFields, fastifyRequestOf } from './fastify-request.ts'
 import { refusePath } from './refuse-path.ts'
 
 /**
- * The action of an operator by each method of a controller (console reference: Actions). HEAD does what GET does. A method without an
- * action is refused to operators.
+ * The action of an operator by each method of a controller (console reference: Actions). HEAD does what GET
+ * does. A method without an action is refused to operators.
  */
 export type MethodActions = Readonly<Partial<Record<'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', OperatorAction>>>
 
 /**
- * The guards of a controller that clients call with a token, and operators of a console with their two credentials. They run before
- * the body is read or a record looked up.
+ * The guards of a controller that clients call with a token, and operators of a console with their two
+ * credentials. They run before the body is read or a record looked up.
  */
 export function guardsFor(actions: MethodActions): readonly Guard[] {
   return [limitRate, Object.assign((context: GuardContext) => authorize(context, actions), TOKEN_ANSWERS)]
@@ -70,7 +70,8 @@ const TOKEN_ANSWERS = {
 } as const
 
 /**
- * Refuses a request without a token that has the scope of its method. Who presents an operator key is judged as an operator alone.
+ * Refuses a request without a token that has the scope of its method. Who presents an operator key is judged
+ * as an operator alone.
  */
 async function authorize(context: GuardContext, actions: MethodActions): Promise<void> {
   const { request } = context

@@ -151,8 +151,9 @@ function conditionOf(filter: ProductFilter): RawBuilder<SqlBool> {
       return filter.negated ? sql`NOT (${found})` : found
     }
     case 'one-of':
-      // Both conditions say the same. The GIN index answers the second one. When PostgreSQL looks at rows one by one, the first one
-      // extracts the value once and looks it up in a hash table, instead of comparing the attributes with every value.
+      // Both conditions say the same. The GIN index answers the second one. When PostgreSQL looks at rows one
+      // by one, the first one extracts the value once and looks it up in a hash table, instead of comparing
+      // the attributes with every value.
       return sql`(jsonb_path_query_first(attributes, ${filter.jsonPath}::jsonpath, '{}', true) = ANY(${filter.literals}::jsonb[])
         AND attributes @> ANY(${filter.nested}::jsonb[]))`
     case 'predicate':

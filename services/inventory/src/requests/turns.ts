@@ -4,7 +4,10 @@ import { unavailable } from '../unavailable.ts'
 
 // The bounds of this file stand in the reference: Turns.
 
-/** How long a write waits for a request with the same Idempotency-Key: the timeout of `claim_key`. It waits as long for its turn. */
+/**
+ * How long a write waits for a request with the same Idempotency-Key: the timeout of `claim_key`. It waits as
+ * long for its turn.
+ */
 export const KEY_WAIT_MS = 5_000
 /** A batch of an import waits this long for its turn, and for locks that other imports hold. */
 export const TRANSFER_WAIT_MS = 60_000

@@ -98,7 +98,10 @@ function hasStatus(status: ReservationStatus): RawBuilder<unknown> {
   return status === 'expired' ? sql`(r.status = 'expired' OR ${IS_DUE})` : sql`r.status = ${status}`
 }
 
-/** Reserves stock in one call of the database. A repeat with the same Idempotency-Key gets the reservation of the first request. */
+/**
+ * Reserves stock in one call of the database. A repeat with the same Idempotency-Key gets the reservation of
+ * the first request.
+ */
 export function callReserve(
   lanes: Lanes,
   caller: Caller,

@@ -10,8 +10,8 @@ import type { VersionedLocation } from '../locations/location-view.ts'
 
 /**
  * Changes a location. A change that alters nothing keeps the version.
- * @throws locationNotFound when there is none with the id, locationChanged when it has another version than the change is based on,
- * duplicateCode when another location has the code
+ * @throws locationNotFound when there is none with the id, locationChanged when it has another version than
+ * the change is based on, duplicateCode when another location has the code
  */
 export async function changeLocation(
   deps: Pick<InventoryDeps, 'lanes' | 'names'>,

@@ -6,8 +6,8 @@ import type { VersionedChange } from '../products/product-repository.ts'
 import { type ChangeProductInput, changeProduct } from './change-product.ts'
 
 /**
- * Changes a product as `changeProduct` does, in one transaction with its entry in the audit log. A change that alters nothing has no
- * entry.
+ * Changes a product as `changeProduct` does, in one transaction with its entry in the audit log. A change
+ * that alters nothing has no entry.
  * @throws attributesInvalid, productNotFound, productChanged, duplicateSku, mergedToNull, mergedTooLarge, mergedTooDeep,
  * mergedTooManyKeys, each as `changeProduct` says
  */

@@ -29,10 +29,10 @@ const IMPORT_BATCH_ROWS = 5_000
 const BATCH_FILES = 10
 
 /**
- * Expires due reservations, deletes old Idempotency-Keys, old imports and the files of imports that broke off, and ends imports
- * that nobody goes on with (reference: Clean-up). Any number of processes may do so at the same time: each batch takes rows that
- * no other has. What is done stays done, so a run that ends early leaves the rest to the next one. A second run finds nothing more
- * to do.
+ * Expires due reservations, deletes old Idempotency-Keys, old imports and the files of imports that broke
+ * off, and ends imports that nobody goes on with (reference: Clean-up). Any number of processes may do so at
+ * the same time: each batch takes rows that no other has. What is done stays done, so a run that ends early
+ * leaves the rest to the next one. A second run finds nothing more to do.
  */
 export async function cleanUp(deps: CleanUpDeps): Promise<void> {
   const { lanes, logger, stockMetrics, cleanUpWatch } = deps

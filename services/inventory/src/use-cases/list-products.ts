@@ -65,8 +65,9 @@ interface ListRequest extends Pick<ListProductsInput, 'client' | 'signal'> {
 
 /**
  * Lists products (reference: Product filters, Long pages).
- * @throws serviceUnavailable when no turn comes in time, serverBusy for too many long pages, limitTooHigh for too many rows,
- * cursorForeign for a cursor of another list; filtersInvalid, tooManyFilters, filtersTooLong, tooManyFilterValues for wrong filters
+ * @throws serviceUnavailable when no turn comes in time, serverBusy for too many long pages, limitTooHigh for
+ * too many rows, cursorForeign for a cursor of another list; filtersInvalid, tooManyFilters, filtersTooLong,
+ * tooManyFilterValues for wrong filters
  */
 export async function listProducts(deps: ListDeps, input: ListProductsInput): Promise<ListedProducts> {
   const request = readRequest(deps, input)
@@ -115,8 +116,9 @@ function readInTurn<T>({ listTurns }: ListDeps, { client }: ListRequest, read: (
 }
 
 /**
- * The products of a short page. A plain page (by id, with whole attributes, without filters and `include`) is a prepared statement on the read lane, among
- * the reads of single products; it is undefined when it is too long for that. Any other page is planned for its values.
+ * The products of a short page. A plain page (by id, with whole attributes, without filters and `include`) is
+ * a prepared statement on the read lane, among the reads of single products; it is undefined when it is too
+ * long for that. Any other page is planned for its values.
  */
 async function findShortPage(
   deps: ListDeps,
@@ -171,8 +173,8 @@ async function* readPieces(
 }
 
 /**
- * Reads the products that were not deleted meanwhile. Called when the turn has come: V8 moves an object that waits long to the old
- * generation, and would keep the rows in it until the next full collection.
+ * Reads the products that were not deleted meanwhile. Called when the turn has come: V8 moves an object that
+ * waits long to the old generation, and would keep the rows in it until the next full collection.
  */
 async function readPiece(
   { readLagging }: ListDeps,

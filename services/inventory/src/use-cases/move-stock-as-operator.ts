@@ -19,8 +19,8 @@ export interface MoveStockAsOperatorInput {
 }
 
 /**
- * Moves stock as `moveStock` does, in one transaction with its entry in the audit log. The types of the lines decide which role may:
- * of several lines the highest role counts (console reference: Routes of inventory).
+ * Moves stock as `moveStock` does, in one transaction with its entry in the audit log. The types of the lines
+ * decide which role may: of several lines the highest role counts (console reference: Routes of inventory).
  * @throws operatorForbidden for an operator who may not make one of the lines; idempotencyKeyMalformed, idempotencyKeyMissing by
  * `toCaller`; and as `moveStock` says productNotFound, locationNotFound, locationInactive, insufficientStock, countBelowReserved,
  * staleQuantity, quantityAboveLimit, keyMismatch, keyRunning, insufficientStockForLine, staleQuantityForLine

@@ -50,8 +50,8 @@ async function refuseLine(
 }
 
 /**
- * The quantity for the refusal of a later line. PostgreSQL refused the line after the lines before it, which are undone by now, so
- * the quantity that it saw does not exist.
+ * The quantity for the refusal of a later line. PostgreSQL refused the line after the lines before it, which
+ * are undone by now, so the quantity that it saw does not exist.
  */
 async function readQuantityNow(
   lanes: InventoryDeps['lanes'],

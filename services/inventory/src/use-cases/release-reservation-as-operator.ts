@@ -4,8 +4,8 @@ import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import { releaseReservation } from './release-reservation.ts'
 
 /**
- * Releases what remains of a reservation as `releaseReservation` does, in one transaction with its entry in the audit log. Resolves
- * to false, and adds no entry, if the reservation was released before.
+ * Releases what remains of a reservation as `releaseReservation` does, in one transaction with its entry in
+ * the audit log. Resolves to false, and adds no entry, if the reservation was released before.
  * @throws reservationNotFound, reservationCommitted, reservationExpired, each as `releaseReservation` says
  */
 export function releaseReservationAsOperator(

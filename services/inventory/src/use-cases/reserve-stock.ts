@@ -9,9 +9,9 @@ import { refuseStock } from '../stock/stock-refusals.ts'
 
 /**
  * Reserves available stock. No unit is reserved twice (reference: Reserve stock).
- * @throws productNotFound or locationNotFound when there is none, insufficientStock when less is available, keyMismatch when the
- * Idempotency-Key was used for another request, keyRunning while its first request runs. `refuseStock` throws no other error here,
- * because a reservation changes nothing on hand
+ * @throws productNotFound or locationNotFound when there is none, insufficientStock when less is available,
+ * keyMismatch when the Idempotency-Key was used for another request, keyRunning while its first request runs.
+ * `refuseStock` throws no other error here, because a reservation changes nothing on hand
  */
 export async function reserveStock(
   { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,

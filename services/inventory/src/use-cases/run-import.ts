@@ -19,8 +19,9 @@ import { type ImportOutcome, importProducts } from './import-products.ts'
 type RunDeps = Pick<InventoryDeps, 'transferDatabase' | 'config' | 'logger' | 'countImport'>
 
 /**
- * Imports the file of an operator, or goes on with what an earlier attempt has left (console reference: Imports of operators). What is
- * stored and the report that counts it are written in the same transaction, so no record is stored twice, and none is left out.
+ * Imports the file of an operator, or goes on with what an earlier attempt has left (console reference:
+ * Imports of operators). What is stored and the report that counts it are written in the same transaction, so
+ * no record is stored twice, and none is left out.
  * @returns `dropped` when the import has ended, is gone, or was claimed by another attempt
  * @throws the error of an attempt that may succeed later, such as serviceUnavailable
  */

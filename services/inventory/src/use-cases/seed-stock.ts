@@ -14,7 +14,8 @@ export const SEED_LOCATION = 'MAIN'
 
 /**
  * Receives stock of each sample product that has no level at the location MAIN. Resolves to the number of these products.
- * @throws Error when there is no location MAIN, or it is not active; quantityAboveLimit when more than 10^12 would be on hand; the errors of `refuseStock`
+ * @throws Error when there is no location MAIN, or it is not active; quantityAboveLimit when more than 10^12
+ * would be on hand; the errors of `refuseStock`
  */
 export async function seedStock({ db, lanes }: SeedDeps, quantity: number): Promise<number> {
   const locationId = await getLocationId(db, SEED_LOCATION)

@@ -1,6 +1,9 @@
 import { type RawBuilder, sql } from 'kysely'
 
-/** The proof of who calls: the MAC of an app's key, or the verified email address of a user. One of the two is null, for an operator both. */
+/**
+ * The proof of who calls: the MAC of an app's key, or the verified email address of a user. One of the two is
+ * null, for an operator both.
+ */
 export interface Credentials {
   readonly keyMac: Buffer | null
   readonly userEmail: string | null

@@ -52,8 +52,8 @@ export function findBelowMerchant<Columns extends BelowColumns>(
 }
 
 /**
- * Selects the row of a table below a merchant with an id, whichever merchant it belongs to. The id is one parameter: each takes time
- * to send and to read.
+ * Selects the row of a table below a merchant with an id, whichever merchant it belongs to. The id is one
+ * parameter: each takes time to send and to read.
  */
 export function rowBelow(table: string, id: string): RawBuilder<unknown> {
   return sql`SELECT f.* FROM (SELECT ${id}::text AS id) p

@@ -36,12 +36,18 @@ export function mapInput<Values, Mapped>(
   return input.verdict === 'valid' ? valid(map(input.values)) : input
 }
 
-/** The id for a statement that judges access. Null for a refused request: the statement then judges access and changes nothing. */
+/**
+ * The id for a statement that judges access. Null for a refused request: the statement then judges access and
+ * changes nothing.
+ */
 export function nullIfRefused(input: RequestInput<unknown>, id: string): string | null {
   return input.verdict === 'refused' ? null : id
 }
 
-/** The values for a statement that judges access. Null for a refused request: the statement then judges access and nothing else. */
+/**
+ * The values for a statement that judges access. Null for a refused request: the statement then judges access
+ * and nothing else.
+ */
 export function valuesOrNull<Values>(input: RequestInput<Values>): Values | null {
   return input.verdict === 'valid' ? input.values : null
 }

@@ -7,8 +7,8 @@ import type { AccessResult, Judged } from './verdict.ts'
 export type Allowed<Result extends AccessResult, Values> = Result & { readonly values: Values }
 
 /**
- * Returns the result and the values of a request that may go on, or throws the refusal that comes first (reference: Order of checks).
- * Either way the caller hears its identity.
+ * Returns the result and the values of a request that may go on, or throws the refusal that comes first
+ * (reference: Order of checks). Either way the caller hears its identity.
  * @throws
  * - unauthorized for an unknown key
  * - notFound when there is no such object
@@ -58,7 +58,8 @@ export function refuseRunning(cause?: unknown): never {
 }
 
 /**
- * The object of a request that may go on. A caller with access always gets the object, so a result without it is an error of its query.
+ * The object of a request that may go on. A caller with access always gets the object, so a result without it
+ * is an error of its query.
  * @param name the field of `result` that has the object
  * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed and conflict as `requireAccess` throws them; Error when the field
  * is missing
@@ -86,8 +87,8 @@ export interface Effect<Outcome, Values> {
 /**
  * The outcome of a request that may go on. A statement that grants access to a valid request always has an outcome, so a result
  * without one is an error of the statement.
- * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed and conflict as `requireAccess` throws them; Error when there is no
- * outcome
+ * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed and conflict as `requireAccess` throws them;
+ * Error when there is no outcome
  */
 export function requireOutcome<Outcome, Values>(
   caller: Caller,

@@ -65,7 +65,10 @@ export interface AcquirerNews {
   readonly unnamed: number
 }
 
-/** An event that an acquirer reports without being asked. A reference is unique below its merchant, and an event is applied once. */
+/**
+ * An event that an acquirer reports without being asked. A reference is unique below its merchant, and an
+ * event is applied once.
+ */
 export type AcquirerEvent = { readonly reference: string; readonly merchantId: string } & (
   | {
       readonly type: 'dispute.opened'

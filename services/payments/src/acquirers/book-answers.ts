@@ -6,7 +6,10 @@ import type { AcquirerTask, TaskOutcome } from './acquirer.ts'
 import { insertException } from './exception-repository.ts'
 import { type ClosedOperation, callCloseOperation } from './operation-repository.ts'
 
-/** The dependencies of a booked answer: the outbox is woken for its events, and the log has an answer that contradicts the books. */
+/**
+ * The dependencies of a booked answer: the outbox is woken for its events, and the log has an answer that
+ * contradicts the books.
+ */
 export interface BookingDeps {
   readonly db: Db
   readonly lanes: Lanes

@@ -39,8 +39,8 @@ export async function finishAttempt({ outcome, finish, wait }: Ending): Promise<
   const columns = toAttemptColumns(outcome)
   const { statusCode } = columns
   const transactionId = await finishOnceBack(() => finish(columns), wait)
-  // The answer was so late that a job has called the attempt unknown. An approval is then reversed, and repeats of the request get
-  // the unknown outcome.
+  // The answer was so late that a job has called the attempt unknown. An approval is then reversed, and
+  // repeats of the request get the unknown outcome.
   if (transactionId === undefined) return { verdict: 'refused', statusCode: UNKNOWN_OUTCOME, failedId: undefined }
   return statusCode === null
     ? { verdict: 'approved', transactionId }

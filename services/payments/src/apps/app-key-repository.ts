@@ -117,8 +117,8 @@ function toAppKey({ id, hint, scopes, expires, last_used, created }: KeyRow): Ap
 }
 
 /**
- * The MAC of a good key of an app, 32 bytes: what an operator does for the app needs a caller. Undefined for an unknown app, and for
- * an app without a good key.
+ * The MAC of a good key of an app, 32 bytes: what an operator does for the app needs a caller. Undefined for
+ * an unknown app, and for an app without a good key.
  */
 export async function findAppKey(db: Db, appId: string): Promise<Buffer | undefined> {
   const { rows } = await sql<{ mac: Buffer }>`
@@ -127,8 +127,8 @@ export async function findAppKey(db: Db, appId: string): Promise<Buffer | undefi
 }
 
 /**
- * The MAC of a good key of any app of a merchant, 32 bytes: what an operator does for the merchant needs a caller. Undefined for an
- * unknown merchant, and for a merchant without an app that has a good key.
+ * The MAC of a good key of any app of a merchant, 32 bytes: what an operator does for the merchant needs a
+ * caller. Undefined for an unknown merchant, and for a merchant without an app that has a good key.
  */
 export async function findMemberKey(db: Db, merchantId: string): Promise<Buffer | undefined> {
   const { rows } = await sql<{ mac: Buffer }>`
@@ -168,8 +168,9 @@ export function rememberKeyUse(usedKeys: UsedKeys, keyMac: Buffer): void {
 }
 
 /**
- * Writes when the remembered keys were last used, and forgets them. Lock order: none is needed, because the statement skips keys that
- * somebody holds: another process writes their use at this moment, or they are being revoked.
+ * Writes when the remembered keys were last used, and forgets them. Lock order: none is needed, because the
+ * statement skips keys that somebody holds: another process writes their use at this moment, or they are
+ * being revoked.
  */
 export async function updateUsedKeys(lanes: Lanes, usedKeys: UsedKeys): Promise<void> {
   const macs = [...usedKeys.values()]

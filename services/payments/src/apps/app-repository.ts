@@ -87,7 +87,10 @@ export async function updateAppHidden(
   })
 }
 
-/** Revokes all keys of an app, for a command. Resolves to how many were not revoked before. @throws Error when there is no such app */
+/**
+ * Revokes all keys of an app, for a command. Resolves to how many were not revoked before.
+ * @throws Error when there is no such app
+ */
 export async function updateAllKeysRevoked(db: Db, id: string): Promise<number> {
   return db.transaction().execute(async (trx) => {
     const revoked = await updateKeysRevoked(trx, id)
@@ -131,8 +134,8 @@ export async function deleteUnusedApps(db: Db, days: number): Promise<number> {
 }
 
 /**
- * Lock order: the apps, their keys. A call that makes or revokes a key locks the app first too, so that two calls never wait for each
- * other.
+ * Lock order: the apps, their keys. A call that makes or revokes a key locks the app first too, so that two
+ * calls never wait for each other.
  */
 async function deleteBatchOfApps(db: Db, days: number) {
   return db.transaction().execute(async (trx) => {

@@ -18,8 +18,8 @@ const REMEMBERED_KEYS_MAX = 1_000
 const REMEMBERED_LENGTH_MAX = 256
 
 /**
- * Creates a reader that remembers the keys of the last headers: a client sends the same header with each request, and its MAC need not be
- * computed again.
+ * Creates a reader that remembers the keys of the last headers: a client sends the same header with each
+ * request, and its MAC need not be computed again.
  */
 export function createKeyReader(pepper: KeyObject): ReadPresentedKey {
   const seen = new LRUCache<string, PresentedKey>({ max: REMEMBERED_KEYS_MAX })

@@ -22,8 +22,8 @@ interface KeptRow {
 }
 
 /**
- * `unknown-source`: the merchant has no such successful transaction. `refused`: the merchant may not keep cards, by the number of a
- * processing error.
+ * `unknown-source`: the merchant has no such successful transaction. `refused`: the merchant may not keep
+ * cards, by the number of a processing error.
  */
 export type KeepCardOutcome =
   | { readonly verdict: 'kept'; readonly cardId: string }

@@ -1,6 +1,9 @@
 import type { Money } from '../money/minor-units.ts'
 
-/** The behaviour of the simulator for a card. The first payment with the card chooses the scenario, and the instrument stores it. */
+/**
+ * The behaviour of the simulator for a card. The first payment with the card chooses the scenario, and the
+ * instrument stores it.
+ */
 export interface Scenario {
   readonly scheme: 'supported' | 'unsupported' | 'unknown'
   readonly code: 'valid' | 'invalid'

@@ -98,7 +98,10 @@ interface QueryInput extends Omit<CheckoutInput, 'repeat'> {
   readonly repeatKey: string | null
 }
 
-/** No comparison with NULL: it would hide from Citus which merchant a table is bound to. @param merchantId binds the tables below the merchant `m` */
+/**
+ * No comparison with NULL: it would hide from Citus which merchant a table is bound to.
+ * @param merchantId binds the tables below the merchant `m`
+ */
 const checkout = (p: QueryInput, merchantId: RawBuilder<unknown>, rate: RawBuilder<unknown>) => sql<CheckoutRow>`
     SELECT m.id, m.test, m.currency, m.descriptor, m.website, m.tds_mode, m.acquirer,
       (m.claim ->> 'canChargeCard')::boolean AS can_charge,
@@ -136,7 +139,10 @@ const rateQuery = prepare(
     WHERE m.key = ${p.merchantKey}::uuid`,
 )
 
-/** Finds what decides an order, in one round trip: its merchant, session, spent tokens, and the end of an earlier request with its key. Undefined when no merchant has the key. */
+/**
+ * Finds what decides an order, in one round trip: its merchant, session, spent tokens, and the end of an
+ * earlier request with its key. Undefined when no merchant has the key.
+ */
 export async function findCheckout(lanes: Lanes, input: CheckoutInput): Promise<Checkout | undefined> {
   const { repeat, ...names } = input
   const { method = null, path = null, key: repeatKey = null } = repeat ?? {}

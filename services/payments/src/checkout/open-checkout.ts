@@ -70,7 +70,10 @@ export interface EndedOrder {
   readonly bound: { readonly digest: Buffer; readonly sessionId: string } | undefined
 }
 
-/** The dependencies that open a request of the checkout: the seals of its tokens, the acquirers by name, and whether TLS is required. */
+/**
+ * The dependencies that open a request of the checkout: the seals of its tokens, the acquirers by name, and
+ * whether TLS is required.
+ */
 export interface CheckoutDeps {
   readonly lanes: Lanes
   readonly seals: CheckoutSeals

@@ -2,7 +2,10 @@ import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { text, url } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 
-/** Settings of the sign-in service whose access tokens users call with (reference: Tokens of users; docs/settings/payments.md). */
+/**
+ * Settings of the sign-in service whose access tokens users call with (reference: Tokens of users;
+ * docs/settings/payments.md).
+ */
 export const signInSettings = group('Signed-in users', {
   USER_JWKS_URL: url()
     .optional()

@@ -7,8 +7,8 @@ export type OpenVerdict =
   | { readonly verdict: 'limit-exceeded'; readonly possible: bigint }
 
 /**
- * Disputes captured money that is neither refunded nor disputed: all of it, or `requested` minor units. The model of the SQL function
- * `open_dispute` (reference: Movements).
+ * Disputes captured money that is neither refunded nor disputed: all of it, or `requested` minor units. The
+ * model of the SQL function `open_dispute` (reference: Movements).
  */
 export function openDispute(amounts: Amounts, requested: bigint | undefined): OpenVerdict {
   const possible = amounts.captured - amounts.refunded - amounts.disputed

@@ -99,7 +99,10 @@ const closeQuery = withOwner(
   ({ disputeId }, find) => find(disputeId),
 )
 
-/** `conflict`: the dispute was closed with the other outcome. `trail-full`: the trail of its transaction takes no more entries. */
+/**
+ * `conflict`: the dispute was closed with the other outcome. `trail-full`: the trail of its transaction takes
+ * no more entries.
+ */
 export type ClosedDispute =
   | { readonly verdict: 'closed'; readonly dispute: Dispute }
   | { readonly verdict: 'conflict' | 'trail-full' }
@@ -120,8 +123,8 @@ function toClosedDispute(row: ClosedDisputeRow): ClosedDispute | undefined {
 const readQuery = findBelowMerchant<DisputeColumns>('read_dispute', source)
 
 /**
- * A dispute by its id, for members of its merchant: `not-found` for an unknown id, `forbidden` for a caller who is no member, both
- * without the dispute.
+ * A dispute by its id, for members of its merchant: `not-found` for an unknown id, `forbidden` for a caller
+ * who is no member, both without the dispute.
  */
 export async function readDispute(
   lanes: Lanes,

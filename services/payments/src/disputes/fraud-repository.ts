@@ -74,8 +74,8 @@ const ofTransaction = listBelowMerchant<BelowListInput & { transactionId: string
 )
 
 /**
- * A page of the fraud alerts of a merchant, or of one of its transactions, for its members. At most `limit`, by id in the order of
- * `input`.
+ * A page of the fraud alerts of a merchant, or of one of its transactions, for its members. At most `limit`,
+ * by id in the order of `input`.
  */
 export async function listFrauds(
   lanes: Lanes,

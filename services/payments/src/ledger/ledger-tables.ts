@@ -33,8 +33,9 @@ export interface TrailEntriesTable extends ChainedRow {
 export type LineKind = 'capture' | 'refund' | 'dispute' | 'payout' | 'payoutReversal' | 'adjustment'
 
 /**
- * A change of the merchant's balance. `amount` is in minor units of `currency`, the currency of the transaction; `balance` (the change),
- * `fee` and `balance_after` are in minor units of the merchant's currency.
+ * A change of the merchant's balance. `amount` is in minor units of `currency`, the currency of the
+ * transaction; `balance` (the change), `fee` and `balance_after` are in minor units of the merchant's
+ * currency.
  */
 export interface LinesTable extends ChainedRow {
   kind: LineKind

@@ -132,7 +132,8 @@ const heldBackQuery = prepareOnCoordinator(
 )
 
 /**
- * The parts of the balance of a merchant that no payout takes, in minor units of the merchant's currency (reference: Available amount).
+ * The parts of the balance of a merchant that no payout takes, in minor units of the merchant's currency
+ * (reference: Available amount).
  * @param input.delayDays for how many days a capture stays in the balance
  */
 export async function findHeldBack(

@@ -18,8 +18,8 @@ export async function findExchanged(lanes: Lanes, money: Money, currency: string
 export type RateState = 'usable' | 'stale' | null
 
 /**
- * The state of the rate from a currency into the currency of the merchant `m`, as a column of a query. A charge that could never be
- * captured must not be authorized.
+ * The state of the rate from a currency into the currency of the merchant `m`, as a column of a query. A
+ * charge that could never be captured must not be authorized.
  */
 export function rateState(currency: string | null, ageDaysMax: number): RawBuilder<RateState> {
   return sql<RateState>`(

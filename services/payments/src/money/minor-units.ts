@@ -41,8 +41,9 @@ const PLAIN = /^(\d{1,12})(?:[.,](\d{1,3}))?$/
 const GROUPED = /^(\d{1,3}(?:,\d{3}){1,3})(?:\.(\d{1,3}))?$/
 
 /**
- * Reads a text as an amount in major units, in every currency that it may be of (console reference: Search by amount): `12.50` is 1250
- * where a currency has two decimals, and 12500 where it has three. `HUF 1000` is of one currency.
+ * Reads a text as an amount in major units, in every currency that it may be of (console reference: Search by
+ * amount): `12.50` is 1250 where a currency has two decimals, and 12500 where it has three. `HUF 1000` is of
+ * one currency.
  * @returns each amount in minor units, with its currencies; empty for digits alone, which are minor units, and for other texts
  */
 export function readMeantAmounts(text: string): readonly MeantAmount[] {

@@ -5,7 +5,10 @@ import type { Rate } from './ecb-rates.ts'
 
 const BATCH_ROWS = 10_000
 
-/** Stores imported rates in place of earlier ones of the same date and currency. The transaction of the caller stores all or none. */
+/**
+ * Stores imported rates in place of earlier ones of the same date and currency. The transaction of the caller
+ * stores all or none.
+ */
 export async function upsertEcbRates(trx: Trx, rates: readonly Omit<Rate, 'source'>[]): Promise<void> {
   for (let at = 0; at < rates.length; at += BATCH_ROWS) {
     const batch = rates.slice(at, at + BATCH_ROWS)
@@ -24,8 +27,8 @@ export async function listRatesOfDay(db: Db, day: string | undefined): Promise<r
 }
 
 /**
- * The last day for which rates were imported (`2026-03-01`; null: none were), and whether there are live merchants, whose money is
- * not exchanged at the embedded rates.
+ * The last day for which rates were imported (`2026-03-01`; null: none were), and whether there are live
+ * merchants, whose money is not exchanged at the embedded rates.
  */
 export async function findImportedRates(
   db: Db,

@@ -27,8 +27,8 @@ export type AllowanceVerdict =
 type AllowanceUse = Pick<WantedAllowance, 'actorId' | 'key'>
 
 /**
- * Takes a part of what an operator may refund today, in a transaction of its own, before the refund is made. A repeat with the same
- * key takes nothing more (console reference: Refund allowance).
+ * Takes a part of what an operator may refund today, in a transaction of its own, before the refund is made.
+ * A repeat with the same key takes nothing more (console reference: Refund allowance).
  * @param db the database as the role of operators
  */
 export async function claimAllowance(db: Db, wanted: WantedAllowance): Promise<AllowanceVerdict> {
@@ -111,15 +111,19 @@ export interface AllowedRefund {
   readonly amount: number
 }
 
-/** The outcome of a refund under an allowance. `exceeded`: `limit` is the most of one refund, `left` the rest of the day, in minor units. */
+/**
+ * The outcome of a refund under an allowance. `exceeded`: `limit` is the most of one refund, `left` the rest
+ * of the day, in minor units.
+ */
 export type AllowanceOutcome<Done> =
   | { readonly verdict: 'not-allowed' | 'key-mismatch' }
   | { readonly verdict: 'exceeded'; readonly limit: number; readonly left: number }
   | { readonly verdict: 'done'; readonly done: Done }
 
 /**
- * Makes a refund within what its operator may refund: takes the allowance, runs the refund, and gives the allowance back unless the
- * refund, now or by an earlier request with the same key, has used it. An admin refunds without an allowance.
+ * Makes a refund within what its operator may refund: takes the allowance, runs the refund, and gives the
+ * allowance back unless the refund, now or by an earlier request with the same key, has used it. An admin
+ * refunds without an allowance.
  * @param db the database as the role of operators
  * @param refund makes the refund. In its transaction it calls `use`, which answers false when the allowance is gone: then it must
  * throw
@@ -160,7 +164,10 @@ export async function runWithinAllowance<Done>(
   }
 }
 
-/** Gives an allowance back, unless the database is busy: then the operator's next refund does it. The answer stays that of the refund. */
+/**
+ * Gives an allowance back, unless the database is busy: then the operator's next refund does it. The answer
+ * stays that of the refund.
+ */
 async function tryToReturn(db: Db, use: AllowanceUse): Promise<void> {
   await returnAllowance(db, use).catch(() => false)
 }

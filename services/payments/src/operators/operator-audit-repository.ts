@@ -13,7 +13,10 @@ export interface OperatorAct {
   readonly object: { readonly kind: string; readonly id: string }
 }
 
-/** The payload of an act in the audit log: action, actor, key, role, address and object (console reference: Audit of operators). */
+/**
+ * The payload of an act in the audit log: action, actor, key, role, address and object (console reference:
+ * Audit of operators).
+ */
 export function toPayload({ operator: { key, role, address, actor }, action, object }: OperatorAct): object {
   return { action, actor: { id: actor.id, email: actor.email }, key, role, address, object }
 }
@@ -75,7 +78,10 @@ const entries = listOfAll<AuditEntry>('all_audit', {
   expressions: { actor: sql`(coalesce(r.identity_id, r.payload #>> '{actor,id}') COLLATE "C")` },
 })
 
-/** A page of the audit log, of all merchants and of what concerns none, for an operator (console reference: Audit of operators). */
+/**
+ * A page of the audit log, of all merchants and of what concerns none, for an operator (console reference:
+ * Audit of operators).
+ */
 export function listAudit(
   lanes: Lanes,
   { merchantId, actor, action, ...page }: AuditSearch,

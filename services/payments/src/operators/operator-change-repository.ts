@@ -7,9 +7,9 @@ import type { OperatorAnswer, OperatorChange, OperatorEffect } from './operator-
 import type { OperatorChangesTable } from './operator-tables.ts'
 
 /**
- * Makes a change of an operator in one transaction: its effect, its answer under the Idempotency-Key, and its row in the audit log
- * (console reference: Changes). A repeat gets the first answer and does nothing. What `effect` throws takes everything back, so the
- * key may be used again.
+ * Makes a change of an operator in one transaction: its effect, its answer under the Idempotency-Key, and its
+ * row in the audit log (console reference: Changes). A repeat gets the first answer and does nothing. What
+ * `effect` throws takes everything back, so the key may be used again.
  *
  * Lock order: the key, then the locks of the effect. A second request with the key waits for the first at the primary key.
  * @param db the database as the role of operators

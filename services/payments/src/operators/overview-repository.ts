@@ -68,7 +68,10 @@ export interface DueFigures {
   readonly merchants: number
 }
 
-/** The balances above 0 of the merchants of a mode, by currency. A payout takes less where disputes are open or captures are young. */
+/**
+ * The balances above 0 of the merchants of a mode, by currency. A payout takes less where disputes are open
+ * or captures are young.
+ */
 export async function listDuePayouts(db: Db, mode: MerchantMode): Promise<readonly DueFigures[]> {
   const { rows } = await sql<DueFigures>`
     SELECT b.currency, sum(b.balance)::bigint AS amount, count(*)::int AS merchants

@@ -85,7 +85,10 @@ function alertText(
   return Object.keys(problems).length > 0 ? say('fieldsInvalid') : undefined
 }
 
-/** The test numbers that the page names, with their outcomes (reference: Test numbers). Each shows one of the ways that a payment goes. */
+/**
+ * The test numbers that the page names, with their outcomes (reference: Test numbers). Each shows one of the
+ * ways that a payment goes.
+ */
 const TEST_CARDS = [
   ['1000 0000 0000 0000', 'testApproved'],
   ['1000 0000 0001 0000', 'testUnasked'],

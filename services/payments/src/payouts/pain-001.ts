@@ -32,7 +32,9 @@ const NAME_LENGTH_MAX = 70
  * Writes a credit transfer message: one message, one payment information, one transfer for each payout. Counts and sums
  * are control values.
  * @see https://www.iso20022.org/catalogue-messages/iso-20022-messages-archive (pain.001.001.03)
- * @see https://www.europeanpaymentscouncil.eu/what-we-do/epc-payment-schemes/sepa-credit-transfer/sepa-credit-transfer-rulebook-and (EPC132-08)
+ * @see
+ * https://www.europeanpaymentscouncil.eu/what-we-do/epc-payment-schemes/sepa-credit-transfer/sepa-credit-transfer-rulebook-and
+ * (EPC132-08)
  */
 export function writePain001({ messageId, created, debtor, transfers }: TransferMessage): string {
   const count = String(transfers.length)

@@ -13,8 +13,9 @@ interface BatchedPayout {
 }
 
 /**
- * Puts waiting live payouts into a new batch, marks them as exported and calls `prepare`, in one transaction. When `prepare` fails,
- * nothing has changed. Two exports at once never share a payout. Undefined when no payout waits.
+ * Puts waiting live payouts into a new batch, marks them as exported and calls `prepare`, in one transaction.
+ * When `prepare` fails, nothing has changed. Two exports at once never share a payout. Undefined when no
+ * payout waits.
  * @throws Error when a waiting payout was changed by hand, or is in a batch already, which the bank has
  */
 export async function runPayoutExport(
@@ -53,8 +54,8 @@ interface WantedBatch {
 type StoredBatch = BatchMessage & { readonly payouts: readonly BatchedPayout[] }
 
 /**
- * Puts waiting live payouts into a new batch and marks them as exported, in the transaction of the caller. Undefined when no payout
- * waits.
+ * Puts waiting live payouts into a new batch and marks them as exported, in the transaction of the caller.
+ * Undefined when no payout waits.
  * @param store stores the batch, with the rights of the caller
  * @throws Error when a waiting payout was changed by hand, or is in a batch already, which the bank has
  */
@@ -139,8 +140,8 @@ export type ReadBatch =
   | { readonly verdict: 'changed'; readonly reason: string }
 
 /**
- * Reads a batch as it was exported. `changed`: it names a payout that is gone, twice, or in another batch too; the bank has answered
- * about a payout; or the batch was changed.
+ * Reads a batch as it was exported. `changed`: it names a payout that is gone, twice, or in another batch
+ * too; the bank has answered about a payout; or the batch was changed.
  * @throws Error when a payout was changed by hand
  */
 export async function readBatch(db: Db, id: string): Promise<ReadBatch> {

@@ -11,8 +11,9 @@ import { type OutboxRow, outboxKinds, outboxRows, toEntries } from '../webhooks/
 import { deleteOldRows, type OldRows } from './delete-old-rows.ts'
 
 /**
- * The class of each table, as its migration declares it. `reference`: small and rarely written. `owned`: below a merchant; each of its keys and indexes
- * contains `merchant_id`. `local`: neither. `claim`: as `local`, and committed together with the rows of merchants (reference: Classes of tables).
+ * The class of each table, as its migration declares it. `reference`: small and rarely written. `owned`:
+ * below a merchant; each of its keys and indexes contains `merchant_id`. `local`: neither. `claim`: as
+ * `local`, and committed together with the rows of merchants (reference: Classes of tables).
  */
 export const tableClasses: Readonly<Record<keyof PaymentsTables, TableClass>> = {
   apps: 'reference',
@@ -62,10 +63,10 @@ const BATCH_MERCHANTS = 1_000
 const BATCH_EVENTS = 1_000
 
 /**
- * Deletes old rows of a distributed database, one merchant a statement. Rows that somebody holds stay until the next run. Rows of
- * reference tables are few, and lie in another place on each node, so one statement deletes them by their values. Invitations refer
- * to merchants, which the service may not lock for that, so a function deletes invitations that expired more than 30 days ago.
- * Resolves to how many rows were deleted.
+ * Deletes old rows of a distributed database, one merchant a statement. Rows that somebody holds stay until
+ * the next run. Rows of reference tables are few, and lie in another place on each node, so one statement
+ * deletes them by their values. Invitations refer to merchants, which the service may not lock for that, so a
+ * function deletes invitations that expired more than 30 days ago. Resolves to how many rows were deleted.
  */
 export async function deleteOldDistributedRows(
   db: Db,

@@ -38,9 +38,10 @@ const ALIASES_UNKNOWN_MS = 1_000
 const KEY_LENGTH = 36
 
 /**
- * Returns what finds the merchant of an id, or of a merchant's public key; empty when there is none. Tags and keys of merchants
- * never change, so a name that was found is remembered. An unknown one is not: a merchant may be made with it later. An alias wins
- * over the tag, so aliases are asked at every call, unless none was there a moment ago.
+ * Returns what finds the merchant of an id, or of a merchant's public key; empty when there is none. Tags and
+ * keys of merchants never change, so a name that was found is remembered. An unknown one is not: a merchant
+ * may be made with it later. An alias wins over the tag, so aliases are asked at every call, unless none was
+ * there a moment ago.
  */
 export function createOwners(now: () => Date): (read: Lane, name: string) => Promise<string> {
   const known = new LRUCache<string, string>({ max: OWNERS_MAX })
@@ -69,8 +70,8 @@ export function createOwners(now: () => Date): (read: Lane, name: string) => Pro
 }
 
 /**
- * The way to repeat a read that finds nothing of a merchant (reference: Distributed databases). A read that judges access says so by
- * its verdict, and any other has no row.
+ * The way to repeat a read that finds nothing of a merchant (reference: Distributed databases). A read that
+ * judges access says so by its verdict, and any other has no row.
  */
 export const readAgain: ReadAgain = {
   awaitMove: prepare('await_move', (p: { owner: string }) => sql`SELECT ${sql.table('await_move')}(${p.owner})`),

@@ -70,8 +70,8 @@ interface FollowOptions {
 const HELD_BACK_MS = 10_000
 
 /**
- * Follows the rows of a database while `payments distribute` moves them. Meanwhile the process refuses to write, and afterwards it
- * goes on with new connections. The result always says where the rows are now.
+ * Follows the rows of a database while `payments distribute` moves them. Meanwhile the process refuses to
+ * write, and afterwards it goes on with new connections. The result always says where the rows are now.
  * @param found where the rows are at first
  */
 export function followPlacement(found: Placement, options: FollowOptions): Placement & { readonly stop: () => void } {
@@ -136,7 +136,8 @@ function isDistributed({ url }: Pick<EntryConfig, 'url'>, names: Names): Promise
 }
 
 /**
- * Checks the servers by which the settings enter a cluster. Only the coordinator has the tables of the migrator and the queue of jobs.
+ * Checks the servers by which the settings enter a cluster. Only the coordinator has the tables of the
+ * migrator and the queue of jobs.
  * @returns an Error whose message names the wrong setting, not thrown; undefined when both addresses are right
  */
 export async function findWrongEntry(config: EntryConfig): Promise<Error | undefined> {

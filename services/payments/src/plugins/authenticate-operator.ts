@@ -28,9 +28,9 @@ export const OPERATOR_SCHEMES = {
 } as const
 
 /**
- * Guards the routes of its context: a request needs the key of a console and the access token of an operator (console reference:
- * Checks of a request), and its role must be high enough for the action that the route names. Without PAYMENTS_OPERATOR_KEYS there
- * is no such route. A refused request counts against its address.
+ * Guards the routes of its context: a request needs the key of a console and the access token of an operator
+ * (console reference: Checks of a request), and its role must be high enough for the action that the route
+ * names. Without PAYMENTS_OPERATOR_KEYS there is no such route. A refused request counts against its address.
  */
 export const authenticateOperator = fp(
   async (app: FastifyInstance) => {

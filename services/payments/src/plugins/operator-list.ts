@@ -96,8 +96,9 @@ interface CsvListing<Row extends { readonly id: string }> {
 }
 
 /**
- * Sends a list as CSV where the client prefers that, from the place of its page on, at most 10,000 rows. Each piece of it is read in
- * a turn of its own, when the client has taken the piece before. False: the client does not prefer CSV, and nothing was sent.
+ * Sends a list as CSV where the client prefers that, from the place of its page on, at most 10,000 rows. Each
+ * piece of it is read in a turn of its own, when the client has taken the piece before. False: the client
+ * does not prefer CSV, and nothing was sent.
  */
 export async function answerAsCsv<Row extends { readonly id: string }>(
   request: FastifyRequest,

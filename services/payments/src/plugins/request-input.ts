@@ -16,9 +16,9 @@ import { type Parsed, parseForm } from '../requests/parse-form.ts'
 import { InvalidInput, ParsedInput, validateInput } from '../requests/validate-input.ts'
 
 /**
- * Reads bodies (JSON and forms) and query strings (reference: Bodies and queries). An error in them becomes `request.problem` and
- * is thrown later: key, path and access are judged before values. Handlers get body and query as `RequestInput`, which has the values or
- * the problem. Register before any route.
+ * Reads bodies (JSON and forms) and query strings (reference: Bodies and queries). An error in them becomes
+ * `request.problem` and is thrown later: key, path and access are judged before values. Handlers get body and
+ * query as `RequestInput`, which has the values or the problem. Register before any route.
  */
 export const requestInput = fp(
   async (app) => {
@@ -95,7 +95,10 @@ export function requireValues<Values>(input: RequestInput<Values>): Values {
   return input.values
 }
 
-/** Returns what a part of the path names. An unknown name is an unknown endpoint. @throws endpointNotFound when `found` is undefined */
+/**
+ * Returns what a part of the path names. An unknown name is an unknown endpoint.
+ * @throws endpointNotFound when `found` is undefined
+ */
 export function requireEndpoint<Found>(found: Found | undefined): Found {
   if (found === undefined) throw endpointNotFound()
   return found

@@ -40,7 +40,10 @@ function toSeconds(waitMs: number | undefined): number | undefined {
   return waitMs === undefined ? undefined : Math.max(1, Math.ceil(waitMs / 1_000))
 }
 
-/** Turns a limit into one whose keys are addresses of clients. An IPv6 address counts as the block of addresses that one client has. */
+/**
+ * Turns a limit into one whose keys are addresses of clients. An IPv6 address counts as the block of
+ * addresses that one client has.
+ */
 export function byAddress({ consume, wait, giveBack }: RateLimit): RateLimit {
   return {
     consume: (address) => consume(addressKey(address)),

@@ -25,13 +25,17 @@ export function text(): z.ZodString {
 
 /** A pattern of the API document: what `isStorable` refuses, but for lone surrogates, which JSON Schema cannot name. */
 const STORABLE = '^[^\\u0000]*$'
-/** A pattern of the API document: a text that can be stored and that trimming leaves not empty. Python does not count U+FEFF as a space. */
+/**
+ * A pattern of the API document: a text that can be stored and that trimming leaves not empty. Python does
+ * not count U+FEFF as a space.
+ */
 const STORABLE_NAME = '^[^\\u0000]*[^\\u0000\\s\\ufeff][^\\u0000]*$'
 /** The description of ids in the API document, in place of the rules that schemas state in code. */
 const ID_PATTERN = '^[0-9a-fA-F]{24}$'
 /**
- * The pattern of a host with at least so many labels before the last: a few long ones, or more short ones, at most 253 characters.
- * Stricter than the service, which takes letters of all scripts and any address that a browser takes.
+ * The pattern of a host with at least so many labels before the last: a few long ones, or more short ones, at
+ * most 253 characters. Stricter than the service, which takes letters of all scripts and any address that a
+ * browser takes.
  */
 const hostPattern = (labelsMin: number): string => {
   const labels = (lengthMax: number, countMax: number) =>

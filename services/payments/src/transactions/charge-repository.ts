@@ -65,15 +65,18 @@ export interface Attempt {
   }
 }
 
-/** The end of a charge: a transaction, or the number of a processing error. `failedId`: the failed transaction, unless repeated. */
+/**
+ * The end of a charge: a transaction, or the number of a processing error. `failedId`: the failed
+ * transaction, unless repeated.
+ */
 export type ChargeEnd =
   | { readonly verdict: 'charged'; readonly transactionId: string }
   | { readonly verdict: 'refused'; readonly errorCode: number; readonly failedId: string | undefined }
 
 /**
- * `begun`: the acquirer is to be asked. `ended`: an earlier request has ended the charge, or the merchant may not make it.
- * `unknown-source`: the merchant has no such payment or card. `no-rate`, `stale-rate`: there is no exchange rate, or it is too old
- * for live money.
+ * `begun`: the acquirer is to be asked. `ended`: an earlier request has ended the charge, or the merchant may
+ * not make it. `unknown-source`: the merchant has no such payment or card. `no-rate`, `stale-rate`: there is
+ * no exchange rate, or it is too old for live money.
  */
 export type BegunCharge =
   | { readonly verdict: 'begun'; readonly attempt: Attempt }

@@ -73,10 +73,11 @@ export interface OperationGroup {
 const BATCH_OPERATIONS_MAX = 128
 
 /**
- * Returns the way of all captures, refunds and voids of this process to the database. Operations that arrive while batches are under
- * way go together in the next one. A batch contains each transaction once, so a repeat with the same Idempotency-Key waits here
- * until the first request has ended, and then finds in the database what that left. Other processes do the same, so correctness
- * depends on the locks of the database alone (reference: Batches, Idempotency-Key).
+ * Returns the way of all captures, refunds and voids of this process to the database. Operations that arrive
+ * while batches are under way go together in the next one. A batch contains each transaction once, so a
+ * repeat with the same Idempotency-Key waits here until the first request has ended, and then finds in the
+ * database what that left. Other processes do the same, so correctness depends on the locks of the database
+ * alone (reference: Batches, Idempotency-Key).
  */
 export function createOperationGroup({ lanes, meter, terms, scope }: OperationGroupOptions): OperationGroup {
   const count = createCounters(meter)

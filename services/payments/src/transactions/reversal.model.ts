@@ -28,8 +28,8 @@ export interface CaptureEntry extends CapturedAmount {
 }
 
 /**
- * The captures after rejections, in their order, in minor units of the transaction and of the merchant's currency. A part keeps its
- * share of the capture's worth, and a capture of which nothing is left is missing.
+ * The captures after rejections, in their order, in minor units of the transaction and of the merchant's
+ * currency. A part keeps its share of the capture's worth, and a capture of which nothing is left is missing.
  * The model of the SQL function `net_captures` (reference: Worth of a correction).
  */
 export function netCaptures(entries: readonly CaptureEntry[]): readonly CapturedAmount[] {

@@ -97,8 +97,9 @@ export async function listAllTransactions(
   { merchantId, successful, before, limit }: AllTransactionsFilter,
 ): Promise<readonly Transaction[]> {
   const own = sql`r.merchant_id`
-  // One statement, whatever the number of merchants. The page is chosen first, so that each node of a distributed database is asked
-  // for rows of the page alone. A subquery without a table, as `source` has it, is refused there for several merchants.
+  // One statement, whatever the number of merchants. The page is chosen first, so that each node of a
+  // distributed database is asked for rows of the page alone. A subquery without a table, as `source` has it,
+  // is refused there for several merchants.
   const { rows } = await sql<TransactionColumns>`
     SELECT ${source.columns(own)} FROM ${sql.table('transactions')} r ${joinInstrument(own)}
     LEFT JOIN LATERAL (${wholeTrail(own)}) e ON true

@@ -10,8 +10,9 @@ export interface ChangeRegistrationInput {
 }
 
 /**
- * Closes the registration of apps for an operator, or ends that (console reference: Routes of payments). No app is registered after
- * the answer: the next request at any process reads it in the database, and the requests that have begun are waited for.
+ * Closes the registration of apps for an operator, or ends that (console reference: Routes of payments). No
+ * app is registered after the answer: the next request at any process reads it in the database, and the
+ * requests that have begun are waited for.
  * @throws idempotencyKeyReused
  */
 export function changeRegistration(

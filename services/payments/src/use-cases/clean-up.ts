@@ -58,7 +58,10 @@ const OLD_ROWS: readonly (readonly [keyof PaymentsTables, OldRows])[] = [
   ['app_invitations', { column: 'expires', age: '30 days' }],
 ]
 
-/** Starts the hourly job, which logs how many rows of each table it has deleted. A second run deletes what has become old since. */
+/**
+ * Starts the hourly job, which logs how many rows of each table it has deleted. A second run deletes what has
+ * become old since.
+ */
 export async function startCleanUp({ jobs, logger, ...deps }: CleanUpDeps): Promise<void> {
   await jobs.work(cleanUpTask, async () => {
     logger.info({ rows: await cleanUp(deps) }, 'cleaned up')

@@ -15,7 +15,8 @@ export interface ClosePayoutInput {
 }
 
 /**
- * Records what the bank made of a payout, for an operator (reference: States of a payout). The same outcome again changes nothing.
+ * Records what the bank made of a payout, for an operator (reference: States of a payout). The same outcome
+ * again changes nothing.
  * @throws notFound, payoutClosed when the payout has the other outcome, idempotencyKeyReused
  */
 export async function closePayout(

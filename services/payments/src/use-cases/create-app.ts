@@ -7,7 +7,8 @@ import type { PaymentsDeps } from '../deps.ts'
 export type CreateAppDeps = Pick<PaymentsDeps, 'lanes' | 'pepper' | 'generateApiKey'>
 
 /**
- * Makes an app with its first key, for an operator's command (reference: Registration). Only the caller learns the key: the service stores its MAC.
+ * Makes an app with its first key, for an operator's command (reference: Registration). Only the caller
+ * learns the key: the service stores its MAC.
  */
 export async function createApp(
   { lanes, pepper, generateApiKey }: CreateAppDeps,

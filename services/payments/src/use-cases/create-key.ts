@@ -26,8 +26,8 @@ interface CreateKeyInput {
 /**
  * Adds a key to the calling app (reference: Keys of an app). Only the caller learns the key: the service stores its MAC. Requests
  * with the same Idempotency-Key get the same key.
- * @throws idempotencyKeySpent when that key was revoked, forbidden when a user calls; unauthorized, idempotencyKeyUsed and conflict
- * as `requireOutcome` throws them
+ * @throws idempotencyKeySpent when that key was revoked, forbidden when a user calls; unauthorized,
+ * idempotencyKeyUsed and conflict as `requireOutcome` throws them
  */
 export async function createKey(
   deps: Pick<PaymentsDeps, 'lanes' | 'pepper' | 'generateApiKey'>,

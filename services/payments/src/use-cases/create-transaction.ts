@@ -63,8 +63,8 @@ export async function createTransaction(
  * Charges a card again, as `createTransaction` does, for a caller that needs the failed transaction of a refused card. The error
  * does not name that transaction.
  * @returns how the charge ended, and whether an earlier request with the Idempotency-Key made it
- * @throws unknownSource, currencyWithoutRate, rateUnavailable, idempotencyKeyUsed, conflict, unauthorized, notFound, forbidden, and
- * the error of a refused request
+ * @throws unknownSource, currencyWithoutRate, rateUnavailable, idempotencyKeyUsed, conflict, unauthorized,
+ * notFound, forbidden, and the error of a refused request
  */
 export async function chargeCard(
   deps: ChargeDeps,

@@ -48,7 +48,10 @@ export async function createWebhook(
   }
 }
 
-/** Only members hear that an address is inside a network, so this refusal waits for the judgement of access, as the refusals of a schema do. */
+/**
+ * Only members hear that an address is inside a network, so this refusal waits for the judgement of access,
+ * as the refusals of a schema do.
+ */
 function refuseInside(
   { outbound }: CreateWebhookDeps['webhooks'],
   input: RequestInput<WebhookValues>,

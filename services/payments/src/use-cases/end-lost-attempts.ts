@@ -15,10 +15,10 @@ const AGE_SECONDS = 60
 const BATCH_ROWS = 1_000
 
 /**
- * Calls each attempt unknown that has been `sent` for 60 s (reference: Attempts). A repeat of its request gets that outcome, and a
- * job asks the acquirer. A second run finds only attempts that are still `sent`. An attempt that cannot be written waits for the job
- * of the next minute. All attempts wait when rows have just moved: a process that has held an outcome back since before the move
- * writes it now.
+ * Calls each attempt unknown that has been `sent` for 60 s (reference: Attempts). A repeat of its request
+ * gets that outcome, and a job asks the acquirer. A second run finds only attempts that are still `sent`. An
+ * attempt that cannot be written waits for the job of the next minute. All attempts wait when rows have just
+ * moved: a process that has held an outcome back since before the move writes it now.
  * @throws any error but that of a statement which the database has ended, so that the job runs again
  */
 export async function endLostAttempts(deps: Omit<LostAttemptDeps, 'jobs'>): Promise<Outcome> {

@@ -10,8 +10,8 @@ type ExpiryDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'logger'> & { readonly conf
 const EVERY_HOUR = '23 * * * *'
 
 /**
- * Voids the authorizations of all merchants that are older than `authorizationExpiryDays` (reference: Expiry of authorizations). A
- * second run finds nothing, because what has expired is not pending any more.
+ * Voids the authorizations of all merchants that are older than `authorizationExpiryDays` (reference: Expiry
+ * of authorizations). A second run finds nothing, because what has expired is not pending any more.
  * @throws Error after the last merchant when some were left out, so that the queue runs the job again for all of them
  */
 export async function expireAuthorizations(deps: ExpiryDeps): Promise<Outcome> {

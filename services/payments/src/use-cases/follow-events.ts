@@ -17,9 +17,9 @@ const BATCH_EVENTS = 100
 const MERCHANTS_MAX = 10_000
 
 /**
- * Yields the events of test merchants from now on, in the order of each merchant. Nothing is queued or changed, so any number of
- * programs may follow at once. Ids are given out under the lock of their merchant, so every event up to the newest id of a merchant
- * is visible to a reader of that id.
+ * Yields the events of test merchants from now on, in the order of each merchant. Nothing is queued or
+ * changed, so any number of programs may follow at once. Ids are given out under the lock of their merchant,
+ * so every event up to the newest id of a merchant is visible to a reader of that id.
  * @throws Error when there are more than 10 000 test merchants
  */
 export async function* followEvents(

@@ -18,8 +18,8 @@ type InviteDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'jobs' | 'outbox'
 /**
  * Invites a user by email address (reference: Users of a merchant). The job of the mail is written in the same database
  * transaction, and the answer does not wait for the mail.
- * @returns `isMember`: the user is a member already, and nothing was done; `replayed`: an earlier request with the Idempotency-Key
- * invited the user
+ * @returns `isMember`: the user is a member already, and nothing was done; `replayed`: an earlier request
+ * with the Idempotency-Key invited the user
  * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed and conflict as `requireAccess` throws them
  */
 export async function inviteUser(

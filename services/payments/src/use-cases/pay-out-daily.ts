@@ -5,11 +5,12 @@ import { payOutAsJob } from './pay-out-as-job.ts'
 import type { PayoutDeps } from './pay-out-merchants.ts'
 
 /**
- * Pays out all merchants, as the job of the day (reference: Making payouts). Drops the job when the settings are not `daily`: the queue keeps a schedule after
- * the settings have changed. A second run of the day pays out only the merchants whom the first run did not reach: other
- * merchants have the payout of the day already.
- * @throws Error after the last merchant when some could not be paid out, or at once when the database is away. The queue then runs
- * the job again for all merchants
+ * Pays out all merchants, as the job of the day (reference: Making payouts). Drops the job when the settings
+ * are not `daily`: the queue keeps a schedule after the settings have changed. A second run of the day pays
+ * out only the merchants whom the first run did not reach: other merchants have the payout of the day
+ * already.
+ * @throws Error after the last merchant when some could not be paid out, or at once when the database is
+ * away. The queue then runs the job again for all merchants
  */
 export async function payOutDaily(deps: PayoutDeps & Pick<ProcessDeps, 'logger' | 'meter'>): Promise<Outcome> {
   if (deps.config.payouts.schedule !== 'daily') return 'dropped'

@@ -19,8 +19,9 @@ export type PayoutTurn = { readonly merchantId: string } & (
 export type PayoutDeps = Pick<ProcessDeps, 'db' | 'lanes'> & { readonly config: Pick<PaymentsConfig, 'payouts'> }
 
 /**
- * Pays out all merchants with a positive balance, one after the other in the order of their ids, and yields the outcome of each. Each
- * has a call of its own, which decides under the lock of the balance (reference: Making payouts).
+ * Pays out all merchants with a positive balance, one after the other in the order of their ids, and yields
+ * the outcome of each. Each has a call of its own, which decides under the lock of the balance (reference:
+ * Making payouts).
  * @param only the only merchant to pay out; undefined: all
  * @throws Error when the database is away. The merchants before it are paid out
  */

@@ -45,8 +45,8 @@ export type PaymentAnswer =
  * - orderKeyUsed when the Idempotency-Key was used with another body
  * - tokenInvalid for a token that is unknown, too old, spent or another merchant's
  * - tokenTypeUnexpected for a token of another kind
- * - the other errors of `openCheckout`: integrationKeyUnknown, integrationDisabled, testMissing, testUnexpected, cardDataInsecure,
- *   orderInvalid, returnUrlElsewhere and rateUnavailable
+ * - the other errors of `openCheckout`: integrationKeyUnknown, integrationDisabled, testMissing,
+ *   testUnexpected, cardDataInsecure, orderInvalid, returnUrlElsewhere and rateUnavailable
  */
 export async function pay(deps: PayDeps, request: OrderRequest): Promise<PaymentAnswer> {
   const opened = await openCheckout(deps, request)

@@ -14,7 +14,8 @@ export interface AppRegistration {
 
 /**
  * Makes an app for a client, where the settings and the database permit it (reference: Registration).
- * @throws registrationClosed where only the operator makes apps, registrationInvited where a good code is needed and the request has none
+ * @throws registrationClosed where only the operator makes apps, registrationInvited where a good code is
+ * needed and the request has none
  */
 export async function registerApp(
   { lanes, pepper, generateApiKey, config }: CreateAppDeps & { readonly config: Pick<PaymentsConfig, 'registration'> },

@@ -15,8 +15,9 @@ export interface ReplayDeliveryInput {
 }
 
 /**
- * Sends the event of a delivery to its webhook again, for an operator, by a delivery of its own. A disabled webhook takes events from
- * then on (console reference: Routes of payments). The webhook knows the event by its id.
+ * Sends the event of a delivery to its webhook again, for an operator, by a delivery of its own. A disabled
+ * webhook takes events from then on (console reference: Routes of payments). The webhook knows the event by
+ * its id.
  *
  * Lock order: the webhook.
  * @throws notFound, deliveryObsolete when the webhook is deleted or the event too old, idempotencyKeyReused

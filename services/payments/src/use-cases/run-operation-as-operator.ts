@@ -26,9 +26,9 @@ type OperationDeps = Pick<PaymentsDeps, 'config' | 'operatorLanes' | 'operatorDb
 /**
  * Captures, refunds or voids part of a transaction of any merchant, for an operator. A refund of support takes an allowance first
  * (console reference: Refund allowance).
- * @throws notFound, forbidden where the merchant has no permission, refundNotAllowed, refundLimitExceeded, idempotencyKeyReused,
- * conflict when the allowance was given back by another request with the same key; otherCurrency, amountBeyondLimit, trailFull and
- * rateUnavailable as `refuseEntry` throws them
+ * @throws notFound, forbidden where the merchant has no permission, refundNotAllowed, refundLimitExceeded,
+ * idempotencyKeyReused, conflict when the allowance was given back by another request with the same key;
+ * otherCurrency, amountBeyondLimit, trailFull and rateUnavailable as `refuseEntry` throws them
  */
 export async function runOperationAsOperator(
   deps: OperationDeps,

@@ -15,8 +15,8 @@ export interface RunPayoutsInput {
 }
 
 /**
- * Has a job pay merchants out, for an operator: all of them may take longer than a request (reference: Making payouts). The job is
- * sent in the transaction of the change.
+ * Has a job pay merchants out, for an operator: all of them may take longer than a request (reference: Making
+ * payouts). The job is sent in the transaction of the change.
  * @throws notFound for an unknown merchant, idempotencyKeyReused
  */
 export async function runPayouts(

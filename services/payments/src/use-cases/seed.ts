@@ -31,8 +31,9 @@ export interface SeedReport {
 }
 
 /**
- * Inserts all objects of a file or none, and then runs the operations as a member of the merchant (reference: Seed files). Existing
- * objects stay as they are, so a file may be seeded again, also when a run broke off between operations.
+ * Inserts all objects of a file or none, and then runs the operations as a member of the merchant (reference:
+ * Seed files). Existing objects stay as they are, so a file may be seeded again, also when a run broke off
+ * between operations.
  * @throws Error for an object that the file refers to and does not exist, and for an operation that is refused
  */
 export async function seed(deps: SeedDeps, file: SeedFile): Promise<SeedReport> {

@@ -25,8 +25,8 @@ import { runOperation } from './run-operation.ts'
 import { sealSeed } from './seed.ts'
 import { updateMerchant } from './update-merchant.ts'
 
-// Scenarios for operators who try a webhook (`payments trigger`). They call other use cases one after the other, so that each event
-// has the causes that clients give it.
+// Scenarios for operators who try a webhook (`payments trigger`). They call other use cases one after the
+// other, so that each event has the causes that clients give it.
 
 /** The dependencies of the use cases that cause the events. */
 type TriggerDeps = Pick<
@@ -46,9 +46,9 @@ interface Actor {
 type Trigger = (actor: Actor) => Promise<string>
 
 /**
- * The cause of each event. Not among them: `transaction.rejected`, which only an acquirer of live merchants causes; events of
- * users, who would get mails; a failed payout, because payouts of test merchants are settled at once; and a disabled webhook, which
- * takes days.
+ * The cause of each event. Not among them: `transaction.rejected`, which only an acquirer of live merchants
+ * causes; events of users, who would get mails; a failed payout, because payouts of test merchants are
+ * settled at once; and a disabled webhook, which takes days.
  */
 const TRIGGERS = {
   'transaction.created': (actor) => charge(actor),

@@ -16,7 +16,8 @@ export interface UpdateMerchantInput {
 }
 
 /**
- * Changes name, email address or descriptor of a merchant (reference: Changing a merchant). Nothing changes when any field is wrong.
+ * Changes name, email address or descriptor of a merchant (reference: Changing a merchant). Nothing changes
+ * when any field is wrong.
  * @throws invalidFields when a field that never changes differs; unauthorized, notFound and forbidden as `requireAccess` throws
  * them
  */

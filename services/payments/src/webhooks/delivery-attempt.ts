@@ -1,7 +1,10 @@
 import { z } from 'zod'
 import { scrub } from '../cards/scrub.ts'
 
-/** The status of a delivery. `dropped`: its webhook was gone or disabled, or its event too old. `failed`: after the last attempt. */
+/**
+ * The status of a delivery. `dropped`: its webhook was gone or disabled, or its event too old. `failed`:
+ * after the last attempt.
+ */
 export const DELIVERY_STATUSES = ['waiting', 'sending', 'retrying', 'delivered', 'dropped', 'failed'] as const
 /** The state of a delivery. */
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number]
@@ -19,8 +22,8 @@ export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>
 const SHOWN_BYTES = 4_096
 
 /**
- * The first 4 KiB of an answer, without card numbers, accounts and addresses, because a receiver may answer with data that it knows.
- * U+FFFD replaces U+0000, which PostgreSQL does not store.
+ * The first 4 KiB of an answer, without card numbers, accounts and addresses, because a receiver may answer
+ * with data that it knows. U+FFFD replaces U+0000, which PostgreSQL does not store.
  */
 export function toShownAnswer(body: string): string {
   const text = scrub(body.slice(0, 2 * SHOWN_BYTES)).replaceAll('\0', '\ufffd')

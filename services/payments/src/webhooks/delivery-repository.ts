@@ -56,7 +56,8 @@ export async function listDeliveries(
     FROM ${sql.id(schema, 'job')} j WHERE j.name = ${sql.lit(name)} AND ${holds} AND ${isOnPage(created, { above, below })} AND ${isWanted(filter)}
     ORDER BY ${created} ${direction}, ${ROOT} ${direction} LIMIT ${limit}
   )`
-  // The page is chosen first, so that webhooks and events are read for the page alone, on each node of a distributed database too.
+  // The page is chosen first, so that webhooks and events are read for the page alone, on each node of a
+  // distributed database too.
   const { rows } = await sql<ListedDelivery>`
     WITH d AS (
       SELECT * FROM (${sql.join(sourcesOf(filter.status).map(page), sql` UNION ALL `)}) q
@@ -90,15 +91,15 @@ function placeOf(created: RawBuilder<unknown>): RawBuilder<unknown> {
 }
 
 /**
- * The condition on the jobs of a page. An end of the list is no condition: the planner would take two for few rows, and sort all rows of a
- * merchant rather than read the first ones from an index.
+ * The condition on the jobs of a page. An end of the list is no condition: the planner would take two for few
+ * rows, and sort all rows of a merchant rather than read the first ones from an index.
  */
 function isOnPage(
   created: RawBuilder<unknown>,
   { above, below }: Pick<PageBounds, 'above' | 'below'>,
 ): RawBuilder<unknown> {
-  // The index is by creation time, so a condition on the place alone would read all rows. The condition on the time bounds what is
-  // read, and that on the place decides between jobs of one instant.
+  // The index is by creation time, so a condition on the place alone would read all rows. The condition on
+  // the time bounds what is read, and that on the place decides between jobs of one instant.
   const conditions = [
     ...(above === LOWEST ? [] : [sql`${created} >= ${timeOf(above, -1)} AND ${placeOf(created)} > ${above}`]),
     ...(below === HIGHEST ? [] : [sql`${created} <= ${timeOf(below, 1)} AND ${placeOf(created)} < ${below}`]),

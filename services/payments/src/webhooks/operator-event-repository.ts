@@ -39,8 +39,8 @@ function pageQuery(name: string, order: RawBuilder<unknown>) {
 }
 
 /**
- * A page of the events of a merchant in the last 30 days, for an operator. It is cut before the trails of its objects are too long
- * together.
+ * A page of the events of a merchant in the last 30 days, for an operator. It is cut before the trails of its
+ * objects are too long together.
  */
 export async function listOperatedEvents(
   { read }: Lanes,

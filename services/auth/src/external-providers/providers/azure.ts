@@ -41,7 +41,10 @@ export const azure: DefineProvider = () => ({
   identify: async ({ idTokenClaims }) => readProfile(await idTokenClaims()),
 })
 
-/** An administrator may write any address for the users of a tenant. `xms_edov`, if present, says whether the tenant owns its domain. */
+/**
+ * An administrator may write any address for the users of a tenant. `xms_edov`, if present, says whether the
+ * tenant owns its domain.
+ */
 function readProfile(token: unknown): ExternalProfile {
   const claims = Claims.parse(token)
   const isAssumed = claims.xms_edov === undefined

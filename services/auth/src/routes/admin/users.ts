@@ -158,7 +158,10 @@ function readManagedUser(request: FastifyRequest, { userId }: { readonly userId:
   return { userId: requireId('user_id', userId), audience: readWantedAudience(request) }
 }
 
-/** The form of the list that a query asks for. An empty cursor, which counts as absent elsewhere, asks for the first page by cursors. */
+/**
+ * The form of the list that a query asks for. An empty cursor, which counts as absent elsewhere, asks for the
+ * first page by cursors.
+ */
 function readForm(url: string): UserListRequest['form'] {
   return new URL(url, 'http://localhost').searchParams.has('cursor') ? 'cursor' : 'page'
 }

@@ -31,7 +31,10 @@ const VerifyBody = z
     anyOf: [withTexts(['code']), { ...needs('webauthn'), properties: { webauthn: { type: 'object' } } }],
   })
 
-/** `POST /factors/{factor_id}/verify`: answers a challenge, and raises the session to aal2. The first proof makes the factor count. */
+/**
+ * `POST /factors/{factor_id}/verify`: answers a challenge, and raises the session to aal2. The first proof
+ * makes the factor count.
+ */
 export const verifyFactorRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   await app.register(noStore)

@@ -1,5 +1,5 @@
-// What the pages of the console do beside links and forms: times of the reader, copied ids, questions in dialogs, toasts and keys.
-// Every page works without this script.
+// What the pages of the console do beside links and forms: times of the reader, copied ids, questions in
+// dialogs, toasts and keys. Every page works without this script.
 const TOAST_MS = 6_000
 const COPIED_MS = 1_500
 const WAY_MS = 1_200

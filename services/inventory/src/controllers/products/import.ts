@@ -77,8 +77,9 @@ async function answerAtEnd(run: ImportRun): Promise<RawJson> {
 }
 
 /**
- * Yields a line for each event, and a last line for the outcome. After the first bytes of the answer, a fault can only be reported in a
- * line. When the client leaves between two lines, the loop ends the generator, and so the import.
+ * Yields a line for each event, and a last line for the outcome. After the first bytes of the answer, a fault
+ * can only be reported in a line. When the client leaves between two lines, the loop ends the generator, and
+ * so the import.
  */
 async function* answerOnTheWay(run: ImportRun, logFault: LogFault): AsyncGenerator<RawJson, void> {
   let hasBegun = false
