@@ -25,7 +25,7 @@ interface Entry {
   /** Aborted to end the wait for a place. */
   readonly waitsUntil: AbortController
   /** Bytes that the connection had received at the last check. */
-  received: number
+  receivedBytes: number
   /** When the body was last seen to arrive fast enough. */
   fastMs: number
 }
@@ -121,7 +121,7 @@ export function createBodyPlaces({ bytesMax, bodyLimit, patienceMs, clientOf, cu
       }
       const bytes = Math.min(declared, bodyLimit, bytesMax)
       const waitsUntil = new AbortController()
-      void waitForPlace({ request, client, bytes, waitsUntil, received: 0, fastMs: 0 }, response, begin)
+      void waitForPlace({ request, client, bytes, waitsUntil, receivedBytes: 0, fastMs: 0 }, response, begin)
     },
     endSlow: () => endSlow(held, waiting, cut),
   }
@@ -151,8 +151,8 @@ function declaredBytes({ headers }: IncomingMessage): number {
 
 function rememberProgress(entry: Entry, nowMs: number): void {
   const { bytesRead } = entry.request.socket
-  if (bytesRead - entry.received >= SLOW_BYTES) entry.fastMs = nowMs
-  entry.received = bytesRead
+  if (bytesRead - entry.receivedBytes >= SLOW_BYTES) entry.fastMs = nowMs
+  entry.receivedBytes = bytesRead
 }
 
 /** The last waiting request of the client with the most waiting requests. Undefined if this client would have as many. */

@@ -61,7 +61,7 @@ interface Connection {
   /** At the last check. */
   progress: number
   /** Bytes that the kernel held at the last check. Undefined before the first check of the kernel. */
-  held: number | undefined
+  heldBytes: number | undefined
   /** When the client last read something, or when nothing waited for it. */
   sinceMs: number
 }
@@ -147,7 +147,7 @@ export function boundConnections(handler: Handle, options: BoundOptions = {}): B
 
 function openConnection(socket: Socket): Connection {
   const sinceMs = performance.now()
-  return { socket, waiting: [], isAnswering: false, request: undefined, progress: 0, held: undefined, sinceMs }
+  return { socket, waiting: [], isAnswering: false, request: undefined, progress: 0, heldBytes: undefined, sinceMs }
 }
 
 /** The error of a connection that this side has cut because of its client. */
@@ -231,7 +231,7 @@ function rememberProgress(connection: Connection, nowMs: number): boolean {
   const progress = progressOf(connection.socket)
   if (progress === connection.progress && hasUnreadBytes(connection.socket)) return false
   connection.progress = progress
-  connection.held = undefined
+  connection.heldBytes = undefined
   connection.sinceMs = nowMs
   return true
 }
@@ -240,8 +240,8 @@ function rememberProgress(connection: Connection, nowMs: number): boolean {
 async function rememberKernelProgress(doubtful: readonly Connection[]): Promise<void> {
   const held = await countUnacknowledgedBytes(doubtful.map(({ socket }) => socket))
   for (const connection of doubtful) {
-    const [before, now] = [connection.held, held.get(connection.socket)]
-    connection.held = now
+    const [before, now] = [connection.heldBytes, held.get(connection.socket)]
+    connection.heldBytes = now
     if (before !== undefined && now !== undefined && now < before) connection.sinceMs = performance.now()
   }
 }

@@ -22,9 +22,14 @@ export function tokenCommand(operator: Operator<OperatorDeps>): Command {
       if (user !== undefined) await deps.signingKeys.load()
       const subject = typeof user === 'string' ? { userId: await getUserId(deps.db, user) } : { role: String(role) }
       const lifetimeSeconds = Number(expiresIn)
-      const { accessToken, expiresAt } = await issueToken(deps, subject, lifetimeSeconds)
+      const { accessToken, expiresAtSeconds } = await issueToken(deps, subject, lifetimeSeconds)
       if (format === 'text') return accessToken
-      return { access_token: accessToken, token_type: 'bearer', expires_in: lifetimeSeconds, expires_at: expiresAt }
+      return {
+        access_token: accessToken,
+        token_type: 'bearer',
+        expires_in: lifetimeSeconds,
+        expires_at: expiresAtSeconds,
+      }
     },
   })
 }

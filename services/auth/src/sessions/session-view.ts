@@ -43,8 +43,8 @@ export interface SessionViewDeps {
 
 /** The claims of a session's access token, before they are signed. Times are epoch seconds, as the claims hold them. */
 export interface SessionClaims {
-  readonly issuedAt: number
-  readonly expiresAt: number
+  readonly issuedAtSeconds: number
+  readonly expiresAtSeconds: number
   readonly claims: object
 }
 
@@ -60,12 +60,16 @@ export async function buildClaims(
   method = session.amr[0]?.method ?? '',
 ): Promise<SessionClaims> {
   const { config, now } = deps
-  const issuedAt = Math.floor(now().getTime() / 1_000)
-  const ends = [issuedAt + config.jwt.lifetimeSeconds, lowAalEnd(config.sessions, session), timeboxEnd(config, session)]
-  const expiresAt = Math.min(...ends)
-  const ownClaims = toClaims(session, { issuer: config.jwt.issuer, issuedAt, expiresAt })
+  const issuedAtSeconds = Math.floor(now().getTime() / 1_000)
+  const ends = [
+    issuedAtSeconds + config.jwt.lifetimeSeconds,
+    lowAalEnd(config.sessions, session),
+    timeboxEnd(config, session),
+  ]
+  const expiresAtSeconds = Math.min(...ends)
+  const ownClaims = toClaims(session, { issuer: config.jwt.issuer, issuedAtSeconds, expiresAtSeconds })
   const claims = await customiseClaims(deps, ownClaims, method)
-  return { issuedAt, expiresAt: claims.exp, claims }
+  return { issuedAtSeconds, expiresAtSeconds: claims.exp, claims }
 }
 
 /**
@@ -113,12 +117,12 @@ export async function signSessionView(
   session: IssuedSession,
   prepared?: SessionClaims,
 ): Promise<SessionView> {
-  const { issuedAt, expiresAt, claims } = prepared ?? (await buildClaims(deps, session))
+  const { issuedAtSeconds, expiresAtSeconds, claims } = prepared ?? (await buildClaims(deps, session))
   return {
     access_token: deps.signingKeys.sign(claims),
     token_type: 'bearer',
-    expires_in: expiresAt - issuedAt,
-    expires_at: expiresAt,
+    expires_in: expiresAtSeconds - issuedAtSeconds,
+    expires_at: expiresAtSeconds,
     refresh_token: session.refreshToken,
     user: viewUser(session, deps.config.behaviours),
   }
@@ -140,18 +144,21 @@ function timeboxEnd({ behaviours, sessions }: SessionViewDeps['config'], { start
 interface TokenTimes {
   /** Undefined leaves the claim out. */
   readonly issuer: string | undefined
-  /** Epoch seconds, as `expiresAt`. */
-  readonly issuedAt: number
-  readonly expiresAt: number
+  /** Epoch seconds, as `expiresAtSeconds`. */
+  readonly issuedAtSeconds: number
+  readonly expiresAtSeconds: number
 }
 
-function toClaims({ user, ...session }: StoredSession, { issuer, issuedAt, expiresAt }: TokenTimes): AccessTokenClaims {
+function toClaims(
+  { user, ...session }: StoredSession,
+  { issuer, issuedAtSeconds, expiresAtSeconds }: TokenTimes,
+): AccessTokenClaims {
   return {
     iss: issuer,
     sub: user.id,
     aud: user.audience,
-    iat: issuedAt,
-    exp: expiresAt,
+    iat: issuedAtSeconds,
+    exp: expiresAtSeconds,
     email: user.emailAsWritten ?? '',
     phone: user.phone ?? '',
     app_metadata: shownAppMetadata(user),

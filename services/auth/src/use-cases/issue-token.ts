@@ -13,7 +13,7 @@ export type TokenSubject = { readonly role: string } | { readonly userId: string
 export interface IssuedToken {
   readonly accessToken: string
   /** Epoch seconds. */
-  readonly expiresAt: number
+  readonly expiresAtSeconds: number
 }
 
 /**
@@ -29,15 +29,15 @@ export async function issueToken(
   lifetimeSeconds: number,
 ): Promise<IssuedToken> {
   const { jwt } = deps.config
-  const issuedAt = Math.floor(deps.now().getTime() / 1_000)
-  const expiresAt = issuedAt + lifetimeSeconds
-  const times = { iat: issuedAt, exp: expiresAt }
+  const issuedAtSeconds = Math.floor(deps.now().getTime() / 1_000)
+  const expiresAtSeconds = issuedAtSeconds + lifetimeSeconds
+  const times = { iat: issuedAtSeconds, exp: expiresAtSeconds }
   if ('role' in subject) {
     const accessToken = signWithSecret(jwt, { iss: jwt.issuer, role: subject.role, ...times })
-    return { accessToken, expiresAt }
+    return { accessToken, expiresAtSeconds }
   }
   const claims = await describeUser(deps, subject.userId)
-  return { accessToken: deps.signingKeys.sign({ iss: jwt.issuer, ...claims, ...times }), expiresAt }
+  return { accessToken: deps.signingKeys.sign({ iss: jwt.issuer, ...claims, ...times }), expiresAtSeconds }
 }
 
 function signWithSecret(jwt: JwtConfig, claims: object): string {

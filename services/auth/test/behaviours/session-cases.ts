@@ -100,8 +100,8 @@ export const sessionCases = {
       if (!session) throw new Error('the session has ended')
       // Sessions begin by the clock of the database, which the clock of the test does not follow.
       const startedAt = service.clock.now().toISOString()
-      const { issuedAt, expiresAt } = await buildClaims(service.deps, { ...session, startedAt })
-      return expiresAt - issuedAt > 60
+      const { issuedAtSeconds, expiresAtSeconds } = await buildClaims(service.deps, { ...session, startedAt })
+      return expiresAtSeconds - issuedAtSeconds > 60
     },
     compatible: false,
     supabase: true,

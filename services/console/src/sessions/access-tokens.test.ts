@@ -27,7 +27,7 @@ const made = (refreshToken: string, now: number): AuthTokens => ({
   sessionId: 's1',
   accessToken: `access of ${refreshToken}`,
   refreshToken,
-  expiresAt: now + HOUR_MS,
+  expiresAtMs: now + HOUR_MS,
   hasSecondFactor: true,
   role: 'viewer',
 })

@@ -41,7 +41,7 @@ export function createAccessTokens(auth: Pick<AuthSessions, 'refresh'>, now: () 
   return {
     find: async (session, address) => {
       const newest = newerOf(session, kept.get(session.id))
-      if (newest.tokens !== undefined && newest.tokens.expiresAt - now().getTime() > MARGIN_MS) return newest.tokens
+      if (newest.tokens !== undefined && newest.tokens.expiresAtMs - now().getTime() > MARGIN_MS) return newest.tokens
       const running = refreshing.get(session.id)
       if (running !== undefined) return running
       const started = refresh(newest.session, address).finally(() => refreshing.delete(session.id))

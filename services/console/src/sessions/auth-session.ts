@@ -23,7 +23,7 @@ export interface AuthTokens {
   readonly accessToken: string
   readonly refreshToken: string
   /** When the access token expires, in milliseconds since 1970. */
-  readonly expiresAt: number
+  readonly expiresAtMs: number
   /** Whether a second factor was shown. */
   readonly hasSecondFactor: boolean
   /** Undefined: the user is no operator. */
@@ -187,7 +187,7 @@ function toTokens({ access_token, refresh_token, expires_at }: z.infer<typeof Au
     sessionId: session_id,
     accessToken: access_token,
     refreshToken: refresh_token,
-    expiresAt: expires_at * 1_000,
+    expiresAtMs: expires_at * 1_000,
     hasSecondFactor: aal === 'aal2',
     role: app_metadata.console_role ?? undefined,
   }
