@@ -17,14 +17,15 @@ export function toStorable(value: string): string {
 
 /** A text that can be stored. */
 export function text(): z.ZodString {
-  return z
-    .string()
-    .refine(isStorable, { error: FIELD_TEXTS.notStorable, params: { code: 'FORMAT' } })
-    .meta({ pattern: STORABLE })
+  return TEXT
 }
 
 /** A pattern of the API document: what `isStorable` refuses, but for lone surrogates, which JSON Schema cannot name. */
 const STORABLE = '^[^\\u0000]*$'
+const TEXT = z
+  .string()
+  .refine(isStorable, { error: FIELD_TEXTS.notStorable, params: { code: 'FORMAT' } })
+  .meta({ pattern: STORABLE })
 /**
  * A pattern of the API document: a text that can be stored and that trimming leaves not empty. Python does
  * not count U+FEFF as a space.
@@ -107,11 +108,7 @@ type PathField<Schema extends z.ZodType> = z.core.$ZodBranded<Schema, 'path', 'o
 
 /** An id in the path, in lower case. Any other text becomes the empty text, which names no object: 404, never 400. */
 export function pathId(): PathField<z.ZodPipe<z.ZodString, z.ZodTransform<string, string>>> {
-  return z
-    .string()
-    .meta({ pattern: ID_PATTERN })
-    .transform((value) => (ID.test(value) ? value.toLowerCase() : ''))
-    .brand<'path'>()
+  return PATH_ID
 }
 
 const UUID = '^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$'
@@ -135,6 +132,13 @@ export function pathText(): PathField<z.ZodString> {
 export type PathValues = Readonly<Record<string, string & z.$brand<'path'>>>
 
 const ID = /^[0-9a-f]{24}$/i
+
+/** Nearly every route has an id in its path, so they share this schema. */
+const PATH_ID = z
+  .string()
+  .meta({ pattern: ID_PATTERN })
+  .transform((value) => (ID.test(value) ? value.toLowerCase() : ''))
+  .brand<'path'>()
 
 /** An id in a body or a query, in lower case. It may name no object. */
 export function id(): z.ZodString {
