@@ -19,6 +19,8 @@ export interface OpenNeighbour {
     readonly close: () => PromiseLike<unknown>
     readonly server: { readonly listening: boolean; readonly closeAllConnections: () => void }
   }
+  /** Lets the user with an email work as an operator. Only auth has users. */
+  readonly assignRole?: (email: string, role: 'viewer' | 'support' | 'admin') => Promise<unknown>
   /** Ends the background work within so many milliseconds, once the app is closed. */
   readonly stopWork: (withinMs: number) => Promise<unknown>
   /** Closes what the app and its work use. */

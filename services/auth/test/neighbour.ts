@@ -1,12 +1,15 @@
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Neighbour } from '@trestle/testing/neighbour.ts'
 import { buildApp } from '../src/app.ts'
+import { runWorkAlone } from '../src/audit/audit-log.ts'
+import { BY_COMMAND, getUserId } from '../src/commands/operator-context.ts'
 import { otherCommands } from '../src/commands/other-commands.ts'
 import { startWork, stopWork } from '../src/commands/serve.ts'
 import { loadAuthConfig } from '../src/config.ts'
 import { createDeps } from '../src/deps.ts'
 import { migrateToLatest } from '../src/migrations.ts'
 import { openAuthTelemetry } from '../src/open-telemetry.ts'
+import { assignConsoleRole } from '../src/use-cases/assign-console-role.ts'
 import { runRemembered } from './remembered-hashes.ts'
 
 /** Auth, for tests of another service. */
@@ -20,7 +23,13 @@ export const neighbour: Neighbour = {
     deps.readiness.markReady()
     await deps.jobs.open()
     await startWork(deps)
-    return { app: await buildApp(deps), stopWork: (withinMs) => stopWork(deps, withinMs), close: deps.close }
+    return {
+      app: await buildApp(deps),
+      assignRole: async (email, role) =>
+        assignConsoleRole(deps, { ...BY_COMMAND, userId: await getUserId(deps.db, email), role }, runWorkAlone),
+      stopWork: (withinMs) => stopWork(deps, withinMs),
+      close: deps.close,
+    }
   },
   commands: (settings, process) =>
     otherCommands({ load: () => loadAuthConfig(settings), now: () => new Date(), process }),

@@ -73,6 +73,11 @@ export interface RunningService {
   readonly url: string
   /** Runs a command of the service, and returns what it prints. */
   readonly command: (...words: string[]) => Promise<string>
+  /**
+   * Lets a user work as an operator, as `auth users assign-role` does. The command would open connections of its own for each of
+   * the hundreds of operators that tests have.
+   */
+  readonly assignRole: (email: string, role: OperatorRole) => Promise<unknown>
   /** Runs a statement in the database of the service, for rows that the service itself does not make. Returns the rows. */
   readonly query: (text: string, values?: readonly unknown[]) => Promise<readonly Record<string, unknown>[]>
   /** Answers nobody any more. The database stays, and `stop` drops it. */
@@ -107,6 +112,10 @@ export async function startService(
     name,
     url,
     command: (...words) => runCommand(service, settingsOf(database.url), words),
+    assignRole: async (email, role) => {
+      if (running.assignRole === undefined) throw new Error(`${name} has no users`)
+      await running.assignRole(email, role)
+    },
     query: (text, values = []) => runStatement(database, text, values),
     halt,
     restart: async (others) => {
@@ -180,6 +189,6 @@ export async function callAsAdmin(auth: RunningService, path: string, body: obje
 /** Makes a user, with a console role unless it is undefined. */
 export async function createUser(auth: RunningService, email: string, role?: OperatorRole): Promise<TestUser> {
   const { id } = await callAsAdmin(auth, '/admin/users', { email, password: PASSWORD, email_confirm: true })
-  if (role !== undefined) await auth.command('users', 'assign-role', email, role)
+  if (role !== undefined) await auth.assignRole(email, role)
   return { id: String(id), email }
 }
