@@ -266,7 +266,7 @@ it('finds the states of every table with a state', () => {
   const found = globSync('migrations/*/*.ts', { cwd: root }).filter((path) => states.test(read(path)))
   expect(found.sort()).toEqual([
     'migrations/auth/0010-create-mfa-factors.ts',
-    // The fourth state, `over`, is that of a retired key after its time: `signing-key-states.test.ts` runs through all four.
+    // The fourth state, `over`, is that of a retired key after its time: `signing-key-states.long.test.ts` runs through all.
     'migrations/auth/0017-create-signing-keys.ts',
     'migrations/inventory/0007-create-reservations.ts',
     'migrations/inventory/0012-create-operator-imports.ts',

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { Application, type Args, accepts, Controller, p } from '../src/endpoints.ts'
 import { portOf } from './port-of.ts'
 
-// The nightly run: FUZZ_REQUESTS=100000 npx vitest run packages/endpoints/test/fuzz.test.ts
+// The nightly run: FUZZ_REQUESTS=100000 npx vitest run packages/endpoints/test/fuzz.long.test.ts
 const lineCount = Number(process.env.FUZZ_REQUESTS ?? 5_000)
 const bodyCount = lineCount / 5
 const seed = Number(process.env.FUZZ_SEED ?? 7)

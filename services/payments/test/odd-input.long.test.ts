@@ -6,7 +6,7 @@ import { customerPayment } from './customer-payment.ts'
 import { capture } from './operations.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments, UNKNOWN_ID } from './payments-app.ts'
 
-// Run more with ODD_REQUESTS=20000 npx vitest run services/payments/test/odd-input.test.ts
+// Run more with ODD_REQUESTS=20000 npx vitest run services/payments/test/odd-input.long.test.ts
 const numRuns = Number(process.env.ODD_REQUESTS ?? 600)
 
 let payments: TestPayments
