@@ -22,6 +22,7 @@ import { imageFiles } from './layout/image-files.ts'
 import { importCycles } from './layout/import-cycles.ts'
 import { latestSnapshots } from './layout/latest-snapshots.ts'
 import { loneImplementations } from './layout/lone-implementations.ts'
+import { loneStatuses } from './layout/lone-statuses.ts'
 import { metricDocuments } from './layout/metric-documents.ts'
 import { metricQueries } from './layout/metric-queries.ts'
 import { migrationFiles } from './layout/migration-files.ts'
@@ -92,6 +93,7 @@ export const rules: readonly Rule[] = [
   nounOrder,
   singleImporters,
   loneImplementations,
+  loneStatuses,
   smallFolders,
   sizes,
   commentWidths,

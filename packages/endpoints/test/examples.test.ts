@@ -66,12 +66,12 @@ describe('shop', () => {
     shop.inject({ method, url, headers: token === '' ? {} : { authorization: `Bearer ${token}` } })
 
   it.each([
-    ['GET', '/api/stock', 'clerk-token'],
-    ['GET', '/api/stock/tea', 'clerk-token'],
-    ['GET', '/', ''],
-    ['GET', '/openapi.json', ''],
-  ] as const)('200: answers %s %s with "%s"', async (method, url, token) => {
-    expect((await ask(method, url, token)).statusCode).toBe(200)
+    ['/api/stock', 'clerk-token', { tea: 3, cup: 1 }],
+    ['/api/stock/tea', 'clerk-token', 3],
+    ['/', '', { api: '/api', document: '/openapi.json' }],
+  ] as const)('200: answers GET %s with "%s"', async (url, token, body) => {
+    const answer = await ask('GET', url, token)
+    expect([answer.statusCode, answer.json()]).toEqual([200, body])
   })
 
   it.each([
@@ -112,6 +112,7 @@ describe('shop', () => {
 
   it('answers every path of its document', async () => {
     const { servers, paths } = (await shop.inject('/openapi.json')).json()
+    expect(Object.keys(paths).sort()).toEqual(['/orders', '/stock', '/stock/{sku}'])
     for (const [path, verbs] of Object.entries<object>(paths)) {
       for (const verb of Object.keys(verbs)) {
         const url = `${servers[0].url}${path.replaceAll(/\{\w+\}/g, 'tea')}`

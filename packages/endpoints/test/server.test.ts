@@ -123,7 +123,8 @@ it('an iterator that throws when it is closed does not end the process', async (
   const ended = once(events, 'ended')
   socket.destroy()
   await ended
-  expect((await fetch(`http://127.0.0.1:${served.port}/big/small`)).status).toBe(200)
+  const answer = await fetch(`http://127.0.0.1:${served.port}/big/small`)
+  expect([answer.status, await answer.json()]).toEqual([200, 'small'])
 })
 
 describe('the document below a prefix of Fastify', () => {

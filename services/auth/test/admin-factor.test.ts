@@ -72,8 +72,14 @@ describe.each(['compatible', 'strict'])('an admin with a second factor, AUTH_PRO
     const other = await createSignedIn(test, { role: 'service_role' })
     const operator = { authorization: forgeBearer({ role: 'service_role', sub: signedIn.user.id }) }
     for (const headers of [raised.headers, other.headers, operator]) {
-      expect((await ask('GET', own(), headers)).status).toBe(200)
-      expect((await ask('PUT', own(), headers, { user_metadata: { seen: true } })).status).toBe(200)
+      const read = await ask('GET', own(), headers)
+      expect([read.status, read.body.id]).toEqual([200, signedIn.user.id])
+      const user_metadata = { seen: randomUUID() }
+      const changed = await ask('PUT', own(), headers, { user_metadata })
+      expect([changed.status, changed.body.user_metadata]).toEqual([
+        200,
+        { ...read.body.user_metadata, ...user_metadata },
+      ])
     }
   })
 

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { runWorkAlone } from '../src/audit/audit-log.ts'
 import { assignConsoleRole } from '../src/use-cases/assign-console-role.ts'
 import { claimsOf } from './authenticator-app.ts'
-import { errorBody, statusAndBody } from './bodies.ts'
+import { errorBody, statusAndBody, unknownRefreshToken } from './bodies.ts'
 import { forgeBearer, OPERATOR } from './forged-token.ts'
 import { type HookStub, startHookStub } from './hook-stub.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
@@ -91,7 +91,7 @@ describe('the console role of a user', () => {
     const { refresh_token: next } = (await refresh()).json()
     await assign(user.id, 'admin')
     const refused = await test.post('/token?grant_type=refresh_token', { refresh_token: next })
-    expect(refused.statusCode).toBe(400)
+    expect(statusAndBody(refused)).toEqual(unknownRefreshToken)
   })
 })
 

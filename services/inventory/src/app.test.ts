@@ -216,7 +216,10 @@ describe('a body', () => {
       const body = JSON.stringify({ sku: `of ${type}`, attributes: '{}' })
       const chunked = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
       const request = rawRequest('POST /products', [`Content-Type: ${type}`, 'Transfer-Encoding: chunked'], chunked)
-      expect((await sendRaw(port, request)).status).toBe(201)
+      const answer = await sendRaw(port, request)
+      const id = expect.any(Number)
+      const data = { id, message: expect.stringMatching(/^Product \d+ was created\.$/) }
+      expect([answer.status, JSON.parse(answer.body)]).toEqual([201, { statusCode: 201, data }])
     },
   )
 })

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { doctor } from '../src/commands/doctor.ts'
 import { loadPaymentsConfig } from '../src/config.ts'
 import { deliveryTask } from '../src/webhooks/delivery.ts'
+import { statusAndBody } from './bodies.ts'
 import { customerPayment } from './customer-payment.ts'
 import {
   createTestApp,
@@ -103,9 +104,12 @@ describe('while a worker is gone', () => {
   })
 
   it('201: goes on for merchants on other nodes, and stays ready', async () => {
-    expect((await capture(near)).statusCode).toBe(201)
-    expect((await send('GET', `/transactions/${near.transactionId}`)).statusCode).toBe(200)
-    expect((await send('GET', '/ready')).statusCode).toBe(200)
+    const captured = await capture(near)
+    const { transaction } = captured.json()
+    expect([captured.statusCode, transaction.capturedAmount]).toEqual([201, 10])
+    const read = await send('GET', `/transactions/${near.transactionId}`)
+    expect(statusAndBody(read)).toEqual([200, { transaction }])
+    expect(statusAndBody(await send('GET', '/ready'))).toEqual([200, { status: 'ready' }])
   })
 
   it('is named by doctor, which checks what it can', async () => {

@@ -279,6 +279,6 @@ describe('the numbers of the simulator', () => {
 
   it('201: are overridden by any field of the test object', async () => {
     const paid = await pay({ number: number('07'), test: { card: { status: 'valid' } } })
-    expect(paid.status).toBe(201)
+    expect([paid.status, paid.body]).toEqual(paidOrder)
   })
 })

@@ -30,6 +30,7 @@ describe('options', () => {
       }
     }
     const app = new Application({ modules: { index: { Wrong } } })
-    expect((await app.inject({ path: '/wrong' })).status).toBe(200)
+    const answer = await app.inject({ path: '/wrong' })
+    expect([answer.status, await answer.json()]).toEqual([200, 1])
   })
 })

@@ -117,7 +117,8 @@ describe('DELETE /messages/:id', () => {
     await deliver()
     const [{ id }] = JSON.parse((await call('/messages')).body).messages
     expect((await call(`/messages/${id}`, { method: 'DELETE' })).status).toBe(204)
-    expect((await call(`/messages/${id}`)).status).toBe(404)
+    const { status, body } = await call(`/messages/${id}`)
+    expect([status, body]).toEqual([404, '{"error":"Not found"}\n'])
   })
 
   it('404: refuses an unknown mail', async () => {

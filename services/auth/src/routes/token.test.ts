@@ -121,8 +121,8 @@ describe('POST /token', () => {
   it('200: reads the grant from a form body', async () => {
     const signedUp = await createSignedUp(test.deps)
     const payload = new URLSearchParams({ grant_type: 'password', email: signedUp.email, password: signedUp.password })
-    const { status } = await ask('', payload.toString(), { 'content-type': 'application/x-www-form-urlencoded' })
-    expect(status).toBe(200)
+    const { status, body } = await ask('', payload.toString(), { 'content-type': 'application/x-www-form-urlencoded' })
+    expect({ status, body }).toEqual({ status: 200, body: sessionOf(signedUp) })
   })
 })
 

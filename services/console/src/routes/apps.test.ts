@@ -47,6 +47,10 @@ describe('POST /apps/:appId/:change', () => {
   })
 
   it('404: says so for an app that nobody has', async () => {
-    expect((await (await test.signedIn('admin')).open(`/apps/${'0'.repeat(24)}/keys`)).status).toBe(404)
+    const page = await (await test.signedIn('admin')).open(`/apps/${'0'.repeat(24)}/keys`)
+    expect([page.status, page.text]).toEqual([
+      404,
+      '404 Not found There is no such object, or it is gone. Go to the overview',
+    ])
   })
 })

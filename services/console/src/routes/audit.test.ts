@@ -52,7 +52,11 @@ describe('GET /audit/:service', () => {
     const other = await openTestConsole([services[0]])
     const browser = other.browser()
     for (const [name, value] of (await test.signedIn('viewer')).cookies) browser.cookies.set(name, value)
-    expect((await browser.open('/audit/payments')).status).toBe(404)
+    const page = await browser.open('/audit/payments')
+    expect([page.status, page.text]).toEqual([
+      404,
+      '404 Not found There is no such object, or it is gone. Go to the overview',
+    ])
     await other.close()
   })
 })

@@ -59,7 +59,11 @@ describe('POST /exceptions/:merchantId/:exceptionId/:change', () => {
   it('403: asks nothing of support', async () => {
     const path = `/exceptions/${merchantId}/${ID}/resolution`
     await services[1].query('UPDATE payments.acquirer_exceptions SET resolved = NULL')
-    expect((await (await test.signedIn('support')).open(path)).status).toBe(403)
+    const page = await (await test.signedIn('support')).open(path)
+    expect([page.status, page.text]).toEqual([
+      403,
+      '403 Not allowed Your role support may not do this; admin may. Go to the overview',
+    ])
   })
 
   it.each(['/exceptions/x/y/resolution', `/exceptions/${'0'.repeat(23)}/y/resolution`])(

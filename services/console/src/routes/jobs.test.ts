@@ -25,7 +25,11 @@ describe('GET /jobs', () => {
   })
 
   it('400: takes no state that jobs never have', async () => {
-    expect((await (await test.signedIn('viewer')).open('/jobs?state=lost')).status).toBe(400)
+    const page = await (await test.signedIn('viewer')).open('/jobs?state=lost')
+    expect([page.status, page.text]).toEqual([
+      400,
+      '400 This address is not right A value of the form or the address is not valid. Go to the overview',
+    ])
   })
 })
 
@@ -45,6 +49,10 @@ describe('POST /jobs/:task/:change', () => {
   })
 
   it('404: says so for a task that payments does not have', async () => {
-    expect((await (await test.signedIn('admin')).open('/jobs/nothing/retry')).status).toBe(404)
+    const page = await (await test.signedIn('admin')).open('/jobs/nothing/retry')
+    expect([page.status, page.text]).toEqual([
+      404,
+      '404 Not found There is no such object, or it is gone. Go to the overview',
+    ])
   })
 })

@@ -44,6 +44,9 @@ describe('POST /locations/:locationId', () => {
     const browser = await test.signedIn('admin')
     await browser.open(`/locations/${id}`)
     const page = await browser.submit(`/locations/${id}`, { code: 'OVER', name: 'Over', active: 'yes', etag })
-    expect(page.status).toBe(400)
+    expect([page.status, page.text]).toEqual([
+      400,
+      '400 This address is not right A value of the form or the address is not valid. Go to the overview',
+    ])
   })
 })

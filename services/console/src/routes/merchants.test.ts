@@ -50,7 +50,10 @@ describe('GET /merchants', () => {
 
   it('422: shows what payments says of a cursor that it did not give', async () => {
     const page = await (await test.signedIn('viewer')).open('/merchants?cursor=nonsense')
-    expect(page.status).toBe(422)
+    expect([page.status, page.text]).toEqual([
+      422,
+      '422 Something went wrong cursor: must be a cursor of this list. Go to the overview',
+    ])
   })
 })
 

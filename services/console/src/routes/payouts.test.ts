@@ -45,7 +45,11 @@ describe('GET /payouts', () => {
   })
 
   it('400: takes no id of a merchant that is none', async () => {
-    expect((await (await test.signedIn('viewer')).open('/payouts?merchant=x')).status).toBe(400)
+    const page = await (await test.signedIn('viewer')).open('/payouts?merchant=x')
+    expect([page.status, page.text]).toEqual([
+      400,
+      '400 This address is not right A value of the form or the address is not valid. Go to the overview',
+    ])
   })
 })
 
@@ -60,7 +64,11 @@ describe('POST /payouts/:change', () => {
   })
 
   it('403: asks nothing of support', async () => {
-    expect((await (await test.signedIn('support')).open('/payouts/export')).status).toBe(403)
+    const page = await (await test.signedIn('support')).open('/payouts/export')
+    expect([page.status, page.text]).toEqual([
+      403,
+      '403 Not allowed Your role support may not do this; admin may. Go to the overview',
+    ])
   })
 })
 
@@ -86,7 +94,11 @@ describe('POST /payouts/:merchantId/:payoutId/:change', () => {
 
   it('404: says so for a payout that no merchant has', async () => {
     const path = `/payouts/${merchantId}/${'0'.repeat(24)}/outcome`
-    expect((await (await test.signedIn('admin')).open(path)).status).toBe(404)
+    const page = await (await test.signedIn('admin')).open(path)
+    expect([page.status, page.text]).toEqual([
+      404,
+      '404 Not found There is no such object, or it is gone. Go to the overview',
+    ])
   })
 
   it.each(['/payouts/x/y/outcome', `/payouts/${'0'.repeat(23)}/x/outcome`])(

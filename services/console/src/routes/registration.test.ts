@@ -43,6 +43,10 @@ describe('POST /registration/:change', () => {
   })
 
   it('403: asks nothing of the role support', async () => {
-    expect((await (await test.signedIn('support')).open('/registration/close')).status).toBe(403)
+    const page = await (await test.signedIn('support')).open('/registration/close')
+    expect([page.status, page.text]).toEqual([
+      403,
+      '403 Not allowed Your role support may not do this; admin may. Go to the overview',
+    ])
   })
 })

@@ -49,7 +49,11 @@ describe('POST /sign-out', () => {
     const [browser, other] = [await test.signedIn('viewer'), await test.signedIn('viewer')]
     const foreign = /name="_csrf" value="([^"]+)"/.exec(other.page().html)?.[1] ?? ''
     for (const fields of [{}, { _csrf: '', _key: 'k' }, { _csrf: foreign, _key: 'k' }]) {
-      expect((await browser.post('/sign-out', { ...fields })).status).toBe(403)
+      const page = await browser.post('/sign-out', { ...fields })
+      expect([page.status, page.text]).toEqual([
+        403,
+        'Trestle console 403 Not allowed This form did not come from the console. Open the page again, at the address of the console. Go to the overview',
+      ])
     }
     expect((await browser.open('/')).path).toBe('/')
   })

@@ -54,6 +54,10 @@ describe('POST /signing-keys/:kid/:change', () => {
   })
 
   it('404: says so for a key that there never was', async () => {
-    expect((await (await test.signedIn('admin')).open('/signing-keys/winter/promotion')).status).toBe(404)
+    const page = await (await test.signedIn('admin')).open('/signing-keys/winter/promotion')
+    expect([page.status, page.text]).toEqual([
+      404,
+      '404 Not found There is no such object, or it is gone. Go to the overview',
+    ])
   })
 })

@@ -102,7 +102,11 @@ describe('GET /transactions/:transactionId', () => {
   })
 
   it('404: says so for an id that no transaction has', async () => {
-    expect((await (await test.signedIn('viewer')).open(`/transactions/${'0'.repeat(24)}`)).status).toBe(404)
+    const page = await (await test.signedIn('viewer')).open(`/transactions/${'0'.repeat(24)}`)
+    expect([page.status, page.text]).toEqual([
+      404,
+      '404 Not found There is no such object, or it is gone. Go to the overview',
+    ])
   })
 })
 

@@ -363,6 +363,7 @@ describe('POST /users/:userId/:change', () => {
 
   it('404: knows no other change', async () => {
     const { id } = await newUser()
-    expect((await (await test.signedIn('admin')).open(`/users/${id}/promote`)).status).toBe(404)
+    const page = await (await test.signedIn('admin')).open(`/users/${id}/promote`)
+    expect([page.status, page.text]).toEqual([404, '404 Not found There is no such page. Go to the overview'])
   })
 })

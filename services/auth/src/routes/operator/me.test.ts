@@ -21,7 +21,7 @@ const UNAUTHORIZED = errorBody(
   'operator_unauthorized',
   'The operator key or the access token is missing, malformed or not good',
 )
-const shown = (key: string, role: string, { user, email }: SignedInOperator, own = role) => ({
+const shown = (key: string, role: string, { user, email }: Pick<SignedInOperator, 'user' | 'email'>, own = role) => ({
   operator: { key, role, actor: { id: user.id, email, role: own } },
 })
 
@@ -76,7 +76,7 @@ describe('GET /operator/me', () => {
     const operator = await createSignedIn(test, { console_role: 'viewer' })
     const lax = await openLax()
     const answer = await me({ ...operator.headers, 'x-trestle-operator-key': keyOf('viewer') }, lax)
-    expect(answer.statusCode).toBe(200)
+    expect(statusAndBody(answer)).toEqual([200, shown('desk-viewer', 'viewer', operator)])
     await lax.close()
   })
 

@@ -26,6 +26,10 @@ describe('POST /locations/new', () => {
   })
 
   it('403: shows no form to a role that may not', async () => {
-    expect((await (await test.signedIn('support')).open('/locations/new')).status).toBe(403)
+    const page = await (await test.signedIn('support')).open('/locations/new')
+    expect([page.status, page.text]).toEqual([
+      403,
+      '403 Not allowed Your role support may not do this; admin may. Go to the overview',
+    ])
   })
 })

@@ -58,6 +58,7 @@ describe('POST /payouts/batches/:batchId', () => {
     const [, path = ''] = /action="(\/payouts\/batches\/[^"]+)"/.exec((await admin.open('/payouts/batches')).html) ?? []
     const browser = await test.signedIn('support')
     const [, csrf = ''] = /name="_csrf" value="([^"]+)"/.exec((await browser.open('/')).html) ?? []
-    expect((await browser.post(path, { _csrf: csrf, _key: 'k', kind: 'xml' })).status).toBe(403)
+    const page = await browser.post(path, { _csrf: csrf, _key: 'k', kind: 'xml' })
+    expect([page.status, page.text]).toEqual([403, '403 Not allowed Your role may not do this. Go to the overview'])
   })
 })

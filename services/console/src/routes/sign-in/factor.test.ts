@@ -152,6 +152,10 @@ describe('POST /sign-in/factor', () => {
 
   it('403: takes no form without the token of the session', async () => {
     const browser = await newOperator()
-    expect((await browser.post('/sign-in/factor', { _csrf: 'x', _key: 'k', code: '000000' })).status).toBe(403)
+    const page = await browser.post('/sign-in/factor', { _csrf: 'x', _key: 'k', code: '000000' })
+    expect([page.status, page.text]).toEqual([
+      403,
+      'Trestle console 403 Not allowed This form did not come from the console. Open the page again, at the address of the console. Go to the overview',
+    ])
   })
 })

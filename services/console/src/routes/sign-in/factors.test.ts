@@ -43,7 +43,11 @@ describe('POST /sign-in/factors', () => {
   it('403: takes no form without the token of the session', async () => {
     const browser = test.browser()
     await signIn(browser, 'ada@example.com')
-    expect((await browser.post('/sign-in/factors', { _csrf: 'x', _key: 'k' })).status).toBe(403)
+    const page = await browser.post('/sign-in/factors', { _csrf: 'x', _key: 'k' })
+    expect([page.status, page.text]).toEqual([
+      403,
+      'Trestle console 403 Not allowed This form did not come from the console. Open the page again, at the address of the console. Go to the overview',
+    ])
   })
 
   it('303: leads to the sign-in without a session', async () => {

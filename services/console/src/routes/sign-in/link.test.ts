@@ -48,6 +48,9 @@ describe('POST /sign-in/link', () => {
 
   it('403: is not taken from another site', async () => {
     const page = await test.browser().post('/sign-in/link', { token_hash: 'none' }, 'https://evil.example')
-    expect(page.status).toBe(403)
+    expect([page.status, page.text]).toEqual([
+      403,
+      'Trestle console 403 Not allowed This form did not come from the console. Open the page again, at the address of the console. Go to the overview',
+    ])
   })
 })

@@ -1,6 +1,7 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { refusedBody } from '../../../test/bodies.ts'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from '../../../test/inventory-app.ts'
 import { operatorHeaders, testOperators } from '../../../test/operators.ts'
 import type { InventoryDeps } from '../../deps.ts'
@@ -54,5 +55,10 @@ it('404: refuses the overview, the low stock and the audit log without operator 
   const answers = ['/operator/overview', '/operator/low-stock', '/operator/audit'].map((url) =>
     inventory.app.inject({ url, headers }),
   )
-  expect((await Promise.all(answers)).map(({ statusCode }) => statusCode)).toEqual([404, 404, 404])
+  const refused = [404, refusedBody(404, 'RESOURCE_NOT_FOUND', 'The resource you requested does not exist.')]
+  expect((await Promise.all(answers)).map(({ statusCode, json }) => [statusCode, json()])).toEqual([
+    refused,
+    refused,
+    refused,
+  ])
 })

@@ -1,5 +1,6 @@
+import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { shownTransaction, trailEntry } from '../../../test/bodies.ts'
+import { shownTransaction, statusAndBody, trailEntry } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import {
   createdOf,
@@ -63,7 +64,22 @@ describe('POST /transactions/:transactionId/voids', () => {
   it('201: captures what a void has left', async () => {
     const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
     await send('voids', id, { amount: 260 })
-    expect((await send('captures', id, { amount: 40 })).statusCode).toBe(201)
+    expect(statusAndBody(await send('captures', id, { amount: 40 }))).toEqual([
+      201,
+      {
+        transaction: shownTransaction({
+          ...{ id, merchantId, created: createdOf(id), currency: 'DKK' },
+          ...{ pendingAmount: 0, capturedAmount: 40, voidedAmount: 260 },
+          trail: [
+            trailEntry({ amount: 260, void: true }),
+            trailEntry({
+              ...{ amount: 40, capture: true, lineId: anyId },
+              ...{ balance: expect.any(Number), fee: { flat: expect.any(Number), rate: 1 } },
+            }),
+          ],
+        }),
+      },
+    ])
   })
 
   it('400: refuses captured money, with the possible amount', async () => {

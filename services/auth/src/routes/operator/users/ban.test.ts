@@ -64,12 +64,13 @@ describe('PUT /operator/users/:userId/ban', () => {
   })
 
   it('200: a repeat changes nothing, even if the change was taken back meanwhile', async () => {
-    const { user } = await createSignedUp(test.deps)
+    const signedUp = await createSignedUp(test.deps)
+    const { id } = signedUp.user
     const headers = by(support)
-    await ban(user.id, headers)
-    await unban(user.id, by(support))
-    expect((await ban(user.id, headers)).statusCode).toBe(200)
-    const row = test.deps.db.selectFrom('users').select('banned_until').where('id', '=', user.id)
+    await ban(id, headers)
+    await unban(id, by(support))
+    expect(statusAndBody(await ban(id, headers))).toEqual([200, banned(signedUp)])
+    const row = test.deps.db.selectFrom('users').select('banned_until').where('id', '=', id)
     expect(await row.executeTakeFirst()).toEqual({ banned_until: null })
   })
 

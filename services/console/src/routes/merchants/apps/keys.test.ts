@@ -40,7 +40,10 @@ describe('POST /merchants/:merchantId/apps/:appId/keys', () => {
   it('404: asks nothing about an app that is not one of the merchant', async () => {
     const browser = await test.signedIn('admin')
     const page = await browser.open(`/merchants/${shop.merchantId}/apps/${shop.merchantId}/keys`)
-    expect(page.status).toBe(404)
+    expect([page.status, page.text]).toEqual([
+      404,
+      '404 Not found There is no such object, or it is gone. Go to the overview',
+    ])
   })
 
   it('403: asks nothing of a role that may not', async () => {
@@ -66,6 +69,10 @@ describe('POST /merchants/:merchantId/apps/:appId/keys', () => {
   it('403: takes no form without the token of the session', async () => {
     const browser = await test.signedIn('admin')
     const path = `/merchants/${shop.merchantId}/apps/${shop.appId}/keys`
-    expect((await browser.post(path, { _csrf: 'x', _key: 'k' })).status).toBe(403)
+    const page = await browser.post(path, { _csrf: 'x', _key: 'k' })
+    expect([page.status, page.text]).toEqual([
+      403,
+      '403 Not allowed This form did not come from the console. Open the page again, at the address of the console. Go to the overview',
+    ])
   })
 })

@@ -31,6 +31,17 @@ const eventsAt = (path: string) =>
   world.sink.requests.filter(({ url }) => url === path).map(({ body }) => JSON.parse(body).id)
 const OBSOLETE = [409, { code: 'CONFLICT', message: 'The webhook of the delivery is deleted, or its event is too old' }]
 
+/** The answer to a replay, which adds a delivery of the event. */
+const replayed = ({ merchantId, webhook }: SentEvent, eventId: string) => [
+  201,
+  {
+    delivery: {
+      ...{ id: anyUuid, merchantId, webhookId: webhook.id, eventId, type: 'merchant.updated', created: anyTime },
+      ...{ status: 'waiting', attempts: 0 },
+    },
+  },
+]
+
 /** An event that its webhook has taken, and the id of its delivery. */
 async function deliver(path: string): Promise<SentEvent & { readonly id: string }> {
   const sent = await sendEvent(world, path)
@@ -45,15 +56,7 @@ describe('POST /operator/deliveries/:deliveryId/replay', () => {
     const { delivery } = answer.json()
     const { merchantId, webhook } = sent
     const [eventId] = eventsAt('/again')
-    expect(statusAndBody(answer)).toEqual([
-      201,
-      {
-        delivery: {
-          ...{ id: anyUuid, merchantId, webhookId: webhook.id, eventId, type: 'merchant.updated', created: anyTime },
-          ...{ status: 'waiting', attempts: 0 },
-        },
-      },
-    ])
+    expect(statusAndBody(answer)).toEqual(replayed(sent, eventId))
     const listed = await waitForStatuses(world, sent, ['delivered', 'delivered'])
     expect(listed.map(({ id }) => id)).toEqual([delivery.id, sent.id])
     expect(eventsAt('/again')).toEqual([eventId, eventId])
@@ -82,7 +85,8 @@ describe('POST /operator/deliveries/:deliveryId/replay', () => {
     await retrySoon(world, sent, deliveryTask.retryLimit - 1)
     const [dead] = await waitForStatuses(world, sent, ['failed'])
     world.answers.delete('/disabled')
-    expect((await replay(dead?.id ?? '')).statusCode).toBe(201)
+    const answer = await replay(dead?.id ?? '')
+    expect(statusAndBody(answer)).toEqual(replayed(sent, eventsAt('/disabled')[0]))
     await waitForStatuses(world, sent, ['delivered', 'failed'])
     const { db } = world.payments.owner
     const webhooks = await db.selectFrom('webhooks').select('disabled').where('id', '=', sent.webhook.id).execute()

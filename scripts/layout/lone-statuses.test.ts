@@ -1,0 +1,61 @@
+import { expect, it } from 'vitest'
+import { loneStatuses } from './lone-statuses.ts'
+import { problemsOf } from './shop-tree.ts'
+
+const ROUTE = 'services/auth/src/routes/carts.test.ts'
+const PAGE = 'services/console/src/routes/carts.test.ts'
+const OTHER = 'packages/carts/test/carts.test.ts'
+
+const refusalOf = (path: string, line = 2) => [
+  `${path}:${line} the status alone says little of an answer: compare the body too`,
+]
+
+it.each([
+  [ROUTE, "it('404: knows no cart', async () => {\n  expect((await get()).statusCode).toBe(404)\n})\n"],
+  [ROUTE, "it('200: empties a cart', async () => {\n  expect((await get()).statusCode).toBe(200)\n})\n"],
+  [ROUTE, "it.each([1])('404: knows no cart %s', async () => {\n  expect(answer.statusCode).toEqual(404)\n})\n"],
+  [ROUTE, 'it(`503: waits`, async () => {\n  expect(status).toBe(503)\n  expect(answer.headers).toEqual({})\n})\n'],
+  [PAGE, "it('404: knows no cart', async () => {\n  expect(page.status).toBe(404)\n})\n"],
+  [OTHER, "it('serves carts', async () => {\n  expect((await fetch(url)).status).toBe(200)\n})\n"],
+])('refuses a status alone in %s: %j', async (path, text) => {
+  expect(await problemsOf(loneStatuses, { [path]: text })).toEqual(refusalOf(path))
+})
+
+it('finds each status of a test that compares nothing else', async () => {
+  const text = "it('serves', async () => {\n  expect(a.status).toBe(200)\n  expect(b.status).toBe(404)\n})\n"
+  expect(await problemsOf(loneStatuses, { [OTHER]: text })).toEqual([...refusalOf(OTHER), ...refusalOf(OTHER, 3)])
+})
+
+it.each([
+  [
+    'with its body',
+    ROUTE,
+    "it('404: knows no cart', () => { expect(a.statusCode).toBe(404); expect(a.json()).toEqual(b) })",
+  ],
+  ['in one value', ROUTE, "it('404: knows no cart', () => { expect(statusAndBody(a)).toEqual([404, b]) })"],
+  [
+    'of another request',
+    ROUTE,
+    "it('404: knows no cart', () => { expect(again.statusCode).toBe(200); expect(a).toEqual(b) })",
+  ],
+  [
+    'in another test',
+    ROUTE,
+    "it('404: knows no cart', () => { expect(a).toEqual(b) })\nexpect(a.statusCode).toBe(404)",
+  ],
+  ['of an answer without a body', ROUTE, "it('204: empties a cart', () => { expect(a.statusCode).toBe(204) })"],
+  [
+    'of a page beside its path',
+    PAGE,
+    "it('404: knows no cart', () => { expect(a.status).toBe(404); expect(a.path).toBe('/') })",
+  ],
+  ['of a process', OTHER, "it('fails', () => { expect(run.status).toBe(1) })"],
+  ['below a bound', OTHER, "it('never fails', () => { expect(status).toBeLessThan(500) })"],
+  [
+    'beside what is polled',
+    OTHER,
+    "it('comes back', () => { expect(status).toBe(200); expect.poll(list).toEqual([]) })",
+  ],
+])('allows the status %s', async (_what, path, text) => {
+  expect(await problemsOf(loneStatuses, { [path]: text })).toEqual([])
+})
