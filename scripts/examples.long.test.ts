@@ -238,7 +238,7 @@ it('npm start -- --demo fills the services with a shop, and a second time change
   expect(await snapshot()).toEqual([transactions, ledger, disputes, frauds, movements, reservations, users])
 })
 
-it('npm start -- --demo gives a user an authenticator app that a demo before has not noted or not verified', async () => {
+it('npm start -- --demo replaces an authenticator app whose secret or proof an earlier demo did not store', async () => {
   const status = readStatus({ dataDirectory: join(folder, 'data') }) ?? expect.fail('the stack does not run')
   const auth = { url: String(status.AUTH_URL), serviceKey: String(status.SERVICE_ROLE_KEY) }
   const headers = { authorization: `Bearer ${auth.serviceKey}`, 'content-type': 'application/json' }

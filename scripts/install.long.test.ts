@@ -49,7 +49,7 @@ function newCheckout(): string {
 const install = (folder: string, ...words: readonly string[]) =>
   spawn(process.execPath, [join(folder, 'scripts', 'install.mjs'), ...words], { env: { PATH: folder } })
 
-it('npm start -- stop, status and logs go on with the packages of the stack that runs', async () => {
+it('npm start -- stop, status and logs use the packages of the running stack', async () => {
   const folder = newCheckout()
   const statusOf = async (...words: readonly string[]) => (await once(install(folder, ...words), 'close'))[0]
   expect([await statusOf('stop'), await statusOf('status', '--wait'), await statusOf('logs', 'auth')]).toEqual([

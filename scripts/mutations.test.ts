@@ -39,7 +39,7 @@ it.each<{ it: string; unbroken: TestReport | undefined; broken: TestReport | und
     broken: { success: false, testResults: [{ message: 'ECONNRESET', assertionResults: [{ status: 'failed' }] }] },
     verdict: 'unusable',
   },
-])('takes $it for $verdict', ({ unbroken, broken, verdict }) => {
+])('gives the verdict "$verdict" on $it', ({ unbroken, broken, verdict }) => {
   expect(judge(unbroken, broken)).toBe(verdict)
 })
 

@@ -377,7 +377,7 @@ describe('docs/runbooks/moving-in.md', () => {
     })
   })
 
-  it('kills the old server before the switch: one that is stopped answers what is under way with 500', () => {
+  it('kills the old server before the switch, because a stopped server answers requests under way with 500', () => {
     const moves = [...called].flatMap(([place, calls]) =>
       place.startsWith('docs/runbooks/moving-in.md') && calls.some((words) => words.join(' ').endsWith('auth adopt'))
         ? [calls.map((words) => words.join(' '))]

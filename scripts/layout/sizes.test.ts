@@ -61,7 +61,7 @@ describe('a function of SQL', () => {
     ])
   })
 
-  it('may be longer for a reason, which goes when it is short', async () => {
+  it('may be longer with a reason in the list, which is refused once the function is short', async () => {
     const listed = 'migrations/auth/functions/refresh_session.sql'
     expect(await problemsOf(sizes, { [listed]: lines(152) })).toEqual([])
     expect(await problemsOf(sizes, { [listed]: lines(150) })).toEqual([

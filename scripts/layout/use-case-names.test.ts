@@ -23,7 +23,7 @@ it.each([
   'export function payOutAll(): void {}\n',
   'function payOut(): void {}\nexport function payEveryone(): void { payOut() }\n',
   'export function startPayouts(): void {}\n',
-])('refuses a use case whose name no function of it has: %j', async (text) => {
+])('refuses a use case without a function of its name: %j', async (text) => {
   expect(await problemsOf(anyUseCase, { [useCase]: text })).toEqual([refusal])
 })
 

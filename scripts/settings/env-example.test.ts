@@ -58,7 +58,7 @@ SHOP_DRIVER=postgres
 `)
   })
 
-  it('puts settings that say the same under one explanation, and those of a word together', () => {
+  it('puts settings with equal explanations under one explanation, and keeps the settings of one word together', () => {
     const settings = group('npm start', {
       A: text().optional().describe('Ignored.'),
       B: text().optional().describe('Ignored.'),

@@ -177,7 +177,7 @@ describe('lanes', () => {
   })
 
   it.each(['read', 'write'] as const)(
-    'repeats a %s for whose rows Citus knows no part any more, five times',
+    'repeats a %s five times when Citus no longer knows the part with its rows',
     async (lane) => {
       await sql`CREATE SEQUENCE example.tries`.execute(database.db)
       await sql`CREATE FUNCTION example.lose(times int) RETURNS int LANGUAGE plpgsql AS $$
@@ -270,7 +270,7 @@ describe('transactionLanes', () => {
     expect(await database.lanes.read.first(findNote, note)).toBeUndefined()
   })
 
-  it('queries run for the owner that is known, and look for nobody', async () => {
+  it('queries use the owner that the caller names, and look up no owner', async () => {
     const whose = withOwner(
       prepare('whose_note', (p: Owned<{ id: string }>) => sql<{ whose: string }>`SELECT ${p.owner}::text AS whose`),
       () => Promise.reject(new Error('an owner was looked for')),
@@ -285,7 +285,7 @@ describe('transactionLanes', () => {
     expect(rows).toEqual([{ whose: null }, { whose: 'of ann' }])
   })
 
-  it('one row is demanded where a query returns none', async () => {
+  it('a query for one row throws when it returns none', async () => {
     const reading = database.db
       .transaction()
       .execute((trx) => transactionLanes(trx).read.one(findNote, { title: 'none' }))

@@ -24,7 +24,7 @@ describe('a name that is too long with its prefix', () => {
     ['is known among others', CUT, ['users_pkey', LONG], true],
     ['is none of others', CUT, ['users_pkey'], false],
     ['is known on a shard', `${names.prefix}users_pkey_17`, ['users_pkey'], true],
-  ])('%s when it is violated', (_title, reported, constraints, expected) => {
+  ])('its violation %s', (_title, reported, constraints, expected) => {
     expect(violates(violation(reported), names, ...constraints)).toBe(expected)
   })
 

@@ -46,7 +46,7 @@ afterEach(async () => {
   await empty.drop()
 })
 
-it('a read that finds nothing waits for no move where the database is not distributed', async () => {
+it('a read that finds nothing returns without waiting for a move of rows where the database is not distributed', async () => {
   expect(await database.lanes.read.all(find, { owner: 'moving' })).toEqual([])
   database.switchMode({ findOwner: async () => '', isMoving: false })
   expect(await database.lanes.read.all(find, { owner: '' })).toEqual([])

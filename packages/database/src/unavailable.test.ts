@@ -17,16 +17,16 @@ describe('an error of Citus without a code', () => {
     'could not receive data from server: Connection reset by peer',
     // The server itself was killed while it waited for another.
     'postmaster was shut down, exiting',
-  ])('is a server that is away, whose commit may be done, with the words: %s', (words) => {
+  ])('counts as a server that is away, whose commit may be done: %s', (words) => {
     expect([isDatabaseUnavailable(ofCitus(words)), isLostConflict(ofCitus(words))]).toEqual([true, false])
   })
 
-  it('is a lost conflict, which wrote nothing, where a part of a table has gone', () => {
+  it('counts as a lost conflict, which wrote nothing, when a part of a table is gone', () => {
     const error = ofCitus('could not find valid entry for shard 102008')
     expect([isDatabaseUnavailable(error), isLostConflict(error)]).toEqual([true, true])
   })
 
-  it('is an error of the service with any other words', () => {
+  it('counts as an error of the service with any other text', () => {
     const error = ofCitus('could not create distributed plan')
     expect([isDatabaseUnavailable(error), isLostConflict(error)]).toEqual([false, false])
   })

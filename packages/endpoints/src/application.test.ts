@@ -63,7 +63,7 @@ describe('listeners', () => {
     expect([code, out]).toEqual([0, 'alive\n'])
   })
 
-  it('a listener that never ends is reported, and delays nothing any longer', async () => {
+  it('a listener that never ends is reported, and the application goes on without it', async () => {
     const lines: string[] = []
     const listeners = new Listeners((error, message) => void lines.push(`${message}: ${error}`))
     listeners.add('close', () => new Promise(() => {}))

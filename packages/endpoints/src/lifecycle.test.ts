@@ -58,7 +58,7 @@ it('a load that has failed is not tried again', async () => {
   expect([lifecycle.load, lifecycle.watch, builds.length, watches, happened]).toEqual(['failed', 'waiting', 1, [], []])
 })
 
-it('of several reloads the last one to start counts, also when it ends first', async () => {
+it('the reload that started last wins, even if it ends first', async () => {
   const { happened, core, builds, lifecycle, served } = watched()
   const reload = await served()
   const reloads = [reload(), reload()]
@@ -82,7 +82,7 @@ it('a reload that fails keeps the table, and says why', async () => {
 it.each([
   ['ends', (build: PromiseWithResolvers<RouteTable> | undefined) => build?.resolve(tableOf('second'))],
   ['fails', (build: PromiseWithResolvers<RouteTable> | undefined) => build?.reject(new Error('late'))],
-])('a reload that %s after close() changes nothing, and no listener hears of it', async (_how, end) => {
+])('a reload that %s after close() changes nothing, and calls no listener', async (_how, end) => {
   const { happened, core, builds, lifecycle, served } = watched()
   const reloaded = (await served())()
   await lifecycle.close()

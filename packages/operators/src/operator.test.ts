@@ -48,7 +48,7 @@ describe('the address that a console tells', () => {
     expect((await read({ ...good, ...told }))?.address).toBe('2001:db8::7')
   })
 
-  it('is believed with a key alone, as at a sign-in', () => {
+  it('is accepted beside a key without a token, as at a sign-in', () => {
     expect(readOperatorAddress(access.keys, { 'x-trestle-operator-key': key, ...told })).toBe('2001:db8::7')
   })
 

@@ -61,7 +61,7 @@ describe('createFirstOperator', () => {
     expect([paths, called()]).toEqual([['/admin/users'], GIVES_ROLE])
   })
 
-  it('gives the role to a user whom a start that was cut off has left without', async () => {
+  it('gives the role to a user whom an interrupted start has left without a role', async () => {
     const { place, called } = await openCheckout({ user: 422, signIn: [200, { user: { app_metadata: {} } }] })
     await createFirstOperator(place)
     expect(called()).toEqual(GIVES_ROLE)
@@ -80,7 +80,7 @@ describe('createFirstOperator', () => {
     expect(called()).toBeUndefined()
   })
 
-  it('asks nothing where the console was not started', async () => {
+  it('sends no request where the console was not started', async () => {
     const { place, paths } = await openCheckout({ user: 200 })
     const { CONSOLE_EMAIL: _email, CONSOLE_PASSWORD: _password, ...status } = place.status
     await createFirstOperator({ ...place, status })

@@ -217,7 +217,7 @@ describe('npm start', () => {
     expect(existsSync(postmasterFile(checkout.root))).toBe(false)
   }, 60_000)
 
-  it('is ready for those who wait when it is filled, and stops while it is being filled', async () => {
+  it('is not ready before its demo data are there, and stops while they are being added', async () => {
     const file = join(checkout.root, 'filled')
     const filling = async () => {
       const stack = start(checkout, { FILLED_WITH: file })

@@ -31,7 +31,7 @@ describe('fieldText', () => {
     expect(refusalOf(schema, value)).toBe(text)
   })
 
-  it('has a text where there is no issue', () => {
+  it('says that the value is not valid where zod names no issue', () => {
     expect(fieldText(undefined)).toBe('is not valid')
   })
 })

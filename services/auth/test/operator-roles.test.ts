@@ -40,15 +40,15 @@ describe.each(cases)('$name with the role $role', ({ name, body, action, role })
   }
   const expected = mayDo(role, action) ? undefined : [403, action, role]
 
-  it('is refused by its key where the table of actions asks for more', async () => {
+  it('is refused where the table of actions asks for a higher role than that of its key', async () => {
     expect(await refusalOf(role, role)).toEqual(expected)
   })
 
-  it('is refused as much when the user is an admin: the key limits what its console may do', async () => {
+  it('is refused also when the user is an admin, because the key limits what its console may do', async () => {
     expect(await refusalOf(role, 'admin')).toEqual(expected)
   })
 
-  it('is refused as much by the key of an admin: the role of the user limits what they may do', async () => {
+  it('is refused also by the key of an admin, because the role of the user limits what they may do', async () => {
     expect(await refusalOf('admin', role)).toEqual(expected)
   })
 })

@@ -76,7 +76,7 @@ describe.each(['compatible', 'strict'])('an address that a stranger has used fir
     expect(await tryPassword({ email, password: OWN_PASSWORD })).toEqual(isStrict ? wrongPassword : 200)
   })
 
-  it('200: a confirmation that is sent again brings them too, also after earlier messages were removed', async () => {
+  it('200: a confirmation that is sent again brings the password and metadata of the owner too, also after earlier messages were removed', async () => {
     await strangeSignUp()
     await service.readMail(email)
     wait()

@@ -217,7 +217,7 @@ describe('a trigger of an application that refuses a user', () => {
         detail: 'Failing row contains (closed).',
       },
     ],
-  ])('is told with its own report: %s', async (_what, status, data, body) => {
+  ])('is reported to the client in its own words: %s', async (_what, status, data, body) => {
     const answer = await signUp(data)
     expect(statusAndBody(answer)).toEqual([status, body])
     expect(answer.headers['x-sb-error-code']).toBe('unexpected_failure')
@@ -237,7 +237,7 @@ describe('a trigger of an application that refuses a user', () => {
       {},
       errorBody(500, 'unexpected_failure', UNEXPECTED, { error_id: anyId }),
     ],
-  ])('500: is not told %s', async (_what, data, headers, body) => {
+  ])('500: is not reported in its own words %s', async (_what, data, headers, body) => {
     expect(statusAndBody(await signUp(data, headers))).toEqual([500, body])
   })
 

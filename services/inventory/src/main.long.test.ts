@@ -203,7 +203,7 @@ describe.concurrent('a start that must fail', () => {
     expect(inventory.stderr().trimEnd().split('\n').length).toBe(1)
   })
 
-  it('a host that is not ours: prints one line, and exits with 1', async () => {
+  it('a host of another machine: prints one line, and exits with 1', async () => {
     const inventory = run([], { ...serving, INVENTORY_HOST: '192.0.2.1' })
     expect(await inventory.exited).toBe(1)
     expect(inventory.stderr()).toMatch(/^[^\n]*EADDRNOTAVAIL[^\n]*\n$/)

@@ -87,7 +87,7 @@ describe('an import whose process is killed', () => {
   it.each([
     ['mode=insert', 1_500],
     ['mode=insert&atomic=true', 0],
-  ])('goes on in another process, and stores each record once (%s)', { timeout: 120_000 }, async (query, kept) => {
+  ])('continues in another process, and stores each record once (%s)', { timeout: 120_000 }, async (query, kept) => {
     await inventory.query('DELETE FROM inventory.products')
     await holdSku('S-1700')
     const first = await serve()
@@ -117,7 +117,7 @@ describe('an import whose process is killed', () => {
 })
 
 describe('an import whose process is stopped', () => {
-  it('goes on in another process', { timeout: 120_000 }, async () => {
+  it('continues in another process', { timeout: 120_000 }, async () => {
     await inventory.query('DELETE FROM inventory.products')
     await holdSku('S-600')
     const first = await serve()

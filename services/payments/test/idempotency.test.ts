@@ -123,7 +123,7 @@ describe('POST with an Idempotency-Key', () => {
     expect(await countMerchants()).toBe(1)
   })
 
-  it('409: answers while another process handles the same request, and then repeats its answer', async () => {
+  it('409: refuses while another process handles the same request, and then repeats its answer', async () => {
     const { db } = payments.database
     await db
       .transaction()

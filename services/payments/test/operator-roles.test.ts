@@ -26,11 +26,11 @@ describe.each(cases)('$name with the role $role', ({ name, path, body, action = 
   }
   const expected = mayDo(role, action) ? undefined : action
 
-  it('is refused by its key where the table of actions asks for more', async () => {
+  it('is refused where the table of actions asks for a higher role than that of its key', async () => {
     expect(await refusalOf()).toBe(expected)
   })
 
-  it('is refused as much when the user is an admin: the key limits what its console may do', async () => {
+  it('is refused also when the user is an admin, because the key limits what its console may do', async () => {
     expect(await refusalOf('admin')).toBe(expected)
   })
 })

@@ -51,7 +51,7 @@ describe('loadConfig', () => {
     expect(load({ X_SITE_URL: 'https://a', X_API_PORT: '2', PORT: '1' }).PORT).toBe(2)
   })
 
-  it('refuses a file that cannot be read, and accepts that one which is not required does not exist', () => {
+  it('refuses a file that cannot be read, and accepts the absence of an optional file', () => {
     const path = join(createFolder(), '.env')
     const run = () => loadConfig({}, { prefix: 'X_', env: {}, file: { path, isRequired: false } })
     expect(run()).toEqual({})

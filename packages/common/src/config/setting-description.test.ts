@@ -4,7 +4,7 @@ import { duration, flag, integer, secret, text, url } from './setting.ts'
 import { family, group, metaOf } from './setting-description.ts'
 
 describe('metaOf', () => {
-  it('merges the metadata of a setting with those of the wrapped setting, of which the outer ones win', () => {
+  it('merges the metadata of a setting with the metadata of the setting that it wraps, and prefers its own', () => {
     const seconds = integer(1, 600, 'seconds').prefault('60').describe('How long a code lives.')
     expect(metaOf(seconds)).toEqual({ form: 'seconds', allowed: '1 to 600', description: 'How long a code lives.' })
     const positive = duration()

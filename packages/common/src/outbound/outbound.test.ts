@@ -49,7 +49,7 @@ describe('send', () => {
     expect({ method, url, body }).toEqual({ method: 'POST', url: '/x?y=1', body: 'a=1' })
   })
 
-  it('returns where a list goes on', async () => {
+  it('returns the link to the next page of a list', async () => {
     const next = { status: 200, body: '[]', contentType: 'application/json', link: '</list?cursor=2>; rel="next"' }
     expect(await get('/list', { method: 'DELETE' })).toEqual(next)
     expect(peer.requests.at(-1)?.method).toBe('DELETE')

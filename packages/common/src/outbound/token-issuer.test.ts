@@ -77,7 +77,7 @@ describe('keys of the authentication service', () => {
     expect(onReadFailure).toHaveBeenCalledTimes(1)
   })
 
-  it('are good for no longer than they are fresh where nothing is kept', async () => {
+  it('are not used once they are stale, where the rules keep no stale keys', async () => {
     const issuer = openTokenIssuer(rulesOf(service.url, 10 * MINUTE), { now: () => new Date(now) })
     expect(await subjectAt(issuer, 0)).toBe('u1')
     answer = { status: 500 }
@@ -87,7 +87,7 @@ describe('keys of the authentication service', () => {
     expect(await subjectAt(issuer, 10.1)).toBe('u1')
   })
 
-  it('are counted as they are published now', async () => {
+  it('are counted by asking the issuer, not from memory', async () => {
     expect(await countPublishedKeys(service.url)).toBe(1)
     answer = { body: { keys: [] } }
     expect([await countPublishedKeys(service.url), await open().countKeys()]).toEqual([0, 0])

@@ -294,7 +294,7 @@ describe('headers for browsers', () => {
 
   // ASVS 3.4.1
   it.each(URLS.map((url) => [url.slice(0, 9), url]))(
-    '%s travels by TLS for a year, once it has',
+    'an answer over TLS tells browsers to use TLS for a year: %s',
     async (_name, url) => {
       const answer = await open(1).inject({ url, headers: BY_TLS })
       expect(answer.headers['strict-transport-security']).toBe('max-age=31536000')

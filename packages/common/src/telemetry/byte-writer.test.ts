@@ -68,7 +68,7 @@ function openPipe(name: string) {
 const lines = (name: string, count: number) => Array.from({ length: count }, (_, i) => `${name} ${i}\n`).join('')
 
 describe('a file', () => {
-  it('gets all in order, by itself, whatever the size', async () => {
+  it('gets every byte in order without a flush, whatever the size', async () => {
     const { file, descriptor } = openFile('by-itself')
     const { writer, errors } = writeTo(descriptor)
     const pieces = Array.from({ length: 5_000 }, (_, i) => `line ${i} ü ${'x'.repeat(i % 50)}\n`)
@@ -77,7 +77,7 @@ describe('a file', () => {
     expect(errors).toEqual([])
   })
 
-  it('has all when it is flushed, also what was being written', async () => {
+  it('has every byte once it is flushed, also bytes that were being written', async () => {
     const { file, descriptor } = openFile('flushed')
     const { writer } = writeTo(descriptor)
     const piece = (i: number) => `${i}${'x'.repeat(1_000_000)}\n`
@@ -91,7 +91,7 @@ describe('a file', () => {
     }
   })
 
-  it('has all once at the end of the process, also what was being written', async () => {
+  it('has every byte once when the process ends, also bytes that were being written', async () => {
     const { file, descriptor } = openFile('ended')
     const { writer } = writeTo(descriptor)
     writer.write(Buffer.from('x'.repeat(10_000_000)))
@@ -103,7 +103,7 @@ describe('a file', () => {
     expect([text.length, text.replaceAll('x', '')]).toEqual([10_000_004, 'rest'])
   })
 
-  it('that is left behind gets what is being written to it, and is closed then', async () => {
+  it('that another file replaces gets the write that is under way, and is then closed', async () => {
     const [old, next] = [openFile('old'), openFile('next')]
     const { writer } = writeTo(old.descriptor)
     const text = 'x'.repeat(10_000_000)
@@ -117,7 +117,7 @@ describe('a file', () => {
     expect([readFileSync(old.file, 'utf8') === text, readFileSync(next.file, 'utf8')]).toEqual([true, 'new\n'])
   })
 
-  it('that is left behind is closed at once when nothing is being written', () => {
+  it('that another file replaces is closed at once when no write is under way', () => {
     const [old, next] = [openFile('idle'), openFile('busy')]
     const { writer } = writeTo(old.descriptor)
     writer.moveTo(next.descriptor)
@@ -129,7 +129,7 @@ describe('a file', () => {
 })
 
 describe('a full disk', () => {
-  it('loses what it does not take, and reports the first failure after a success', async () => {
+  it('loses the bytes that it does not accept, and reports the first failure after a success', async () => {
     const { errors, writer } = writeTo(openSync('/dev/full', 'a'))
     const give = () => writer.write(Buffer.from('lost\n'))
     give()
@@ -151,7 +151,7 @@ describe('a full disk', () => {
 })
 
 describe('a full pipe', () => {
-  it('gets all in order when it is read again', async () => {
+  it('gets every byte in order when it is read again', async () => {
     const { descriptor, read } = openPipe('read-again')
     const { writer, errors } = writeTo(descriptor)
     writer.write(Buffer.from(lines('early', 20_000)))
@@ -181,7 +181,7 @@ describe('a full pipe', () => {
     expect(isOver).toBe(true)
   })
 
-  it('gets what it has not taken before at the end of the process', async () => {
+  it('gets the bytes that still wait when the process ends', async () => {
     const { descriptor, read } = openPipe('rest')
     const writer = createByteWriter(descriptor, () => expect.unreachable(), writeNow)
     const text = lines('line', 9_000)

@@ -17,7 +17,7 @@ afterAll(async () => {
 })
 
 describe('listRoleStatements', () => {
-  it('let the owner and the user of the service take the role, on a server that has none of it', async () => {
+  it('let the owner and the user of the service take the role, on a server that lacks the role', async () => {
     const [role, user, owner] = ['servers_test_role', 'servers_test_user', 'servers_test_owner']
     const login = { role, user, password: undefined, passwordPlace: '', lockTimeoutMs: 5_000 }
     const statements = await withDatabase(database, (db) => listRoleStatements(db, login))

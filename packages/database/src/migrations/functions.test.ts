@@ -287,7 +287,7 @@ describe('reinstallFunctions', () => {
     expect((await findDrift(releaseOf({}))).differences).toEqual([])
   })
 
-  it('is what an earlier release asks for when no functions are installed', async () => {
+  it('is the remedy that an earlier release names when no functions are installed', async () => {
     const nothing = () => ({ up: async () => {}, down: async () => {} })
     const later = releaseOf({
       release: '1.3.0',

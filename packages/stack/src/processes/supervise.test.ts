@@ -71,7 +71,7 @@ ${forever}`
 })
 
 describe('supervise', () => {
-  it('restarts a process that ends by itself, and not one that it has ended', async () => {
+  it('restarts a process that ends by itself, and no process that the stack has ended', async () => {
     const ends: string[] = []
     const started: Child[] = []
     const start = async () => {

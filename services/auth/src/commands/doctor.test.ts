@@ -134,7 +134,7 @@ describe('auth migrate and auth doctor', () => {
     })
   })
 
-  it('say of a database that is away only that, and check what needs none', async () => {
+  it('report only that the database is away, and check what needs no database', async () => {
     const { isHealthy, lines } = await examine({ AUTH_DB_DATABASE_URL: 'postgres://trestle@127.0.0.1:1/trestle' })
     expect({ isHealthy, lines }).toEqual({
       isHealthy: false,

@@ -103,7 +103,7 @@ describe('auth doctor --env', () => {
     ],
     ['GOTRUE_OPERATOR_TOKEN', 'hidden', 'ignored GOTRUE_OPERATOR_TOKEN: safe, nothing reads it'],
     ['GOTRUE_SAML_ENABLED', 'false', 'ignored GOTRUE_SAML_ENABLED: safe, nobody can sign in by SAML'],
-  ])('accepts %s=%s, and says how', (name, value, line) => {
+  ])('accepts %s=%s, and prints what it does with the setting', (name, value, line) => {
     const { isGood, lines } = judgeAll({ [name]: value })
     expect(isGood).toBe(true)
     expect(lines).toContain(line)
@@ -204,7 +204,7 @@ describe('readInstallation', () => {
     ])
   })
 
-  it('takes an env file with settings as it is, and finds the Compose file beside one without', () => {
+  it('reads an env file that has settings, and the Compose file beside an env file that has none', () => {
     const files = { '.env': 'SITE=x\n', 'docker-compose.yml': compose({ GOTRUE_SITE_URL: '%{SITE}' }) }
     expect(read(files, '.env').variables).toEqual(new Map([['GOTRUE_SITE_URL', 'x']]))
     expect(read({ 'auth.env': 'GOTRUE_A=1\nPORT=2\n' }, 'auth.env')).toEqual({

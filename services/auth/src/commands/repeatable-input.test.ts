@@ -29,14 +29,14 @@ it('reads a file from its beginning, each time', async () => {
   expect((await readAgain(await openRepeatable(file, Readable.from([])))).equals(BYTES)).toBe(true)
 })
 
-it('reads standard input again by a copy that nobody finds', async () => {
+it('reads standard input twice, by a copy that has no name in the file system', async () => {
   const before = readdirSync(tmpdir()).filter((name) => name.startsWith('auth-import-'))
   const input = await openRepeatable(undefined, Readable.from([BYTES.subarray(0, 70_000), BYTES.subarray(70_000)]))
   expect(readdirSync(tmpdir()).filter((name) => name.startsWith('auth-import-'))).toEqual(before)
   expect((await readAgain(input)).equals(BYTES)).toBe(true)
 })
 
-it('reads a pipe again, which can be opened once', async () => {
+it('reads a pipe twice, although it can be opened only once', async () => {
   const pipe = join(createFolder(), 'pipe')
   execFileSync('mkfifo', [pipe])
   const opened = openRepeatable(pipe, Readable.from([]))

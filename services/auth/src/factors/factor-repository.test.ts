@@ -63,7 +63,7 @@ describe('a guess at a factor', () => {
 })
 
 describe('a proof of a factor', () => {
-  it('makes its factor one that counts, once', async () => {
+  it('verifies its factor', async () => {
     const { userId, factor } = await add()
     expect(await hasVerifiedFactor(db, userId)).toBe(false)
     expect(await claimFactorProof(db, { id: factor.id, now })).toBe(true)
@@ -110,7 +110,7 @@ describe('factors of a user', () => {
     expect(new Set(left.map(({ id }) => id))).toEqual(new Set([verified.id, challenged.id, fresh.id]))
   })
 
-  it('are not locked for somebody else', async () => {
+  it('are locked for their user alone', async () => {
     const { userId, factor } = await add()
     const stranger = await newUser()
     const lock = (owner: string) => db.transaction().execute((trx) => lockFactor(trx, owner, factor.id))

@@ -86,7 +86,7 @@ describe('claimAuthorizationFlow', () => {
   it.each([
     ['keeps a PKCE flow for its exchange', PKCE, 'used', 1],
     ['deletes an implicit flow', undefined, 'unknown', 0],
-  ] as const)('%s, and lets one of many concurrent requests have it', async (_, pkce, later, rows) => {
+  ] as const)('%s, and gives the flow to one of many concurrent requests', async (_, pkce, later, rows) => {
     const flow = newFlow({ pkce })
     await insertAuthorizationFlow(database.db, flow)
     const claims = await Promise.all(Array.from({ length: 8 }, () => claimAuthorizationFlow(database.db, flow.id, AT)))

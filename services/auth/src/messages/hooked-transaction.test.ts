@@ -139,7 +139,7 @@ describe('SEND_EMAIL in the request', () => {
     expect(withOffsets(done)).toEqual([200, sessionBody(changed)])
   })
 
-  it('403: refuses a message of every kind, and nothing of the request stays, not even the interval', async () => {
+  it('403: refuses a message of every kind, and stores nothing of the request, not even the interval', async () => {
     const [known, another] = [await createSignedUp(test.deps), await createSignedUp(test.deps)]
     const { headers } = await createSignedIn(test)
     await test.post('/signup', { email: 'waiting@example.com', password })
@@ -207,7 +207,7 @@ describe('SEND_EMAIL in the request', () => {
     expect(await tokens.execute()).toEqual([])
   })
 
-  it('503: asks to try again where the address has changed while it was called', async () => {
+  it('503: asks the client to try again when the address changes during the call', async () => {
     const { user, headers } = await createSignedIn(test)
     answer('SEND_EMAIL', async () => {
       const query = test.deps.db.updateTable('users').set({ email: 'moved@example.com' }).where('id', '=', user.id)
@@ -249,7 +249,7 @@ describe('work that runs twice', () => {
     return { error, runs, lines, stored, email }
   }
 
-  it('draws the same random bytes at the same moment, and logs once', async () => {
+  it('gets the same time and the same random bytes in both runs, and logs once', async () => {
     answer('SEND_EMAIL', () => {
       test.clock.advance(1_000)
       return {}
@@ -260,7 +260,7 @@ describe('work that runs twice', () => {
     expect([stored, lines]).toEqual([{ Token: lastMail().email_data.token }, [[{ email }, 'invited']]])
   })
 
-  it('503: stores and logs nothing of work whose second mail is not the one that was sent', async () => {
+  it('503: stores and logs nothing when the second run would send another mail than the first', async () => {
     const { error, runs, lines, stored } = await invite(() => randomUUID())
     expect(error).toEqual(serverBusy())
     expect(runs).toHaveLength(2)
@@ -270,7 +270,7 @@ describe('work that runs twice', () => {
 })
 
 describe('SEND_SMS in the request', () => {
-  it('403: refuses codes of sign-ups, sign-ins, changes and second factors, and nothing stays', async () => {
+  it('403: refuses codes of sign-ups, sign-ins, changes and second factors, and stores nothing', async () => {
     const { headers } = await createSignedIn(test)
     const factor = (await test.post('/factors', { factor_type: 'phone', phone: '14155550190' }, headers)).json()
     const requests: readonly (() => ReturnType<MailApp['post']>)[] = [
@@ -300,7 +300,7 @@ describe('SEND_SMS in the request', () => {
 })
 
 describe('an SMS in the request, by the gateway', () => {
-  it('422: tells a refusal of the gateway and its outage, and nothing stays', async () => {
+  it('422: reports a refusal and an outage of the gateway, and stores nothing', async () => {
     const service = await openBeside(test, {
       ...{ AUTH_PROFILE: 'supabase', AUTH_EXTERNAL_PHONE_ENABLED: 'true' },
       ...{ AUTH_MFA_PHONE_ENROLL_ENABLED: 'true', AUTH_MFA_PHONE_VERIFY_ENABLED: 'true' },

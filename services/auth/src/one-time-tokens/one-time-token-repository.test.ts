@@ -81,7 +81,7 @@ describe('a message', () => {
     expect(both.sort()).toEqual([false, true])
   })
 
-  it('counts as sent after every earlier time, and not after its own', async () => {
+  it('counts as sent since any earlier time, and not since its own time', async () => {
     const { userId } = await send()
     expect(await hasTokenSince(db, userId, new Date(now.getTime() - 1))).toBe(true)
     expect(await hasTokenSince(db, userId, now)).toBe(false)
@@ -89,7 +89,7 @@ describe('a message', () => {
 })
 
 describe('a guess', () => {
-  it('is compared with the code of the user who has the address, not with a newer one of somebody who wants it', async () => {
+  it('is compared with the code of the user who has the address, not with a newer code of a user who wants the address', async () => {
     const owner = await send()
     const stranger = await send({ identifier: owner.identifier, sentAt: hours(1) })
     expect(await guess(owner.identifier)).toEqual([owner.userId])
@@ -109,7 +109,7 @@ describe('a guess', () => {
     expect(compared.flat()).toHaveLength(5)
   })
 
-  it('is given back once it could not be used', async () => {
+  it('is given back when the request could not use it', async () => {
     const message = await send()
     expect(await guess(message.identifier, {}, 1)).toHaveLength(1)
     await returnGuess(db, await idOf(message))

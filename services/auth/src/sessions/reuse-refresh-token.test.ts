@@ -69,7 +69,7 @@ const liveTokens = async (sessionId: string) => {
   return rows[0]?.live
 }
 
-it('adds a child to one that the service did not derive, and gives the added one again', async () => {
+it('adds a second child where the service has not derived the first, and returns the added child again', async () => {
   const { token, sessionId } = await signIn()
   const imported = await exchange(token, 'imported-child')
   const outcomes = await Promise.all(Array.from({ length: 8 }, () => reuse(token)))
@@ -81,7 +81,7 @@ it('adds a child to one that the service did not derive, and gives the added one
   await exchange(child)
 })
 
-it('revokes all live tokens for an ancestor after the interval, without rotation none', async () => {
+it('revokes all live tokens for an ancestor after the interval, and none where rotation is off', async () => {
   const { token, sessionId } = await signIn()
   const newest = await exchange(await exchange(token))
   expect((await reuse(token, { revokeFamilyOnReuse: false })).verdict).toBe('stolen')
@@ -103,7 +103,7 @@ it('leaves a billion refreshes of room before the chain of a branch', async () =
   await exchange(newest)
 })
 
-it('is a theft under other rules when the derived child is spent, and a branch has the newest token', async () => {
+it('counts as theft under the rules of replays when the derived child is spent and a branch has the newest token', async () => {
   const { token } = await signIn()
   const child = await exchange(token)
   await exchange(child)

@@ -257,7 +257,7 @@ describe('updateSession', () => {
     expect(await refresh(session.refreshToken)).toEqual({ verdict: 'stolen', userId: user.id })
   })
 
-  it('finds no unknown token and no token of an ended session', async () => {
+  it('finds nothing for an unknown token and for a token of an ended session', async () => {
     const user = await createUser()
     const session = await open(user)
     expect(await refresh('x'.repeat(32))).toEqual({ verdict: 'token-not-found' })

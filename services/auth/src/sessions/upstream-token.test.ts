@@ -15,9 +15,12 @@ describe('a refresh token of the second form of supabase/auth', () => {
     expect(parseUpstreamToken(tokenAt(counter))).toEqual({ sessionId: session.id, counter })
   })
 
-  it.each(['', 'thenewtoken1', 'A'.repeat(32), 'B'.repeat(60), 'A'.repeat(200)])('is no other text: %s', (text) => {
-    expect(parseUpstreamToken(text)).toBeUndefined()
-  })
+  it.each(['', 'thenewtoken1', 'A'.repeat(32), 'B'.repeat(60), 'A'.repeat(200)])(
+    'is not recognised in the text %s',
+    (text) => {
+      expect(parseUpstreamToken(text)).toBeUndefined()
+    },
+  )
 
   it.each([
     ['the first one', tokenAt(0n), true],

@@ -66,7 +66,7 @@ describe('finishAuthorization', () => {
     await expect(finish(state)).rejects.toThrow(error())
   })
 
-  it('takes one of two concurrent requests with a state', async () => {
+  it('accepts one of two concurrent requests with a state', async () => {
     const id = await begin({ pkce: PKCE })
     const outcomes = await Promise.allSettled([finish(id), finish(id)])
     expect(outcomes.toSorted((a, b) => a.status.localeCompare(b.status))).toEqual([
@@ -91,11 +91,11 @@ describe('finishAuthorization', () => {
     expect(await finish(pkce, strict)).toEqual(TAKEN)
   })
 
-  it('tells the page that began the flow of a provider that was switched off since', async () => {
+  it('tells the page that began the flow when its provider was switched off since', async () => {
     expect(await finish(await begin())).toEqual(TAKEN)
   })
 
-  it('throws what reading the context throws, after it has taken the flow', async () => {
+  it('passes on an error of reading the context, after it has taken the flow', async () => {
     const id = await begin()
     const readContext = () => Promise.reject(serviceUnavailable())
     const returned = finishAuthorization(deps, { answer: { state: id }, readContext })

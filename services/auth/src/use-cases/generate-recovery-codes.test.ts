@@ -77,7 +77,7 @@ describe('generateRecoveryCodes', () => {
     expect(await countStored(owner)).toBe(0)
   })
 
-  it('refuses somebody without another verified factor', async () => {
+  it('refuses a user without another verified factor', async () => {
     expect(await generate(callerOf(await createSignedIn(test)))).toEqual(recoveryCodesAlone())
   })
 })

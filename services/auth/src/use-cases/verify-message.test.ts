@@ -87,7 +87,7 @@ describe('redeemLink', () => {
     expect((await follow(token)).verdict).toBe('session')
   })
 
-  it('tells of a ban before it tells that the link has expired', async () => {
+  it('reports a ban rather than the expiry of the link', async () => {
     const { email, user } = await createSignedUp(deps)
     const { token } = await send('recovery', email)
     clock.advance(86_400_000)

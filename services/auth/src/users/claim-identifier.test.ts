@@ -40,7 +40,7 @@ const claim = (identifier: UserIdentifier, refuse: RefuseTaken, userId: string |
   db.transaction().execute((trx) => claimIdentifier(trx, identifier, { userId, refuse }))
 
 describe('getOrCreate', () => {
-  it('returns what the second attempt finds when another request was first at the first', async () => {
+  it('returns what the second attempt finds when another request wins the first attempt', async () => {
     const outcomes = ['taken', 'a user'] as const
     let attempts = 0
     expect([await getOrCreate(async () => outcomes[attempts++] ?? 'another user'), attempts]).toEqual(['a user', 2])
@@ -55,7 +55,7 @@ describe('getOrCreate', () => {
     expect([found, attempts]).toEqual([undefined, 1])
   })
 
-  it('gives up when another request was first at five attempts', async () => {
+  it('gives up when other requests win five attempts', async () => {
     let attempts = 0
     const lose = async () => {
       attempts += 1

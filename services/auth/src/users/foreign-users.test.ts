@@ -264,7 +264,7 @@ describe('findContest', () => {
         [1, email],
       ],
     ],
-  ])('refuses whoever has not verified what another user has: %s', (_case, users, refused) => {
+  ])('refuses a user who has not verified an identifier that another user has: %s', (_case, users, refused) => {
     const verified = noVerifiedAddresses()
     for (const line of users) addVerified(verified, line)
     const reasons = users.map((line, place) => [place, findContest(verified, line)])

@@ -122,7 +122,7 @@ describe('a profile', () => {
     expect(await findProfileById(db, user.id)).toEqual({ user, identities: [], factors: [] })
   })
 
-  it('is not found for an id that nobody has, and must not be missing where the user is known', async () => {
+  it('is undefined for an unknown id, or an error where the caller knows that the user exists', async () => {
     expect(await findProfileById(db, nowhere)).toBeUndefined()
     await expect(getProfile(db, nowhere)).rejects.toThrow('no such user')
   })
@@ -168,7 +168,7 @@ describe('a request of a user', () => {
   it.each([
     ['a ban that lasts', new Date(Date.now() + 3_600_000), true],
     ['a ban that is over', new Date(Date.now() - 1), false],
-  ])('tells of %s', async (_name, banned_until, isBanned) => {
+  ])('reports %s', async (_name, banned_until, isBanned) => {
     const user = await add({ banned_until })
     const { id } = await newSession(user.id)
     for (const sessionId of [null, id]) {

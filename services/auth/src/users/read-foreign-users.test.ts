@@ -61,7 +61,7 @@ describe('readForeignUsers', () => {
     )
   })
 
-  it('gives a member with the name of a prototype to nobody', async () => {
+  it('drops a member called __proto__, so that no user inherits its values', async () => {
     const [first] = await read('keycloak', ['{"users":[{"__proto__":{"emailVerified":true}}]}'])
     expect(z.object({ emailVerified: z.unknown().optional() }).parse(first?.user)).toEqual({})
   })

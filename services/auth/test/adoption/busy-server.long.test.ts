@@ -52,7 +52,7 @@ it('continues a session by the token that the old server gave it after adopt --p
   expect([refreshed.statusCode, refreshed.json().user.id]).toEqual([200, plain?.id])
 })
 
-it('adopt --prepare takes the notes away that have gathered since an earlier one', async () => {
+it('adopt --prepare deletes the notes that have gathered since an earlier --prepare', async () => {
   const restored = await restore('v2.196.0')
   await prepare(restored)
   const { superuserUrl } = restored.database

@@ -141,7 +141,7 @@ describe('chains of refresh tokens that an adoption has copied', () => {
   })
 
   it.each(Object.keys(PROFILES))(
-    'make no refresh in the profile %s fail, and each token that it gives goes on',
+    'make no refresh fail in the profile %s, and each token that a refresh returns refreshes too',
     async (profile) => {
       const app = await openAdopted(restored, {
         AUTH_PROFILE: profile,

@@ -69,7 +69,7 @@ it.each([
   },
 )
 
-it('a session whose counter a replica has raised after adopt --prepare goes on by its later token', async () => {
+it('a session whose counter a replica has raised after adopt --prepare continues by its later token', async () => {
   const restored = await restore('v2.196.0-encrypted')
   const { superuserUrl, manifest } = restored.database
   const plain = manifest.users.find(({ name }) => name === 'plain')

@@ -33,7 +33,7 @@ const readSessions = ({ database }: Restored) =>
   )
 
 describe.each(VERSIONS)('a session of an OAuth client in a database of %s', (version) => {
-  it('is not refreshed here, alone, beside others or as one that was spent, and goes on after adopt --undo', async () => {
+  it('is not refreshed here, alone or in a batch or by a spent token, and continues after adopt --undo', async () => {
     const before = await readSessions(await restore(version))
     expect(before).toHaveLength(1)
     const restored = await restoreAdopted(version)

@@ -38,7 +38,7 @@ it('adopt takes over rows whose id is the nil UUID as any others', async () => {
   ).toEqual([{ listed: 1, tokens: 1, entries: 1 }])
 })
 
-it('a secret that begins as a sealed one does and is none ends no check, import or undo: the check names its row', async () => {
+it('a secret that only looks sealed stops no check, import or undo, and the check names its row', async () => {
   const restored = await restore('v2.196.0')
   const { superuserUrl, manifest } = restored.database
   const [plain, phone] = [idOf(restored, 'plain'), idOf(restored, 'phone')]
@@ -144,7 +144,7 @@ it('an undo seals for supabase/auth by the key that it had, though one row is no
   expect(JSON.parse(factor?.secret ?? '').key_id).toBe('key-1')
 })
 
-it('an entry of the audit log that jsonb refuses ends no check, adoption or import: each counts it', async () => {
+it('an entry of the audit log that jsonb refuses stops no check, adoption or import, and each of them counts it', async () => {
   const restored = await restore('v2.196.0')
   await runSql(
     restored.database.superuserUrl,
@@ -165,7 +165,7 @@ it('an entry of the audit log that jsonb refuses ends no check, adoption or impo
     expect(await runSql(url, copied)).toEqual([{ payload: { action: 'x\ufffd' } }])
 })
 
-it('sessions with keys that are shorter than those of supabase/auth get no tokens that follow from them', async () => {
+it('no tokens are derived for sessions whose keys are shorter than those of supabase/auth', async () => {
   const restored = await restore('v2.196.0')
   const { superuserUrl, manifest } = restored.database
   const keys = { plain: '', phone: 'c2hvcnQ', totp: Buffer.alloc(31).toString('base64url') }
@@ -193,7 +193,7 @@ it('auth adopt --check prints names of the database without the characters that 
   expect(lines.join('')).not.toContain('\u001b')
 })
 
-it('signature counters that are none end no check, import, adoption or undo: the check names their factors, which nobody can use', async () => {
+it('signature counters that are no numbers stop no check, import, adoption or undo, and the check names their factors, which nobody can use', async () => {
   const restored = await restore('v2.196.0')
   const { superuserUrl } = restored.database
   const [text, ...others] = ['"x"', '99999999999999999999', '-1', '1.5']
@@ -223,7 +223,7 @@ it('signature counters that are none end no check, import, adoption or undo: the
   expect((await runSql<{ id: string }>(superuserUrl, read)).map(({ id }) => id)).toEqual(factors)
 })
 
-it('a session whose counter is the greatest bigint ends no import, adoption or undo, and refreshes here', async () => {
+it('a session whose counter is the greatest bigint stops no import, adoption or undo, and refreshes here', async () => {
   const restored = await restore('v2.196.0-encrypted')
   const { database, deps } = restored
   const counter = 9_223_372_036_854_775_807n

@@ -161,7 +161,7 @@ describe.each(VERSIONS)('an old server that is started again on an adopted datab
 })
 
 describe('what an old server may not do', () => {
-  it('is told by PT503, which recent versions pass on as 503', async () => {
+  it('is refused with the SQLSTATE PT503, which recent versions pass on as 503', async () => {
     const { restored, user } = await adoptWithUser('v2.196.0')
     const refusal = await runSql(restored.database.url, `DELETE FROM sessions WHERE user_id = '${user}'`).then(
       () => 'none',

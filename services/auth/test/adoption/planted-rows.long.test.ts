@@ -143,7 +143,7 @@ it('takes no flow of a user who has changed here since an earlier run', async ()
   expect(await flowsHere(app)).toEqual(before)
 })
 
-it('takes no flow that names somebody who is on neither side', async () => {
+it('takes no flow of a user whom neither side has', async () => {
   const app = await openImporting('v2.196.0')
   const ids = [randomUUID(), randomUUID()]
   await atSource(

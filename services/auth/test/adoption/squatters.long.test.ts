@@ -98,7 +98,7 @@ describe('a schema that somebody else has made under a name of ours', () => {
     expect(await runSql(superuserUrl, made)).toEqual([])
   })
 
-  it('keeps nobody from --undo after the switch, which has left the name auth_adopting free', async () => {
+  it('does not stop --undo after the switch, which has freed the name auth_adopting', async () => {
     const restored = await restoreAdopted('v2.196.0')
     const { superuserUrl } = restored.database
     const role = await addSquatter(superuserUrl)

@@ -198,7 +198,7 @@ describe('strangers in the schema of our tables, where the service looks for nam
     expect(await lineOf(restored, 'schema')).toBe('ok    schema: nobody else may create functions in auth')
   })
 
-  it('are no strangers where they may make triggers on users, or act as the owner', async () => {
+  it('stop no start where they may make triggers on users or act as the owner anyway', async () => {
     const restored = await restoreAdopted('v2.196.0')
     const { superuserUrl } = restored.database
     const [writer, member] = [await addStranger(superuserUrl), await addStranger(superuserUrl)]

@@ -288,7 +288,7 @@ describe.each(['v2.196.0', 'v2.196.0-encrypted'] as const)('custom providers aft
       'SELECT id, identifier, name, enabled, scopes, client_secret AS secret FROM auth.custom_oauth_providers ORDER BY identifier',
     )
 
-  it('are as they were changed here: one that was added, and one that was disabled under a new secret', async () => {
+  it('keep the changes that were made here: an added provider, and a disabled one with a new secret', async () => {
     const [before] = await read(await restore(version))
     const restored = await restoreAdopted(version)
     const { deps } = await openAdopted(restored)
@@ -312,7 +312,7 @@ describe.each(['v2.196.0', 'v2.196.0-encrypted'] as const)('custom providers aft
     expect(found.map(({ secret }) => String(secret).includes('"key_id":"key-1"'))).toEqual([isSealed, isSealed])
   })
 
-  it('are gone where they were deleted here, or are what supabase/auth cannot have, which the costs say', async () => {
+  it('are gone where they were deleted here or supabase/auth cannot have them, which the costs say', async () => {
     const restored = await restoreAdopted(version)
     const { deps } = await openAdopted(restored)
     await deleteCustomProvider(deps.db, 'custom:fixture')
@@ -441,7 +441,7 @@ it('adopt --undo refuses where the service was started while the question waited
   expect((await readAll(restored)).catalogues).toEqual(before.catalogues)
 })
 
-it('adopt --undo is not kept from it by a role that names its connection as the service does', async () => {
+it('adopt --undo is not stopped by a role that names its connection as the service does', async () => {
   const restored = await restoreAdopted('v2.196.0')
   const role = `outsider_${randomUUID().slice(0, 8)}`
   await runSql(restored.database.superuserUrl, `CREATE ROLE ${role} LOGIN PASSWORD 'root'`)

@@ -19,7 +19,7 @@ describe('the overview of a service whose database is away', () => {
     ['auth', ToldByAuth, { health: { database: 'does not answer', mail: 'ok' } }],
     ['payments', ToldByPayments, { health: { database: 'does not answer', mail: 'ok' } }],
     ['inventory', ToldByInventory, { data: { health: { database: 'does not answer', mail: 'ok' } } }],
-  ] as const)('is the health of %s alone', (_service, schema, answer) => {
+  ] as const)('contains only the health of %s', (_service, schema, answer) => {
     const health = { database: 'does not answer', mail: 'ok' }
     expect(schema.parse(answer)).toEqual({ kind: 'uncounted', health })
   })
@@ -30,7 +30,7 @@ describe('the overview of a service whose database is away', () => {
     )
   })
 
-  it('is no answer that lacks some of the counts', () => {
+  it('is not read from an answer that lacks some of the counts', () => {
     expect(ToldByPayments.safeParse({ openDisputes: 1, health: { database: 'ok' } }).success).toBe(false)
   })
 })

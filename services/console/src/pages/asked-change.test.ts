@@ -36,7 +36,7 @@ describe('changeLinks', () => {
     ])
   })
 
-  it('has no link for a role that may not', () => {
+  it('has no link for a role without the right', () => {
     expect(linksFor('viewer')).toEqual([])
   })
 })

@@ -34,7 +34,7 @@ describe('GET /apps', () => {
 })
 
 describe('POST /apps/:appId/:change', () => {
-  it('303: revokes the keys of an app after a question, and offers that no more', async () => {
+  it('303: revokes the keys of an app after a question, and no longer offers to revoke them', async () => {
     const browser = await test.signedIn('admin')
     const path = `/apps/${shop.appId}/keys`
     expect((await browser.open('/apps')).html).toContain(`href="${path}" data-ask`)
@@ -46,7 +46,7 @@ describe('POST /apps/:appId/:change', () => {
     expect([page.text.includes('Revoked'), page.html.includes(path)]).toEqual([true, false])
   })
 
-  it('404: says so for an app that nobody has', async () => {
+  it('404: shows an error page for an unknown app', async () => {
     const page = await (await test.signedIn('admin')).open(`/apps/${'0'.repeat(24)}/keys`)
     expect([page.status, page.text]).toEqual([
       404,

@@ -29,7 +29,7 @@ const plain = (text: string) =>
 const toastOf = (html: string) => /<div class="toast">.*?<span>([^<]*)<\/span>/.exec(html)?.[1]
 
 describe('POST /attempts/:attemptId/:change', () => {
-  it('303: records the outcome of an authorization of the list, which leaves it', async () => {
+  it('303: records the outcome of an authorization, and takes the authorization off the list', async () => {
     const browser = await test.signedIn('admin')
     const path = `/attempts/${attemptId}/outcome`
     const list = await browser.open('/attempts')

@@ -43,12 +43,12 @@ describe('GET /audit/:service', () => {
     )
   })
 
-  it('200: shows that of inventory while nobody has changed anything', async () => {
+  it('200: says that nobody has changed anything while the audit log is empty', async () => {
     const page = await (await test.signedIn('viewer')).open('/audit/inventory')
     expect([page.status, page.text]).toEqual([200, 'Audit Auth Payments Inventory Nobody has changed anything yet.'])
   })
 
-  it('404: has none of a service that is not set up', async () => {
+  it('404: shows no audit log of a service that is not set up', async () => {
     const other = await openTestConsole([services[0]])
     const browser = other.browser()
     for (const [name, value] of (await test.signedIn('viewer')).cookies) browser.cookies.set(name, value)

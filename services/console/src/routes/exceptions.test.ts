@@ -56,7 +56,7 @@ describe('POST /exceptions/:merchantId/:exceptionId/:change', () => {
     ])
   })
 
-  it('403: asks nothing of support', async () => {
+  it('403: shows no form to the role support', async () => {
     const path = `/exceptions/${merchantId}/${ID}/resolution`
     await services[1].query('UPDATE payments.acquirer_exceptions SET resolved = NULL')
     const page = await (await test.signedIn('support')).open(path)
@@ -67,7 +67,7 @@ describe('POST /exceptions/:merchantId/:exceptionId/:change', () => {
   })
 
   it.each(['/exceptions/x/y/resolution', `/exceptions/${'0'.repeat(23)}/y/resolution`])(
-    '404: says so for %s, whose id is none',
+    '404: shows an error page for %s, whose id is malformed',
     async (path) => {
       const page = await (await test.signedIn('admin')).open(path)
       expect([page.status, page.text]).toEqual([

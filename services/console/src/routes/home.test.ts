@@ -14,7 +14,7 @@ afterAll(async () => {
 })
 
 describe('GET /: the first page', () => {
-  it('303: leads to the sign-in without a session, a part of a page by the header of htmx', async () => {
+  it('303: leads to the sign-in without a session, for a part of a page by a header of htmx', async () => {
     const page = await test.app.inject({ url: '/' })
     expect([page.statusCode, page.headers.location]).toEqual([303, '/sign-in'])
     const part = await test.app.inject({ url: '/', headers: { 'hx-request': 'true' } })
@@ -82,7 +82,7 @@ describe('GET /: the overview', () => {
 })
 
 describe('an unknown page', () => {
-  it('404: says so, to somebody who is signed in and to somebody who is not', async () => {
+  it('404: shows an error page, with and without a session', async () => {
     const browser = test.browser()
     const page = await browser.open('/nothing')
     expect([page.status, page.text]).toEqual([

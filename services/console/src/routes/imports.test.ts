@@ -87,7 +87,7 @@ describe('POST /imports', () => {
     expect([page.status, page.text]).toEqual([422, expect.stringContaining('The column "name" is not known.')])
   })
 
-  it('422: asks for a file whose name says what it is', async () => {
+  it('422: asks for a file whose name ends in a known extension', async () => {
     await admin.open('/imports')
     const page = await admin.upload('/imports', OPTIONS, { name: 'autumn.xlsx', text: 'PK' })
     expect([page.status, page.text]).toEqual([
@@ -117,7 +117,7 @@ describe('POST /imports, while the file is on its way', () => {
   it.each([
     ['ends in its middle', (sent: ClientRequest) => sent.end()],
     ['breaks off', (sent: ClientRequest) => sent.destroy()],
-  ])('403: goes on when the file of a viewer %s', async (_how, end) => {
+  ])('403: refuses the file of a viewer, and keeps serving when it %s', async (_how, end) => {
     const sent = await beginUpload(viewer)
     const answer = answerOf(sent)
     sent.write(REST)

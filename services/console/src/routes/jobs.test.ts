@@ -24,7 +24,7 @@ describe('GET /jobs', () => {
     expect(page.html).not.toContain('data-ask')
   })
 
-  it('400: takes no state that jobs never have', async () => {
+  it('400: refuses a state that jobs never have', async () => {
     const page = await (await test.signedIn('viewer')).open('/jobs?state=lost')
     expect([page.status, page.text]).toEqual([
       400,
@@ -34,7 +34,7 @@ describe('GET /jobs', () => {
 })
 
 describe('POST /jobs/:task/:change', () => {
-  it('303: runs dead jobs again after a question, and then has none', async () => {
+  it('303: runs dead jobs again after a question, and then lists none', async () => {
     await services[1].query(
       "INSERT INTO payments_jobs.job (name, source_name, data) VALUES ('clean_up_dead', 'clean_up', '{}')",
     )
@@ -48,7 +48,7 @@ describe('POST /jobs/:task/:change', () => {
     expect([page.text.includes('No job is dead.'), page.html.includes('/retry"')]).toEqual([true, false])
   })
 
-  it('404: says so for a task that payments does not have', async () => {
+  it('404: shows an error page for an unknown task', async () => {
     const page = await (await test.signedIn('admin')).open('/jobs/nothing/retry')
     expect([page.status, page.text]).toEqual([
       404,

@@ -39,7 +39,7 @@ describe('POST /locations/:locationId', () => {
     await lossy.close()
   })
 
-  it.each(['*', '☃', '"1"\r\nx: y', '1', ''])('400: takes %j for no version', async (etag) => {
+  it.each(['*', '☃', '"1"\r\nx: y', '1', ''])('400: refuses %j as a version', async (etag) => {
     const id = await createLocation(inventory, `V-${crypto.randomUUID()}`)
     const browser = await test.signedIn('admin')
     await browser.open(`/locations/${id}`)

@@ -48,7 +48,7 @@ describe('GET /merchants', () => {
     )
   })
 
-  it('422: shows what payments says of a cursor that it did not give', async () => {
+  it('422: shows the refusal of payments for a cursor that payments did not make', async () => {
     const page = await (await test.signedIn('viewer')).open('/merchants?cursor=nonsense')
     expect([page.status, page.text]).toEqual([
       422,
@@ -70,7 +70,7 @@ describe('GET /merchants/:merchantId', () => {
     expect(page.html).not.toContain('Revoke keys')
   })
 
-  it('404: says so for an id that no merchant has', async () => {
+  it('404: shows an error page for an unknown merchant', async () => {
     const page = await (await test.signedIn('viewer')).open(`/merchants/${'0'.repeat(24)}`)
     expect([page.status, page.text]).toEqual([
       404,

@@ -128,7 +128,7 @@ describe('POST /movements', () => {
     ])
   })
 
-  it('422: is refused by inventory when such a role posts', async () => {
+  it('422: shows the refusal of inventory to a role without the right that posts the form', async () => {
     const browser = await test.signedIn('support')
     await browser.open(`/movements/new?type=receive&product=${mug}&location=${shelf}`)
     const page = await browser.submit('/movements', { type: 'ship', quantity: '1' })

@@ -44,7 +44,7 @@ describe('GET /payouts', () => {
     ])
   })
 
-  it('400: takes no id of a merchant that is none', async () => {
+  it('400: refuses a malformed id of a merchant', async () => {
     const page = await (await test.signedIn('viewer')).open('/payouts?merchant=x')
     expect([page.status, page.text]).toEqual([
       400,
@@ -63,7 +63,7 @@ describe('POST /payouts/:change', () => {
     expect([page.path, toastOf(page.html)]).toEqual(['/payouts', 'A job pays out. Its payouts appear here'])
   })
 
-  it('403: asks nothing of support', async () => {
+  it('403: shows no form to the role support', async () => {
     const page = await (await test.signedIn('support')).open('/payouts/export')
     expect([page.status, page.text]).toEqual([
       403,
@@ -92,7 +92,7 @@ describe('POST /payouts/:merchantId/:payoutId/:change', () => {
     ])
   })
 
-  it('404: says so for a payout that no merchant has', async () => {
+  it('404: shows an error page for an unknown payout', async () => {
     const path = `/payouts/${merchantId}/${'0'.repeat(24)}/outcome`
     const page = await (await test.signedIn('admin')).open(path)
     expect([page.status, page.text]).toEqual([
@@ -102,7 +102,7 @@ describe('POST /payouts/:merchantId/:payoutId/:change', () => {
   })
 
   it.each(['/payouts/x/y/outcome', `/payouts/${'0'.repeat(23)}/x/outcome`])(
-    '404: says so for %s, whose id is none',
+    '404: shows an error page for %s, whose id is malformed',
     async (path) => {
       const page = await (await test.signedIn('admin')).open(path)
       expect([page.status, page.text]).toEqual([

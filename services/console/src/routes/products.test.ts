@@ -87,7 +87,7 @@ describe('GET /products/:productId', () => {
     }
   })
 
-  it('404: says so for an id that no product has', async () => {
+  it('404: shows an error page for an unknown product', async () => {
     const page = await (await test.signedIn('viewer')).open('/products/999')
     expect([page.status, page.text]).toEqual([
       404,
@@ -95,7 +95,7 @@ describe('GET /products/:productId', () => {
     ])
   })
 
-  it('400: refuses an id that is none', async () => {
+  it('400: refuses a malformed id', async () => {
     const page = await (await test.signedIn('viewer')).open('/products/mug')
     expect([page.status, page.text]).toEqual([
       400,

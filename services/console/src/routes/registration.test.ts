@@ -42,7 +42,7 @@ describe('POST /registration/:change', () => {
     expect(await register()).toBe(201)
   })
 
-  it('403: asks nothing of the role support', async () => {
+  it('403: shows no form to the role support', async () => {
     const page = await (await test.signedIn('support')).open('/registration/close')
     expect([page.status, page.text]).toEqual([
       403,

@@ -54,7 +54,7 @@ describe('GET /sign-in', () => {
   })
 
   it.each(['/sign-in?unended=1', '/sign-in?ended=1'])(
-    '200: tells nobody who is signed in that they are not, whatever the link %s says',
+    '200: shows no message of the link %s to a user who is signed in',
     async (path) => {
       const browser = await test.signedIn('viewer')
       expect((await browser.open(path)).text).toBe('Trestle console Sign in Email Password Sign in')

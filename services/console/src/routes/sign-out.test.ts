@@ -17,7 +17,7 @@ afterAll(async () => {
 
 describe('POST /sign-out', () => {
   // ASVS 7.4.1
-  it('303: ends the session at auth too, so a copy of the cookie is worth nothing', async () => {
+  it('303: ends the session at auth too, so that a copy of the cookie is useless', async () => {
     const browser = await test.signedIn('viewer')
     const [[name = '', value = ''] = []] = browser.cookies
     expect((await browser.submit('/sign-out')).path).toBe('/sign-in')
@@ -45,7 +45,7 @@ describe('POST /sign-out', () => {
   })
 
   // ASVS 3.5.1
-  it('403: takes no form without the token of the session, nor with that of another', async () => {
+  it('403: refuses a form without the token of the session, or with the token of another session', async () => {
     const [browser, other] = [await test.signedIn('viewer'), await test.signedIn('viewer')]
     const foreign = /name="_csrf" value="([^"]+)"/.exec(other.page().html)?.[1] ?? ''
     for (const fields of [{}, { _csrf: '', _key: 'k' }, { _csrf: foreign, _key: 'k' }]) {

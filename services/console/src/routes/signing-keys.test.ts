@@ -26,7 +26,7 @@ describe('GET /signing-keys', () => {
 })
 
 describe('POST /signing-keys/:kid/:change', () => {
-  it('303: retires a key that waits after a question, and offers nothing more for it', async () => {
+  it('303: retires a waiting key after a question, and offers no further change of the key', async () => {
     const browser = await test.signedIn('admin')
     await browser.open('/signing-keys/new')
     const added = await browser.submit('/signing-keys/new', { algorithm: 'ES256', kid: 'spring' })
@@ -53,7 +53,7 @@ describe('POST /signing-keys/:kid/:change', () => {
     expect([page.status, page.text.startsWith('Sign with the key summer ')]).toEqual([422, true])
   })
 
-  it('404: says so for a key that there never was', async () => {
+  it('404: shows an error page for an unknown key', async () => {
     const page = await (await test.signedIn('admin')).open('/signing-keys/winter/promotion')
     expect([page.status, page.text]).toEqual([
       404,

@@ -28,7 +28,7 @@ describe('GET /stock', () => {
     expect(textOf(page.text)).toContain('Available On hand Reserved Changed Actions MUG SHELF 1,200 1,200 0 TIME Count')
   })
 
-  it('200: says when no stock is like that', async () => {
+  it('200: says when no stock matches the filters', async () => {
     const page = await (await test.signedIn('viewer')).open('/stock?search=NOTHING')
     expect(page.text).toBe(
       `${TABS} SKU, whole Location All locations MAIN SHELF Filter No stock is like that. Clear the filters`,

@@ -101,7 +101,7 @@ describe('GET /transactions/:transactionId', () => {
     ])
   })
 
-  it('404: says so for an id that no transaction has', async () => {
+  it('404: shows an error page for an unknown transaction', async () => {
     const page = await (await test.signedIn('viewer')).open(`/transactions/${'0'.repeat(24)}`)
     expect([page.status, page.text]).toEqual([
       404,

@@ -98,7 +98,7 @@ describe('GET /users/:userId', () => {
     expect([ofLarge.status, ofLarge.text.endsWith(`Of the user ${cut}`)]).toEqual([200, true])
   })
 
-  it('404: says so for an id that no user has', async () => {
+  it('404: shows an error page for an unknown user', async () => {
     const page = await (await test.signedIn('viewer')).open('/users/7d1f7c7e-6a53-4b51-b1c7-8a2b0a4f8a00')
     expect([page.status, page.text]).toEqual([
       404,
@@ -127,7 +127,7 @@ describe('POST /users/:userId/:change', () => {
     )
   })
 
-  it('422: shows what auth says of a duration that is none', async () => {
+  it('422: shows the refusal of auth for a malformed duration', async () => {
     const { id, email } = await newUser()
     const browser = await test.signedIn('support')
     await browser.open(`/users/${id}/ban`)
@@ -264,7 +264,7 @@ describe('POST /users/:userId/:change', () => {
     expect((await browser.open(`/users/${removed.id}`)).status).toBe(404)
   })
 
-  it('303: does once what was sent twice', async () => {
+  it('303: makes a change once when its form is sent twice', async () => {
     const { id } = await newUser()
     const browser = await test.signedIn('support')
     const { html } = await browser.open(`/users/${id}/ban`)
@@ -330,7 +330,7 @@ describe('POST /users/:userId/:change', () => {
     expect((await browser.open(`/users/${id}`)).text).toContain('Nothing keeps this user from signing in')
   })
 
-  it('404: asks nothing about a message of another user, and sends none again', async () => {
+  it('404: shows an error page for a message of another user, and sends no message again', async () => {
     const browser = await test.signedIn('support')
     await sends(browser, '/users/invite', { email: 'lise@example.com' })
     const [, path = ''] = /href="(\/users\/[^"]+)">lise@<wbr>example/.exec(browser.page().html) ?? []
@@ -345,23 +345,26 @@ describe('POST /users/:userId/:change', () => {
     expect((await browser.open(path)).text.match(/mail to l…@example\.com/g)).toEqual(['mail to l…@example.com'])
   })
 
-  it('200: chooses no role that a link names', async () => {
+  it('200: ignores a role that a link names', async () => {
     const { id } = await newUser()
     const { html } = await (await test.signedIn('admin')).open(`/users/${id}/console-role?role=admin`)
     expect([...html.matchAll(/<option value="([^"]*)" selected/g)].map(([, value]) => value)).toEqual([''])
   })
 
-  it.each(['"\r\nX: y"', '\0', 'ключ', ' '])('400: takes no form whose _key is %j, and calls nothing', async (_key) => {
-    const browser = await test.signedIn('support')
-    const [, _csrf = ''] = /name="_csrf" value="([^"]+)"/.exec(browser.page().html) ?? []
-    const page = await browser.post(`/users/${ada.id}/ban`, { _csrf, _key, duration: '1h' })
-    expect([page.status, page.text]).toEqual([
-      400,
-      '400 This address is not right A value of the form or the address is not valid. Go to the overview',
-    ])
-  })
+  it.each(['"\r\nX: y"', '\0', 'ключ', ' '])(
+    '400: refuses a form whose _key is %j, and calls no service',
+    async (_key) => {
+      const browser = await test.signedIn('support')
+      const [, _csrf = ''] = /name="_csrf" value="([^"]+)"/.exec(browser.page().html) ?? []
+      const page = await browser.post(`/users/${ada.id}/ban`, { _csrf, _key, duration: '1h' })
+      expect([page.status, page.text]).toEqual([
+        400,
+        '400 This address is not right A value of the form or the address is not valid. Go to the overview',
+      ])
+    },
+  )
 
-  it('404: knows no other change', async () => {
+  it('404: shows an error page for an unknown change', async () => {
     const { id } = await newUser()
     const page = await (await test.signedIn('admin')).open(`/users/${id}/promote`)
     expect([page.status, page.text]).toEqual([404, '404 Not found There is no such page. Go to the overview'])

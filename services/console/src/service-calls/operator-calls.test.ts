@@ -146,7 +146,7 @@ describe('change', () => {
     ['two versions', { ifMatch: '"1", "2"' }],
     ['a version with a line break', { ifMatch: '"1"\r\nx: y' }],
     ['a version beyond ASCII', { ifMatch: '"☃"' }],
-  ])('400: takes %s for no form of the console, and calls nothing', async (_what, more) => {
+  ])('400: refuses %s as a form, and calls no service', async (_what, more) => {
     const before = service.requests.length
     await expect(calls.change({ ...ban, ...more })).rejects.toThrow(valuesInvalid())
     expect(service.requests.length).toBe(before)

@@ -117,7 +117,7 @@ describe('openFile', () => {
     expect(await client.openFile(file)).toEqual({ kind: 'refused', status })
   })
 
-  it('503: tells a service that has no place for one more file from one that is away', async () => {
+  it('503: distinguishes a service that cannot take another file from a service that is away', async () => {
     answer = { status: 503, body: 'x'.repeat(1_000_000) }
     await expect(client.openFile(file)).rejects.toThrow(serviceBusy({ service: 'inventory' }))
     answer = { status: 500, body: 'x'.repeat(1_000_000) }

@@ -114,7 +114,7 @@ describe('reservations', () => {
     ['support', 'committed', ['']],
     ['support', 'expired', ['']],
     ['viewer', 'active', ['']],
-  ] as const)('let %s release one that is %s: %j', (role, status, expected) => {
+  ] as const)('show the role %s at a reservation that is %s the buttons %j', (role, status, expected) => {
     expect(rowsOf(reservations(role, { status })).map((row) => row.at(-1))).toEqual(expected)
   })
 })

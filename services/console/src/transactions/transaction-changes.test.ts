@@ -118,7 +118,7 @@ describe('the call of an operation', () => {
     expect(changeOf('refund').call(shownTransaction({ limits }), { amount })).toEqual({ problem })
   })
 
-  it('is made again with what was left when it was sent first, so that its repeat is answered', () => {
+  it('repeats the amount that was left at the first attempt, so that payments recognises the repeat', () => {
     expect(changeOf('refund').call(shownTransaction({ limits: { refund: 0 } }), { amount: '50' })).toEqual({
       method: 'POST',
       path: `/operator/transactions/${ID}/refunds`,

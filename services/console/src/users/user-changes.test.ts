@@ -92,7 +92,7 @@ describe('the call of a change', () => {
     ['delete', { soft: 'true' }, { method: 'DELETE', path: PATH, query: { soft: true } }],
     ['delete', { soft: 'false' }, { method: 'DELETE', path: PATH, query: { soft: false } }],
     ['delete', {}, { method: 'DELETE', path: PATH, query: { soft: true } }],
-  ])('%s with %j is the one that the reference has', (name, given, expected) => {
+  ])('is for %s with %j the call of the reference', (name, given, expected) => {
     expect(changeOf(name).call(shownUser({}), given)).toEqual(expected)
   })
 

@@ -115,7 +115,7 @@ describe('listLevels', () => {
     expect(await list({ sku: 'unknown' })).toEqual([])
   })
 
-  it('goes on after a position, up to the limit', async () => {
+  it('continues after a position, up to the limit', async () => {
     const filters = { locationId: location(0) }
     expect(await list(filters, { limit: 1 })).toEqual([[0, 0]])
     expect(await list(filters, { after: [String(product(0)), String(location(0))] })).toEqual([[1, 0]])

@@ -83,7 +83,7 @@ describe('cleanUp', () => {
     await expect.poll(reserved).toBe(0)
   })
 
-  it('goes on from its start to its stop, for the readiness of the process', async () => {
+  it('counts as running from its start to its stop, on which the readiness of the process depends', async () => {
     const cleanUpWatch = new CleanUpWatch(60_000)
     expect(() => cleanUpWatch.check()).toThrow('nothing ends reservations that are due')
     const stop = startProcess(cleanUpWatch)
@@ -106,7 +106,7 @@ describe('cleanUp', () => {
     ])
   })
 
-  it('ends imports of operators as failed that nobody has gone on with for a day', async () => {
+  it('ends imports of operators as failed that made no progress for a day', async () => {
     await addImports([
       ['waiting', '25 hours'],
       ['running', '25 hours'],
@@ -145,7 +145,7 @@ describe('cleanUp', () => {
     await expect.poll(problem).toBeUndefined()
   })
 
-  it('goes on after a failure', async () => {
+  it('runs again after a failure', async () => {
     const failing = { one: () => Promise.reject(new Error('away')), first: undefined, all: undefined }
     await run({ ...stock.lanes, write: { ...stock.lanes.write, one: failing.one } })
     const err = new Error('away')

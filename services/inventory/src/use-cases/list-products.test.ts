@@ -96,7 +96,7 @@ describe('a long page', () => {
     expect(data).toEqual(Array.from({ length: PRODUCTS - 1 }, (_, at) => productJson(PRODUCTS - at)))
   })
 
-  it('503: is one of 16 that a client may have open', async () => {
+  it('503: is refused while the client has 16 others open', async () => {
     const own = await startOwn()
     const path = '/products?limit=200&sort=-id'
     const open = await Promise.all(Array.from({ length: 16 }, () => openPage(path, own)))

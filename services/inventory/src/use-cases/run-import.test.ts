@@ -77,7 +77,7 @@ const counted = {
 }
 
 describe('the job of an import', () => {
-  it('goes on behind the records that an earlier attempt has stored', async () => {
+  it('continues after the records that an earlier attempt has stored', async () => {
     const id = await keepFile('sku,attributes\nA,{}\nB,{}\n', 2)
     const report = JSON.stringify({ ...counted, received: 1, created: 1, durationMs: 5 })
     await inventory.query(
@@ -96,7 +96,7 @@ describe('the job of an import', () => {
     expect(await importOf(id)).toEqual({ state: 'failed', processed: 0, report: null, error, pieces: 0 })
   })
 
-  it('ends an import as failed behind its last attempt, and stores nothing more', async () => {
+  it('ends an import as failed after its last attempt, and stores nothing more', async () => {
     const id = await keepFile('sku,attributes\nA,{}\n', 1)
     expect(await work(id, IMPORT_ATTEMPTS)).toBe('done')
     expect(await importOf(id)).toEqual({ state: 'failed', processed: 0, report: null, error: GIVEN_UP, pieces: 0 })

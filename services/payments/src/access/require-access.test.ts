@@ -102,7 +102,7 @@ describe('requireOutcome', () => {
 })
 
 describe('refuseRunning', () => {
-  it('409: keeps what the request met while it waited', () => {
+  it('409: keeps the cause of the refusal for the log', () => {
     const cause = new Error('busy')
     expect(() => refuseRunning(cause)).toThrow(conflict({ cause }))
   })

@@ -118,7 +118,7 @@ describe('payments doctor', () => {
     ])
   })
 
-  it('says of a database that is away only that, and checks what needs none', async () => {
+  it('reports only that the database is away, and checks what needs no database', async () => {
     expect(await examine({ PAYMENTS_DATABASE_URL: 'postgres://trestle@127.0.0.1:1/trestle' })).toEqual({
       isHealthy: false,
       lines: [

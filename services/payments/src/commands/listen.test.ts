@@ -121,7 +121,7 @@ describe('payments listen', () => {
     expect(JSON.parse(lines[1] ?? '')).toEqual({ event, status: 500, durationMs: expect.any(Number) })
   })
 
-  it('goes on when nothing answers', async () => {
+  it('keeps listening when no program answers', async () => {
     const lines = await startListening('--forward-to', 'localhost:1')
     await trigger('transaction.created')
     await vi.waitFor(() => expect(lines).toHaveLength(2))

@@ -96,7 +96,7 @@ describe('a chain', () => {
     expect(check(links).findings).toEqual([['journals', 16, BROKEN]])
   })
 
-  it('is broken behind a row that was taken out', () => {
+  it('is broken after a row that was removed', () => {
     expect(check(createLedger().slice(1)).findings[0]).toEqual(['trail_entries', 16, BROKEN])
   })
 

@@ -183,7 +183,7 @@ describe('followPlacement', () => {
     ])
   })
 
-  it('goes on with the statements for distributed databases, once rows are there', async () => {
+  it('uses the statements for distributed databases once rows are there', async () => {
     await pretendDistributed(payments)
     await recordState('distributed')
     expect(rows.hasJustMoved()).toBe(false)
@@ -197,7 +197,7 @@ describe('followPlacement', () => {
     ])
   })
 
-  it('200: takes changes of operators once rows are there', async () => {
+  it('200: accepts changes of operators once rows are there', async () => {
     expect(await statusOf(price())).toBe(200)
   })
 

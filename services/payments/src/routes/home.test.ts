@@ -46,7 +46,7 @@ describe('GET /', () => {
     expect(response.body).toContain('<h1>Trestle payments</h1>')
   })
 
-  it('400: is a payment page without a link for a client that asks for no page', async () => {
+  it('400: shows a client that asks for no page that the link names no merchant', async () => {
     const { statusCode, body } = await payments.app.inject({ url: '/', headers: { host: 'pay.example' } })
     expect([statusCode, body]).toEqual([400, expect.stringContaining('The link does not say whom to pay.')])
   })

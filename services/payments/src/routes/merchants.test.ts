@@ -423,7 +423,7 @@ describe('PUT /merchants/:merchantId', () => {
     )
   })
 
-  it('409: answers when the row stays locked', async () => {
+  it('409: refuses when the row stays locked', async () => {
     const { id } = await createTestMerchant(payments, member)
     await payments.database.db.transaction().execute(async (trx) => {
       await trx.selectFrom('merchants').select('id').where('id', '=', id).forUpdate().execute()

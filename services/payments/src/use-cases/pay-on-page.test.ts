@@ -87,11 +87,11 @@ const paid = async (cookies: object | undefined, receipt: object = {}) => ({
 })
 
 describe('payOnPage with a form', () => {
-  it('pays with a card whose bank does not ask, and lets the browser cookies nothing', async () => {
+  it('pays with a card whose bank does not ask, and sets no cookie', async () => {
     expect(await payOnPage(payments.deps, formOf({}))).toEqual(await paid(undefined))
   })
 
-  it('leads to the bank that asks, and lets the browser cookies the card', async () => {
+  it('leads to the bank that asks, and keeps the card in a cookie of the browser', async () => {
     expect((await payAtBank()).answer).toEqual({
       verdict: 'at-bank',
       bankUrl: expect.stringMatching(/^https:\/\/payments\.example\/acs\/challenge\?state=/),
@@ -171,7 +171,7 @@ describe('payOnPage with a form that is sent twice', () => {
 })
 
 describe('payOnPage with what the browser kept', () => {
-  it('pays after the customer has approved, deletes the card and cookiess a receipt, which shows the payment again', async () => {
+  it('pays after the customer has approved, deletes the cookie of the card and sets one with a receipt, which shows the payment again', async () => {
     const { payment, answer } = await payAtBank()
     await decide(answer.bankUrl, 'approve')
     const first = await payOnPage(payments.deps, returnOf(payment, answer.cookies))

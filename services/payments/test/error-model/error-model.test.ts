@@ -342,7 +342,7 @@ function expectPage({ statusCode, headers, body }: LightMyRequestResponse, statu
   expect(headers['cache-control']).toBe('no-store')
 }
 
-describe.each(openEndpoints)('the errors of $name, which asks nobody who calls', (endpoint) => {
+describe.each(openEndpoints)('the errors of $name, which needs no credentials', (endpoint) => {
   it.each(endpoint.refusals)('$status: refuses $title', async (refusal) => {
     const response = await sendRefused(endpoint, refusal)
     if ('page' in refusal.answer) expectPage(response, refusal.status, refusal.answer)
@@ -353,7 +353,7 @@ describe.each(openEndpoints)('the errors of $name, which asks nobody who calls',
   it.each([
     [500, FAULTS.bug, errors.internalError],
     [503, FAULTS.outage, errors.serviceUnavailable],
-  ] as const)('%i: tells nothing of what has failed', async (status, fault, error) => {
+  ] as const)('%i: reveals nothing of the cause', async (status, fault, error) => {
     const response = await faulty.get(fault)?.inject(endpoint.request)
     if (!response) throw new Error('no service has this fault')
     if (endpoint.onFault === 'json') expectError(response, error)

@@ -53,7 +53,7 @@ describe('GET /operator/audit', () => {
       expect(statusAndBody(await ask(`?action=${action}`))).toEqual([200, { entries: [entry] }])
   })
 
-  it('200: finds each action by an index, so that one which nobody did reads nothing of the log', async () => {
+  it('200: finds each action by an index, so that a search for an unused action reads no row of the log', async () => {
     const plans = await test.deps.db.connection().execute(async (connection) => {
       // The tables of a test are so small that the planner would not use the index.
       await sql`SET enable_seqscan = off`.execute(connection)

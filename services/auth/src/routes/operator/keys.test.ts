@@ -126,7 +126,7 @@ describe('DELETE /operator/keys/:kid', () => {
     expect(await keys.retire('spring', support)).toEqual(forbidden('signing-keys.manage', 'support'))
   })
 
-  it('404: finds no unknown key', async () => {
+  it('404: refuses an unknown key', async () => {
     expect(await keys.retire('spring')).toEqual(unknownKey)
   })
 

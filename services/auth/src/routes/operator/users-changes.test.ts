@@ -121,7 +121,7 @@ describe('PUT /operator/users/:userId', () => {
     expect(await change(user.id, { phone: '4520304055' }, support)).toEqual(forbidden('users.change', 'support'))
   })
 
-  it('404: changes no unknown user', async () => {
+  it('404: refuses an unknown user', async () => {
     expect(await change(randomUUID(), { phone: '4520304055' })).toEqual(unknownUser)
   })
 })
@@ -146,7 +146,7 @@ describe('DELETE /operator/users/:userId', () => {
     expect(await changesOf(test, user.id)).toEqual(deleted(user.id, 'hard'))
   })
 
-  it('400: refuses another manner', async () => {
+  it('400: refuses a value of `soft` other than true and false', async () => {
     expect(await remove(`${randomUUID()}?soft=perhaps`)).toEqual(invalid('soft: must be one of true, false'))
   })
 
@@ -172,11 +172,11 @@ describe('DELETE /operator/users/:userId', () => {
     expect(await find(user.id)).toEqual([{ deleted_at: null }])
   })
 
-  it('404: finds no unknown user', async () => {
+  it('404: refuses an unknown user', async () => {
     expect(await remove(randomUUID())).toEqual(unknownUser)
   })
 
-  it('404: finds no deleted user', async () => {
+  it('404: refuses a deleted user', async () => {
     const { user } = await createSignedUp(test.deps, { deleted_at: new Date() })
     expect(await remove(user.id)).toEqual(unknownUser)
   })

@@ -25,7 +25,7 @@ describe('POST /locations/new', () => {
     await lossy.close()
   })
 
-  it('403: shows no form to a role that may not', async () => {
+  it('403: shows no form to the role support', async () => {
     const page = await (await test.signedIn('support')).open('/locations/new')
     expect([page.status, page.text]).toEqual([
       403,

@@ -11,7 +11,7 @@ afterAll(() => close())
 const problemOf = (html: string) => /role="alert">([^<]*)</.exec(html)?.[1]
 
 describe('GET /movements/new', () => {
-  it('403: shows no form of a movement that the role may not make', async () => {
+  it('403: shows no form for a movement that the role may not make', async () => {
     const page = await (await test.signedIn('support')).open('/movements/new?type=ship')
     expect([page.status, page.text]).toEqual([
       403,

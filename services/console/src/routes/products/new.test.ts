@@ -89,7 +89,7 @@ describe('POST /products/new', () => {
     expect([page.status, problemOf(page.html)]).toEqual([422, 'attributes: must be JSON'])
   })
 
-  it('403: shows no form to a role that may not', async () => {
+  it('403: shows no form to a role without the right', async () => {
     const page = await (await test.signedIn('support')).open('/products/new')
     expect([page.status, page.text]).toEqual([
       403,
@@ -97,7 +97,7 @@ describe('POST /products/new', () => {
     ])
   })
 
-  it('422: is refused by inventory when such a role posts', async () => {
+  it('422: shows the refusal of inventory to a role without the right that posts the form', async () => {
     const browser = await test.signedIn('admin')
     await browser.open('/products/new')
     const support = await test.signedIn('support')

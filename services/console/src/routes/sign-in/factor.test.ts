@@ -41,7 +41,7 @@ describe('GET /sign-in/factor', () => {
     expect((await browser.open('/')).path).toBe('/sign-in/factor')
   })
 
-  it('200: says so where an operator has a second factor that is no authenticator app', async () => {
+  it('200: tells an operator without an authenticator app that another second factor does not open the console', async () => {
     const lenient = await startService('auth')
     const open = await openTestConsole([lenient])
     const browser = open.browser()
@@ -104,7 +104,7 @@ describe('POST /sign-in/factor', () => {
     await lenient.stop()
   })
 
-  it('303: counts in each of several processes of the console, which take turns', async () => {
+  it('303: opens the console in each of several processes that take turns', async () => {
     const second = await openTestConsole([auth], { CONSOLE_REQUIRE_MFA: 'yes' })
     const [here, there] = [test.browser(), second.browser()]
     const { email } = await createUser(auth, 'turns@example.com', 'viewer')
@@ -150,7 +150,7 @@ describe('POST /sign-in/factor', () => {
     expect((await browser.open('/')).path).toBe('/sign-in/factor')
   })
 
-  it('403: takes no form without the token of the session', async () => {
+  it('403: refuses a form without the token of the session', async () => {
     const browser = await newOperator()
     const page = await browser.post('/sign-in/factor', { _csrf: 'x', _key: 'k', code: '000000' })
     expect([page.status, page.text]).toEqual([

@@ -29,7 +29,7 @@ describe('POST /sign-in/factors', () => {
     expect(Buffer.from(picture, 'base64').toString()).toMatch(/^<svg .*<\/svg>$/s)
   })
 
-  it('200: shows another secret, whose code signs in, to whoever left before they had typed a code', async () => {
+  it('200: shows a new secret, whose code signs in, to an operator who left before typing a code', async () => {
     const browser = test.browser()
     await createUser(auth, 'grace@example.com', 'viewer')
     await signIn(browser, 'grace@example.com')
@@ -40,7 +40,7 @@ describe('POST /sign-in/factors', () => {
     expect((await browser.submit('/sign-in/factor', { code: code(0) })).path).toBe('/')
   })
 
-  it('403: takes no form without the token of the session', async () => {
+  it('403: refuses a form without the token of the session', async () => {
     const browser = test.browser()
     await signIn(browser, 'ada@example.com')
     const page = await browser.post('/sign-in/factors', { _csrf: 'x', _key: 'k' })

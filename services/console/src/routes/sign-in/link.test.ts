@@ -34,7 +34,7 @@ describe('POST /sign-in/link', () => {
     expect([page.status, page.path]).toEqual([200, '/'])
   })
 
-  it('401: refuses a link that was used, and one that nobody has made', async () => {
+  it('401: refuses a used link and an unknown link', async () => {
     const link = await linkOf('ada@example.com')
     const [first, second] = [test.browser(), test.browser()]
     await first.open(link)
@@ -46,7 +46,7 @@ describe('POST /sign-in/link', () => {
     )
   })
 
-  it('403: is not taken from another site', async () => {
+  it('403: refuses a form of another site', async () => {
     const page = await test.browser().post('/sign-in/link', { token_hash: 'none' }, 'https://evil.example')
     expect([page.status, page.text]).toEqual([
       403,

@@ -28,7 +28,7 @@ describe('POST /signing-keys/new', () => {
     ])
   })
 
-  it('403: asks nothing of the role support', async () => {
+  it('403: shows no form to the role support', async () => {
     const page = await (await test.signedIn('support')).open('/signing-keys/new')
     expect([page.status, page.text]).toEqual([
       403,

@@ -20,7 +20,7 @@ describe('GET /stock/low', () => {
     )
   })
 
-  it('200: takes another limit', async () => {
+  it('200: lists levels below the limit of the query', async () => {
     const page = await (await test.signedIn('viewer')).open('/stock/low?below=2')
     expect(textOf(page.text)).toBe(`${TABS} Less available than Show No level has less than 2 available.`)
   })

@@ -25,7 +25,7 @@ describe('POST /users/invite', () => {
     expect(page.text).toContain('invited@example.com Not confirmed')
   })
 
-  it('422: shows what auth says of an address that is none, with what was typed', async () => {
+  it('422: shows the refusal of auth for a malformed address, with what was typed', async () => {
     const browser = await test.signedIn('support')
     await browser.open('/users/invite')
     const { status, text, html } = await browser.submit('/users/invite', { email: 'no address' })
@@ -36,7 +36,7 @@ describe('POST /users/invite', () => {
     ])
   })
 
-  it('403: asks nothing of a viewer', async () => {
+  it('403: shows no form to the role viewer', async () => {
     const page = await (await test.signedIn('viewer')).open('/users/invite')
     expect([page.status, page.text]).toEqual([
       403,

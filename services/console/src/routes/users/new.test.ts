@@ -45,7 +45,7 @@ describe('POST /users/new', () => {
     await lossy.close()
   })
 
-  it('422: shows what auth says of an address that another user has', async () => {
+  it('422: shows the refusal of auth for an address that another user has', async () => {
     const browser = await test.signedIn('admin')
     await browser.open('/users/new')
     await browser.submit('/users/new', { email: 'taken@example.com', password: '' })
@@ -58,7 +58,7 @@ describe('POST /users/new', () => {
     ])
   })
 
-  it('403: asks nothing of the role support', async () => {
+  it('403: shows no form to the role support', async () => {
     const page = await (await test.signedIn('support')).open('/users/new')
     expect([page.status, page.text]).toEqual([
       403,

@@ -259,7 +259,7 @@ describe('GET /operator/imports', () => {
 })
 
 describe('GET /operator/imports/ID', () => {
-  it('404: says so for an id that no import has', async () => {
+  it('404: refuses an unknown id', async () => {
     const { status, body } = await get('/operator/imports/999999')
     expect([status, body]).toEqual([
       404,

@@ -27,7 +27,7 @@ const shown = (id: string, state: string) => ({
 })
 
 describe('GET /operator/attempts', () => {
-  it('200: lists those without a known outcome alone, newest first, page by page', async () => {
+  it('200: lists only attempts without a known outcome, newest first, page by page', async () => {
     const [first, , second] = [await attempt('unknown'), await attempt('declined'), await attempt('unknown')]
     const page = await get('limit=1')
     const rest = await get(/\?(.+)>; rel="next"$/.exec(String(page.headers.link))?.[1])
@@ -39,7 +39,7 @@ describe('GET /operator/attempts', () => {
     ])
   })
 
-  it('400: refuses an order that is none', async () => {
+  it('400: refuses an unknown order', async () => {
     const fields = [{ field: 'order', message: 'is not valid', code: 'FORMAT' }]
     expect(statusAndBody(await get('order=random'))).toEqual([400, fields])
   })

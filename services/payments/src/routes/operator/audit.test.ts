@@ -91,7 +91,7 @@ describe('GET /operator/audit', () => {
     expect(seen).toEqual(ACTIONS.toReversed())
   })
 
-  it('400: refuses a merchant that is no id', async () => {
+  it('400: refuses a malformed id of a merchant', async () => {
     const refused = refusedField('merchant', 'must be 24 hexadecimal digits', 'FORMAT')
     expect(statusAndBody(await get('merchant=x'))).toEqual(refused)
   })

@@ -81,7 +81,7 @@ describe('GET /operator/deliveries', () => {
     expect(seen).toEqual(all().map(({ webhook }) => webhook.id))
   })
 
-  it('400: knows no other state', async () => {
+  it('400: refuses an unknown state', async () => {
     expect(statusAndBody(await get('?status=lost'))).toEqual(refusedField('status', 'is not valid', 'FORMAT'))
   })
 })
@@ -134,7 +134,10 @@ describe('GET /operator/deliveries/:deliveryId', () => {
     expect(dropped?.id).toBe(id)
   })
 
-  it.each(['00000000-0000-0000-0000-000000000000', 'x', 'deadbeef'])('404: knows no delivery %s', async (id) => {
-    expect(statusAndBody(await get(`/${id}`))).toEqual(refusals.notFound)
-  })
+  it.each(['00000000-0000-0000-0000-000000000000', 'x', 'deadbeef'])(
+    '404: refuses the id %s, which no delivery has',
+    async (id) => {
+      expect(statusAndBody(await get(`/${id}`))).toEqual(refusals.notFound)
+    },
+  )
 })

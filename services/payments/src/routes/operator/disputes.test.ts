@@ -56,7 +56,7 @@ describe('GET /operator/disputes', () => {
     ['status=open', () => [2, 0]],
     ['order=asc', () => [0, 1, 2]],
     [`merchant=${UNKNOWN_ID}`, () => []],
-  ])('200: %s lists those alone', async (query, expected) => {
+  ])('200: %s lists only disputes of that state', async (query, expected) => {
     const rows = expected().map((index) => disputes[index])
     expect(statusAndBody(await get(query))).toEqual([200, { disputes: rows }])
   })

@@ -66,7 +66,7 @@ describe('GET /operator/exceptions', () => {
     expect(seen).toEqual(['n-2', 'n-1', 'n-0'])
   })
 
-  it('400: refuses a merchant that is no id', async () => {
+  it('400: refuses a malformed id of a merchant', async () => {
     const refused = refusedField('merchant', 'must be 24 hexadecimal digits', 'FORMAT')
     expect(statusAndBody(await get('merchant=x'))).toEqual(refused)
   })

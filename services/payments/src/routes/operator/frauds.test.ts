@@ -38,7 +38,7 @@ describe('GET /operator/frauds', () => {
     expect([answer.json().frauds, rest.json().frauds, rest.headers.link]).toEqual([[frauds[1]], [frauds[0]], undefined])
   })
 
-  it('400: refuses a merchant that is no id', async () => {
+  it('400: refuses a malformed id of a merchant', async () => {
     expect(statusAndBody(await get('merchant=x'))).toEqual(
       refusedField('merchant', 'must be 24 hexadecimal digits', 'FORMAT'),
     )

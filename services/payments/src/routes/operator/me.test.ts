@@ -97,7 +97,7 @@ describe('failed authentications of operators', () => {
   const ask = async (headers: Record<string, string>) =>
     (await limited.app.inject({ url: '/operator/me', headers })).statusCode
 
-  it('429: an address has so many, while good credentials still pass', async () => {
+  it('429: are limited for each address, while good credentials still pass', async () => {
     const bad = { authorization: 'Bearer admin' }
     expect([await ask(bad), await ask(bad), await ask(operatorHeaders('admin'))]).toEqual([401, 429, 200])
   })

@@ -61,7 +61,7 @@ describe('GET /operator/merchants', () => {
     ['a wild card', () => '%', () => []],
     ['the middle of a name', () => 'coffee', () => []],
     ['a part of an id', () => north.id.slice(0, 23), () => []],
-  ])('200: finds by %s those alone', async (_what, search, expected) => {
+  ])('200: finds by %s only the merchants that match', async (_what, search, expected) => {
     expect(await found(`search=${encodeURIComponent(search())}`)).toEqual(expected())
   })
 
@@ -144,7 +144,7 @@ describe('GET /operator/merchants/:merchantId', () => {
     expect([available, reserve, acquirer, merchant.balance]).toEqual([0, 0, 'north', 9_840])
   })
 
-  it.each([UNKNOWN_ID, 'x'])('404: there is no merchant %s', async (id) => {
+  it.each([UNKNOWN_ID, 'x'])('404: refuses the id %s, which no merchant has', async (id) => {
     expect(statusAndBody(await get(`/merchants/${id}`))).toEqual([
       404,
       { code: 'NOT_FOUND', message: 'There is no such resource' },

@@ -95,7 +95,7 @@ describe('GET /operator/overview', () => {
     await away.destroy()
   })
 
-  it('400: refuses a mode that is none', async () => {
+  it('400: refuses an unknown mode', async () => {
     expect(statusAndBody(await get('?test=maybe'))).toEqual(refusedField('test', 'must be a boolean', 'TYPE'))
   })
 })

@@ -49,7 +49,7 @@ describe('GET /operator/payouts', () => {
     ])
   })
 
-  it('400: refuses a state that is none', async () => {
+  it('400: refuses an unknown state', async () => {
     const fields = [{ field: 'status', message: 'is not valid', code: 'FORMAT' }]
     expect(statusAndBody(await callPayouts(payments, 'GET', '?status=paid'))).toEqual([400, fields])
   })

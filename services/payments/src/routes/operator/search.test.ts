@@ -37,7 +37,7 @@ describe('GET /operator/search', () => {
     ])
   })
 
-  it('200: finds a merchant by how its website begins, and nothing by what nothing has', async () => {
+  it('200: finds a merchant by the beginning of its website, and nothing for a text that no object has', async () => {
     const answers = await Promise.all([search('HTTPS://exam'), search('nothing like it')])
     expect(answers.map((answer) => answer.json())).toEqual([
       { hits: [{ kind: 'merchant', id: world.merchant.id, title: 'https://example.com' }] },
@@ -45,7 +45,7 @@ describe('GET /operator/search', () => {
     ])
   })
 
-  it('400: refuses a search for nothing', async () => {
+  it('400: refuses an empty search', async () => {
     expect(statusAndBody(await search(''))).toEqual(refusedField('q', 'is required', 'REQUIRED'))
   })
 })

@@ -81,7 +81,7 @@ describe('GET /operator/tasks', () => {
     ])
   })
 
-  it('400: knows no other state', async () => {
+  it('400: refuses an unknown state', async () => {
     expect(statusAndBody(await get('state=done'))).toEqual(refusedField('state', 'is not valid', 'FORMAT'))
   })
 })

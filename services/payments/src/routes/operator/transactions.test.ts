@@ -90,7 +90,7 @@ describe('GET /operator/transactions', () => {
     ['tests', () => 'test=true', [3, 2, 1, 0]],
     ['live ones', () => 'test=false&successful=true&order=asc', [4, 5]],
     ['live ones of an amount', () => 'test=false&search=300', [5, 4]],
-  ])('200: finds by %s what has it, and nothing else', async (_what, query, expected) => {
+  ])('200: finds by %s only the transactions that match', async (_what, query, expected) => {
     expect(await list(query())).toEqual(expected.map((index) => ids[index]))
   })
 
@@ -233,7 +233,7 @@ describe('GET /operator/transactions/:transactionId', () => {
     expect([transaction.id, created.type]).toEqual([id, 'transaction.created'])
   })
 
-  it('200: less is left after a refund of support, and nothing in a currency without limits', async () => {
+  it('200: shows a smaller allowance after a refund of support, and none in a currency without limits', async () => {
     const [euro, krone] = [
       await customerPayment(payments, shopId, { amount: 500 }),
       await customerPayment(payments, shopId, { amount: 500, currency: 'DKK' }),
@@ -250,7 +250,7 @@ describe('GET /operator/transactions/:transactionId', () => {
     ])
   })
 
-  it.each([UNKNOWN_ID, 'x'])('404: knows no transaction %s', async (id) => {
+  it.each([UNKNOWN_ID, 'x'])('404: refuses the id %s, which no transaction has', async (id) => {
     expect(statusAndBody(await get(`/${id}`))).toEqual(refusals.notFound)
   })
 })

@@ -158,7 +158,7 @@ describe('POST /payments/challenges/:step', () => {
     expect([late.status, late.body]).toEqual([200, { hints: [expect.any(String)] }])
   })
 
-  it('201: tells a client by that hint that another has paid the order', async () => {
+  it('201: answers the transaction to a client whose hint says that another client has paid the order', async () => {
     const { order, hints, paid, late } = await payElsewhere()
     const answer = await browser.send('/payments', { ...order, hints: [...hints, ...late.body.hints] })
     expect([answer.status, answer.body]).toEqual([201, paid.body])

@@ -56,7 +56,7 @@ describe('GET /pos/receipt', () => {
   })
 
   it.each([null, undefined])(
-    '200: names no test of a live payment, and neither a reference nor a text that was not given, such as %j',
+    '200: calls a live payment no test, and leaves out a reference or text that was not given, such as %j',
     async (text) => {
       const { body } = await open(sealed({ test: false, reference: null, text }))
       expect(textsOf(body).slice(0, 5)).toEqual([

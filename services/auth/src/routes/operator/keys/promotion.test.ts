@@ -48,7 +48,7 @@ describe('POST /operator/keys/:kid/promotion', () => {
     expect(await keys.promote('spring', support)).toEqual(forbidden('signing-keys.manage', 'support'))
   })
 
-  it('404: finds no unknown key', async () => {
+  it('404: refuses an unknown key', async () => {
     expect(await keys.promote('spring')).toEqual(unknownKey)
   })
 

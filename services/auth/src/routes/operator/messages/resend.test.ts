@@ -130,11 +130,11 @@ describe('POST /operator/messages/:messageId/resend', () => {
     expect(await resend(id)).toEqual(forbidden('messages.resend', 'support'))
   })
 
-  it('404: finds no unknown message', async () => {
+  it('404: refuses an unknown message', async () => {
     expect(await resend(randomUUID())).toEqual([404, errorBody(404, 'message_not_found', 'Message not found')])
   })
 
-  it('404: finds no message of a user who is deleted', async () => {
+  it('404: refuses a message of a deleted user', async () => {
     const { user, email } = await createSignedUp(test.deps, { deleted_at: new Date() })
     const id = await mailed(user.id, 'RECOVERY', email)
     expect(await resend(id)).toEqual([404, errorBody(404, 'user_not_found', 'User not found')])

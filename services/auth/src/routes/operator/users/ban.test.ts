@@ -124,7 +124,7 @@ describe('PUT /operator/users/:userId/ban', () => {
     expect(statusAndBody(await ban(user.id, by(support), { duration }))).toEqual(expected)
   })
 
-  it('404: finds no unknown, staged or deleted user, and no id that is no UUID, and leaves the key unused', async () => {
+  it('404: refuses an unknown, staged or deleted user and an id that is no UUID, and leaves the key unused', async () => {
     const staged = await createSignedUp(test.deps, { staged_at: new Date() })
     const deleted = await createSignedUp(test.deps, { deleted_at: new Date() })
     const headers = by(support)
@@ -162,7 +162,7 @@ describe('DELETE /operator/users/:userId/ban', () => {
     expect(await changesOf(test, user.user.id)).toEqual([entryOf(user, '24h'), entryOf(user, 'none')])
   })
 
-  it('404: finds no unknown user', async () => {
+  it('404: refuses an unknown user', async () => {
     const unknown = [404, errorBody(404, 'user_not_found', 'User not found')]
     expect(statusAndBody(await unban(randomUUID(), by(support)))).toEqual(unknown)
   })

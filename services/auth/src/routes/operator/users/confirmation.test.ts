@@ -58,13 +58,13 @@ describe('POST /operator/users/:userId/confirmation', () => {
     expect(await confirm(user.id, 'fax')).toEqual([400, refused])
   })
 
-  it('403: leaves operators to admins', async () => {
+  it('403: refuses to confirm the address of an operator, unless an admin asks', async () => {
     const { user } = await createSignedUp(test.deps, { console_role: 'viewer' })
     expect(await confirm(user.id, 'email')).toEqual(forbidden('users.confirm', 'support'))
     expect((await confirm(user.id, 'email', admin))[0]).toBe(200)
   })
 
-  it('404: finds no unknown user', async () => {
+  it('404: refuses an unknown user', async () => {
     expect(await confirm(randomUUID(), 'email')).toEqual(unknownUser)
   })
 })

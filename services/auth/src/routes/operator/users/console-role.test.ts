@@ -79,7 +79,7 @@ describe('PUT /operator/users/:userId/console-role', () => {
     expect(await assign(user.id, 'owner')).toEqual([400, refused])
   })
 
-  it('404: finds no unknown and no deleted user', async () => {
+  it('404: refuses an unknown user and a deleted user', async () => {
     const { user } = await createSignedUp(test.deps, { deleted_at: new Date() })
     for (const id of [randomUUID(), user.id]) expect(await assign(id, 'viewer')).toEqual(unknownUser)
   })

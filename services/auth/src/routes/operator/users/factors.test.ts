@@ -51,7 +51,7 @@ describe('DELETE /operator/users/:userId/factors/:factorId', () => {
     expect(await reset(userId, factorId, support)).toEqual(forbidden('factors.reset', 'support'))
   })
 
-  it('404: finds no factor of another user, no unknown user, and no id that is no UUID', async () => {
+  it('404: refuses a factor of another user, an unknown user and an id that is no UUID', async () => {
     const [one, other] = [await createWithFactor(), await createWithFactor()]
     const unknown = errorBody(404, 'mfa_factor_not_found', 'Factor not found')
     expect(await reset(one.userId, other.factorId)).toEqual([404, unknown])

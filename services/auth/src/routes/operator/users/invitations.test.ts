@@ -75,7 +75,7 @@ describe('POST /operator/users/invitations', () => {
     expect(await invite({ email: 'x' })).toEqual([400, errorBody(400, 'validation_failed', malformed)])
   })
 
-  it('403: does not invite an operator again who has not confirmed, unless an admin does', async () => {
+  it('403: refuses to invite an unconfirmed operator again, unless an admin asks', async () => {
     const { email } = await createSignedUp(test.deps, { email_confirmed_at: null, console_role: 'viewer' })
     expect(await invite({ email })).toEqual(forbidden('users.invite', 'support'))
     expect((await invite({ email }, admin))[0]).toBe(201)
@@ -83,7 +83,7 @@ describe('POST /operator/users/invitations', () => {
 })
 
 describe('the mails of operators', () => {
-  it('429: are half of all mails, whoever of them sends, so that users get theirs', async () => {
+  it('429: are at most half of all mails, so that mails of users can still be sent', async () => {
     const limited = await openMailApp({ ...OPERATOR_SETTINGS, AUTH_RATE_LIMIT_EMAIL_SENT: '8' })
     const both = [await createOperator(limited, 'support'), await createOperator(limited, 'admin')] as const
     const statuses: number[] = []

@@ -43,7 +43,7 @@ describe('GET /operator/users/:userId/sessions', () => {
     expect(statusAndBody(await list(first.user.id, next))).toEqual([200, { sessions: sessions.slice(1) }])
   })
 
-  it('404: finds no unknown user, and no id that is no UUID', async () => {
+  it('404: refuses an unknown user and an id that is no UUID', async () => {
     expect(statusAndBody(await list(randomUUID()))).toEqual(UNKNOWN_USER)
     const malformed = errorBody(404, 'validation_failed', 'user_id must be an UUID')
     expect(statusAndBody(await list('x'))).toEqual([404, malformed])
@@ -61,7 +61,7 @@ describe('DELETE /operator/users/:userId/sessions', () => {
     expect(statusAndBody(await end(`${first.user.id}/sessions`))).toEqual([200, { ended: 0 }])
   })
 
-  it('403: leaves the sessions of an operator to admins', async () => {
+  it('403: refuses to end the sessions of an operator, unless an admin asks', async () => {
     const operator = await createSignedIn(test, { console_role: 'viewer' })
     const refused = errorBody(403, 'operator_forbidden', 'The role of the operator may not do this', {
       action: 'sessions.end',
@@ -72,7 +72,7 @@ describe('DELETE /operator/users/:userId/sessions', () => {
     expect((await refresh(operator)).statusCode).toBe(200)
   })
 
-  it('404: finds no unknown user', async () => {
+  it('404: refuses an unknown user', async () => {
     expect(statusAndBody(await end(`${randomUUID()}/sessions`))).toEqual(UNKNOWN_USER)
   })
 })
@@ -85,7 +85,7 @@ describe('DELETE /operator/users/:userId/sessions/:sessionId', () => {
     expect([(await refresh(first)).statusCode, (await refresh(second)).statusCode]).toEqual([400, 200])
   })
 
-  it('404: finds no session of another user, no ended one, and no id that is no UUID', async () => {
+  it('404: refuses a session of another user, an ended session and an id that is no UUID', async () => {
     const [{ user }, other] = [await createSignedUp(test.deps), await createSignedIn(test)]
     const unknown = [404, errorBody(404, 'session_not_found', 'Session not found')]
     expect(statusAndBody(await end(`${user.id}/sessions/${other.sessionId}`))).toEqual(unknown)

@@ -116,11 +116,11 @@ describe('POST /operator/users/:userId/sign-in-link', () => {
     expect(await make(user.id)).toEqual(forbidden('users.sign-in-as', 'admin'))
   })
 
-  it('404: finds no unknown user', async () => {
+  it('404: refuses an unknown user', async () => {
     expect(await make(randomUUID())).toEqual(unknownUser)
   })
 
-  it('404: finds no deleted user', async () => {
+  it('404: refuses a deleted user', async () => {
     const { user } = await createSignedUp(test.deps, { deleted_at: new Date() })
     expect(await make(user.id)).toEqual(unknownUser)
   })

@@ -37,7 +37,7 @@ describe('POST /merchants/:merchantId/apps/:appId/keys', () => {
     expect((await browser.open(`/merchants/${shop.merchantId}`)).html).not.toContain('The keys of the app are revoked')
   })
 
-  it('404: asks nothing about an app that is not one of the merchant', async () => {
+  it('404: shows an error page for an app of another merchant', async () => {
     const browser = await test.signedIn('admin')
     const page = await browser.open(`/merchants/${shop.merchantId}/apps/${shop.merchantId}/keys`)
     expect([page.status, page.text]).toEqual([
@@ -46,7 +46,7 @@ describe('POST /merchants/:merchantId/apps/:appId/keys', () => {
     ])
   })
 
-  it('403: asks nothing of a role that may not', async () => {
+  it('403: shows no form to a role without the right', async () => {
     const browser = await test.signedIn('support')
     const page = await browser.open(`/merchants/${shop.merchantId}/apps/${shop.appId}/keys`)
     expect([page.status, page.text]).toEqual([
@@ -55,7 +55,7 @@ describe('POST /merchants/:merchantId/apps/:appId/keys', () => {
     ])
   })
 
-  it('422: shows the refusal of payments to a role that may not and sends the form itself', async () => {
+  it('422: shows the refusal of payments to a role without the right that posts the form', async () => {
     const browser = await test.signedIn('support')
     const [, csrf = ''] = /name="_csrf" value="([^"]+)"/.exec((await browser.open('/')).html) ?? []
     const fields = { _csrf: csrf, _key: crypto.randomUUID() }
@@ -66,7 +66,7 @@ describe('POST /merchants/:merchantId/apps/:appId/keys', () => {
     ])
   })
 
-  it('403: takes no form without the token of the session', async () => {
+  it('403: refuses a form without the token of the session', async () => {
     const browser = await test.signedIn('admin')
     const path = `/merchants/${shop.merchantId}/apps/${shop.appId}/keys`
     const page = await browser.post(path, { _csrf: 'x', _key: 'k' })

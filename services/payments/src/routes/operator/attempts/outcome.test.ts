@@ -60,12 +60,12 @@ describe('POST /operator/attempts/:attemptId/outcome', () => {
     expect(statusAndBody(await resolve(id, { outcome: 'declined' }))).toEqual([201, { attempt: shown(id, 'declined') }])
   })
 
-  it('400: refuses an outcome that is none', async () => {
+  it('400: refuses an unknown outcome', async () => {
     const answer = await resolve(await attempt('unknown'), {})
     expect(statusAndBody(answer)).toEqual(refusedField('outcome', 'is required', 'REQUIRED'))
   })
 
-  it.each([UNKNOWN_ID, 'x'])('404: knows no attempt %s', async (id) => {
+  it.each([UNKNOWN_ID, 'x'])('404: refuses the id %s, which no attempt has', async (id) => {
     expect(statusAndBody(await resolve(id, { outcome: 'declined' }))).toEqual(refusals.notFound)
   })
 
@@ -75,7 +75,7 @@ describe('POST /operator/attempts/:attemptId/outcome', () => {
     expect([...statusAndBody(answer), answer.headers['retry-after']]).toEqual([409, body, undefined])
   })
 
-  it('409: keeps an attempt whose reversal the acquirer rejects, and an exception for whoever looks', async () => {
+  it('409: keeps an attempt whose reversal the acquirer rejects, and adds an exception for operators', async () => {
     const id = await attempt('unknown')
     const { reverse } = north.answers
     north.answers.reverse = async () => ({ verdict: 'rejected', reason: 'settled' })

@@ -106,7 +106,7 @@ describe('POST /operator/deliveries/:deliveryId/replay', () => {
     expect([statusAndBody(await replay(id)), eventsAt('/old')]).toEqual([OBSOLETE, [expect.any(String)]])
   })
 
-  it.each([randomUUID(), 'x'])('404: knows no such delivery: %s', async (id) => {
+  it.each([randomUUID(), 'x'])('404: refuses the id %s, which no delivery has', async (id) => {
     expect(statusAndBody(await replay(id))).toEqual(refusals.notFound)
   })
 })

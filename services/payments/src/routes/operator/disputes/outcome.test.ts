@@ -66,12 +66,12 @@ describe('POST /operator/disputes/:disputeId/outcome', () => {
     expect([won.statusCode, won.json().dispute.status, (await balance()) - before]).toEqual([201, 'won', 0])
   })
 
-  it('400: refuses an outcome that is none', async () => {
+  it('400: refuses an unknown outcome', async () => {
     const { id } = await openDispute()
     expect(statusAndBody(await close(id, {}))).toEqual(refusedField('outcome', 'is required', 'REQUIRED'))
   })
 
-  it.each([UNKNOWN_ID, 'x'])('404: knows no dispute %s', async (id) => {
+  it.each([UNKNOWN_ID, 'x'])('404: refuses the id %s, which no dispute has', async (id) => {
     expect(statusAndBody(await close(id, { outcome: 'won' }))).toEqual(refusals.notFound)
   })
 

@@ -70,7 +70,7 @@ describe('POST /operator/exceptions/:merchantId/:exceptionId/resolution', () => 
     expect(statusAndBody(answer)).toEqual(refusedField('note', 'must be at most 1000 characters', 'RANGE'))
   })
 
-  it('404: knows no such exception of this merchant', async () => {
+  it('404: refuses an exception that this merchant does not have', async () => {
     const [exception] = await list(`merchant=${otherId}`)
     const answers = [await resolve(merchantId, exception.id, {}, 'theirs'), await resolve('x', UNKNOWN_ID, {}, 'none')]
     expect(answers.map(statusAndBody)).toEqual([refusals.notFound, refusals.notFound])

@@ -59,7 +59,7 @@ describe('POST /operator/merchants/:merchantId/clock', () => {
     expect(statusAndBody(await advance(1, { id }))).toEqual(refusals.forbidden)
   })
 
-  it.each([UNKNOWN_ID, 'x'])('404: knows no merchant %s', async (id) => {
+  it.each([UNKNOWN_ID, 'x'])('404: refuses the id %s, which no merchant has', async (id) => {
     expect(statusAndBody(await advance(1, { id }))).toEqual(refusals.notFound)
   })
 })

@@ -45,12 +45,12 @@ describe('GET /operator/merchants/:merchantId/events', () => {
     expect([seen, pages]).toEqual([events.map(({ id }) => id), isLast ? 1 : 2])
   })
 
-  it('400: refuses a type that is none', async () => {
+  it('400: refuses an unknown type', async () => {
     const [status, [{ field }]] = statusAndBody(await get('?type=x')) as [number, [{ field: string }]]
     expect([status, field]).toEqual([400, 'type'])
   })
 
-  it.each([UNKNOWN_ID, 'x'])('404: knows no merchant %s', async (id) => {
+  it.each([UNKNOWN_ID, 'x'])('404: refuses the id %s, which no merchant has', async (id) => {
     expect(statusAndBody(await get('', id))).toEqual(refusals.notFound)
   })
 })

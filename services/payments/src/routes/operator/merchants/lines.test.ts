@@ -51,7 +51,7 @@ describe('GET /operator/merchants/:merchantId/lines', () => {
     expect(statusAndBody(await get('?limit=101'))).toEqual(refusedField('limit', 'must be at most 100', 'RANGE'))
   })
 
-  it.each([UNKNOWN_ID, 'x'])('404: knows no merchant %s', async (id) => {
+  it.each([UNKNOWN_ID, 'x'])('404: refuses the id %s, which no merchant has', async (id) => {
     expect(statusAndBody(await get('', { id }))).toEqual(refusals.notFound)
   })
 })

@@ -84,7 +84,7 @@ describe('PUT /operator/merchants/:merchantId/pricing', () => {
     expect(statusAndBody(await price(payload))).toEqual([400, [{ field, message, code }]])
   })
 
-  it.each([UNKNOWN_ID, 'x'])('404: knows no merchant %s', async (id) => {
+  it.each([UNKNOWN_ID, 'x'])('404: refuses the id %s, which no merchant has', async (id) => {
     expect(statusAndBody(await price({ rate: 1 }, { id }))).toEqual(refusals.notFound)
   })
 

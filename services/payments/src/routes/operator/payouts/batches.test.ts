@@ -54,7 +54,7 @@ describe('POST /operator/payouts/batches', () => {
     expect(statusAndBody(await exportAll())).toEqual([201, { batch: null, files: [], waiting: 0 }])
   })
 
-  it('400: refuses an account whose check digits are wrong, and a BIC that is none', async () => {
+  it('400: refuses an account whose check digits are wrong, and a malformed BIC', async () => {
     const payload = { ...debtor, iban: 'DK5100400440116243', bic: 'x' }
     const answer = await callPayouts(payments, 'POST', '/batches', { payload })
     const fields = answer.json().map(({ field }: { field: string }) => field)

@@ -37,12 +37,12 @@ describe('POST /operator/payouts/:payoutId/outcome', () => {
     ])
   })
 
-  it('400: refuses an outcome that is none', async () => {
+  it('400: refuses an unknown outcome', async () => {
     const answer = await close(UNKNOWN_ID, {})
     expect(statusAndBody(answer)).toEqual(refusedField('outcome', 'is required', 'REQUIRED'))
   })
 
-  it.each([UNKNOWN_ID, 'x'])('404: knows no payout %s', async (id) => {
+  it.each([UNKNOWN_ID, 'x'])('404: refuses the id %s, which no payout has', async (id) => {
     expect(statusAndBody(await close(id, { outcome: 'failed' }))).toEqual(refusals.notFound)
   })
 

@@ -33,12 +33,12 @@ describe('POST /operator/payouts/run', () => {
     await waitForPayouts([krone, euro])
   })
 
-  it('400: refuses a merchant that is no id', async () => {
+  it('400: refuses a malformed id of a merchant', async () => {
     const answer = await callPayouts(payments, 'POST', '/run', { payload: { merchant: 'x' } })
     expect(statusAndBody(answer)).toEqual(refusedField('merchant', 'must be 24 hexadecimal digits', 'FORMAT'))
   })
 
-  it('404: knows no such merchant', async () => {
+  it('404: refuses an unknown merchant', async () => {
     const answer = await callPayouts(payments, 'POST', '/run', { payload: { merchant: UNKNOWN_ID } })
     expect(statusAndBody(answer)).toEqual(refusals.notFound)
   })

@@ -75,7 +75,7 @@ describe('POST /operator/tasks/:task/retry', () => {
     expect([counts.reduce((sum, count) => sum + count, 0), await queues()]).toEqual([4, [{ name: 'payout', count: 4 }]])
   })
 
-  it('404: knows no such task', async () => {
+  it('404: refuses an unknown task', async () => {
     expect(statusAndBody(await retry('none'))).toEqual(refusals.notFound)
   })
 })

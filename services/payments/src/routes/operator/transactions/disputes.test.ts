@@ -67,7 +67,7 @@ describe('POST /operator/transactions/:transactionId/disputes', () => {
     ])
   })
 
-  it.each([UNKNOWN_ID, 'x'])('404: knows no transaction %s', async (id) => {
+  it.each([UNKNOWN_ID, 'x'])('404: refuses the id %s, which no transaction has', async (id) => {
     expect(statusAndBody(await post(`/transactions/${id}/disputes`, {}))).toEqual(refusals.notFound)
   })
 })

@@ -206,7 +206,7 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
     })
   })
 
-  it('409: answers when the transaction stays locked', async () => {
+  it('409: refuses when the transaction stays locked', async () => {
     const transactionId = await requests.captured(merchantId)
     await payments.database.db.transaction().execute(async (trx) => {
       await trx

@@ -42,7 +42,7 @@ describe('GET /operator/payouts/batches/:batchId/files', () => {
     expect(await lastAudit(payments)).toEqual(operatorAudit('operator.payouts.export', payload))
   })
 
-  it.each([UNKNOWN_ID, 'x'])('404: knows no batch %s', async (id) => {
+  it.each([UNKNOWN_ID, 'x'])('404: refuses the id %s, which no batch has', async (id) => {
     expect(statusAndBody(await callPayouts(payments, 'GET', `/batches/${id}/files`))).toEqual(refusals.notFound)
   })
 
