@@ -23,14 +23,19 @@ export function examplesIn(root: string, document: string): readonly DocumentExa
   })
 }
 
-/** The tests that run the examples of documents. */
+/** The tests that run the examples of documents. A test of one language in a document has the language behind the document. */
 export const RUN_BY: Readonly<Record<string, string>> = {
   'CONTRIBUTING.md': 'scripts/example-syntax.test.ts',
   'README.md': 'scripts/examples.long.test.ts',
+  'docs/coming-from-supabase-auth.md sql': 'scripts/server-examples.test.ts',
   'docs/quick-start/reserve-stock.md': 'services/inventory/test/readme.test.ts',
+  'docs/quick-start/reserve-stock.md csv': 'services/inventory/test/readme.test.ts',
   'docs/quick-start/sign-in-a-user.md': 'services/auth/test/auth-js/documents.test.ts',
+  'docs/quick-start/sign-in-a-user.md html': 'services/auth/test/auth-js/documents.test.ts',
   'docs/quick-start/take-a-payment.md': 'services/payments/test/readme.test.ts',
+  'docs/quick-start/take-a-payment.md text': 'services/payments/test/readme.test.ts',
   'docs/reference/auth.md': 'scripts/example-syntax.test.ts',
+  'docs/reference/auth.md sql': 'scripts/server-examples.test.ts',
   'docs/reference/endpoints.md': 'packages/endpoints/test/reference.test.ts',
   'docs/reference/inventory.md': 'services/inventory/test/readme.test.ts',
   'docs/reference/payments.md': 'scripts/examples.long.test.ts',
@@ -40,6 +45,9 @@ export const RUN_BY: Readonly<Record<string, string>> = {
   'docs/runbooks/one-machine.md': 'scripts/examples.long.test.ts',
   'docs/runbooks/rollback.md': 'scripts/examples.long.test.ts',
   'docs/runbooks/scaling-out.md': 'scripts/examples.long.test.ts',
+  'docs/runbooks/scaling-out.md ini': 'scripts/server-examples.test.ts',
+  'docs/runbooks/scaling-out.md sql': 'scripts/server-examples.test.ts',
+  'docs/runbooks/scaling-out.md text': 'scripts/server-examples.test.ts',
   'docs/runbooks/upgrade.md': 'scripts/examples.long.test.ts',
   'examples/shop/README.md': 'scripts/examples.long.test.ts',
   'packages/endpoints/README.md': 'packages/endpoints/test/readme.test.ts',
