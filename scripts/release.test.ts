@@ -7,6 +7,7 @@ import { problemsOfMessage } from './check-commits.ts'
 import {
   describeRelease,
   isLaterVersion,
+  linkNotes,
   nextVersion,
   planRelease,
   release,
@@ -114,6 +115,23 @@ describe('sectionOf', () => {
   ])('returns the section of %s', (version, section) => {
     expect(sectionOf(changelog, version)).toBe(section)
   })
+})
+
+describe('linkNotes', () => {
+  it.each([
+    ['[runbook](docs/runbooks/upgrade.md#after)', '[runbook](https://git.example/v1/docs/runbooks/upgrade.md#after)'],
+    ['[semver](https://semver.org)', '[semver](https://semver.org)'],
+    ['[us](mailto:a@b.example) and [above](#added)', '[us](mailto:a@b.example) and [above](#added)'],
+  ])('makes of %s the text %s', (notes, linked) => {
+    expect(linkNotes(notes, 'https://git.example/v1')).toBe(linked)
+  })
+})
+
+it('--help prints how it is called, and releases nothing', () => {
+  const output = execFileSync(process.execPath, [join(import.meta.dirname, 'release.ts'), '--help'], {
+    encoding: 'utf8',
+  })
+  expect(output.split('\n')[0]).toBe('usage: pnpm release [--dry-run] [major.minor.patch]')
 })
 
 describe('releaseChangelog', () => {

@@ -1,10 +1,21 @@
-// Makes a release: `pnpm release` sets the version everywhere, dates the changelog, commits and tags. The version follows from
-// the changelog unless it is given (`pnpm release 0.2.0`). `--dry-run` prints what would happen, and changes nothing. `node
-// scripts/release.ts --notes 0.2.0` prints the changelog's section. It needs only Node.js and git.
+// Makes a release: `pnpm release` sets the version everywhere, dates the changelog, commits and tags. The
+// version follows from the changelog unless it is given (`pnpm release 0.2.0`). `--dry-run` prints what would
+// happen, and changes nothing. `node scripts/release.ts --notes 0.2.0 --base <URL>` prints the changelog's
+// section for the page of a release, whose relative links then begin with the URL. It needs only Node.js and
+// git.
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+
+const USAGE = `usage: pnpm release [--dry-run] [major.minor.patch]
+
+Sets the version everywhere, dates the changelog, commits and tags. Without a version, the changelog decides it.
+
+  --dry-run                  print what would happen, and change nothing
+  --notes major.minor.patch  print the section of the changelog for that version, and change nothing
+  --base URL                 with --notes: where relative links of the section begin
+  --help                     print this text`
 
 /** The input of a release. */
 export interface ReleaseOptions {
@@ -91,6 +102,11 @@ function versionOf(path: string): string {
   return String(manifest.version)
 }
 
+/** Lets the relative links of notes begin with a URL, because the page of a release is elsewhere than the changelog. */
+export function linkNotes(notes: string, base: string): string {
+  return notes.replaceAll(/\]\((?![a-z]+:|#)/g, `](${base}/`)
+}
+
 const unreleased = '## [Unreleased]'
 
 /** The lines below `## [version]` up to the next version, trimmed; undefined when there is no such heading. */
@@ -147,16 +163,25 @@ export function nextVersion(current: string, section: string): string {
 function main(root: string): void {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { notes: { type: 'string' }, 'dry-run': { type: 'boolean' } },
+    options: {
+      notes: { type: 'string' },
+      base: { type: 'string' },
+      'dry-run': { type: 'boolean' },
+      help: { type: 'boolean' },
+    },
   })
+  if (values.help) {
+    console.log(USAGE)
+    return
+  }
   if (values.notes !== undefined) {
     const section = sectionOf(readFileSync(join(root, 'CHANGELOG.md'), 'utf8'), values.notes)
     if (section === undefined) throw new Error(`CHANGELOG.md has no section ${values.notes}`)
-    console.log(section)
+    console.log(values.base === undefined ? section : linkNotes(section, values.base))
     return
   }
   const [version, ...more] = positionals
-  if (more.length > 0) throw new Error('usage: pnpm release [--dry-run] [major.minor.patch]')
+  if (more.length > 0) throw new Error(`one version, not ${positionals.length}\n${USAGE}`)
   const plan = planRelease({ root, version, now: new Date() })
   if (values['dry-run']) {
     for (const line of describeRelease(plan)) console.log(line)
