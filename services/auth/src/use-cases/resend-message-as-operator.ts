@@ -29,16 +29,21 @@ export interface ResendMessageAsOperatorInput {
 }
 
 /**
- * The names of messages at `POST /resend` and the like, by the names that operators read. Only the user can ask for other
- * messages again.
+ * The purpose that a request for the message has, by the kind and the purpose that operators read. An invitation is sent by
+ * `inviteAgain`. Only the user can ask again for a message that the table lacks, such as the code of a second factor.
  */
-const PURPOSES: Readonly<Record<string, MessagePurpose>> = {
-  'mail magic_link': 'magiclink',
-  'mail recovery': 'recovery',
-  'mail confirmation': 'confirmation',
-  'mail email_change': 'email_change',
-  'sms one_time_code': 'confirmation',
-  'sms phone_change': 'phone_change',
+const REQUESTED_PURPOSES: Readonly<Record<Message['kind'], Readonly<Record<string, MessagePurpose>>>> = {
+  mail: {
+    magic_link: 'magiclink',
+    recovery: 'recovery',
+    confirmation: 'confirmation',
+    email_change: 'email_change',
+  },
+  sms: {
+    // To sign in, or to confirm the number.
+    one_time_code: 'confirmation',
+    phone_change: 'phone_change',
+  },
 }
 
 /**
@@ -115,7 +120,7 @@ async function sendAgain(
   { message, context, newId }: Resent,
 ): Promise<boolean> {
   const { kind, channel } = message
-  const purpose = PURPOSES[`${kind} ${message.purpose}`]
+  const purpose = REQUESTED_PURPOSES[kind][message.purpose]
   const identifier = findIdentifier(user, message)
   if (purpose === undefined || identifier === undefined) return false
   const { redirectTo, linkBase, ip } = context

@@ -13,7 +13,8 @@ import {
 import { requireIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 
-const PURPOSES = {
+/** The purpose of the message that each type of the request asks for (reference: POST /resend). */
+const PURPOSES_BY_TYPE = {
   signup: 'confirmation',
   email_change: 'email_change',
   sms: 'confirmation',
@@ -21,7 +22,7 @@ const PURPOSES = {
 } as const satisfies Record<string, MessagePurpose>
 
 /** The types of the messages that can be sent again, as a client names them. */
-export const RESEND_TYPES = Object.keys(PURPOSES)
+export const RESEND_TYPES = Object.keys(PURPOSES_BY_TYPE)
 
 /** The members of a request to send a message again. Empty members count as absent. */
 export interface ResendFields {
@@ -73,9 +74,9 @@ function requirePurpose({ type, email, phone }: ResendFields, signup: AuthConfig
   if (email && phone) throw twoAddressesAtResend()
   if (!email && !phone) throw addressMissingAtResend()
   requireMessagesEnabled(signup, email ? 'email' : 'phone')
-  return PURPOSES[type]
+  return PURPOSES_BY_TYPE[type]
 }
 
-function isResendType(type: string | undefined): type is keyof typeof PURPOSES {
-  return type !== undefined && Object.hasOwn(PURPOSES, type)
+function isResendType(type: string | undefined): type is keyof typeof PURPOSES_BY_TYPE {
+  return type !== undefined && Object.hasOwn(PURPOSES_BY_TYPE, type)
 }
