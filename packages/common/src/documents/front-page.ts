@@ -3,7 +3,7 @@ import Negotiator from 'negotiator'
 import { escapeHtml } from './escape-html.ts'
 import { PAGE_ICON, PAGE_STYLE, renderTitle } from './page-style.ts'
 
-/** The page at the address of a service in a browser: what the service is, and where to go on. */
+/** The page at the address of a service in a browser: what the service is, with links to its pages. */
 export interface FrontPage {
   /** The name of the service, for example `Trestle auth`. */
   readonly title: string

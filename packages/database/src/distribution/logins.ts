@@ -90,8 +90,8 @@ FROM citus_check_cluster_node_health() WHERE result IS NOT NULL OR (from_nodenam
 }
 
 /**
- * Tries the login of a role that every server has. Each line names a server that refuses it, and what the
- * password file of another needs.
+ * Tries the login of a role that every server has. Each line names a server that refuses the login, and what
+ * the password file of the server that logs in needs.
  */
 export function listRefusedLogins(
   db: Kysely<unknown>,

@@ -69,7 +69,7 @@ export async function listInstalled(
 
 /**
  * The names of the installed functions.
- * @param except the hash of those that are left out
+ * @param except a hash: functions whose text has it are left out
  */
 export async function listInstalledNames(
   db: QueryExecutorProvider,

@@ -124,7 +124,7 @@ function withoutRefused(text: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`regexp_replace(replace(${text}, ${'\\\\'}::text, ${String.raw`\u005c`}::text), ${REFUSED}::text, ${String.raw`\\ufffd`}::text, 'g')`
 }
 
-/** A text as an id; NULL where it is none. The nil UUID stands for a caller who is no user. */
+/** A text as an id; NULL for a text that is no id. The nil UUID stands for a caller who is no user. */
 function idOf(text: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`CASE WHEN ${text} ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN nullif((${text})::uuid, ${sql.lit(NIL_UUID)}) END`
 }

@@ -55,7 +55,8 @@ export async function countChanges(db: Kysely<unknown>, { staging }: AdoptionPla
 }
 
 /**
- * Copies the sessions anew that have changed since they were copied; of one that is gone, nothing stays.
+ * Copies the sessions anew that have changed since they were copied, and deletes the copy of a session that is
+ * gone.
  * @returns how many there were
  */
 export async function replayChanges(trx: Kysely<unknown>, deps: StagingDeps): Promise<number> {

@@ -13,7 +13,10 @@ export interface RedirectSession {
   readonly refresh_token: string
 }
 
-/** The end of a link that has signed its user in (reference: Verification redirects). */
+/**
+ * The URL that ends a sign-in without PKCE: `redirectTo` with the session in its fragment (reference:
+ * Verification redirects).
+ */
 export function sessionRedirect(redirectTo: string, session: RedirectSession, type: string): string {
   return withFragment(redirectTo, {
     access_token: session.access_token,
@@ -26,12 +29,12 @@ export function sessionRedirect(redirectTo: string, session: RedirectSession, ty
   })
 }
 
-/** The end of a link of a PKCE flow. The code is useless without the verifier. */
+/** The URL that ends a PKCE flow: `redirectTo` with the code in its query. The code is useless without the verifier. */
 export function codeRedirect(redirectTo: string, code: string): string {
   return withQuery(redirectTo, { code })
 }
 
-/** The end of a link that was accepted but signs nobody in yet. */
+/** The URL that ends a link which was accepted but signs nobody in yet: `redirectTo` with a message. */
 export function messageRedirect(redirectTo: string, message: string, flow: FlowKind): string {
   const base = flow === 'pkce' ? withQuery(redirectTo, { message }) : redirectTo
   return withFormFragment(base, { message, sb: '' })

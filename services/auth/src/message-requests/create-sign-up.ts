@@ -141,7 +141,7 @@ async function storeSignUp(
   return { outcome, refreshToken }
 }
 
-/** @param password undefined for one that nobody knows */
+/** @param password undefined: the user gets a password that nobody knows */
 async function hashPassword(
   { config, passwords, randomBytes }: Pick<CreateSignUpDeps, 'config' | 'passwords' | 'randomBytes'>,
   password: string | undefined,

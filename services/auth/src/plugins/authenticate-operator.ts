@@ -168,7 +168,7 @@ function readOperatorSession(
   return { userId, sessionId, hasRaisedToken: aal === 'aal2', limits, mfaRequired: operators.mfaRequired }
 }
 
-/** The operator of a session at this moment; undefined for a session that is none of an operator. */
+/** The operator of a session at this moment; undefined when the session belongs to no operator. */
 async function findOperatorActor(deps: Pick<AuthDeps, 'config' | 'lanes'>, session: OperatorSession | undefined) {
   return session && toOperatorActor(session, await findLiveSession(deps, session))
 }

@@ -45,7 +45,7 @@ export function importPath(id: number): string {
   return `${IMPORTS_PATH}/${id}`
 }
 
-/** Whether an import goes on by itself. */
+/** Whether an import still waits or runs, so that its page changes by itself. */
 export function isOpen({ state }: Pick<Import, 'state'>): boolean {
   return state === 'waiting' || state === 'running'
 }

@@ -157,7 +157,10 @@ export function partChangeLink<Shown>(
   return askLink(path, `${change.label}…`, toneOf(change))
 }
 
-/** The field that names the part of an object. */
+/**
+ * Builds a hidden field that carries a value of the link on, such as the id of a second factor, into the form
+ * of the question.
+ */
 export function carriedField(name: string): (shown: unknown, given: GivenFields) => Html {
   return (_shown, given) => hiddenField(name, given[name] ?? '')
 }

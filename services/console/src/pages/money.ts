@@ -44,8 +44,8 @@ export function typedMoney(amount: number, currency: string, decimals: Decimals)
 }
 
 /**
- * Reads an amount that somebody typed, such as `12.50` or `12,5`, in minor units. Undefined when it is none. A comma before three
- * digits is refused: it may stand between thousands.
+ * Reads an amount that somebody typed, such as `12.50` or `12,5`, in minor units. Undefined for a text that is
+ * no amount. A comma before three digits is refused: it may stand between thousands.
  */
 export function readMoney(text: string, currency: string, decimals: Decimals): number | undefined {
   const digits = decimals.get(currency)

@@ -22,7 +22,7 @@ export function time(iso: string | null | undefined): Html {
   return html`<time datetime="${utc}">${utc.slice(0, 10)} ${utc.slice(11, 16)} UTC</time>`
 }
 
-/** A value, or a dash that stands back where there is none. */
+/** A value, or a muted dash when the value is missing. */
 export function orDash(value: Html | string | null | undefined): Html {
   return value === undefined || value === null || value === '' ? html`<span class="soft">–</span>` : html`${value}`
 }
@@ -126,7 +126,7 @@ const ASK_CLASSES = { main: 'button primary', plain: 'button', danger: 'button d
 /** The header of a request that a page makes by itself: it is no use of the session. */
 const POLL_HEADERS = JSON.stringify({ 'X-Trestle-Poll': '1' })
 
-/** The attributes of a part of a page that shows something in progress: every two seconds it is asked for again. */
+/** The attributes of htmx by which a part of a page is loaded again every two seconds: it shows something in progress. */
 export function polled(id: string, path: string): Html {
   return html` hx-get="${path}" hx-trigger="every 2s" hx-select="#${id}" hx-target="#${id}" hx-swap="outerHTML" hx-headers="${POLL_HEADERS}"`
 }

@@ -74,7 +74,7 @@ const TITLES: Readonly<Record<number, string>> = {
   503: 'No answer',
 }
 
-/** A page that says what is wrong, and where to go on. @param frame undefined where nobody is signed in */
+/** A page that says what is wrong, with a link to the overview. @param frame undefined where nobody is signed in */
 function errorPage({ status, message }: Pick<HttpError, 'status' | 'message'>, frame: Frame | undefined): string {
   const title = TITLES[status] ?? 'Something went wrong'
   const main = html`<div class="empty" role="alert"><p class="empty-code">${status}</p><h1>${title}</h1><p>${message}.</p>

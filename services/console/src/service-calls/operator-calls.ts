@@ -65,7 +65,7 @@ export interface OperatorCalls {
   /** Opens a file. @throws the errors of `refuse`, serviceAway and serviceBusy */
   openFile(service: ServiceName, path: string, query: Query): Promise<Extract<OpenedFile, { kind: 'file' }>>
   /**
-   * Makes a change. @throws valuesInvalid for a key or a version that is none, and notSignedIn, objectNotFound or
+   * Makes a change. @throws valuesInvalid for a malformed key or version, and notSignedIn, objectNotFound or
    * tooManyRequests where the service says so
    */
   change(change: Change): Promise<Outcome>

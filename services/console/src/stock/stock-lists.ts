@@ -58,7 +58,7 @@ function levelColumns(role: OperatorRole): readonly Column<Level>[] {
   return [...columns, { label: '', cell }]
 }
 
-/** The levels of stock by product and location. */
+/** The page that lists the levels of stock, a row for each product and location. */
 export function levelsPage(
   query: Asked,
   { value, next }: Listed<readonly Level[]>,

@@ -25,7 +25,7 @@ export const TEST_OPTIONS: readonly Option[] = [
   new Option('--live', 'only live merchants'),
 ]
 
-/** The page of `PAGE_OPTIONS`. @throws Error for an id that is none */
+/** Reads `PAGE_OPTIONS`: how many rows, and the id before which they begin. @throws Error for a malformed id */
 export function readPage({ limit, before }: CommandInput['options']): { limit: number; before: string | undefined } {
   return { limit: Number(limit), before: before === undefined ? undefined : readId('--before', before) }
 }
@@ -36,7 +36,7 @@ export function readTest({ test, live }: CommandInput['options']): boolean | und
   return live === true ? false : undefined
 }
 
-/** An id in lower case. @throws Error naming the option or argument */
+/** Reads an id, in lower case. @throws Error with the name of the option or argument when the text is no id */
 export function readId(name: string, value: unknown): string {
   const id = String(value).toLowerCase()
   if (!/^[0-9a-f]{24}$/.test(id)) throw new Error(`${name} must be 24 hexadecimal digits`)
