@@ -1,0 +1,71 @@
+import { createServer } from 'node:http'
+import { startChromium } from '@trestle/testing/chromium.ts'
+import { canTestWith } from '@trestle/testing/find-program.ts'
+import { freePort, portOf } from '@trestle/testing/free-port.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestConsole, type TestConsole } from './console-app.ts'
+import { createUser, PASSWORD, type RunningService, startService } from './services.ts'
+
+/** Many times what a test needs on an idle machine. */
+const TIMEOUT_MS = 120_000
+const ADDRESS = 'ada@example.com'
+
+describe.runIf(canTestWith('chromium'))('a page of another site, in Chromium', () => {
+  const closing = new AsyncDisposableStack()
+  let auth: RunningService
+  let test: TestConsole
+  let evil: string
+  let page: Awaited<ReturnType<Awaited<ReturnType<typeof startChromium>>['newPage']>>
+
+  beforeAll(async () => {
+    auth = await startService('auth')
+    closing.defer(auth.stop)
+    const port = await freePort()
+    test = await openTestConsole([auth], { CONSOLE_BASE_URL: `http://localhost:${port}` })
+    closing.defer(test.close)
+    await test.app.listen({ host: '127.0.0.1', port })
+    const { id } = await createUser(auth, 'eve@example.com')
+    await createUser(auth, ADDRESS, 'admin')
+    const site = createServer((_request, response) => {
+      response.setHeader('content-type', 'text/html')
+      response.end(
+        `<iframe src="${test.origin}/"></iframe>
+        <form method="post" action="${test.origin}/users/${id}/ban" target="_top">
+        <input name="duration" value="1h"><input name="_key" value="key"><button>Win a prize</button></form>`,
+      )
+    })
+    await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve))
+    closing.defer(async () => void site.close())
+    evil = `http://127.0.0.1:${portOf(site)}/`
+    const chromium = await startChromium()
+    closing.defer(() => chromium.close())
+    page = await chromium.newPage()
+    await page.goto(`${test.origin}/sign-in`)
+    await page.getByLabel('Email').fill(ADDRESS)
+    await page.getByLabel('Password').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.waitForURL((url) => url.pathname === '/')
+  }, TIMEOUT_MS)
+  afterAll(() => closing.disposeAsync())
+
+  it(
+    'shows no page of the console in a frame, though its operator is signed in',
+    async () => {
+      const forbidden = page.waitForEvent('console', (line) => line.text().includes('frame-ancestors'))
+      await page.goto(evil)
+      expect([(await forbidden).type(), await page.frames()[1]?.locator('main').count()]).toEqual(['error', 0])
+    },
+    TIMEOUT_MS,
+  )
+
+  it(
+    'bans nobody by a form that its visitor sends',
+    async () => {
+      await page.goto(evil)
+      await page.getByRole('button', { name: 'Win a prize' }).click()
+      await page.getByText('This form did not come from the console.').waitFor()
+      expect(await auth.query('SELECT FROM auth.users WHERE banned_until IS NOT NULL')).toEqual([])
+    },
+    TIMEOUT_MS,
+  )
+})

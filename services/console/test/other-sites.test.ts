@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { TestBrowser } from './browser.ts'
+import { openTestConsole, type TestConsole } from './console-app.ts'
+import { type RunningService, startService } from './services.ts'
+
+// What other sites can have a browser do: send forms, and show pages in frames. The check of the repository compares the URLs of
+// the README with the routes, so the tests here try every page and every form.
+
+let services: readonly RunningService[]
+let test: TestConsole
+beforeAll(async () => {
+  services = await Promise.all([startService('auth'), startService('payments'), startService('inventory')])
+  test = await openTestConsole(services)
+})
+afterAll(async () => {
+  await test.close()
+  for (const service of services) await service.stop()
+})
+
+const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
+/** The paths of a method, with an id of nothing in the place of each parameter. */
+const pathsOf = (method: 'GET' | 'POST') =>
+  [...readme.matchAll(new RegExp(`\`${method} ([^\`]+)\``, 'g'))].map(([, path = '']) => path.replaceAll(/:\w+/g, '9'))
+const FORMS = pathsOf('POST')
+/** Nobody is signed in yet where these are sent. */
+const OF_STRANGERS: ReadonlySet<string> = new Set(['/sign-in', '/sign-in/link'])
+/** Answers for programs, and files. */
+const NO_PAGES: ReadonlySet<string> = new Set(['/assets/9', '/health', '/ready'])
+
+const REFUSED =
+  '403 Not allowed This form did not come from the console. Open the page again, at the address of the console. Go to the overview'
+const proofOf = ({ html }: { readonly html: string }) => /name="_csrf" value="([^"]+)"/.exec(html)?.[1] ?? ''
+/** The answer to a form, without the brand of pages for people who are not signed in. */
+const send = async (browser: TestBrowser, path: string, { proof, origin }: { proof: string; origin: string }) => {
+  const { status, text } = await browser.post(path, { _csrf: proof, _key: 'key', code: '000000' }, origin)
+  return [path, status, text.replace('Trestle console ', '')]
+}
+
+describe('a form of another site', () => {
+  it('403: is refused by its origin at every address, though it has the proof of the session', async () => {
+    const browser = await test.signedIn('admin')
+    const proof = proofOf(await browser.open('/'))
+    const answers: unknown[] = []
+    for (const path of FORMS) answers.push(await send(browser, path, { proof, origin: 'https://evil.example' }))
+    expect(answers).toEqual(FORMS.map((path) => [path, 403, REFUSED]))
+  })
+
+  it('403: is refused with the proof of another session at every address of operators', async () => {
+    const [browser, other] = [await test.signedIn('admin'), await test.signedIn('admin')]
+    const proof = proofOf(await other.open('/'))
+    const ofOperators = FORMS.filter((path) => !OF_STRANGERS.has(path))
+    const answers: unknown[] = []
+    for (const path of ofOperators) answers.push(await send(browser, path, { proof, origin: test.origin }))
+    expect(answers).toEqual(ofOperators.map((path) => [path, 403, REFUSED]))
+  })
+})
+
+describe('a frame of another site', () => {
+  it('is forbidden by every page, also by those that say that nothing is there', async () => {
+    const browser = await test.signedIn('admin')
+    const pages = pathsOf('GET').filter((path) => !NO_PAGES.has(path))
+    const answers: unknown[] = []
+    for (const path of pages) {
+      const { headers } = await browser.open(path)
+      answers.push([path, String(headers['content-security-policy']).includes("frame-ancestors 'none'")])
+    }
+    expect(answers).toEqual(pages.map((path) => [path, true]))
+  })
+})
