@@ -101,13 +101,40 @@ async function fillUsers(auth: RunningService): Promise<readonly string[]> {
     email_confirm: true,
     ...metadata,
   })
-  return [`/users/${id}`]
+  for (const statement of [
+    `INSERT INTO auth.sessions (id, user_id, user_agent, created_at, updated_at)
+      VALUES (gen_random_uuid(), $1, $2, now(), now())`,
+    `INSERT INTO auth.mfa_factors (id, user_id, friendly_name, factor_type, status, created_at, updated_at)
+      VALUES (gen_random_uuid(), $1, $2, 'totp', 'verified', now(), now())`,
+    `INSERT INTO auth.webauthn_credentials (user_id, credential_id, public_key, sign_count, transports, friendly_name)
+      VALUES ($1, 'credential', 'key', 0, '[]', $2)`,
+    `INSERT INTO auth.identities (user_id, provider, provider_id, identity_data, created_at, updated_at)
+      VALUES ($1, $2, 'eve', jsonb_build_object('sub', 'eve', 'email', $2::text), now(), now())`,
+    `INSERT INTO auth.messages (id, kind, purpose, user_id, recipient, status, error)
+      VALUES (gen_random_uuid(), 'mail', 'recovery', $1, $2, 'failed', $2)`,
+  ]) {
+    await auth.query(statement, [id, SCRIPTS])
+  }
+  return [`/users/${id}`, '/messages']
 }
 
 async function fillPayments(payments: RunningService): Promise<readonly string[]> {
   await seedTransactions(payments, [1_250])
-  await payments.query('UPDATE payments.merchants SET name = $1, website = $1 WHERE id = $2', [SCRIPTS, SHOP_ID])
-  return ['/merchants', `/merchants/${SHOP_ID}`, `/transactions/${idOf(1)}`]
+  for (const statement of [
+    `UPDATE payments.merchants SET name = $1, website = $1, email = $1, descriptor = $1, company_number = $1, iban = $1
+      WHERE id = $2`,
+    'UPDATE payments.apps a SET name = $1 FROM payments.merchant_apps m WHERE m.app_id = a.id AND m.merchant_id = $2',
+    `UPDATE payments.transactions SET descriptor = $1, reference = $1, custom = jsonb_build_object($1::text, $1::text)
+      WHERE merchant_id = $2`,
+    `INSERT INTO payments.acquirer_exceptions (merchant_id, id, payload, created)
+      VALUES ($2, '6901f3a0000000000000000e', jsonb_build_object('type', $1::text, 'acquirer', $1, 'reason', $1), now())`,
+    `INSERT INTO payments.webhooks (merchant_id, id, created, url, events, secret_sealed)
+      VALUES ($2, '6901f3a0000000000000000f', now(), $1, '{}', '')`,
+  ]) {
+    await payments.query(statement, [SCRIPTS, SHOP_ID])
+  }
+  const lists = ['/merchants', '/apps', '/transactions', '/exceptions']
+  return [...lists, `/merchants/${SHOP_ID}`, `/transactions/${idOf(1)}`]
 }
 
 async function fillInventory(inventory: RunningService): Promise<readonly string[]> {
@@ -115,6 +142,9 @@ async function fillInventory(inventory: RunningService): Promise<readonly string
   const location = await createLocation(inventory, 'SHELF', SCRIPTS)
   const receive = { type: 'receive', productId: product, locationId: location, quantity: 3 }
   await callInventory(inventory, '/movements', { ...receive, reason: SCRIPTS, reference: SCRIPTS })
+  const kept = { productId: product, locationId: location, quantity: 1, reference: SCRIPTS }
+  await callInventory(inventory, '/reservations', kept)
   const ofProduct = ['', '/edit', '/edit?as=json', '/history'].map((below) => `/products/${product}${below}`)
-  return ['/products', ...ofProduct, '/stock', '/movements', '/locations', `/locations/${location}`]
+  const ofStock = ['/stock', '/movements', '/reservations', '/locations', `/locations/${location}`]
+  return ['/products', ...ofProduct, ...ofStock]
 }
