@@ -52,9 +52,9 @@ describe('dayChart', () => {
     )
   })
 
-  it('draws nothing for days without values, and no number that is none', () => {
+  it('draws nothing for days without values, and no number that is none, and lets the sum stand back', () => {
     const { html } = dayChart({ label: 'Volume', days: [{ date: '2026-01-01', value: 0 }], write })
-    expect(html).not.toContain('NaN')
+    expect([html.includes('NaN'), html.startsWith('<figure class="day-chart none">')]).toEqual([false, true])
   })
 
   it('has no style of its own, which the policy of pages would refuse', () => {

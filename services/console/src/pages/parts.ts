@@ -187,7 +187,7 @@ export function dayChart({ label, days, tone, write }: DayChart): Html {
     const height = value <= 0 ? 0 : Math.max(2, (value / most) * HEIGHT)
     return html`<rect class="bar${tone === undefined ? '' : ` ${tone}`}" x="${fixed(at * step)}" y="${fixed(HEIGHT - height)}" width="${fixed(step - GAP)}" height="${fixed(height)}" rx="1.5"><title>${date}: ${write(value)}</title></rect>`
   })
-  return html`<figure class="day-chart"><figcaption><span>${label}</span><strong>${write(sum)}</strong></figcaption>
+  return html`<figure class="day-chart${sum === 0 ? ' none' : ''}"><figcaption><span>${label}</span><strong>${write(sum)}</strong></figcaption>
 <svg class="chart" viewBox="0 0 ${WIDTH} ${HEIGHT + 1}" preserveAspectRatio="none" role="img" aria-label="${label} in the last ${days.length} days: ${write(sum)} in all, ${write(most)} on the highest day"><path class="grid-line" d="M0 ${HEIGHT + 0.5}H${WIDTH}"/>${bars}</svg>
 <p class="hint chart-ends"><span>${shortDay(days[0]?.date)}</span><span>${shortDay(days.at(-1)?.date)}</span></p></figure>`
 }
