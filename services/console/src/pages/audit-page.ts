@@ -49,8 +49,8 @@ export interface AuditLog {
   readonly label: string
   readonly query: (query: AuditQuery) => Query
   readonly entries: z.ZodType<readonly Entry[]>
-  /** Whether entries are found by their action. */
-  readonly hasFilter: boolean
+  /** An action by which entries are found, for the hint of the filter. Undefined: they are not found by their action. */
+  readonly example?: string
 }
 
 /** The audit logs of all services. */
@@ -65,7 +65,7 @@ export const AUDIT_LOGS: readonly AuditLog[] = [
         return { created, action, actor, address, details }
       }),
     ),
-    hasFilter: true,
+    example: 'users.ban',
   },
   {
     service: 'payments',
@@ -80,7 +80,7 @@ export const AUDIT_LOGS: readonly AuditLog[] = [
         details: { ...details, ...payload },
       })),
     ),
-    hasFilter: true,
+    example: 'payouts.run',
   },
   {
     service: 'inventory',
@@ -95,7 +95,6 @@ export const AUDIT_LOGS: readonly AuditLog[] = [
         details,
       })),
     ),
-    hasFilter: false,
   },
 ]
 
@@ -117,7 +116,7 @@ ${tabs(
   logs.map(({ label, service }) => [auditPath(service), label] as const),
   path,
 )}
-${log.hasFilter ? filterForm({ path, search: action, searchName: 'action', placeholder: 'Whole action, such as users.ban', kept }) : undefined}
+${log.example === undefined ? undefined : filterForm({ path, search: action, searchName: 'action', placeholder: `Whole action, such as ${log.example}`, kept })}
 ${listCard({
   label: 'Audit log',
   path,

@@ -39,7 +39,7 @@ describe('GET /audit/:service', () => {
     await admin.submit(`/apps/${appId}/keys`)
     const page = await (await test.signedIn('viewer')).open('/audit/payments?action=apps.revoke-keys')
     expect(plain(page.text)).toMatch(
-      /^Audit Auth Payments Inventory Whole action, such as users\.ban Filter Action By Address Details Created ↓ operator\.apps\.revoke-keys admin-\S+@example\.com 127\.0\.0\.1 Details { .* } TIME$/,
+      /^Audit Auth Payments Inventory Whole action, such as payouts\.run Filter Action By Address Details Created ↓ operator\.apps\.revoke-keys admin-\S+@example\.com 127\.0\.0\.1 Details { .* } TIME$/,
     )
   })
 
