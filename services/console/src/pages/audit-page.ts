@@ -136,11 +136,16 @@ export function auditPath(service: ServiceName): string {
 
 const COLUMNS: readonly Column<Entry>[] = [
   { label: 'Action', cell: ({ action }) => html`<strong>${action}</strong>` },
-  { label: 'By', kind: 'bare', cell: ({ actor }) => orDash(actor && html`<span class="long">${actor}</span>`) },
+  { label: 'By', kind: 'bare', cell: ({ actor }) => orDash(actor && actorOf(actor)) },
   { label: 'Address', kind: 'gone', cell: ({ address }) => orDash(address && html`<code>${address}</code>`) },
   { label: 'Details', kind: 'gone', cell: ({ details }) => detailsOf(details) },
   { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
 ]
+
+/** The actor of an entry: an address of a user, or the id of an app. */
+function actorOf(actor: string): Html {
+  return actor.includes('@') ? html`<span class="long">${actor}</span>` : html`<code>${actor}</code>`
+}
 
 function detailsOf(details: unknown): Html {
   return html`<details><summary>Details</summary><pre tabindex="0">${jsonText(details)}</pre></details>`
