@@ -63,7 +63,7 @@ export function paymentsCard(seen: Seen<WithDecimals<PaymentsOverview>>, now: Da
         label: 'Exceptions',
         value: count(value.openExceptions + value.unknownAttempts),
         isDue: value.openExceptions + value.unknownAttempts > 0,
-        ...hintOf(value.unknownAttempts === 0 ? '' : `${count(value.unknownAttempts)} unknown outcomes`),
+        ...hintOf(unknownOutcomes(value.unknownAttempts)),
         path: value.openExceptions === 0 && value.unknownAttempts > 0 ? '/attempts' : '/exceptions',
       },
       {
@@ -83,6 +83,12 @@ export function paymentsCard(seen: Seen<WithDecimals<PaymentsOverview>>, now: Da
 <div class="card-body charts">${paymentCharts(value, now)}</div>`,
     other,
   )
+}
+
+/** How many of the exceptions are authorizations without a known outcome, in words. Empty: none. */
+function unknownOutcomes(number: number): string {
+  if (number === 0) return ''
+  return number === 1 ? '1 unknown outcome' : `${count(number)} unknown outcomes`
 }
 
 function hintOf(hint: string): { readonly hint?: string } {

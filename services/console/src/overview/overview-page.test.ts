@@ -35,13 +35,24 @@ describe('the overview of a service whose database is away', () => {
   })
 })
 
+const counts = { openDisputes: 0, openExceptions: 0, unknownAttempts: 0, failedDeliveries: 0 }
+
+describe('the exceptions', () => {
+  it.each([
+    [1, 'Exceptions 1 1 unknown outcome Failed deliveries'],
+    [1_200, 'Exceptions 1,200 1,200 unknown outcomes Failed deliveries'],
+  ])('count %d authorizations without a known outcome, and say so', (unknownAttempts, expected) => {
+    const value = { days: [], payoutsDue: [], ...counts, unknownAttempts, deadJobs: [], health: {}, decimals }
+    expect(/Exceptions .* Failed deliveries/.exec(textOf({ payments: { kind: 'seen', value } }))?.[0]).toBe(expected)
+  })
+})
+
 describe('the balances of merchants', () => {
   it('lead to the merchants of the mode, and name each currency', () => {
     const payoutsDue = [
       { currency: 'EUR', amount: 8_400, merchants: 1 },
       { currency: 'USD', amount: 100, merchants: 1 },
     ]
-    const counts = { openDisputes: 0, openExceptions: 0, unknownAttempts: 0, failedDeliveries: 0 }
     const value = { days: [], payoutsDue, ...counts, deadJobs: [], health: {}, decimals }
     const overviews: Overviews = { ...NONE, payments: { kind: 'seen', value } }
     const stat = (mode: 'live' | 'test') =>
