@@ -29,7 +29,7 @@ export function appsPage(
     title: 'Apps',
     section: 'apps',
     main: html`${pageHead({ title: 'Apps' })}
-${filterForm({ path: APPS_PATH, search: query.search, placeholder: 'Name, id, or last four characters of a key' })}
+${filterForm({ path: APPS_PATH, search: query.search, placeholder: 'Name, id, or last 4 of a key' })}
 ${listCard({
   label: 'Apps',
   path: APPS_PATH,

@@ -18,7 +18,7 @@ afterAll(async () => {
 
 const plain = (text: string) =>
   text.replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, 'TIME').replaceAll(/\b[0-9a-f]{24}\b/g, 'ID')
-const FILTERS = 'Name, id, or last four characters of a key Filter'
+const FILTERS = 'Name, id, or last 4 of a key Filter'
 
 describe('GET /apps', () => {
   it('200: finds an app by the last characters of its key, and says when there is none', async () => {

@@ -45,7 +45,7 @@ describe('GET /transactions', () => {
       ])
     }
     expect((await browser.open('/transactions?search=9999')).text).toBe(
-      'Transactions Last 4 digits, amount as 12.50 or HUF 1000, or both; reference or id Outcome All outcomes Authorized Refused Mode Live and test Live Test Filter No transaction is like that. Clear the filters',
+      'Transactions Last 4, amount (12.50, HUF 1000) or both, reference, id Outcome All outcomes Authorized Refused Mode Live and test Live Test Filter No transaction is like that. Clear the filters',
     )
   })
 
@@ -66,7 +66,7 @@ describe('GET /transactions', () => {
     const browser = await test.signedIn('viewer')
     const all = await browser.open(`/transactions?merchant=${SHOP_ID}&search=12.50`)
     expect(plain(all.text)).toBe(
-      'Transactions Last 4 digits, amount as 12.50 or HUF 1000, or both; reference or id Outcome All outcomes Authorized Refused Mode Live and test Live Test Merchant ID Filter Amount State Card Reference Id Created ↓ EUR 12.50 Authorized Test Visa •••• 0000 – ID TIME CSV',
+      'Transactions Last 4, amount (12.50, HUF 1000) or both, reference, id Outcome All outcomes Authorized Refused Mode Live and test Live Test Merchant ID Filter Amount State Card Reference Id Created ↓ EUR 12.50 Authorized Test Visa •••• 0000 – ID TIME CSV',
     )
     expect(all.html).toContain('<a href="/transactions?search=12.50" aria-label="Take the filter away: Merchant')
   })

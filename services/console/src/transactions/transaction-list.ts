@@ -72,7 +72,7 @@ function filters({ search, merchant, successful, test }: TransactionsQuery): Htm
   return filterForm({
     path: TRANSACTIONS_PATH,
     search,
-    placeholder: 'Last 4 digits, amount as 12.50 or HUF 1000, or both; reference or id',
+    placeholder: 'Last 4, amount (12.50, HUF 1000) or both, reference, id',
     kept: [{ name: 'merchant', label: `Merchant ${merchant ?? ''}`, value: merchant }],
     choices: [
       {

@@ -21,7 +21,7 @@ const ROLES = [
 ] as const
 
 const REMAINS = [
-  ['true', 'an empty record, so that references to it stay'],
+  ['true', 'an empty record'],
   ['false', 'nothing'],
 ] as const
 
@@ -153,7 +153,13 @@ const ACCOUNT: readonly AskedChange<ShownUser>[] = [
       'This cannot be undone.',
     ],
     fields: (_shown, { soft = 'true' }) =>
-      choiceField({ name: 'soft', label: 'What stays', value: soft, options: REMAINS }),
+      choiceField({
+        name: 'soft',
+        label: 'What stays',
+        value: soft,
+        options: REMAINS,
+        hint: 'References to the user lead to an empty record.',
+      }),
     call: (shown, { soft }) => ({
       method: 'DELETE',
       path: callPath(shown),

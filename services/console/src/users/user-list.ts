@@ -66,7 +66,7 @@ export function usersPage(
     title: 'Users',
     section: 'users',
     main: html`${pageHead({ title: 'Users', actions: changeLinks(newUserChanges, undefined, viewer) })}
-${filterForm({ path: USERS_PATH, search: query.search, placeholder: 'Email, phone, name, id, or id at a provider' })}
+${filterForm({ path: USERS_PATH, search: query.search, placeholder: 'Email, phone, name, id or provider id' })}
 ${listCard({
   label: 'Users',
   path: USERS_PATH,
