@@ -52,7 +52,7 @@ describe('GET /users/:userId', () => {
     const { id, email } = await newUser()
     const page = await (await test.signedIn('support')).open(`/users/${id}`)
     expect(plain(page.text)).toBe(
-      `Users ID@example.com ID since TIME Ban… Your role support may not use “Sign in as”, “Change”, “Console role”, “Delete”; admin may. Nothing keeps this user from signing in Sessions Nobody is signed in. Second factors and passkeys This user has no second factor and no passkey. Messages No mail and no SMS was sent. Audit user_signedup by service_role · TIME Profile Email ID@example.com Confirmed Role authenticated Last sign-in never Changed TIME Identities email ID@example.com never used Metadata Of the application { "provider": "email", "providers": [ "email" ] } Of the user {}`.replace(
+      `Users ID@example.com ID since TIME Ban… Your role support may not use “Sign in as”, “Change”, “Console role”, “Delete”; admin may. Nothing keeps this user from signing in Sessions Nobody is signed in. Second factors and passkeys This user has no second factor and no passkey. Messages No mail and no SMS was sent. Audit user_signedup by service_role · TIME Profile Email ID@example.com Confirmed Role authenticated Last sign-in never Changed TIME Identities email ID@example.com since TIME Metadata Of the application { "provider": "email", "providers": [ "email" ] } Of the user {}`.replace(
         'ID@example.com',
         email.replaceAll(UUID, 'ID'),
       ),

@@ -115,10 +115,16 @@ function identitiesCard({ identities }: ShownUser): Html {
   return card(
     'Identities',
     html`<ul class="card-body lines">${identities.map(
-      ({ provider, email, id, last_sign_in_at: at }) =>
-        html`<li><strong>${provider}</strong><span>${breakable(email ?? id)}</span><span class="hint">${at ? html`last sign-in ${time(at)}` : 'never used'}</span></li>`,
+      (identity) =>
+        html`<li><strong>${identity.provider}</strong><span>${breakable(identity.email ?? identity.id)}</span><span class="hint">${useOf(identity)}</span></li>`,
     )}</ul>`,
   )
+}
+
+/** When an identity was used last. Auth does not record it for addresses, whose time is that of the user. */
+function useOf({ provider, last_sign_in_at: at, created_at: created }: ShownUser['identities'][number]): Html | string {
+  if (at) return html`last sign-in ${time(at)}`
+  return provider === 'email' || provider === 'phone' ? html`since ${time(created)}` : 'never used'
 }
 
 /** Kinds of second factors, as people call them. */
