@@ -91,7 +91,7 @@ function messageColumns({ role }: Viewer): readonly Column<Message>[] {
     {
       label: 'Message',
       cell: ({ purpose, user_id: userId, kind }) =>
-        html`<a class="main-link" href="${userPath(userId)}">${purpose}</a> <span class="soft">${kind}</span>`,
+        html`<div><a class="main-link" href="${userPath(userId)}">${purpose}</a> <span class="soft">${kind}</span></div>`,
     },
     { label: 'State', kind: 'state', cell: ({ status }) => badge(status, MESSAGE_TONES[status]) },
     { label: 'Last error', cell: ({ error }) => (error ? html`<span class="long">${error}</span>` : '') },
