@@ -2,7 +2,7 @@ import { html } from '@trestle/common/documents/html.ts'
 import { z } from 'zod'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, ListQuery, listCard, MerchantId } from '../pages/list.ts'
-import { badge, emptyState, pageHead, time } from '../pages/parts.ts'
+import { badge, breakable, emptyState, pageHead, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import {
   DELIVERIES_PATH,
@@ -73,7 +73,8 @@ const LABELS = {
 const COLUMNS: readonly Column<Delivery>[] = [
   {
     label: 'Event',
-    cell: ({ id, type, eventId }) => html`<a class="main-link" href="${deliveryPath(id)}">${type ?? eventId}</a>`,
+    cell: ({ id, type, eventId }) =>
+      html`<a class="main-link" href="${deliveryPath(id)}">${breakable(type ?? eventId)}</a>`,
   },
   { label: 'State', kind: 'state', cell: ({ status }) => badge(status, DELIVERY_TONES[status]) },
   {
