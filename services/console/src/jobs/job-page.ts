@@ -1,4 +1,5 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
+import { errorText } from '../deliveries/delivery-view.ts'
 import { changeLinks, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { badge, card, count, emptyState, pageHead, quietCount, smallTable, tabs, time } from '../pages/parts.ts'
@@ -60,7 +61,7 @@ function jobsCard(jobs: readonly Job[], state: ShownJobs['state']): Html {
   // The tab above says which jobs these are.
   if (jobs.length === 0) return html`<section class="card">${emptyState('check', NONE[state])}</section>`
   const rows = jobs.map(({ id, task, created, attempts, error }) => [
-    html`<code>${task}</code>${error === undefined ? undefined : html`<div class="hint long">${error}</div>`}`,
+    html`<code>${task}</code>${error === undefined ? undefined : html`<div class="hint long">${errorText(error)}</div>`}`,
     html`<code>${id}</code>`,
     String(attempts),
     time(created),
