@@ -3,6 +3,7 @@ import { createDemoClient } from '@trestle/stack/demo/demo-client.ts'
 import { createFirstOperator } from '@trestle/stack/first-operator.ts'
 import type { StackStatus } from '@trestle/stack/status/stack-status.ts'
 import { z } from 'zod'
+import { execute } from '../database.ts'
 import { MERCHANT, ROOT } from '../payment-page/stage.ts'
 
 /** The place that gets example data. */
@@ -43,6 +44,26 @@ export async function fillSamples({ status, dataDirectory, receiver }: SamplePla
   if (z.array(z.unknown()).parse(webhooks.body).length > 0) return
   await call('POST', '/merchants', { body: { ...MERCHANT, name: LONG_NAME, test: true } })
   await sendEvents(call, merchantId, receiver)
+  for (const statement of rareRows(merchantId)) await execute(status.DB_URL ?? '', statement)
+}
+
+/**
+ * The statements that insert what only acquirers and banks cause: an answer that contradicts the books, an
+ * authorization without a known outcome, and files for the bank.
+ */
+function rareRows(merchantId: string): readonly string[] {
+  const said = JSON.stringify({ type: 'operation', acquirer: 'north', reason: `late <b>answer</b>: ${LONG_SKU}` })
+  return [
+    `INSERT INTO payments.acquirer_exceptions (merchant_id, id, created, payload)
+      SELECT m.id, n.id, n.created, '${said}' FROM payments.merchants m, payments.new_id(m.tag) n WHERE m.id = '${merchantId}'`,
+    `INSERT INTO payments.attempts (merchant_id, id, created, kind, state, request)
+      SELECT m.id, n.id, n.created, 'charge', 'unknown', '{"acquirer":"north","currency":"EUR","amount":123456789}'
+      FROM payments.merchants m, payments.new_id(m.tag) n WHERE m.id = '${merchantId}'`,
+    `INSERT INTO payments.payout_batches (id, created, debtor, payouts, digest)
+      SELECT n.id, n.created, '{}', p.named, '' FROM payments.new_id('00000000') n, (
+        SELECT jsonb_agg(jsonb_build_object('id', id, 'merchantId', merchant_id)) named FROM payments.payouts
+        WHERE merchant_id = '${merchantId}') p`,
+  ]
 }
 
 /** Makes a webhook that answers, and one that nobody answers, and a payment that both are told of. */

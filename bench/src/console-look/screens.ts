@@ -33,11 +33,14 @@ const first = (name: string, list: string, then = ''): Screen => ({
   },
 })
 
+/** The list of a payment that the demo has captured as a whole. */
+const CAPTURED = '/transactions?search=36.00'
+
 /** The first payment that can be refunded, with an amount that is refused. @param findRefusal what shows that it is refused */
 const refusedRefund = (name: string, amount: string, findRefusal: (page: Page) => Locator): Screen => ({
   name,
   open: async (page, url) => {
-    await first('', '/transactions?successful=true', '/refund').open(page, url)
+    await first('', CAPTURED, '/refund').open(page, url)
     await page.locator('input[name="amount"]').fill(amount)
     await page.locator('.question button[type="submit"]').click()
     await findRefusal(page).waitFor()
@@ -130,7 +133,7 @@ export const SCREENS: readonly Screen[] = [
   first('transaction', '/transactions'),
   first('transaction-disputed', '/disputes'),
   first('transaction-refused', '/transactions?successful=false'),
-  first('transaction-refund', '/transactions?successful=true', '/refund'),
+  first('transaction-refund', CAPTURED, '/refund'),
   refusedRefund('transaction-refund-refused', 'much', (page) => page.getByRole('alert')),
   // The script refuses this amount before it is sent.
   refusedRefund('transaction-refund-above', '99999.99', (page) => page.locator('input[name="amount"]:invalid')),
@@ -153,6 +156,7 @@ export const SCREENS: readonly Screen[] = [
   path('products', '/products'),
   path('products-none', '/products?search=zebra'),
   first('product', '/products'),
+  first('product-stocked', '/products?search=MUG-SAND'),
   first('product-edit', '/products', '/edit'),
   first('product-edit-json', '/products', '/edit?as=json'),
   first('product-history', '/products', '/history'),
@@ -176,6 +180,7 @@ export const SCREENS: readonly Screen[] = [
   path('reservations', '/reservations'),
   path('locations', '/locations'),
   path('location-new', '/locations/new'),
+  path('location', '/locations/1'),
   path('imports', '/imports'),
   { name: 'import-running', open: (page, url) => sendProducts(page, url, { name: 'many.csv', text: MANY_PRODUCTS }) },
   {
