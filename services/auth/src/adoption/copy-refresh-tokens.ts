@@ -34,14 +34,36 @@ export interface TokenCopy {
  */
 export async function copyTokens(trx: Kysely<unknown>, copy: TokenCopy, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
-  const { old, own, sessions, hasKeys, idOffset } = copy
-  const offset = sql.lit(idOffset)
+  const { old, own, sessions, hasKeys } = copy
   // OFFSET 0 keeps a subquery apart: PostgreSQL looks up each session by an index, whatever it knows of the
   // tables, and reads none whole.
   await sql`
     DELETE FROM ${own} WHERE id = ANY (ARRAY (
       SELECT t.id FROM unnest(${ids}::uuid[]) i (id)
       CROSS JOIN LATERAL (SELECT o.id FROM ${own} o WHERE o.session_id = i.id OFFSET 0) t))`.execute(trx)
+  await insertCopies(
+    trx,
+    copy,
+    sql`
+      unnest(${ids}::uuid[]) i (id)
+      CROSS JOIN LATERAL (SELECT * FROM ${sessions} o WHERE o.id = i.id OFFSET 0) s
+      CROSS JOIN LATERAL (SELECT * FROM ${old} o WHERE o.session_id = s.id AND o.token <> '' OFFSET 0) t
+      LEFT JOIN LATERAL (SELECT o.id FROM ${old} o WHERE o.token = t.parent AND o.session_id = t.session_id OFFSET 0) p ON true`,
+  )
+  if (hasKeys) await insertDerived(trx, copy, await listKeyedSessions(trx, { sessions, ids }))
+}
+
+/**
+ * Copies tokens of the first form.
+ * @param tokens the tokens `t` of the old service, each with its session `s` and the number `p.id` of its
+ * parent
+ */
+export async function insertCopies(
+  trx: Kysely<unknown>,
+  { own, idOffset }: Pick<TokenCopy, 'own' | 'idOffset'>,
+  tokens: RawBuilder<unknown>,
+): Promise<void> {
+  const offset = sql.lit(idOffset)
   await sql`
     INSERT INTO ${own} (id, session_id, user_id, token_hash, counter, parent_id, revoked, created_at, updated_at)
     SELECT t.id + ${offset}, t.session_id, s.user_id, sha256(convert_to(t.token, 'UTF8')),
@@ -49,12 +71,8 @@ export async function copyTokens(trx: Kysely<unknown>, copy: TokenCopy, ids: rea
           + ${sql.lit(CHAIN_GAP)} * (count(*) FILTER (WHERE t.revoked IS NOT TRUE) OVER earlier - (t.revoked IS NOT TRUE)::int),
         p.id + ${offset}, coalesce(t.revoked, false),
         coalesce(t.created_at, s.created_at, 'epoch'), coalesce(t.updated_at, t.created_at, s.created_at, 'epoch')
-      FROM unnest(${ids}::uuid[]) i (id)
-      CROSS JOIN LATERAL (SELECT * FROM ${sessions} o WHERE o.id = i.id OFFSET 0) s
-      CROSS JOIN LATERAL (SELECT * FROM ${old} o WHERE o.session_id = s.id AND o.token <> '' OFFSET 0) t
-      LEFT JOIN LATERAL (SELECT o.id FROM ${old} o WHERE o.token = t.parent AND o.session_id = t.session_id OFFSET 0) p ON true
+      FROM ${tokens}
       WINDOW earlier AS (PARTITION BY t.session_id ORDER BY t.id ROWS UNBOUNDED PRECEDING)`.execute(trx)
-  if (hasKeys) await insertDerived(trx, copy, await listKeyedSessions(trx, { sessions, ids }))
 }
 
 interface KeyedSession {

@@ -139,7 +139,7 @@ export function switchHooks(deps: SwitchDeps): Switch {
       await copyFlows(context)
       await underPathOfTriggers(later, names, async () => {
         await copyLiveRows(context)
-        await beginLoneSessions(later, places, deps.encryptionKeys)
+        await beginLoneSessions(later, places)
       })
       await copyChallenges(context, challengeSeconds)
       outcome = { lockedAtMs, leftProviders: await copyCustomProviders(context) }

@@ -164,6 +164,10 @@ function report(check: AdoptionCheck, print: Print): void {
     print(
       `again      ${askedAgain} users have a factor by SMS or WebAuthn, or a passkey: who is being asked for it at the switch is asked again`,
     )
+  if (check.loneTokens > 0)
+    print(
+      `sessions   ${check.loneTokens} refresh tokens are from before sessions: auth adopt begins a session for each`,
+    )
   for (const email of sharedEmails) print(`shared     ${email}: the oldest confirmed user keeps it`)
   for (const group of admins) print(describeAdmins(group))
   for (const line of describeOtherInstances(check.otherInstances)) print(line)

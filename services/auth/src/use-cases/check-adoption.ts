@@ -25,6 +25,7 @@ import {
   listNarrowPublications,
   listWidePublications,
 } from '../adoption/list-dependents.ts'
+import { countLoneTokens } from '../adoption/lone-tokens.ts'
 import { listOtherInstances, type OtherInstances } from '../adoption/other-instances.ts'
 import { listSharedEmails } from '../adoption/prepare-users.ts'
 import { listReplaced, STAYING } from '../adoption/switch-tables.ts'
@@ -53,6 +54,8 @@ export interface AdoptionCheck {
   readonly losses: readonly Loss[]
   /** Users who are asked anew for a second factor or a passkey, if they are being asked at the switch. */
   readonly askedAgain: number
+  /** Refresh tokens from before supabase/auth had sessions. The switch begins a session for each. */
+  readonly loneTokens: number
   /** The emails that several users share, in lower case. The oldest confirmed user of each keeps it for sign-ins. */
   readonly sharedEmails: readonly string[]
   /** Users who are admins here, as they are at supabase/auth. */
@@ -88,6 +91,11 @@ export interface AdoptionSeconds {
 
 /** Not all of `flow_state`: it keeps flows for a day that have expired. 60,000 open ones took 0.6 s of the pause. */
 const OPEN_FLOWS = 'open flows'
+/**
+ * Refresh tokens from before sessions, for each of which the switch makes a session. 60,000 took 4 s of the
+ * pause.
+ */
+const LONE_TOKENS = 'lone tokens'
 
 /**
  * Rows a second of each part, and the seconds of an empty database. With 20,000 users, 60,000 sessions with a
@@ -98,7 +106,13 @@ const COSTS = {
   prepare: { emptySeconds: 5, rates: { users: 10_000, sessions: 20_000, refresh_tokens: 20_000 } },
   pause: {
     emptySeconds: 5,
-    rates: { users: 200_000, refresh_tokens: 200_000, audit_log_entries: 20_000, [OPEN_FLOWS]: 60_000 },
+    rates: {
+      users: 200_000,
+      refresh_tokens: 200_000,
+      audit_log_entries: 20_000,
+      [OPEN_FLOWS]: 60_000,
+      [LONE_TOKENS]: 15_000,
+    },
   },
 } as const
 
@@ -116,6 +130,7 @@ export async function checkAdoption(
     if (earlierRun === 'switched' || earlierRun === 'finished' || obstacles.length > 0) return { ...NOTHING, ...found }
     const served = await countRows(db, places, SERVED)
     const openFlows = await countOpenFlows(db, places, lifetimesOf(config, now()))
+    const loneTokens = await countLoneTokens(db, places)
     const unserved = await countRows(db, places, UNSERVED)
     const unfit = await listUnfitProviders(db, places, { encryptionKeys })
     return {
@@ -134,6 +149,7 @@ export async function checkAdoption(
         ...unfit.map((identifier) => ({ what: `provider ${identifier}: create it anew afterwards`, count: 1 })),
       ],
       askedAgain: await countAskedAgain(db, places),
+      loneTokens,
       sharedEmails: await listSharedEmails(db, names),
       admins: await listAdmins(db, places, config.jwt.adminRoles),
       otherInstances: await listOtherInstances(db, places),
@@ -145,7 +161,7 @@ export async function checkAdoption(
       inhabitants: await listInhabitants(db, places),
       seconds: {
         prepare: estimate(served, COSTS.prepare),
-        pause: estimate(new Map([...served, [OPEN_FLOWS, openFlows]]), COSTS.pause),
+        pause: estimate(new Map([...served, [OPEN_FLOWS, openFlows], [LONE_TOKENS, loneTokens]]), COSTS.pause),
       },
     }
   })
@@ -157,6 +173,7 @@ const NOTHING = {
   notYetServed: new Map(),
   losses: [],
   askedAgain: 0,
+  loneTokens: 0,
   sharedEmails: [],
   admins: [],
   otherInstances: { count: 0, ids: [] },

@@ -26,7 +26,7 @@ import {
   UNSERVED,
 } from '../adoption/inspect-database.ts'
 import { type AdminGroup, listAdmins } from '../adoption/list-admins.ts'
-import { listLoneTokens } from '../adoption/lone-tokens.ts'
+import { countLoneTokens } from '../adoption/lone-tokens.ts'
 import { listOtherInstances, type OtherInstances } from '../adoption/other-instances.ts'
 import { listSharedEmails } from '../adoption/prepare-users.ts'
 import {
@@ -234,10 +234,14 @@ async function describeSource(
       ...(await listClosedSecrets(db, source, encryptionKeys)),
       ...(await listBrokenValues(db, source)),
       ...(await listClientSessions(db, source, 'they are not copied')),
-      ...(await listLoneTokens(db, source)),
+      ...describeLoneTokens(await countLoneTokens(db, source)),
     ],
     notYetServed: new Map([...unserved].filter(([, count]) => count > 0)),
     foreignKeys: await listForeignKeys(source),
     otherColumns: await listOtherColumns(source),
   }
+}
+
+function describeLoneTokens(count: number): readonly Loss[] {
+  return count === 0 ? [] : [{ what: 'refresh tokens from before sessions: their users sign in again', count }]
 }

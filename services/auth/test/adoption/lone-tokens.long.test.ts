@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
 import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
 import { type AdoptedApp, adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
 import { openBeside } from './imported-app.ts'
@@ -70,6 +71,28 @@ it('adopt --undo takes back the sessions that it has begun, and the tokens that 
   const live = `SELECT token FROM auth.refresh_tokens WHERE session_id IS NULL AND NOT revoked`
   expect(await runSql(restored.database.superuserUrl, live)).toEqual([{ token: tokenOf('single') }])
 })
+
+it.each<[Version, readonly unknown[]]>([
+  ['v2.43.1', [0, 2, 40_002, 6, 8]],
+  ['v2.151.0', [0, 0, 0, 6, 6]],
+])(
+  'adopt --check of %s counts refresh tokens from before sessions, and their part of the pause',
+  async (version, counts) => {
+    const restored = await restore(version)
+    const check = () => checkAdoption(restored.deps, { force: false })
+    const none = await check()
+    await addLoneTokens(restored)
+    const few = await check()
+    await runSql(
+      restored.database.superuserUrl,
+      `INSERT INTO auth.refresh_tokens (token, user_id, revoked)
+       SELECT 'lone' || n, (SELECT id FROM auth.users WHERE email LIKE 'plain.%'), false FROM generate_series(1, 40000) n`,
+    )
+    const many = await check()
+    const seconds = [few.seconds.pause, many.seconds.pause]
+    expect([none.loneTokens, few.loneTokens, many.loneTokens, ...seconds]).toEqual(counts)
+  },
+)
 
 it('a refresh token without a session does not refresh after adopt of a version that refuses it', async () => {
   const restored = await restore('v2.151.0')
