@@ -52,9 +52,14 @@ export function schemasOf({ names, kept, staging }: AdoptionPlaces): readonly st
 /**
  * Makes the schemas and the record of an adoption, unless an earlier run has. The schema of the job queue is
  * made too, so that nobody else can make it before the switch.
+ * @param changes the later changes of supabase/auth that its tables have got by a run whose record is lost
  * @throws Error where one of the schemas is not the user's own
  */
-export async function beginRecord(db: Kysely<unknown>, places: AdoptionPlaces, version: string): Promise<void> {
+export async function beginRecord(
+  db: Kysely<unknown>,
+  places: AdoptionPlaces,
+  { version, changes }: Pick<AdoptionRecord, 'version' | 'changes'>,
+): Promise<void> {
   // Another run, or somebody else, may make one of the schemas while this one waits for it: their owners are read after the wait.
   await inLatest(db).execute(async (trx) => {
     for (const schema of schemasOf(places)) await createOwnSchema(trx, schema)
@@ -65,10 +70,9 @@ export async function beginRecord(db: Kysely<unknown>, places: AdoptionPlaces, v
         one boolean PRIMARY KEY DEFAULT true CHECK (one), version text NOT NULL, changes text[] NOT NULL DEFAULT '{}', switched_at timestamptz,
         finished_at timestamptz, had_pgcrypto boolean NOT NULL)`.execute(trx)
     await sql`
-      INSERT INTO ${table(places)} (version, had_pgcrypto)
-      SELECT ${version}, EXISTS (SELECT FROM pg_extension WHERE extname = 'pgcrypto') WHERE NOT EXISTS (SELECT FROM ${table(places)})`.execute(
-      trx,
-    )
+      INSERT INTO ${table(places)} (version, changes, had_pgcrypto)
+      SELECT ${version}, ${[...changes]}::text[], EXISTS (SELECT FROM pg_extension WHERE extname = 'pgcrypto')
+      WHERE NOT EXISTS (SELECT FROM ${table(places)})`.execute(trx)
   })
 }
 

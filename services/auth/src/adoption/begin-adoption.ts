@@ -20,6 +20,7 @@ import {
 } from './adoption-record.ts'
 import type { Lifetimes } from './copy-live-rows.ts'
 import { hideOwnTables } from './hidden-tables.ts'
+import { recoverRecord } from './lost-record.ts'
 import { createUserIndexes, fillDirectory } from './prepare-users.ts'
 import { stageRefreshTokens } from './stage-refresh-tokens.ts'
 import { prepareStaging } from './staging-tables.ts'
@@ -64,7 +65,8 @@ export async function beginAdoption(
     if (found !== undefined && found.switchedAt !== null) return found
     // The old service may have migrated the database since an earlier run, or somebody has taken a right away.
     const version = await requireAdoptable(db, { names, force, role })
-    await beginRecord(db, places, version)
+    const lost = found === undefined ? await recoverRecord(db, places) : undefined
+    await beginRecord(db, places, { version, changes: lost?.changes ?? [] })
     if (found !== undefined && found.version !== version) {
       const changes = ownChanges(found.changes, places, { since: found.version, version })
       await recordVersion(db, places, { version, changes })

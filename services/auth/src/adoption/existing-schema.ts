@@ -1,4 +1,5 @@
 import { listExecuted } from '@trestle/database/migrations/migrator.ts'
+import { MIGRATIONS, migratorTable } from '@trestle/database/migrations/migrator-tables.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { hasRelation } from './catalog.ts'
@@ -53,6 +54,35 @@ export async function requireSwitched(db: Kysely<unknown>, names: Names): Promis
     throw new Error(
       `auth adopt has prepared the schema ${names.schema}, from which supabase/auth serves: run auth adopt, which takes over, or auth adopt --undo, which gives up`,
     )
+}
+
+/**
+ * The state of a schema without a record of its adoption: `prepared` where somebody has restored a prepared
+ * database without the schema of the record, `adopted` where `adopt --forget` has dropped it, or a restore
+ * lacks it, and `own` where supabase/auth never was.
+ */
+export type Unrecorded = 'nothing' | 'prepared' | 'adopted' | 'own'
+
+/**
+ * Tells the states of a schema apart that has no record of an adoption. A table of a stranger is not read.
+ */
+export async function findUnrecorded(db: Kysely<unknown>, names: Names): Promise<Unrecorded> {
+  if (!(await hasRelation(db, names.schema, migratorTable(names, MIGRATIONS)))) return 'nothing'
+  const { rows } = await sql<{ name: string }>`
+    SELECT relname AS name FROM pg_class
+    WHERE relnamespace = to_regnamespace(format('%I', ${names.schema}::text)) AND relkind = 'r' AND relowner = current_user::regrole
+      AND relname IN ('schema_migrations', 'users', ${migratorTable(names, MIGRATIONS)})`.execute(db)
+  if (rows.length < 3) return 'own'
+  const executed = await listExecuted(db, names)
+  return executed.some(({ name }) => name === CHANGED_BY_SWITCH) ? 'adopted' : 'prepared'
+}
+
+/**
+ * The reason why an adoption has nothing to do or to undo, of a schema that is `adopted` without a record of
+ * it.
+ */
+export function describeAdopted({ schema }: Names): string {
+  return `the schema ${schema} is adopted for good: adopt --forget has dropped what undo needs, or the dump from which it was restored lacks the schema ${schema}_before_trestle. Start the service`
 }
 
 async function requireUnused(db: Kysely<unknown>, names: Names, tables: readonly string[]): Promise<void> {

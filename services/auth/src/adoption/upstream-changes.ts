@@ -116,6 +116,23 @@ export function ownChanges(
   return made.filter((name) => !later.some((change) => change.name === name))
 }
 
+/**
+ * The changes that are made, though the old service has not had their migrations, in the order in which a run
+ * makes them.
+ */
+export async function listMadeSince(
+  db: Kysely<unknown>,
+  { names }: Pick<AdoptionPlaces, 'names'>,
+  version: string,
+): Promise<readonly string[]> {
+  const made: string[] = []
+  for (const { name, isMade } of changesOf(names.schema).filter(({ migration }) => migration > version)) {
+    const { rows } = await sql<{ is_made: boolean }>`SELECT ${isMade} AS is_made`.execute(db)
+    if (rows[0]?.is_made === true) made.push(name)
+  }
+  return made
+}
+
 /** Takes back the changes that `applyUpstreamChanges` has recorded, the last change first. */
 export async function revertUpstreamChanges(
   trx: Kysely<unknown>,

@@ -2,6 +2,7 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { findRecord, placesOf, schemasOf } from './adoption-record.ts'
 import { hasRelation, listForeignSchemas, listStrangers, requireFixedPath } from './catalog.ts'
+import { describeAdopted, findUnrecorded } from './existing-schema.ts'
 import { listIdentityKeys } from './identity-readers.ts'
 import { SERVED, UNSERVED } from './inspect-database.ts'
 import { listMissingRights } from './missing-rights.ts'
@@ -15,9 +16,9 @@ const NEWEST_VERSION = '20260625000000'
 
 /**
  * Whether an earlier run of an adoption has begun to make tables of this service, has switched, or has also
- * copied the audit log.
+ * copied the audit log, and whether what undo needs is gone since.
  */
-export type EarlierRun = 'none' | 'begun' | 'switched' | 'finished'
+export type EarlierRun = 'none' | 'begun' | 'switched' | 'finished' | 'forgotten'
 
 /** Whether a database can be adopted. */
 interface Adoptability {
@@ -42,7 +43,7 @@ export interface AdoptionWish {
 /**
  * Finds out why a database cannot be adopted.
  * @returns its version, and each reason in a line, with what to do about it; the reasons are empty where it
- * can be adopted, or where an earlier run has switched
+ * can be adopted, or where an earlier run has switched, whatever has become of its record
  * @throws Error where `users` is no table, or the search path is not that of `adoptOptions`
  */
 export async function findObstacles(db: Kysely<unknown>, { names, force, role }: AdoptionWish): Promise<Adoptability> {
@@ -54,14 +55,16 @@ export async function findObstacles(db: Kysely<unknown>, { names, force, role }:
   const squatted = await listForeignSchemas(db, schemasOf(placesOf(names)))
   if (squatted.length > 0) return { version: 'none', earlierRun: 'none', obstacles: squatted }
   const record = await findRecord(db, placesOf(names))
-  if (record === undefined && (await hasRelation(db, schema, 'trestle_migrations')))
-    return refuse(`the schema ${schema} has the tables of this service already`)
+  const unrecorded = record === undefined ? await findUnrecorded(db, names) : 'nothing'
+  if (unrecorded === 'own') return refuse(`the schema ${schema} has the tables of this service already`)
+  if (unrecorded === 'adopted') return { version: await findVersion(db, names), earlierRun: 'forgotten', obstacles: [] }
   if (record !== undefined && record.switchedAt !== null) {
     const earlierRun = record.finishedAt === null ? 'switched' : 'finished'
     return { version: record.version, earlierRun, obstacles: [] }
   }
   if (!(await hasRelation(db, schema, 'schema_migrations')) || !(await hasRelation(db, schema, 'users')))
     return refuse(`the schema ${schema} has no tables of supabase/auth`)
+  const hasBegun = record !== undefined || unrecorded === 'prepared'
   const version = await findVersion(db, names)
   const rights = await listRights(db, names, role)
   const obstacles = [
@@ -73,9 +76,9 @@ export async function findObstacles(db: Kysely<unknown>, { names, force, role }:
     ...(await listIdentityKeys(db, { names })),
     ...(await listRowColumns(db, { names })),
     ...(force ? [] : await listRowWriters(db, { names })),
-    ...(await listNamesakes(db, names, { hasBegun: record !== undefined })),
+    ...(await listNamesakes(db, names, { hasBegun })),
   ]
-  const earlierRun = record === undefined ? 'none' : 'begun'
+  const earlierRun = hasBegun ? 'begun' : 'none'
   return { version, earlierRun, obstacles: obstacles.filter((obstacle) => obstacle !== undefined) }
 }
 
@@ -124,7 +127,8 @@ async function refuseImpostors(db: Kysely<unknown>, schema: string): Promise<voi
 
 /** The version of a database that can be adopted. @throws Error with the reasons why it cannot */
 export async function requireAdoptable(db: Kysely<unknown>, wish: AdoptionWish): Promise<string> {
-  const { version, obstacles } = await findObstacles(db, wish)
+  const { version, earlierRun, obstacles } = await findObstacles(db, wish)
+  if (earlierRun === 'forgotten') throw new Error(describeAdopted(wish.names))
   if (obstacles.length > 0) throw new Error(obstacles.join('\n'))
   return version
 }

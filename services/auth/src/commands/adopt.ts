@@ -144,6 +144,7 @@ const AFTER_SWITCH = {
   switched:
     'unfinished this service has taken over, and its audit log is not copied yet: do not start the old one, run auth adopt again, and start this service',
   finished: 'ok         the database is adopted already: start the service',
+  forgotten: 'ok         the database is adopted for good, without a way back: start the service',
 } as const
 
 /** @throws Error where the database cannot be adopted */
@@ -151,7 +152,7 @@ function report(check: AdoptionCheck, print: Print): void {
   const { version, earlierRun, obstacles, rows, notYetServed, losses, askedAgain, sharedEmails, admins, dependents } =
     check
   if (version !== 'none') print(`migration  ${version}`)
-  if (earlierRun === 'switched' || earlierRun === 'finished') {
+  if (earlierRun !== 'none' && earlierRun !== 'begun') {
     print(AFTER_SWITCH[earlierRun])
     return
   }

@@ -8,6 +8,7 @@ import { findRecord, placesOf } from '../adoption/adoption-record.ts'
 import { requireOwnJobSchema } from '../adoption/catalog.ts'
 import { belongsToUpstream } from '../adoption/existing-schema.ts'
 import { listClosedSecrets } from '../adoption/inspect-database.ts'
+import { recoverRecord } from '../adoption/lost-record.ts'
 import { namedAsSet } from '../config/upstream-settings.ts'
 import type { AuthConfig } from '../config.ts'
 import type { ProcessDeps } from '../deps.ts'
@@ -144,8 +145,7 @@ async function checkFinishedAdoption({ config, encryptionKeys, now }: ProcessDep
   const target = adoptOptions(config)
   const places = placesOf(target.names)
   return withDatabase(target, async (db) => {
-    const record = await findRecord(db, places)
-    // adopt --forget leaves no record, so that it cannot be told from a database that was never adopted.
+    const record = (await findRecord(db, places)) ?? (await recoverRecord(db, places))
     if (record === undefined) return 'nothing to undo'
     if (record.switchedAt === null || record.finishedAt === null) throw new Error('it is not finished')
     const closed = await listClosedSecrets(db, places, encryptionKeys)

@@ -127,7 +127,8 @@ export async function checkAdoption(
   return withDatabase(target, async (db) => {
     const found = await findObstacles(db, { names, force, role: config.database.role })
     const { version, earlierRun, obstacles } = found
-    if (earlierRun === 'switched' || earlierRun === 'finished' || obstacles.length > 0) return { ...NOTHING, ...found }
+    const isBefore = earlierRun === 'none' || earlierRun === 'begun'
+    if (!isBefore || obstacles.length > 0) return { ...NOTHING, ...found }
     const served = await countRows(db, places, SERVED)
     const openFlows = await countOpenFlows(db, places, lifetimesOf(config, now()))
     const loneTokens = await countLoneTokens(db, places)

@@ -14,9 +14,11 @@ import {
 import { withoutOtherRuns } from '../adoption/begin-adoption.ts'
 import { requireOwnSchemas, underPathOfTriggers } from '../adoption/catalog.ts'
 import { dropKept, dropStaging } from '../adoption/drop-adoption.ts'
+import { describeAdopted, findUnrecorded } from '../adoption/existing-schema.ts'
 import { giveBackRows } from '../adoption/give-back-rows.ts'
 import { listUnopened } from '../adoption/give-back-sealed-rows.ts'
 import { listAdditions } from '../adoption/list-dependents.ts'
+import { recoverRecord } from '../adoption/lost-record.ts'
 import { requireRights } from '../adoption/missing-rights.ts'
 import { allowOldServer } from '../adoption/refuse-old-server.ts'
 import { dropTriggers } from '../adoption/staging-tables.ts'
@@ -47,9 +49,8 @@ export async function undoAdoption(
   const places = placesOf(names)
   // A run that waits for its index holds no other lock. It would go on in a database that is the old service's again.
   const work = async (db: Kysely<unknown>) => {
-    const record = await findRecord(db, places)
-    if (record === undefined)
-      throw new Error(`the schema ${places.kept} is not there: nothing was adopted, or adopt --forget has dropped it`)
+    const record = (await findRecord(db, places)) ?? (await recoverRecord(db, places))
+    if (record === undefined) throw new Error(await describeUnrecorded(db, places))
     const { switchedAt, version } = record
     // The switch has dropped the schema of copies: since then, its name is free for anybody.
     const staging = switchedAt === null ? [places.staging] : []
@@ -79,6 +80,12 @@ export async function undoAdoption(
     return true
   }
   return withoutOtherRuns(target, () => underLock(target, work))
+}
+
+/** The reason why nothing is undone where no run has left a record. */
+async function describeUnrecorded(db: Kysely<unknown>, { names, kept }: AdoptionPlaces): Promise<string> {
+  const isAdopted = (await findUnrecorded(db, names)) === 'adopted'
+  return isAdopted ? describeAdopted(names) : `the schema ${kept} is not there: nothing was adopted`
 }
 
 /**

@@ -81,7 +81,11 @@ it('auth adopt checks, adopts, asks before it goes back, and forgets', async () 
   expect(await run('--forget')).toEqual([...forgotten, doubt, 'nothing changed'])
   answer = 'y'
   expect(await run('--forget')).toEqual([...forgotten, doubt, 'dropped what adopt --undo needs'])
-  await expect(run('--undo')).rejects.toThrow('nothing was adopted, or adopt --forget has dropped it')
+  expect(await run('--check')).toEqual([
+    'migration  20260625000000',
+    'ok         the database is adopted for good, without a way back: start the service',
+  ])
+  await expect(run('--undo')).rejects.toThrow('the schema auth is adopted for good: adopt --forget has dropped')
 })
 
 it.each(['--undo', '--forget'])('auth adopt %s takes the end of its input for a no, and names --yes', async (flag) => {

@@ -1,0 +1,77 @@
+import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
+import { readCatalogue } from '@trestle/database/rehearsal/catalogue.ts'
+import { expect, it } from 'vitest'
+import { adoptCommand } from '../../src/commands/adopt.ts'
+import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
+import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
+import { adopt, openAdopted, prepare, type Restored, restore } from './adopted-app.ts'
+import { runSql } from './restored-database.ts'
+
+/**
+ * Leaves of a database what a restore of its schemas `auth` and `public` alone has: triggers go with their
+ * functions.
+ */
+async function restoreInPart({ database }: Restored): Promise<void> {
+  await runSql(database.superuserUrl, 'DROP SCHEMA auth_before_trestle, auth_adopting, auth_jobs CASCADE')
+}
+
+const readSchema = ({ database }: Restored) =>
+  withDatabase({ url: database.superuserUrl }, (db) =>
+    db.transaction().execute(async (trx) => [...(await readCatalogue(trx, { schema: 'auth', prefix: '' }))].sort()),
+  )
+
+/** The last line that `auth adopt` prints. */
+async function run({ deps }: Restored, ...flags: readonly string[]): Promise<string | undefined> {
+  const lines: string[] = []
+  const command = adoptCommand(() => deps.config, { print: (line) => lines.push(line), ask: async () => undefined })
+  await command.parseAsync(flags, { from: 'user' })
+  return lines.at(-1)
+}
+
+it.each(['v2.43.1', 'v2.196.0'] as const)(
+  'a prepared database of %s that was restored without the record of its adoption is adopted, and can go back',
+  async (version) => {
+    const restored = await restore(version)
+    const before = await readSchema(restored)
+    await prepare(restored)
+    await restoreInPart(restored)
+    expect(await run(restored, '--check')).toBe(
+      'ok         an adoption has begun: run auth adopt again, which continues it',
+    )
+    await adopt(restored)
+    const app = await openAdopted(restored)
+    const refresh_token = app.user('plain')?.sessions.at(-1)?.refresh_token
+    expect((await app.post('/token?grant_type=refresh_token', { refresh_token })).statusCode).toBe(200)
+    await app.close()
+    expect(await run(restored, '--undo', '--yes')).toBe('the old service has its database back')
+    expect(await readSchema(restored)).toEqual(before)
+  },
+)
+
+it.each(['v2.43.1', 'v2.196.0'] as const)(
+  'adopt --undo takes back what --prepare has made in a database of %s that was restored without the record',
+  async (version) => {
+    const restored = await restore(version)
+    const before = await readSchema(restored)
+    await prepare(restored)
+    await restoreInPart(restored)
+    expect(await undoAdoption(restored.deps, async () => true)).toBe(true)
+    expect(await readSchema(restored)).toEqual(before)
+    await adopt(restored)
+  },
+)
+
+it('adopt --check succeeds after adopt --forget, and says that there is no way back', async () => {
+  const restored = await restore('v2.196.0')
+  await adopt(restored)
+  await forgetAdoption(restored.deps, async () => true)
+  expect(await run(restored, '--check')).toBe(
+    'ok         the database is adopted for good, without a way back: start the service',
+  )
+  const reason = new Error(
+    'the schema auth is adopted for good: adopt --forget has dropped what undo needs, or the dump from which it was restored lacks the schema auth_before_trestle. Start the service',
+  )
+  await expect(adopt(restored)).rejects.toThrow(reason)
+  await expect(prepare(restored)).rejects.toThrow(reason)
+  await expect(run(restored, '--undo', '--yes')).rejects.toThrow(reason)
+})
