@@ -58,6 +58,11 @@ export function normaliseEmail(email: string): string {
  * begin with `+` and contain spaces.
  */
 export function normalisePhone(phone: string): string | undefined {
-  const digits = phone.replace(/^\+/, '').replaceAll(' ', '')
+  const digits = stripPhone(phone)
   return /^[1-9][0-9]{1,14}$/.test(digits) ? digits : undefined
+}
+
+/** A phone number without a leading `+` and without spaces, whatever the rest is. */
+export function stripPhone(phone: string): string {
+  return phone.replace(/^\+/, '').replaceAll(' ', '')
 }

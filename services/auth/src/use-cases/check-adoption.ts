@@ -26,6 +26,7 @@ import {
   listWidePublications,
 } from '../adoption/list-dependents.ts'
 import { countLoneTokens } from '../adoption/lone-tokens.ts'
+import { listOddPhones } from '../adoption/odd-phones.ts'
 import { listOtherInstances, type OtherInstances } from '../adoption/other-instances.ts'
 import { listSharedEmails } from '../adoption/prepare-users.ts'
 import { listReplaced, STAYING } from '../adoption/switch-tables.ts'
@@ -145,6 +146,7 @@ export async function checkAdoption(
         ...(await listLostSignIns(db, places, config.jwt.audience)),
         ...(await listClosedSecrets(db, places, encryptionKeys)),
         ...(await listBrokenValues(db, places)),
+        ...(await listOddPhones(db, places, { areFound: config.behaviours.findUserByMalformedPhone })),
         ...(await listClientSessions(db, places, 'they go on only after adopt --undo')),
         ...describeRewritten(await countRefusedPayloads(db, places)),
         ...unfit.map((identifier) => ({ what: `provider ${identifier}: create it anew afterwards`, count: 1 })),

@@ -8,8 +8,8 @@ import { addressMissingAtSignIn, twoAddressesAtSignIn } from '../request-errors.
 import {
   type IdentifierKind,
   normaliseEmail,
-  normalisePhone,
   requirePhone,
+  stripPhone,
   type UserIdentifier,
 } from '../requests/identifier.ts'
 import { judgePasswordAttempt, refusePassword } from '../sessions/attempt-hooks.ts'
@@ -159,6 +159,8 @@ function readSignInIdentifier(
   }
   if (!phone) throw addressMissingAtSignIn()
   if (!config.signup.phoneEnabled) throw phoneSignInsDisabled()
-  if (config.behaviours.treatMalformedPhoneAsUnknown && normalisePhone(phone) === undefined) return refusePassword()
-  return { kind: 'phone', value: requirePhone(phone) }
+  if (!config.behaviours.findUserByMalformedPhone) return { kind: 'phone', value: requirePhone(phone) }
+  const value = stripPhone(phone)
+  // Users without a phone may have the empty text in its place.
+  return value === '' ? refusePassword() : { kind: 'phone', value }
 }

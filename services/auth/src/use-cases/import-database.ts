@@ -27,6 +27,7 @@ import {
 } from '../adoption/inspect-database.ts'
 import { type AdminGroup, listAdmins } from '../adoption/list-admins.ts'
 import { countLoneTokens } from '../adoption/lone-tokens.ts'
+import { listOddPhones } from '../adoption/odd-phones.ts'
 import { listOtherInstances, type OtherInstances } from '../adoption/other-instances.ts'
 import { listSharedEmails } from '../adoption/prepare-users.ts'
 import {
@@ -220,21 +221,22 @@ async function importAuditLog(staging: Staging): Promise<CopiedEntries> {
 }
 
 async function describeSource(
-  { config, encryptionKeys }: ImportDatabaseDeps,
+  { config: { jwt, behaviours }, encryptionKeys }: ImportDatabaseDeps,
   source: Source,
 ): Promise<Omit<DatabaseImport, 'version' | 'tables' | 'heldBack' | 'leftProviders'>> {
   const { db } = source
   const unserved = await countRows(db, source, UNSERVED)
   return {
     sharedEmails: await listSharedEmails(db, source.names),
-    admins: await listAdmins(db, source, config.jwt.adminRoles),
+    admins: await listAdmins(db, source, jwt.adminRoles),
     otherInstances: await listOtherInstances(db, source),
     losses: [
-      ...(await listLostSignIns(db, source, config.jwt.audience)),
+      ...(await listLostSignIns(db, source, jwt.audience)),
       ...(await listClosedSecrets(db, source, encryptionKeys)),
       ...(await listBrokenValues(db, source)),
       ...(await listClientSessions(db, source, 'they are not copied')),
       ...describeLoneTokens(await countLoneTokens(db, source)),
+      ...(await listOddPhones(db, source, { areFound: behaviours.findUserByMalformedPhone })),
     ],
     notYetServed: new Map([...unserved].filter(([, count]) => count > 0)),
     foreignKeys: await listForeignKeys(source),

@@ -61,7 +61,7 @@ export const accountCases = {
       [400, 'user_banned'],
     ],
   },
-  treatMalformedPhoneAsUnknown: {
+  findUserByMalformedPhone: {
     observe: (service) => signIn(service, { phone: 'no phone', password: PASSWORD }),
     compatible: [400, 'validation_failed'],
     supabase: [400, 'invalid_credentials'],

@@ -14,11 +14,11 @@ export const signInBehaviours = {
     supabase: is(true, '400 `user_banned`'),
     reason: 'Applications show the ban.',
   },
-  treatMalformedPhoneAsUnknown: {
+  findUserByMalformedPhone: {
     subject: 'A sign-in by password where `phone` is no phone number',
     compatible: is(false, '400 `validation_failed`'),
-    supabase: is(true, '400 `invalid_credentials`'),
-    reason: 'One text for whatever is wrong with a sign-in.',
+    supabase: is(true, '400 `invalid_credentials`, unless a user has this phone'),
+    reason: 'SQL may have stored a number in national form. One text for whatever is wrong with a sign-in.',
   },
   treatEmptyPasswordAsWeak: {
     subject: '`PUT /user` or `PUT /admin/users/:id` with `password: ""`',
