@@ -45,15 +45,50 @@ const recordedReaders = (schema: string): RawBuilder<unknown> => sql`
       FROM dependent d JOIN pg_proc f ON d.classid = 'pg_proc'::regclass AND f.oid = d.objid)`
 
 /**
- * Whether the text of a function `f`, which names the table, has the word `id`, a `*`, or a name of the table
- * where no column follows it, as in `to_jsonb(i)`. Of a word after the table it cannot know whether it is
- * such a name, unless PostgreSQL reserves it.
+ * Whether the text of a function `f` has the word `id`, a `*`, or the name of the table as an argument, as in
+ * `to_jsonb(identities)`.
  */
-const readsText = sql`(f.prosrc ~* '\\mid\\M|[*]|[(,]\\s*identities\\s*[),]' OR EXISTS (
-  SELECT FROM regexp_matches(f.prosrc, '\\midentities"?\\s+(?:as\\s+)?"?(\\w+)', 'gi') found (names)
-  WHERE NOT EXISTS (SELECT FROM pg_get_keywords() k WHERE k.word = lower(names[1]) AND k.catcode IN ('R', 'T'))
-    AND regexp_replace(f.prosrc, format('\\midentities"?\\s+(as\\s+)?"?%s\\M', names[1]), '', 'gi')
-      ~* format('\\m%s\\M(?!"?\\s*[.])', names[1])))`
+const readsText = sql`f.prosrc ~* '\\mid\\M|[*]|[(,]\\s*identities\\s*[),]'`
+
+/** A character of a word, as PostgreSQL takes names. */
+const LETTER = String.raw`[\p{L}\p{N}_]`
+/** A word that no column follows. */
+const ALONE = String.raw`(?<!${LETTER})(${LETTER}+)(?!${LETTER}|"?\s*[.])`
+const WORDS_ALONE = new RegExp(ALONE, 'gu')
+/** A word that follows the table, such as its name in a query: `identities as i`. */
+const NAMES = new RegExp(String.raw`(?<!${LETTER})identities"?\s+(?:as\s+)?"?${ALONE}`, 'giu')
+
+/**
+ * Whether a text has a name of the table where no column follows it, as in `to_jsonb(i)`. Of a word after the
+ * table, nobody knows whether it is such a name, unless PostgreSQL reserves it. A text is read twice, however
+ * many names it gives to the table: anybody may make a function.
+ */
+function readsRow(text: string, reserved: ReadonlySet<string>): boolean {
+  const names = new Map<string, number>()
+  for (const [, name = ''] of text.matchAll(NAMES)) {
+    const word = name.toLowerCase()
+    if (!reserved.has(word)) names.set(word, (names.get(word) ?? 0) + 1)
+  }
+  const alone = new Map<string, number>()
+  for (const [name] of text.matchAll(WORDS_ALONE)) {
+    const word = name.toLowerCase()
+    if (names.has(word)) alone.set(word, (alone.get(word) ?? 0) + 1)
+  }
+  return [...names].some(([word, named]) => (alone.get(word) ?? 0) > named)
+}
+
+/** The functions that name the table in a text and give it a name by which they read a whole row. */
+async function listRowReaders(db: QueryExecutorProvider, schema: string): Promise<readonly string[]> {
+  const { rows: words } = await sql<{ word: string }>`
+    SELECT word FROM pg_get_keywords() WHERE catcode IN ('R', 'T')`.execute(db)
+  const reserved = new Set(words.map(({ word }) => word))
+  const { rows } = await sql<{ oid: string; text: string }>`
+    WITH moving AS (SELECT 'identities'::text AS name)
+    SELECT f.oid::text AS oid, f.prosrc AS text FROM moving m JOIN pg_proc f ON ${namedIn(schema)} WHERE NOT ${readsText}`.execute(
+    db,
+  )
+  return rows.filter(({ text }) => readsRow(text, reserved)).map(({ oid }) => oid)
+}
 
 /**
  * Functions with a text as their body, those that take or return a row of the table, and those of its
@@ -83,7 +118,8 @@ export async function listIdentityReaders(
     reader AS (
       SELECT object, strpos(nodes, ${wholeRow(schema)}) = 0 AS "isLed" FROM recorded
         WHERE "readsId" OR strpos(nodes, ${wholeRow(schema)}) > 0
-      UNION ALL SELECT format('function %s', f.oid::regprocedure), false FROM (${functionReaders(schema)}) f)
+      UNION ALL SELECT format('function %s', f.oid::regprocedure), false FROM (${functionReaders(schema)}) f
+      UNION ALL SELECT format('function %s', f.oid::regprocedure), false FROM unnest(${await listRowReaders(db, schema)}::oid[]) f (oid))
     SELECT object, bool_and("isLed") AS "isLed" FROM reader GROUP BY object ORDER BY object`.execute(db)
   return rows
 }

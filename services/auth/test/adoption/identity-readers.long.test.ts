@@ -111,3 +111,21 @@ it('adopt --check names no reader of identities where the version has both colum
   await runSql(restored.database.superuserUrl, 'CREATE VIEW public.own AS SELECT id FROM auth.identities')
   expect(await check(restored)).toEqual({ lines: [], failure: undefined })
 })
+
+it('adopt --check looks for names of identities in a time that grows with the length of a function', async () => {
+  const restored = await restore('v2.43.1')
+  // Two texts of 2 MB: one with many names, each of which a column follows, and one where a name is read as a row at the end.
+  const many = (count: number) =>
+    Array.from({ length: count }, (_, n) => `PERFORM n${n}.email FROM auth.identities n${n};`).join('\n')
+  await runSql(
+    restored.database.superuserUrl,
+    `CREATE FUNCTION public.columns() RETURNS void LANGUAGE plpgsql AS $$ BEGIN ${many(40_000)} END $$;
+     CREATE FUNCTION public.row() RETURNS void LANGUAGE plpgsql AS $$ BEGIN ${many(40_000)} PERFORM to_jsonb(n7); END $$`,
+  )
+  expect(await check(restored)).toEqual({
+    lines: [
+      'depends    function public."row"() on identities: its column id becomes provider_id, and id another value; change it after auth adopt',
+    ],
+    failure: undefined,
+  })
+})
