@@ -68,7 +68,7 @@ export async function beginRecord(
     await sql`
       CREATE TABLE IF NOT EXISTS ${table(places)} (
         one boolean PRIMARY KEY DEFAULT true CHECK (one), version text NOT NULL, changes text[] NOT NULL DEFAULT '{}', switched_at timestamptz,
-        finished_at timestamptz, had_pgcrypto boolean NOT NULL)`.execute(trx)
+        last_token bigint, finished_at timestamptz, had_pgcrypto boolean NOT NULL)`.execute(trx)
     await sql`
       INSERT INTO ${table(places)} (version, changes, had_pgcrypto)
       SELECT ${version}, ${[...changes]}::text[], EXISTS (SELECT FROM pg_extension WHERE extname = 'pgcrypto')
@@ -128,9 +128,22 @@ export async function recordChanges(
   )
 }
 
-/** Records that this service has taken over. */
+/**
+ * Records that this service has taken over, and the last of the copied refresh tokens. A clock may be set
+ * back, and numbers only grow.
+ */
 export async function recordSwitch(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
-  await sql`UPDATE ${table(places)} SET switched_at = clock_timestamp()`.execute(trx)
+  await sql`
+    UPDATE ${table(places)} SET switched_at = clock_timestamp(),
+      last_token = coalesce((SELECT max(id) FROM ${places.names.id('refresh_tokens')}), 0)`.execute(trx)
+}
+
+/**
+ * The number of the last refresh token that the switch has copied, in SQL. This service has made those after
+ * it.
+ */
+export function lastCopiedToken({ kept }: Pick<AdoptionPlaces, 'kept'>): RawBuilder<unknown> {
+  return sql`(SELECT last_token FROM ${sql.id(kept, 'adoption')})`
 }
 
 /** Records that everything was copied, so that no further run copies the audit log. */

@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { StoredCredential } from '../passkeys/credential.ts'
 import { NIL_UUID } from '../records/ids.ts'
-import type { AdoptionPlaces } from './adoption-record.ts'
+import { type AdoptionPlaces, lastCopiedToken } from './adoption-record.ts'
 import { columnsOf, hasRelation } from './catalog.ts'
 import { COPIED_FLOWS, UNCOPIED_SESSIONS } from './copy-live-rows.ts'
 import { giveBackProviders, giveBackTotpFactors, type SealedGiveBackContext } from './give-back-sealed-rows.ts'
@@ -11,8 +11,6 @@ import { CODES, COPIED_CODES } from './upstream-codes.ts'
 
 /** The transaction of `giveBackRows`, its places and keys, and the limits that decide which rows still count. */
 export interface GiveBackContext extends SealedGiveBackContext {
-  /** Since when this service has served. */
-  readonly switchedAt: Date
   /** SECURITY_OTP_MAX_ATTEMPTS: after so many guesses, a code is dead. */
   readonly codeAttemptsMax: number
   /** The newest migration of supabase/auth in the database. */
@@ -95,13 +93,10 @@ async function fillPasswords({ trx, places: { names }, version }: GiveBackContex
  * tokens while the session stays: its old token, or the key from which its token follows, would continue it
  * again.
  */
-function endedSessions(
-  { places: { names, kept } }: Pick<GiveBackContext, 'places'>,
-  since: RawBuilder<unknown>,
-): RawBuilder<unknown> {
+function endedSessions({ names, kept }: AdoptionPlaces): RawBuilder<unknown> {
   const own = names.id('refresh_tokens')
   return sql`
-    SELECT t.session_id FROM ${own} t WHERE t.created_at > ${since} OR t.updated_at > ${since}
+    SELECT t.session_id FROM ${own} t WHERE t.id > ${lastCopiedToken({ kept })}
     UNION SELECT k.session_id FROM ${sql.id(kept, 'refresh_tokens')} k
       WHERE k.session_id IS NOT NULL AND k.token <> '' AND NOT coalesce(k.revoked, false)
         AND NOT EXISTS (SELECT FROM ${own} t WHERE t.id = k.id AND NOT t.revoked)
@@ -119,12 +114,9 @@ export interface SessionCounts {
 }
 
 /** Counts the sessions that an undo would end, beside all that there are. */
-export async function countEndedSessions(
-  db: Kysely<unknown>,
-  { places, switchedAt }: Pick<GiveBackContext, 'places' | 'switchedAt'>,
-): Promise<SessionCounts> {
+export async function countEndedSessions(db: Kysely<unknown>, places: AdoptionPlaces): Promise<SessionCounts> {
   const { rows } = await sql<SessionCounts>`
-    WITH ended AS MATERIALIZED (${endedSessions({ places }, sql`${switchedAt}`)})
+    WITH ended AS MATERIALIZED (${endedSessions(places)})
     SELECT count(*)::int AS "all", (count(*) FILTER (WHERE id IN (SELECT session_id FROM ended)))::int AS ended
     FROM ${places.names.id('sessions')}`.execute(db)
   return rows[0] ?? { ended: 0, all: 0 }
@@ -134,10 +126,10 @@ export async function countEndedSessions(
 const COUNTER_MAX = 2n ** 63n - 3n
 
 /** A spent token must fetch nothing again, in either form. None follows from a session without a key. */
-async function endSessions({ trx, places, switchedAt }: GiveBackContext): Promise<void> {
+async function endSessions({ trx, places }: GiveBackContext): Promise<void> {
   const max = sql.lit(COUNTER_MAX)
   await sql`
-    WITH ended AS MATERIALIZED (${endedSessions({ places }, sql`${switchedAt}`)}),
+    WITH ended AS MATERIALIZED (${endedSessions(places)}),
     gone AS (
       DELETE FROM ${sql.id(places.kept, 'refresh_tokens')} WHERE session_id IN (SELECT session_id FROM ended))
     UPDATE ${places.names.id('sessions')} SET
@@ -226,17 +218,18 @@ function toUpstreamCredential({ id, publicKey, counter, transports }: StoredCred
 }
 
 /**
- * A rule may keep the old service from writing its audit log, and PostgreSQL allows no ON CONFLICT where
- * there is one. An operator may have dropped the table.
+ * The copies of old entries have the ids of these, so the others are new, whatever the clocks of the service
+ * and of the database said. A rule may keep the old service from writing its audit log, and PostgreSQL allows
+ * no ON CONFLICT where there is one. An operator may have dropped the table.
  */
-async function giveBackAuditLog({ trx, places, switchedAt }: GiveBackContext): Promise<void> {
+async function giveBackAuditLog({ trx, places }: GiveBackContext): Promise<void> {
   if (!(await hasRelation(trx, places.kept, 'audit_log_entries'))) return
   const old = sql.id(places.kept, 'audit_log_entries')
   await sql`
     INSERT INTO ${old} (instance_id, id, payload, created_at, ip_address)
       SELECT ${NIL_UUID}::uuid, e.id, e.payload::json, e.created_at, left(e.ip_address, 64)
       FROM ${places.names.id('audit_log_entries')} e
-      WHERE e.created_at > ${switchedAt} AND NOT EXISTS (SELECT FROM ${old} o WHERE o.id = e.id)`.execute(trx)
+      WHERE NOT EXISTS (SELECT FROM ${old} o WHERE o.id = e.id)`.execute(trx)
 }
 
 /** Counts the users who cannot sign in by password any more after undo: the form of their hash is unknown to supabase/auth. */

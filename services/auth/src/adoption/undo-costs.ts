@@ -35,7 +35,7 @@ export async function findUndoCosts(
   const { names, kept } = places
   return {
     hasSwitched: true,
-    sessions: await countEndedSessions(db, { places, switchedAt }),
+    sessions: await countEndedSessions(db, places),
     passwords: await countForeignHashes(db, places),
     providers: await listUnfitForUpstream(db, places),
     factors: await countUnfitFactors(db, { places, version }),

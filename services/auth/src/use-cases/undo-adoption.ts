@@ -70,7 +70,7 @@ export async function undoAdoption(
       if (switchedAt === null) await dropTriggers(trx, places)
       else {
         const { codeAttemptsMax } = config.security
-        const context = { trx, places, sealing, switchedAt, codeAttemptsMax, version }
+        const context = { trx, places, sealing, codeAttemptsMax, version }
         await underPathOfTriggers(trx, names, () => giveBackRows(context))
       }
       await dropOwnFunctions(trx, places)
