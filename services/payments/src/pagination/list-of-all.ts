@@ -11,7 +11,7 @@ type FilterColumn =
   | 'id'
   | 'last4'
   | 'amount'
-  | 'currencies'
+  | 'currency'
   | 'reference'
   | 'actor'
   | 'action'
@@ -38,8 +38,6 @@ interface ListOfAllSource {
   readonly filters: readonly FilterColumn[]
   /** The expression that a filter compares with, in place of a column. The index is on the same expression. */
   readonly expressions?: Readonly<Partial<Record<FilterColumn, RawBuilder<unknown>>>>
-  /** The comparison of a filter, in place of equality. Another filter of the list has the index. */
-  readonly comparisons?: Readonly<Partial<Record<FilterColumn, (value: string | undefined) => RawBuilder<unknown>>>>
   /** Conditions on `r`, by name. They are literal, so that a partial index serves them. */
   readonly flags?: Readonly<Record<string, RawBuilder<unknown>>>
   /** The place of a row in the list, as 24 hexadecimal digits in the order of creation. Default: the id. */
@@ -100,11 +98,10 @@ interface Condition {
 
 function compare(
   column: FilterColumn,
-  { expressions = {}, comparisons = {} }: Pick<ListOfAllSource, 'expressions' | 'comparisons'>,
+  { expressions = {} }: Pick<ListOfAllSource, 'expressions'>,
 ): readonly Condition[] {
   const expression = expressions[column] ?? sql`r.${sql.id(column)}`
-  const holds = comparisons[column] ?? ((value) => sql`${expression} = ${value}`)
-  return [{ name: column, holds: (p) => holds(p[column]) }]
+  return [{ name: column, holds: (p) => sql`${expression} = ${p[column]}` }]
 }
 
 function either(flag: string, condition: RawBuilder<unknown>): readonly Condition[] {

@@ -22,7 +22,7 @@ export interface TransactionSearch extends Omit<ListOfAllInput, 'filters'> {
   readonly search: string | undefined
 }
 
-type SearchColumn = 'id' | 'last4' | 'amount' | 'currencies' | 'reference'
+type SearchColumn = 'id' | 'last4' | 'amount' | 'currency' | 'reference'
 
 /** A list by columns, or by none. */
 function listBy(name: string, ...columns: readonly SearchColumn[]): ListOfAll<FoundTransaction> {
@@ -30,23 +30,21 @@ function listBy(name: string, ...columns: readonly SearchColumn[]): ListOfAll<Fo
     table: 'transactions',
     columns: sql`r.id, r.merchant_id AS "merchantId", r.trail_length AS "trailLength"`,
     filters: ['merchant_id', ...columns],
-    comparisons: { currencies: (codes) => sql`r.currency = ANY (string_to_array(${codes}, ','))` },
     flags: { test: sql`r.test`, successful: sql`r.successful` },
   })
 }
 
 const listAll = listBy('all_transactions')
 
-/** The possible meanings of a text, and the list that has its rows. An index serves each. */
+/** The possible meanings of a text as a whole value, and the list that has its rows. An index serves each. */
 const SEARCHES = [
   { column: 'id', form: /^[0-9a-f]{24}$/i, list: listBy('found_by_id', 'id') },
   { column: 'last4', form: /^\d{4}$/, list: listBy('found_by_last4', 'last4') },
-  { column: 'amount', form: /^\d{1,15}$/, list: listBy('found_by_amount', 'amount') },
   { column: 'reference', form: /./, list: listBy('found_by_reference', 'reference') },
 ] as const
 
-/** Amounts in major units, in the currencies with so many decimals. The index of amounts serves it. */
-const listByMoney = listBy('found_by_money', 'amount', 'currencies')
+/** Digits alone are minor units of any currency. */
+const MINOR_UNITS = /^\d{1,15}$/
 
 /**
  * The transactions of a page of operators. A text that may be several things, such as `1000`, finds what each of them finds. One
@@ -58,18 +56,69 @@ export async function findTransactionsOfAll(
 ): Promise<readonly FoundTransaction[]> {
   const filters = { merchant_id: merchantId }
   if (search === undefined) return listAll(lanes, { ...page, filters })
+  const amounts = MINOR_UNITS.test(search) ? [{ amount: BigInt(search) }] : readMeantAmounts(search)
   const pages = await Promise.all([
     ...SEARCHES.filter(({ form }) => form.test(search)).map(({ list, column }) =>
       list(lanes, { ...page, filters: { ...filters, [column]: column === 'id' ? search.toLowerCase() : search } }),
     ),
-    ...readMeantAmounts(search).map(({ amount, currencies }) => {
-      const money = { amount: amount.toString(), currencies: currencies.join(',') }
-      return listByMoney(lanes, { ...page, filters: { ...filters, ...money } })
-    }),
+    ...amounts.map((meant) => listByAmount(lanes, { ...page, filters }, meant)),
   ])
-  const found = [...new Map(pages.flat().map((row) => [row.id, row])).values()]
+  return mergePages(page, pages.flat())
+}
+
+const listByMoney = listBy('found_by_money', 'amount', 'currency')
+
+/**
+ * The transactions of an amount, one currency after the other: the index has them in the order of a list for
+ * one currency alone. With several, a page of a currency that few have would walk past all other rows.
+ */
+async function listByAmount(
+  lanes: Lanes,
+  page: ListOfAllInput,
+  { amount, currencies }: { readonly amount: bigint; readonly currencies?: readonly string[] },
+): Promise<readonly FoundTransaction[]> {
+  const existing = currencies?.length === 1 ? currencies : await listCurrenciesOf(lanes, amount)
+  let found: readonly FoundTransaction[] = []
+  for (const currency of existing.filter((each) => currencies?.includes(each) ?? true)) {
+    const filters = { ...page.filters, amount: amount.toString(), currency }
+    const more = await listByMoney(lanes, { ...page, ...endOf(page, found), filters })
+    found = mergePages(page, [...found, ...more])
+  }
+  return found
+}
+
+const nextCurrencyQuery = prepareOnCoordinator(
+  'next_currency_of_amount',
+  (p: { amount: string; after: string }) => sql<{ currency: string | null }>`
+    SELECT min(r.currency) AS currency FROM ${sql.table('transactions')} r
+    WHERE r.amount = ${p.amount} AND r.currency > ${p.after}`,
+)
+
+/** The currencies that have transactions of an amount. Each statement reads one entry of the index, whatever the amount. */
+async function listCurrenciesOf({ read }: Lanes, amount: bigint): Promise<readonly string[]> {
+  const found: string[] = []
+  for (;;) {
+    const after = found.at(-1) ?? ''
+    const { currency } = await read.one(nextCurrencyQuery, { amount: amount.toString(), after })
+    if (currency === null) return found
+    found.push(currency)
+  }
+}
+
+type Page = Pick<ListOfAllInput, 'order' | 'limit'>
+
+/** The bound of what may still come into a full page. */
+function endOf({ order, limit }: Page, found: readonly FoundTransaction[]): { above?: string; below?: string } {
+  const last = found[limit - 1]
+  if (last === undefined) return {}
+  return order === 'newest-first' ? { above: last.id } : { below: last.id }
+}
+
+/** The first rows of several pages, each once. */
+function mergePages({ order, limit }: Page, rows: readonly FoundTransaction[]): readonly FoundTransaction[] {
+  const found = [...new Map(rows.map((row) => [row.id, row])).values()]
   const newestFirst = found.toSorted((one, other) => (one.id < other.id ? 1 : -1))
-  return (page.order === 'newest-first' ? newestFirst : newestFirst.toReversed()).slice(0, page.limit)
+  return (order === 'newest-first' ? newestFirst : newestFirst.toReversed()).slice(0, limit)
 }
 
 /** Counts how many of the first transactions one statement should read with their trails: at least one. */

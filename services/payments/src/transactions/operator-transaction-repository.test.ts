@@ -1,0 +1,80 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { customerPayment } from '../../test/customer-payment.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../test/payments-app.ts'
+import { countRowsRead } from '../../test/rows-read.ts'
+import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
+import { findTransactionsOfAll, type TransactionSearch } from './operator-transaction-repository.ts'
+
+const POPULAR = 6_000
+const LIMIT = 25
+
+let payments: TestPayments
+beforeAll(async () => {
+  payments = await startPayments()
+  const member = await createTestApp(payments)
+  const shop = await createTestMerchant(payments, member, { currency: 'EUR', test: true })
+  const id = await customerPayment(payments, shop.id, { number: '4111111111114242', amount: 999 })
+  // Every other one is in EUR, of one card and for one order, or in DKK, of another card and for another order.
+  // The three oldest are in USD.
+  const more = sql`SELECT (jsonb_populate_record(t, jsonb_build_object(
+      'id', lpad(to_hex(n), 16, '0') || right(t.id, 8), 'session_id', NULL,
+      'currency', CASE WHEN n <= 3 THEN 'USD' WHEN n % 2 = 0 THEN 'EUR' ELSE 'DKK' END,
+      'last4', CASE WHEN n % 2 = 0 THEN '4242' ELSE '0007' END,
+      'reference', CASE WHEN n % 2 = 0 THEN 'order' ELSE 'other' END
+    ))).*
+    FROM payments.transactions t, generate_series(1, ${POPULAR - 1}::int) n WHERE t.id = ${id}`
+  await sql`INSERT INTO payments.transactions ${more}`.execute(payments.database.db)
+  await sql`ANALYZE payments.transactions`.execute(payments.database.db)
+}, 60_000)
+afterAll(() => payments.close())
+
+type Asked = Partial<Pick<TransactionSearch, 'search' | 'merchantId' | 'flags' | 'below'>>
+
+/** Reads a page. @returns its ids, and how many rows of transactions were looked at for it */
+async function readPage(asked: Asked, order: TransactionSearch['order']) {
+  const page = { limit: LIMIT, above: LOWEST, below: HIGHEST, order, search: undefined, merchantId: undefined }
+  const read = (lanes: Lanes) => findTransactionsOfAll(lanes, { ...page, ...asked })
+  const { found, rows } = await countRowsRead(payments, 'transactions', read)
+  return { ids: found.map(({ id }) => id), rows }
+}
+
+describe('a search among many transactions of one amount', () => {
+  it.each<[string, Asked, number]>([
+    ['the amount', { search: '999' }, LIMIT],
+    ['the amount in major units', { search: '9.99' }, LIMIT],
+    ['the amount in a currency that many have', { search: 'EUR 9.99' }, LIMIT],
+    ['the amount in a currency that few have', { search: 'USD 9.99' }, 3],
+    ['the amount in a currency that none has', { search: 'JPY 999' }, 0],
+    ['the amount with decimals that no currency of it has', { search: '0.999' }, 0],
+    ['the amount of live merchants, which have none', { search: '999', flags: { test: false } }, 0],
+    ['the amount of refused payments, of which there are none', { search: '9.99', flags: { successful: false } }, 0],
+    ['the amount of another merchant', { search: 'EUR 9.99', merchantId: UNKNOWN_ID }, 0],
+    ['the digits of live merchants, which have none', { search: '4242', flags: { test: false } }, 0],
+    ['the reference of live merchants, which have none', { search: 'order', flags: { test: false } }, 0],
+  ])('reads few rows for %s', async (_which, asked, count) => {
+    for (const order of ['newest-first', 'oldest-first'] as const) {
+      const { ids, rows } = await readPage(asked, order)
+      expect(ids).toHaveLength(count)
+      // Two currencies, and what the newest rows have beside an amount that every other one has.
+      expect(rows).toBeLessThanOrEqual(6 * LIMIT)
+    }
+  })
+
+  it('finds each transaction once, in the order of its id, over all pages', async () => {
+    const seen: string[] = []
+    for (;;) {
+      const { ids } = await readPage({ search: '9.99', below: seen.at(-1) ?? HIGHEST }, 'newest-first')
+      if (ids.length === 0) break
+      seen.push(...ids)
+    }
+    expect([seen.length, seen]).toEqual([POPULAR, seen.toSorted().toReversed()])
+  })
+})

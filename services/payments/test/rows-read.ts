@@ -1,0 +1,30 @@
+import { type Lanes, transactionLanes } from '@trestle/database/lanes.ts'
+import { sql } from 'kysely'
+import type { TestPayments } from './payments-app.ts'
+
+/** The rows that a test has read, and the number of rows of the table that were looked at for them. */
+export interface RowsRead<T> {
+  readonly found: T
+  readonly rows: number
+}
+
+/** Reads in a transaction, and counts the rows of a table that this looks at. */
+export function countRowsRead<T>(
+  { owner }: Pick<TestPayments, 'owner'>,
+  table: string,
+  read: (lanes: Lanes) => Promise<T>,
+): Promise<RowsRead<T>> {
+  return owner.db.transaction().execute(async (trx) => {
+    // What other processes look at for a statement is not counted here.
+    await sql`SET LOCAL max_parallel_workers_per_gather = 0`.execute(trx)
+    const count = async () => {
+      const { rows } = await sql<{ read: number }>`
+        SELECT (coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int AS read FROM pg_stat_xact_user_tables
+        WHERE schemaname = 'payments' AND relname = ${table}`.execute(trx)
+      return rows[0]?.read ?? 0
+    }
+    const before = await count()
+    const found = await read(transactionLanes(trx))
+    return { found, rows: (await count()) - before }
+  })
+}
