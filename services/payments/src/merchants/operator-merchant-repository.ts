@@ -1,8 +1,8 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 import type { Db } from '../database.ts'
-import type { PageBounds } from '../pagination/page-query.ts'
+import { listOfFound, type SearchPage } from '../pagination/list-of-found.ts'
 import type { Claim, Merchant, Pricing } from './merchant.ts'
 import { type MerchantColumns, merchantColumns, toMerchant } from './merchant-repository.ts'
 
@@ -43,62 +43,34 @@ export async function listAllMerchants(
 }
 
 /** The filters and the page of an operator's list of merchants. An undefined field filters nothing. */
-export interface MerchantSearch extends PageBounds {
+export interface MerchantSearch extends SearchPage {
   readonly test: boolean | undefined
   /** An id or a public key, or how a name, an email address or a website begins, in any case. */
   readonly search: string | undefined
 }
 
-type SearchColumns = Omit<MerchantSearch, 'order'> & { readonly key: string | null }
-
-const pageQueries = {
-  all: {
-    'newest-first': pageQuery('page_of_merchants', sql`DESC`, () => sql`true`),
-    'oldest-first': pageQuery('page_of_merchants_reversed', sql`ASC`, () => sql`true`),
+const listFoundMerchants = listOfFound<MerchantSearch & { readonly key: string | null }, OperatedColumns>(
+  'page_of_merchants',
+  {
+    table: 'merchants',
+    row: 'm',
+    columns: sql`${merchantColumns}, m.acquirer`,
+    join: sql`JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = m.id`,
+    filter: (p) => sql`(${p.test}::boolean IS NULL OR m.test = ${p.test}::boolean)`,
+    wholes: (p) => [sql`m.id = lower(${p.search}::text)`, sql`m.key = ${p.key}::uuid`],
+    beginnings: ['name', 'email', 'website'],
   },
-  found: {
-    'newest-first': pageQuery('found_merchants', sql`DESC`, isFound),
-    'oldest-first': pageQuery('found_merchants_reversed', sql`ASC`, isFound),
-  },
-}
-
-function pageQuery(name: string, order: RawBuilder<unknown>, condition: (p: SearchColumns) => RawBuilder<unknown>) {
-  return prepareOnCoordinator(
-    name,
-    (p: SearchColumns) => sql<OperatedColumns>`
-    SELECT ${merchantColumns}, m.acquirer
-    FROM ${sql.table('merchants')} m
-    JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = m.id
-    WHERE m.id > ${p.above} AND m.id < ${p.below} AND (${p.test}::boolean IS NULL OR m.test = ${p.test}::boolean)
-      AND ${condition(p)}
-    ORDER BY m.id ${order} LIMIT ${p.limit}`,
-  )
-}
-
-/** Each column has an index of its own. A plan that fits all values cannot use an index for LIKE, so beginnings are ranges. */
-function isFound(p: SearchColumns): RawBuilder<unknown> {
-  const begins = (column: string) => sql`
-        SELECT f.id FROM ${sql.table('merchants')} f
-        WHERE lower(f.${sql.id(column)}) COLLATE "C" >= lower(${p.search}::text)
-          AND lower(f.${sql.id(column)}) COLLATE "C" < lower(${p.search}::text) || chr(1114111)`
-  return sql`m.id IN (
-        SELECT f.id FROM ${sql.table('merchants')} f WHERE f.id = lower(${p.search}::text)
-        UNION SELECT f.id FROM ${sql.table('merchants')} f WHERE f.key = ${p.key}::uuid
-        UNION ${begins('name')} UNION ${begins('email')} UNION ${begins('website')}
-      )`
-}
+)
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** A page of the merchants of everybody, for an operator. */
 export async function listOperatedMerchants(
-  { read }: Lanes,
-  { order, ...asked }: MerchantSearch,
+  lanes: Lanes,
+  search: MerchantSearch,
 ): Promise<readonly OperatedMerchant[]> {
-  const { search } = asked
-  const query = pageQueries[search === undefined ? 'all' : 'found'][order]
-  const key = search !== undefined && UUID.test(search) ? search : null
-  return (await read.all(query, { ...asked, key })).map(toOperated)
+  const key = search.search !== undefined && UUID.test(search.search) ? search.search : null
+  return (await listFoundMerchants(lanes, { ...search, key })).map(toOperated)
 }
 
 const operatedQuery = prepareOnCoordinator(

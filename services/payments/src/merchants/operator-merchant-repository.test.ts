@@ -1,0 +1,76 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
+import { countRowsRead } from '../../test/rows-read.ts'
+import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
+import { listOperatedMerchants, type MerchantSearch } from './operator-merchant-repository.ts'
+
+const MERCHANTS = 6_000
+const LIMIT = 25
+
+let payments: TestPayments
+/** From the oldest to the newest. */
+let ids: readonly string[]
+beforeAll(async () => {
+  payments = await startPayments()
+  const member = await createTestApp(payments)
+  const { id } = await createTestMerchant(payments, member, { currency: 'EUR', test: true })
+  const { db } = payments.database
+  // The three oldest and every hundredth one have names of their own.
+  await sql`INSERT INTO payments.merchants SELECT (jsonb_populate_record(m, jsonb_build_object(
+      'id', lpad(to_hex(n), 24, '0'), 'tag', lpad(to_hex(n), 8, '0'), 'key', gen_random_uuid(),
+      'name', CASE WHEN n <= 3 THEN 'Zebra ' WHEN n % 100 = 0 THEN 'Seldom ' ELSE 'Shop ' END || n,
+      'website', 'https://shop' || n || '.example', 'email', 'shop' || n || '@example.com'
+    ))).* FROM payments.merchants m, generate_series(1, ${MERCHANTS}::int) n WHERE m.id = ${id}`.execute(db)
+  await sql`INSERT INTO payments.merchant_balances SELECT (jsonb_populate_record(b, jsonb_build_object(
+      'merchant_id', lpad(to_hex(n), 24, '0')
+    ))).* FROM payments.merchant_balances b, generate_series(1, ${MERCHANTS}::int) n WHERE b.merchant_id = ${id}`.execute(
+    db,
+  )
+  await sql`DELETE FROM payments.merchant_balances WHERE merchant_id = ${id}`.execute(db)
+  await sql`ANALYZE payments.merchants`.execute(db)
+  ids = Array.from({ length: MERCHANTS }, (_, index) => (index + 1).toString(16).padStart(24, '0'))
+}, 60_000)
+afterAll(() => payments.close())
+
+async function find(asked: Partial<MerchantSearch>) {
+  const page = { limit: LIMIT, above: LOWEST, below: HIGHEST, test: undefined, search: undefined }
+  const search = { ...page, order: 'newest-first' as const, ...asked }
+  const { found, rows } = await countRowsRead(payments, 'merchants', (lanes) => listOperatedMerchants(lanes, search))
+  return { ids: found.map(({ merchant }) => merchant.id), rows }
+}
+
+const numbered = (numbers: readonly number[]) => numbers.map((number) => ids[number - 1])
+const seldom = Array.from({ length: MERCHANTS / 100 }, (_, index) => MERCHANTS - 100 * index)
+
+describe('a search among many merchants', () => {
+  it.each<[string, Partial<MerchantSearch>, () => readonly (string | undefined)[]]>([
+    ['a beginning that all have', { search: 'HTTPS' }, () => ids.slice(-LIMIT).toReversed()],
+    ['a beginning that most have', { search: 'shop' }, () => ids.slice(-LIMIT).toReversed()],
+    ['a beginning that most have, in test mode', { search: 's', test: true }, () => ids.slice(-LIMIT).toReversed()],
+    ['the oldest with it', { search: 's', order: 'oldest-first' }, () => ids.slice(0, LIMIT)],
+    ['a beginning that some have', { search: 'Seldom' }, () => numbered(seldom.slice(0, LIMIT))],
+    ['a beginning that few have', { search: 'zebra' }, () => numbered([3, 2, 1])],
+    ['those of them before another', { search: 'zebra', below: '000000000000000000000003' }, () => numbered([2, 1])],
+    ['a beginning that none has', { search: 'x' }, () => []],
+    ['an id', { search: '00000000000000000000000a' }, () => numbered([10])],
+  ])('looks at few rows for %s', async (_which, asked, expected) => {
+    const { ids: found, rows } = await find(asked)
+    expect(found).toEqual(expected())
+    // At most 501 of each of three indexes, and a page.
+    expect(rows).toBeLessThan(3 * 501 + 100)
+  })
+
+  it('finds each merchant once, in the order of its id, over all pages', async () => {
+    for (const search of ['seldom', 'shop1']) {
+      const seen: string[] = []
+      for (;;) {
+        const page = await find({ search, below: seen.at(-1) ?? HIGHEST })
+        if (page.ids.length === 0) break
+        seen.push(...page.ids)
+      }
+      const matching = ids.filter((_, index) => `shop${index + 1}`.startsWith(search)).toReversed()
+      expect(seen).toEqual(search === 'seldom' ? numbered(seldom) : matching)
+    }
+  })
+})
