@@ -21,6 +21,12 @@ export const OPERATOR_TURNS: Turns = {
 }
 const PATIENCE_MS = 10_000
 
+/**
+ * The number of rows that a turn counts for a search. It asks by several statements, and operators share two
+ * connections for reads: so one operator has two searches at a time, and leaves places to the others.
+ */
+export const ROWS_OF_SEARCH: number = OPERATOR_TURNS.rows.each / 2
+
 /** The number of entries that a turn counts for a row with a trail: more than most trails have, and fewer than the longest. */
 export const TRAIL_ENTRIES = 20
 
@@ -61,7 +67,8 @@ function sizeOf({ query, routeOptions }: FastifyRequest): number | undefined {
   if (routeOptions.config.rowsOfTurn !== undefined) return routeOptions.config.rowsOfTurn
   if (typeof query !== 'object' || query === null || !('limit' in query)) return undefined
   if (typeof query.limit !== 'number') return undefined
-  return query.limit * (1 + (routeOptions.config.entriesOfRow ?? 0))
+  const rows = query.limit * (1 + (routeOptions.config.entriesOfRow ?? 0))
+  return 'search' in query && query.search !== undefined ? Math.max(rows, ROWS_OF_SEARCH) : rows
 }
 
 function isOver({ sent, raw }: FastifyReply): boolean {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { operatorAnswers } from '../../error-body.ts'
+import { ROWS_OF_SEARCH } from '../../plugins/list-turns.ts'
 import { type Routes, requireValues } from '../../plugins/request-input.ts'
 import { text } from '../../requests/fields.ts'
 import { searchEverything } from '../../use-cases/search-everything.ts'
@@ -10,9 +11,6 @@ const HitView = z.object({
   merchantId: z.string().optional(),
   title: z.string().describe('A line for people'),
 })
-
-/** A search reads up to 20 rows of each of five kinds, by several statements. */
-const ROWS_OF_SEARCH = 100
 
 /** Searches objects of all kinds, for operators (console reference: Routes of payments). */
 export const operatorSearchRoutes: Routes = async (app) => {
