@@ -1,9 +1,7 @@
-import { FairGate } from '@trestle/common/capacity/fair-gate.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { AuditEntryView, viewAuditEntry } from '../../audit/audit-repository.ts'
 import { errorAnswers } from '../../error-body.ts'
-import { serverBusy } from '../../errors.ts'
 import { listOperatorAudit } from '../../operators/operator-audit-repository.ts'
 import { operatorListFields, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
@@ -21,19 +19,15 @@ const schema = {
   response: { 200: z.object({ entries: z.array(AuditEntryView) }), ...errorAnswers(400, 401, 404) },
 }
 
-/** How many pages are read at a time, and for one operator: sign-ins need the other connections. */
-const READS = { places: 4, each: 2, patienceMs: 10_000 } as const
-
 /** `GET /operator/audit`: the audit log, for operators (console reference: Routes of auth). */
 export const operatorAuditRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
-  const gate = new FairGate({ ...READS, refuse: serverBusy })
   const options = { config: { action: 'audit.read' }, schema, serializerCompiler: plainJson } as const
-  app.get('/operator/audit', options, async ({ query, operator }, reply) => {
+  app.get('/operator/audit', options, async (request, reply) => {
+    const { query } = request
     const page = readOperatorPage('audit', query)
     const { user, action } = query
-    const read = () => listOperatorAudit(deps.db, { ...page, user, action })
-    const rows = await gate.run(read, { client: operator.actor.id })
+    const rows = await request.inOperatorTurn(() => listOperatorAudit(deps.db, { ...page, user, action }))
     return { entries: showOperatorPage(reply, page, { rows, placeOf: (entry) => entry }).map(viewAuditEntry) }
   })
 }

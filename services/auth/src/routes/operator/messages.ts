@@ -21,10 +21,11 @@ const schema = {
 /** `GET /operator/messages`: mails and SMS, and why one has failed (console reference: Routes of auth). */
 export const operatorMessagesRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
-  app.get('/operator/messages', { config: { action: 'messages.read' }, schema }, async ({ query }, reply) => {
+  app.get('/operator/messages', { config: { action: 'messages.read' }, schema }, async (request, reply) => {
+    const { query } = request
     const page = readOperatorPage('messages', query)
     const { user, status } = query
-    const rows = await listMessages(deps.db, { ...page, user, status })
+    const rows = await request.inOperatorTurn(() => listMessages(deps.db, { ...page, user, status }))
     return { messages: showOperatorPage(reply, page, { rows, placeOf: (message) => message }).map(viewMessage) }
   })
 }

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
 import { anyId, anyTime, errorBody, factorBody, signedUpBody, statusAndBody } from '../../../test/bodies.ts'
 import { createOperator, OPERATOR_SETTINGS, type SignedInOperator } from '../../../test/operators.ts'
+import { createSignedIn } from '../../../test/signed-in.ts'
 import { createSignedUp, type SignedUp } from '../../../test/signed-up.ts'
 import { insertIdentity } from '../../identities/identity-repository.ts'
 
@@ -53,6 +55,27 @@ describe('GET /operator/users', () => {
     const identities = [listedIdentity(bob ?? viewer, account), listedIdentity(bob ?? viewer)]
     const own = { aud: 'elsewhere', phone: '4520304050', app_metadata: {}, identities }
     expect(statusAndBody(await ask('?search=bob@'))).toEqual([200, { users: [{ ...shown, ...own }] }])
+  })
+
+  it('200: leaves connections to those who sign in while an operator searches', async () => {
+    const held = await test.deps.db.startTransaction().execute()
+    const user = await createSignedIn(test)
+    await sql`LOCK TABLE ${sql.table('user_directory')} IN ACCESS EXCLUSIVE MODE`.execute(held)
+    const answered: string[] = []
+    const rememberAnswer = async (sent: Promise<{ readonly statusCode: number }>, what: string) =>
+      answered.push(`${(await sent).statusCode} ${what}`)
+    const searches = Array.from({ length: 60 }, () => rememberAnswer(Promise.resolve(ask('?search=o')), 'search'))
+    let { refreshToken } = user
+    for (let count = 0; count < 3; count += 1) {
+      const answer = await test.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
+      refreshToken = answer.json().refresh_token
+      await rememberAnswer(Promise.resolve(answer), 'refresh')
+    }
+    expect(answered).toEqual(Array(3).fill('200 refresh'))
+    await held.rollback().execute()
+    await Promise.all(searches)
+    expect(answered.slice(3)).toEqual(Array(60).fill('200 search'))
+    await test.deps.db.deleteFrom('users').where('id', '=', user.user.id).execute()
   })
 
   it('200: shows the console role of an operator', async () => {

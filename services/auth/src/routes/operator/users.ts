@@ -84,9 +84,10 @@ export const operatorUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   const read = { config: { action: 'users.read' }, serializerCompiler: plainJson } as const
 
-  app.get('/operator/users', { ...read, schema: listSchema }, async ({ query }, reply) => {
+  app.get('/operator/users', { ...read, schema: listSchema }, async (request, reply) => {
+    const { query } = request
     const page = readOperatorPage('users', query)
-    const rows = await searchUsers(deps, { ...page, search: query.search })
+    const rows = await request.inOperatorTurn(() => searchUsers(deps, { ...page, search: query.search }))
     const shown = showOperatorPage(reply, page, { rows, placeOf: ({ user }) => user })
     return { users: shown.map((profile) => viewListedUser(profile)) }
   })

@@ -50,11 +50,12 @@ export const operatorSessionsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/operator/users/:userId/sessions',
     { config: { action: 'users.read' }, schema: listSchema },
-    async ({ params, query }, reply) => {
+    async (request, reply) => {
+      const { params, query } = request
       const page = readOperatorPage('sessions', query)
       const userId = requireId('user_id', params.userId)
       await getManagedProfile(deps.lanes, { userId, audience: undefined })
-      const rows = await listSessionsOfUser(deps.db, { ...page, userId })
+      const rows = await request.inOperatorTurn(() => listSessionsOfUser(deps.db, { ...page, userId }))
       const placeOf = ({ id, startedAt }: (typeof rows)[number]) => ({ id, createdAt: startedAt })
       return { sessions: showOperatorPage(reply, page, { rows, placeOf }).map(viewListedSession) }
     },
