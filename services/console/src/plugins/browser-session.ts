@@ -1,4 +1,5 @@
 import cookie from '@fastify/cookie'
+import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
@@ -49,6 +50,21 @@ export async function readSession({ cookies, server }: FastifyRequest): Promise<
   const text = cookies[cookieName(server.deps.config.origin)]
   const session = text === undefined ? undefined : await seal.open(text)
   return session === undefined || isOver(session, now()) ? undefined : session
+}
+
+/** Ends a session at auth. False where auth has not done it. */
+export async function endAtAuth({ server, ip }: FastifyRequest, session: Session): Promise<boolean> {
+  const { accessTokens, auth } = server.deps
+  try {
+    const tokens = await accessTokens.find(session, ip)
+    if (tokens !== undefined) await auth.signOut(tokens.accessToken, ip)
+    return true
+  } catch (error) {
+    if (error instanceof HttpError) return false
+    throw error
+  } finally {
+    accessTokens.forget(session.id)
+  }
 }
 
 /** Gives the browser the cookie of its session. */

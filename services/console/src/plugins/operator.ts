@@ -1,3 +1,4 @@
+import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { mayDo, OPERATOR_ROLES, type OperatorAction, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -106,6 +107,21 @@ interface SignedInSession {
 /** The session of a browser with its tokens. @throws notSignedIn */
 export async function requireTokens(request: FastifyRequest): Promise<SignedInSession> {
   return findTokens(request, requireSession(await readSession(request)))
+}
+
+/** The email of the operator who is signed in in the browser. Undefined: nobody is, or auth does not let them in any more. */
+export async function findSignedIn(request: FastifyRequest, reply: FastifyReply): Promise<string | undefined> {
+  const known = await readSession(request)
+  if (known === undefined) return undefined
+  try {
+    const { session, tokens } = await findTokens(request, known)
+    // The page is no use of the session, and may bring a newer refresh token.
+    await writeSession(reply, session)
+    return (await identify(request, session, tokens)).email
+  } catch (error) {
+    if (error instanceof HttpError) return undefined
+    throw error
+  }
 }
 
 async function findTokens({ server, ip }: FastifyRequest, session: Session): Promise<SignedInSession> {

@@ -3,7 +3,7 @@ import { PAGE_HEADERS } from '../pages/layout.ts'
 import { ownPath, PATHS } from '../pages/paths.ts'
 import type { AuthSessions, AuthTokens, FactorCaller, SignIn } from '../sessions/auth-session.ts'
 import { codePage, signInPage } from '../sessions/sign-in-pages.ts'
-import { beginSession, requireForm } from './browser-session.ts'
+import { beginSession, endAtAuth, readSession, requireForm } from './browser-session.ts'
 import { requireTokens } from './operator.ts'
 
 /** Sends a page of the sign-in. */
@@ -30,7 +30,11 @@ interface SignInTry {
   readonly next?: string | undefined
 }
 
-/** Goes on after email and password, or a link: to the second factor, or to the page that was asked for. */
+/**
+ * Goes on after email and password, or a link: to the second factor, or to the page that was asked for. The
+ * session that the browser had until now ends: nobody would have its cookie any more, and whoever lends a
+ * link could not leave it open.
+ */
 export async function answerSignIn(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -43,9 +47,11 @@ export async function answerSignIn(
   }
   const { tokens } = signIn
   if (tokens.role === undefined) return refuseOutsider(request, reply, tokens)
+  const former = await readSession(request)
   const needsFactor = !tokens.hasSecondFactor && (await asksForFactor(request, tokens))
   // The session stores that a factor is needed, because the browser may ignore the redirect to the page of the factor.
   await beginSession(reply, tokens, needsFactor ? { needsFactor } : {})
+  if (former !== undefined) await endAtAuth(request, former)
   return reply.redirect(needsFactor ? factorPath(next) : next, 303)
 }
 

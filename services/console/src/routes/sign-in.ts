@@ -3,6 +3,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { ownPath } from '../pages/paths.ts'
 import { readSession } from '../plugins/browser-session.ts'
+import { findSignedIn } from '../plugins/operator.ts'
 import { answerSignIn, sendSignInPage } from '../plugins/sign-in.ts'
 import { signInLinkPage, signInPage } from '../sessions/sign-in-pages.ts'
 
@@ -22,7 +23,9 @@ const SignInBody = z.object({
 export const signInRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/sign-in', { schema: { querystring: SignInQuery } }, async (request, reply) => {
     const { next, token_hash: tokenHash } = request.query
-    if (tokenHash !== undefined) return sendSignInPage(reply, signInLinkPage(tokenHash))
+    if (tokenHash !== undefined) {
+      return sendSignInPage(reply, signInLinkPage({ tokenHash, signedIn: await findSignedIn(request, reply) }))
+    }
     return sendSignInPage(reply, signInPage({ next: ownPath(next), note: await findNote(request) }))
   })
 

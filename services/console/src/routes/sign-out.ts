@@ -1,8 +1,6 @@
-import { HttpError } from '@trestle/common/errors/define-error.ts'
-import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsync } from 'fastify'
 import { PATHS } from '../pages/paths.ts'
-import { endSession, readSession, requireForm } from '../plugins/browser-session.ts'
-import type { Session } from '../sessions/session-seal.ts'
+import { endAtAuth, endSession, readSession, requireForm } from '../plugins/browser-session.ts'
 
 /**
  * Ends the session, here and at auth. Here it ends also while auth does not answer: the next person at the
@@ -17,17 +15,4 @@ export const signOutRoutes: FastifyPluginAsync = async (app) => {
     endSession(reply, session.id)
     return reply.redirect(isOver ? PATHS.signIn : `${PATHS.signIn}?unended=1`, 303)
   })
-}
-
-/** Ends a session at auth. False where auth has not done it. */
-async function endAtAuth({ server, ip }: FastifyRequest, session: Session): Promise<boolean> {
-  const { accessTokens, auth } = server.deps
-  try {
-    const tokens = await accessTokens.find(session, ip)
-    if (tokens !== undefined) await auth.signOut(tokens.accessToken, ip)
-    return true
-  } catch (error) {
-    if (error instanceof HttpError) return false
-    throw error
-  }
 }

@@ -28,12 +28,23 @@ ${textField({ name: 'password', label: 'Password', type: 'password', autocomplet
   )
 }
 
-/** The page of a link to sign in. Only its button uses the link up: mail scanners open links and press nothing. */
-export function signInLinkPage(tokenHash: string): string {
+/** A link to sign in, and the browser that opens it. */
+export interface OpenedLink {
+  readonly tokenHash: string
+  /** The email of the operator who is signed in in the browser. */
+  readonly signedIn: string | undefined
+}
+
+/**
+ * The page of a link to sign in. Only its button uses the link up: mail scanners open links and press
+ * nothing. Somebody else may have sent the link, so the page says whose session it would replace.
+ */
+export function signInLinkPage({ tokenHash, signedIn }: OpenedLink): string {
   return renderSinglePage(
     'Sign in',
     html`<h1>Sign in</h1>
 <p>The link works once. Press the button to use it in this browser.</p>
+${noteOf(signedIn === undefined ? undefined : `You are signed in as ${signedIn}. The button ends this session, and signs in as the user of the link.`)}
 <form method="post" action="${PATHS.signInLink}" class="form">
 <input type="hidden" name="token_hash" value="${tokenHash}">
 <button class="button primary block" type="submit" autofocus>Sign in</button>

@@ -34,6 +34,34 @@ describe('POST /sign-in/link', () => {
     expect([page.status, page.path]).toEqual([200, '/'])
   })
 
+  it('303: says whose session the link replaces, and ends that session at auth', async () => {
+    const link = await linkOf('ada@example.com')
+    const browser = await test.signedIn('viewer')
+    const [[name = '', former = ''] = []] = browser.cookies
+    const email = /viewer-[\da-f-]+@example\.com/.exec(browser.page().html)?.[0] ?? ''
+    expect((await browser.open(link)).text).toBe(
+      `Trestle console Sign in The link works once. Press the button to use it in this browser. You are signed in as ${email}. The button ends this session, and signs in as the user of the link. Sign in`,
+    )
+    // Until the button is pressed, the session goes on.
+    expect((await browser.open('/')).path).toBe('/')
+    await browser.open(link)
+    const page = await browser.submit('/sign-in/link')
+    expect([page.path, page.html.includes('ada@example.com'), page.html.includes(email)]).toEqual(['/', true, false])
+    browser.cookies.set(name, former)
+    expect((await browser.open('/')).path).toBe('/sign-in?ended=1')
+  })
+
+  it('200: says nothing of a session that has ended', async () => {
+    const link = await linkOf('ada@example.com')
+    const browser = await test.signedIn('viewer')
+    const [[name = '', former = ''] = []] = browser.cookies
+    await browser.submit('/sign-out')
+    browser.cookies.set(name, former)
+    expect((await browser.open(link)).text).toBe(
+      'Trestle console Sign in The link works once. Press the button to use it in this browser. Sign in',
+    )
+  })
+
   it('401: refuses a used link and an unknown link', async () => {
     const link = await linkOf('ada@example.com')
     const [first, second] = [test.browser(), test.browser()]
