@@ -59,8 +59,16 @@ import { usersRoutes } from './routes/users.ts'
 const BODY_BYTES_MAX = 262_144
 /** Longer than a call to a service may take, several times over. */
 const HANDLER_TIMEOUT_MS = 30_000
-/** No cache keeps a page, because a page shows what one operator may see at one moment. */
-const ANSWER_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
+/**
+ * No cache keeps a page, because a page shows what one operator may see at one moment. No page of another
+ * origin loads an answer: from another port of this host a browser would send the cookie, and the time until
+ * the answer would tell what a search has found.
+ */
+const ANSWER_HEADERS = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'cross-origin-resource-policy': 'same-origin',
+} as const
 
 /** The HTTP server of the console with all pages, not listening yet. */
 export async function buildApp(deps: ConsoleDeps): Promise<Server> {
