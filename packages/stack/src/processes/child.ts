@@ -56,13 +56,15 @@ const START_LINES = 1_000
  */
 export async function startChild(command: ChildCommand): Promise<Child> {
   const log = openLog(command.logFile)
-  const child = spawn(command.program, command.args, {
-    cwd: command.cwd,
-    env: command.env,
-    detached: true,
-    stdio: ['ignore', log.descriptor, log.descriptor],
-    ...command.account,
-  })
+  const child = forOwnerAlone(() =>
+    spawn(command.program, command.args, {
+      cwd: command.cwd,
+      env: command.env,
+      detached: true,
+      stdio: ['ignore', log.descriptor, log.descriptor],
+      ...command.account,
+    }),
+  )
   closeSync(log.descriptor)
   const pid = await new Promise<number>((resolve, reject) => {
     child.once('spawn', () => resolve(child.pid ?? 0))
@@ -81,6 +83,16 @@ export async function startChild(command: ChildCommand): Promise<Child> {
     ended,
     output: () => tailOf(log, START_LINES),
     end: (steps) => endChild(pid, ended, steps),
+  }
+}
+
+/** Starts what makes files that no other account reads, such as a log of its own. */
+function forOwnerAlone<T>(start: () => T): T {
+  const earlier = process.umask(0o077)
+  try {
+    return start()
+  } finally {
+    process.umask(earlier)
   }
 }
 

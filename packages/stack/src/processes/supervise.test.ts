@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { describe, expect, it } from 'vitest'
@@ -31,6 +31,12 @@ describe('startChild', () => {
     const child = await run('talks', "console.log('one'); console.error('two'); process.exitCode = 3")
     expect(await child.ended).toEqual({ code: 3, signal: null, tail: ['one', 'two'] })
     expect(readFileSync(join(folder, 'talks.log'), 'utf8')).toBe('of an earlier start\none\ntwo\n')
+  })
+
+  it('lets no other account read its log, nor a file that the process makes', async () => {
+    await (await run('writes', "require('node:fs').writeFileSync('made.txt', '')")).ended
+    const modes = ['writes.log', 'made.txt'].map((file) => statSync(join(folder, file)).mode & 0o777)
+    expect(modes).toEqual([0o600, 0o600])
   })
 
   it('rejects when the program does not exist', async () => {
