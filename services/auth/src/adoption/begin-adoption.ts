@@ -64,7 +64,8 @@ export async function beginAdoption(
     const found = await findRecord(db, places)
     if (found !== undefined && found.switchedAt !== null) return found
     // The old service may have migrated the database since an earlier run, or somebody has taken a right away.
-    const version = await requireAdoptable(db, { names, force, role })
+    const { version, doubts } = await requireAdoptable(db, { names, force, role, reach: 'anything' })
+    for (const doubt of doubts) report(`look at    ${doubt}`)
     const lost = found === undefined ? await recoverRecord(db, places) : undefined
     await beginRecord(db, places, { version, changes: lost?.changes ?? [] })
     if (found !== undefined && found.version !== version) {

@@ -2,6 +2,7 @@ import { againWhenLocked } from '@trestle/database/migrations/again-when-locked.
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { type AdoptionPlaces, inGentle, recordChanges } from './adoption-record.ts'
 import { createIndexConcurrently, findIndexState, type LateIndex } from './concurrent-index.ts'
+import { LATER_COLUMNS } from './gaining-tables.ts'
 
 /** A change that later versions of supabase/auth have made to one of the tables that stay. */
 interface UpstreamChange {
@@ -15,32 +16,6 @@ interface UpstreamChange {
   /** Empty where the change goes with another one. */
   readonly down: readonly RawBuilder<unknown>[]
 }
-
-/**
- * The columns that later versions have added, by table, each with its migration. supabase/auth reads whole
- * rows of `sessions` alone, and refuses every refresh once it meets a column that it does not know
- * (`SELECT *` in `internal/models/sessions.go`, from 2.40 to 2.196).
- */
-const COLUMNS = {
-  users: [['is_anonymous boolean NOT NULL DEFAULT false', '20240214120130']],
-  sessions: [
-    ['refreshed_at timestamp', '20231027141322'],
-    ['user_agent text', '20231027141322'],
-    ['ip inet', '20231027141322'],
-    ['tag text', '20231114161723'],
-    ['oauth_client_id uuid', '20250904133000'],
-    ['refresh_token_hmac_key text', '20251007112900'],
-    ['refresh_token_counter bigint', '20251007112900'],
-    ['scopes text CONSTRAINT sessions_scopes_length CHECK (char_length(scopes) <= 4096)', '20251111201300'],
-  ],
-  mfa_factors: [
-    ['phone text', '20240729123726'],
-    ['last_challenged_at timestamptz CONSTRAINT mfa_factors_last_challenged_at_key UNIQUE', '20240802193726'],
-    ['web_authn_credential jsonb', '20241009103726'],
-    ['web_authn_aaguid uuid', '20241009103726'],
-    ['last_webauthn_challenge_data jsonb', '20250925093508'],
-  ],
-} as const
 
 /** The tables of which the old service reads whole rows. Their columns wait for the switch. */
 const READ_WHOLE: ReadonlySet<string> = new Set(['sessions'])
@@ -154,7 +129,7 @@ function tableChanges(schema: string): readonly UpstreamChange[] {
 }
 
 function columnChanges(schema: string): readonly UpstreamChange[] {
-  return Object.entries(COLUMNS).flatMap(([table, columns]) =>
+  return Object.entries(LATER_COLUMNS).flatMap(([table, columns]) =>
     columns.map(([definition, migration]) => {
       const column = definition.split(' ')[0] ?? ''
       const place = sql.id(schema, table)

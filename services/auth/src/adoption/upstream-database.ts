@@ -9,6 +9,7 @@ import { listMissingRights } from './missing-rights.ts'
 import { listNamesakes } from './own-names.ts'
 import { listRowColumns, listRowWriters } from './row-writers.ts'
 import { listSpentNumbers } from './staging-tables.ts'
+import { type TrialReach, tryWrites, UNTRIED } from './trial-writes.ts'
 
 /** The newest migrations of supabase/auth 2.40 and of 2.196. */
 const OLDEST_VERSION = '20221215195900'
@@ -26,6 +27,8 @@ interface Adoptability {
   readonly version: string
   readonly earlierRun: EarlierRun
   readonly obstacles: readonly string[]
+  /** Triggers and functions to look at beforehand, each in a line, which are no obstacle. */
+  readonly doubts: readonly string[]
 }
 
 /** The names of an adoption, and the options of its command. */
@@ -38,6 +41,8 @@ export interface AdoptionWish {
   readonly force: boolean
   /** AUTH_DB_ROLE. */
   readonly role: string | undefined
+  /** How far triggers of others may reach that are tried. */
+  readonly reach: TrialReach
 }
 
 /**
@@ -46,28 +51,30 @@ export interface AdoptionWish {
  * can be adopted, or where an earlier run has switched, whatever has become of its record
  * @throws Error where `users` is no table, or the search path is not that of `adoptOptions`
  */
-export async function findObstacles(db: Kysely<unknown>, { names, force, role }: AdoptionWish): Promise<Adoptability> {
+export async function findObstacles(db: Kysely<unknown>, wish: AdoptionWish): Promise<Adoptability> {
+  const { names, force, role } = wish
   const { schema } = names
   await requireFixedPath(db)
   if (names.prefix !== '') return refuse('AUTH_DB_NAMESPACE gives all names a prefix: unset it')
   const outsider = await findOutsider(db, schema)
   if (outsider !== undefined) return refuse(describeOutsider(outsider))
   const squatted = await listForeignSchemas(db, schemasOf(placesOf(names)))
-  if (squatted.length > 0) return { version: 'none', earlierRun: 'none', obstacles: squatted }
+  if (squatted.length > 0) return refuse(...squatted)
   const record = await findRecord(db, placesOf(names))
   const unrecorded = record === undefined ? await findUnrecorded(db, names) : 'nothing'
   if (unrecorded === 'own') return refuse(`the schema ${schema} has the tables of this service already`)
-  if (unrecorded === 'adopted') return { version: await findVersion(db, names), earlierRun: 'forgotten', obstacles: [] }
+  if (unrecorded === 'adopted')
+    return { version: await findVersion(db, names), earlierRun: 'forgotten', obstacles: [], doubts: [] }
   if (record !== undefined && record.switchedAt !== null) {
     const earlierRun = record.finishedAt === null ? 'switched' : 'finished'
-    return { version: record.version, earlierRun, obstacles: [] }
+    return { version: record.version, earlierRun, obstacles: [], doubts: [] }
   }
   if (!(await hasRelation(db, schema, 'schema_migrations')) || !(await hasRelation(db, schema, 'users')))
     return refuse(`the schema ${schema} has no tables of supabase/auth`)
   const hasBegun = record !== undefined || unrecorded === 'prepared'
   const version = await findVersion(db, names)
   const rights = await listRights(db, names, role)
-  const obstacles = [
+  const basic = [
     describeVersion(version, { force }),
     ...rights,
     // Without its rights, the user may not read the tokens.
@@ -75,15 +82,31 @@ export async function findObstacles(db: Kysely<unknown>, { names, force, role }:
     ...(await listStrangers(db, names)),
     ...(await listIdentityKeys(db, { names })),
     ...(await listRowColumns(db, { names })),
-    ...(force ? [] : await listRowWriters(db, { names })),
     ...(await listNamesakes(db, names, { hasBegun })),
-  ]
-  const earlierRun = hasBegun ? 'begun' : 'none'
-  return { version, earlierRun, obstacles: obstacles.filter((obstacle) => obstacle !== undefined) }
+  ].filter((obstacle) => obstacle !== undefined)
+  const { obstacles, doubts } = await judgeOthers(db, wish, { isOpen: basic.length === 0 })
+  return { version, earlierRun: hasBegun ? 'begun' : 'none', obstacles: [...basic, ...obstacles], doubts }
 }
 
-function refuse(obstacle: string): Adoptability {
-  return { version: 'none', earlierRun: 'none', obstacles: [obstacle] }
+/**
+ * Judges the triggers and functions of others: whether they go on once tables have the columns of this service.
+ * @param isOpen whether nothing else is in the way: the columns can be added, and taken back
+ */
+async function judgeOthers(
+  db: Kysely<unknown>,
+  { names, force, reach }: AdoptionWish,
+  { isOpen }: { readonly isOpen: boolean },
+): Promise<Pick<Adoptability, 'obstacles' | 'doubts'>> {
+  const trial = isOpen ? await tryWrites(db, names, reach) : UNTRIED
+  const { sure, unsure } = await listRowWriters(db, { names }, trial.judged)
+  return {
+    obstacles: [...trial.triggers, ...(force ? [] : [...trial.functions, ...sure])],
+    doubts: [...trial.doubts, ...(force ? [...trial.functions, ...sure] : []), ...unsure],
+  }
+}
+
+function refuse(...obstacles: readonly string[]): Adoptability {
+  return { version: 'none', earlierRun: 'none', obstacles, doubts: [] }
 }
 
 /**
@@ -125,12 +148,15 @@ async function refuseImpostors(db: Kysely<unknown>, schema: string): Promise<voi
   if (rows[0] !== undefined) throw new Error(`${schema}.${rows[0].name} of the source is no table, so it is not read`)
 }
 
-/** The version of a database that can be adopted. @throws Error with the reasons why it cannot */
-export async function requireAdoptable(db: Kysely<unknown>, wish: AdoptionWish): Promise<string> {
-  const { version, earlierRun, obstacles } = await findObstacles(db, wish)
+/** A database that can be adopted: its version, and what to look at. @throws Error with the reasons why it cannot */
+export async function requireAdoptable(
+  db: Kysely<unknown>,
+  wish: AdoptionWish,
+): Promise<Pick<Adoptability, 'version' | 'doubts'>> {
+  const { version, earlierRun, obstacles, doubts } = await findObstacles(db, wish)
   if (earlierRun === 'forgotten') throw new Error(describeAdopted(wish.names))
   if (obstacles.length > 0) throw new Error(obstacles.join('\n'))
-  return version
+  return { version, doubts }
 }
 
 /** A user who may not read which version a schema has, and the owner of its users. */

@@ -185,6 +185,7 @@ function report(check: AdoptionCheck, print: Print): void {
   for (const name of functions)
     print(`path       ${name} has no search_path of its own: it would not run under ${path}`)
   for (const name of check.inhabitants) print(`left alone ${name}`)
+  for (const doubt of check.doubts) print(`look at    ${doubt}`)
   if (obstacles.length > 0) throw new Error(obstacles.join('\n'))
   const { prepare, pause } = check.seconds
   print(

@@ -45,6 +45,8 @@ export interface AdoptionCheck {
   readonly earlierRun: EarlierRun
   /** Why the database cannot be adopted, with what to do about it; empty where it can. */
   readonly obstacles: readonly string[]
+  /** Triggers and functions to look at beforehand, each in a line. */
+  readonly doubts: readonly string[]
   /** The encoding of the database in the words of PostgreSQL. */
   readonly encoding: string
   /** Rows by table. */
@@ -126,8 +128,8 @@ export async function checkAdoption(
   const { names } = target
   const places = placesOf(names)
   return withDatabase(target, async (db) => {
-    const found = await findObstacles(db, { names, force, role: config.database.role })
-    const { version, earlierRun, obstacles } = found
+    const found = await findObstacles(db, { names, force, role: config.database.role, reach: 'nothing outside' })
+    const { version, earlierRun, obstacles, doubts } = found
     const isBefore = earlierRun === 'none' || earlierRun === 'begun'
     if (!isBefore || obstacles.length > 0) return { ...NOTHING, ...found }
     const served = await countRows(db, places, SERVED)
@@ -139,6 +141,7 @@ export async function checkAdoption(
       version,
       earlierRun,
       obstacles,
+      doubts,
       encoding: await readEncoding(db),
       rows: served,
       notYetServed: new Map([...unserved].filter(([, count]) => count > 0)),

@@ -145,7 +145,9 @@ describe('functions and operators of strangers in a schema of the search path of
     const pooler = await openStartupPooler(database.url, 'drop')
     onTestFinished(() => pooler.close())
     const target = { ...adoptOptions(deps.config), url: pooler.url }
-    const find = withDatabase(target, (db) => findObstacles(db, { ...target, force: false, role: undefined }))
+    const find = withDatabase(target, (db) =>
+      findObstacles(db, { ...target, force: false, role: undefined, reach: 'anything' }),
+    )
     await expect(find).rejects.toThrow(
       new Error('the search path is auth, not pg_catalog: connect to PostgreSQL itself, not through a pooler'),
     )
