@@ -2,7 +2,17 @@ import { type Html, html } from '@trestle/common/documents/html.ts'
 import { mayDo, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { actionNote, changeLinks, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { card, copyableId, count, emptyState, factList, pageHead, smallTable, time } from '../pages/parts.ts'
+import {
+  card,
+  copyableId,
+  count,
+  emptyState,
+  factList,
+  pageHead,
+  quietCount,
+  smallTable,
+  time,
+} from '../pages/parts.ts'
 import { fieldsOf, prettyJson } from './attribute-form.ts'
 import { type Level, movePath } from './level-view.ts'
 import { productChanges } from './product-changes.ts'
@@ -80,7 +90,7 @@ function stockCard({ id, stock }: Product, levels: readonly Level[], role: Opera
   ] as const
   return card(
     'Stock',
-    html`<dl class="stats">${stats.map(([label, number]) => html`<div class="stat"><dt>${label}</dt><dd>${count(number)}</dd></div>`)}</dl>
+    html`<dl class="stats">${stats.map(([label, number]) => html`<div class="${label === 'Reserved' && number === 0 ? 'stat none' : 'stat'}"><dt>${label}</dt><dd>${count(number)}</dd></div>`)}</dl>
 ${levelTable(levels, role)}${hint}`,
     links,
   )
@@ -91,7 +101,9 @@ function levelTable(levels: readonly Level[], role: OperatorRole): Html {
   const numbers = ['On hand', 'Reserved', 'Available'].map((label) => ({ label, kind: 'number' as const }))
   const rows = levels.map(({ productId, locationId, location, onHand, reserved, available }) => [
     location,
-    ...[onHand, reserved, available].map(count),
+    count(onHand),
+    quietCount(reserved),
+    count(available),
     ...(mayCount
       ? [
           html`<a class="button quiet" href="${movePath('count', { productId, locationId })}" aria-label="Count at ${location}">Count</a>`,
