@@ -1,78 +1,116 @@
-import { execFile } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
+import { distributeDatabase } from '@trestle/database/distribution/distribute.ts'
 import { openWire } from '@trestle/testing/cut-wire.ts'
-import { z } from 'zod'
-import { type CitusCluster, PASSWORD, startCitusCluster } from './high-availability/citus-cluster.ts'
+import { expectClosed, expectDone, expectUpgraded, readFingerprint } from './distribute-drill/expectations.ts'
+import { killEverywhere } from './distribute-drill/kill-everywhere.ts'
+import { openRelease, type Release } from './distribute-drill/payments-runs.ts'
+import { startCitusCluster } from './high-availability/citus-cluster.ts'
 import { openWorkplace, type Workplace } from './high-availability/workplace.ts'
 import { createLaterRelease } from './later-release.ts'
 import { app, merchant, transaction } from './paylike/seed.ts'
 
-// `CITUS_PG_BIN=… node bench/src/distribute-drill.ts [cuts|commits|all]`. Kills `payments distribute`,
-// `payments distribute --undo` and `payments migrate` of a later release at statements, and runs them again.
-// Each command is killed at 10 statements by default, and with `commits` at the statements that commit. The
-// database must be like one of a run that nobody killed: nothing is left to do, there is no drift, it has the
-// same rows, and `payments ledger verify` finds nothing. Then a server is added and rows move to it. Exit
-// status 1 when one of these is not so. It needs a PostgreSQL with Citus 13.
+// `CITUS_PG_BIN=… node bench/src/distribute-drill.ts [cuts|commits|all [distribute] [migrate] [undo]]`. Kills
+// `payments distribute`, `payments distribute --undo` and `payments migrate` of a later release at
+// statements, and runs them again. Each command is killed at 10 statements by default, and with `commits` at
+// the statements that commit. With `all` it is killed at every statement, inside this process; names choose
+// commands. The database must be like one of a run that nobody killed: nothing is left to do, there is no
+// drift, it has the same rows, and `payments ledger verify` finds nothing. Then a server is added and rows
+// move to it. Exit status 1 when one of these is not so. It needs a PostgreSQL with Citus 13.
 
 const WORKERS = 2
-const ROLE = 'payments_service'
-const Named = z.array(z.object({ name: z.string() }))
-const Printed = z.object({ print: z.string() })
-const cuts = process.argv[2] ?? '10'
+const [cuts = '10', ...chosen] = process.argv.slice(2)
 const CHECKOUT = join(import.meta.dirname, '..', '..')
-const PROGRAM = join(CHECKOUT, 'services/payments/src/main.ts')
-const keys = { pepper: randomBytes(32).toString('base64'), vault: `1:${randomBytes(32).toString('base64')}` }
 
 await using workplace = await openWorkplace('distribute-drill')
-const later = createLaterRelease(CHECKOUT, join(workplace.folder, 'later'))
+const release = await openRelease(CHECKOUT)
+const laterFolder = join(workplace.folder, 'later')
+const later = createLaterRelease(CHECKOUT, laterFolder)
+const laterRelease = await openRelease(laterFolder)
 const cluster = await time('started a coordinator and two workers', () => startCitusCluster(workplace, WORKERS))
 await cluster.create('plain')
 await time('migrated, and filled with payments', () => fill(workplace, cluster.url('plain')))
 await cluster.join('plain')
 await expectFailure('plain', ['distribute', '--check'], 'owner: Citus does not know trestle')
 await cluster.introduceOwner('plain')
-const rows = await fingerprint(cluster, 'plain')
+const rows = await readFingerprint(cluster, 'plain')
 say(`${rows.size} tables have rows`)
 
-await killAt({ title: 'distribute', words: ['distribute'], from: 'plain', to: 'done', expect: expectPlaced })
-await killAt({
+const failures: unknown[] = []
+const kill = cuts === 'all' ? killAtAll : killAt
+await kill({
+  title: 'distribute',
+  words: ['distribute'],
+  from: 'plain',
+  to: 'done',
+  release,
+  expect: expectPlaced,
+  work: (url) => distributeDatabase(release.distributeOptions(url)),
+  parts: [
+    ['distribute', '--dry-run'],
+    ['ledger', 'verify'],
+  ],
+})
+await kill({
   title: 'migrate of a later release',
   words: ['migrate'],
   from: 'done',
   to: 'upgraded',
-  program: later.program,
-  expect: expectUpgraded,
+  release: laterRelease,
+  parts: [],
+  expect: (database) => expectUpgraded({ cluster, database, rows, release: laterRelease }, later, WORKERS),
 })
-await killAt({
+await kill({
   title: 'distribute --undo',
   words: ['distribute', '--undo'],
   from: 'done',
   to: 'undone',
-  expect: (database) => expectDone(database, ['distribute', '--undo']),
+  release,
+  expect: (database) => expectDone({ cluster, database, rows, release }, ['distribute', '--undo'], WORKERS),
+  parts: [
+    ['migrate', 'drift'],
+    ['ledger', 'verify'],
+  ],
 })
 await grow()
+if (failures.length > 0) throw new AggregateError(failures, failures.join('\n'))
 say('the drill is passed')
 
 /** A command that is killed. */
 interface Killed {
   readonly title: string
   readonly words: readonly string[]
+  readonly release: Release
   /** The database that it gets a copy of. */
   readonly from: string
   /** The name under which the result of a run that nobody killed is kept. */
   readonly to: string
-  /** Undefined: that of this checkout. */
-  readonly program?: string
+  /** The command without the checks before its work. Undefined: it has none. */
+  readonly work?: (url: string) => Promise<unknown>
+  /** Commands that send the same statements as a part of the run. */
+  readonly parts: readonly (readonly string[])[]
   /** Throws when a database is not what a complete run makes. */
   readonly expect: (database: string) => Promise<void>
 }
 
+/** Kills a command at all statements, if it is chosen. A failure does not keep the next command from its kills. */
+async function killAtAll(killed: Killed): Promise<void> {
+  const { title, words, from, to, expect } = killed
+  if (chosen.length > 0 && !chosen.some((name) => words.at(-1)?.endsWith(name))) {
+    const url = await cluster.copy(from, to)
+    await time(`${title}, not killed`, () => killed.release.runHere(url, words))
+    return expect(to)
+  }
+  const fail = (error: unknown) => {
+    failures.push(error)
+    say(`${title} FAILED: ${error}`)
+  }
+  await time(`${title}, killed at all statements`, () => killEverywhere({ ...killed, cluster, say }).catch(fail))
+}
+
 /** Kills a command at statements of its run on copies of a database. */
-async function killAt({ title, words, from, to, program, expect }: Killed): Promise<void> {
+async function killAt({ title, words, from, to, release: { run }, expect }: Killed): Promise<void> {
   const wire = await openWire(await cluster.copy(from, to))
-  await time(`${title}, not killed`, () => runPayments(wire.url, words, program))
+  await time(`${title}, not killed`, () => run(wire.url, words))
   const statements = wire.statements()
   const commits = wire.commits()
   await wire.close()
@@ -81,14 +119,12 @@ async function killAt({ title, words, from, to, program, expect }: Killed): Prom
   for (const cutAt of cuts === 'commits' ? commits : spread(statements - 1)) {
     const database = `cut_${cutAt}`
     const cut = await openWire(await cluster.copy(from, database), cutAt)
-    const killed = await runPayments(cut.url, words, program).then(
+    const killed = await run(cut.url, words).then(
       () => 'ended by itself',
       () => 'killed',
     )
     await cut.close()
-    await time(`${title}, ${killed} at statement ${cutAt}, and run again`, () =>
-      runPayments(cluster.url(database), words, program),
-    )
+    await time(`${title}, ${killed} at statement ${cutAt}, and run again`, () => run(cluster.url(database), words))
     await expect(database)
     await cluster.drop(database)
   }
@@ -96,63 +132,17 @@ async function killAt({ title, words, from, to, program, expect }: Killed): Prom
 
 /** The statements to kill a command at, of so many. */
 function spread(statements: number): readonly number[] {
-  const length = cuts === 'all' ? statements : Number(cuts)
+  const length = Number(cuts)
   return Array.from({ length }, (_, index) => Math.ceil(((index + 1) * statements) / length))
 }
 
 function expectPlaced(database: string): Promise<void> {
-  return expectDone(database, ['distribute'])
-}
-
-/**
- * @throws Error when the new table or the changed function is not on every server, or not all is as the later
- * release wants it
- */
-async function expectUpgraded(database: string): Promise<void> {
-  const { table, changed } = later
-  await expectDone(database, ['distribute'], later.program)
-  const own = `'payments.${table}'::regclass`
-  const placed = `SELECT count(*)::int AS keys FROM pg_constraint WHERE contype = 'f' AND conrelid = ${own}
-    AND EXISTS (SELECT FROM citus_tables WHERE table_name = ${own} AND citus_table_type = 'distributed')`
-  const [found] = await cluster.asSuperuser(0, database, placed)
-  if (JSON.stringify(found) !== '{"keys":2}') throw new Error(`${database}: ${table} is not distributed with its keys`)
-  const text = `SELECT FROM pg_proc WHERE proname = '${changed.name}' AND prosrc LIKE '%${changed.mark}%'`
-  for (let node = 0; node <= WORKERS; node += 1) {
-    const { length } = await cluster.asSuperuser(node, database, text)
-    if (length !== 1) throw new Error(`${database}: server ${node} has an older ${changed.name}`)
-  }
-  await runPayments(cluster.url(database), ['ledger', 'verify'], later.program)
-}
-
-/** @throws Error when a command has something left to do, when the catalogue has drifted, or when rows differ */
-async function expectDone(database: string, words: readonly string[], program?: string): Promise<void> {
-  const url = cluster.url(database)
-  const left = await runPayments(url, [...words, '--dry-run'], program)
-  if (left.trim() !== '-- nothing is left to do') throw new Error(`${database}: left to do: ${left}`)
-  await runPayments(url, ['migrate', 'drift'], program)
-  await expectClosed(database)
-  const found = await fingerprint(cluster, database)
-  for (const [table, print] of rows) {
-    if (found.get(table) !== print) throw new Error(`${database}: ${table} has other rows: ${found.get(table)}`)
-  }
-}
-
-/** @throws Error when the service may call a function on a server that it may not call on the coordinator */
-async function expectClosed(database: string, workers = WORKERS): Promise<void> {
-  const query = `SELECT f.oid::regprocedure::text AS name FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace
-    WHERE n.nspname = 'payments' AND has_function_privilege('${ROLE}', f.oid, 'EXECUTE')`
-  const callable = async (node: number) =>
-    Named.parse(await cluster.asSuperuser(node, database, query)).map(({ name }) => name)
-  const allowed = new Set(await callable(0))
-  for (let node = 1; node <= workers; node += 1) {
-    const more = (await callable(node)).filter((name) => !allowed.has(name))
-    if (more.length > 0) throw new Error(`${database}: server ${node} lets the service call ${more.join(', ')}`)
-  }
+  return expectDone({ cluster, database, rows, release }, ['distribute'], WORKERS)
 }
 
 /** @throws Error unless a command fails, and says why */
 async function expectFailure(database: string, words: readonly string[], reason: string): Promise<void> {
-  const said = await runPayments(cluster.url(database), words).then(
+  const said = await release.run(cluster.url(database), words).then(
     () => 'nothing is wrong',
     (error: unknown) => (error instanceof Error ? `${error.message}${'stdout' in error ? error.stdout : ''}` : ''),
   )
@@ -164,26 +154,25 @@ async function expectFailure(database: string, words: readonly string[], reason:
 async function grow(): Promise<void> {
   // Not a copy: Citus knows a database by its name.
   const url = cluster.url('plain')
-  await runPayments(url, ['distribute'])
+  await release.run(url, ['distribute'])
   const worker = await cluster.addWorker('plain')
   const address = cluster.address(worker)
   await expectFailure('plain', ['doctor'], `${address} lacks sequence payments.id_counter`)
   await expectFailure('plain', ['doctor'], `on ${address}, such as`)
-  await time('a server was added, and rows moved to it', () => runPayments(url, ['distribute', '--rebalance']))
-  await expectClosed('plain', worker)
-  await runPayments(url, ['doctor'])
+  await time('a server was added, and rows moved to it', () => release.run(url, ['distribute', '--rebalance']))
+  await expectClosed(cluster, 'plain', worker)
+  await release.run(url, ['doctor'])
   const count = `SELECT count(*)::int AS count FROM citus_shards WHERE nodeport = ${address.split(':')[1]}`
   const [moved] = await cluster.asSuperuser(0, 'plain', `${count} AND citus_table_type = 'distributed'`)
   say(`it has parts of tables: ${JSON.stringify(moved)}`)
   await time('a merchant moved to a server of its own', () =>
-    runPayments(url, ['distribute', '--isolate', merchant.id, '--node', address]),
+    release.run(url, ['distribute', '--isolate', merchant.id, '--node', address]),
   )
   await expectPlaced('plain')
-  await runPayments(url, ['ledger', 'verify'])
 }
 
 async function fill(place: Workplace, url: string): Promise<void> {
-  await runPayments(url, ['migrate'])
+  await release.run(url, ['migrate'])
   const merchants = Array.from({ length: 4 }, (_, nth) => ({
     ...merchant,
     id: nth === 0 ? merchant.id : `55006bdfe0308c4cbfdbd0e${nth + 1}`,
@@ -197,45 +186,7 @@ async function fill(place: Workplace, url: string): Promise<void> {
     })),
   )
   const seed = { apps: [app], merchants, transactions }
-  await runPayments(url, ['seed', place.write('seed.json', JSON.stringify(seed))])
-}
-
-/** Runs a command of `payments` of a release. @returns what it prints @throws Error with its last lines when it fails */
-async function runPayments(url: string, words: readonly string[], program = PROGRAM): Promise<string> {
-  const env = {
-    PAYMENTS_DATABASE_URL: url,
-    PAYMENTS_BASE_URL: 'http://localhost',
-    PAYMENTS_PEPPER: keys.pepper,
-    PAYMENTS_VAULT_KEYS: keys.vault,
-    PAYMENTS_DB_ROLE: ROLE,
-    PAYMENTS_NODE_PASSWORD: PASSWORD,
-    PAYMENTS_ALLOW_SEED: 'yes',
-  }
-  const { stdout } = await promisify(execFile)(process.execPath, [program, ...words], { env, maxBuffer: 2 ** 26 })
-  return stdout
-}
-
-/**
- * How many rows each table has, and a digest of all of them, whatever server they are on. A verification adds a row to the audit
- * log.
- */
-async function fingerprint({ asSuperuser }: CitusCluster, database: string): Promise<ReadonlyMap<string, string>> {
-  const tables = await asSuperuser(
-    0,
-    database,
-    `SELECT relname AS name FROM pg_class WHERE relnamespace = 'payments'::regnamespace AND relkind = 'r'
-       AND relname NOT LIKE 'trestle%' AND relname <> 'audit' ORDER BY 1`,
-  )
-  const prints = new Map<string, string>()
-  for (const { name } of Named.parse(tables)) {
-    const [row] = await asSuperuser(
-      0,
-      database,
-      `SELECT count(*) || ' ' || coalesce(sum(hashtextextended(r::text, 0)), 0) AS print FROM payments.${name} r`,
-    )
-    prints.set(name, Printed.parse(row).print)
-  }
-  return prints
+  await release.run(url, ['seed', place.write('seed.json', JSON.stringify(seed))])
 }
 
 async function time<T>(what: string, act: () => Promise<T>): Promise<T> {

@@ -3,6 +3,7 @@ import { chmodSync, chownSync, existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { closeInternals } from '@trestle/database/distribution/internal-functions.ts'
+import pg from 'pg'
 import { execute } from '../database.ts'
 import { type PostgresServer, SUPERUSER, startPostgres } from './debian-postgres.ts'
 import { POSTGRES_BIN, type Workplace } from './workplace.ts'
@@ -35,8 +36,17 @@ export interface CitusCluster {
   server(node: number): PostgresServer
   /** The URL of the database `postgres` of each server, as a superuser. The coordinator comes first. */
   superuserUrls(): readonly string[]
+  /** Opens a connection to a server as a superuser, for statements that run again and again. */
+  watch(node: number, database: string): Promise<Watcher>
   /** Runs a statement on a server as a superuser, and returns the rows. */
   asSuperuser(node: number, database: string, statement: string): Promise<readonly unknown[]>
+}
+
+/** A connection to a server. */
+export interface Watcher {
+  /** Runs a statement, and returns the rows. */
+  readonly query: (statement: string) => Promise<readonly unknown[]>
+  readonly end: () => Promise<void>
 }
 
 /** The folder of the programs of a PostgreSQL that has Citus. @throws Error when CITUS_PG_BIN does not name one */
@@ -113,7 +123,7 @@ export async function startCitusCluster(
 }
 
 /** The servers of a cluster, by their numbers. */
-interface Servers extends Pick<CitusCluster, 'asSuperuser' | 'server' | 'superuserUrls'> {
+interface Servers extends Pick<CitusCluster, 'asSuperuser' | 'server' | 'superuserUrls' | 'watch'> {
   readonly numbers: () => Iterable<number>
   readonly port: (number: number) => number
   /** Starts one more. @returns its number */
@@ -134,6 +144,11 @@ async function startServers(workplace: Workplace, settings: Settings): Promise<S
     execute(urlOf(SUPERUSER, portOf(number), database), statement)
   return {
     asSuperuser,
+    watch: async (number, database) => {
+      const client = new pg.Client({ connectionString: urlOf(SUPERUSER, portOf(number), database) })
+      await client.connect()
+      return { query: async (statement) => (await client.query(statement)).rows, end: () => client.end() }
+    },
     server,
     superuserUrls: () => all.map(({ port }) => urlOf(SUPERUSER, port, 'postgres')),
     numbers: () => all.keys(),

@@ -10,18 +10,35 @@ export interface Wire {
   readonly statements: () => number
   /** The numbers of the statements that commit a transaction. */
   readonly commits: () => readonly number[]
+  /** Resolves when the server has ended the connections of a wire that was cut: nothing of them runs, and no lock is held. */
+  readonly ended: Promise<void>
   close(): Promise<void>
 }
 
+/** A statement that a client has sent. */
+export interface SentStatement {
+  /** The number of the statement, from 1, over all connections. */
+  readonly nth: number
+  readonly text: string
+}
+
+/** Whether the wire is cut at a statement. Cut before it, the server does not get it. Cut behind it, nobody gets its answer. */
+export type StatementFate = 'passes' | 'cut before' | 'cut behind'
+
 /**
  * Opens a way to a server that is cut at a statement, for all connections at once and for good, as if the process at its near
- * end were killed: the server gets the statement, and nobody gets its answer.
- * @param cutAt the number of the statement, from 1, over all connections. Undefined: it is never cut
+ * end were killed.
+ * @param cutAt the number of the statement behind which it is cut, or what decides about each. Undefined: it is never cut
  * @throws Error when the server does not listen on a port
  */
-export async function openWire(serverUrl: string, cutAt?: number): Promise<Wire> {
+export async function openWire(
+  serverUrl: string,
+  cutAt?: number | ((statement: SentStatement) => StatementFate),
+): Promise<Wire> {
   const { hostname, port } = new URL(serverUrl)
   const sockets = new Set<Socket>()
+  const servers = new Set<Socket>()
+  const { promise: ended, resolve: resolveEnded } = Promise.withResolvers<void>()
   const commits: number[] = []
   let statements = 0
   let isCut = false
@@ -29,40 +46,40 @@ export async function openWire(serverUrl: string, cutAt?: number): Promise<Wire>
     isCut = true
     for (const socket of sockets) socket.end()
   }
+  const judge =
+    typeof cutAt === 'function' ? cutAt : ({ nth }: SentStatement) => (nth === cutAt ? 'cut behind' : 'passes')
   const listener = createServer((client) => {
     if (isCut) return client.destroy()
     const server = connect(Number(port || 5432), hostname)
     const read = createReader()
+    servers.add(server)
     client.on('data', (data: Buffer) => {
-      server.write(data)
-      for (const isCommit of read(data)) {
+      if (isCut) return
+      const fates = read(data).map((text) => {
         statements += 1
-        if (isCommit) commits.push(statements)
-      }
-      if (cutAt !== undefined && statements >= cutAt && !isCut) cut()
+        if (/^commit$/i.test(text)) commits.push(statements)
+        return judge({ nth: statements, text })
+      })
+      const fate = fates.find((one) => one !== 'passes')
+      if (fate !== 'cut before') server.write(data)
+      if (fate !== undefined) cut()
+    })
+    server.on('close', () => {
+      servers.delete(server)
+      if (isCut && servers.size === 0) resolveEnded()
     })
     server.on('data', (data) => {
       // Further answers of the server are lost.
       if (!isCut) client.write(data)
     })
-    for (const [socket, other] of [
-      [client, server],
-      [server, client],
-    ] as const) {
-      sockets.add(socket)
-      socket.on('error', () => {})
-      socket.on('end', () => other.end())
-      socket.on('close', () => {
-        sockets.delete(socket)
-        other.destroySoon()
-      })
-    }
+    join(client, server, sockets)
   })
   const url = await urlThrough(listener, serverUrl)
   return {
     url,
     statements: () => statements,
     commits: () => commits,
+    ended,
     close: async () => {
       for (const socket of sockets) socket.destroy()
       listener.close()
@@ -71,26 +88,44 @@ export async function openWire(serverUrl: string, cutAt?: number): Promise<Wire>
   }
 }
 
-const SIMPLE_QUERY = 'Q'.charCodeAt(0)
-const EXECUTE = 'E'.charCodeAt(0)
+/**
+ * Ends each of two sockets when the other one ends, and keeps the open ones in a set. The server's is open
+ * until the server ends it.
+ */
+function join(client: Socket, server: Socket, open: Set<Socket>): void {
+  for (const socket of [client, server]) {
+    open.add(socket)
+    socket.on('error', () => {})
+    socket.on('close', () => open.delete(socket))
+  }
+  client.on('end', () => server.end())
+  client.on('close', () => server.end())
+  server.on('end', () => client.end())
+  server.on('close', () => client.destroySoon())
+}
 
 /**
- * Reads the statements of a client, however its bytes are split: for each, whether it commits a transaction.
- * A message has a type, which the first message lacks, and a length that includes itself.
+ * Reads the texts of the statements of a client, however its bytes are split. A message has a type, which the first message
+ * lacks, and a length that includes itself.
  * @see https://www.postgresql.org/docs/current/protocol-message-formats.html
  */
-function createReader(): (data: Buffer) => readonly boolean[] {
+function createReader(): (data: Buffer) => readonly string[] {
+  const prepared = new Map<string, string>()
+  let bound = ''
   let rest = Buffer.alloc(0)
   let typeBytes = 0
   return (data) => {
-    const statements: boolean[] = []
+    const statements: string[] = []
     rest = Buffer.concat([rest, data])
     while (rest.length >= typeBytes + 4) {
       const length = typeBytes + rest.readInt32BE(typeBytes)
       if (rest.length < length) break
-      if (typeBytes > 0 && (rest[0] === SIMPLE_QUERY || rest[0] === EXECUTE)) {
-        statements.push(/^commit\0$/i.test(rest.toString('latin1', typeBytes + 4, length)))
-      }
+      const [first = '', second = ''] = rest.toString('latin1', typeBytes + 4, length).split('\0', 2)
+      const type = typeBytes > 0 ? rest.toString('latin1', 0, 1) : ''
+      if (type === 'Q') statements.push(first)
+      if (type === 'P') prepared.set(first, second)
+      if (type === 'B') bound = prepared.get(second) ?? ''
+      if (type === 'E') statements.push(bound)
       rest = rest.subarray(length)
       typeBytes = 1
     }

@@ -1,0 +1,102 @@
+// The statements of a run that nobody killed, divided into parts that are killed one after the other. Numbers begin at 0, and
+// `to` is not included.
+
+/** The statements that a command sends. */
+export interface SentBy {
+  readonly words: readonly string[]
+  readonly texts: readonly string[]
+}
+
+/** Statements of a run that follow each other. */
+export interface Range {
+  readonly from: number
+  readonly to: number
+}
+
+/** Statements of a run up to one that ends a transaction. Until that one is carried out, a killed run leaves nothing of them. */
+export interface Segment extends Range {
+  /** The command that sends them alone. Undefined: there is none. */
+  readonly part: readonly string[] | undefined
+}
+
+/** Returns the text of a statement without what differs from run to run. */
+export function withoutSecrets(text: string): string {
+  return text.replaceAll(/SCRAM-SHA-256\$[^']+/g, 'SCRAM-SHA-256')
+}
+
+/**
+ * Divides the statements of a run into segments.
+ * @param parts commands that send the same statements as a part of the run. A run that is killed and run again would not reach a
+ * part that only reads once all is done, and would reach others late
+ * @throws Error when the run does not have the statements of a part
+ */
+export function listSegments(texts: readonly string[], parts: readonly SentBy[]): readonly Segment[] {
+  const placed = parts
+    .map((part) => ({ ...part, from: findLast(texts, part) }))
+    .toSorted((one, other) => one.from - other.from)
+  const segments: Segment[] = []
+  let from = 0
+  const add = (part: Segment['part'], to: number): void => {
+    if (to > from) segments.push({ part, from, to })
+    from = to
+  }
+  const addAll = (part: Segment['part'], to: number): void => {
+    for (let nth = from; nth < to; nth += 1) if (/^(commit|rollback)$/i.test(texts[nth] ?? '')) add(part, nth + 1)
+    add(part, to)
+  }
+  for (const part of placed) {
+    addAll(undefined, part.from)
+    addAll(part.words, part.from + part.texts.length)
+  }
+  addAll(undefined, texts.length)
+  return segments
+}
+
+function findLast(texts: readonly string[], part: SentBy): number {
+  for (let from = texts.length - part.texts.length; from >= 0; from -= 1) {
+    if (part.texts.every((text, nth) => text === texts[from + nth])) return from
+  }
+  throw new Error(`no part of the run has the ${part.texts.length} statements of ${part.words.join(' ')}`)
+}
+
+/** Whether the last statements of a run are these. */
+export function endsWith(sent: readonly string[], texts: readonly string[]): boolean {
+  const from = sent.length - texts.length
+  if (from < 0 || sent.at(-1) !== texts.at(-1)) return false
+  return texts.every((text, nth) => sent[from + nth] === text)
+}
+
+/** Whether a statement runs another one on the other servers, which a killed transaction does not take back. */
+function isLasting(text: string): boolean {
+  return /success, result\s+FROM run_command_on_workers\('/.test(text)
+}
+
+/** Whether a statement changes the servers for all databases. */
+export function isOfServers(text: string): boolean {
+  return isLasting(text) && text.includes('ALTER ROLE')
+}
+
+/**
+ * Returns where the lasting effects of a segment begin: the number of the first statement that may be sent only once, because the
+ * next run finds its effect, or that ends the segment.
+ */
+export function findLasting(texts: readonly string[], { from, to }: Range): number {
+  const nth = texts.findIndex((text, index) => index >= from && isLasting(text))
+  return nth < 0 || nth >= to ? to - 1 : nth
+}
+
+/**
+ * Divides the statements of a run into shares of about the same size, which are killed at the same time, each
+ * on a database of its own. The first share ends with what changes the servers for all databases, so it is
+ * killed alone.
+ */
+export function listShares(texts: readonly string[], size: number): readonly Range[] {
+  const ofServers = texts.findLastIndex(isOfServers)
+  const first = ofServers < 0 ? 0 : texts.indexOf('commit', ofServers) + 1
+  const count = Math.ceil((texts.length - first) / size)
+  const others = Array.from({ length: count }, (_, nth) => ({
+    from: first + nth * size,
+    to: Math.min(first + (nth + 1) * size, texts.length),
+  }))
+  return [{ from: 0, to: first }, ...others]
+}
