@@ -46,6 +46,21 @@ it.each(['PayOutRequest', 'PaymentInput', 'PayoutInput'])(
   },
 )
 
+it.each([
+  ['a parameter', 'export function payOut(deps: PayOutDeps, request: PayOutInput): void {}\n'],
+  ['a parameter of a helper', 'export function payOut(): void {}\nfunction send(request: PayOutInput): void {}\n'],
+  ['a member', 'interface Taken {\n  readonly request: PayOutInput\n}\nexport function payOut(): void {}\n'],
+])('refuses %s that has what the act takes by another name than input', async (_what, text) => {
+  const problem = `${useCase} calls a PayOutInput request: call it input`
+  expect(await problemsOf(anyUseCase, { [useCase]: text })).toEqual([problem])
+})
+
+it('accepts what the act takes as input or in its parts, beside the input of another act', async () => {
+  const text =
+    'export function payOut(input: PayOutInput): void {}\nfunction send({ payee }: PayOutInput, charge: ChargeInput): void {}\n'
+  expect(await problemsOf(anyUseCase, { [useCase]: text })).toEqual([])
+})
+
 it('accepts the input of the act, other types, and private types of any name', async () => {
   const text =
     'export interface PayOutInput {}\nexport type PayOutDeps = object\ninterface SentRequest {}\nexport function payOut(): void {}\n'

@@ -26,7 +26,7 @@ const EXPORTED_BESIDE: ExportedBeside = new Map([
  * A use case is found by its name: `use-cases/pay-out.ts` exports `payOut`, and no second act. Where only the
  * queue calls the act, its file exports the function that takes its jobs, `start…`, and the act may be
  * private. What may be asked for is no act: a file may export a question beside it, `is…`. What the act takes
- * has its name too: `PayOutInput`.
+ * has its name too: `input: PayOutInput`.
  */
 export const useCaseNames: Rule = useCaseNamesBut(EXPORTED_BESIDE)
 
@@ -67,9 +67,15 @@ function problemsOf({ path, text }: SourceFile, known: readonly string[]): reado
 /** A request is what a route reads. What it gives to a use case is the input of the act, in each service. */
 function inputProblems({ path, text }: SourceFile, name: string): readonly Problem[] {
   const input = `${name.charAt(0).toUpperCase()}${name.slice(1)}Input`
-  return [...text.matchAll(EXPORTED_INPUT)]
-    .filter(([, type]) => type !== input)
-    .map(([, type]) => ({ path, message: `exports ${type}: what the act takes is ${input}` }))
+  const named = new RegExp(String.raw`\b(\w+)\??: ${input}\b`, 'g')
+  return [
+    ...[...text.matchAll(EXPORTED_INPUT)]
+      .filter(([, type]) => type !== input)
+      .map(([, type]) => ({ path, message: `exports ${type}: what the act takes is ${input}` })),
+    ...[...text.matchAll(named)]
+      .filter(([, variable]) => variable !== 'input')
+      .map(([, variable]) => ({ path, message: `calls a ${input} ${variable}: call it input` })),
+  ]
 }
 
 function actProblems({ path, text }: SourceFile, name: string, known: readonly string[]): readonly Problem[] {

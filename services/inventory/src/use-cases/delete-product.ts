@@ -17,8 +17,8 @@ export interface DeleteProductInput {
  */
 export async function deleteProduct(
   { lanes, names }: Pick<InventoryDeps, 'lanes' | 'names'>,
-  product: DeleteProductInput,
+  input: DeleteProductInput,
 ): Promise<void> {
-  const verdict = requireSameProduct(await callDeleteProduct(lanes, names, product))
+  const verdict = requireSameProduct(await callDeleteProduct(lanes, names, input))
   if (verdict === 'in-stock') throw productInStock()
 }

@@ -60,7 +60,7 @@ interface ChargeChanges {
 const inputOf = ({ key = app.key, repeat, charge, ...changes }: ChargeChanges) => ({
   caller: callerOf({ key }, repeat),
   merchantId,
-  input: valid({
+  charge: valid({
     charge: { transactionId: source, currency: 'EUR', amount: 500, ...charge },
     sourceField: 'transactionId',
   }),

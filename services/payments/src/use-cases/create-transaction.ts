@@ -24,7 +24,7 @@ import { refuseCard, refuseOldRate, refuseSource } from '../transactions/refuse-
 export interface CreateTransactionInput {
   readonly caller: Caller
   readonly merchantId: string
-  readonly input: RequestInput<ChargeValues>
+  readonly charge: RequestInput<ChargeValues>
 }
 
 /** A charge as a client asks for it. */
@@ -52,9 +52,9 @@ type ChargeDeps = Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'vault' | 'wait'> &
  */
 export async function createTransaction(
   deps: ChargeDeps,
-  request: CreateTransactionInput,
+  input: CreateTransactionInput,
 ): Promise<{ readonly transactionId: string; readonly replayed: boolean }> {
-  const { end, replayed } = await chargeCard(deps, request)
+  const { end, replayed } = await chargeCard(deps, input)
   if (end.verdict === 'refused') refuseCard(end.errorCode, { replayed })
   return { transactionId: end.transactionId, replayed }
 }
@@ -68,13 +68,13 @@ export async function createTransaction(
  */
 export async function chargeCard(
   deps: ChargeDeps,
-  request: CreateTransactionInput,
+  input: CreateTransactionInput,
 ): Promise<{ readonly end: ChargeEnd; readonly replayed: boolean }> {
-  const begun = await beginCharge(deps, request)
-  const { outcome, values, replayed } = requireOutcome(request.caller, begun, request.input)
+  const begun = await beginCharge(deps, input)
+  const { outcome, values, replayed } = requireOutcome(input.caller, begun, input.charge)
   switch (outcome.verdict) {
     case 'begun': {
-      const charge = { ...values.charge, merchantId: request.merchantId }
+      const charge = { ...values.charge, merchantId: input.merchantId }
       return { end: await completeCharge(deps, charge, outcome.attempt), replayed }
     }
     case 'ended':
@@ -90,11 +90,15 @@ export async function chargeCard(
 
 function beginCharge(
   { config, lanes, acquirers, wait }: ChargeDeps,
-  { caller, merchantId, input }: CreateTransactionInput,
+  { caller, merchantId, charge }: CreateTransactionInput,
 ): Promise<Judged<BegunCharge>> {
-  const charge = valuesOrNull(input)?.charge ?? null
-  const { rateAgeDaysMax } = config.dayLimits
-  const columns = { ...callerColumns(caller), merchantId, charge, acquirers: acquirers.names, rateAgeDaysMax }
+  const columns = {
+    ...callerColumns(caller),
+    merchantId,
+    charge: valuesOrNull(charge)?.charge ?? null,
+    acquirers: acquirers.names,
+    rateAgeDaysMax: config.dayLimits.rateAgeDaysMax,
+  }
   return beginOnceFree({
     begin: () => callBeginCharge(lanes, columns),
     isRunning: ({ verdict }) => verdict === 'key-running',

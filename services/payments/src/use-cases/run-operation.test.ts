@@ -50,7 +50,7 @@ const run = (transactionId: string, { key = app.key, repeat, ...attempt }: Attem
     caller: callerOf({ key }, repeat),
     transactionId,
     kind: 'capture',
-    input: valid({ amount: 100 }),
+    operation: valid({ amount: 100 }),
     ...attempt,
   }).catch((error: unknown) => error)
 
@@ -99,9 +99,9 @@ describe('runOperation', () => {
   it.each<[why: string, attempt: () => Attempt, error: Error]>([
     ['an unknown key', () => ({ key: 'x' }), unauthorized()],
     ['an app that is no member', () => ({ key: stranger.key }), forbidden()],
-    ['more than is left', () => ({ input: valid({ amount: 301 }) }), amountBeyondLimit('capture', 'EUR 3.00')],
+    ['more than is left', () => ({ operation: valid({ amount: 301 }) }), amountBeyondLimit('capture', 'EUR 3.00')],
     ['a refund before a capture', () => ({ kind: 'refund' }), amountBeyondLimit('refund', 'EUR 0.00')],
-    ['another currency', () => ({ input: valid({ amount: 1, currency: 'DKK' }) }), otherCurrency('EUR')],
+    ['another currency', () => ({ operation: valid({ amount: 1, currency: 'DKK' }) }), otherCurrency('EUR')],
   ])('refuses %s', async (_why, attempt, error) => {
     expect(await run(await pay(), attempt())).toEqual(error)
   })
@@ -115,9 +115,9 @@ describe('runOperation', () => {
     ['validation', forbidden()],
   ])('refuses a body that failed at %s, for a stranger in the order of checks', async (stage, ofStranger) => {
     const id = await pay()
-    const input = { verdict: 'refused', problem: { stage, error: BAD_BODY } } as const
-    expect(await run(id, { input })).toEqual(BAD_BODY)
-    expect(await run(id, { input, key: stranger.key })).toEqual(ofStranger)
-    expect(await run(id, { input, key: 'x' })).toEqual(unauthorized())
+    const operation = { verdict: 'refused', problem: { stage, error: BAD_BODY } } as const
+    expect(await run(id, { operation })).toEqual(BAD_BODY)
+    expect(await run(id, { operation, key: stranger.key })).toEqual(ofStranger)
+    expect(await run(id, { operation, key: 'x' })).toEqual(unauthorized())
   })
 })

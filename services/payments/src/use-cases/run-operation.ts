@@ -12,7 +12,7 @@ export interface RunOperationInput {
   readonly caller: Caller
   readonly transactionId: string
   readonly kind: OperationKind
-  readonly input: RequestInput<Pick<Operation, 'amount' | 'currency' | 'descriptor' | 'reference'>>
+  readonly operation: RequestInput<Pick<Operation, 'amount' | 'currency' | 'descriptor' | 'reference'>>
 }
 
 type OperationDeps = Pick<PaymentsDeps, 'lanes' | 'operations'>
@@ -25,13 +25,13 @@ type OperationDeps = Pick<PaymentsDeps, 'lanes' | 'operations'>
  */
 export async function runOperation(
   deps: OperationDeps,
-  request: RunOperationInput,
+  input: RunOperationInput,
 ): Promise<{ readonly transaction: Transaction; readonly replayed: boolean }> {
-  const result = await runOrJudge(deps, request)
-  const { outcome, replayed } = requireOutcome(request.caller, result, request.input)
+  const result = await runOrJudge(deps, input)
+  const { outcome, replayed } = requireOutcome(input.caller, result, input.operation)
   switch (outcome.verdict) {
     case 'refused':
-      return refuseEntry(outcome.refusal, request.kind)
+      return refuseEntry(outcome.refusal, input.kind)
     case 'done':
       return { transaction: outcome.transaction, replayed }
   }
@@ -40,11 +40,11 @@ export async function runOperation(
 /** Runs the operation. For a refused request only access is judged. */
 async function runOrJudge(
   { lanes, operations }: OperationDeps,
-  { caller: { keyMac, userEmail, repeat }, transactionId, kind, input }: RunOperationInput,
+  { caller: { keyMac, userEmail, repeat }, transactionId, kind, operation }: RunOperationInput,
 ): Promise<OperationResult> {
-  if (input.verdict === 'refused') {
+  if (operation.verdict === 'refused') {
     const access = await readOperationAccess(lanes, { keyMac, userEmail, transactionId, kind })
     return { ...access, outcome: undefined }
   }
-  return operations.run({ keyMac, userEmail, repeat, transactionId, kind, ...input.values })
+  return operations.run({ keyMac, userEmail, repeat, transactionId, kind, ...operation.values })
 }

@@ -59,16 +59,16 @@ const POLL_INTERVAL_MS = 2_000
  * - the other errors of `openCheckout`: orderKeyUsed, integrationKeyUnknown, integrationDisabled, testMissing, testUnexpected,
  *   cardDataInsecure, orderInvalid, returnUrlElsewhere and rateUnavailable
  */
-export async function takeChallenge(deps: ChallengeDeps, request: TakeChallengeInput): Promise<ChallengeTask> {
-  const opened = await openCheckout(deps, request)
-  if (opened.verdict === 'ended') return toEndedTask(deps, opened, request.step)
+export async function takeChallenge(deps: ChallengeDeps, input: TakeChallengeInput): Promise<ChallengeTask> {
+  const opened = await openCheckout(deps, input)
+  if (opened.verdict === 'ended') return toEndedTask(deps, opened, input.step)
   requireStep(judgeCardOf(opened) === undefined)
   const { session, done } = opened
-  if (request.step === 'card-lookup' && !session) return lookUpCard(deps, opened)
-  requireStep(session !== undefined && wasOffered(session, request.step))
-  if (request.step !== 'tds-challenge') return startFingerprint(deps, { opened, session, request })
+  if (input.step === 'card-lookup' && !session) return lookUpCard(deps, opened)
+  requireStep(session !== undefined && wasOffered(session, input.step))
+  if (input.step !== 'tds-challenge') return startFingerprint(deps, { opened, session, input })
   requireStep(nextOf(session, done).verdict === 'step')
-  return startChallenge(deps, { opened, session, request })
+  return startChallenge(deps, { opened, session, input })
 }
 
 /** @throws challengeUnavailable when the step does not apply to the order, so that the client begins again */
@@ -93,12 +93,12 @@ async function lookUpCard(deps: ChallengeDeps, opened: OpenOrder): Promise<Chall
 interface Taken {
   readonly opened: OpenOrder
   readonly session: Session
-  readonly request: TakeChallengeInput
+  readonly input: TakeChallengeInput
 }
 
-async function startFingerprint(deps: ChallengeDeps, { opened, session, request }: Taken): Promise<ChallengeTask> {
+async function startFingerprint(deps: ChallengeDeps, { opened, session, input }: Taken): Promise<ChallengeTask> {
   const { config, seals, lanes } = deps
-  const { step, origin = '*' } = request
+  const { step, origin = '*' } = input
   await updateTakenStep(lanes, { merchantId: opened.payee.id, id: session.id }, step)
   const proof = sealHint(seals.hints, opened.digest, { sessionId: session.id, step })
   const hint = session.enrolment.silent.includes(step) ? null : proof
@@ -108,9 +108,9 @@ async function startFingerprint(deps: ChallengeDeps, { opened, session, request 
   }
 }
 
-async function startChallenge(deps: ChallengeDeps, { opened, session, request }: Taken): Promise<ChallengeTask> {
+async function startChallenge(deps: ChallengeDeps, { opened, session, input }: Taken): Promise<ChallengeTask> {
   const { order, payee, money, tokens, digest } = opened
-  const { way, origin = null, locale = null } = request
+  const { way, origin = null, locale = null } = input
   const returnUrl = order.returnUrl ?? null
   requireStep(way !== 'redirect' || returnUrl !== null)
   const key = { merchantId: payee.id, id: session.id }

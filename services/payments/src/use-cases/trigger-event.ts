@@ -133,24 +133,24 @@ function amountOf({ deps, merchant }: Actor): number {
 
 /** Charges a card again, and resolves to the id of the transaction. */
 async function charge(actor: Actor): Promise<string> {
-  const request = await toChargeRequest(actor, GOOD_CARD)
-  return (await createTransaction(actor.deps, request)).transactionId
+  const input = await toChargeInput(actor, GOOD_CARD)
+  return (await createTransaction(actor.deps, input)).transactionId
 }
 
 /** Charges a card that is refused, and resolves to the id of the failed transaction. */
 async function chargeRefusedCard(actor: Actor): Promise<string> {
-  const request = await toChargeRequest(actor, REFUSED_LATER)
-  const { end } = await chargeCard(actor.deps, request)
+  const input = await toChargeInput(actor, REFUSED_LATER)
+  const { end } = await chargeCard(actor.deps, input)
   if (end.verdict === 'refused' && end.failedId !== undefined) return end.failedId
   throw new Error(`the card ${REFUSED_LATER} was not refused`)
 }
 
 /** A charge needs an earlier payment of its card. That payment is seeded, so that it leaves no event. */
-async function toChargeRequest(actor: Actor, number: string): Promise<CreateTransactionInput> {
+async function toChargeInput(actor: Actor, number: string): Promise<CreateTransactionInput> {
   const { merchant, caller } = actor
   const transactionId = await seedPayment(actor, number)
   const charge = { transactionId, currency: merchant.currency, amount: amountOf(actor) }
-  return { caller, merchantId: merchant.id, input: valid({ charge, sourceField: 'transactionId' }) }
+  return { caller, merchantId: merchant.id, charge: valid({ charge, sourceField: 'transactionId' }) }
 }
 
 async function seedPayment({ deps, merchant, tag }: Actor, number: string): Promise<string> {
@@ -168,7 +168,7 @@ const EXPIRY_YEAR = 2_099
 
 async function operate(actor: Actor, kind: OperationKind, transactionId: string): Promise<string> {
   const { deps, caller } = actor
-  await runOperation(deps, { caller, transactionId, kind, input: valid({ amount: amountOf(actor) }) })
+  await runOperation(deps, { caller, transactionId, kind, operation: valid({ amount: amountOf(actor) }) })
   return transactionId
 }
 

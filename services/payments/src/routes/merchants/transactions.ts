@@ -115,8 +115,8 @@ export const merchantTransactionsRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, params: { merchantId }, body }, reply) => {
-      const input = mapInput(body, toChargeValues)
-      const { transactionId, replayed } = await createTransaction(app.deps, { caller, merchantId, input })
+      const charge = mapInput(body, toChargeValues)
+      const { transactionId, replayed } = await createTransaction(app.deps, { caller, merchantId, charge })
       answerCreated(reply, { replayed })
       return { transaction: { id: transactionId } }
     },

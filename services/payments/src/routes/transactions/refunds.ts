@@ -24,9 +24,9 @@ export const refundsRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, params: { transactionId }, body: input }, reply) => {
-      const request = { caller, transactionId, kind: 'refund', input } as const
-      const { transaction, replayed } = await runOperation(app.deps, request)
+    async ({ caller, params: { transactionId }, body: operation }, reply) => {
+      const input = { caller, transactionId, kind: 'refund', operation } as const
+      const { transaction, replayed } = await runOperation(app.deps, input)
       answerCreated(reply, { replayed })
       return { transaction: viewTransaction(transaction) }
     },
