@@ -1,5 +1,5 @@
 import { openWire } from '@trestle/testing/cut-wire.ts'
-import { forgetLogins, type InTurn, type KilledEverywhere, KilledShare } from './killed-share.ts'
+import { forgetLogins, forgetPoll, type InTurn, type KilledEverywhere, KilledShare } from './killed-share.ts'
 import { listSegments, listShares, type Range, type SentBy, withoutSecrets } from './statements.ts'
 
 /** How many databases are killed at a time: a run waits for three seconds before it moves rows. */
@@ -58,6 +58,7 @@ export async function killEverywhere(killed: KilledEverywhere): Promise<void> {
 /** The statements of a command that nobody kills, on the database of the result. */
 async function record({ cluster, to, release }: KilledEverywhere, words: readonly string[]): Promise<SentBy> {
   const texts: string[] = []
+  await forgetPoll(cluster, to)
   const wire = await openWire(cluster.url(to), ({ text }) => {
     texts.push(withoutSecrets(text))
     return 'passes'
