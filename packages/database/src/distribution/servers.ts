@@ -56,11 +56,12 @@ export async function listEntered(db: QueryExecutorProvider, applicationName: st
 }
 
 /**
- * Why servers do not answer: what a statement that asks all of them fails with, such as a refused login or a refused connection.
- * @param table a table whose rows are divided over the servers
+ * The reason why servers do not answer: the error of a statement that asks all of them, such as a refused login or a refused
+ * connection.
+ * @param name a table whose rows are divided over the servers
  * @returns undefined when they answer after all
  */
-export async function explainAway(
+export async function findAwayReason(
   db: QueryExecutorProvider,
   { name, ...names }: Pick<Names, 'schema' | 'prefix'> & { readonly name: string },
 ): Promise<string | undefined> {

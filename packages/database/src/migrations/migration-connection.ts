@@ -145,6 +145,7 @@ async function waitFor(
     if (owners.length > 0)
       report(`waiting for the lock of migrations of the schema ${names.schema}: ${owners.join(', ')}`)
   }
+  // The report only explains a wait. The lock is taken without the report, and its own error is thrown.
   const timer = setTimeout(() => void reportOwners().catch(() => {}), TOLD_AFTER_MS)
   await client.query('SELECT pg_advisory_xact_lock($1)', [key]).finally(() => clearTimeout(timer))
 }

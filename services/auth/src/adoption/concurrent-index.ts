@@ -17,7 +17,7 @@ export interface LateIndex {
  * Makes an index without a lock, unless it is there. The index of a run that was killed is not valid, and is
  * made anew. PostgreSQL may still be making it when the client of that run is gone. It waits until every open
  * transaction has ended, so no caller holds one.
- * @param report is told after some seconds whom it waits for
+ * @param report called after some seconds with a line that names the transactions that the index waits for
  * @throws Error while PostgreSQL makes an index of the table for a run that was killed
  */
 export async function createIndexConcurrently(
@@ -30,11 +30,12 @@ export async function createIndexConcurrently(
   if (state === 'valid') return
   await requireNobodyIndexes(db, names, table)
   if (state === 'invalid') await sql`DROP INDEX CONCURRENTLY IF EXISTS ${names.id(name)}`.execute(db)
-  const tell = async () => {
+  const reportAwaited = async () => {
     const awaited = await listAwaited(db, names, table)
     if (awaited.length > 0) report(`waiting for the end of ${awaited.join(', ')}: an index of ${table} needs it`)
   }
-  const timer = setTimeout(() => void tell().catch(() => {}), TOLD_AFTER_MS)
+  // The report only explains a wait. The index is made without the report, and its own error is thrown.
+  const timer = setTimeout(() => void reportAwaited().catch(() => {}), TOLD_AFTER_MS)
   await sql`
     CREATE ${isUnique ? sql`UNIQUE` : sql``} INDEX CONCURRENTLY ${sql.id(name)} ON ${names.id(table)} ${definition}`
     .execute(db)

@@ -92,13 +92,13 @@ export function runTrial(
         ...steps.map(({ event, statements }) => ({ of: event, path: subjects.path, statements })),
         ...subjects.functions.map((each) => ({ of: each, path: each.path, statements: [sql.raw(each.copy)] })),
       ]
-      const befores: (Failure | undefined)[] = []
-      for (const attempt of attempts) befores.push(await findError(trx, attempt))
+      const errorsBefore: (Failure | undefined)[] = []
+      for (const attempt of attempts) errorsBefore.push(await findError(trx, attempt))
       await addGainedColumns(trx, names, table)
       await sql`DISCARD PLANS`.execute(trx)
       const outcomes: Outcome[] = []
       for (const [index, attempt] of attempts.entries()) {
-        const before = befores[index]
+        const before = errorsBefore[index]
         outcomes.push({
           of: attempt.of,
           before,

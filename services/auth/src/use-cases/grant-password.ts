@@ -61,7 +61,7 @@ export type GrantPasswordDeps = Pick<
 export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswordInput): Promise<PasswordSessionView> {
   const identifier = readSignInIdentifier(deps, input)
   const user = await findPasswordUser(deps.lanes, { ...identifier, audience: input.audience })
-  const verified = await guessPassword(deps, input, { identifier, user })
+  const verified = await checkPassword(deps, input, { identifier, user })
   if (!verified && user) refuseBanFirst(deps, user)
   // The hook is skipped for an unknown user, so where it is on, the time of an answer may reveal that.
   if (user) await judgePasswordAttempt(deps, user.id, { isRight: verified !== undefined })
@@ -87,7 +87,7 @@ interface VerifiedPassword {
  * Verifies a password, and counts a failed check.
  * @returns undefined where the password is wrong, or counts as wrong
  */
-async function guessPassword(
+async function checkPassword(
   deps: GrantPasswordDeps,
   { password = '', ip }: GrantPasswordInput,
   { identifier, user }: PasswordGuess,

@@ -5,7 +5,7 @@ import { listOpenInternals } from '@trestle/database/distribution/internal-funct
 import { listLoginLacks, listRefusedLogins } from '@trestle/database/distribution/logins.ts'
 import { type DistributionState, isMoving } from '@trestle/database/distribution/notes.ts'
 import { listOpenFunctions } from '@trestle/database/distribution/placement.ts'
-import { explainAway, listAway, listDoubtful, listLacks } from '@trestle/database/distribution/servers.ts'
+import { findAwayReason, listAway, listDoubtful, listLacks } from '@trestle/database/distribution/servers.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import type { PaymentsConfig } from '../config.ts'
 import type { openPaymentsDatabase } from '../open-database.ts'
@@ -29,7 +29,7 @@ export const clusterChecks: readonly Check<Subject>[] = [
       const options = distributeOptions(config)
       const away = await listAway(db.withoutPlugins())
       if (away.length > 0) {
-        const reason = await explainAway(db.withoutPlugins(), { ...names, name: 'merchant_balances' })
+        const reason = await findAwayReason(db.withoutPlugins(), { ...names, name: 'merchant_balances' })
         throw new Away(`no answer from ${away.join(', ')}${reason === undefined ? '' : `: ${reason}`}`)
       }
       // Checked as the owner, who may take both roles. The role of the service may not take the role of operators.

@@ -130,7 +130,7 @@ const DEAD: Source = {
 }
 
 /** The jobs that are not dead, in some states. */
-function livingIn(holds: RawBuilder<unknown>): Source {
+function liveJobs(holds: RawBuilder<unknown>): Source {
   return {
     name: deliveryTask.name,
     columns: sql`CASE j.state WHEN 'created' THEN 'waiting' WHEN 'active' THEN 'sending' WHEN 'retry' THEN 'retrying'
@@ -144,17 +144,17 @@ function livingIn(holds: RawBuilder<unknown>): Source {
 }
 
 const IN_STATE: Readonly<Record<DeliveryStatus, Source>> = {
-  waiting: livingIn(sql`j.state = 'created'`),
-  sending: livingIn(sql`j.state = 'active'`),
-  retrying: livingIn(sql`j.state = 'retry'`),
-  delivered: livingIn(sql`j.state = 'completed' AND j.output ->> 'outcome' IS DISTINCT FROM 'dropped'`),
-  dropped: livingIn(sql.raw(WAS_DROPPED)),
+  waiting: liveJobs(sql`j.state = 'created'`),
+  sending: liveJobs(sql`j.state = 'active'`),
+  retrying: liveJobs(sql`j.state = 'retry'`),
+  delivered: liveJobs(sql`j.state = 'completed' AND j.output ->> 'outcome' IS DISTINCT FROM 'dropped'`),
+  dropped: liveJobs(sql.raw(WAS_DROPPED)),
   failed: DEAD,
 }
 
 function sourcesOf(status: DeliveryStatus | undefined): readonly Source[] {
   if (status !== undefined) return [IN_STATE[status]]
-  return [livingIn(sql`j.state IN ('created', 'retry', 'active', 'completed')`), DEAD]
+  return [liveJobs(sql`j.state IN ('created', 'retry', 'active', 'completed')`), DEAD]
 }
 
 function isWanted({ id, merchantId, webhookId }: DeliveryFilter): RawBuilder<unknown> {
