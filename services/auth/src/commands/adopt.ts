@@ -36,7 +36,7 @@ export function adoptCommand(load: () => AuthConfig, { print: write, ask }: Conv
     .description(
       'turn a database of supabase/auth into one of this service, in place: --prepare while the old service serves, then without an option once it has ended',
     )
-    .option('--check', 'say what would carry over and what would not, and change nothing')
+    .option('--check', 'say what would carry over and what would not, and change no row')
     .addOption(
       new Option(
         '--prepare',

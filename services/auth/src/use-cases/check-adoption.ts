@@ -34,7 +34,7 @@ import { type EarlierRun, findObstacles } from '../adoption/upstream-database.ts
 import type { AuthDeps } from '../deps.ts'
 import { adoptOptions } from '../migrations.ts'
 
-/** The report of `adopt --check`, which changes nothing. */
+/** The report of `adopt --check`, which changes no row. */
 export interface AdoptionCheck {
   /**
    * The newest migration of supabase/auth; `none` where the database is not one of it. Nothing else is said
@@ -119,7 +119,10 @@ const COSTS = {
   },
 } as const
 
-/** Finds out what an adoption would do, and changes nothing. */
+/**
+ * Finds out what an adoption would do, and changes no row. It tries triggers of others in transactions that it takes back:
+ * requests of their tables wait meanwhile, and sequences stay advanced.
+ */
 export async function checkAdoption(
   { config, encryptionKeys, now }: Pick<AuthDeps, 'config' | 'encryptionKeys' | 'now'>,
   { force }: { readonly force: boolean },
