@@ -303,6 +303,14 @@ describe('POST /token?grant_type=refresh_token', () => {
     await expectFailure('refresh_token', { refresh_token: grandchild }, alreadyUsed)
   })
 
+  it('400: refuses the parent of the newest token once a theft has ended the session', async () => {
+    const { token } = await signIn()
+    const parent = (await refresh(token)).body.refresh_token
+    await refresh(parent)
+    await expectFailure('refresh_token', { refresh_token: token }, alreadyUsed)
+    await expectFailure('refresh_token', { refresh_token: parent }, alreadyUsed)
+  })
+
   it('400: refuses reuse within the interval while rotation is off, and keeps the session', async () => {
     const settings = { AUTH_SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: 'false' }
     const off = await openTestApp({ database: test.database, settings })
