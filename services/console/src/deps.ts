@@ -57,7 +57,7 @@ export function createDeps(
     meter: metrics.meter,
     metrics,
     tracing,
-    // A service that is away takes its own pages away, and not the console.
+    // No check: without a service the console stays ready, and only the pages of that service fail.
     readiness: createReadiness({}),
     seal: createSessionSeal(config.secrets),
     accessTokens: createAccessTokens(authSessions, now),

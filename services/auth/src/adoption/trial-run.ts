@@ -36,8 +36,8 @@ export interface Subjects {
 }
 
 /**
- * The outcome of an attempt: of an event of the triggers, or of a function. An attempt that has failed before
- * is not made after.
+ * Whether an event of the triggers, or a function, works on the table without the columns of this service and
+ * with them. What fails without them is not tried with them.
  */
 export interface Outcome {
   readonly of: TrialEvent | SqlFunction
@@ -121,8 +121,9 @@ async function leaveAlone(
 }
 
 /**
- * Sends an attempt as one text, since the old service waits for each answer, and takes it back. What waits
- * for the commit runs at its end.
+ * Makes an attempt and takes it back. Its statements are sent together, since requests of the old service wait
+ * meanwhile. Deferred constraints, which would be checked by a commit, are checked at its end.
+ * @returns why it failed; undefined where it did not
  * @throws Error where a lock was not granted, or the connection is lost
  */
 async function findError(trx: Kysely<unknown>, { path, statements }: Attempt): Promise<Failure | undefined> {

@@ -118,7 +118,7 @@ function redeemTestCode(deps: VerifyMessageDeps, input: VerifyCodeInput, owner: 
   })
 }
 
-/** The guess that a code is, with the keys of the counts that it adds to. */
+/** The guess that a request makes, with the keys under which wrong guesses are counted. */
 function toGuess(
   { serverKeys: { hmac }, now }: Pick<AuthDeps, 'serverKeys' | 'now'>,
   { type, identifier, context: { audience, network, ip } }: VerifyCodeInput,

@@ -16,7 +16,7 @@ describe('readRest', () => {
     expect([body.destroyed, body.readableEnded]).toEqual([true, false])
   })
 
-  it('reads a rest within the bounds to its end', async () => {
+  it('reads to its end what follows a file within the bounds', async () => {
     const body = new PassThrough()
     readRest(body, { ms: 60_000, bytes: 1_000 })
     await once(body.end(Buffer.alloc(1_000)), 'close')

@@ -115,7 +115,7 @@ export async function findSignedIn(request: FastifyRequest, reply: FastifyReply)
   if (known === undefined) return undefined
   try {
     const { session, tokens } = await findTokens(request, known)
-    // The page is no use of the session, and may bring a newer refresh token.
+    // `usedAt` stays as it was, since to show who is signed in does not prolong a session. The tokens may be newer.
     await writeSession(reply, session)
     return (await identify(request, session, tokens)).email
   } catch (error) {

@@ -85,7 +85,7 @@ async function startImport(
     const { id } = ImportView.parse(outcome.body)
     return answerDone(request, reply, { path: importPath(id), toast: 'The file has arrived' })
   }
-  // Where the browser broke off, inventory gives no answer either: that is no outage of inventory.
+  // No answer came. If the browser itself broke off, inventory is not to blame, and no page says that it is away.
   if (outcome.kind === 'unknown') AbortSignal.any([file.broken, judged.signal]).throwIfAborted()
   return showImports({ request, reply }, {}, askedAgain(request, outcome))
 }
