@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
-import { errorBody } from '../bodies.ts'
-import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
-import { openBeside } from './imported-app.ts'
-import { runSql } from './restored-database.ts'
+import { adopt, openAdopted, type Restored, restore } from '../../test/adoption/adopted-app.ts'
+import { openBeside } from '../../test/adoption/imported-app.ts'
+import { runSql } from '../../test/adoption/restored-database.ts'
+import { errorBody } from '../../test/bodies.ts'
+import { checkAdoption } from '../use-cases/check-adoption.ts'
 
 const idOf = ({ database }: Restored, name: string) => database.manifest.users.find((user) => user.name === name)?.id
 

@@ -1,11 +1,11 @@
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { readCatalogue } from '@trestle/database/rehearsal/catalogue.ts'
 import { expect, it } from 'vitest'
-import { adoptCommand } from '../../src/commands/adopt.ts'
-import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
-import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
-import { adopt, openAdopted, prepare, type Restored, restore } from './adopted-app.ts'
-import { runSql } from './restored-database.ts'
+import { adopt, openAdopted, prepare, type Restored, restore } from '../../test/adoption/adopted-app.ts'
+import { runSql } from '../../test/adoption/restored-database.ts'
+import { adoptCommand } from '../commands/adopt.ts'
+import { forgetAdoption } from '../use-cases/forget-adoption.ts'
+import { undoAdoption } from '../use-cases/undo-adoption.ts'
 
 /**
  * Leaves of a database what a restore of its schemas `auth` and `public` alone has: triggers go with their

@@ -1,12 +1,12 @@
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { sql } from 'kysely'
 import { describe, expect, it } from 'vitest'
-import { listMissingRights } from '../../src/adoption/missing-rights.ts'
-import { adoptOptions } from '../../src/migrations.ts'
-import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
-import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
-import { adopt, prepare, restore } from './adopted-app.ts'
-import { runSql, type Version } from './restored-database.ts'
+import { adopt, prepare, restore } from '../../test/adoption/adopted-app.ts'
+import { runSql, type Version } from '../../test/adoption/restored-database.ts'
+import { adoptOptions } from '../migrations.ts'
+import { checkAdoption } from '../use-cases/check-adoption.ts'
+import { undoAdoption } from '../use-cases/undo-adoption.ts'
+import { listMissingRights } from './missing-rights.ts'
 
 const OWNER = 'supabase_auth_admin'
 const NO_CREATE = `the schema auth grants no CREATE: as a superuser, run GRANT CREATE ON SCHEMA "auth" TO "${OWNER}"`

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { adoptCommand } from '../../src/commands/adopt.ts'
-import { adopt, prepare, type Restored, restore } from './adopted-app.ts'
-import { runSql } from './restored-database.ts'
+import { adopt, prepare, type Restored, restore } from '../../test/adoption/adopted-app.ts'
+import { runSql } from '../../test/adoption/restored-database.ts'
+import { adoptCommand } from '../commands/adopt.ts'
 
 const KEY = `
   CREATE TABLE public.linked (provider text, subject text, FOREIGN KEY (provider, subject) REFERENCES auth.identities (provider, id));

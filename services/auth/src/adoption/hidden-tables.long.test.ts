@@ -1,10 +1,10 @@
 import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import pg from 'pg'
 import { expect, it } from 'vitest'
-import { migrateOptions } from '../../src/migrations.ts'
-import { adopt, type Restored, restore } from './adopted-app.ts'
-import { openImporting } from './imported-app.ts'
-import { runSql } from './restored-database.ts'
+import { adopt, type Restored, restore } from '../../test/adoption/adopted-app.ts'
+import { openImporting } from '../../test/adoption/imported-app.ts'
+import { runSql } from '../../test/adoption/restored-database.ts'
+import { migrateOptions } from '../migrations.ts'
 
 /** Grants that an installation may have made on tables to come, to no effect while their row level security hides the rows. */
 const GRANTS = `

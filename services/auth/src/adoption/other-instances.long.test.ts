@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { adoptCommand } from '../../src/commands/adopt.ts'
-import { importCommand } from '../../src/commands/import-database.ts'
-import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
-import { openBeside } from './imported-app.ts'
-import { runSql } from './restored-database.ts'
+import { adopt, openAdopted, type Restored, restore } from '../../test/adoption/adopted-app.ts'
+import { openBeside } from '../../test/adoption/imported-app.ts'
+import { runSql } from '../../test/adoption/restored-database.ts'
+import { adoptCommand } from '../commands/adopt.ts'
+import { importCommand } from '../commands/import-database.ts'
 
 /** Gives users an instance as a seed file or another program may, or none, and returns their ids in order. */
 async function giveOtherInstances({ database }: Restored): Promise<readonly string[]> {

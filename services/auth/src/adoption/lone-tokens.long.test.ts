@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
-import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
-import { type AdoptedApp, adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
-import { openBeside } from './imported-app.ts'
-import { runSql, type Version } from './restored-database.ts'
+import { type AdoptedApp, adopt, openAdopted, type Restored, restore } from '../../test/adoption/adopted-app.ts'
+import { openBeside } from '../../test/adoption/imported-app.ts'
+import { runSql, type Version } from '../../test/adoption/restored-database.ts'
+import { checkAdoption } from '../use-cases/check-adoption.ts'
+import { undoAdoption } from '../use-cases/undo-adoption.ts'
 
 /** A refresh token of the form of supabase/auth, which has 22 characters. */
 const tokenOf = (name: string) => name.padEnd(22, '-')

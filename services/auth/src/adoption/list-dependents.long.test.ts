@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
-import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
-import { adopt, restore, restoreAdopted } from './adopted-app.ts'
-import { runSql } from './restored-database.ts'
+import { adopt, restore, restoreAdopted } from '../../test/adoption/adopted-app.ts'
+import { runSql } from '../../test/adoption/restored-database.ts'
+import { forgetAdoption } from '../use-cases/forget-adoption.ts'
+import { undoAdoption } from '../use-cases/undo-adoption.ts'
 
 /**
  * Objects that an application may build on tables of supabase/auth that move: a policy that hides rows, views, and a foreign
