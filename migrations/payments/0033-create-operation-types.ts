@@ -11,10 +11,10 @@ export const createOperationTypes: MigrationSource = (names) => ({
         path text, key text, fingerprint bytea, verdict text, identity_id text, merchant_id text, funding_currency text,
         pricing jsonb
       )`.execute(db)
-    // The verdict on an operation, the `transaction` before it, and the amounts after it as `moment`.
+    // The verdict on an operation, the `transaction` before it, and the amounts after it as `movement`.
     await sql`
       CREATE TYPE ${names.id('operation_result')} AS (
-        verdict text, identity_id text, possible bigint, moment ${names.id('movement')}, transaction ${names.id('transactions')}
+        verdict text, identity_id text, possible bigint, movement ${names.id('movement')}, transaction ${names.id('transactions')}
       )`.execute(db)
   },
   async down(db: Kysely<unknown>) {

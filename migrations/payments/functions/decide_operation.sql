@@ -4,7 +4,7 @@
 -- flat fee of the kind in the merchant's currency; NULL when a rate is missing. p_today, p_rate_days and
 -- p_margin_bps: which rate of exchange is good, and how it is lessened.
 --
--- Returns the verdict of run_operations. moment: the trail entry that a done operation books, with the amounts after it; for a
+-- Returns the verdict of run_operations. movement: the trail entry that a done operation books, with the amounts after it; for a
 -- replayed one, the amounts as they were after its first request.
 --
 -- Both functions of operations call it, so that they decide alike. It takes one row at a time: PL/pgSQL copies an array into each
@@ -17,7 +17,7 @@ LANGUAGE plpgsql
 AS $$
 DECLARE
   result {{operation_result}};
-  moment {{movement}};
+  movement {{movement}};
   -- The request that used the key of the operation first.
   first_use {{idempotency}};
   -- The worth of one minor unit of the transaction's currency in the merchant's currency, and the rate.
@@ -35,10 +35,10 @@ BEGIN
         AND k.path = p_operation.path AND k.key = p_operation.key;
     IF FOUND THEN
       result.verdict := CASE WHEN first_use.fingerprint = p_operation.fingerprint THEN 'replayed' ELSE 'key-mismatch' END;
-      moment.seq := first_use.trail_length;
-      moment.pending := first_use.pending; moment.captured := first_use.captured;
-      moment.refunded := first_use.refunded; moment.voided := first_use.voided; moment.disputed := first_use.disputed;
-      result.moment := moment;
+      movement.seq := first_use.trail_length;
+      movement.pending := first_use.pending; movement.captured := first_use.captured;
+      movement.refunded := first_use.refunded; movement.voided := first_use.voided; movement.disputed := first_use.disputed;
+      result.movement := movement;
       RETURN result;
     END IF;
   END IF;
@@ -92,7 +92,7 @@ BEGIN
     ELSE 'done'
   END;
   IF result.verdict = 'done' THEN
-    result.moment := ROW(p_transaction.merchant_id, p_operation.kind, p_transaction.test, p_operation.amount,
+    result.movement := ROW(p_transaction.merchant_id, p_operation.kind, p_transaction.test, p_operation.amount,
       p_transaction.currency, gross, fee_flat, fee_rate, rate, rate_date, p_transaction.id, p_transaction.trail_length + 1,
       coalesce(p_operation.descriptor, p_transaction.descriptor), p_operation.reference, NULL, NULL, NULL,
       p_transaction.pending - CASE p_operation.kind WHEN 'refund' THEN 0 ELSE p_operation.amount END,

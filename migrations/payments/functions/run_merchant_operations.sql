@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION {{run_merchant_operations}}(
   p_merchant_id text, p_operations json, p_margin_bps int, p_rate_days int
 )
 RETURNS TABLE (
-  verdict text, identity_id text, possible bigint, moment {{movement}}, transaction {{transactions}},
+  verdict text, identity_id text, possible bigint, movement {{movement}}, transaction {{transactions}},
   instrument {{instruments}}, trail json
 )
 LANGUAGE plpgsql SECURITY DEFINER
@@ -24,7 +24,7 @@ AS $$
 DECLARE
   {{include:operation_variables.sql}}
   merchant {{merchants}};
-  moment {{movement}}; used_key {{idempotency}};
+  movement {{movement}}; used_key {{idempotency}};
   -- The ids of all transactions that are asked for, of this merchant's transactions, and of the transactions to lock.
   asked text[]; present text[]; wanted text[];
   locked {{transactions}}[] := '{}';
@@ -74,10 +74,10 @@ BEGIN
   -- 4. The ledger, the amounts of the transactions, and the keys.
   IF cardinality(movements) > 0 THEN
     PERFORM FROM {{post}}(movements);
-    FOREACH moment IN ARRAY movements LOOP
-      UPDATE {{transactions}} x SET pending = moment.pending, captured = moment.captured, refunded = moment.refunded,
-        voided = moment.voided, trail_length = moment.seq
-        WHERE x.merchant_id = p_merchant_id AND x.id = moment.transaction_id;
+    FOREACH movement IN ARRAY movements LOOP
+      UPDATE {{transactions}} x SET pending = movement.pending, captured = movement.captured, refunded = movement.refunded,
+        voided = movement.voided, trail_length = movement.seq
+        WHERE x.merchant_id = p_merchant_id AND x.id = movement.transaction_id;
     END LOOP;
     FOREACH used_key IN ARRAY keys LOOP
       INSERT INTO {{idempotency}} VALUES (p_merchant_id, used_key.identity_id, used_key.method, used_key.path,
@@ -88,11 +88,11 @@ BEGIN
   END IF;
   -- 5. A repeat shows its trail as it was: up to the entry of its first request.
   FOREACH result IN ARRAY results LOOP
-    held := result.transaction; moment := result.moment;
+    held := result.transaction; movement := result.movement;
     SELECT n.* INTO instrument FROM {{instruments}} n WHERE n.merchant_id = p_merchant_id AND n.id = held.instrument_id;
     SELECT {{include:trail_json.sql}} INTO trail FROM {{trail_entries}} e
-      WHERE e.merchant_id = p_merchant_id AND e.transaction_id = held.id AND e.seq <= moment.seq;
-    RETURN QUERY SELECT result.verdict, result.identity_id, result.possible, moment, held, instrument, trail;
+      WHERE e.merchant_id = p_merchant_id AND e.transaction_id = held.id AND e.seq <= movement.seq;
+    RETURN QUERY SELECT result.verdict, result.identity_id, result.possible, movement, held, instrument, trail;
   END LOOP;
 END
 $$;

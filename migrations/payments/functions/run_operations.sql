@@ -5,7 +5,7 @@
 --
 -- Returns one row for each operation, in their order, with its own verdict: unauthorized, not-found or forbidden; replayed with
 -- the transaction as it was then, or key-mismatch; currency-mismatch, limit-exceeded with the largest amount that is possible,
--- trail-full or rate-unavailable; done. moment has the amounts after the operation, transaction is the row before it. An
+-- trail-full or rate-unavailable; done. movement has the amounts after the operation, transaction is the row before it. An
 -- exception, such as a lock that was not granted in time, leaves nothing of the whole call.
 --
 -- Every answer and event of a transaction contains its whole trail, so a trail is bounded. Captures end at 200 entries, refunds
@@ -19,7 +19,7 @@
 -- that two calls never wait for each other. A repeat waits for its transaction, and then sees the key of the first request.
 CREATE OR REPLACE FUNCTION {{run_operations}}(p_operations json, p_margin_bps int, p_rate_days int)
 RETURNS TABLE (
-  verdict text, identity_id text, possible bigint, moment {{movement}}, transaction {{transactions}},
+  verdict text, identity_id text, possible bigint, movement {{movement}}, transaction {{transactions}},
   instrument {{instruments}}, trail json
 )
 LANGUAGE plpgsql SECURITY DEFINER
@@ -71,14 +71,14 @@ BEGIN
     IF cardinality(keys) > 0 THEN INSERT INTO {{idempotency}} SELECT * FROM unnest(keys); END IF;
   END IF;
   -- 5. A repeat shows its trail as it was: up to the entry of its first request.
-  RETURN QUERY SELECT r.verdict, r.identity_id, r.possible, r.moment, r.transaction, n, e.trail
+  RETURN QUERY SELECT r.verdict, r.identity_id, r.possible, r.movement, r.transaction, n, e.trail
     FROM unnest(results) WITH ORDINALITY r
     LEFT JOIN {{instruments}} n
       ON n.merchant_id = (r.transaction).merchant_id AND n.id = (r.transaction).instrument_id
     LEFT JOIN LATERAL (
       SELECT {{include:trail_json.sql}} AS trail FROM {{trail_entries}} e
       WHERE e.merchant_id = (r.transaction).merchant_id AND e.transaction_id = (r.transaction).id
-        AND e.seq <= (r.moment).seq
+        AND e.seq <= (r.movement).seq
     ) e ON true
     ORDER BY r.ordinality;
 END

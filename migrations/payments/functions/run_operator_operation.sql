@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION {{run_operator_operation}}(
   p_margin_bps int, p_rate_days int
 )
 RETURNS TABLE (
-  verdict text, identity_id text, possible bigint, moment {{movement}}, transaction {{transactions}},
+  verdict text, identity_id text, possible bigint, movement {{movement}}, transaction {{transactions}},
   instrument {{instruments}}, trail json
 )
 LANGUAGE plpgsql SECURITY DEFINER
@@ -28,7 +28,7 @@ DECLARE
   instrument {{instruments}};
   operation {{operation_item}};
   result {{operation_result}};
-  moment {{movement}};
+  movement {{movement}};
   fee_flat bigint;
   trail json;
 BEGIN
@@ -47,15 +47,15 @@ BEGIN
   END IF;
   result := {{decide_operation}}(operation, held, fee_flat, today, p_rate_days, p_margin_bps);
   IF result.verdict = 'done' THEN
-    moment := result.moment;
-    PERFORM FROM {{post}}(ARRAY[moment]);
-    UPDATE {{transactions}} x SET pending = moment.pending, captured = moment.captured, refunded = moment.refunded,
-      voided = moment.voided, trail_length = moment.seq
+    movement := result.movement;
+    PERFORM FROM {{post}}(ARRAY[movement]);
+    UPDATE {{transactions}} x SET pending = movement.pending, captured = movement.captured, refunded = movement.refunded,
+      voided = movement.voided, trail_length = movement.seq
       WHERE x.merchant_id = p_merchant_id AND x.id = p_transaction_id;
     SELECT n.* INTO instrument FROM {{instruments}} n WHERE n.merchant_id = p_merchant_id AND n.id = held.instrument_id;
     SELECT {{include:trail_json.sql}} INTO trail FROM {{trail_entries}} e
-      WHERE e.merchant_id = p_merchant_id AND e.transaction_id = p_transaction_id AND e.seq <= moment.seq;
+      WHERE e.merchant_id = p_merchant_id AND e.transaction_id = p_transaction_id AND e.seq <= movement.seq;
   END IF;
-  RETURN QUERY SELECT result.verdict, NULL::text, result.possible, moment, held, instrument, trail;
+  RETURN QUERY SELECT result.verdict, NULL::text, result.possible, movement, held, instrument, trail;
 END
 $$;

@@ -13,11 +13,11 @@ END IF;
 result := {{decide_operation}}(operation, held, fee_flat, today, p_rate_days, p_margin_bps);
 results[each.place] := result;
 IF result.verdict = 'done' THEN
-  movements := movements || result.moment;
+  movements := movements || result.movement;
   IF operation.key IS NOT NULL THEN
     keys := keys || ROW(operation.merchant_id, operation.identity_id, 'POST', operation.path, operation.key,
-      operation.fingerprint, 201, NULL, operation.transaction_id, (result.moment).pending, (result.moment).captured,
-      (result.moment).refunded, (result.moment).voided, (result.moment).disputed, (result.moment).seq, NULL,
+      operation.fingerprint, 201, NULL, operation.transaction_id, (result.movement).pending, (result.movement).captured,
+      (result.movement).refunded, (result.movement).voided, (result.movement).disputed, (result.movement).seq, NULL,
       clock_timestamp())::{{idempotency}};
   END IF;
 END IF;

@@ -143,7 +143,7 @@ interface RunOperationsCall extends RateTerms {
 }
 
 const operationColumns = sql`f.verdict, f.identity_id, f.possible,
-      ${transactionColumns({ transaction: '(f.transaction)', amounts: '(f.moment)', instrument: '(f.instrument)' })}`
+      ${transactionColumns({ transaction: '(f.transaction)', amounts: '(f.movement)', instrument: '(f.instrument)' })}`
 
 const runQuery = withOwner(
   prepare(
