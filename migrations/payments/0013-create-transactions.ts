@@ -92,16 +92,17 @@ async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
 }
 
 /**
- * Operators list the transactions of all merchants by id, and find them by what a customer can tell. Tests
- * and failures are few in some installations, so each has a list of its own: otherwise a page of them would
- * walk past all others. An amount is found currency by currency, so that one that no payment has in a currency
- * is found missing at once. What a list may be filtered by beside the search stands at the end of the index: a
- * filter that few rows meet then reads entries of the index, and no rows.
+ * Operators list the transactions of all merchants by id, and find them by what a customer can tell. Tests,
+ * live payments and failures are few in some installations, so each has a list of its own: otherwise a page
+ * of them would walk past all others. An amount is found currency by currency, so that one that no payment
+ * has in a currency is found missing at once. What a list may be filtered by beside the search stands at the
+ * end of the index: a filter that few rows meet then reads entries of the index, and no rows.
  */
 async function createLists(db: Kysely<unknown>, names: Names): Promise<void> {
   for (const [suffix, columns, where] of [
     ['newest', 'id, merchant_id', 'true'],
     ['test', 'id, merchant_id', 'test'],
+    ['live', 'id, merchant_id', 'NOT test'],
     ['failed', 'id, merchant_id', 'NOT successful'],
     ['last4', 'last4, id, merchant_id, test, successful', 'true'],
     ['amount', 'amount, currency, id, merchant_id, test, successful', 'true'],

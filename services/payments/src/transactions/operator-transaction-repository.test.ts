@@ -46,6 +46,21 @@ async function readPage(asked: Asked, order: TransactionSearch['order']) {
   return { ids: found.map(({ id }) => id), rows }
 }
 
+describe('a list without a search', () => {
+  it.each<[string, Asked, number]>([
+    ['all transactions', {}, LIMIT],
+    ['those of test merchants', { flags: { test: true } }, LIMIT],
+    ['those of live merchants, which have none', { flags: { test: false } }, 0],
+    ['refused payments, of which there are none', { flags: { successful: false } }, 0],
+  ])('reads few rows for %s', async (_which, asked, count) => {
+    for (const order of ['newest-first', 'oldest-first'] as const) {
+      const { ids, rows } = await readPage(asked, order)
+      expect(ids).toHaveLength(count)
+      expect(rows).toBeLessThanOrEqual(2 * LIMIT)
+    }
+  })
+})
+
 describe('a search among many transactions of one amount', () => {
   it.each<[string, Asked, number]>([
     ['the amount', { search: '999' }, LIMIT],
