@@ -47,8 +47,11 @@ export interface OperatorAnswer {
   readonly replayed: boolean
 }
 
+/** The operator of a change, and the action that they ask for. */
+export type AskedChange = Pick<OperatorChange, 'operator' | 'action'>
+
 /** Refuses what nobody may do to themselves. @throws operatorForbidden */
-export function requireAnother({ operator, action }: OperatorChange, userId: string): void {
+export function requireAnother({ operator, action }: AskedChange, userId: string): void {
   if (operator.actor.id === userId) refuseAction(operator.role, action)
 }
 
@@ -57,7 +60,7 @@ export function requireAnother({ operator, action }: OperatorChange, userId: str
  * @param actor the operator of the session at present
  * @throws operatorUnauthorized, and what `refuseAction` throws for a role that was lowered meanwhile
  */
-export function requireSameOperator({ operator, action }: OperatorChange, actor: OperatorActor | undefined): void {
+export function requireSameOperator({ operator, action }: AskedChange, actor: OperatorActor | undefined): void {
   const { role } = requireOperator(actor)
   if (lowerRole(operator.role, role) !== operator.role) refuseAction(role, action)
 }
@@ -74,7 +77,7 @@ const SHARE_OF_OPERATORS = 'operators of the console'
  * The operator of a change as the admin of a use case. They find no deleted user, and below the role admin
  * they act on no protected one (console reference: Console roles in auth).
  */
-export function toOperatorAdmin({ operator, action }: OperatorChange, rules: AdminRules): Admin {
+export function toOperatorAdmin({ operator, action }: AskedChange, rules: AdminRules): Admin {
   const { actor, role } = operator
   return {
     userId: actor.id,
@@ -89,7 +92,7 @@ export function toOperatorAdmin({ operator, action }: OperatorChange, rules: Adm
 }
 
 /** The operator of a change that nobody may make to a protected user, not even an admin. They find no deleted user. */
-export function requireUnprotected({ operator, action }: OperatorChange, rules: AdminRules): Manager {
+export function requireUnprotected({ operator, action }: AskedChange, rules: AdminRules): Manager {
   return {
     requireMayManage: (user) => {
       requireUser(user.deletedAt === null ? user : undefined)
