@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Names } from '@trestle/migrations/migration.ts'
 import {
-  CompiledQuery,
   type DatabaseConnection,
   type DatabaseIntrospector,
   Kysely,
@@ -36,17 +35,19 @@ const TOLD_AFTER_MS = 3_000
 
 /** Opens a database for one piece of work, and closes it however the work ends. No time limit of the database counts. */
 export async function withDatabase<T>(address: Address, use: (db: Kysely<unknown>) => Promise<T>): Promise<T> {
-  const pool = new pg.Pool({ ...underOwnSettings(address), max: 2, connectionTimeoutMillis: 5_000 })
+  const pool = new pg.Pool({
+    ...underOwnSettings(address),
+    max: 2,
+    connectionTimeoutMillis: 5_000,
+    // A pooler in transaction mode would keep the setting for other clients.
+    ...(address.hasSession && { onConnect: (client) => client.query(endTransactionLimit('session')) }),
+  })
   pool.on('error', () => {})
   // If a connection is lost during a migration, its statement fails. The error event must not end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   const dialect = new MigrationDialect({
     pool,
-    onCreateConnection: async (connection) => {
-      tellFirstError(connection)
-      // A pooler in transaction mode would keep the setting for other clients.
-      if (address.hasSession) await connection.executeQuery(CompiledQuery.raw(endTransactionLimit('session')))
-    },
+    onCreateConnection: async (connection) => tellFirstError(connection),
   })
   const db = new Kysely<unknown>({ dialect })
   try {
