@@ -1,4 +1,5 @@
 import { type Lanes, transactionLanes } from '@trestle/database/lanes.ts'
+import { distributed } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import type { TestPayments } from './payments-app.ts'
 
@@ -8,7 +9,7 @@ export interface RowsRead<T> {
   readonly rows: number
 }
 
-/** Reads in a transaction, and counts the rows of a table that this looks at. */
+/** Reads in a transaction, with the plans of the read lane, and counts the rows of a table that this looks at. */
 export function countRowsRead<T>(
   { owner }: Pick<TestPayments, 'owner'>,
   table: string,
@@ -17,6 +18,10 @@ export function countRowsRead<T>(
   return owner.db.transaction().execute(async (trx) => {
     // What other processes look at for a statement is not counted here.
     await sql`SET LOCAL max_parallel_workers_per_gather = 0`.execute(trx)
+    if (!distributed) {
+      await sql`SET LOCAL plan_cache_mode = force_generic_plan`.execute(trx)
+      await sql`SET LOCAL enable_seqscan = off`.execute(trx)
+    }
     const count = async () => {
       const { rows } = await sql<{ read: number }>`
         SELECT (coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int AS read FROM pg_stat_xact_user_tables

@@ -14,29 +14,44 @@ import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
 import { findTransactionsOfAll, type TransactionSearch } from './operator-transaction-repository.ts'
 
 const POPULAR = 6_000
+/** Merchants that have one transaction each, so that PostgreSQL expects few of a merchant. */
+const OTHERS = 20
 const LIMIT = 25
 
 let payments: TestPayments
+let busiest: string
 beforeAll(async () => {
   payments = await startPayments()
   const member = await createTestApp(payments)
   const shop = await createTestMerchant(payments, member, { currency: 'EUR', test: true })
+  busiest = shop.id
   const id = await customerPayment(payments, shop.id, { number: '4111111111114242', amount: 999 })
-  // Every other one is in EUR, of one card and for one order, or in DKK, of another card and for another order.
-  // The three oldest are in USD.
+  const payOther = async () => {
+    const other = await createTestMerchant(payments, member, { currency: 'EUR', test: true })
+    await customerPayment(payments, other.id, { number: '4111111111114242', amount: 500 })
+  }
+  await Promise.all(Array.from({ length: OTHERS }, payOther))
+  for (let first = 1; first < POPULAR; first += 1_000) await insertMore(id, first, Math.min(first + 999, POPULAR - 1))
+  await sql`ANALYZE payments.transactions`.execute(payments.database.db)
+}, 120_000)
+afterAll(() => payments.close())
+
+/**
+ * Inserts payments as another one. Every other one is in EUR, of one card and for one order, or in DKK, of a card of its own
+ * and for another order. The three oldest are in USD.
+ */
+async function insertMore(id: string, first: number, last: number): Promise<void> {
   const more = sql`SELECT (jsonb_populate_record(t, jsonb_build_object(
       'id', lpad(to_hex(n), 16, '0') || right(t.id, 8), 'session_id', NULL,
       'currency', CASE WHEN n <= 3 THEN 'USD' WHEN n % 2 = 0 THEN 'EUR' ELSE 'DKK' END,
-      'last4', CASE WHEN n % 2 = 0 THEN '4242' ELSE '0007' END,
+      'last4', CASE WHEN n % 2 = 0 THEN '4242' ELSE lpad(n::text, 4, '0') END,
       'reference', CASE WHEN n % 2 = 0 THEN 'order' ELSE 'other' END
     ))).*
-    FROM payments.transactions t, generate_series(1, ${POPULAR - 1}::int) n WHERE t.id = ${id}`
+    FROM payments.transactions t, generate_series(${first}::int, ${last}::int) n WHERE t.id = ${id}`
   await sql`INSERT INTO payments.transactions ${more}`.execute(payments.database.db)
-  await sql`ANALYZE payments.transactions`.execute(payments.database.db)
-}, 60_000)
-afterAll(() => payments.close())
+}
 
-type Asked = Partial<Pick<TransactionSearch, 'search' | 'merchantId' | 'flags' | 'below'>>
+type Asked = Partial<Pick<TransactionSearch, 'search' | 'merchantId' | 'flags' | 'below' | 'limit'>>
 
 /** Reads a page. @returns its ids, and how many rows of transactions were looked at for it */
 async function readPage(asked: Asked, order: TransactionSearch['order']) {
@@ -55,6 +70,25 @@ describe('a list without a search', () => {
   ])('reads few rows for %s', async (_which, asked, count) => {
     for (const order of ['newest-first', 'oldest-first'] as const) {
       const { ids, rows } = await readPage(asked, order)
+      expect(ids).toHaveLength(count)
+      expect(rows).toBeLessThanOrEqual(2 * LIMIT)
+    }
+  })
+})
+
+describe('a search among the many transactions of one merchant', () => {
+  it.each<[string, Asked, number]>([
+    ['digits that no card has', { search: '9999' }, 0],
+    ['digits that one card has', { search: '0007' }, 1],
+    ['digits that one successful payment has', { search: '0007', flags: { successful: true } }, 1],
+    ['an amount that none has', { search: '998' }, 0],
+    ['an amount in a currency that few have', { search: 'USD 9.99', flags: { successful: true } }, 3],
+    ['a reference that none has', { search: 'zebra' }, 0],
+    ['a reference that many have', { search: 'order' }, LIMIT],
+    ['refused payments, of which there are none', { flags: { successful: false } }, 0],
+  ])('reads few rows for %s', async (_which, asked, count) => {
+    for (const order of ['newest-first', 'oldest-first'] as const) {
+      const { ids, rows } = await readPage({ ...asked, merchantId: busiest }, order)
       expect(ids).toHaveLength(count)
       expect(rows).toBeLessThanOrEqual(2 * LIMIT)
     }
@@ -86,7 +120,10 @@ describe('a search among many transactions of one amount', () => {
   it('finds each transaction once, in the order of its id, over all pages', async () => {
     const seen: string[] = []
     for (;;) {
-      const { ids } = await readPage({ search: '9.99', below: seen.at(-1) ?? HIGHEST }, 'newest-first')
+      const { ids } = await readPage(
+        { search: '9.99', below: seen.at(-1) ?? HIGHEST, limit: 10 * LIMIT },
+        'newest-first',
+      )
       if (ids.length === 0) break
       seen.push(...ids)
     }
