@@ -120,12 +120,35 @@ describe('docker-compose.yml', () => {
     expect(() => load(settingsOf(name))).not.toThrow()
   })
 
-  /** The environment of a service where nothing else is set. */
-  function settingsOf(name: string): NodeJS.ProcessEnv {
+  it('passes the settings of authentication on to inventory', () => {
+    const given = {
+      INVENTORY_AUTH_ENABLED: 'true',
+      INVENTORY_AUTH_JWKS_URL: 'http://auth:8081/.well-known/jwks.json',
+      INVENTORY_AUTH_ISSUER: 'http://localhost:8081',
+      INVENTORY_AUTH_AUDIENCE: 'authenticated',
+      INVENTORY_AUTH_ADMIN_ROLES: 'service_role',
+      INVENTORY_AUTH_ROLE_SCOPES: 'authenticated=inventory:read',
+    }
+    const accessOf = (env: Readonly<Record<string, string>>) => loadInventoryConfig(settingsOf('inventory', env)).access
+    expect(accessOf({})).toBeUndefined()
+    expect(accessOf(given)).toEqual({
+      jwksUrl: given.INVENTORY_AUTH_JWKS_URL,
+      issuer: given.INVENTORY_AUTH_ISSUER,
+      audience: given.INVENTORY_AUTH_AUDIENCE,
+      adminRoles: ['service_role'],
+      roleScopes: new Map([['authenticated', ['inventory:read']]]),
+    })
+  })
+
+  /** The environment of a service where no more is set than what is given. */
+  function settingsOf(name: string, given: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
     const { environment = {} } = services[name] ?? {}
     const values = Object.entries(environment).map(([key, value]) => [
       key,
-      value.replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1'),
+      value.replaceAll(
+        /\$\{(\w+):-([^}]*)\}/g,
+        (_text, variable: string, otherwise: string) => given[variable] || otherwise,
+      ),
     ])
     return { NODE_ENV: 'production', ...Object.fromEntries(values) }
   }

@@ -66,7 +66,7 @@ export const startSettings = {
     {
       title: 'docker compose',
       about:
-        'Docker Compose reads this file too, but passes on only the settings that docker-compose.yml names. Put any other, such as INVENTORY_AUTH_ENABLED, into a docker-compose.override.yml.',
+        'Docker Compose reads this file too, but passes on only the settings that docker-compose.yml names. Put any other, such as INVENTORY_RATE_LIMIT, into a docker-compose.override.yml.',
     },
     {
       POSTGRES_PASSWORD: secret()

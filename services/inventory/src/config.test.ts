@@ -4,6 +4,9 @@ import { loadInventoryConfig } from './config.ts'
 
 const DATABASE = { INVENTORY_DATABASE_URL: 'postgres://user:hidden-password@localhost/inventory' }
 
+const openDoor = (reasons: string) =>
+  `INVENTORY_AUTH_ENABLED is false, so whoever reaches the service may read and change everything: ${reasons}`
+
 describe('loadInventoryConfig', () => {
   it('has the documented defaults', () => {
     expect(loadInventoryConfig(DATABASE)).toEqual({
@@ -75,7 +78,9 @@ describe('loadInventoryConfig', () => {
       'INVENTORY_AUTH_JWKS_URL is http:// and not on this machine: whoever is between can replace the keys, and sign tokens for anybody',
     ])
     expect(warningsFor('http://auth:8081/.well-known/jwks.json', 'false')).toEqual([
-      'INVENTORY_AUTH_ENABLED is false, so everybody may read and change everything, whatever INVENTORY_AUTH_JWKS_URL, INVENTORY_AUTH_ISSUER, INVENTORY_AUTH_AUDIENCE say',
+      openDoor(
+        'INVENTORY_AUTH_JWKS_URL has no effect, INVENTORY_AUTH_ISSUER has no effect, INVENTORY_AUTH_AUDIENCE has no effect',
+      ),
     ])
     expect(warningsFor('https://auth.example/.well-known/jwks.json', 'true')).toEqual([])
   })
@@ -86,16 +91,40 @@ describe('loadInventoryConfig', () => {
       ...{ INVENTORY_AUTH_ISSUER: 'a', INVENTORY_AUTH_AUDIENCE: 'b', INVENTORY_AUTH_ADMIN_ROLES: 'c' },
       INVENTORY_AUTH_ROLE_SCOPES: 'd=inventory:read',
     }
-    const warningOf = (names: string) => [
-      `INVENTORY_AUTH_ENABLED is false, so everybody may read and change everything, whatever ${names} say`,
-    ]
-    expect(loadInventoryConfig({ ...DATABASE, ...rules }).warnings).toEqual(warningOf(Object.keys(rules).join(', ')))
+    const withoutEffect = (name: string) => `${name} has no effect`
+    expect(loadInventoryConfig({ ...DATABASE, ...rules }).warnings).toEqual([
+      openDoor(Object.keys(rules).map(withoutEffect).join(', ')),
+    ])
     for (const [name, value] of Object.entries(rules)) {
-      expect(loadInventoryConfig({ ...DATABASE, [name]: value }).warnings).toEqual(warningOf(name))
+      expect(loadInventoryConfig({ ...DATABASE, [name]: value }).warnings).toEqual([openDoor(withoutEffect(name))])
     }
     expect(loadInventoryConfig({ ...DATABASE, ...rules, INVENTORY_AUTH_ENABLED: 'true' }).warnings).toEqual([])
-    expect(loadInventoryConfig({ ...DATABASE, INVENTORY_AUTH_ENABLED: 'false' }).warnings).toEqual([])
   })
+
+  it.each([
+    [{ INVENTORY_HOST: '0.0.0.0' }, 'INVENTORY_HOST lets other machines in'],
+    [{ INVENTORY_HOST: '::' }, 'INVENTORY_HOST lets other machines in'],
+    [{ INVENTORY_HOST: 'stock.example' }, 'INVENTORY_HOST lets other machines in'],
+    [{ INVENTORY_TRUSTED_PROXIES: '1' }, 'INVENTORY_TRUSTED_PROXIES says that clients come through proxies'],
+    [{ INVENTORY_TRUSTED_PROXIES: '10.0.0.0/8' }, 'INVENTORY_TRUSTED_PROXIES says that clients come through proxies'],
+    [
+      { INVENTORY_HOST: '10.0.0.7', INVENTORY_TRUSTED_PROXIES: '1', INVENTORY_AUTH_ISSUER: 'a' },
+      'INVENTORY_HOST lets other machines in, INVENTORY_TRUSTED_PROXIES says that clients come through proxies, INVENTORY_AUTH_ISSUER has no effect',
+    ],
+  ])('warns of authentication that is off where others reach the service: %j', (reach, reasons) => {
+    const tokens = { INVENTORY_AUTH_JWKS_URL: 'https://auth.example/jwks', INVENTORY_AUTH_AUDIENCE: 'b' }
+    const on = { INVENTORY_AUTH_ISSUER: 'a', INVENTORY_AUTH_ENABLED: 'true', ...tokens }
+    expect(loadInventoryConfig({ ...DATABASE, ...reach }).warnings).toEqual([openDoor(reasons)])
+    expect(loadInventoryConfig({ ...DATABASE, ...reach, ...on }).warnings).toEqual([])
+  })
+
+  it.each([{}, { INVENTORY_HOST: 'localhost' }, { INVENTORY_HOST: '::1' }, { INVENTORY_TRUSTED_PROXIES: '0' }])(
+    'warns of no authentication that is off where this machine alone reaches the service: %j',
+    (reach) => {
+      const config = loadInventoryConfig({ ...DATABASE, ...reach, INVENTORY_AUTH_ENABLED: 'false' })
+      expect(config.warnings).toEqual([])
+    },
+  )
 
   it('reads 0 connections as the default, and accepts any other number', () => {
     expect(loadInventoryConfig({ ...DATABASE, INVENTORY_DB_POOL_SIZE: '0' }).database.poolSize).toBe(16)

@@ -74,9 +74,8 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv, file?: EnvFile): Inv
       ...findUnknownSettings(settings, { prefix: PREFIX, env, file }),
       ...largePoolWarnings(`${PREFIX}DB_POOL_SIZE`, values.DB_POOL_SIZE),
       ...plainHttpWarnings(`${PREFIX}OPERATOR_JWKS_URL`, values.OPERATOR_JWKS_URL),
-      ...(values.AUTH_ENABLED
-        ? plainHttpWarnings(`${PREFIX}AUTH_JWKS_URL`, values.AUTH_JWKS_URL)
-        : openDoorWarnings(values)),
+      ...(values.AUTH_ENABLED ? plainHttpWarnings(`${PREFIX}AUTH_JWKS_URL`, values.AUTH_JWKS_URL) : []),
+      ...openDoorWarnings(values),
     ],
   }
 }

@@ -1,6 +1,8 @@
 import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, flag, parsed, text, url } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
+import { namesLoopback } from '@trestle/common/outbound/address-rules.ts'
+import type { TrustedProxies } from '@trestle/common/server/trusted-proxies.ts'
 import { parseRoleScopes } from '../access/scopes.ts'
 import type { TokenRules } from '../access/token-verifier.ts'
 
@@ -44,8 +46,36 @@ export function toAccess(values: AccessValues): TokenRules | undefined {
   return { jwksUrl, issuer, audience, adminRoles: values.AUTH_ADMIN_ROLES, roleScopes: values.AUTH_ROLE_SCOPES }
 }
 
-/** An operator who describes good tokens most likely wants the service to ask for them. */
-export function openDoorWarnings(values: AccessValues): readonly string[] {
+/** The settings by which others than this machine reach the service. */
+interface ReachValues {
+  readonly HOST: string
+  readonly TRUSTED_PROXIES: TrustedProxies
+}
+
+/**
+ * Returns a warning when authentication is off and others than this machine reach the service, or when settings describe tokens
+ * that nobody asks for. There is none while the service listens on loopback alone: `npm start` runs it so.
+ */
+export function openDoorWarnings(values: AccessValues & ReachValues): readonly string[] {
+  const reasons = [
+    ...(namesLoopback(values.HOST) ? [] : [`${PREFIX}HOST lets other machines in`]),
+    ...(trustsNobody(values.TRUSTED_PROXIES)
+      ? []
+      : [`${PREFIX}TRUSTED_PROXIES says that clients come through proxies`]),
+    ...givenTokenRules(values).map((name) => `${name} has no effect`),
+  ]
+  if (values.AUTH_ENABLED || reasons.length === 0) return []
+  return [
+    `${PREFIX}AUTH_ENABLED is false, so whoever reaches the service may read and change everything: ${reasons.join(', ')}`,
+  ]
+}
+
+function trustsNobody(trusted: TrustedProxies): boolean {
+  return typeof trusted === 'number' ? trusted === 0 : trusted.length === 0
+}
+
+/** The names of the settings that say which tokens are good. */
+function givenTokenRules(values: AccessValues): readonly string[] {
   const isGiven = {
     AUTH_JWKS_URL: values.AUTH_JWKS_URL !== undefined,
     AUTH_ISSUER: values.AUTH_ISSUER !== undefined,
@@ -53,11 +83,7 @@ export function openDoorWarnings(values: AccessValues): readonly string[] {
     AUTH_ADMIN_ROLES: values.AUTH_ADMIN_ROLES.length > 0,
     AUTH_ROLE_SCOPES: values.AUTH_ROLE_SCOPES.size > 0,
   }
-  const given = Object.entries(isGiven).flatMap(([name, is]) => (is ? [PREFIX + name] : []))
-  if (given.length === 0) return []
-  return [
-    `${PREFIX}AUTH_ENABLED is false, so everybody may read and change everything, whatever ${given.join(', ')} say`,
-  ]
+  return Object.entries(isGiven).flatMap(([name, is]) => (is ? [PREFIX + name] : []))
 }
 
 function roleScopes() {
