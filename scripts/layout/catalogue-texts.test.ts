@@ -86,3 +86,26 @@ it('allows services to have the same text', async () => {
     await problemsOf(catalogueTexts, { 'services/shop/src/errors.ts': text, 'services/till/src/errors.ts': text }),
   ).toEqual([])
 })
+
+it('refuses a text of a table that an error of the service has', async () => {
+  const table = "export const FIELD_TEXTS = {\n  gone: 'It is gone',\n} as const\n"
+  const files = { [catalogue]: "export const itemGone = defineError(404, 'GONE', 'It is gone')\n" }
+  expect(await problemsOf(catalogueTexts, { ...files, 'services/shop/src/value-errors.ts': table })).toEqual([
+    `services/shop/src/value-errors.ts:2 the text stands in ${catalogue} too: write a function that has it, and takes the status or the code`,
+  ])
+})
+
+const framework = {
+  'packages/endpoints/src/error-texts.ts': `export const VALUE_TEXTS = { unknown: 'is not known here', tooBig: ({ limit }: Bound) => \`at most \${limit}\` }\n`,
+}
+
+it.each([
+  "export const FIELD_TEXTS = { unknown: 'is not known here' }",
+  `export const FIELD_TEXTS = { tooMany: ({ max }: Limit) => \`at most \${max}\` }`,
+])('refuses a text of the framework in a service that is built on it: %j', async (text) => {
+  const imports = "import { VALUE_TEXTS } from '@trestle/endpoints/error-texts.ts'\n"
+  expect(await problemsOf(catalogueTexts, { ...framework, [catalogue]: `${imports}${text}\n` })).toEqual([
+    `${catalogue}:2 the text stands in packages/endpoints/src/error-texts.ts too: write a function that has it, and takes the status or the code`,
+  ])
+  expect(await problemsOf(catalogueTexts, { ...framework, [catalogue]: `${text}\n` })).toEqual([])
+})

@@ -1,11 +1,13 @@
-import type { Argument, Expression } from 'oxc-parser'
-import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
+import type { Argument, Expression, Node } from 'oxc-parser'
+import { type Problem, productionFiles, type Rule, type SourceFile, type SourceTree } from './source-tree.ts'
 import { commentsOf, lineAt, programOf, visitSyntax } from './syntax.ts'
 
 /** The catalogue of a service. */
 const CATALOGUE = /^services\/[^/]+\/src\/([a-z]+-)*errors\.ts$/
 /** The catalogue of a service, and what no client of HTTP reads: settings, and commands with the files that they read. */
 const EXEMPT = /^services\/[^/]+\/src\/(errors\.ts|[a-z-]+-errors\.ts|config\.ts|config\/|commands\/|seed\/)/
+/** The catalogue of the framework, whose texts a service answers with that imports it. */
+const FRAMEWORK_TEXTS = 'packages/endpoints/src/error-texts.ts'
 const TEXT = String.raw`(['"\`])[^'"\`\n]* [^'"\`\n]*`
 /** The places where a schema or a check states what is wrong with a value, and where an error is made. */
 const PLACES = [
@@ -19,7 +21,8 @@ const PLACES = [
  * The text of an error of a service stands in its catalogue alone, so that a search from an answer finds it
  * there. It stands whole in the line of its error: neither in a constant of several errors, nor put together
  * from pieces. A service has each text once: where a text has several statuses or codes, a function of the
- * catalogue has the text, and takes what differs.
+ * catalogue has the text, and takes what differs. A service that is built on the framework takes the text of
+ * the framework, and has no line of its own for it.
  */
 export const catalogueTexts: Rule = (tree) => {
   const files = productionFiles(tree, 'services')
@@ -28,7 +31,7 @@ export const catalogueTexts: Rule = (tree) => {
   return [
     ...files.filter(({ path }) => !EXEMPT.test(path)).flatMap(textsElsewhere),
     ...catalogues.flatMap(textsInPieces),
-    ...[...services.values()].flatMap(repeatedTexts),
+    ...[...services.values()].flatMap((own) => repeatedTexts([...frameworkTexts(tree, own), ...own])),
   ]
 }
 
@@ -65,6 +68,12 @@ function textsInPieces(file: SourceFile): readonly Problem[] {
   return problems
 }
 
+/** The catalogue of the framework, where catalogues of a service import it. */
+function frameworkTexts(tree: SourceTree, catalogues: readonly SourceFile[]): readonly SourceFile[] {
+  if (!catalogues.some(({ text }) => text.includes("'@trestle/endpoints/error-texts.ts'"))) return []
+  return tree.files.filter(({ path }) => path === FRAMEWORK_TEXTS)
+}
+
 /** The texts of a catalogue that stand earlier in a catalogue of its service. */
 function repeatedTexts(catalogues: readonly SourceFile[]): readonly Problem[] {
   const places = new Map<string, SourceFile>()
@@ -79,18 +88,24 @@ function repeatedTexts(catalogues: readonly SourceFile[]): readonly Problem[] {
   )
 }
 
-/** The texts of the errors of a catalogue, as they are written. What has fewer than two words is a code or a separator. */
+/**
+ * The texts of a catalogue, of its errors and of its tables of texts, as they are written, whatever the names of what they fill
+ * in. What has fewer than two words is a code or a separator.
+ */
 function wholeTexts(file: SourceFile): readonly { readonly text: string; readonly start: number }[] {
   const texts: { readonly text: string; readonly start: number }[] = []
+  const addText = (value: Node) => {
+    const written = value.type === 'ArrowFunctionExpression' ? value.body : value
+    if (written.type === 'BlockStatement' || !isText(written)) return
+    const text = file.text.slice(written.start, written.end).replaceAll(/\$\{[^}]*\}/g, '<value>')
+    if (/[a-z].* /i.test(text)) texts.push({ text, start: written.start })
+  }
   visitSyntax(file, {
     CallExpression({ arguments: values }) {
-      for (const value of values) {
-        const written = value.type === 'ArrowFunctionExpression' ? value.body : value
-        if (written.type !== 'BlockStatement' && written.type !== 'SpreadElement' && isText(written)) {
-          const text = file.text.slice(written.start, written.end)
-          if (/[a-z].* /i.test(text)) texts.push({ text, start: written.start })
-        }
-      }
+      for (const value of values) if (value.type !== 'SpreadElement') addText(value)
+    },
+    Property({ value }) {
+      addText(value)
     },
   })
   return texts
@@ -114,7 +129,7 @@ function declaredIn(file: SourceFile): Declared {
   return { texts: namesOf(isText), errors: namesOf((init) => init?.type === 'CallExpression') }
 }
 
-function isText(value: Expression | null): boolean {
+function isText(value: Node | null): boolean {
   if (value?.type === 'ArrowFunctionExpression') return value.body.type !== 'BlockStatement' && isText(value.body)
   return value?.type === 'TemplateLiteral' || (value?.type === 'Literal' && typeof value.value === 'string')
 }

@@ -2,6 +2,7 @@ import type { ErrorFactory, HttpError } from '@trestle/common/errors/define-erro
 import type { ErrorVocabulary, InvalidInput } from '@trestle/common/errors/error-vocabulary.ts'
 import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavailable.ts'
 import { type CallError, ValidationError } from '@trestle/endpoints/endpoints.ts'
+import { VALUE_TEXTS } from '@trestle/endpoints/error-texts.ts'
 import { z } from 'zod'
 import * as errors from './errors.ts'
 import { FIELD_TEXTS, ISSUES_MAX } from './field-errors.ts'
@@ -90,7 +91,7 @@ const JSON_AS_FORM: Issue = { path: '', message: FIELD_TEXTS.jsonAsForm }
  */
 function isJsonAsForm(issues: readonly Issue[], contentType = ''): boolean {
   if (!/^application\/x-www-form-urlencoded\b/i.test(contentType)) return false
-  return issues.some(({ path, message }) => message.startsWith(FIELD_TEXTS.unknown) && /^\s*[[{]/.test(path))
+  return issues.some(({ path, message }) => message.startsWith(VALUE_TEXTS.unknown) && /^\s*[[{]/.test(path))
 }
 
 const byStatus = {

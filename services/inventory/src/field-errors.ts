@@ -1,7 +1,8 @@
 // The texts about one value of a request that a schema refuses. They are a part of the catalogue in errors.ts. A client reads it
 // behind the path of the value: `sku: must not be empty`. A search for the name of a text, such as `FIELD_TEXTS.empty`, finds the
-// schema or function that refuses the value. packages/endpoints/src/error-texts.ts has the texts of numbers, words and lists; the
-// schema that declares the field has their limits.
+// schema or function that refuses the value. What the framework refuses too has its text in
+// packages/endpoints/src/error-texts.ts, such as `VALUE_TEXTS.required`: what is missing or unknown, numbers,
+// words and booleans. The schema that declares the field has the limits of a number.
 
 import { PROBLEM_TEXTS } from '@trestle/endpoints/error-texts.ts'
 
@@ -15,9 +16,6 @@ export const ISSUES_MAX = 20
 /** The texts of issues. A function names limits and words of the schema, never a value of the request. */
 export const FIELD_TEXTS = {
   invalid: 'is not valid',
-  required: 'is required',
-  unknown: 'is not known here',
-  misspelt: ({ meant }: { readonly meant: string }) => `is not known here; did you mean ${meant}?`,
   unprefixed: ({ name }: { readonly name: string }) =>
     `is not known here; the filter of an attribute would be attributes.${name}`,
   /** The problem of a request as a whole. */
@@ -50,14 +48,12 @@ export const FIELD_TEXTS = {
   unknownOperator: 'has an operator that is not known',
   wrongLength: ({ max }: Limit) => `must have 1 to ${max} characters`,
   wrongCount: ({ max }: Limit) => `must have 1 to ${max} values`,
-  notBoolean: 'must be true or false',
   tooManyPaths: ({ max }: Limit) => `must have at most ${max} paths`,
   notPaths: 'must be keys joined with dots',
   pathsClash: 'must not name a value twice, nor a value inside another one',
 
   zero: 'must not be 0',
   sameLocation: 'must be another location than fromLocationId',
-  notOneOf: (words: readonly string[]) => `must be one of ${words.join(', ')}`,
   notList: 'must be a list',
   wrongLines: ({ max }: Limit) => `must have 1 to ${max} lines`,
   tooManyMembers: ({ max }: Limit) => `must have at most ${max} members`,

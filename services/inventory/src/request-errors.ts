@@ -1,9 +1,11 @@
 import { defineError, type HttpError } from '@trestle/common/errors/define-error.ts'
+import { VALUE_TEXTS } from '@trestle/endpoints/error-texts.ts'
 import { ISSUES_MAX } from './field-errors.ts'
 
 // The part of the catalogue in errors.ts about wrong values of a request (reference: Error members). What a
-// schema refuses has its text in field-errors.ts. What another rule refuses stands here as clients read it:
-// the path of the value, and what is wrong.
+// schema refuses has its text in field-errors.ts, or in packages/endpoints/src/error-texts.ts where the
+// framework refuses it too. What another rule refuses stands here as clients read it: the path of the value,
+// and what is wrong.
 
 /** One value of a request that is not valid. */
 export interface Issue {
@@ -40,7 +42,8 @@ function invalidValue(text: string): HttpError {
 
 export const idempotencyKeyMalformed = (): HttpError =>
   invalidValue('Idempotency-Key: must be 1 to 255 visible characters of ASCII')
-export const limitTooHigh = (limitMax: number): HttpError => invalidValue(`limit: must be at most ${limitMax}`)
+export const limitTooHigh = (limitMax: number): HttpError =>
+  validationError([{ path: 'limit', message: VALUE_TEXTS.tooBig({ limit: limitMax }) }])
 export const cursorForeign = (): HttpError =>
   invalidValue('cursor: must come from the Link header of a page of this list')
 export const flattenWithoutCsv = (): HttpError => invalidValue('flatten: is for CSV')

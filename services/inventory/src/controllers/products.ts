@@ -1,4 +1,5 @@
 import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
+import { VALUE_TEXTS } from '@trestle/endpoints/error-texts.ts'
 import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { isJsonText, type JsonText } from '../json/json-object.ts'
@@ -36,7 +37,7 @@ request.`.replaceAll('\n', ' ')
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 const Sku = z
-  .string({ error: ({ input }) => (input === undefined ? FIELD_TEXTS.required : FIELD_TEXTS.notString) })
+  .string({ error: ({ input }) => (input === undefined ? VALUE_TEXTS.required : FIELD_TEXTS.notString) })
   .meta({
     minLength: 1,
     maxLength: SKU_LENGTH_MAX,
@@ -53,7 +54,7 @@ const ATTRIBUTES_START = String.raw`^[ \t\r\n]*(?:[\[{"0-9-]|true|false)`
 
 const Attributes = z
   .custom<string | JsonText>((value) => typeof value === 'string' || isJsonText(value), {
-    error: ({ input }) => (input === undefined ? FIELD_TEXTS.required : FIELD_TEXTS.notAttributes),
+    error: ({ input }) => (input === undefined ? VALUE_TEXTS.required : FIELD_TEXTS.notAttributes),
   })
   .meta({
     type: ['string', 'object', 'array'],

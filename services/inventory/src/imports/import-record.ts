@@ -1,3 +1,4 @@
+import { VALUE_TEXTS } from '@trestle/endpoints/error-texts.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { RECORD_TEXTS } from '../import-errors.ts'
 import { checkAttributes } from '../products/attributes.ts'
@@ -34,10 +35,10 @@ export interface RawProduct {
 /** Checks a product by the rules for new products. */
 export function judgeProduct({ line, sku, attributes }: RawProduct, attributesBytesMax: number): ImportRecord {
   if (typeof sku !== 'string')
-    return invalidRecord(line, null, 'sku', sku === undefined ? FIELD_TEXTS.required : FIELD_TEXTS.notString)
+    return invalidRecord(line, null, 'sku', sku === undefined ? VALUE_TEXTS.required : FIELD_TEXTS.notString)
   const problem = findSkuProblem(sku)
   if (problem !== undefined) return invalidRecord(line, sku, 'sku', problem)
-  if (attributes === undefined) return invalidRecord(line, sku, 'attributes', FIELD_TEXTS.required)
+  if (attributes === undefined) return invalidRecord(line, sku, 'attributes', VALUE_TEXTS.required)
   const checked = checkAttributes(attributes, attributesBytesMax)
   if (checked.verdict === 'refused') return invalidRecord(line, sku, 'attributes', checked.reason)
   return { line, sku, attributes: checked.text }

@@ -1,3 +1,4 @@
+import { VALUE_TEXTS } from '@trestle/endpoints/error-texts.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { fileNotUtf8, fileTooLarge, headerMissing, RECORD_TEXTS } from '../import-errors.ts'
 import { memberTexts } from '../json/nested-text.ts'
@@ -121,7 +122,7 @@ function readJsonLine(line: number, text: string): RawProduct | RecordProblem {
   const unknown = Object.keys(value).find((name) => !MEMBERS.has(name))
   const { sku, attributes } = value
   if (unknown !== undefined) {
-    const description = RECORD_TEXTS.member(unknown.slice(0, 64), FIELD_TEXTS.unknown)
+    const description = RECORD_TEXTS.member(unknown.slice(0, 64), VALUE_TEXTS.unknown)
     return { line, sku: typeof sku === 'string' ? sku.slice(0, 255) : null, type: 'VALIDATION_ERROR', description }
   }
   if (typeof attributes === 'string') return { line, sku, attributes }

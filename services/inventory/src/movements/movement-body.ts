@@ -1,4 +1,5 @@
 import { p } from '@trestle/endpoints/endpoints.ts'
+import { VALUE_TEXTS } from '@trestle/endpoints/error-texts.ts'
 import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { isJsonText, keepNestedText } from '../json/json-object.ts'
@@ -59,7 +60,7 @@ export const LineBody = z
           error: FIELD_TEXTS.sameLocation,
         }),
     ],
-    { error: FIELD_TEXTS.notOneOf(LINE_TYPES) },
+    { error: VALUE_TEXTS.notOneOf(LINE_TYPES) },
   )
   .meta({ id: 'MovementLine' })
 
@@ -116,7 +117,7 @@ function findMisplacedIn(line: unknown, at: number): { readonly path: PropertyKe
 /** The body of a movement: one line as an object, or several in the member `lines` (reference: Movements). */
 export const MovementBody = z
   .object({
-    type: z.enum(LINE_TYPES, { error: FIELD_TEXTS.notOneOf(LINE_TYPES) }).optional(),
+    type: z.enum(LINE_TYPES, { error: VALUE_TEXTS.notOneOf(LINE_TYPES) }).optional(),
     productId: ProductId.optional(),
     locationId: LocationId.optional(),
     fromLocationId: RecordId.optional(),

@@ -1,3 +1,4 @@
+import { VALUE_TEXTS } from '@trestle/endpoints/error-texts.ts'
 import { describe, expect, it } from 'vitest'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { readFilter, VALUES_MAX } from './product-filter.ts'
@@ -41,9 +42,9 @@ describe('readFilter', () => {
   const list = (count: number) => Array.from({ length: count }, (_, n) => n).join(',')
   it.each([
     ['name', 'x', FIELD_TEXTS.unprefixed({ name: 'name' })],
-    ['kontains', 'x', FIELD_TEXTS.misspelt({ meant: 'contains' })],
-    ['attributes', 'x', FIELD_TEXTS.unknown],
-    ['x'.repeat(65), 'x', FIELD_TEXTS.unknown],
+    ['kontains', 'x', VALUE_TEXTS.misspelt({ meant: 'contains' })],
+    ['attributes', 'x', VALUE_TEXTS.unknown],
+    ['x'.repeat(65), 'x', VALUE_TEXTS.unknown],
     ['attributesx', 'x', FIELD_TEXTS.unprefixed({ name: 'attributesx' })],
     ['sku', 'a\0', FIELD_TEXTS.nulCharacter],
     ['attributes.\0', 'a', FIELD_TEXTS.nulCharacter],
@@ -53,7 +54,7 @@ describe('readFilter', () => {
     ['sku[in]', '', FIELD_TEXTS.wrongCount({ max: VALUES_MAX })],
     ['sku[in]', list(VALUES_MAX + 1), FIELD_TEXTS.wrongCount({ max: VALUES_MAX })],
     ['attributes.a[in]', list(VALUES_MAX + 1), FIELD_TEXTS.wrongCount({ max: VALUES_MAX })],
-    ['attributes.a[exists]', 'yes', FIELD_TEXTS.notBoolean],
+    ['attributes.a[exists]', 'yes', VALUE_TEXTS.notBoolean],
     ['attributes.a', '1e1001', FIELD_TEXTS.longNumber],
     ['attributes.a[gt]', '-1e1001', FIELD_TEXTS.longNumber],
     ['q', ' ', FIELD_TEXTS.wrongLength({ max: 200 })],

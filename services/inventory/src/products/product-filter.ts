@@ -1,4 +1,5 @@
 import { findMeantWord } from '@trestle/common/errors/meant-word.ts'
+import { VALUE_TEXTS } from '@trestle/endpoints/error-texts.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { numberSize } from '../json/number-size.ts'
 import { type AttributePath, nestJson, parseAttributePath, toJsonPath } from './attribute-path.ts'
@@ -61,9 +62,9 @@ const PLAIN_NAME = /^(?!attributes$)[\w-]{1,64}$/
 
 /** An unknown parameter is a misspelt one, or an attribute without its prefix. */
 function refuseUnknown(name: string): string {
-  if (!PLAIN_NAME.test(name)) return FIELD_TEXTS.unknown
+  if (!PLAIN_NAME.test(name)) return VALUE_TEXTS.unknown
   const meant = findMeantWord(name, FILTERS)
-  return meant === undefined ? FIELD_TEXTS.unprefixed({ name }) : FIELD_TEXTS.misspelt({ meant })
+  return meant === undefined ? FIELD_TEXTS.unprefixed({ name }) : VALUE_TEXTS.misspelt({ meant })
 }
 
 function readSearch(text: string): FilterVerdict {
@@ -128,7 +129,7 @@ const operators: Readonly<Record<string, ReadOperator>> = {
   exists: (path, value) =>
     value === 'true' || value === 'false'
       ? { verdict: 'accepted', filter: { kind: 'exists', jsonPath: toJsonPath(path), wanted: value === 'true' } }
-      : { verdict: 'refused', problem: FIELD_TEXTS.notBoolean },
+      : { verdict: 'refused', problem: VALUE_TEXTS.notBoolean },
 }
 
 interface Containment {

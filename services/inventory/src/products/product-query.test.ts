@@ -1,3 +1,4 @@
+import { VALUE_TEXTS } from '@trestle/endpoints/error-texts.ts'
 import { expect, it } from 'vitest'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { filtersTooLong, tooManyFilters, tooManyFilterValues, validationError } from '../request-errors.ts'
@@ -19,7 +20,7 @@ it('a selection names each parameter that is no filter, by 64 characters', () =>
   expect(() => readSelection({ sort: 'id', price: '1', [long]: '1' })).toThrow(
     validationError([
       { path: 'price', message: FIELD_TEXTS.unprefixed({ name: 'price' }) },
-      { path: 'x'.repeat(64), message: FIELD_TEXTS.unknown },
+      { path: 'x'.repeat(64), message: VALUE_TEXTS.unknown },
     ]),
   )
 })

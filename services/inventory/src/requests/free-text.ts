@@ -1,3 +1,4 @@
+import { VALUE_TEXTS } from '@trestle/endpoints/error-texts.ts'
 import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
 
@@ -5,7 +6,7 @@ const LENGTH_MAX = 255
 
 /** A text for people that PostgreSQL can store. Its length is counted in code points, as PostgreSQL counts it. */
 export const FreeText = z
-  .string({ error: ({ input }) => (input === undefined ? FIELD_TEXTS.required : FIELD_TEXTS.notString) })
+  .string({ error: ({ input }) => (input === undefined ? VALUE_TEXTS.required : FIELD_TEXTS.notString) })
   .meta({ minLength: 1, maxLength: LENGTH_MAX, pattern: String.raw`\S` })
   .superRefine((text, context) => {
     const problem = findTextProblem(text)
