@@ -1,3 +1,4 @@
+import { listTurns } from '@trestle/common/capacity/list-turns.ts'
 import { apiDocuments } from '@trestle/common/documents/api-documents.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
@@ -10,7 +11,7 @@ import { captcha } from './plugins/captcha.ts'
 import { clientAddress, rateLimit } from './plugins/client-address.ts'
 import { commonHeaders, headers, noStore } from './plugins/headers.ts'
 import { BODY_BYTES_MAX, jsonBody, SMALL_BODY_BYTES_MAX } from './plugins/json-body.ts'
-import { operatorTurns } from './plugins/operator-list.ts'
+import { OPERATOR_TURNS } from './plugins/operator-list.ts'
 import { upstreamAnswers } from './plugins/upstream-answers.ts'
 import { adminAuditRoutes } from './routes/admin/audit.ts'
 import { customProvidersRoutes } from './routes/admin/custom-providers.ts'
@@ -173,7 +174,7 @@ async function adminRoutes(admin: FastifyInstance): Promise<void> {
 async function operatorRoutes(operators: FastifyInstance): Promise<void> {
   await operators.register(noStore)
   await operators.register(authenticateOperator)
-  await operators.register(operatorTurns)
+  await operators.register(listTurns, OPERATOR_TURNS)
   await operators.register(operatorAuditRoutes)
   await operators.register(operatorKeysRoutes)
   await operators.register(operatorKeyPromotionRoutes)

@@ -1,15 +1,16 @@
+import { listTurns } from '@trestle/common/capacity/list-turns.ts'
 import { apiDocuments } from '@trestle/common/documents/api-documents.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { errorVocabulary } from './error-body.ts'
 import { ANSWER_HEADERS, answers } from './plugins/answers.ts'
-import { authenticate } from './plugins/authenticate.ts'
+import { authenticate, KEY_SCHEMES } from './plugins/authenticate.ts'
 import { authenticateOperator, OPERATOR_SCHEMES } from './plugins/authenticate-operator.ts'
 import { checkout } from './plugins/checkout.ts'
 import { idempotencyKey } from './plugins/idempotency-key.ts'
 import { linkPages } from './plugins/link-pages.ts'
-import { listTurns, MEMBER_TURNS, OPERATOR_TURNS } from './plugins/list-turns.ts'
+import { MEMBER_TURNS, OPERATOR_TURNS } from './plugins/list-turns.ts'
 import { requestInput } from './plugins/request-input.ts'
 import { bankRoutes } from './routes/acs/challenge.ts'
 import { fingerprintRoutes } from './routes/acs/fingerprint.ts'
@@ -97,10 +98,6 @@ import { VERSION } from './version.ts'
 const API_DOCUMENT = new URL('../../../docs/openapi/payments.json', import.meta.url)
 const BODY_BYTES_MAX = 131_072
 const HANDLER_TIMEOUT_MS = 30_000
-const SECURITY_SCHEMES = {
-  key: { type: 'http', scheme: 'basic', description: 'No user name; the API key as password' },
-  user: { type: 'http', scheme: 'bearer', description: 'An access token of a user, where that is switched on' },
-} as const
 
 /** The HTTP server of payments with all plugins and routes, not listening yet. */
 export async function buildApp(deps: PaymentsDeps): Promise<Server> {
@@ -128,7 +125,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     description:
       'Merchants, card payments and a ledger.\n\nThe API key, which `POST /apps` shows once, is the password of Basic authentication. The user name stays empty.',
     file: deps.config.server.docsEnabled ? API_DOCUMENT : undefined,
-    securitySchemes: SECURITY_SCHEMES,
+    securitySchemes: KEY_SCHEMES,
     otherSchemes: OPERATOR_SCHEMES,
   })
   await app.register(healthRoutes)

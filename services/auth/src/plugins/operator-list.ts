@@ -1,7 +1,6 @@
-import { FairGate } from '@trestle/common/capacity/fair-gate.ts'
+import type { ListTurnsOptions } from '@trestle/common/capacity/list-turns.ts'
 import { pathOf } from '@trestle/common/telemetry/path-of.ts'
-import type { FastifyInstance, FastifyReply } from 'fastify'
-import fp from 'fastify-plugin'
+import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { serverBusy } from '../errors.ts'
 import { type Cursor, formatCursor, parseCursor, refuseCursor } from '../pagination/cursor.ts'
@@ -11,22 +10,16 @@ import { parseCount } from '../pagination/page-query.ts'
 /** The lists of operators. A cursor names its list, so that a page of one list never begins by a row of another. */
 export type OperatorList = 'users' | 'sessions' | 'audit' | 'messages'
 
-/** How many pages operators read at a time, and one operator: sign-ins need the other connections. */
-const READS = { places: 4, each: 2, patienceMs: 10_000 } as const
-
 /**
- * Lets operators take turns with their lists. A search for characters that many users have reads many rows,
- * and sign-ins share its connections.
+ * The turns of operators: how many pages are read at a time, in all and for one operator. A search for characters that many
+ * users have reads many rows, and sign-ins need the other connections.
  */
-export const operatorTurns = fp(
-  async (app: FastifyInstance) => {
-    const gate = new FairGate({ ...READS, refuse: serverBusy })
-    app.decorateRequest('inOperatorTurn', function inOperatorTurn(read) {
-      return gate.run(read, { client: this.operator.actor.id })
-    })
-  },
-  { name: 'operator-turns', dependencies: ['authenticate-operator'] },
-)
+export const OPERATOR_TURNS: ListTurnsOptions = {
+  places: 4,
+  each: 2,
+  clientOf: ({ operator }) => operator.actor.id,
+  refuse: serverBusy,
+}
 
 const ROWS_DEFAULT = 25
 const ROWS_MAX = 100
@@ -89,11 +82,4 @@ export function showOperatorPage<Row>(
     reply.header('link', cursorLink(pathOf(url), { ...Query.parse(query), cursor }))
   }
   return shown
-}
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Reads a page of a list when it is the operator's turn. @throws serverBusy when the turn does not come in time */
-    inOperatorTurn<T>(read: () => Promise<T>): Promise<T>
-  }
 }

@@ -127,7 +127,7 @@ export class Default extends InventoryController {
     const listing = code === undefined ? listingById('/locations') : { ...listingById('/locations'), selection: code }
     const { limit, after } = readPage(listing, config, keywords)
     const rowsAndOne = { afterId: Number(after?.[0] ?? 0), limit: limit + 1 }
-    const found = await this.readInTurn(() => listLocations(lanes, { code }, rowsAndOne))
+    const found = await this.inListTurn(() => listLocations(lanes, { code }, rowsAndOne))
     const { rows, link } = cutPage(listing, { limit, query: this.request.query }, found, positionById)
     this.response.headers.set('link', link)
     return listBody(rows.map(locationJson))

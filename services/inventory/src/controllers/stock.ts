@@ -88,7 +88,7 @@ export class Default extends InventoryController {
     const found = await findProductStock(lanes, productId)
     const stock =
       found === 'long'
-        ? await this.readInTurn(() => readLong((db) => findLongProductStock(db, productId), this.request.signal))
+        ? await this.inListTurn(() => readLong((db) => findLongProductStock(db, productId), this.request.signal))
         : found
     return recordBody(200, JSON.stringify(requireProduct(stock)))
   }

@@ -36,7 +36,7 @@ export class Default extends InventoryController {
     const listing = listingById('/users')
     const { limit, after } = readPage(listing, USER_PAGES, keywords)
     const bounds = { afterId: Number(after?.[0] ?? 0), limit: limit + 1 }
-    const found = await this.readInTurn(() => listUsers(this.application.context.lanes, bounds))
+    const found = await this.inListTurn(() => listUsers(this.application.context.lanes, bounds))
     const { rows, link } = cutPage(listing, { limit, query: this.request.query }, found, positionById)
     this.response.headers.set('link', link)
     return listBody(rows.map(userJson))

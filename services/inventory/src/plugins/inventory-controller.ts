@@ -50,14 +50,14 @@ abstract class ClientController extends OpenController {
    * clients.
    * @throws serviceUnavailable when the turn does not come in time
    */
-  protected readInTurn<T>(read: () => Promise<T>): Promise<T> {
+  protected inListTurn<T>(read: () => Promise<T>): Promise<T> {
     return this.application.context.listTurns.run(read, { client: this.client })
   }
 
   /** Reads a list that may lag behind, in its turn. @throws serviceUnavailable when the turn does not come in time */
   protected readLagging<T>(read: (db: InventoryDeps['db']) => Promise<T>): Promise<T> {
     const { readLagging } = this.application.context
-    return this.readInTurn(() => readLagging(read, this.request.signal))
+    return this.inListTurn(() => readLagging(read, this.request.signal))
   }
 
   /** Adds members to the log line of this request. */

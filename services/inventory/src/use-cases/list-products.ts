@@ -75,7 +75,7 @@ export async function listProducts(deps: ListDeps, input: ListProductsInput): Pr
   const total =
     input.keywords.count === undefined
       ? undefined
-      : await readInTurn(deps, request, () => deps.readLagging((db) => countProducts(db, selection.filters), signal))
+      : await inListTurn(deps, request, () => deps.readLagging((db) => countProducts(db, selection.filters), signal))
   const found = page.limit <= SHORT_ROWS ? await findShortPage(deps, request) : undefined
   if (found === undefined) return { total, ...(await openLongPage(deps, request)) }
   const { rows, link } = request.cut(found)
@@ -111,7 +111,7 @@ function readRequest({ config }: ListDeps, input: ListProductsInput): ListReques
 }
 
 /** Lists of one client wait for each other, and not for the lists of other clients. */
-function readInTurn<T>({ listTurns }: ListDeps, { client }: ListRequest, read: () => Promise<T>): Promise<T> {
+function inListTurn<T>({ listTurns }: ListDeps, { client }: ListRequest, read: () => Promise<T>): Promise<T> {
   return listTurns.run(read, { client })
 }
 
@@ -130,7 +130,7 @@ async function findShortPage(
     const plain = await listProductsById(deps.lanes, Number(page.after?.[0] ?? 0), page.limit)
     return plain?.map((product) => ({ json: productJson(product), position: positionById(product) }))
   }
-  const products = await readInTurn(deps, request, () =>
+  const products = await inListTurn(deps, request, () =>
     deps.readLagging((db) => listSelectedProducts(db, selection, page, form), signal),
   )
   return products.map((product) => ({ json: productDetailsJson(product, includes), position: product.position }))
@@ -141,12 +141,12 @@ async function openLongPage(deps: ListDeps, request: ListRequest) {
   const { selection, page, client, signal } = request
   const slot = deps.longPages.take(client)
   try {
-    const places = await readInTurn(deps, request, () =>
+    const places = await inListTurn(deps, request, () =>
       deps.readLagging((db) => listPlaces(db, selection, page), signal),
     )
     const { rows, link } = request.cut(places)
     const ids = rows.map(({ id }) => id)
-    const readNext = (some: readonly number[]) => readInTurn(deps, request, () => readPiece(deps, some, request))
+    const readNext = (some: readonly number[]) => inListTurn(deps, request, () => readPiece(deps, some, request))
     return { kind: 'long', link, slot, pieces: readPieces(ids, readNext) } as const
   } catch (error) {
     slot[Symbol.dispose]()

@@ -9,6 +9,12 @@ import { createKeyReader, type PresentedKey } from '../apps/presented-key.ts'
 import { unauthorized } from '../errors.ts'
 import { refuseBeyond } from './refuse-beyond.ts'
 
+/** The schemes by which an app or a user authenticates, for the API document: one of them. */
+export const KEY_SCHEMES = {
+  key: { type: 'http', scheme: 'basic', description: 'No user name; the API key as password' },
+  user: { type: 'http', scheme: 'bearer', description: 'An access token of a user, where that is switched on' },
+} as const
+
 /**
  * Guards the routes of its context. A request needs an API key or, where users may sign in, an access token, and must be
  * within its rate. The statement that serves the request decides whether the key is known. A refused key counts against the

@@ -7,7 +7,7 @@ import { FIELD_TEXTS } from '../field-errors.ts'
 import { writeCsv } from '../ledger/csv.ts'
 import { HIGHEST, LOWEST, type PageBounds } from '../pagination/page-query.ts'
 import { text } from '../requests/fields.ts'
-import { OPERATOR_TURNS } from './list-turns.ts'
+import { ROWS_OF_OPERATOR } from './list-turns.ts'
 
 /** The lists of operators. A cursor names its list, so that a page of one list never begins by a row of another. */
 export type OperatorList =
@@ -84,7 +84,7 @@ export function showOperatorPage<Row extends { readonly id: string }>(
 }
 
 /** The most rows of a list as CSV, and how many of them are read at a time: all that one operator may have read. */
-const CSV_ROWS = { all: 10_000, piece: OPERATOR_TURNS.rows.each } as const
+const CSV_ROWS = { all: 10_000, piece: ROWS_OF_OPERATOR } as const
 
 /** The ways to read a list and to show it as CSV. */
 interface CsvListing<Row extends { readonly id: string }> {

@@ -87,7 +87,7 @@ export const operatorUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/operator/users', { ...read, schema: listSchema }, async (request, reply) => {
     const { query } = request
     const page = readOperatorPage('users', query)
-    const rows = await request.inOperatorTurn(() => searchUsers(deps, { ...page, search: query.search }))
+    const rows = await request.inListTurn(1, () => searchUsers(deps, { ...page, search: query.search }))
     const shown = showOperatorPage(reply, page, { rows, placeOf: ({ user }) => user })
     return { users: shown.map((profile) => viewListedUser(profile)) }
   })

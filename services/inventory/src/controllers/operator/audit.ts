@@ -27,7 +27,7 @@ export class Default extends OperatorController {
     const listing = { ...listingById('/operator/audit'), selection: JSON.stringify({ order, productId }) }
     const { limit, after } = readPage(listing, this.application.context.config, keywords)
     const bounds = { after: Number(after?.[0] ?? 0), limit: limit + 1 }
-    const found = await this.readInTurn(() =>
+    const found = await this.inListTurn(() =>
       listOperatorAudit(this.application.context.db, { productId, order }, bounds),
     )
     const page = cutPage(listing, { limit, query: this.request.query }, found, positionById)

@@ -86,7 +86,7 @@ export class Default extends OperatorController {
     const listing = { ...listingById(PATH), selection: order }
     const { limit, after } = readPage(listing, config, keywords)
     const bounds = { after: Number(after?.[0] ?? 0), limit: limit + 1 }
-    const found = await this.readInTurn(() => listOperatorImports(db, order, bounds))
+    const found = await this.inListTurn(() => listOperatorImports(db, order, bounds))
     const page = cutPage(listing, { limit, query: this.request.query }, found, positionById)
     this.response.headers.set('link', page.link)
     return listBody(page.rows.map((row) => JSON.stringify(row)))
