@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openGate } from '../src/requests/turns.ts'
+import { openGate } from '../src/rate-limits/turns.ts'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from './inventory-app.ts'
 import { stockRequests } from './stock-requests.ts'
 

@@ -6,7 +6,7 @@ import type { TokenRules } from '../access/token-verifier.ts'
 import type { InventoryConfig } from '../config.ts'
 import { migrateOptions, tasks } from '../migrations.ts'
 import { openCommandDatabase } from '../open-database.ts'
-import { openRateLimits } from '../requests/rate-limits.ts'
+import { openRateLimits } from '../rate-limits/rate-limits.ts'
 import { findStockFaults } from '../stock/level-repository.ts'
 
 const stockCheck: Check<InventoryConfig> = {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { importReport, invalidBody, refusedBody, requestLine } from '../../../test/bodies.ts'
 import { startInventory, startReplica, type TestInventory } from '../../../test/inventory-app.ts'
 import { SCOPES } from '../../access/scopes.ts'
-import { Slots } from '../../requests/turns.ts'
+import { Slots } from '../../rate-limits/turns.ts'
 
 let inventory: TestInventory
 beforeAll(async () => {

@@ -1,31 +1,14 @@
 import { FairGate, type FairGateOptions } from '@trestle/common/capacity/fair-gate.ts'
 import { serverBusy } from '../errors.ts'
 import { unavailable } from '../unavailable.ts'
+import { IMPORT_BATCHES, KEY_WAIT_MS, LISTS, READ_WAIT_MS, TRANSFER_WAIT_MS } from './turn-bounds.ts'
 
-// The bounds of this file stand in the reference: Turns.
-
-/**
- * How long a write waits for a request with the same Idempotency-Key: the timeout of `claim_key`. It waits as
- * long for its turn.
- */
-export const KEY_WAIT_MS = 5_000
-/** A batch of an import waits this long for its turn, and for locks that other imports hold. */
-export const TRANSFER_WAIT_MS = 60_000
 /** The share of the connections for writes that products get, and the share of either kind that one client gets. */
 const WRITE_SHARE = 0.75
 /** Requests that wait for slow clients, in all and of one client. */
 const LONG_PAGES = { all: 32, each: 16 } as const
 const IMPORTS = { all: 16, each: 8 } as const
 const EXPORTS = { all: 32, each: 16 } as const
-/** Statements that run at a time, in all and for one client. */
-export const LISTS = { places: 4, each: 2 } as const
-/** Exports that read the database at a time, in all and for one client. */
-export const EXPORT_READS = { places: 3, each: 1 } as const
-const IMPORT_BATCHES = { places: 4, each: 2 } as const
-/** The connections of imports and exports: one for each place, and one that stores an atomic import as a whole. */
-export const TRANSFER_CONNECTIONS = EXPORT_READS.places + IMPORT_BATCHES.places + 1
-/** How long a read of a list or of an export waits for its turn. */
-export const READ_WAIT_MS = 10_000
 
 /** Turns of clients, and bounds of what they may have open. */
 export interface Turns {
