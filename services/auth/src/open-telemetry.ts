@@ -1,10 +1,11 @@
 import type { Meter } from '@opentelemetry/api'
-import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { openTelemetry, type Telemetry } from '@trestle/common/telemetry/open-telemetry.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import { observeJobs } from '@trestle/jobs/observe-jobs.ts'
 import { observeOutbox } from '@trestle/jobs/observe-outbox.ts'
 import type { AnyTask } from '@trestle/jobs/task.ts'
+import { createServiceLog } from '@trestle/service/create-service-log.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
 import type { AuthConfig } from './config.ts'
 import type { AuthTables } from './database.ts'
@@ -22,7 +23,7 @@ export function openAuthTelemetry({ server }: Pick<AuthConfig, 'server'>): Promi
 
 /** The log of a process. @throws Error naming the file when it cannot be written */
 export function createAuthLog({ server }: Pick<AuthConfig, 'server'>): ServiceLogger {
-  return createLogger({ level: server.logLevel, file: server.logFile, base: { component: 'api' } })
+  return createServiceLog({ level: server.logLevel, file: server.logFile, base: { component: 'api' } })
 }
 
 /** Reports what only the database knows: its connections and work. */

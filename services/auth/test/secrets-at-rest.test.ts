@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createLogger } from '@trestle/common/telemetry/logger.ts'
+import { createServiceLog } from '@trestle/service/create-service-log.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { generateSigningKey } from '../src/access-tokens/signing-key.ts'
@@ -16,7 +16,7 @@ import { createOperator, OPERATOR_SETTINGS, operate } from './operators.ts'
 import { createSignedUp } from './signed-up.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'secrets-'))
-const log = createLogger({ level: 'debug', file: join(folder, 'log'), stdout: false })
+const log = createServiceLog({ level: 'debug', file: join(folder, 'log'), stdout: false })
 const JWT_SECRET = 'a secret of at least 32 bytes, for tests'
 let service: MailApp
 beforeAll(async () => {

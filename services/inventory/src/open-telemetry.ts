@@ -1,7 +1,8 @@
-import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import { openTelemetry, type Telemetry } from '@trestle/common/telemetry/open-telemetry.ts'
 import type { Database } from '@trestle/database/connect.ts'
+import { createServiceLog } from '@trestle/service/create-service-log.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
 import type { InventoryConfig } from './config.ts'
 import type { InventoryTables } from './database.ts'
@@ -16,7 +17,7 @@ export function openInventoryTelemetry({ server }: Pick<InventoryConfig, 'server
 
 /** The log of a process. @throws Error naming the file when it cannot be written */
 export function createInventoryLog({ server }: Pick<InventoryConfig, 'server'>): ServiceLogger {
-  return createLogger({ level: server.logLevel, file: server.logFile, stdout: server.logStdout })
+  return createServiceLog({ level: server.logLevel, file: server.logFile, stdout: server.logStdout })
 }
 
 /** Reports what only the database knows: its connections and overdue reservations. */

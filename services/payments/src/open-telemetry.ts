@@ -1,10 +1,11 @@
 import type { Meter } from '@opentelemetry/api'
-import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { openTelemetry, type Telemetry } from '@trestle/common/telemetry/open-telemetry.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import { observeJobs } from '@trestle/jobs/observe-jobs.ts'
 import { observeOutbox } from '@trestle/jobs/observe-outbox.ts'
 import type { AnyTask } from '@trestle/jobs/task.ts'
+import { createServiceLog } from '@trestle/service/create-service-log.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
 import { observeAcquiring } from './acquirers/acquirer-jobs.ts'
 import { scrub } from './cards/scrub.ts'
@@ -26,7 +27,7 @@ const SECRET_PATHS = ['value', 'card', 'hints', 'iban', 'email', '*.value', '*.c
 
 /** The log of a process. @throws Error naming the file when it cannot be written */
 export function createPaymentsLog({ server }: Pick<PaymentsConfig, 'server'>): ServiceLogger {
-  return createLogger({ level: server.logLevel, file: server.logFile, redact: SECRET_PATHS, scrub })
+  return createServiceLog({ level: server.logLevel, file: server.logFile, redact: SECRET_PATHS, scrub })
 }
 
 /** Reports what only the database knows: its connections, work, rates and books. */

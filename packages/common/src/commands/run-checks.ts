@@ -6,20 +6,20 @@ export interface Check<Subject> {
   readonly name: string
   /** The advice when the check fails. */
   readonly advice: string
-  /** Names of earlier checks, for example `database`. The check does not run when one of them finds that its subject is away. */
+  /** Names of earlier checks. The check does not run when one of them finds that its subject is away. */
   readonly needs?: readonly string[]
   /** @returns what was found @throws Error when the service could not start with it */
   readonly run: (subject: Subject) => Promise<string>
 }
 
-/** Thrown by a check that finds that its subject does not answer, such as the database. Checks that need it do not run. */
+/** Thrown by a check that finds that its subject does not answer. Checks that need it do not run. */
 export class Away extends Error {}
 
 type Print = (line: string) => void
 
 /**
- * Runs the checks one after the other, and prints a line for each. When the subject of a check is away, such as the database, its
- * line names the checks that need it. @returns false when one fails
+ * Runs the checks one after the other, and prints a line for each. When the subject of a check is away, its line names the checks
+ * that need it. @returns false when one fails
  */
 export async function runChecks<Subject>(
   checks: readonly Check<Subject>[],

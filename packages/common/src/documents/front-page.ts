@@ -55,7 +55,7 @@ export function renderServicePage({ title, about, readme }: ServicePage): Render
   ]
   const state = [
     { label: 'Health', href: '/health', about: 'Whether the process lives.' },
-    { label: 'Ready', href: '/ready', about: 'Whether its database, migrations and background work are ready.' },
+    { label: 'Ready', href: '/ready', about: 'Whether it takes requests, and which of its checks fails.' },
     { label: readme, about: 'Its first run, URLs, commands and settings.' },
   ]
   return renderFrontPage({

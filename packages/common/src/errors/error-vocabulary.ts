@@ -36,7 +36,7 @@ export interface ErrorVocabulary {
   notFound(): HttpError
   /** The path has routes for these methods only. By default `notFound`. */
   methodNotAllowed?(allow: readonly string[]): HttpError
-  /** The database or another dependency does not answer. */
+  /** A server that the service depends on does not answer. */
   unavailable(cause: unknown): HttpError
   /** The process has no room for the request. */
   busy(): HttpError

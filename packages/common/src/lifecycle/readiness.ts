@@ -12,7 +12,7 @@ export interface Readiness {
   readonly report: () => Promise<Readonly<Record<string, boolean>>>
 }
 
-/** The checks that must pass, by name: `{ database: () => database.ping() }`. A check throws when it fails. */
+/** The checks that must pass, by name: `{ mail: () => mail.ping() }`. A check throws when it fails. */
 export type ReadinessChecks = Readonly<Record<string, () => Promise<void>>>
 
 /** How long a check may take before it counts as failed, in milliseconds. */

@@ -18,7 +18,7 @@ export interface RunOptions {
    * `answered` has resolved, which happens with the first answer: while a library loads, the process answers nothing.
    */
   readonly start: (answered: Promise<void>) => Promise<void>
-  /** Ends the work of `start`, then closes the database. @param remainingMs how long this may take */
+  /** Ends the work of `start`, then closes what the process has open. @param remainingMs how long this may take */
   readonly stop: (remainingMs: number) => Promise<void>
   /**
    * How long requests are still taken after the signal, so that load balancers notice that the process is not ready. Unless it

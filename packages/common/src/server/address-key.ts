@@ -24,9 +24,9 @@ function networkOf(text: string, parts: number): string {
 }
 
 /**
- * The form of an address in limits, logs and the database. Undefined when the text is not an address. IPv4 inside IPv6 becomes
+ * The form of an address in limits, logs and rows. Undefined when the text is not an address. IPv4 inside IPv6 becomes
  * IPv4. It leaves out a port, which some proxies add, and the zone of a link-local address (`%eth0`), which has a meaning on
- * one machine only and which PostgreSQL's inet refuses.
+ * one machine only.
  */
 export function toAddress(text: string | undefined): string | undefined {
   if (text === undefined) return undefined

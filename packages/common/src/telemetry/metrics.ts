@@ -41,7 +41,7 @@ export async function createMetrics(config: MetricsConfig): Promise<Metrics> {
 /** In seconds, from a few hundred microseconds to the longest time of a request. */
 const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** How long a scrape waits for values from the database. Prometheus must get the other values while the database is away. */
+/** How long a scrape waits for values that are read elsewhere. Prometheus must get the other values while those do not come. */
 const OBSERVE_MS = 4_000
 /** How long a request for metrics may take to arrive. */
 const REQUEST_MS = 10_000

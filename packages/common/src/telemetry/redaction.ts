@@ -17,9 +17,6 @@ export const REDACTED_PATHS: readonly string[] = [
   '*.token',
   '*.access_token',
   '*.refresh_token',
-  // The detail and context of a PostgreSQL error contain whole rows.
-  'err.detail',
-  'err.where',
 ]
 
 /** Members of a flat line that are redacted. With paths pino would search every line, with wildcards every value. */

@@ -1,4 +1,5 @@
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import { createServiceLog } from '@trestle/service/create-service-log.ts'
 import { findPooler } from '@trestle/service/find-pooler.ts'
 import type { AuthConfig } from '../config.ts'
 import { createDeps, type OperatorDeps, type ProcessDeps } from '../deps.ts'
@@ -44,6 +45,7 @@ export async function openOperatorDeps(config: AuthConfig): Promise<OperatorDeps
 function createOperatorLog({ server, database }: AuthConfig): ServiceLogger {
   if (database.auditInPostgres) return createLogger({ level: 'fatal', stdout: false })
   const base = { component: 'command' }
-  if (server.logFile !== undefined) return createLogger({ level: 'info', stdout: false, file: server.logFile, base })
-  return createLogger({ level: 'info', stdout: false, stderr: true, base })
+  if (server.logFile !== undefined)
+    return createServiceLog({ level: 'info', stdout: false, file: server.logFile, base })
+  return createServiceLog({ level: 'info', stdout: false, stderr: true, base })
 }

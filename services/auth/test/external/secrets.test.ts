@@ -1,14 +1,14 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createLogger } from '@trestle/common/telemetry/logger.ts'
+import { createServiceLog } from '@trestle/service/create-service-log.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openSecret } from '../../src/secrets/sealed-secret.ts'
 import { readRows, spellings } from '../dump.ts'
 import { clientSecret, type ExternalApp, openExternalApp } from './external-app.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'external-'))
-const log = createLogger({ level: 'debug', file: join(folder, 'log'), stdout: false })
+const log = createServiceLog({ level: 'debug', file: join(folder, 'log'), stdout: false })
 let service: ExternalApp
 beforeAll(async () => {
   service = await openExternalApp({}, { logger: log.logger })
