@@ -7,7 +7,7 @@ import { errorBody, statusAndBody, unknownRefreshToken } from './bodies.ts'
 import { forgeBearer, OPERATOR } from './forged-token.ts'
 import { type HookStub, startHookStub } from './hook-stub.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
-import { SERVICE } from './request-context.ts'
+import { SERVICE } from './sample-context.ts'
 import { createSignedIn } from './signed-in.ts'
 import { createSignedUp } from './signed-up.ts'
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
-import { CONTEXT } from '../../test/request-context.ts'
+import { CONTEXT } from '../../test/sample-context.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import type { Trx } from '../database.ts'
 import type { MessageRequest } from '../messages/message-request.ts'

@@ -12,7 +12,7 @@ import {
   withPathOf,
 } from '../flows/flow-redirect.ts'
 import { JSON_AND_FORMS } from '../plugins/json-body.ts'
-import { type RequestContextDeps, readClient } from '../plugins/request-context.ts'
+import { type RequestContextDeps, readClient } from '../plugins/read-context.ts'
 import { nameSession } from '../plugins/upstream-answers.ts'
 import {
   type FinishAuthorizationDeps,

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
 import { PKCE_TOGETHER, pkceFields } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
-import { readContext } from '../plugins/request-context.ts'
+import { readContext } from '../plugins/read-context.ts'
 import { captchaFields, neededEmailField, needs } from '../requests/documented-fields.ts'
 import { recoverAccount } from '../use-cases/recover-account.ts'
 

@@ -4,7 +4,7 @@ import { errorAnswers } from '../error-body.ts'
 import { PKCE_TOGETHER, pkceFields } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { SentMessageAnswer, showMessageId } from '../messages/message-id.ts'
-import { readContext } from '../plugins/request-context.ts'
+import { readContext } from '../plugins/read-context.ts'
 import { captchaFields, emailField, needs, phoneField, withTexts, withValues } from '../requests/documented-fields.ts'
 import { RESEND_TYPES, resendMessage } from '../use-cases/resend-message.ts'
 

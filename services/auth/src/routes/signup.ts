@@ -4,7 +4,7 @@ import { errorAnswers } from '../error-body.ts'
 import { PKCE_TOGETHER, pkceFieldsOfForms } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { metadataBodyBytesMax } from '../plugins/json-body.ts'
-import { readContext } from '../plugins/request-context.ts'
+import { readContext } from '../plugins/read-context.ts'
 import {
   captchaFields,
   emailField,

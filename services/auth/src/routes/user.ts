@@ -10,7 +10,7 @@ import { authenticate } from '../plugins/authenticate.ts'
 import { noStore } from '../plugins/headers.ts'
 import { metadataBodyBytesMax } from '../plugins/json-body.ts'
 import { plainJson } from '../plugins/plain-json.ts'
-import { readContext } from '../plugins/request-context.ts'
+import { readContext } from '../plugins/read-context.ts'
 import { readWantedAudience } from '../plugins/session-origin.ts'
 import {
   emailField,

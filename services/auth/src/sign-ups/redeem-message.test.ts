@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
-import { CONTEXT } from '../../test/request-context.ts'
+import { CONTEXT } from '../../test/sample-context.ts'
 import { createSignedUp, type SignedUp } from '../../test/signed-up.ts'
 import { linkExpired, userBanned, WEAKNESS_SENTENCES, weakPassword } from '../errors.ts'
 import { insertMailFlow } from '../flows/flow-repository.ts'

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
-import { CONTEXT, SERVICE } from '../../test/request-context.ts'
+import { CONTEXT, SERVICE } from '../../test/sample-context.ts'
 import { createSignedIn, type SignedIn } from '../../test/signed-in.ts'
 import { runWorkAlone } from '../audit/audit-log.ts'
 import { WEAKNESS_SENTENCES, weakPassword } from '../errors.ts'

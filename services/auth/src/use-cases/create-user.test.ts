@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
-import { CONTEXT, SERVICE } from '../../test/request-context.ts'
+import { CONTEXT, SERVICE } from '../../test/sample-context.ts'
 import { runWorkAlone } from '../audit/audit-log.ts'
 import { WEAKNESS_SENTENCES } from '../errors.ts'
 import { passwordTooLong, passwordWithHash } from '../request-errors.ts'

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
-import { SERVICE } from '../../test/request-context.ts'
+import { SERVICE } from '../../test/sample-context.ts'
 import { createSignedIn } from '../../test/signed-in.ts'
 import { createSignedUp, type SignedUp } from '../../test/signed-up.ts'
 import { runWorkAlone } from '../audit/audit-log.ts'

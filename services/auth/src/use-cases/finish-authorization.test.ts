@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
-import { CONTEXT } from '../../test/request-context.ts'
+import { CONTEXT } from '../../test/sample-context.ts'
 import { pkceRequired, serviceUnavailable } from '../errors.ts'
 import {
   providerNotSupported,

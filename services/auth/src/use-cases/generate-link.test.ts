@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
-import { CONTEXT, SERVICE } from '../../test/request-context.ts'
+import { CONTEXT, SERVICE } from '../../test/sample-context.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { emailExists, emailUnknown, linkExpired, secureChangeOff } from '../errors.ts'
 import { passwordMissingAtSignUp } from '../request-errors.ts'

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
 import { anyId } from '../../test/bodies.ts'
-import { CONTEXT } from '../../test/request-context.ts'
+import { CONTEXT } from '../../test/sample-context.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import {
   emailSignupsDisabled,

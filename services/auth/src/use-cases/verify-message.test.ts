@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { anyId, anyRefreshToken, anyTime, proof } from '../../test/bodies.ts'
-import { CONTEXT, SERVICE } from '../../test/request-context.ts'
+import { CONTEXT, SERVICE } from '../../test/sample-context.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { linkExpired, otpExpired, userBanned } from '../errors.ts'
 import type { LinkType } from '../one-time-tokens/link-type.ts'

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runSql } from '../../test/adoption/restored-database.ts'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
-import { CONTEXT, SERVICE } from '../../test/request-context.ts'
+import { CONTEXT, SERVICE } from '../../test/sample-context.ts'
 import type { Behaviours } from '../config/behaviours.ts'
 import { getOrCreateInvited } from '../sign-ups/invitation.ts'
 import { lockOrStageUser } from '../sign-ups/stage-user.ts'

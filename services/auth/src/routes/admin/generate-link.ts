@@ -4,7 +4,7 @@ import { errorAnswers } from '../../error-body.ts'
 import { GeneratedLinkView, viewGeneratedLink } from '../../one-time-tokens/generated-link.ts'
 import { LINK_TYPES, type LinkType } from '../../one-time-tokens/link-type.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
-import { readContext } from '../../plugins/request-context.ts'
+import { readContext } from '../../plugins/read-context.ts'
 import { linkTypeUnsupported } from '../../request-errors.ts'
 import {
   EMAIL_ADDRESS,

@@ -6,7 +6,7 @@ import { recordOperatorChange, recordUserChange } from '../../operators/operator
 import { answerChange } from '../../plugins/authenticate-operator.ts'
 import { operatorListFields, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
-import { readContext } from '../../plugins/request-context.ts'
+import { readContext } from '../../plugins/read-context.ts'
 import { requireId } from '../../records/ids.ts'
 import { idField } from '../../requests/documented-fields.ts'
 import { changeUserAsAdmin } from '../../use-cases/change-user-as-admin.ts'

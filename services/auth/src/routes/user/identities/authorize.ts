@@ -4,7 +4,7 @@ import { errorAnswers } from '../../../error-body.ts'
 import { AuthorizeQuery, readAuthorizeQuery } from '../../../flows/authorize-query.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
-import { readContext } from '../../../plugins/request-context.ts'
+import { readContext } from '../../../plugins/read-context.ts'
 import { needs } from '../../../requests/documented-fields.ts'
 import { startLinking } from '../../../use-cases/start-linking.ts'
 
