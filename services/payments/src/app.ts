@@ -11,7 +11,7 @@ import { checkout } from './plugins/checkout.ts'
 import { idempotencyKey } from './plugins/idempotency-key.ts'
 import { linkPages } from './plugins/link-pages.ts'
 import { MEMBER_TURNS, OPERATOR_TURNS } from './plugins/list-turns.ts'
-import { requestInput } from './plugins/request-input.ts'
+import { readRequest } from './plugins/read-request.ts'
 import { bankRoutes } from './routes/acs/challenge.ts'
 import { fingerprintRoutes } from './routes/acs/fingerprint.ts'
 import { appsRoutes } from './routes/apps.ts'
@@ -118,7 +118,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
   await deps.tracing.instrument(app)
   await app.register(httpTelemetry, { meter: deps.meter })
   await app.register(answers)
-  await app.register(requestInput)
+  await app.register(readRequest)
   await app.register(apiDocuments, {
     title: 'Trestle payments',
     version: VERSION,

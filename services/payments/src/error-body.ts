@@ -162,7 +162,7 @@ export const chargeRefusal = { 400: z.union([FieldErrorsView, ProcessingErrorVie
 export const errorVocabulary: ErrorVocabulary = {
   envelope: ({ code, message, details }) => details.fields ?? details.body ?? { code, message, ...details },
   layOut,
-  // The plugin `request-input` validates bodies and queries. No other schema can refuse a request.
+  // The plugin `read-request` validates bodies and queries. No other schema can refuse a request.
   invalid: ({ context }) => errors.invalidFields([{ field: context, message: FIELD_TEXTS.invalid, code: 'FORMAT' }]),
   malformed,
   tooLarge: (cause) => errors.payloadTooLarge({ cause }),

@@ -8,7 +8,7 @@
 //   requests/field-error.ts chooses the text.
 // - A search for another name, such as `FIELD_TEXTS.notIban`, finds the schema or function that refuses the value.
 //
-// The plugin request-input keeps the error as `request.problem`. `requireAccess` in access/require-access.ts throws it once the
+// The plugin read-request keeps the error as `request.problem`. `requireAccess` in access/require-access.ts throws it once the
 // caller has access. Routes that need no key throw it themselves, and plugins/checkout.ts throws it as an error of the checkout.
 
 interface Limit {

@@ -13,8 +13,8 @@ import { operatorForbidden, operatorUnauthorized } from '../operator-errors.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { unavailable } from '../unavailable.ts'
 import { malformedKey, repeatOf } from './idempotency-key.ts'
+import { requireEndpoint } from './read-request.ts'
 import { refuseBeyond } from './refuse-beyond.ts'
-import { requireEndpoint } from './request-input.ts'
 
 /** The two schemes by which an operator authenticates, for the API document: both together. */
 export const OPERATOR_SCHEMES = {
@@ -60,7 +60,7 @@ export const authenticateOperator = fp(
       if (!READS.has(request.method)) request.operatorRepeat = readRepeat(request)
     })
   },
-  { name: 'authenticate-operator', dependencies: ['request-input'] },
+  { name: 'authenticate-operator', dependencies: ['read-request'] },
 )
 
 /** Requires that the role of an operator may do an action (console reference: Actions). @throws operatorForbidden */

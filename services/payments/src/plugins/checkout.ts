@@ -5,8 +5,8 @@ import type { OrderRequest } from '../checkout/open-checkout.ts'
 import { refuseOrder } from '../checkout/order.ts'
 import type { Order } from '../checkout/payment-body.ts'
 import { bodyInvalid, versionMissing, versionUnsupported } from '../errors.ts'
+import { requireValues } from './read-request.ts'
 import { refuseBeyond } from './refuse-beyond.ts'
-import { requireValues } from './request-input.ts'
 
 /** Any page may call the checkout, without credentials (reference: Checkout). */
 const CORS_HEADERS = {
@@ -46,7 +46,7 @@ export const checkout = fp(
       if (problem && method !== 'OPTIONS') refuseProblem(problem)
     })
   },
-  { name: 'checkout', dependencies: ['request-input'] },
+  { name: 'checkout', dependencies: ['read-request'] },
 )
 
 /** The order in a request of the checkout. @throws the error of the refused values */

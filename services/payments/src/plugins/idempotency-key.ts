@@ -20,7 +20,7 @@ export const idempotencyKey = fp(
       done()
     })
   },
-  { name: 'idempotency-key', dependencies: ['request-input', 'authenticate'] },
+  { name: 'idempotency-key', dependencies: ['read-request', 'authenticate'] },
 )
 
 /** Returns the error of an Idempotency-Key that is malformed, for the plugin and for changes of operators. */

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { CreatedAppView, viewCreatedApp } from '../apps/app-view.ts'
 import { errorAnswers } from '../error-body.ts'
+import { type Routes, requireValues } from '../plugins/read-request.ts'
 import { refuseBeyond } from '../plugins/refuse-beyond.ts'
-import { type Routes, requireValues } from '../plugins/request-input.ts'
 import { name, text } from '../requests/fields.ts'
 import { registerApp } from '../use-cases/register-app.ts'
 

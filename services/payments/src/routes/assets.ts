@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { PAGE_STYLE } from '@trestle/common/documents/page-style.ts'
 import { z } from 'zod'
 import { errorAnswersWithoutLimit } from '../error-body.ts'
-import { type Routes, requireEndpoint } from '../plugins/request-input.ts'
+import { type Routes, requireEndpoint } from '../plugins/read-request.ts'
 import { pathText } from '../requests/fields.ts'
 
 interface Asset {

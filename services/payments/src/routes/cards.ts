@@ -3,7 +3,7 @@ import { requireObject } from '../access/require-access.ts'
 import { CardView, viewCard } from '../cards/card.ts'
 import { readCard } from '../cards/card-repository.ts'
 import { errorAnswers } from '../error-body.ts'
-import type { Routes } from '../plugins/request-input.ts'
+import type { Routes } from '../plugins/read-request.ts'
 import { pathId } from '../requests/fields.ts'
 
 /** One kept card (reference: Kept cards). */

@@ -4,7 +4,7 @@ import { listDisputes, readDispute } from '../disputes/dispute-repository.ts'
 import { DisputeView, viewDispute } from '../disputes/dispute-view.ts'
 import { FilteredListQuery, filteredPage } from '../disputes/filtered-list.ts'
 import { errorAnswers } from '../error-body.ts'
-import type { Routes } from '../plugins/request-input.ts'
+import type { Routes } from '../plugins/read-request.ts'
 import { pathId } from '../requests/fields.ts'
 
 /** Lists and reads disputes (reference: Disputes and fraud alerts). */

@@ -4,7 +4,7 @@ import { FilteredListQuery, filteredPage } from '../disputes/filtered-list.ts'
 import { listFrauds, readFraud } from '../disputes/fraud-repository.ts'
 import { FraudView, viewFraud } from '../disputes/fraud-view.ts'
 import { errorAnswers } from '../error-body.ts'
-import type { Routes } from '../plugins/request-input.ts'
+import type { Routes } from '../plugins/read-request.ts'
 import { pathId } from '../requests/fields.ts'
 
 /** Lists and reads fraud alerts (reference: Disputes and fraud alerts). */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { errorAnswersWithoutLimit } from '../error-body.ts'
-import type { Routes } from '../plugins/request-input.ts'
+import type { Routes } from '../plugins/read-request.ts'
 
 /** 200 while the process lives. `GET /ready` tells whether it can serve. */
 export const healthRoutes: Routes = async (app) => {

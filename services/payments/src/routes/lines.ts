@@ -3,7 +3,7 @@ import { requireObject } from '../access/require-access.ts'
 import { errorAnswers } from '../error-body.ts'
 import { readLine } from '../ledger/line-repository.ts'
 import { LineView, viewLine } from '../ledger/line-view.ts'
-import type { Routes } from '../plugins/request-input.ts'
+import type { Routes } from '../plugins/read-request.ts'
 import { pathId } from '../requests/fields.ts'
 
 /** Reads a line, without a wrapper (reference: Reading transactions and lines). */

@@ -3,7 +3,7 @@ import { requireObject } from '../access/require-access.ts'
 import { readIdentity } from '../apps/app-repository.ts'
 import { IdentityView, viewIdentity } from '../apps/app-view.ts'
 import { errorAnswers } from '../error-body.ts'
-import type { Routes } from '../plugins/request-input.ts'
+import type { Routes } from '../plugins/read-request.ts'
 
 /** Reads the identity of the caller (reference: Identity of the caller). */
 export const meRoutes: Routes = async (app) => {

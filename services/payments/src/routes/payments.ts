@@ -5,7 +5,7 @@ import { checkoutErrors } from '../error-body.ts'
 import { orderKeyMalformed } from '../errors.ts'
 import { toOrderRequest } from '../plugins/checkout.ts'
 import { repeatOf } from '../plugins/idempotency-key.ts'
-import type { Routes } from '../plugins/request-input.ts'
+import type { Routes } from '../plugins/read-request.ts'
 import { pay } from '../use-cases/pay.ts'
 
 const PaidView = z.object({ authorizationId: z.string(), transactionId: z.string() })

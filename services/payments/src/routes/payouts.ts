@@ -3,7 +3,7 @@ import { requireObject } from '../access/require-access.ts'
 import { errorAnswers } from '../error-body.ts'
 import { readPayout } from '../payouts/payout-repository.ts'
 import { PayoutView, viewPayout } from '../payouts/payout-view.ts'
-import type { Routes } from '../plugins/request-input.ts'
+import type { Routes } from '../plugins/read-request.ts'
 import { pathId } from '../requests/fields.ts'
 
 /** Reads a payout (reference: Reading payouts). */

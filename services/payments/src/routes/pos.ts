@@ -13,7 +13,7 @@ import {
   sendPaymentPage,
   visitOf,
 } from '../plugins/link-pages.ts'
-import { type Routes, requireValues } from '../plugins/request-input.ts'
+import { type Routes, requireValues } from '../plugins/read-request.ts'
 
 const KEY_PATTERN = '(^|&)key=[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(&|$)'
 /** The query of a link in a form. The API document says that it has a public key. */

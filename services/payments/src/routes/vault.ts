@@ -1,5 +1,5 @@
 import { checkoutErrors } from '../error-body.ts'
-import { type Routes, requireValues } from '../plugins/request-input.ts'
+import { type Routes, requireValues } from '../plugins/read-request.ts'
 import { refuseInsecure } from '../plugins/secure-transport.ts'
 import { tokenizeCard } from '../use-cases/tokenize-card.ts'
 import { VAULT_BODY_BYTES_MAX, VaultBody, VaultToken } from '../vault/card-token.ts'

@@ -5,7 +5,7 @@ import { errorAnswersWithoutLimit, pageAnswers, redirectAnswer } from '../../err
 import { bankPage, concludingPage, latePage, lostPage, returnPage } from '../../pages/bank-page.ts'
 import { choosePageLocale, type PageLocale } from '../../pages/locale.ts'
 import { pageHeaders } from '../../pages/page.ts'
-import type { Routes } from '../../plugins/request-input.ts'
+import type { Routes } from '../../plugins/read-request.ts'
 import { answerBank, type BankAnswer, type Decision } from '../../use-cases/answer-bank.ts'
 import { SEALED_PATTERN } from '../../vault/text-seal.ts'
 

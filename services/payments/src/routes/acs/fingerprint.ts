@@ -5,7 +5,7 @@ import { errorAnswersWithoutLimit, pageAnswers } from '../../error-body.ts'
 import { concludingPage, lostPage, silentPage } from '../../pages/bank-page.ts'
 import { choosePageLocale } from '../../pages/locale.ts'
 import { pageHeaders } from '../../pages/page.ts'
-import type { Routes } from '../../plugins/request-input.ts'
+import type { Routes } from '../../plugins/read-request.ts'
 import { SEALED_PATTERN } from '../../vault/text-seal.ts'
 
 /** The hidden frame of a fingerprint. It sends its hint at once, or never answers (reference: Tasks). */

@@ -5,7 +5,7 @@ import { errorAnswers } from '../../error-body.ts'
 import { listMerchants } from '../../merchants/merchant-repository.ts'
 import { MerchantView, viewMerchant } from '../../merchants/merchant-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/page-query.ts'
-import type { Routes } from '../../plugins/request-input.ts'
+import type { Routes } from '../../plugins/read-request.ts'
 import { ListQuery, pathId } from '../../requests/fields.ts'
 
 const IdentityParams = z.object({ identityId: pathId() })

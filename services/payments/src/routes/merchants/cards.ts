@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { chargeRefusal, errorAnswers } from '../../error-body.ts'
 import { answerCreated } from '../../plugins/answers.ts'
-import type { Routes } from '../../plugins/request-input.ts'
+import type { Routes } from '../../plugins/read-request.ts'
 import { id, pathId, text } from '../../requests/fields.ts'
 import { keepCard } from '../../use-cases/keep-card.ts'
 

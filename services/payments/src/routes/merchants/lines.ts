@@ -5,7 +5,7 @@ import { errorAnswers } from '../../error-body.ts'
 import { listLines } from '../../ledger/line-repository.ts'
 import { LineView, viewLine } from '../../ledger/line-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/page-query.ts'
-import type { Routes } from '../../plugins/request-input.ts'
+import type { Routes } from '../../plugins/read-request.ts'
 import { ListQuery, pathId } from '../../requests/fields.ts'
 
 /** Lists the lines of a merchant (reference: Reading transactions and lines). */

@@ -5,7 +5,7 @@ import { errorAnswers } from '../../error-body.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/page-query.ts'
 import { listPayouts } from '../../payouts/payout-repository.ts'
 import { PayoutView, viewPayout } from '../../payouts/payout-view.ts'
-import type { Routes } from '../../plugins/request-input.ts'
+import type { Routes } from '../../plugins/read-request.ts'
 import { ListQuery, pathId } from '../../requests/fields.ts'
 
 /** Lists the payouts of a merchant (reference: Reading payouts). */

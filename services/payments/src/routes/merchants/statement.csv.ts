@@ -4,7 +4,7 @@ import { errorAnswers } from '../../error-body.ts'
 import { FIELD_TEXTS } from '../../field-errors.ts'
 import { daysOf, type StatementPeriod } from '../../ledger/statement.ts'
 import type { InTurn } from '../../pagination/pieces.ts'
-import type { Routes } from '../../plugins/request-input.ts'
+import type { Routes } from '../../plugins/read-request.ts'
 import { pathId, text } from '../../requests/fields.ts'
 import { writeStatement } from '../../use-cases/write-statement.ts'
 

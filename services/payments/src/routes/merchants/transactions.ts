@@ -7,7 +7,7 @@ import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/page-quer
 import { answerCreated } from '../../plugins/answers.ts'
 import { answerInPieces } from '../../plugins/list-pieces.ts'
 import { TRAIL_ENTRIES } from '../../plugins/list-turns.ts'
-import type { Routes } from '../../plugins/request-input.ts'
+import type { Routes } from '../../plugins/read-request.ts'
 import {
   amount,
   currency,

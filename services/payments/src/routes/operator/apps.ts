@@ -3,7 +3,7 @@ import { AppKeyView } from '../../apps/app-view.ts'
 import { listOperatedApps, type OperatedApp } from '../../apps/operator-app-repository.ts'
 import { operatorAnswers } from '../../error-body.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
-import { type Routes, requireValues } from '../../plugins/request-input.ts'
+import { type Routes, requireValues } from '../../plugins/read-request.ts'
 import { text } from '../../requests/fields.ts'
 
 const AppsQuery = operatorListQuery('apps').extend({

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { operatorAnswers } from '../../error-body.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
-import { type Routes, requireValues } from '../../plugins/request-input.ts'
+import { type Routes, requireValues } from '../../plugins/read-request.ts'
 import { AttemptView, viewAttempt } from '../../transactions/attempt-view.ts'
 import { listUnknownAttempts } from '../../transactions/operator-attempt-repository.ts'
 

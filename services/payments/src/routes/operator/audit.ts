@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { operatorAnswers } from '../../error-body.ts'
 import { type AuditEntry, listAudit } from '../../operators/operator-audit-repository.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
-import { type Routes, requireValues } from '../../plugins/request-input.ts'
+import { type Routes, requireValues } from '../../plugins/read-request.ts'
 import { id, text } from '../../requests/fields.ts'
 
 const AuditQuery = operatorListQuery('audit').extend({

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { operatorAnswers } from '../../error-body.ts'
 import { listCurrencies } from '../../money/currencies.ts'
-import type { Routes } from '../../plugins/request-input.ts'
+import type { Routes } from '../../plugins/read-request.ts'
 
 const CurrencyView = z.object({
   code: z.string().describe('The code of the currency (ISO 4217)'),

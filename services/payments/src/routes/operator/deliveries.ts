@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { operatorAnswers } from '../../error-body.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
-import { type Routes, requireValues } from '../../plugins/request-input.ts'
+import { type Routes, requireValues } from '../../plugins/read-request.ts'
 import { id, pathUuid } from '../../requests/fields.ts'
 import { showDelivery } from '../../use-cases/show-delivery.ts'
 import { DELIVERY_STATUSES, DeliveryAttempt } from '../../webhooks/delivery-attempt.ts'

@@ -3,7 +3,7 @@ import { ExceptionView, viewException } from '../../acquirers/exception-view.ts'
 import { listOperatedExceptions } from '../../acquirers/operator-exception-repository.ts'
 import { operatorAnswers } from '../../error-body.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
-import { type Routes, requireValues } from '../../plugins/request-input.ts'
+import { type Routes, requireValues } from '../../plugins/read-request.ts'
 import { id } from '../../requests/fields.ts'
 
 const ExceptionsQuery = operatorListQuery('exceptions').extend({

@@ -3,7 +3,7 @@ import { listAllFrauds } from '../../disputes/fraud-repository.ts'
 import { FraudView, viewFraud } from '../../disputes/fraud-view.ts'
 import { operatorAnswers } from '../../error-body.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
-import { type Routes, requireValues } from '../../plugins/request-input.ts'
+import { type Routes, requireValues } from '../../plugins/read-request.ts'
 import { id } from '../../requests/fields.ts'
 
 const FraudsQuery = operatorListQuery('frauds').extend({

@@ -1,7 +1,7 @@
 import { OPERATOR_ROLES } from '@trestle/operators/operator-roles.ts'
 import { z } from 'zod'
 import { operatorAnswers } from '../../error-body.ts'
-import type { Routes } from '../../plugins/request-input.ts'
+import type { Routes } from '../../plugins/read-request.ts'
 
 const OperatorView = z
   .object({

@@ -4,7 +4,7 @@ import { AppMemberView, UserMemberView, viewAppMember, viewUserMember } from '..
 import { MerchantView, viewMerchant } from '../../merchants/merchant-view.ts'
 import { listOperatedMerchants } from '../../merchants/operator-merchant-repository.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
-import { type Routes, requireValues } from '../../plugins/request-input.ts'
+import { type Routes, requireValues } from '../../plugins/read-request.ts'
 import { pathId, text } from '../../requests/fields.ts'
 import { type ShownMerchant, showMerchant } from '../../use-cases/show-merchant.ts'
 import { viewWebhook, WebhookView } from '../../webhooks/webhook-view.ts'

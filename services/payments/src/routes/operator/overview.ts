@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 import { operatorAnswers } from '../../error-body.ts'
 import type { MerchantMode } from '../../operators/overview-repository.ts'
-import { type Routes, requireValues } from '../../plugins/request-input.ts'
+import { type Routes, requireValues } from '../../plugins/read-request.ts'
 import { type Overview, showOverview } from '../../use-cases/show-overview.ts'
 
 const FRESH_MS = 60_000

@@ -10,7 +10,7 @@ import {
   readOperatorPage,
   showOperatorPage,
 } from '../../plugins/operator-list.ts'
-import { type Routes, requireValues } from '../../plugins/request-input.ts'
+import { type Routes, requireValues } from '../../plugins/read-request.ts'
 import { id } from '../../requests/fields.ts'
 
 const PayoutsQuery = operatorListQuery('payouts').extend({

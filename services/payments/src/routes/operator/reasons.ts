@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { DISPUTE_REASONS } from '../../disputes/dispute.ts'
 import { FRAUD_REASONS } from '../../disputes/fraud.ts'
 import { operatorAnswers } from '../../error-body.ts'
-import type { Routes } from '../../plugins/request-input.ts'
+import type { Routes } from '../../plugins/read-request.ts'
 
 const ReasonView = z.object({ code: z.int(), title: z.string() })
 

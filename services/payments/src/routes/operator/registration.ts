@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { isRegistrationClosed } from '../../apps/registration-repository.ts'
 import { operatorAnswers } from '../../error-body.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../plugins/authenticate-operator.ts'
-import { type Routes, requireValues } from '../../plugins/request-input.ts'
+import { type Routes, requireValues } from '../../plugins/read-request.ts'
 import { changeRegistration } from '../../use-cases/change-registration.ts'
 
 const RegistrationView = z.object({

@@ -2,7 +2,7 @@ import { countJobs, type ListedJob, listJobs } from '@trestle/jobs/list-jobs.ts'
 import { z } from 'zod'
 import { operatorAnswers } from '../../error-body.ts'
 import { tasks } from '../../migrations.ts'
-import { type Routes, requireValues } from '../../plugins/request-input.ts'
+import { type Routes, requireValues } from '../../plugins/read-request.ts'
 
 const JobView = z
   .object({

@@ -5,7 +5,7 @@ import { ChallengeTaskView } from '../../checkout/payment-view.ts'
 import { checkoutErrors } from '../../error-body.ts'
 import { preferredPageLocale } from '../../pages/locale.ts'
 import { toOrderRequest } from '../../plugins/checkout.ts'
-import { type Routes, requireEndpoint } from '../../plugins/request-input.ts'
+import { type Routes, requireEndpoint } from '../../plugins/read-request.ts'
 import { pathText } from '../../requests/fields.ts'
 import { takeChallenge } from '../../use-cases/take-challenge.ts'
 

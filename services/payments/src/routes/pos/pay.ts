@@ -11,8 +11,8 @@ import {
   sendProblem,
   visitOf,
 } from '../../plugins/link-pages.ts'
+import { type Routes, requireValues } from '../../plugins/read-request.ts'
 import { refuseBeyond } from '../../plugins/refuse-beyond.ts'
-import { type Routes, requireValues } from '../../plugins/request-input.ts'
 import { pathText } from '../../requests/fields.ts'
 import { type PageAnswer, type PagePayment, type PaymentCookies, payOnPage } from '../../use-cases/pay-on-page.ts'
 import { LinkQuery } from '../pos.ts'

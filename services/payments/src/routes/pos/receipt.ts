@@ -2,7 +2,7 @@ import { pageAnswers } from '../../error-body.ts'
 import { receiptPage, troublePage } from '../../payment-links/link-pages.ts'
 import { openReceipt } from '../../payment-links/receipt.ts'
 import { linkQueryOf, sendPage, visitOf } from '../../plugins/link-pages.ts'
-import type { Routes } from '../../plugins/request-input.ts'
+import type { Routes } from '../../plugins/read-request.ts'
 
 /** The receipt of a payment. Its URL can be opened again (reference: After the payment). */
 export const receiptRoutes: Routes = async (app) => {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
 import { answerCreated } from '../../../plugins/answers.ts'
-import type { Routes } from '../../../plugins/request-input.ts'
+import type { Routes } from '../../../plugins/read-request.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { rotateWebhookSecret } from '../../../use-cases/rotate-webhook-secret.ts'
 import { viewWebhookSecret, WebhookSecretView } from '../../../webhooks/webhook-view.ts'

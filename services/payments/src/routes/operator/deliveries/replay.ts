@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { operatorAnswers } from '../../../error-body.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
-import type { Routes } from '../../../plugins/request-input.ts'
+import type { Routes } from '../../../plugins/read-request.ts'
 import { pathUuid } from '../../../requests/fields.ts'
 import { replayDelivery } from '../../../use-cases/replay-delivery.ts'
 import { DeliveryView } from '../../../webhooks/delivery-view.ts'

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { DisputeView } from '../../../disputes/dispute-view.ts'
 import { operatorAnswers } from '../../../error-body.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
-import { type Routes, requireValues } from '../../../plugins/request-input.ts'
+import { type Routes, requireValues } from '../../../plugins/read-request.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { closeDisputeAsOperator } from '../../../use-cases/close-dispute-as-operator.ts'
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ExceptionView } from '../../../acquirers/exception-view.ts'
 import { operatorAnswers } from '../../../error-body.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
-import { type Routes, requireValues } from '../../../plugins/request-input.ts'
+import { type Routes, requireValues } from '../../../plugins/read-request.ts'
 import { pathId, text } from '../../../requests/fields.ts'
 import { resolveException } from '../../../use-cases/resolve-exception.ts'
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { operationForbidden, operatorAnswers } from '../../../error-body.ts'
 import { CLOCK_SECONDS_MAX } from '../../../merchants/merchant-repository.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
-import { type Routes, requireValues } from '../../../plugins/request-input.ts'
+import { type Routes, requireValues } from '../../../plugins/read-request.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { advanceClockAsOperator } from '../../../use-cases/advance-clock-as-operator.ts'
 

@@ -12,7 +12,7 @@ import {
   readOperatorPage,
   showOperatorPage,
 } from '../../../plugins/operator-list.ts'
-import { type Routes, requireValues } from '../../../plugins/request-input.ts'
+import { type Routes, requireValues } from '../../../plugins/read-request.ts'
 import { pathId } from '../../../requests/fields.ts'
 
 const CSV_COLUMNS = [

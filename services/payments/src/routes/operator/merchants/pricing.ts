@@ -4,7 +4,7 @@ import { FIELD_TEXTS } from '../../../field-errors.ts'
 import { MerchantView } from '../../../merchants/merchant-view.ts'
 import { AMOUNT_MAX } from '../../../money/minor-units.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
-import { type Routes, requireValues } from '../../../plugins/request-input.ts'
+import { type Routes, requireValues } from '../../../plugins/read-request.ts'
 import { currency, pathId } from '../../../requests/fields.ts'
 import { priceMerchant } from '../../../use-cases/price-merchant.ts'
 

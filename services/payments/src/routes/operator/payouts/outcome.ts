@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { operatorAnswers } from '../../../error-body.ts'
 import { PayoutView } from '../../../payouts/payout-view.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
-import { type Routes, requireValues } from '../../../plugins/request-input.ts'
+import { type Routes, requireValues } from '../../../plugins/read-request.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { closePayout } from '../../../use-cases/close-payout.ts'
 

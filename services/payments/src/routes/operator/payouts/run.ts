@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { operatorAnswers } from '../../../error-body.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
-import { type Routes, requireValues } from '../../../plugins/request-input.ts'
+import { type Routes, requireValues } from '../../../plugins/read-request.ts'
 import { id } from '../../../requests/fields.ts'
 import { runPayouts } from '../../../use-cases/run-payouts.ts'
 

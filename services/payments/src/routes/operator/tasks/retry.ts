@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { operatorAnswers } from '../../../error-body.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
-import type { Routes } from '../../../plugins/request-input.ts'
+import type { Routes } from '../../../plugins/read-request.ts'
 import { pathText } from '../../../requests/fields.ts'
 import { retryTask } from '../../../use-cases/retry-task.ts'
 

@@ -3,7 +3,7 @@ import { DisputeBody, toNewDispute } from '../../../disputes/dispute-body.ts'
 import { DisputeView } from '../../../disputes/dispute-view.ts'
 import { operatorAnswers } from '../../../error-body.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
-import { type Routes, requireValues } from '../../../plugins/request-input.ts'
+import { type Routes, requireValues } from '../../../plugins/read-request.ts'
 import { pathId, reference } from '../../../requests/fields.ts'
 import { openDisputeAsOperator } from '../../../use-cases/open-dispute-as-operator.ts'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { operationForbidden, operatorAnswers } from '../../../error-body.ts'
 import { readOperatorChange, sendOperatorAnswer } from '../../../plugins/authenticate-operator.ts'
-import { type Routes, requireValues } from '../../../plugins/request-input.ts'
+import { type Routes, requireValues } from '../../../plugins/read-request.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { VoidBody } from '../../../transactions/operation-body.ts'
 import { TransactionView } from '../../../transactions/transaction-view.ts'

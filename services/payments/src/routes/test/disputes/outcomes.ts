@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { DisputeView, viewDispute } from '../../../disputes/dispute-view.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { answerCreated } from '../../../plugins/answers.ts'
-import type { Routes } from '../../../plugins/request-input.ts'
+import type { Routes } from '../../../plugins/read-request.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { closeDispute } from '../../../use-cases/close-dispute.ts'
 

@@ -3,7 +3,7 @@ import { mapInput } from '../../../access/request-input.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { CLOCK_SECONDS_MAX } from '../../../merchants/merchant-repository.ts'
 import { answerCreated } from '../../../plugins/answers.ts'
-import type { Routes } from '../../../plugins/request-input.ts'
+import type { Routes } from '../../../plugins/read-request.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { advanceClock } from '../../../use-cases/advance-clock.ts'
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
 import { PayoutView, viewPayout } from '../../../payouts/payout-view.ts'
 import { answerCreated } from '../../../plugins/answers.ts'
-import type { Routes } from '../../../plugins/request-input.ts'
+import type { Routes } from '../../../plugins/read-request.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { payOut } from '../../../use-cases/pay-out.ts'
 

@@ -4,7 +4,7 @@ import { DisputeBody, toNewDispute } from '../../../disputes/dispute-body.ts'
 import { DisputeView, viewDispute } from '../../../disputes/dispute-view.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { answerCreated } from '../../../plugins/answers.ts'
-import type { Routes } from '../../../plugins/request-input.ts'
+import type { Routes } from '../../../plugins/read-request.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { openDispute } from '../../../use-cases/open-dispute.ts'
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { FraudView, viewFraud } from '../../../disputes/fraud-view.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { answerCreated } from '../../../plugins/answers.ts'
-import type { Routes } from '../../../plugins/request-input.ts'
+import type { Routes } from '../../../plugins/read-request.ts'
 import { instant, pathId } from '../../../requests/fields.ts'
 import { addFraud } from '../../../use-cases/add-fraud.ts'
 

@@ -14,7 +14,7 @@ import type { RequestInput } from '../access/request-input.ts'
 import { bodyMalformed } from '../errors.ts'
 import { pathId } from '../requests/fields.ts'
 import { ParsedInput } from '../requests/validate-input.ts'
-import { type Routes, requestInput } from './request-input.ts'
+import { type Routes, readRequest } from './read-request.ts'
 
 let payments: TestPayments
 let app: TestApp
@@ -34,7 +34,7 @@ const REQUIRED = ['currency', 'email', 'website', 'descriptor', 'company.country
 }))
 const type = (value: string) => ({ 'content-type': value })
 
-describe('requestInput', () => {
+describe('readRequest', () => {
   it.each([
     'application/json',
     'APPLICATION/JSON; Charset=UTF-8',
@@ -124,7 +124,7 @@ describe('requestInput', () => {
   it('gives a handler the values, or the problem in place of them, whoever found the problem', async () => {
     const server = fastify()
     onTestFinished(() => server.close())
-    await server.register(requestInput)
+    await server.register(readRequest)
     server.addHook('preHandler', async (request) => {
       if ('x-problem' in request.headers) request.problem ??= { stage: 'validation', error: bodyMalformed(undefined) }
     })
@@ -154,7 +154,7 @@ describe('requestInput', () => {
     const server = fastify()
     onTestFinished(() => server.close())
     const seen: unknown[] = []
-    await server.register(requestInput)
+    await server.register(readRequest)
     server.get('/', { schema: { querystring: z.object({ limit: z.int() }) } }, async ({ query }) => seen.push(query))
     for (const method of ['GET', 'HEAD'] as const) await server.inject({ method, url: '/?limit=1' })
     const query = { verdict: 'valid', values: { limit: 1 } }
@@ -174,7 +174,7 @@ describe('requestInput', () => {
         expectTypeOf(query).toEqualTypeOf<RequestInput<{ limit: number }>>()
       })
     }
-    await server.register(requestInput).register(routes)
+    await server.register(readRequest).register(routes)
     const answer = await server.inject({ method: 'POST', url: '/x', payload: { limit: 'x' } })
     expect(answer.statusCode).toBe(200)
   })
@@ -182,7 +182,7 @@ describe('requestInput', () => {
   it('500: calls no handler when its schema throws', async () => {
     const broken = fastify()
     onTestFinished(() => broken.close())
-    await broken.register(requestInput)
+    await broken.register(readRequest)
     const Body = z.object({
       name: z.string().refine(() => {
         throw new Error('no opinion')
@@ -209,12 +209,12 @@ function refusedAt(stage: string): object {
   return { verdict: 'refused', stage }
 }
 
-describe('requestInput, of JSON', () => {
+describe('readRequest, of JSON', () => {
   /** The values of a body, or what is wrong with it, as a route without a schema sees them. */
   async function read(payload: string): Promise<unknown> {
     const echo = fastify()
     onTestFinished(() => echo.close())
-    await echo.register(requestInput)
+    await echo.register(readRequest)
     let seen: Pick<FastifyRequest, 'body' | 'problem'> | undefined
     echo.post('/', async ({ body, problem }) => {
       seen = { body, problem }

@@ -20,7 +20,7 @@ import { InvalidInput, ParsedInput, validateInput } from '../requests/validate-i
  * `request.problem` and is thrown later: key, path and access are judged before values. Handlers get body and
  * query as `RequestInput`, which has the values or the problem. Register before any route.
  */
-export const requestInput = fp(
+export const readRequest = fp(
   async (app) => {
     app.decorateRequest('problem')
     app.decorateRequest('input', {
@@ -71,7 +71,7 @@ export const requestInput = fp(
       return done()
     })
   },
-  { name: 'request-input' },
+  { name: 'read-request' },
 )
 
 /** Routes whose handlers get a body or query as what the request asks for: values, or the problem of the request. */
