@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { AuthDeps } from '../deps.ts'
 import type { Admin } from '../sessions/admin.ts'
-import { type Caller, readBearer, toCaller } from '../sessions/caller.ts'
 import { checkAdmin, checkFreshAdmin } from '../sessions/check-admin.ts'
+import { readBearer, type TokenUser, toTokenUser } from '../sessions/token-user.ts'
 
 /** Guards a context: every request needs the access token of a user. The use case checks that the user still exists. */
 export const authenticate = fp(
@@ -24,17 +24,17 @@ export const authenticate = fp(
 export function readCaller(
   deps: Pick<AuthDeps, 'config' | 'hooks' | 'now' | 'signingKeys'>,
   { headers }: FastifyRequest,
-): Caller {
+): TokenUser {
   const { adminRoles, issuer } = deps.config.jwt
   const writesIssuer = deps.hooks.isOn('CUSTOM_ACCESS_TOKEN')
   const rules = { adminRoles, issuer: writesIssuer ? undefined : issuer }
-  return toCaller(readBearer(deps, headers.authorization), rules)
+  return toTokenUser(readBearer(deps, headers.authorization), rules)
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** The user of the access token. Set in contexts that `authenticate` guards. */
-    caller: Caller
+    caller: TokenUser
   }
 }
 

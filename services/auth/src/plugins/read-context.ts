@@ -9,8 +9,8 @@ import {
 } from '../flows/redirect-allow-list.ts'
 import { audienceUnknown } from '../request-errors.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { findBearer, isAdmin } from '../sessions/caller.ts'
 import { checkAdmin } from '../sessions/check-admin.ts'
+import { findBearer, isAdmin } from '../sessions/token-user.ts'
 import { requireAudience } from '../users/audience.ts'
 import { readUserAgent, readWantedAudience } from './session-origin.ts'
 

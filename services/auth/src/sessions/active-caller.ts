@@ -3,10 +3,10 @@ import type { Db, Trx } from '../database.ts'
 import { signInTooOld } from '../errors.ts'
 import { isStaged, requireNotBanned, type User } from '../users/user.ts'
 import { findUserById, lockUserById } from '../users/user-repository.ts'
-import { type Caller, callerAudience } from './caller.ts'
 import { isByOldCredential, listProofs, type Proof } from './proof-repository.ts'
 import { refuseMissingSession, refuseMissingUser, requireSession } from './session.ts'
 import { findSession, type Session } from './session-repository.ts'
+import { callerAudience, type TokenUser } from './token-user.ts'
 
 /** A user who may change something in their own name. */
 export interface ActiveCaller {
@@ -31,7 +31,10 @@ export interface ActiveCallerDeps {
  * Finds the user and the session of a caller. Every change needs a live session (reference: Live sessions).
  * @throws tokenUserNotFound, userBanned, sessionNotFound
  */
-export async function findCaller(deps: ActiveCallerDeps & { readonly db: Db }, caller: Caller): Promise<ActiveCaller> {
+export async function findCaller(
+  deps: ActiveCallerDeps & { readonly db: Db },
+  caller: TokenUser,
+): Promise<ActiveCaller> {
   const user = await findUserById(deps.db, caller.userId)
   return requireActive(deps.db, deps, caller, isOurs(deps, caller, user) ? user : undefined)
 }
@@ -41,7 +44,7 @@ export async function findCaller(deps: ActiveCallerDeps & { readonly db: Db }, c
  * sessions). Whatever ends a session waits for the user's lock.
  * @throws tokenUserNotFound, userBanned, sessionNotFound
  */
-export async function lockCaller(trx: Trx, deps: ActiveCallerDeps, caller: Caller): Promise<ActiveCaller> {
+export async function lockCaller(trx: Trx, deps: ActiveCallerDeps, caller: TokenUser): Promise<ActiveCaller> {
   const user = await lockUserById(trx, caller.userId)
   return requireActive(trx, deps, caller, isOurs(deps, caller, user) ? user : undefined)
 }
@@ -56,13 +59,13 @@ export async function lockLinkingUser(trx: Trx, deps: ActiveCallerDeps, linking:
 }
 
 /** Whether a token is meant for this service. A token for another service that shares the secret speaks for none of our users. */
-function isOurs({ config }: Pick<ActiveCallerDeps, 'config'>, caller: Caller, user: User | undefined): boolean {
+function isOurs({ config }: Pick<ActiveCallerDeps, 'config'>, caller: TokenUser, user: User | undefined): boolean {
   if (config.behaviours.acceptTokenAudience === 'any' || caller.isAdmin) return true
   return user?.audience === callerAudience(caller, undefined, config.jwt.audience)
 }
 
 /** The user whom a token names, and how far its session had signed in when the token was made. */
-type TokenSession = Pick<Caller, 'userId' | 'sessionId' | 'aal'>
+type TokenSession = Pick<TokenUser, 'userId' | 'sessionId' | 'aal'>
 
 /**
  * Requires a user who exists and is not banned, and a session that is alive.
@@ -90,7 +93,7 @@ async function requireActive(
  */
 export async function refuseLostUser(
   { db, config }: Pick<ActiveCallerDeps, 'config'> & { readonly db: Db },
-  { userId, sessionId }: Pick<Caller, 'userId' | 'sessionId'>,
+  { userId, sessionId }: Pick<TokenUser, 'userId' | 'sessionId'>,
 ): Promise<never> {
   const asksForRow = reportsSession(config, sessionId)
   return refuseUser(config, sessionId, asksForRow ? await findUserById(db, userId) : undefined)

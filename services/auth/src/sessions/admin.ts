@@ -3,7 +3,7 @@ import type { AuditActor } from '../audit/audit-log.ts'
 import { notAdmin } from '../errors.ts'
 import { adminNeedsSecondFactor } from '../factor-errors.ts'
 import { leaveToOperators, type Manager } from '../users/user.ts'
-import { isAdmin, readSessionId, readUserId } from './caller.ts'
+import { isAdmin, readSessionId, readUserId } from './token-user.ts'
 
 /** The caller of an admin endpoint: a user with an admin's role, or an operator's token that names no user. */
 export interface Admin extends Manager {

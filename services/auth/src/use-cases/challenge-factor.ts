@@ -17,8 +17,8 @@ import { askForAssertion, askForCreation, type CredentialRequest } from '../pass
 import type { CredentialOptions } from '../passkeys/credential.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
-import type { Caller } from '../sessions/caller.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
+import type { TokenUser } from '../sessions/token-user.ts'
 import type { User } from '../users/user.ts'
 
 type ChallengeFactorDeps = Pick<
@@ -28,7 +28,7 @@ type ChallengeFactorDeps = Pick<
 
 /** A request to challenge a second factor of the caller. */
 export interface ChallengeFactorInput {
-  readonly caller: Caller
+  readonly caller: TokenUser
   readonly factorId: string
   /** The channel of the code of a phone factor. */
   readonly channel: SmsChannel

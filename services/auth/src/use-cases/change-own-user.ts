@@ -15,11 +15,11 @@ import { deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository
 import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { type ActiveCaller, findCaller, lockCaller } from '../sessions/active-caller.ts'
-import type { Caller } from '../sessions/caller.ts'
 import { requireGuardedChange } from '../sessions/guarded-change.ts'
 import { type PreparedPassword, preparePassword, requireShownPassword } from '../sessions/new-password.ts'
 import { consumeNonce } from '../sessions/nonce.ts'
 import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
+import type { TokenUser } from '../sessions/token-user.ts'
 import { refuseTaken, requireNewIdentifier, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { mergeMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
@@ -41,7 +41,7 @@ export interface OwnChanges extends OwnAddresses {
 
 /** The changes, the caller who makes them, and the request. */
 export interface ChangeOwnUserInput {
-  readonly caller: Caller
+  readonly caller: TokenUser
   readonly changes: OwnChanges
   readonly context: RequestContext
 }
@@ -85,7 +85,11 @@ export async function changeOwnUser(
  * Whether the caller is still an admin: the token of a session may have a role that its user has lost. An operator's token has no
  * session, and where the hook CUSTOM_ACCESS_TOKEN is on, the hook may have set the role.
  */
-function isStillAdmin({ config, hooks }: Pick<AuthDeps, 'config' | 'hooks'>, caller: Caller, { user }: ActiveCaller) {
+function isStillAdmin(
+  { config, hooks }: Pick<AuthDeps, 'config' | 'hooks'>,
+  caller: TokenUser,
+  { user }: ActiveCaller,
+) {
   if (!caller.isAdmin || caller.sessionId === null || hooks.isOn('CUSTOM_ACCESS_TOKEN')) return caller.isAdmin
   return config.jwt.adminRoles.includes(user.role)
 }

@@ -2,14 +2,14 @@ import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { deletePasskey } from '../passkeys/passkey-repository.ts'
 import { lockCaller } from '../sessions/active-caller.ts'
-import type { Caller } from '../sessions/caller.ts'
 import { requirePasskeyOwner } from '../sessions/require-owner.ts'
+import type { TokenUser } from '../sessions/token-user.ts'
 
 type DeleteOwnPasskeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
 /** A passkey, and the caller who deletes it. Only a passkey of the caller is found. */
 export interface DeleteOwnPasskeyInput {
-  readonly caller: Caller
+  readonly caller: TokenUser
   readonly passkeyId: string
   /** The client's address, for the audit log. */
   readonly ip: string

@@ -10,7 +10,7 @@ import {
   phoneFactorExists,
   tooManyFactors,
 } from '../factor-errors.ts'
-import type { Caller } from '../sessions/caller.ts'
+import type { TokenUser } from '../sessions/token-user.ts'
 import { enrolFactor, type NewFactor } from './enrol-factor.ts'
 
 const MAX_ENROLLED = 3
@@ -30,7 +30,7 @@ afterAll(close)
 const APP: NewFactor = { type: 'totp', friendlyName: 'my app', phone: undefined }
 const BY_PHONE: NewFactor = { type: 'phone', friendlyName: 'my phone', phone: PHONE }
 
-function enrol({ user, sessionId }: SignedIn, wanted: NewFactor = APP, changes: Partial<Caller> = {}) {
+function enrol({ user, sessionId }: SignedIn, wanted: NewFactor = APP, changes: Partial<TokenUser> = {}) {
   const caller = { userId: user.id, sessionId, aal: 'aal1', audiences: ['authenticated'], isAdmin: false } as const
   return enrolFactor(deps, { caller: { ...caller, ...changes }, wanted, ip: '192.0.2.1' })
 }

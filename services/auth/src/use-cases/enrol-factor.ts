@@ -17,14 +17,14 @@ import { refuseTakenName } from '../factors/require-friendly-name.ts'
 import { generateTotpSecret } from '../factors/totp.ts'
 import { sealOptional } from '../secrets/sealed-secret.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
-import type { Caller } from '../sessions/caller.ts'
 import { type FactorOwner, requireFactorOwner } from '../sessions/require-owner.ts'
+import type { TokenUser } from '../sessions/token-user.ts'
 
 type EnrolFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'randomBytes' | 'encryptionKeys'>
 
 /** A second factor, and the caller who enrols it. */
 export interface EnrolFactorInput {
-  readonly caller: Caller
+  readonly caller: TokenUser
   readonly wanted: NewFactor
   /** The client's address, for the audit log. */
   readonly ip: string

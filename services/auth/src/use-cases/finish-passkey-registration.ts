@@ -7,14 +7,14 @@ import { type Passkey, refusePasskey, requireRoom } from '../passkeys/passkey.ts
 import { insertPasskey, listPasskeys } from '../passkeys/passkey-repository.ts'
 import { requirePasskeyChallenge } from '../passkeys/require-passkey-challenge.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
-import type { Caller } from '../sessions/caller.ts'
 import { requirePasskeyRegistrant } from '../sessions/require-owner.ts'
+import type { TokenUser } from '../sessions/token-user.ts'
 
 type FinishPasskeyRegistrationDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
 /** The answer of an authenticator to a challenge of the caller. */
 export interface FinishPasskeyRegistrationInput {
-  readonly caller: Caller
+  readonly caller: TokenUser
   readonly challengeId: string
   readonly response: Registration
   /** The client's address, for the audit log. */

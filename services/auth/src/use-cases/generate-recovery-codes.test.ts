@@ -13,7 +13,7 @@ import {
   recoveryCodesExist,
   recoveryEnrolDisabled,
 } from '../factor-errors.ts'
-import type { Caller } from '../sessions/caller.ts'
+import type { TokenUser } from '../sessions/token-user.ts'
 import { generateRecoveryCodes } from './generate-recovery-codes.ts'
 import { regenerateRecoveryCodes } from './regenerate-recovery-codes.ts'
 
@@ -33,7 +33,7 @@ async function createAppOwner(): Promise<SignedIn> {
   return signedIn
 }
 
-const callerOf = ({ user, sessionId }: SignedIn, aal: Caller['aal'] = 'aal2'): Caller => ({
+const callerOf = ({ user, sessionId }: SignedIn, aal: TokenUser['aal'] = 'aal2'): TokenUser => ({
   userId: user.id,
   sessionId,
   aal,
@@ -41,9 +41,9 @@ const callerOf = ({ user, sessionId }: SignedIn, aal: Caller['aal'] = 'aal2'): C
   isAdmin: false,
 })
 /** @returns the codes, or what was thrown */
-const generate = (caller: Caller, friendlyName = 'Safe', on = deps) =>
+const generate = (caller: TokenUser, friendlyName = 'Safe', on = deps) =>
   generateRecoveryCodes(on, { caller, friendlyName, ip }).catch((error: unknown) => error)
-const regenerate = (caller: Caller, on = deps) =>
+const regenerate = (caller: TokenUser, on = deps) =>
   regenerateRecoveryCodes(on, { caller, ip }).catch((error: unknown) => error)
 
 const factor = {

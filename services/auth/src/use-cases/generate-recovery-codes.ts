@@ -13,8 +13,8 @@ import { insertRecoverySet } from '../factors/recovery-code-repository.ts'
 import { requireFreeName } from '../factors/require-friendly-name.ts'
 import { notify } from '../messages/notification.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
-import type { Caller } from '../sessions/caller.ts'
 import { type FactorOwner, requireFactorOwner } from '../sessions/require-owner.ts'
+import type { TokenUser } from '../sessions/token-user.ts'
 
 type GenerateRecoveryCodesDeps = Pick<
   AuthDeps,
@@ -23,7 +23,7 @@ type GenerateRecoveryCodesDeps = Pick<
 
 /** The caller whose first recovery codes are made. */
 export interface GenerateRecoveryCodesInput {
-  readonly caller: Caller
+  readonly caller: TokenUser
   /** The name of the set. No other factor of the user has it. */
   readonly friendlyName: string
   /** The client's address, for the audit log. */

@@ -1,15 +1,15 @@
 import type { AuthDeps } from '../deps.ts'
 import { audienceMismatch } from '../errors.ts'
 import { refuseLostUser } from '../sessions/active-caller.ts'
-import { type Caller, callerAudience } from '../sessions/caller.ts'
 import { requireSession } from '../sessions/session.ts'
+import { callerAudience, type TokenUser } from '../sessions/token-user.ts'
 import { findOwnUser } from '../users/profile-repository.ts'
 import { refuseBanned } from '../users/user.ts'
 import { type UserView, viewUser } from '../users/user-view.ts'
 
 /** The caller, and the audience that the request names. */
 export interface GetOwnUserInput {
-  readonly caller: Caller
+  readonly caller: TokenUser
   /** The header X-JWT-AUD. */
   readonly audience: string | undefined
 }

@@ -2,8 +2,8 @@ import type { AuthDeps } from '../deps.ts'
 import { type Factor, requireFactor } from '../factors/factor.ts'
 import { countRecoveryCodes, findRecoveryFactor } from '../factors/recovery-code-repository.ts'
 import { findCaller } from '../sessions/active-caller.ts'
-import type { Caller } from '../sessions/caller.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
+import type { TokenUser } from '../sessions/token-user.ts'
 
 type GetRecoveryCodeCountsDeps = Pick<AuthDeps, 'config' | 'db' | 'now'>
 
@@ -13,7 +13,7 @@ type GetRecoveryCodeCountsDeps = Pick<AuthDeps, 'config' | 'db' | 'now'>
  */
 export async function getRecoveryCodeCounts(
   deps: GetRecoveryCodeCountsDeps,
-  caller: Caller,
+  caller: TokenUser,
 ): Promise<{ readonly factor: Factor; readonly total: number; readonly remaining: number }> {
   const { user } = requireFactorOwner(await findCaller(deps, caller))
   const factor = requireFactor(await findRecoveryFactor(deps.db, user.id))

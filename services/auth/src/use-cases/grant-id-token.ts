@@ -37,10 +37,10 @@ import { type ExternalAccount, toExternalAccount } from '../identities/external-
 import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { findCaller } from '../sessions/active-caller.ts'
-import type { Caller } from '../sessions/caller.ts'
 import { createSession } from '../sessions/create-session.ts'
 import { requireIdentityOwner } from '../sessions/require-owner.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
+import type { TokenUser } from '../sessions/token-user.ts'
 import { unavailable } from '../unavailable.ts'
 import { withUniqueAccount } from '../users/claim-identifier.ts'
 
@@ -61,7 +61,7 @@ export interface GrantIdTokenInput {
   readonly accessToken: string | undefined
   readonly nonce: string | undefined
   /** The account that the identity is linked to; undefined: the grant signs in. */
-  readonly linkTo: Caller | undefined
+  readonly linkTo: TokenUser | undefined
   readonly context: RequestContext
 }
 
@@ -106,7 +106,7 @@ export async function grantIdToken(deps: GrantIdTokenDeps, input: GrantIdTokenIn
 
 async function findLinkingTarget(
   deps: Pick<AuthDeps, 'config' | 'db' | 'now'>,
-  caller: Caller,
+  caller: TokenUser,
 ): Promise<LinkingTarget> {
   const active = await findCaller(deps, caller)
   await requireIdentityOwner(deps.db, deps, active)

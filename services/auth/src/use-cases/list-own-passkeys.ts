@@ -2,8 +2,8 @@ import type { AuthDeps } from '../deps.ts'
 import type { Passkey } from '../passkeys/passkey.ts'
 import { listPasskeys } from '../passkeys/passkey-repository.ts'
 import { findCaller } from '../sessions/active-caller.ts'
-import type { Caller } from '../sessions/caller.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
+import type { TokenUser } from '../sessions/token-user.ts'
 
 /**
  * Lists the passkeys of the caller in the order of their ids (reference: Passkeys).
@@ -11,7 +11,7 @@ import { requireFactorOwner } from '../sessions/require-owner.ts'
  */
 export async function listOwnPasskeys(
   deps: Pick<AuthDeps, 'config' | 'db' | 'now'>,
-  caller: Caller,
+  caller: TokenUser,
 ): Promise<readonly Passkey[]> {
   const { user } = requireFactorOwner(await findCaller(deps, caller))
   return listPasskeys(deps.db, user.id)

@@ -14,8 +14,8 @@ import { requireInterval } from '../rate-limits/send-interval.ts'
 import { addressMissingAtReauthentication } from '../request-errors.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
-import type { Caller } from '../sessions/caller.ts'
 import { findNonceAddress } from '../sessions/nonce.ts'
+import type { TokenUser } from '../sessions/token-user.ts'
 import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 
@@ -28,7 +28,7 @@ type SendCodeDeps = Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'serverKey
 
 /** The caller who wants a nonce. */
 export interface ReauthenticateInput {
-  readonly caller: Caller
+  readonly caller: TokenUser
   /** The client's address, for the audit log. */
   readonly ip: string
   /** The key of the client's limits; undefined: the client is not limited. */

@@ -7,12 +7,12 @@ import { issueRecoveryCodes } from '../factors/issue-recovery-codes.ts'
 import type { RecoveryCodes } from '../factors/recovery-code.ts'
 import { findRecoveryFactor } from '../factors/recovery-code-repository.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
-import type { Caller } from '../sessions/caller.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
+import type { TokenUser } from '../sessions/token-user.ts'
 
 /** The caller whose recovery codes are replaced. */
 export interface RegenerateRecoveryCodesInput {
-  readonly caller: Caller
+  readonly caller: TokenUser
   /** The client's address, for the audit log. */
   readonly ip: string
 }

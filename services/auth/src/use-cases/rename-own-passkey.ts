@@ -4,14 +4,14 @@ import { friendlyNameMissing } from '../factor-errors.ts'
 import type { Passkey } from '../passkeys/passkey.ts'
 import { updatePasskeyName } from '../passkeys/passkey-repository.ts'
 import { lockCaller } from '../sessions/active-caller.ts'
-import type { Caller } from '../sessions/caller.ts'
 import { requirePasskeyOwner } from '../sessions/require-owner.ts'
+import type { TokenUser } from '../sessions/token-user.ts'
 
 type RenameOwnPasskeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
 /** A passkey and its new name. Only a passkey of the caller is found. */
 export interface RenameOwnPasskeyInput {
-  readonly caller: Caller
+  readonly caller: TokenUser
   readonly passkeyId: string
   readonly friendlyName: string
   /** The client's address, for the audit log. */

@@ -2,14 +2,14 @@ import { auditToLog } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { logoutScopeUnsupported } from '../request-errors.ts'
 import { refuseLostUser } from '../sessions/active-caller.ts'
-import { type Caller, callerAudience } from '../sessions/caller.ts'
 import { refuseMissingSession } from '../sessions/session.ts'
 import { deleteSessionsInScope, type SignOutScope, type SignOutVerdict } from '../sessions/session-repository.ts'
+import { callerAudience, type TokenUser } from '../sessions/token-user.ts'
 import { refuseBanned } from '../users/user.ts'
 
 /** The caller, and which of their sessions end. */
 export interface SignOutInput {
-  readonly caller: Caller
+  readonly caller: TokenUser
   /** As the request gives it; undefined is global. */
   readonly scope: string | undefined
   /** For the audit log. */

@@ -1,12 +1,12 @@
 import { requireManualLinking } from '../external-accounts/link.ts'
 import { findCaller } from '../sessions/active-caller.ts'
-import type { Caller } from '../sessions/caller.ts'
 import { requireIdentityOwner } from '../sessions/require-owner.ts'
+import type { TokenUser } from '../sessions/token-user.ts'
 import { type StartAuthorizationDeps, type StartAuthorizationInput, startAuthorization } from './start-authorization.ts'
 
 /** A sign-in at a provider that links the identity to the caller. */
 export interface StartLinkingInput {
-  readonly caller: Caller
+  readonly caller: TokenUser
   readonly request: Omit<StartAuthorizationInput, 'inviteToken' | 'linking'>
 }
 

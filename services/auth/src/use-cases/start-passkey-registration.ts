@@ -4,8 +4,8 @@ import { requireRoom } from '../passkeys/passkey.ts'
 import { insertPasskeyChallenge, type PasskeyQuestion } from '../passkeys/passkey-challenge-repository.ts'
 import { listPasskeys } from '../passkeys/passkey-repository.ts'
 import { lockCaller } from '../sessions/active-caller.ts'
-import type { Caller } from '../sessions/caller.ts'
 import { requirePasskeyRegistrant } from '../sessions/require-owner.ts'
+import type { TokenUser } from '../sessions/token-user.ts'
 
 /**
  * Makes the challenge for a new passkey (reference: Passkeys). Locks the user, so that no challenge is stored
@@ -15,7 +15,7 @@ import { requirePasskeyRegistrant } from '../sessions/require-owner.ts'
  */
 export async function startPasskeyRegistration(
   deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>,
-  caller: Caller,
+  caller: TokenUser,
 ): Promise<PasskeyQuestion> {
   const { challengeLifetimeMs: timeoutMs } = deps.config.webauthn
   return deps.db.transaction().execute(async (trx) => {

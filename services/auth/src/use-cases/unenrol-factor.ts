@@ -8,14 +8,14 @@ import { findRecoveryFactor } from '../factors/recovery-code-repository.ts'
 import { unenrolLockedFactor } from '../factors/unenrol-locked-factor.ts'
 import { notify } from '../messages/notification.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
-import type { Caller } from '../sessions/caller.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
+import type { TokenUser } from '../sessions/token-user.ts'
 
 type UnenrolFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'jobs'>
 
 /** A second factor, and the caller who unenrols it. */
 export interface UnenrolFactorInput {
-  readonly caller: Caller
+  readonly caller: TokenUser
   /** `recovery-codes`: the factor of all recovery codes, which its URL names without an id. */
   readonly which: { readonly factorId: string } | 'recovery-codes'
   /** The client's address, for the audit log. */

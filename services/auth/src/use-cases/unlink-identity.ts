@@ -9,8 +9,8 @@ import { deleteIdentity, listIdentities } from '../identities/identity-repositor
 import { notify } from '../messages/notification.ts'
 import { deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
 import { lockCaller } from '../sessions/active-caller.ts'
-import { type Caller, callerAudience } from '../sessions/caller.ts'
 import { requireIdentityOwner, requireShownFactor } from '../sessions/require-owner.ts'
+import { callerAudience, type TokenUser } from '../sessions/token-user.ts'
 import { isTaken, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { updateProviders } from '../users/own-identity.ts'
 import type { User } from '../users/user.ts'
@@ -20,7 +20,7 @@ type UnlinkIdentityDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 
 
 /** An identity, and the caller who unlinks it. */
 export interface UnlinkIdentityInput {
-  readonly caller: Caller
+  readonly caller: TokenUser
   readonly identityId: string
   /** The header X-JWT-AUD. */
   readonly audience: string | undefined

@@ -35,13 +35,13 @@ import {
 } from '../rate-limits/failed-checks.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import { type AttemptHookDeps, judgeFactorAttempt } from '../sessions/attempt-hooks.ts'
-import type { Caller } from '../sessions/caller.ts'
 import { requireLiveSession } from '../sessions/live-session.ts'
 import { raiseSession } from '../sessions/raise-session.ts'
 import { prepareRaisedClaims } from '../sessions/raised-claims.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, type SessionViewDeps, signSessionView } from '../sessions/session-view.ts'
+import type { TokenUser } from '../sessions/token-user.ts'
 
 type VerifyFactorDeps = AttemptHookDeps &
   FailedCheckDeps &
@@ -56,7 +56,7 @@ export type FactorAnswer =
 
 /** The answer of the caller to a challenge of a factor. */
 export interface VerifyFactorInput extends SessionOrigin {
-  readonly caller: Caller
+  readonly caller: TokenUser
   readonly factorId: string
   readonly challengeId: string
   readonly answer: FactorAnswer

@@ -13,13 +13,13 @@ import { createFailedFactorChecks, type FailedFactorChecks } from '../rate-limit
 import { retryAfterSeconds } from '../rate-limits/windows.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import { judgeFactorAttempt } from '../sessions/attempt-hooks.ts'
-import type { Caller } from '../sessions/caller.ts'
 import { requireLiveSession } from '../sessions/live-session.ts'
 import { raiseSession } from '../sessions/raise-session.ts'
 import { prepareRaisedClaims } from '../sessions/raised-claims.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signSessionView } from '../sessions/session-view.ts'
+import type { TokenUser } from '../sessions/token-user.ts'
 
 type VerifyRecoveryCodeDeps = Pick<
   AuthDeps,
@@ -28,7 +28,7 @@ type VerifyRecoveryCodeDeps = Pick<
 
 /** A recovery code of the caller. */
 export interface VerifyRecoveryCodeInput extends SessionOrigin {
-  readonly caller: Caller
+  readonly caller: TokenUser
   /** As typed. */
   readonly code: string
 }

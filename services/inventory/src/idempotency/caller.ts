@@ -10,7 +10,7 @@ export interface Repeat {
   readonly fingerprint: Buffer
 }
 
-/** The client who asks for a change. */
+/** The sender of a change, and its Idempotency-Key: what SQL functions take as a `caller`. */
 export interface Caller {
   /** `sub` of the token; null when authentication is off. */
   readonly actor: string | null

@@ -20,7 +20,9 @@ export interface Repeat {
   readonly fingerprint: Buffer
 }
 
-/** The caller, before the database has judged the key, and the Idempotency-Key of the call. */
+/**
+ * The sender of a change, and its Idempotency-Key: what SQL functions take as a `caller`. The database judges the credentials.
+ */
 export interface Caller extends Credentials {
   /** Undefined when the request has no Idempotency-Key. */
   readonly repeat: Repeat | undefined

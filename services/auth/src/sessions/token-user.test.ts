@@ -1,7 +1,7 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { describe, expect, it } from 'vitest'
 import type { KeyRing } from '../access-tokens/key-ring.ts'
-import { callerAudience, readBearer, toCaller } from './caller.ts'
+import { callerAudience, readBearer, toTokenUser } from './token-user.ts'
 
 const userId = '6f9619ff-8b86-4d01-b42d-00cf4fc964ff'
 const sessionId = '0198c9d2-7b5a-7000-8000-000000000001'
@@ -43,7 +43,7 @@ describe('readBearer', () => {
   })
 })
 
-describe('toCaller', () => {
+describe('toTokenUser', () => {
   it.each([
     [{ sub: userId }, { userId, sessionId: null, aal: 'aal1', audiences: [''], isAdmin: false }],
     [
@@ -63,7 +63,7 @@ describe('toCaller', () => {
       { userId, sessionId: null, aal: 'aal1', audiences: ['a', 'b'], isAdmin: true },
     ],
   ])('reads the claims %j', (claims, expected) => {
-    expect(toCaller(claims, { adminRoles, issuer: 'us' })).toEqual(expected)
+    expect(toTokenUser(claims, { adminRoles, issuer: 'us' })).toEqual(expected)
   })
 
   it.each([
@@ -76,18 +76,20 @@ describe('toCaller', () => {
     [403, { sub: userId, iss: 'them' }, 'invalid claim: the token is of another issuer'],
     [403, { sub: userId, iss: ['us'] }, 'invalid claim: the token is of another issuer'],
   ])('%i: refuses %j: %s', (status, claims, message) => {
-    expect(() => toCaller(claims, { adminRoles, issuer: 'us' })).toThrow(new HttpError(status, 'bad_jwt', { message }))
+    expect(() => toTokenUser(claims, { adminRoles, issuer: 'us' })).toThrow(
+      new HttpError(status, 'bad_jwt', { message }),
+    )
   })
 })
 
-describe('toCaller and the issuer', () => {
+describe('toTokenUser and the issuer', () => {
   it('accepts its own issuer and no issuer, and any issuer where a hook writes claims', () => {
     for (const [iss, issuer] of [
       ['us', 'us'],
       [undefined, 'us'],
       ['them', undefined],
     ]) {
-      expect(toCaller({ sub: userId, iss }, { adminRoles, issuer })).toEqual({
+      expect(toTokenUser({ sub: userId, iss }, { adminRoles, issuer })).toEqual({
         userId,
         sessionId: null,
         aal: 'aal1',

@@ -4,7 +4,7 @@ import { badJwt, badJwtIssuer, badJwtSession, badJwtSubject, badJwtWithoutSubjec
 import { parseId } from '../records/ids.ts'
 
 /** The user in whose name a request comes, by its access token. The user may have been deleted or banned since. */
-export interface Caller {
+export interface TokenUser {
   readonly userId: string
   /** Null for a token without the claim. */
   readonly sessionId: string | null
@@ -63,7 +63,7 @@ export interface TokenRules {
  * that shares the key has its own issuer and its own users. Tokens that operators sign may lack the issuer.
  * @throws badJwtIssuer, badJwtWithoutSubject, badJwtSubject, badJwtSession
  */
-export function toCaller(claims: VerifiedClaims, { adminRoles, issuer }: TokenRules): Caller {
+export function toTokenUser(claims: VerifiedClaims, { adminRoles, issuer }: TokenRules): TokenUser {
   const { iss, sub, aal, aud } = claims
   if (issuer !== undefined && iss !== undefined && iss !== issuer) throw badJwtIssuer()
   if (typeof sub !== 'string' || sub === '') throw badJwtWithoutSubject()
@@ -96,7 +96,7 @@ export function readSessionId({ session_id: sessionId }: VerifiedClaims): string
  * @param wanted the header X-JWT-AUD
  * @param usual JWT_AUD
  */
-export function callerAudience(caller: Caller, wanted: string | undefined, usual: string): string {
+export function callerAudience(caller: TokenUser, wanted: string | undefined, usual: string): string {
   const own = caller.isAdmin ? undefined : caller.audiences[0]
   return wanted || own || usual
 }
