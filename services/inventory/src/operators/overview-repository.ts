@@ -1,5 +1,5 @@
 import { localName, type Names } from '@trestle/migrations/migration.ts'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import type { Db } from '../database.ts'
 import type { Position } from '../pagination/cursor.ts'
@@ -35,9 +35,7 @@ const EXACT_MAX = 100_000
  * @throws Error when PostgreSQL answers no row
  */
 export async function countInventory(db: Db, names: Names, below: number): Promise<InventoryCounts> {
-  const [products, locations, levels, reservations] = ['products', 'locations', 'stock_levels', 'reservations'].map(
-    (name) => sql.table(name),
-  )
+  const [products, locations, reservations] = ['products', 'locations', 'reservations'].map((name) => sql.table(name))
   const { rows } = await sql<InventoryCounts>`
     SELECT
       (SELECT CASE WHEN c.reltuples > ${sql.lit(EXACT_MAX)} THEN c.reltuples
@@ -46,7 +44,7 @@ export async function countInventory(db: Db, names: Names, below: number): Promi
         WHERE c.relnamespace = ${names.schema}::regnamespace AND c.relname = ${localName(names.prefix, 'products_sku_key')})
         AS products,
       (SELECT count(*)::float8 FROM ${locations} WHERE deleted_at IS NULL) AS locations,
-      (SELECT count(*)::float8 FROM ${levels} WHERE on_hand - reserved < ${below}) AS "lowStock",
+      (SELECT count(*)::float8 ${lowLevels(below)}) AS "lowStock",
       (SELECT count(*)::float8 FROM ${reservations} WHERE status = 'active' AND NOT coalesce(expires_at <= now(), false))
         AS "openReservations"`.execute(db)
   const [counts] = rows
@@ -72,11 +70,15 @@ export async function listLowLevels(
   const isLater =
     after && sql`AND (l.on_hand - l.reserved, l.product_id, l.location_id) > (${sql.join(after.map(Number))})`
   const { rows } = await sql<{ level: Level }>`
-    SELECT ${sql.table('level_json')}(l) AS level
-    FROM ${sql.table('stock_levels')} l
-    JOIN ${sql.table('products')} p ON p.id = l.product_id AND p.deleted_at IS NULL
-    JOIN ${sql.table('locations')} c ON c.id = l.location_id AND c.deleted_at IS NULL
-    WHERE l.on_hand - l.reserved < ${below} ${isLater ?? sql``}
+    SELECT ${sql.table('level_json')}(l) AS level ${lowLevels(below)} ${isLater ?? sql``}
     ORDER BY l.on_hand - l.reserved, l.product_id, l.location_id LIMIT ${limit}`.execute(db)
   return rows.map(({ level }) => level)
+}
+
+/** The low levels `l` of live products at live locations. The empty level of a deleted product stays, and is not low. */
+function lowLevels(below: number): RawBuilder<unknown> {
+  return sql`FROM ${sql.table('stock_levels')} l
+    JOIN ${sql.table('products')} p ON p.id = l.product_id AND p.deleted_at IS NULL
+    JOIN ${sql.table('locations')} c ON c.id = l.location_id AND c.deleted_at IS NULL
+    WHERE l.on_hand - l.reserved < ${below}`
 }
