@@ -151,7 +151,9 @@ export async function callChangeLocation(
 ): Promise<VersionedLocation | LocationRefusal | 'duplicate-code'> {
   const row = await catchViolation(names, lanes.write.one(changeQuery, { ...change, ...target }), CODE_TAKEN)
   if (row === 'duplicate-code') return row
-  return row.verdict === 'done' ? { ...row, id: target.id } : row.verdict
+  if (row.verdict !== 'done') return row.verdict
+  const { code, name, active, version } = row
+  return { id: target.id, code, name, active, version }
 }
 
 /** Deletes a location, unless it has stock. */
