@@ -25,6 +25,7 @@ async function createCredentials(db: Kysely<unknown>, names: Names): Promise<voi
       public_key text NOT NULL,
       sign_count bigint NOT NULL,
       transports jsonb NOT NULL,
+      backup_eligible boolean NOT NULL DEFAULT false,
       friendly_name text NOT NULL,
       last_used_at timestamptz,
       created_at timestamptz NOT NULL DEFAULT clock_timestamp(),

@@ -10,7 +10,7 @@ export interface AskedOptions {
   readonly allowCredentials?: readonly { readonly id: string }[]
 }
 
-/** Faults of an authenticator or a page. */
+/** Deviations of an authenticator or a page: faults, and credentials that may be copied to other devices. */
 export interface Misbehaviour {
   readonly origin?: string
   readonly rpId?: string
@@ -18,6 +18,7 @@ export interface Misbehaviour {
   /** The signature counter that it reports. */
   readonly counter?: number
   readonly userPresent?: boolean
+  readonly backupEligible?: boolean
   /** The owner of the credential that it reports. Empty: none. */
   readonly userHandle?: string
   /** Length of the id of a new credential. */
@@ -34,6 +35,7 @@ interface Credential {
 
 const USER_PRESENT = 0x01
 const USER_VERIFIED = 0x04
+const BACKUP_ELIGIBLE = 0x08
 const ATTESTED = 0x40
 
 /** An authenticator with its browser. */
@@ -156,9 +158,10 @@ function authData(
     .update(wrong.rpId ?? options.rp?.id ?? options.rpId ?? '')
     .digest()
   const present = wrong.userPresent === false ? 0 : USER_PRESENT | USER_VERIFIED
+  const eligible = wrong.backupEligible ? BACKUP_ELIGIBLE : 0
   const count = Buffer.alloc(4)
   count.writeUInt32BE(wrong.counter ?? counter)
-  const flags = Buffer.from([present | (attested ? ATTESTED : 0)])
+  const flags = Buffer.from([present | eligible | (attested ? ATTESTED : 0)])
   return Buffer.concat([rpIdHash, flags, count, attested ?? Buffer.alloc(0)])
 }
 

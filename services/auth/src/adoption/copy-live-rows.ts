@@ -33,7 +33,8 @@ export async function copyLiveRows(context: CopyContext): Promise<void> {
         'id', ${toUrlAlphabet(sql`f.web_authn_credential ->> 'id'`)},
         'publicKey', ${toUrlAlphabet(sql`f.web_authn_credential ->> 'publicKey'`)},
         'counter', coalesce((f.web_authn_credential #>> '{authenticator,signCount}')::bigint, 0),
-        'transports', coalesce(nullif(f.web_authn_credential -> 'transport', 'null'), '[]'))
+        'transports', coalesce(nullif(f.web_authn_credential -> 'transport', 'null'), '[]'),
+        'backupEligible', coalesce(f.web_authn_credential #> '{flags,backupEligible}' = 'true', false))
       WHERE f.factor_type = 'webauthn' AND f.status = 'verified' AND f.web_authn_credential ? 'publicKey'
         AND coalesce(f.web_authn_credential #>> '{authenticator,signCount}', '0') ~ ${COUNTER_FORM}::text
         AND EXISTS (SELECT FROM ${users} u WHERE u.id = f.user_id)`.execute(trx)
@@ -53,9 +54,10 @@ function toUrlAlphabet(text: RawBuilder<unknown>): RawBuilder<unknown> {
 async function copyPasskeys({ trx, places }: CopyContext): Promise<void> {
   await sql`
     INSERT INTO ${places.names.id('webauthn_credentials')}
-        (id, user_id, credential_id, public_key, sign_count, transports, friendly_name, last_used_at, created_at, updated_at)
+        (id, user_id, credential_id, public_key, sign_count, transports, backup_eligible, friendly_name, last_used_at,
+          created_at, updated_at)
       SELECT id, user_id, ${base64url(sql.ref('credential_id'))}, ${base64url(sql.ref('public_key'))}, sign_count, transports,
-          friendly_name, last_used_at, created_at, updated_at
+          backup_eligible, friendly_name, last_used_at, created_at, updated_at
         FROM ${sql.id(places.kept, 'webauthn_credentials')}`.execute(trx)
 }
 

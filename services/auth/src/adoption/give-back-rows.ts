@@ -181,10 +181,11 @@ async function giveBackPasskeys({ trx, places }: GiveBackContext): Promise<void>
   const [old, own] = [sql.id(places.kept, 'webauthn_credentials'), places.names.id('webauthn_credentials')]
   await sql`DELETE FROM ${old} o WHERE NOT EXISTS (SELECT FROM ${own} w WHERE w.id = o.id)`.execute(trx)
   await sql`
-    INSERT INTO ${old} AS o (id, user_id, credential_id, public_key, sign_count, transports, friendly_name, last_used_at,
-        created_at, updated_at)
+    INSERT INTO ${old} AS o (id, user_id, credential_id, public_key, sign_count, transports, backup_eligible, friendly_name,
+        last_used_at, created_at, updated_at)
       SELECT w.id, w.user_id, ${fromBase64url(sql.ref('w.credential_id'))}, ${fromBase64url(sql.ref('w.public_key'))},
-          w.sign_count, w.transports, w.friendly_name, w.last_used_at, w.created_at, w.updated_at FROM ${own} w
+          w.sign_count, w.transports, w.backup_eligible, w.friendly_name, w.last_used_at, w.created_at, w.updated_at
+        FROM ${own} w
       ON CONFLICT (id) DO UPDATE SET sign_count = excluded.sign_count, friendly_name = excluded.friendly_name,
           last_used_at = excluded.last_used_at, updated_at = excluded.updated_at
         WHERE o.updated_at <> excluded.updated_at`.execute(trx)
@@ -204,15 +205,18 @@ async function giveBackWebauthnFactors({ trx, places }: GiveBackContext): Promis
   }
 }
 
-/** A credential as supabase/auth stores it. It is not known whether the authenticator keeps copies elsewhere. */
-function toUpstreamCredential({ id, publicKey, counter, transports }: StoredCredential): object {
+/**
+ * A credential as supabase/auth stores it. Whether copies of it exist is not known, and supabase/auth learns it
+ * from the next use. Whether they may exist must be as in the credential: supabase/auth refuses it otherwise.
+ */
+function toUpstreamCredential({ id, publicKey, counter, transports, backupEligible }: StoredCredential): object {
   const toBase64 = (text: string) => Buffer.from(text, 'base64url').toString('base64')
   return {
     id: toBase64(id),
     publicKey: toBase64(publicKey),
     attestationType: 'none',
     transport: transports,
-    flags: { userPresent: true, userVerified: true, backupEligible: false, backupState: false },
+    flags: { userPresent: true, userVerified: true, backupEligible, backupState: false },
     authenticator: { AAGUID: Buffer.alloc(16).toString('base64'), signCount: counter, cloneWarning: false },
   }
 }

@@ -88,7 +88,7 @@ describe('a proof of a factor', () => {
   ])('of a credential is %s', async (_name, { before, after, id = 'key' }: Use, accepted) => {
     const { factor } = await add({ factor_type: 'webauthn' })
     const use = (name: string, counter: number) => {
-      const credential = { id: name, publicKey: 'key', counter, transports: [] }
+      const credential = { id: name, publicKey: 'key', counter, transports: [], backupEligible: false }
       return claimFactorProof(db, { id: factor.id, credential, now })
     }
     expect([await use('key', before), await use(id, after)]).toEqual([true, accepted])

@@ -35,7 +35,13 @@ describe('a new credential', () => {
       publicKey: expect.stringMatching(/^[\w-]+$/),
       counter: 0,
       transports: ['internal'],
+      backupEligible: false,
     })
+  })
+
+  it('is known as one that its authenticator may copy to other devices', async () => {
+    const { credential } = await create({ wrong: { backupEligible: true } })
+    expect(credential?.backupEligible).toBe(true)
   })
 
   it('is accepted whatever its attestation says, since nothing depends on it', async () => {

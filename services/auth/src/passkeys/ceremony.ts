@@ -116,9 +116,16 @@ export async function verifyCreation(
       requireUserVerification: false,
     })
     if (!registrationInfo) return undefined
-    const { id: credentialId, publicKey, counter } = registrationInfo.credential
+    const { credential, credentialDeviceType } = registrationInfo
+    const { id: credentialId, publicKey, counter } = credential
     if (Buffer.from(credentialId, 'base64url').length > ID_BYTES_MAX) return undefined
-    return { id: credentialId, publicKey: Buffer.from(publicKey).toString('base64url'), counter, transports }
+    return {
+      id: credentialId,
+      publicKey: Buffer.from(publicKey).toString('base64url'),
+      counter,
+      transports,
+      backupEligible: credentialDeviceType === 'multiDevice',
+    }
   })
 }
 

@@ -11,6 +11,8 @@ export const StoredCredential = z.object({
   /** The number of signatures; 0 for authenticators that do not count. */
   counter: z.int(),
   transports: z.array(z.string()),
+  /** Whether its authenticator may copy it to other devices. It never changes (WebAuthn, level 3, 6.1.3). */
+  backupEligible: z.boolean(),
 })
 
 /** The credential of a passkey or of a WebAuthn factor, as the database holds it. */
@@ -60,6 +62,7 @@ export interface WebauthnCredentialsTable {
   public_key: string
   sign_count: bigint
   transports: ColumnType<readonly string[], string, string>
+  backup_eligible: Generated<boolean>
   friendly_name: string
   last_used_at: TimestampColumn | null
   created_at: GeneratedTimestamp

@@ -8,7 +8,7 @@ const passkey = {
   id,
   userId: '00000000-0000-4000-8000-000000000002',
   friendlyName: 'Passkey',
-  credential: { id: 'AAAA', publicKey: 'BBBB', counter: 3, transports: ['internal'] },
+  credential: { id: 'AAAA', publicKey: 'BBBB', counter: 3, transports: ['internal'], backupEligible: false },
   createdAt,
   lastUsedAt: null,
 }
