@@ -136,7 +136,8 @@ export function cardOf({ html }: Pick<SeenPage, 'html'>, heading: string): strin
   return plainText(inside)
 }
 
-function plainText(html: string): string {
+/** The text of a part of a page, as a reader sees it, on one line. */
+export function plainText(html: string): string {
   return decodeEntities(html.replaceAll('<wbr>', '').replace(/<[^>]*>/g, ' '))
     .replace(/\s+/g, ' ')
     .trim()
