@@ -85,7 +85,8 @@ export function createLanes<Tables>({
   const inTurn = createTurns()
   const again = readAgain && {
     isMissing: (rows: readonly object[]) => !mode().isMoving && readAgain.isMissing(rows),
-    // Both on one connection: each server hears of a move by itself.
+    // Both statements use one connection: each server learns by itself that a move has ended, so the server that
+    // has waited must read.
     ask: <Input extends object, Row>(form: Form<Input, Row>, input: { readonly owner: string }) =>
       rowsOf(
         form,

@@ -11,8 +11,9 @@ export interface SchemaOwner {
 }
 
 /**
- * Finds the owner of the tables, or who would be: the current user. With a type or a function of an owner whom it does not know,
- * Citus sends the owner's role to the servers, as the owner, who may not change roles there.
+ * Finds the owner of the tables, or who would own them: the current user. Before Citus creates a type or a function of an owner
+ * whom it does not know on other servers, it creates the role of the owner there. It does so as the owner, who may not create
+ * roles.
  */
 export async function findOwner(db: QueryExecutorProvider, { schema }: Names): Promise<SchemaOwner> {
   const { rows } = await sql<SchemaOwner>`

@@ -96,10 +96,11 @@ export function isolateOwner(
     const anchor = qualified(names, target.anchor)
     const known = await sql`SELECT FROM ${sql.raw(anchor)} WHERE ${sql.ref(target.column)} = ${owner}`.execute(db)
     if (known.rows.length === 0) throw new Error(`no row has ${target.column} ${owner}`)
-    // A server otherwise notices that its client is gone when it answers. Nobody may wait for that answer, but writers do.
+    // Without this setting a server notices that its client has gone only when it answers. Until then writers would wait for a
+    // move that nobody wants any more.
     await db.connection().execute(async (connection) => {
       await sql`SET client_connection_check_interval = ${sql.lit(GONE_MS)}`.execute(connection)
-      // The limit of the owner counts on the servers. Citus takes some of the locks on the coordinator, where the owner has none.
+      // The role of the owner has a lock_timeout for sessions on other servers. Citus takes some of the locks in this session.
       await sql`SET lock_timeout = ${sql.lit(lockTimeoutMs)}`.execute(connection)
       // A transaction that writes many rows may hold them for longer than the move waits.
       await againWhenLocked(async () => {

@@ -8,7 +8,7 @@ import { findCitus, HERE, type Lack, listLacking, literal, onWorkers } from './c
  */
 export interface NodeLogin {
   readonly role: string
-  /** The user by which the statements come. Undefined: the owner. Each server has it, because each is an entry. */
+  /** The user who sends the statements. Undefined: the owner. Each server has this user, because clients may connect to each. */
   readonly user?: string | undefined
   /** Undefined: the servers trust each other. */
   readonly password: string | undefined
@@ -54,7 +54,7 @@ export async function listRoleStatements(
     EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), outsider);
   END LOOP;
 END $role$`
-  // Workers first: while the coordinator lacks the role, another run makes all of them again.
+  // The coordinator comes last: as long as it lacks the role, another run creates the role on all servers again.
   return [onWorkers(make), HERE, make]
 }
 

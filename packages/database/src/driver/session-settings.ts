@@ -4,7 +4,7 @@ import { type PgConnection, PgQuery } from './pg-internals.ts'
 /** Settings of PostgreSQL, by name. */
 type Settings = Readonly<Record<string, string | number>>
 
-/** Options of a connection or a pool that make everything it runs run under settings. */
+/** Options of a connection or a pool that apply settings to each of its statements. */
 export interface SettingsOptions {
   readonly connectionString: string
   readonly Client?: typeof pg.Client

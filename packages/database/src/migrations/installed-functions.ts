@@ -120,7 +120,7 @@ export async function listOverloads(
     FROM pg_proc p WHERE p.pronamespace = to_regnamespace(${names.schema}) AND p.proname = ANY (${installed}::text[])
       AND EXISTS (SELECT FROM pg_proc o WHERE o.pronamespace = p.pronamespace AND o.proname = p.proname AND o.oid <> p.oid)
     ORDER BY object`.execute(db)
-  // A body that PostgreSQL has parsed is no text.
+  // Where PostgreSQL has parsed the body (BEGIN ATOMIC), it keeps no text of it.
   const isOwn = (name: string, body: string) => body !== '' && own.get(name)?.includes(body) === true
   return rows.filter(({ name, body }) => !isOwn(name, body)).map(({ object }) => object)
 }

@@ -35,7 +35,7 @@ export async function isRegistrationClosed({ read }: Lanes): Promise<boolean> {
   return (await read.one(closedQuery, {})).is_closed
 }
 
-/** Closes registration, or ends that: what the settings close stays closed. */
+/** Closes registration, or opens it again. Registration that the settings close stays closed. */
 export async function callChangeRegistration(trx: Trx, isClosed: boolean): Promise<void> {
   await sql`SELECT ${sql.table('change_registration')}(${isClosed})`.execute(trx)
 }

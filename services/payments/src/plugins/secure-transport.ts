@@ -7,7 +7,8 @@ export function isInsecure({ protocol, server }: FastifyRequest): boolean {
 }
 
 /**
- * For the vault: it does not know whether a card is of a test merchant, so it needs TLS for all cards.
+ * Refuses a request of the vault without TLS. The vault does not know whether a card is of a test merchant, so it needs TLS for
+ * all cards.
  * @throws cardDataInsecure for a request without TLS, where the settings require it
  */
 export async function refuseInsecure(request: FastifyRequest): Promise<void> {

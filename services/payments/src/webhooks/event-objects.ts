@@ -139,7 +139,7 @@ function eventObject<Json extends object>(
   return { select, view: show }
 }
 
-/** PostgreSQL makes the object of this very expression, so an object has its type. */
+/** PostgreSQL made the JSON by the expression of `_select`, so the JSON has the type of the expression. */
 function isSelected<Json extends object>(
   _select: (merchantId: RawBuilder<unknown>) => RawBuilder<Json>,
   json: unknown,

@@ -118,7 +118,7 @@ async function answerPayment(visit: PageVisit, query: URLSearchParams, card: Car
   const path = `/pos/pay/${card.pageId}`
   const page = { query, path, ip, isSecure: protocol === 'https', locale: visit.locale.tag }
   const answer = await payOnPage(server.deps, { ...card, ...page })
-  // After HEAD the browser still has the card, by which the next GET finds the payment.
+  // HEAD leaves the cookies as they are: the next GET finds the payment by the card in its cookie.
   const isKept = answer.verdict === 'at-bank' || (answer.verdict === 'paid' && method === 'GET')
   if (isKept && answer.cookies) setCookies(visit, path, answer.cookies)
   return sendAnswer(visit, query, answer)
