@@ -45,6 +45,13 @@ it.each([
 })
 
 it.each([
+  'feat(auth): sell apples\n\nWork in progress: the tests of the apples have not run yet.',
+  `chore(auth): wip${body}`,
+])('refuses work that is not done: %j', (message) => {
+  expect(problemsOfMessage(message)).toEqual(['the message says that the work is not done'])
+})
+
+it.each([
   '\n\nBuyers asked for it, since pears\nare sold out.\n\nCo-authored-by: A <a@example.com>',
   '\n\n`sell` was slow for buyers of pears: see RFC 9110. The price stays the same.',
 ])('accepts the body %j', (rest) => {

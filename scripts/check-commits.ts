@@ -25,6 +25,8 @@ const SUBJECT = new RegExp(`^(?:${TYPES.join('|')})\\((?:${[...PRODUCTS, ...PART
 const SUBJECT_LENGTH_MAX = 72
 /** Eight words or more, and a full stop: `No statement changes.` gives no reason. */
 const SENTENCE = /(?:[^\s.]\S*(?<!\.)\s+){7}\S+\.(?:\s|$)/
+/** A note of the author, such as `Work in progress: tests have not run yet.` */
+const UNFINISHED = /\b(?:work in progress|wip)\b/i
 /** `Co-authored-by: …` and the like. */
 const TRAILER = /^[A-Z][a-z]+(-[a-z]+)+: .*$/gm
 /** The base of a branch, when nothing else is named. */
@@ -65,6 +67,7 @@ export function problemsOfMessage(message: string): readonly string[] {
     [subject.endsWith('.'), 'the subject ends with a full stop'],
     [gap !== '', 'no empty line below the subject'],
     [!SENTENCE.test(body.join('\n').replaceAll(TRAILER, '')), 'no sentence in the body says why'],
+    [UNFINISHED.test(message), 'the message says that the work is not done'],
   ]
   return rules.flatMap(([isBroken, problem]) => (isBroken ? [problem] : []))
 }
