@@ -38,5 +38,8 @@ export async function askOn(
   const terminal = createInterface({ input, output })
   // A question does not settle when its input ends.
   const ended = once(terminal, 'close').then(() => undefined)
-  return Promise.race([terminal.question(question), ended]).finally(() => terminal.close())
+  const answer = await Promise.race([terminal.question(question), ended]).finally(() => terminal.close())
+  // The next line, such as the error about a missing answer, must not stand behind the question.
+  if (answer === undefined) output.write('\n')
+  return answer
 }
