@@ -96,7 +96,7 @@ export async function listNotes(
 }
 
 /** The kind of an object that a move of tables takes away, and whose definition is noted until the move has made it again. */
-export type NoteKind = 'foreign key' | 'type' | 'comment'
+export type NoteKind = 'foreign key' | 'type' | 'comment' | 'options'
 
 async function hasNotes(db: QueryExecutorProvider, names: Names): Promise<boolean> {
   const { rows } = await sql<{

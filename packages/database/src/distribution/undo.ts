@@ -112,7 +112,12 @@ interface Held extends NotedObject {
 }
 
 async function listHeld(db: QueryExecutorProvider, names: Names): Promise<readonly Held[]> {
-  return [...(await listForeignKeys(db, names)), ...(await listRowTypes(db, names)), ...(await listComments(db, names))]
+  return [
+    ...(await listForeignKeys(db, names)),
+    ...(await listRowTypes(db, names)),
+    ...(await listComments(db, names)),
+    ...(await listColumnOptions(db, names)),
+  ]
 }
 
 /** The types that contain rows of a table. */
@@ -149,7 +154,23 @@ async function listComments(db: QueryExecutorProvider, names: Names): Promise<re
   return rows
 }
 
-/** The objects that an earlier run has noted and that do not exist. A comment is written again, whether it exists or not. */
+/** The options of columns that say how many values the planner expects. */
+async function listColumnOptions(db: QueryExecutorProvider, names: Names): Promise<readonly Held[]> {
+  const { rows } = await sql<{ object: string; statement: string }>`
+    SELECT format('options of %s.%s', c.relname, a.attname) AS object,
+      format('ALTER TABLE %I.%I ALTER COLUMN %I SET (%s)', ${names.schema}::text, c.relname, a.attname,
+        string_agg(option, ', ' ORDER BY option)) AS statement
+    FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid CROSS JOIN LATERAL unnest(a.attoptions) AS option
+    WHERE c.relnamespace = to_regnamespace(${names.schema}) AND c.relkind = 'r' AND ${isOwn(sql.ref('c.relname'), names)}
+      AND starts_with(option, 'n_distinct')
+    GROUP BY c.relname, a.attname ORDER BY 1`.execute(db)
+  return rows
+}
+
+/**
+ * The objects that an earlier run has noted and that do not exist. Comments and options of columns are written
+ * again, whether they exist or not.
+ */
 async function listLost(
   db: QueryExecutorProvider,
   names: Names,
@@ -160,6 +181,7 @@ async function listLost(
     ...(await listNotes(db, names, 'type')),
     ...(await listMissingKeys(db, names)),
     ...(await listNotes(db, names, 'comment')),
+    ...(await listNotes(db, names, 'options')),
   ]
   return noted.filter(({ object }) => !present.has(object))
 }

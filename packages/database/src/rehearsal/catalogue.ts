@@ -49,6 +49,8 @@ const columns = sql`
     concat_ws(' ', CASE r.relkind WHEN 'c' THEN a.attnum::text END, format_type(a.atttypid, a.atttypmod),
       CASE WHEN a.attcollation <> t.typcollation THEN 'COLLATE ' || a.attcollation::regcollation::text END,
       CASE WHEN a.attnotnull THEN 'NOT NULL' END, nullif(a.attidentity, ''), nullif(a.attgenerated, ''),
+      (SELECT string_agg(option, ' ' ORDER BY option) FROM unnest(a.attoptions) AS option
+       WHERE starts_with(option, 'n_distinct')),
       (SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = a.attrelid AND adnum = a.attnum))
   FROM relation r JOIN pg_attribute a ON a.attrelid = r.oid AND a.attnum > 0 AND NOT a.attisdropped
     JOIN pg_type t ON t.oid = a.atttypid

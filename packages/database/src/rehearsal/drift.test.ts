@@ -114,6 +114,7 @@ const changes: readonly (readonly (readonly [statement: string, objects: readonl
   [
     ['ALTER TABLE example.app_notes ALTER COLUMN title TYPE text COLLATE "POSIX"', ['column app_notes.title']],
     ['ALTER TABLE example.app_notes RESET (fillfactor)', ['table app_notes']],
+    ['ALTER TABLE example.app_notes ALTER COLUMN id SET (n_distinct = 10)', ['column app_notes.id']],
   ],
 ]
 
