@@ -16,7 +16,10 @@ const DAY_SECONDS = 86_400
 export const FIRST_CREATED = 'coalesce(source_created_on, created_on)'
 /** The id of the first job. A job that follows a failure for good has it too. */
 export const ROOT_ID = 'coalesce(source_root_id, id)'
-/** Whether nobody has put a dead job back. The planner knows by the index that this leaves all of them. */
+/**
+ * Whether nobody has put a dead job back. The indexes of dead jobs have this condition, and PostgreSQL learns by
+ * them that it holds for nearly all.
+ */
 export const IS_DEAD = "state = 'created'"
 /** Whether the delivery of a job waits, for its first attempt or another one, or is being sent. */
 const IS_OPEN = "state IN ('created', 'retry', 'active')"
