@@ -1,8 +1,9 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { listOpenTriggers } from './catalog.ts'
-import { gaining, listGaining } from './gaining-tables.ts'
-import { namedIn, OWN_TRIGGER } from './list-dependents.ts'
+import { listGaining } from './gaining-tables.ts'
+import { OWN_TRIGGER } from './list-dependents.ts'
+import { listSqlFunctions, type UntriedFunctions } from './sql-functions.ts'
 import { type Failure, type Outcome, runTrial, type SqlFunction, type Subjects, type Trigger } from './trial-run.ts'
 
 /** The findings of a trial: lines with what to do about them, and functions. */
@@ -46,12 +47,13 @@ export async function tryWrites(db: Kysely<unknown>, names: Names, reach: TrialR
   const trials: Trial[] = []
   for (const table of await listGaining(db, names)) {
     const triggers = await listTriggers(db, names, table)
-    const functions = await listSqlFunctions(db, names, table)
+    const { tried: functions, untried } = await listSqlFunctions(db, names, table)
     const place = `${names.schema}.${table}`
     if (unable.triggers !== undefined && triggers.length > 0)
       trials.push(doubt(`the triggers on ${place} were not tried: ${unable.triggers}`))
     if (unable.functions !== undefined && functions.length > 0)
       trials.push(doubt(`the functions in SQL that name ${place} were not tried: ${unable.functions}`))
+    else trials.push(...untried.map((each) => doubt(describeUntried(place, each))))
     const subjects: Subjects = {
       table,
       path,
@@ -150,6 +152,11 @@ function describeFunction(place: string, { name }: SqlFunction, error: Failure):
   return `the function ${name} fails once ${place} gets columns of this service: ${wordsOf(error)}. Name the columns in it that it needs, or drop it; --force goes on all the same`
 }
 
+function describeUntried(place: string, { role, count, names }: UntriedFunctions): string {
+  const more = count > names.length ? ` and ${count - names.length} more` : ''
+  return `functions in SQL that name ${place} were not tried, since ${role} could have had code of their own run by that: see that they take no whole row of the table: ${names.join(', ')}${more}`
+}
+
 /** Why triggers and functions cannot be tried. */
 interface Hindrance {
   readonly triggers: string | undefined
@@ -178,29 +185,5 @@ async function listTriggers(db: QueryExecutorProvider, names: Names, table: stri
     SELECT tgname::text AS name, format('%s', tgfoid::regprocedure) AS "function", tgtype::int AS tgtype, tgenabled = 'A' AS "isAlways"
     FROM pg_trigger WHERE tgrelid = to_regclass(format('%I.%I', ${names.schema}::text, ${table}::text))
       AND NOT tgisinternal AND tgname <> ${OWN_TRIGGER} AND tgenabled IN ('O', 'A') ORDER BY tgname`.execute(db)
-  return rows
-}
-
-/**
- * The functions in SQL that name a table, take a row of it or return one. PostgreSQL parses the body when
- * such a function is made, unless its callers say what it returns.
- */
-async function listSqlFunctions(
-  db: QueryExecutorProvider,
-  { schema }: Names,
-  table: string,
-): Promise<readonly SqlFunction[]> {
-  const { rows } = await sql<SqlFunction>`
-    WITH ${gaining(schema)}
-    SELECT format('%s', f.oid::regprocedure) AS name, format('%I, public, extensions', n.nspname) AS path,
-      regexp_replace(pg_get_functiondef(f.oid), '^CREATE OR REPLACE (FUNCTION|PROCEDURE) [^(]*[(]', 'CREATE \\1 pg_temp.trestle_trial(') AS copy
-    FROM gaining m JOIN pg_proc f ON f.prokind IN ('f', 'p') JOIN pg_namespace n ON n.oid = f.pronamespace
-    JOIN pg_language l ON l.oid = f.prolang
-    WHERE m.name = ${table} AND l.lanname = 'sql' AND n.nspname NOT IN ('pg_catalog', 'information_schema')
-      AND (f.prorettype <> 'record'::regtype OR f.proallargtypes IS NOT NULL)
-      AND ((${namedIn(schema)}) OR f.prorettype = m.reltype OR m.reltype = ANY (f.proargtypes) OR EXISTS (
-        SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = f.oid
-          AND d.refclassid = 'pg_class'::regclass AND d.refobjid = m.oid))
-    ORDER BY name`.execute(db)
   return rows
 }
