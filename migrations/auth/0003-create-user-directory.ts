@@ -44,12 +44,16 @@ async function dropDirectory(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`DROP FUNCTION ${names.id('text_grams')}(text)`.execute(db)
 }
 
-/** All different runs of three characters. */
+/**
+ * All different runs of three characters. PostgreSQL calls it for the index, as the owner of the table, whatever the search path
+ * is: each name has its schema, since somebody else may have an `array_agg` in another one.
+ */
 async function createTextGrams(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE FUNCTION ${names.id('text_grams')}(content text) RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-      SELECT array_agg(DISTINCT substr(content, position, 3)) FROM generate_series(1, length(content) - 2) AS position
+      SELECT pg_catalog.array_agg(DISTINCT pg_catalog.substr(content, position, 3))
+        FROM pg_catalog.generate_series(1, pg_catalog.length(content) OPERATOR(pg_catalog.-) 2) AS position
     $$`.execute(db)
 }
 

@@ -140,6 +140,23 @@ describe('functions and operators of strangers in a schema of the search path of
     expect(await listReaders()).toEqual([])
   })
 
+  it('are not run by the index of the directory of users, whatever the search path of a maintenance', async () => {
+    const { database } = await restoreAdopted('v2.196.0')
+    const { superuserUrl } = database
+    const role = await addStranger(superuserUrl)
+    await runSql(
+      superuserUrl,
+      `GRANT USAGE, CREATE ON SCHEMA public TO ${role}; SET ROLE ${role};
+       CREATE SEQUENCE public.runs; GRANT ALL ON SEQUENCE public.runs TO PUBLIC;
+       CREATE FUNCTION public.add(list text[], item text) RETURNS text[] LANGUAGE plpgsql AS
+         $$ BEGIN PERFORM pg_catalog.nextval('public.runs'); RETURN pg_catalog.array_append(list, item); END $$;
+       CREATE AGGREGATE public.array_agg(text) (SFUNC = public.add, STYPE = text[])`,
+    )
+    // REINDEX and ANALYZE do the same before PostgreSQL 17, as the owner of the table.
+    await runSql(superuserUrl, `SET search_path = public; UPDATE auth.user_directory SET document = document || ' '`)
+    expect(await runSql(superuserUrl, 'SELECT is_called AS "hasRun" FROM public.runs')).toEqual([{ hasRun: false }])
+  })
+
   it('stop adopt behind a pooler that drops the search path of a connection', async () => {
     const { database, deps } = await restore('v2.196.0')
     const pooler = await openStartupPooler(database.url, 'drop')
