@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { refusals, refusedField, statusAndBody } from '../../test/bodies.ts'
@@ -119,6 +120,39 @@ describe('long lists', () => {
     await held.rollback().execute()
     for (const answer of await Promise.all(searches)) expect(answer.statusCode).toBe(200)
   })
+
+  it.each(['merchants', 'transactions'])('404: of one of the %s run two at a time for one operator', async (kind) => {
+    const held = await payments.database.db.startTransaction().execute()
+    await sql`LOCK TABLE payments.merchants, payments.transactions IN ACCESS EXCLUSIVE MODE`.execute(held)
+    const sent = vi.spyOn(payments.operators.lanes.read, 'first')
+    const reads = Array.from({ length: 6 }, () => asOperator(`/operator/${kind}/${'f'.repeat(24)}`, 'viewer'))
+    for (let count = 0; count < 3; count += 1) {
+      expect((await asOperator('/operator/currencies', 'support')).statusCode).toBe(200)
+    }
+    const running = sent.mock.calls.length
+    sent.mockRestore()
+    await held.rollback().execute()
+    expect(running).toBe(2)
+    for (const answer of await Promise.all(reads)) expect(statusAndBody(answer)).toEqual(refusals.notFound)
+  })
+
+  it.each(['tasks', 'deliveries', `deliveries/${randomUUID()}`])(
+    '200: of %s keep no change of another operator waiting',
+    async (list) => {
+      const held = await payments.database.db.startTransaction().execute()
+      await sql`LOCK TABLE ${sql.id(payments.deps.names.jobSchema, 'job')} IN ACCESS EXCLUSIVE MODE`.execute(held)
+      const reads = Array.from({ length: 12 }, () => asOperator(`/operator/${list}`, 'viewer'))
+      const change = await payments.app.inject({
+        method: 'PUT',
+        url: '/operator/registration',
+        headers: { ...operatorHeaders('admin'), 'idempotency-key': randomUUID() },
+        payload: { isClosed: false },
+      })
+      await held.rollback().execute()
+      await Promise.all(reads)
+      expect(statusAndBody(change)).toEqual([200, { registration: { mode: 'open', isClosed: false } }])
+    },
+  )
 
   it('200: as CSV have each row once, also where they are read in several pieces', async () => {
     const [, merchantId = ''] = /merchants\/(.*)/.exec(path) ?? []

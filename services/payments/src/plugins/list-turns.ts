@@ -25,8 +25,9 @@ export const OPERATOR_TURNS: ListTurnsOptions = {
 }
 
 /**
- * The number of rows that a turn counts for a search. It asks by several statements, and operators share two
- * connections for reads: so one operator has two searches at a time, and leaves places to the others.
+ * The number of rows that a turn counts for a search, for an object with all that belongs to it, and for jobs.
+ * Each asks by several statements, and operators share few connections: so one operator has two at a time, and
+ * leaves places to the others, and to changes.
  */
 export const ROWS_OF_SEARCH: number = ROWS_OF_OPERATOR / 2
 

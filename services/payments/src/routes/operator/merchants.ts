@@ -3,6 +3,7 @@ import { operatorAnswers } from '../../error-body.ts'
 import { AppMemberView, UserMemberView, viewAppMember, viewUserMember } from '../../members/member-view.ts'
 import { MerchantView, viewMerchant } from '../../merchants/merchant-view.ts'
 import { listOperatedMerchants } from '../../merchants/operator-merchant-repository.ts'
+import { ROWS_OF_SEARCH } from '../../plugins/list-turns.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
 import { pathId, text } from '../../requests/fields.ts'
@@ -55,7 +56,7 @@ export const operatorMerchantsRoutes: Routes = async (app) => {
   app.get(
     '/operator/merchants/:merchantId',
     {
-      config: { action: 'merchants.read' },
+      config: { action: 'merchants.read', rowsOfTurn: ROWS_OF_SEARCH },
       schema: {
         operationId: 'getMerchantAsOperator',
         tags: ['Operators'],

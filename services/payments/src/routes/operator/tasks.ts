@@ -2,6 +2,7 @@ import { countJobs, type ListedJob, listJobs } from '@trestle/jobs/list-jobs.ts'
 import { z } from 'zod'
 import { operatorAnswers } from '../../error-body.ts'
 import { tasks } from '../../migrations.ts'
+import { ROWS_OF_SEARCH } from '../../plugins/list-turns.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
 
 const JobView = z
@@ -26,7 +27,7 @@ export const operatorTasksRoutes: Routes = async (app) => {
   app.get(
     '/operator/tasks',
     {
-      config: { action: 'tasks.read' },
+      config: { action: 'tasks.read', rowsOfTurn: ROWS_OF_SEARCH },
       schema: {
         operationId: 'listTasks',
         tags: ['Operators'],
@@ -43,7 +44,9 @@ export const operatorTasksRoutes: Routes = async (app) => {
     async ({ query }) => {
       const { state } = requireValues(query)
       const queues = { db: app.deps.operatorDb, schema: app.deps.names.jobSchema, tasks }
-      const [counts, jobs] = await Promise.all([countJobs(queues), listJobs(queues, state)])
+      // One after the other, so that a page has one connection: changes of operators use the same ones.
+      const counts = await countJobs(queues)
+      const jobs = await listJobs(queues, state)
       return { tasks: [...counts], jobs: jobs.map(viewJob) }
     },
   )

@@ -3,6 +3,7 @@ import { DisputeView, viewDispute } from '../../disputes/dispute-view.ts'
 import { FraudView, viewFraud } from '../../disputes/fraud-view.ts'
 import { operatorAnswers } from '../../error-body.ts'
 import type { PageBounds } from '../../pagination/page-query.ts'
+import { ROWS_OF_SEARCH } from '../../plugins/list-turns.ts'
 import {
   answerAsCsv,
   listOrCsv,
@@ -104,7 +105,7 @@ export const operatorTransactionsRoutes: Routes = async (app) => {
   app.get(
     '/operator/transactions/:transactionId',
     {
-      config: { action: 'transactions.read' },
+      config: { action: 'transactions.read', rowsOfTurn: ROWS_OF_SEARCH },
       schema: {
         operationId: 'getTransactionAsOperator',
         tags: ['Operators'],
