@@ -15,6 +15,7 @@ describe.runIf(canTestWith('chromium'))('a page of another site, in Chromium', (
   let auth: RunningService
   let test: TestConsole
   let evil: string
+  let userId: string
   let page: Awaited<ReturnType<Awaited<ReturnType<typeof startChromium>>['newPage']>>
 
   beforeAll(async () => {
@@ -25,11 +26,13 @@ describe.runIf(canTestWith('chromium'))('a page of another site, in Chromium', (
     closing.defer(test.close)
     await test.app.listen({ host: '127.0.0.1', port })
     const { id } = await createUser(auth, 'eve@example.com')
+    userId = id
     await createUser(auth, ADDRESS, 'admin')
     const site = createServer((_request, response) => {
       response.setHeader('content-type', 'text/html')
       response.end(
         `<iframe src="${test.origin}/"></iframe>
+        <a href="${test.origin}/users/${id}/ban">Press and hold Enter</a>
         <form method="post" action="${test.origin}/users/${id}/ban" target="_top">
         <input name="duration" value="1h"><input name="_key" value="key"><button>Win a prize</button></form>`,
       )
@@ -54,6 +57,17 @@ describe.runIf(canTestWith('chromium'))('a page of another site, in Chromium', (
       const forbidden = page.waitForEvent('console', (line) => line.text().includes('frame-ancestors'))
       await page.goto(evil)
       expect([(await forbidden).type(), await page.frames()[1]?.locator('main').count()]).toEqual(['error', 0])
+    },
+    TIMEOUT_MS,
+  )
+
+  it(
+    'leads to a user, and not to the form that bans them, by a link',
+    async () => {
+      await page.goto(evil)
+      await page.getByRole('link', { name: 'Press and hold Enter' }).press('Enter')
+      await page.getByRole('heading', { name: 'eve@example.com' }).waitFor()
+      expect(page.url()).toBe(`${test.origin}/users/${userId}`)
     },
     TIMEOUT_MS,
   )

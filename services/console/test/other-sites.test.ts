@@ -2,15 +2,17 @@ import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { TestBrowser } from './browser.ts'
 import { openTestConsole, type TestConsole } from './console-app.ts'
-import { type RunningService, startService } from './services.ts'
+import { createUser, type RunningService, startService } from './services.ts'
 
-// What other sites can have a browser do: send forms, and show pages in frames. The check of the repository compares the URLs of
+// What other sites can have a browser do: send forms, follow links, and show pages in frames. The check of the repository compares the URLs of
 // the README with the routes, so the tests here try every page and every form.
 
 let services: readonly RunningService[]
+let auth: RunningService
 let test: TestConsole
 beforeAll(async () => {
-  services = await Promise.all([startService('auth'), startService('payments'), startService('inventory')])
+  auth = await startService('auth')
+  services = [auth, ...(await Promise.all([startService('payments'), startService('inventory')]))]
   test = await openTestConsole(services)
 })
 afterAll(async () => {
@@ -53,6 +55,22 @@ describe('a form of another site', () => {
     const answers: unknown[] = []
     for (const path of ofOperators) answers.push(await send(browser, path, { proof, origin: test.origin }))
     expect(answers).toEqual(ofOperators.map((path) => [path, 403, REFUSED]))
+  })
+})
+
+describe('a link of another site', () => {
+  it.each(['cross-site', 'same-site'])('leads to the object of a question, and not to its form: %s', async (from) => {
+    const browser = await test.signedIn('admin')
+    const path = `/users/${(await createUser(auth, `${from}@example.com`)).id}`
+    const page = await browser.open(`${path}/ban`, { 'sec-fetch-site': from })
+    expect([page.status, page.path]).toEqual([200, path])
+  })
+
+  it.each(['none', 'same-origin'])('is no link to a question that is %s', async (from) => {
+    const browser = await test.signedIn('admin')
+    const path = `/users/${(await createUser(auth, `${from}@example.com`)).id}/ban`
+    const page = await browser.open(path, { 'sec-fetch-site': from })
+    expect([page.status, page.path]).toEqual([200, path])
   })
 })
 

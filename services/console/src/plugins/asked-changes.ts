@@ -10,7 +10,7 @@ import {
 import type { FormProof } from '../pages/form.ts'
 import type { Outcome } from '../service-calls/operator-calls.ts'
 import { refuseMissing } from '../service-calls/service-call.ts'
-import { FormBody } from './browser-session.ts'
+import { FormBody, isLedByOthers } from './browser-session.ts'
 import { answerDone, requireAction, visitOf } from './operator.ts'
 import { sendPage } from './pages.ts'
 import { refusePath } from './refuse-path.ts'
@@ -22,7 +22,8 @@ export interface NamedChange<Shown> {
 }
 
 /**
- * Asks before a change.
+ * Asks before a change. Where another site has led the browser here, it is led on to the object: the form of the
+ * question may be filled in, and a key or a click that was meant for the other site would send it.
  * @throws notSignedIn, actionForbidden, pageNotFound for an unknown change, and objectNotFound for a part
  * that the object does not have
  */
@@ -34,6 +35,7 @@ export function askChange<Shown>(
 ): FastifyReply {
   const change = requireChange(changeable, name)
   const { form } = requireAction(request, change.action)
+  if (isLedByOthers(request)) return reply.redirect((changeable.shownAt ?? changeable.pathOf)(shown), 303)
   const given = requirePart(linkedFields(change, shown, GivenFields.parse(request.query)))
   return sendPage(request, reply, questionPage(changeable, { change, shown, given, proof: form }))
 }

@@ -32,6 +32,14 @@ function requireOwnOrigin({ headers, server }: FastifyRequest): void {
 }
 
 /**
+ * Whether a page of another site, or of another host of this one, has led the browser here. A browser that
+ * does not say so counts as led by nobody.
+ */
+export function isLedByOthers({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
+  return ['cross-site', 'same-site'].includes(String(headers['sec-fetch-site']))
+}
+
+/**
  * Checks that a form comes from a page of the session.
  * @throws formRefused
  */
