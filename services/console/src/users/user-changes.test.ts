@@ -115,6 +115,28 @@ describe('the call of a change', () => {
   })
 })
 
+describe('a question that lets somebody in', () => {
+  it.each([
+    [
+      'confirm-email',
+      [
+        'ada@example.com counts as confirmed, as if the user had entered the code of a message.',
+        'Whoever signed up keeps the password and all other ways to sign in: make sure that the account is theirs.',
+      ],
+    ],
+    [
+      'console-role',
+      [
+        'ada@example.com may do in this console what the role permits.',
+        'So may whoever else can sign in to the account: make sure that nobody but its owner has set its password.',
+        'A change of the role ends all their sessions.',
+      ],
+    ],
+  ])('says who else gets in by it: %s', (name, expected) => {
+    expect(changeOf(name).consequences(shownUser({}), {})).toEqual(expected)
+  })
+})
+
 describe('a question about a part of a user', () => {
   it.each([
     ['f1', true],

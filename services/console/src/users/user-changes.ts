@@ -35,6 +35,7 @@ const ACCESS: readonly AskedChange<ShownUser>[] = [
       isOffered: (shown) => isThere(shown) && shown.user[kind] !== '' && !shown.user[`${kind}_confirmed_at`],
       consequences: ({ user }) => [
         `${kind === 'phone' ? `+${user.phone}` : user.email} counts as confirmed, as if the user had entered the code of a message.`,
+        'Whoever signed up keeps the password and all other ways to sign in: make sure that the account is theirs.',
       ],
       call: (shown) => ({ method: 'POST', path: callPath(shown, '/confirmation'), body: { kind } }),
       done: kind === 'email' ? 'The email address is confirmed' : 'The phone number is confirmed',
@@ -130,6 +131,7 @@ const ACCOUNT: readonly AskedChange<ShownUser>[] = [
     isOffered: (shown, { userId }) => isThere(shown) && shown.user.id !== userId,
     consequences: ({ user }) => [
       `${nameOf(user)} may do in this console what the role permits.`,
+      'So may whoever else can sign in to the account: make sure that nobody but its owner has set its password.',
       'A change of the role ends all their sessions.',
     ],
     fields: ({ console_role: current }, { role = current ?? '' }) =>
