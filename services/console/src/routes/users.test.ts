@@ -212,6 +212,18 @@ describe('POST /users/:userId/:change', () => {
     )
   })
 
+  it('303: changes the phone alone where the address was changed since the form was opened', async () => {
+    const { id } = await newUser()
+    const [browser, other] = [await test.signedIn('admin'), await test.signedIn('admin')]
+    const { html } = await browser.open(`/users/${id}/change`)
+    const [, email = ''] = /name="email" type="email" value="([^"]+)"/.exec(html) ?? []
+    await sends(other, `/users/${id}/change`, { email: 'moved@example.com', phone: '', password: '' })
+    const page = await browser.submit(`/users/${id}/change`, { email, phone: '36301112233', password: '' })
+    expect(plain(cardOf(page, 'Profile'))).toBe(
+      'Profile Email moved@example.com Not confirmed Phone +36301112233 Not confirmed Role authenticated Last sign-in never Changed TIME',
+    )
+  })
+
   it('303: sends an invitation again after a question that masks its address', async () => {
     const browser = await test.signedIn('support')
     await sends(browser, '/users/invite', { email: 'rosalind@example.com' })

@@ -1,7 +1,7 @@
-import { html } from '@trestle/common/documents/html.ts'
+import { type Html, html } from '@trestle/common/documents/html.ts'
 import { nothingChanged } from '../errors.ts'
-import { type AskedChange, type Changeable, carriedField } from '../pages/asked-change.ts'
-import { choiceField, newPasswordField, textField } from '../pages/form.ts'
+import { type AskedChange, type Changeable, carriedField, type GivenFields } from '../pages/asked-change.ts'
+import { choiceField, hiddenField, newPasswordField, textField } from '../pages/form.ts'
 import { HELP, hasId, isBesidePart } from './user-help.ts'
 import { callPath, isBanned, isThere, nameOf, type ShownUser, USERS_PATH, userPath } from './user-view.ts'
 
@@ -92,6 +92,34 @@ const ACCESS: readonly AskedChange<ShownUser>[] = [
   },
 ]
 
+/**
+ * The addresses that the form began with. The user may change an address before the form is sent: what the operator has
+ * left as it was must not put the former one back.
+ */
+const FORMER_EMAIL = 'former_email'
+const FORMER_PHONE = 'former_phone'
+
+function formerFields(user: ShownUser['user'], given: GivenFields): Html {
+  return html`${hiddenField(FORMER_EMAIL, given[FORMER_EMAIL] ?? user.email)}${hiddenField(FORMER_PHONE, given[FORMER_PHONE] ?? user.phone)}`
+}
+
+function addressFields(
+  user: ShownUser['user'],
+  { email = user.email, phone = user.phone, password }: GivenFields,
+): readonly Html[] {
+  return [
+    textField({ name: 'email', label: 'Email', type: 'email', value: email }),
+    textField({
+      name: 'phone',
+      label: 'Phone',
+      type: 'tel',
+      value: phone,
+      hint: 'With the code of the country, in digits.',
+    }),
+    newPasswordField({ label: 'New password', hint: 'Empty: the password stays.', sent: password }),
+  ]
+}
+
 /** The changes of the account itself. */
 const ACCOUNT: readonly AskedChange<ShownUser>[] = [
   {
@@ -104,18 +132,12 @@ const ACCOUNT: readonly AskedChange<ShownUser>[] = [
       'A new address is not confirmed, so the user cannot sign in by it before it is. You can confirm it here.',
       'A field that you leave as it is stays as it is.',
     ],
-    fields: ({ user }, { email = user.email, phone = user.phone, password }) =>
-      html`${textField({
-        name: 'email',
-        label: 'Email',
-        type: 'email',
-        value: email,
-      })}${textField({ name: 'phone', label: 'Phone', type: 'tel', value: phone, hint: 'With the code of the country, in digits.' })}${newPasswordField({ label: 'New password', hint: 'Empty: the password stays.', sent: password })}`,
+    fields: ({ user }, given) => html`${formerFields(user, given)}${addressFields(user, given)}`,
     call: (shown, given) => {
       const { email = '', phone = '', password = '' } = given
       const body = {
-        ...(email.trim() === shown.user.email ? {} : { email: email.trim() }),
-        ...(phone.trim() === shown.user.phone ? {} : { phone: phone.trim() }),
+        ...(email.trim() === (given[FORMER_EMAIL] ?? shown.user.email) ? {} : { email: email.trim() }),
+        ...(phone.trim() === (given[FORMER_PHONE] ?? shown.user.phone) ? {} : { phone: phone.trim() }),
         ...(password === '' ? {} : { password }),
       }
       if (Object.keys(body).length === 0) return { problem: nothingChanged() }
