@@ -165,6 +165,6 @@ export function attribute(name: string, value: string | number | undefined): Htm
 }
 
 /** Attributes without a value: those that are true. */
-function flags(isSet: Readonly<Record<string, boolean | undefined>>): readonly Html[] {
+export function flags(isSet: Readonly<Record<string, boolean | undefined>>): readonly Html[] {
   return Object.keys(isSet).flatMap((name) => (isSet[name] === true ? [{ html: ` ${name}` }] : []))
 }

@@ -1,5 +1,5 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
-import { changeForm, type FormProof, textField } from '../pages/form.ts'
+import { changeForm, type FormProof, flags, textField } from '../pages/form.ts'
 import { renderSinglePage } from '../pages/layout.ts'
 import { PATHS } from '../pages/paths.ts'
 import type { NewFactor } from './auth-session.ts'
@@ -37,7 +37,8 @@ export interface OpenedLink {
 
 /**
  * The page of a link to sign in. Only its button uses the link up: mail scanners open links and press
- * nothing. Somebody else may have sent the link, so the page says whose session it would replace.
+ * nothing. Somebody else may have sent the link, so the page says whose session it would replace, and its
+ * button has no focus then: a key that was meant for another site would press it.
  */
 export function signInLinkPage({ tokenHash, signedIn }: OpenedLink): string {
   return renderSinglePage(
@@ -47,7 +48,7 @@ export function signInLinkPage({ tokenHash, signedIn }: OpenedLink): string {
 ${noteOf(signedIn === undefined ? undefined : `You are signed in as ${signedIn}. The button ends this session, and signs in as the user of the link.`)}
 <form method="post" action="${PATHS.signInLink}" class="form">
 <input type="hidden" name="token_hash" value="${tokenHash}">
-<button class="button primary block" type="submit" autofocus>Sign in</button>
+<button class="button primary block" type="submit"${flags({ autofocus: signedIn === undefined })}>Sign in</button>
 </form>`,
   )
 }

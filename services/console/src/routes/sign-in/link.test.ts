@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import type { TestBrowser } from '../../../test/browser.ts'
 import { openTestConsole, type TestConsole } from '../../../test/console-app.ts'
 import { createUser, type RunningService, startService } from '../../../test/services.ts'
 
@@ -49,6 +50,12 @@ describe('POST /sign-in/link', () => {
     expect([page.path, page.html.includes('ada@example.com'), page.html.includes(email)]).toEqual(['/', true, false])
     browser.cookies.set(name, former)
     expect((await browser.open('/')).path).toBe('/sign-in?ended=1')
+  })
+
+  it('200: has its button focused where nobody is signed in, so that no key ends a session', async () => {
+    const link = await linkOf('ada@example.com')
+    const isFocused = async (browser: TestBrowser) => (await browser.open(link)).html.includes('autofocus')
+    expect([await isFocused(test.browser()), await isFocused(await test.signedIn('viewer'))]).toEqual([true, false])
   })
 
   it('200: says nothing of a session that has ended', async () => {
