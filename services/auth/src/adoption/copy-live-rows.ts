@@ -42,6 +42,9 @@ export async function copyLiveRows(context: CopyContext): Promise<void> {
   await copyCodes(context)
 }
 
+/** PostgreSQL can add the lifetime of a code to each moment before this one. SQL may have written a later one. */
+const LAST_MOMENT = sql`'290000-01-01 00:00:00+00'::timestamptz`
+
 /** The bytes of an expression of type bytea, in base64url. */
 export function base64url(bytes: RawBuilder<unknown>): RawBuilder<unknown> {
   return toUrlAlphabet(sql`encode(${bytes}, 'base64')`)
@@ -84,7 +87,9 @@ async function copyCodes({ trx, places, users, lifetimes }: CopyContext): Promis
           FROM ${users} u
           -- The first condition is that of a unique index.
           WHERE ${secret} !~ '^[0-9 ]*$' AND ${digits} ~ '^[0-9a-f]{56}$' AND ${when}
-            AND ${sent} + make_interval(secs => ${seconds}) > ${lifetimes.now}`.execute(trx)
+            AND ${sent} > ${lifetimes.now}::timestamptz - make_interval(secs => ${seconds}) AND ${sent} < ${LAST_MOMENT}`.execute(
+      trx,
+    )
   }
 }
 
@@ -102,7 +107,7 @@ export async function copyChallenges(
       SELECT c.id, c.factor_id, c.ip_address, c.created_at
         FROM ${sql.id(kept, 'mfa_challenges')} c JOIN ${names.id('mfa_factors')} f ON f.id = c.factor_id
         WHERE f.factor_type = 'totp' AND c.verified_at IS NULL
-          AND c.created_at + make_interval(secs => ${lifetimeSeconds}) > ${now}`.execute(trx)
+          AND c.created_at > ${now}::timestamptz - make_interval(secs => ${lifetimeSeconds})`.execute(trx)
 }
 
 /** The table of the flows that a switch has copied. */

@@ -47,9 +47,9 @@ export async function copyFlows(context: SealedCopyContext): Promise<void> {
         FROM ${sql.id(places.kept, 'flow_state')} f
         WHERE f.authentication_method IN ('email/signup', 'magiclink', 'recovery', 'invite', 'email_change', 'oauth')
           AND ${isThere(sql`f.user_id`)} AND ${isThere(target)}
-          AND coalesce(${issued}, f.created_at) + make_interval(secs => CASE
+          AND coalesce(${issued}, f.created_at) > ${lifetimes.now}::timestamptz - make_interval(secs => CASE
             WHEN f.provider_type = 'email' AND ${issued} IS NULL THEN ${lifetimes.mailCodeSeconds}::float8
-            ELSE ${lifetimes.flowSeconds}::float8 END) > ${lifetimes.now}`.execute(trx)
+            ELSE ${lifetimes.flowSeconds}::float8 END)`.execute(trx)
   await copyProviderTokens(context)
 }
 

@@ -285,3 +285,22 @@ it('the check counts users whose password costs more to verify than a sign-in ma
     CHECKED,
   ])
 })
+
+it('codes, flows and challenges of the last moment that PostgreSQL has stop no adoption or import', async () => {
+  const restored = await restore('v2.196.0')
+  const { superuserUrl } = restored.database
+  const last = '294276-12-31 23:59:59+00'
+  await runSql(
+    superuserUrl,
+    `UPDATE auth.users SET recovery_token = repeat('a', 56), recovery_sent_at = '${last}' WHERE id = '${idOf(restored, 'plain')}';
+     UPDATE auth.flow_state SET created_at = '${last}', auth_code_issued_at = '${last}';
+     INSERT INTO auth.mfa_challenges (id, factor_id, created_at, ip_address)
+       SELECT gen_random_uuid(), id, '${last}', '127.0.0.1' FROM auth.mfa_factors WHERE factor_type = 'totp'`,
+  )
+  const recoveries = `SELECT user_id FROM auth.one_time_tokens
+    WHERE kind = 'recovery' AND user_id = '${idOf(restored, 'plain')}'`
+  const importing = await openBeside(restored)
+  await importing.run()
+  await adopt(restored)
+  for (const url of [importing.database.directUrl, superuserUrl]) expect(await runSql(url, recoveries)).toEqual([])
+})
