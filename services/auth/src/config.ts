@@ -5,7 +5,7 @@ import { type Settings, text } from '@trestle/common/config/setting.ts'
 import type { SettingPrefixes } from '@trestle/common/config/setting-names.ts'
 import { findContradictions, findUnknownSettings, listUnreadNames } from '@trestle/common/config/unknown-settings.ts'
 import { largePoolWarnings } from '@trestle/service/pool-size.ts'
-import { type Behaviours, behavioursOf, type Profile } from './config/behaviours.ts'
+import { type BehaviourProfile, type Behaviours, behavioursOf } from './config/behaviours.ts'
 import { dangerousSettings } from './config/dangers.ts'
 import { type AuthDatabaseSettings, toDatabaseConfig } from './config/database.ts'
 import { type ExternalConfig, externalRules, externalWarnings, toExternalConfig } from './config/external.ts'
@@ -43,7 +43,7 @@ import { toWebauthnConfig, type WebauthnConfig, webauthnRules, webauthnWarnings 
 /** The settings of the service, checked and grouped by subject. Durations end in their unit: `Ms` or `Seconds`. */
 export interface AuthConfig {
   /** For people to read. The code asks `behaviours`. */
-  readonly profile: Profile
+  readonly profile: BehaviourProfile
   readonly behaviours: Behaviours
   readonly server: ServerConfig
   readonly database: AuthDatabaseSettings

@@ -32,7 +32,7 @@ export interface EmailChangeMessage extends Pick<MailToken, 'context' | 'message
   readonly pkce: PkceChallenge | undefined
   /** Whether the mails are sent again. The change keeps the time at which it was asked for. */
   readonly isAgain?: boolean
-  /** Whether a new address that somebody has gets no mail. Always so for anonymous users. */
+  /** Whether a new address that another user has gets no mail. Always so for anonymous users. */
   readonly onlyIfFree?: boolean
 }
 

@@ -67,8 +67,8 @@ async function holdFlows(trx: Kysely<unknown>, places: ImportPlaces): Promise<vo
 
 /**
  * A custom provider says which emails it has verified, and its users sign in as the owners of these emails.
- * Whoever fills the source chooses its address, so it is taken only where every user here comes from the
- * source.
+ * The owner of the source chooses the address of the provider, so it is copied only where every user here
+ * comes from the source.
  */
 async function holdProviders(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
   const { names, kept, record } = places

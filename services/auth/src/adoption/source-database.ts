@@ -93,8 +93,8 @@ export async function listForeignKeys({ db, names: { schema } }: Source): Promis
 }
 
 /**
- * Tables run what their owner has written whenever somebody reads them: casts to `json`, predicates of indexes. So the user who
- * reads may have no right by which such code could leave the database, not even by SET ROLE.
+ * Reading a table runs code of its owner: functions of a cast to `json`, or in the predicate of an index. It runs with the
+ * rights of the reader, so the reader may have none by which it could leave the database, not even by SET ROLE.
  * @throws Error where the user is a superuser of the source, or may run programs or use files of its server
  */
 export async function requireHarmlessReader({ db }: Source): Promise<void> {

@@ -13,7 +13,7 @@ import { keptUserBehaviours, userBehaviours } from './behaviours/users.ts'
 export const PROFILES = ['compatible', 'strict', 'supabase'] as const
 
 /** How the service behaves where its reference, caution and supabase/auth disagree. */
-export type Profile = (typeof PROFILES)[number]
+export type BehaviourProfile = (typeof PROFILES)[number]
 
 /**
  * Every behaviour in which the profiles differ, from the files of `behaviours/`, one for each subject. The code asks
@@ -108,7 +108,7 @@ export const KEPT_BEHAVIOURS: readonly KeptBehaviour[] = [
 ]
 
 /** The behaviours of a profile. */
-export function behavioursOf(profile: Profile): Behaviours {
+export function behavioursOf(profile: BehaviourProfile): Behaviours {
   const values = Object.entries<Behaviour>(BEHAVIOURS).map(([name, row]) => [
     name,
     (row[profile] ?? row.compatible).value,

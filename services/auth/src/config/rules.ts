@@ -4,11 +4,11 @@ import { commaList, integer, parsed } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
 import { compileGlob, exactGlob, type Glob } from '../flows/glob.ts'
 import { parseTemplate, type Template } from '../messages/mail-template.ts'
-import type { Behaviours, Profile } from './behaviours.ts'
+import type { BehaviourProfile, Behaviours } from './behaviours.ts'
 
 /** The profile, which decides what further settings mean. */
 export interface ProfileValues {
-  readonly PROFILE: Profile
+  readonly PROFILE: BehaviourProfile
 }
 
 /** How many messages may be sent: `points` in each window of `windowMs`. With 0 points, none. */

@@ -5,14 +5,14 @@ import type { Behaviours } from '../config/behaviours.ts'
 const PREFIX_LENGTH = 5
 
 /** The session that an answer is about, and its user. A refusal may know less than a session. */
-export interface NamedSession {
+export interface AnsweredSession {
   readonly userId: string
   readonly sessionId?: string | undefined
   readonly refreshToken?: string | undefined
 }
 
 /** The headers by which gateways and logs follow a session in the profile supabase. */
-export function sessionHeaders({ userId, sessionId, refreshToken }: NamedSession): Record<string, string> {
+export function sessionHeaders({ userId, sessionId, refreshToken }: AnsweredSession): Record<string, string> {
   return {
     'sb-auth-user-id': userId,
     ...(sessionId !== undefined && { 'sb-auth-session-id': sessionId }),
@@ -35,7 +35,7 @@ export function refreshHeaders(
 export function nameInError(
   { sendSessionHeaders: areSent }: Pick<Behaviours, 'sendSessionHeaders'>,
   error: unknown,
-  named: NamedSession,
+  named: AnsweredSession,
 ): unknown {
   return areSent && error instanceof HttpError ? withHeaders(error, sessionHeaders(named)) : error
 }

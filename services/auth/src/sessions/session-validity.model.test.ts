@@ -8,7 +8,7 @@ import { createSession } from './create-session.ts'
 import { type RefreshRules, updateSession } from './refresh-session.ts'
 import { deriveChildToken, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
 import { deleteSessionsInScope } from './session-repository.ts'
-import { judgeSession, type SessionLimits } from './session-validity.model.ts'
+import { judgeSession, type ModelLimits } from './session-validity.model.ts'
 
 let database: TestDatabase
 let count = 0
@@ -19,7 +19,7 @@ afterAll(() => database.drop())
 
 const key = deriveRefreshTokenKey('a secret')
 const origin = { userAgent: 'test', ip: '192.0.2.1' }
-const noLimits: SessionLimits = { timeboxMs: null, inactivityMs: null, lowAalMs: null, singlePerUser: false }
+const noLimits: ModelLimits = { timeboxMs: null, inactivityMs: null, lowAalMs: null, singlePerUser: false }
 
 async function createUser() {
   const user = { aud: 'authenticated', role: 'authenticated', email: `user${++count}@example.com` }
@@ -29,7 +29,7 @@ async function createUser() {
   return { id, open }
 }
 
-function refresh(token: string, { singlePerUser, ...limits }: SessionLimits) {
+function refresh(token: string, { singlePerUser, ...limits }: ModelLimits) {
   const seconds = (ms: number | null) => (ms === null ? null : ms / 1_000)
   const rules: RefreshRules = {
     revokeFamily: true,

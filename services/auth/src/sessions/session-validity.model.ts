@@ -9,7 +9,7 @@ export interface SessionTimes {
 }
 
 /** The limits of the settings SESSIONS_…; null is no limit. */
-export interface SessionLimits {
+export interface ModelLimits {
   readonly timeboxMs: number | null
   readonly inactivityMs: number | null
   /** For a session of the first factor alone, of a user who has a verified second one. */
@@ -40,7 +40,7 @@ export type SessionVerdict = 'valid' | 'session-expired' | 'session-inactive' | 
 export function judgeSession(
   session: SessionOfUser,
   { hasVerifiedFactor, others, now }: SessionCircumstances,
-  limits: SessionLimits,
+  limits: ModelLimits,
 ): SessionVerdict {
   const own = judgeTimes(session, now, limits)
   if (own !== 'valid') return own
@@ -52,7 +52,7 @@ export function judgeSession(
   return limits.singlePerUser && isSuperseded ? 'session-superseded' : 'valid'
 }
 
-function judgeTimes(session: SessionTimes, now: number, limits: SessionLimits) {
+function judgeTimes(session: SessionTimes, now: number, limits: ModelLimits) {
   const { startedAt, notAfter } = session
   if ((notAfter !== null && notAfter < now) || isPast(startedAt, limits.timeboxMs, now)) return 'session-expired'
   return isPast(lastUsed(session), limits.inactivityMs, now) ? 'session-inactive' : 'valid'

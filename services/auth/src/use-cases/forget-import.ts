@@ -12,7 +12,7 @@ export interface ForgetImportCosts {
 }
 
 /**
- * Drops what a further import from the same database needs.
+ * Drops the record of an import. The next import from the same database needs it to know what has changed there.
  * @param confirm asked before anything is dropped; false drops nothing
  * @returns whether it was done
  * @throws Error where nothing was imported
