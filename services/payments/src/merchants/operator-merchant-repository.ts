@@ -152,7 +152,7 @@ export async function listMerchantApps(
 }
 
 /** The settings of a merchant that an operator changes. Absent fields stay as they are. */
-export interface OperatorChange {
+export interface OperatorSettingsChange {
   readonly claim?: Partial<Claim>
   readonly pricing?: Partial<Pricing>
   readonly tdsMode?: Merchant['tdsMode']
@@ -168,7 +168,11 @@ export type OperatorSettings = Pick<Merchant, 'id' | 'claim' | 'pricing' | 'tdsM
 }
 
 /** Changes a merchant, and writes an event. @throws Error when there is no such merchant */
-export async function updateOperatorSettings(db: Db, id: string, change: OperatorChange): Promise<OperatorSettings> {
+export async function updateOperatorSettings(
+  db: Db,
+  id: string,
+  change: OperatorSettingsChange,
+): Promise<OperatorSettings> {
   const { rows } = await sql<OperatorSettings>`
     SELECT f.id, f.claim, f.pricing, f.tds_mode AS "tdsMode", f.acquirer
     FROM ${sql.table('change_merchant')}(${id}, ${JSON.stringify(change)}::jsonb) f`.execute(db)

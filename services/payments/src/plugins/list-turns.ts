@@ -29,26 +29,26 @@ export const OPERATOR_TURNS: ListTurnsOptions = {
  * Each asks by several statements, and operators share few connections: so one operator has two at a time, and
  * leaves places to the others, and to changes.
  */
-export const ROWS_OF_SEARCH: number = ROWS_OF_OPERATOR / 2
+export const ROWS_OF_LONG_READ: number = ROWS_OF_OPERATOR / 2
 
 /** The number of entries that a turn counts for a row with a trail: more than most trails have, and fewer than the longest. */
 export const TRAIL_ENTRIES = 20
 
-/** The number of rows that a request asks for; undefined when it asks for no list, or was refused. */
+/** The number of rows that a request counts for; undefined when it takes no turn, or was refused. */
 function sizeOf({ query, routeOptions, problem }: FastifyRequest): number | undefined {
   if (problem !== undefined) return undefined
   if (routeOptions.config.rowsOfTurn !== undefined) return routeOptions.config.rowsOfTurn
   if (typeof query !== 'object' || query === null || !('limit' in query)) return undefined
   if (typeof query.limit !== 'number') return undefined
   const rows = query.limit * (1 + (routeOptions.config.entriesOfRow ?? 0))
-  return 'search' in query && query.search !== undefined ? Math.max(rows, ROWS_OF_SEARCH) : rows
+  return 'search' in query && query.search !== undefined ? Math.max(rows, ROWS_OF_LONG_READ) : rows
 }
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The number of entries that a turn counts for a row of this list, beside the row. */
     readonly entriesOfRow?: number
-    /** The number of rows that a turn counts for a list that has no `limit`. */
+    /** The number of rows that a turn counts for a request without a `limit`. */
     readonly rowsOfTurn?: number
   }
 }

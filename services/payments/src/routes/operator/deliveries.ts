@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { operatorAnswers } from '../../error-body.ts'
-import { ROWS_OF_SEARCH } from '../../plugins/list-turns.ts'
+import { ROWS_OF_LONG_READ } from '../../plugins/list-turns.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
 import { id, pathUuid } from '../../requests/fields.ts'
@@ -29,7 +29,7 @@ export const operatorDeliveriesRoutes: Routes = async (app) => {
   app.get(
     '/operator/deliveries',
     {
-      config: { action: 'deliveries.read', rowsOfTurn: ROWS_OF_SEARCH },
+      config: { action: 'deliveries.read', rowsOfTurn: ROWS_OF_LONG_READ },
       schema: {
         operationId: 'listDeliveries',
         tags: ['Operators'],
@@ -51,7 +51,7 @@ export const operatorDeliveriesRoutes: Routes = async (app) => {
   app.get(
     '/operator/deliveries/:deliveryId',
     {
-      config: { action: 'deliveries.read', rowsOfTurn: ROWS_OF_SEARCH },
+      config: { action: 'deliveries.read', rowsOfTurn: ROWS_OF_LONG_READ },
       schema: {
         operationId: 'getDelivery',
         tags: ['Operators'],

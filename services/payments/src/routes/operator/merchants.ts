@@ -3,7 +3,7 @@ import { operatorAnswers } from '../../error-body.ts'
 import { AppMemberView, UserMemberView, viewAppMember, viewUserMember } from '../../members/member-view.ts'
 import { MerchantView, viewMerchant } from '../../merchants/merchant-view.ts'
 import { listOperatedMerchants } from '../../merchants/operator-merchant-repository.ts'
-import { ROWS_OF_SEARCH } from '../../plugins/list-turns.ts'
+import { ROWS_OF_LONG_READ } from '../../plugins/list-turns.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
 import { pathId, text } from '../../requests/fields.ts'
@@ -56,7 +56,7 @@ export const operatorMerchantsRoutes: Routes = async (app) => {
   app.get(
     '/operator/merchants/:merchantId',
     {
-      config: { action: 'merchants.read', rowsOfTurn: ROWS_OF_SEARCH },
+      config: { action: 'merchants.read', rowsOfTurn: ROWS_OF_LONG_READ },
       schema: {
         operationId: 'getMerchantAsOperator',
         tags: ['Operators'],

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { operatorAnswers } from '../../error-body.ts'
-import { ROWS_OF_SEARCH } from '../../plugins/list-turns.ts'
+import { ROWS_OF_LONG_READ } from '../../plugins/list-turns.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
 import { text } from '../../requests/fields.ts'
 import { searchEverything } from '../../use-cases/search-everything.ts'
@@ -17,7 +17,7 @@ export const operatorSearchRoutes: Routes = async (app) => {
   app.get(
     '/operator/search',
     {
-      config: { action: 'merchants.read', rowsOfTurn: ROWS_OF_SEARCH },
+      config: { action: 'merchants.read', rowsOfTurn: ROWS_OF_LONG_READ },
       schema: {
         operationId: 'searchAsOperator',
         tags: ['Operators'],

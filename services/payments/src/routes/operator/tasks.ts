@@ -2,7 +2,7 @@ import { countJobs, type ListedJob, listJobs } from '@trestle/jobs/list-jobs.ts'
 import { z } from 'zod'
 import { operatorAnswers } from '../../error-body.ts'
 import { tasks } from '../../migrations.ts'
-import { ROWS_OF_SEARCH } from '../../plugins/list-turns.ts'
+import { ROWS_OF_LONG_READ } from '../../plugins/list-turns.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
 
 const JobView = z
@@ -27,7 +27,7 @@ export const operatorTasksRoutes: Routes = async (app) => {
   app.get(
     '/operator/tasks',
     {
-      config: { action: 'tasks.read', rowsOfTurn: ROWS_OF_SEARCH },
+      config: { action: 'tasks.read', rowsOfTurn: ROWS_OF_LONG_READ },
       schema: {
         operationId: 'listTasks',
         tags: ['Operators'],

@@ -3,7 +3,7 @@ import { DisputeView, viewDispute } from '../../disputes/dispute-view.ts'
 import { FraudView, viewFraud } from '../../disputes/fraud-view.ts'
 import { operatorAnswers } from '../../error-body.ts'
 import type { PageBounds } from '../../pagination/page-query.ts'
-import { ROWS_OF_SEARCH } from '../../plugins/list-turns.ts'
+import { ROWS_OF_LONG_READ } from '../../plugins/list-turns.ts'
 import {
   answerAsCsv,
   listOrCsv,
@@ -105,7 +105,7 @@ export const operatorTransactionsRoutes: Routes = async (app) => {
   app.get(
     '/operator/transactions/:transactionId',
     {
-      config: { action: 'transactions.read', rowsOfTurn: ROWS_OF_SEARCH },
+      config: { action: 'transactions.read', rowsOfTurn: ROWS_OF_LONG_READ },
       schema: {
         operationId: 'getTransactionAsOperator',
         tags: ['Operators'],
