@@ -92,15 +92,20 @@ const ACCESS: readonly AskedChange<ShownUser>[] = [
   },
 ]
 
+const FORMER_EMAIL = 'former_email'
+const FORMER_PHONE = 'former_phone'
+
 /**
  * The addresses that the form began with. The user may change an address before the form is sent: what the operator has
  * left as it was must not put the former one back.
  */
-const FORMER_EMAIL = 'former_email'
-const FORMER_PHONE = 'former_phone'
+function formerAddresses({ email, phone }: ShownUser['user'], given: GivenFields) {
+  return { email: given[FORMER_EMAIL] ?? email, phone: given[FORMER_PHONE] ?? phone }
+}
 
-function formerFields(user: ShownUser['user'], given: GivenFields): Html {
-  return html`${hiddenField(FORMER_EMAIL, given[FORMER_EMAIL] ?? user.email)}${hiddenField(FORMER_PHONE, given[FORMER_PHONE] ?? user.phone)}`
+function formerFields(user: ShownUser['user'], given: GivenFields): readonly Html[] {
+  const { email, phone } = formerAddresses(user, given)
+  return [hiddenField(FORMER_EMAIL, email), hiddenField(FORMER_PHONE, phone)]
 }
 
 function addressFields(
@@ -135,9 +140,10 @@ const ACCOUNT: readonly AskedChange<ShownUser>[] = [
     fields: ({ user }, given) => html`${formerFields(user, given)}${addressFields(user, given)}`,
     call: (shown, given) => {
       const { email = '', phone = '', password = '' } = given
+      const former = formerAddresses(shown.user, given)
       const body = {
-        ...(email.trim() === (given[FORMER_EMAIL] ?? shown.user.email) ? {} : { email: email.trim() }),
-        ...(phone.trim() === (given[FORMER_PHONE] ?? shown.user.phone) ? {} : { phone: phone.trim() }),
+        ...(email.trim() === former.email ? {} : { email: email.trim() }),
+        ...(phone.trim() === former.phone ? {} : { phone: phone.trim() }),
         ...(password === '' ? {} : { password }),
       }
       if (Object.keys(body).length === 0) return { problem: nothingChanged() }
