@@ -55,7 +55,7 @@ ${listCard({
   query: { ...query },
   empty: emptyState(
     'deliveries',
-    merchant || webhook || status ? 'No delivery is like that.' : 'No event is on its way to a webhook.',
+    merchant || webhook || status ? 'No delivery matches.' : 'No event is on its way to a webhook.',
   ),
 })}`,
   }

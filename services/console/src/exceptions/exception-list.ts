@@ -62,7 +62,7 @@ ${listCard({
   rows: value.exceptions,
   next,
   query: { ...query },
-  empty: emptyState('exceptions', merchant || open ? 'No exception is like that.' : 'Acquirers and books agree.'),
+  empty: emptyState('exceptions', merchant || open ? 'No exception matches.' : 'Acquirers and books agree.'),
 })}`,
   }
 }

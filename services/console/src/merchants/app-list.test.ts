@@ -31,7 +31,7 @@ describe('the list of apps', () => {
 
   it.each([
     [undefined, 'No app is registered yet.'],
-    ['nobody', 'No app is like that. Clear the filters'],
+    ['nobody', 'No app matches. Clear the filters'],
   ])('says why it is empty, when the search is for %s', (search, text) => {
     const { main } = appsPage(
       { search },

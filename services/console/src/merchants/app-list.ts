@@ -37,7 +37,7 @@ ${listCard({
   rows: value.apps,
   next,
   query: { ...query },
-  empty: emptyState('apps', query.search ? 'No app is like that.' : 'No app is registered yet.'),
+  empty: emptyState('apps', query.search ? 'No app matches.' : 'No app is registered yet.'),
 })}`,
   }
 }

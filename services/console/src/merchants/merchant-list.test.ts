@@ -41,8 +41,8 @@ it('names each merchant, with its mode and its balance in its own currency', () 
 it.each<[MerchantsQuery, string]>([
   [{}, 'There is no merchant yet. An app makes one by the API.'],
   [{ test: '', search: '' }, 'There is no merchant yet. An app makes one by the API.'],
-  [{ test: 'true' }, 'No merchant is like that. Clear the filters'],
-  [{ search: 'nobody' }, 'No merchant is like that. Clear the filters'],
+  [{ test: 'true' }, 'No merchant matches. Clear the filters'],
+  [{ search: 'nobody' }, 'No merchant matches. Clear the filters'],
 ])('says whether the filters or nothing at all make it empty: %j', (query, text) => {
   expect(plainText(pageOf(query, []))).toBe(`${FILTERS} ${text}`)
 })

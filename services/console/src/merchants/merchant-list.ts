@@ -49,7 +49,7 @@ ${listCard({
   query: { ...query },
   empty: emptyState(
     'merchants',
-    isFiltered ? 'No merchant is like that.' : 'There is no merchant yet. An app makes one by the API.',
+    isFiltered ? 'No merchant matches.' : 'There is no merchant yet. An app makes one by the API.',
   ),
 })}`,
   }

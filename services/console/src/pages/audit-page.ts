@@ -124,7 +124,7 @@ ${listCard({
   rows: value,
   next,
   query: { ...query },
-  empty: emptyState('audit', action || user ? 'No entry is like that.' : 'Nobody has changed anything yet.'),
+  empty: emptyState('audit', action || user ? 'No entry matches.' : 'Nobody has changed anything yet.'),
 })}`,
   }
 }

@@ -85,7 +85,7 @@ export function searchPage(text: string, found: readonly Found[]): ConsolePage {
     search: text,
     main: html`${pageHead({ title: text === '' ? 'Search' : `Results for “${text}”` })}
 ${text === '' ? emptyCard('Type an email, an id, the last digits of a card, an amount, a SKU or words of a product into the field above.') : undefined}
-${text !== '' && isEmpty ? emptyCard('Nothing is like that. Names and emails are found by how they begin, products by their SKU and by words of their attributes, all else by its whole value.') : undefined}
+${text !== '' && isEmpty ? emptyCard('Nothing matches. Names and emails are found by how they begin, products by their SKU and by words of their attributes, all else by its whole value.') : undefined}
 <div class="stack">${found.filter(({ hits }) => hits?.length !== 0).map(foundCard)}</div>`,
   }
 }

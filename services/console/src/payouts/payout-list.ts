@@ -70,7 +70,7 @@ ${listCard({
   next,
   query: { ...query },
   hasCsv: true,
-  empty: emptyState('payouts', merchant || status ? 'No payout is like that.' : 'No merchant was paid out yet.'),
+  empty: emptyState('payouts', merchant || status ? 'No payout matches.' : 'No merchant was paid out yet.'),
 })}`,
   }
 }

@@ -43,7 +43,7 @@ ${listCard({
   next,
   query: { ...query },
   empty: query.search
-    ? emptyState('products', 'No product is like that.')
+    ? emptyState('products', 'No product matches.')
     : emptyState('products', 'There is no product yet. Create one, or import a file.', [
         ...actionsFor(role),
         ...(mayDo(role, 'products.import') ? [html`<a class="button" href="/imports">Import a file</a>`] : []),

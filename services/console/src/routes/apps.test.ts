@@ -27,9 +27,7 @@ describe('GET /apps', () => {
     expect(plain((await browser.open(`/apps?search=${hint}`)).text)).toBe(
       `Apps ${FILTERS} App Id Keys Created ↓ Actions Nordhavn Coffee ID …${hint} Good never used TIME`,
     )
-    expect((await browser.open('/apps?search=nobody')).text).toBe(
-      `Apps ${FILTERS} No app is like that. Clear the filters`,
-    )
+    expect((await browser.open('/apps?search=nobody')).text).toBe(`Apps ${FILTERS} No app matches. Clear the filters`)
   })
 })
 

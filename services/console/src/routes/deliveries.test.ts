@@ -58,7 +58,7 @@ describe('GET /deliveries', () => {
 
   it('200: says when no delivery is in the state', async () => {
     const page = await (await test.signedIn('viewer')).open('/deliveries?status=failed')
-    expect(page.text).toContain('No delivery is like that. Clear the filters')
+    expect(page.text).toContain('No delivery matches. Clear the filters')
   })
 })
 

@@ -33,7 +33,7 @@ describe('GET /disputes', () => {
     )
     expect(page.html).toContain(`<a class="main-link figure" href="/transactions/${idOf(1)}">`)
     expect((await browser.open('/disputes?status=won')).text).toBe(
-      `Disputes Disputes Fraud alerts ${FILTERS} No dispute is like that. Clear the filters`,
+      `Disputes Disputes Fraud alerts ${FILTERS} No dispute matches. Clear the filters`,
     )
   })
 

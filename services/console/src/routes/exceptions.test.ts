@@ -35,7 +35,7 @@ describe('GET /exceptions', () => {
     )
     expect(page.html).toContain('&lt;b&gt;late&lt;/b&gt;')
     expect((await (await test.signedIn('viewer')).open('/exceptions?open=false')).text).toContain(
-      'No exception is like',
+      'No exception matches.',
     )
   })
 })

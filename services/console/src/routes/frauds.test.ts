@@ -31,7 +31,7 @@ describe('GET /frauds', () => {
     expect(page.html).toContain(`<a class="main-link" href="/transactions/${idOf(1)}">`)
     expect((await browser.open(`/transactions/${idOf(1)}`)).text).toContain('Fraud alert Fraudulent usage')
     expect((await browser.open(`/frauds?merchant=${'0'.repeat(24)}`)).text).toContain(
-      'No alert is like that. Clear the filters',
+      'No alert matches. Clear the filters',
     )
   })
 })

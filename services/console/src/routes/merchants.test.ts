@@ -44,7 +44,7 @@ describe('GET /merchants', () => {
       '&lt;img src=x onerror=alert(1)&gt;',
     ])
     expect((await browser.open('/merchants?search=nobody')).text).toBe(
-      'Merchants Id, public key, name, email or website Mode Live and test Live Test Filter No merchant is like that. Clear the filters',
+      'Merchants Id, public key, name, email or website Mode Live and test Live Test Filter No merchant matches. Clear the filters',
     )
   })
 

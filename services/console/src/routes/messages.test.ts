@@ -18,7 +18,7 @@ const FILTERS = 'State All states Waiting Sent Failed'
 describe('GET /messages', () => {
   it('200: says when no message is in the state', async () => {
     const page = await (await test.signedIn('viewer')).open('/messages?status=sent')
-    expect(page.text).toBe(`Messages ${FILTERS} Filter No message is like that. Clear the filters`)
+    expect(page.text).toBe(`Messages ${FILTERS} Filter No message matches. Clear the filters`)
   })
 
   it('200: lists the messages of a user with masked addresses, and sends none again for a viewer', async () => {

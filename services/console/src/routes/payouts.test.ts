@@ -32,7 +32,7 @@ describe('GET /payouts', () => {
       `Payouts Payouts Bank files ${FILTERS} Amount State Merchant IBAN Created ↓ Actions EUR 1,000.00 Waiting ID DK5000400440116243 TIME CSV`,
     ])
     expect((await browser.open('/payouts?status=settled')).text).toBe(
-      `Payouts Payouts Bank files ${FILTERS} No payout is like that. Clear the filters`,
+      `Payouts Payouts Bank files ${FILTERS} No payout matches. Clear the filters`,
     )
   })
 

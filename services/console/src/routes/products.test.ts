@@ -55,7 +55,7 @@ describe('GET /products', () => {
 
   it('200: says when nothing is found', async () => {
     const page = await (await test.signedIn('viewer')).open('/products?search=nothing')
-    expect(page.text).toBe('Products SKU, or words of attributes Filter No product is like that. Clear the filters')
+    expect(page.text).toBe('Products SKU, or words of attributes Filter No product matches. Clear the filters')
   })
 
   it('200: offers a new product to the role admin alone', async () => {

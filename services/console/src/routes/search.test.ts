@@ -74,7 +74,7 @@ describe('GET /search', () => {
   it('200: says when nothing is found, and how things are found, with the text in the field', async () => {
     const page = await (await test.signedIn('viewer')).open(`/search?${new URLSearchParams({ q: '<b>"x' })}`)
     expect(page.text).toBe(
-      'Results for “<b>"x” Nothing is like that. Names and emails are found by how they begin, products by their SKU and by words of their attributes, all else by its whole value.',
+      'Results for “<b>"x” Nothing matches. Names and emails are found by how they begin, products by their SKU and by words of their attributes, all else by its whole value.',
     )
     expect(page.html).toContain('name="q" type="search" value="&lt;b&gt;&quot;x"')
   })

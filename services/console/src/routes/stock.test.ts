@@ -31,7 +31,7 @@ describe('GET /stock', () => {
   it('200: says when no stock matches the filters', async () => {
     const page = await (await test.signedIn('viewer')).open('/stock?search=NOTHING')
     expect(page.text).toBe(
-      `${TABS} SKU, whole Location All locations MAIN SHELF Filter No stock is like that. Clear the filters`,
+      `${TABS} SKU, whole Location All locations MAIN SHELF Filter No stock matches. Clear the filters`,
     )
   })
 })

@@ -45,7 +45,7 @@ describe('GET /transactions', () => {
       ])
     }
     expect((await browser.open('/transactions?search=9999')).text).toBe(
-      'Transactions Last 4, amount (12.50, HUF 1000) or both, reference, id Outcome All outcomes Authorized Refused Mode Live and test Live Test Filter No transaction is like that. Clear the filters',
+      'Transactions Last 4, amount (12.50, HUF 1000) or both, reference, id Outcome All outcomes Authorized Refused Mode Live and test Live Test Filter No transaction matches. Clear the filters',
     )
   })
 

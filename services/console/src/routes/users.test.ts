@@ -42,7 +42,7 @@ describe('GET /users', () => {
 
   it('200: says when nobody is found, and shows what was searched for as text', async () => {
     const page = await (await test.signedIn('viewer')).open(`/users?${new URLSearchParams({ search: XSS })}`)
-    expect(page.text).toBe('Users Email, phone, name, id or provider id Filter No user is like that. Clear the filters')
+    expect(page.text).toBe('Users Email, phone, name, id or provider id Filter No user matches. Clear the filters')
     expect(page.html).toContain('value="&quot;&gt;&lt;img-src=x&gt;@example.com"')
   })
 })

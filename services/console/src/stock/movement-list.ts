@@ -62,7 +62,7 @@ export function movementsPage(
       rows: value,
       next,
       query: { ...query },
-      empty: emptyState('stock', isFiltered ? 'No movement is like that.' : 'No stock was ever moved.'),
+      empty: emptyState('stock', isFiltered ? 'No movement matches.' : 'No stock was ever moved.'),
     }),
   })
 }

@@ -65,8 +65,8 @@ describe('levels', () => {
 
   it.each([
     ['no stock at all', {}, 'Nothing was ever received.'],
-    ['no stock of a sku', { search: 'CUP' }, 'No stock is like that. Clear the filters'],
-    ['no stock at a location', { location: 2 }, 'No stock is like that. Clear the filters'],
+    ['no stock of a sku', { search: 'CUP' }, 'No stock matches. Clear the filters'],
+    ['no stock at a location', { location: 2 }, 'No stock matches. Clear the filters'],
   ])('say when there is %s', (_what, query, expected) => {
     expect(emptyOf(levelsPage(query, listed(), { role: 'viewer', locations: [] }))).toBe(expected)
   })

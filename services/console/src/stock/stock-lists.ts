@@ -82,7 +82,7 @@ export function levelsPage(
       rows: value,
       next,
       query: { ...query },
-      empty: emptyState('stock', isFiltered ? 'No stock is like that.' : 'Nothing was ever received.'),
+      empty: emptyState('stock', isFiltered ? 'No stock matches.' : 'Nothing was ever received.'),
     }),
   })
 }
@@ -181,7 +181,7 @@ export function reservationsPage(
       rows: value,
       next,
       query: { ...query },
-      empty: emptyState('stock', isFiltered ? 'No reservation is like that.' : 'No stock is reserved.'),
+      empty: emptyState('stock', isFiltered ? 'No reservation matches.' : 'No stock is reserved.'),
     }),
   })
 }

@@ -71,7 +71,7 @@ ${listCard({
   next,
   query: { ...query },
   hasCsv: true,
-  empty: emptyState('disputes', merchant || status ? 'No dispute is like that.' : 'Nobody disputes a payment.'),
+  empty: emptyState('disputes', merchant || status ? 'No dispute matches.' : 'Nobody disputes a payment.'),
 })}`,
   }
 }
@@ -120,7 +120,7 @@ ${listCard({
   rows: value.frauds,
   next,
   query: { ...query },
-  empty: emptyState('disputes', query.merchant ? 'No alert is like that.' : 'No scheme has warned of fraud.'),
+  empty: emptyState('disputes', query.merchant ? 'No alert matches.' : 'No scheme has warned of fraud.'),
 })}`,
   }
 }

@@ -63,9 +63,9 @@ ${listCard({
 
 /** The newest rows of a card may have another amount than the one that is sought, and older ones have it. */
 function emptyText({ search, merchant, successful, test }: TransactionsQuery, next: string | undefined): string {
-  if (next !== undefined) return 'None of the newest is like that. The next page has older ones.'
+  if (next !== undefined) return 'None of the newest ones matches. The next page has older ones.'
   const isFiltered = [search, merchant, successful, test].some(Boolean)
-  return isFiltered ? 'No transaction is like that.' : 'No payment was made yet.'
+  return isFiltered ? 'No transaction matches.' : 'No payment was made yet.'
 }
 
 function filters({ search, merchant, successful, test }: TransactionsQuery): Html {

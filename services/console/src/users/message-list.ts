@@ -78,7 +78,7 @@ ${listCard({
   query: { ...query },
   empty: emptyState(
     'mail',
-    user || status ? 'No message is like that.' : 'No mail and no SMS was sent in the last 30 days.',
+    user || status ? 'No message matches.' : 'No mail and no SMS was sent in the last 30 days.',
   ),
 })}`,
   }

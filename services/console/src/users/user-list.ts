@@ -74,7 +74,7 @@ ${listCard({
   rows: value.users,
   next,
   query: { ...query },
-  empty: emptyState('users', query.search ? 'No user is like that.' : 'Nobody has signed up yet.'),
+  empty: emptyState('users', query.search ? 'No user matches.' : 'Nobody has signed up yet.'),
 })}`,
   }
 }
