@@ -77,6 +77,12 @@ export const answerLost = defineError(
   'answer_lost',
   'The service has not answered, so nobody knows whether it was done. Press the button again: it is done at most once',
 )
+/** A form was sent again with other values, after a try that was made. */
+export const formSpent = defineError(
+  409,
+  'form_spent',
+  'This form was sent before with other values, and that was done. Look at what it has changed before you ask anew',
+)
 export const bodyTooLarge = defineError(413, 'body_too_large', 'The form is too large')
 export const mediaTypeUnsupported = defineError(415, 'media_type_unsupported', 'The console takes forms only')
 export const consoleBusy = defineError(503, 'console_busy', 'The console has too much to do. Try again', RETRY)

@@ -78,17 +78,15 @@ export interface AskedAgain {
 }
 
 /**
- * The values for a form that is shown again, because its change is refused or the answer is lost: a repeat with the same key is
- * then made at most once.
- * @throws notSignedIn
+ * The values for a form that is shown again, because its change is refused or the answer is lost. It keeps its key: an earlier
+ * try may be made already, or run still, and services keep no key of a change that they refuse.
  */
 export function askedAgain(
   request: FastifyRequest,
   { kind, message: problem }: Exclude<Outcome, { kind: 'done' }>,
 ): AskedAgain {
-  if (kind === 'refused') return { proof: visitOf(request).form, problem, status: 422 }
   const { _key: key, _csrf: csrf } = FormBody.parse(request.body)
-  return { proof: { csrf, key }, problem, status: 503 }
+  return { proof: { csrf, key }, problem, status: kind === 'refused' ? 422 : 503 }
 }
 
 async function sendChange<Shown>(

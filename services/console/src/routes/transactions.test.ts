@@ -1,6 +1,6 @@
 import { removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cardOf, type TestBrowser } from '../../test/browser.ts'
+import { cardOf, hiddenFields, type TestBrowser } from '../../test/browser.ts'
 import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
 import { openLossyConsole } from '../../test/lost-answers.ts'
 import { type RunningService, startService } from '../../test/services.ts'
@@ -222,5 +222,33 @@ describe('POST /transactions/:transactionId/:change', () => {
       expect.stringContaining('Captured EUR 100.00 Pending EUR 200.00 Trail Captured EUR 100.00 TIME Ledger'),
     ])
     await lossy.close()
+  })
+
+  it('422: makes a change once whose amount was edited after its answer was lost', async () => {
+    const lossy = await openLossyConsole(services[0], services[1], await test.signedIn('admin'))
+    const { browser } = lossy
+    const path = pathOf(5, '/capture')
+    await browser.open(path)
+    lossy.loseAnswers(true)
+    await browser.submit(path, { amount: '40', reference: '' })
+    lossy.loseAnswers(false)
+    for (const amount of ['30', '20']) {
+      const page = await browser.submit(path, { amount, reference: '' })
+      expect([page.status, page.text]).toEqual([
+        422,
+        expect.stringContaining('This form was sent before with other values, and that was done.'),
+      ])
+    }
+    expect((await browser.open(pathOf(5))).text).toContain('Captured EUR 140.00 Pending EUR 160.00')
+    await lossy.close()
+  })
+
+  it('422: keeps the key of a change that is refused, since an earlier try may run still', async () => {
+    const browser = await test.signedIn('admin')
+    const path = pathOf(5, '/capture')
+    const keyOf = (html: string) => hiddenFields(html, path)._key
+    const { html } = await browser.open(path)
+    const page = await browser.submit(path, { amount: '199', reference: '' })
+    expect([page.status, keyOf(page.html)]).toEqual([422, keyOf(html)])
   })
 })

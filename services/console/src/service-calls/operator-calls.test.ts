@@ -165,6 +165,19 @@ describe('change', () => {
     expect(await calls.change(ban)).toEqual({ kind: 'refused', message: 'The user is protected' })
   })
 
+  it.each([
+    [409, { code: 'IDEMPOTENCY_KEY_REUSED', message: 'used' }],
+    [409, { code: 'idempotency_key_reused', message: 'used' }],
+    [422, { error: { type: 'VERIFICATION_ERROR', description: 'used' } }],
+  ])('is refused with advice where the service says %i because the form was sent before: %j', async (status, body) => {
+    answer = { status, body }
+    expect(await calls.change(ban)).toEqual({
+      kind: 'refused',
+      message:
+        'This form was sent before with other values, and that was done. Look at what it has changed before you ask anew.',
+    })
+  })
+
   const UNKNOWN = {
     kind: 'unknown',
     message:

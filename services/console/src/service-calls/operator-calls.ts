@@ -76,6 +76,9 @@ const KEY = /^[\x21-\x7e]{1,255}$/
 /** An entity tag of RFC 9110. `*` is none: it would overwrite any version. */
 const ENTITY_TAG = /^(?:W\/)?"[\x21\x23-\x7e]*"$/
 
+/** The codes by which the services say that a key was used for another request. */
+const KEY_SPENT = /^(?:IDEMPOTENCY_KEY_REUSED|idempotency_key_reused|VERIFICATION_ERROR)$/
+
 /** Makes the calls of an operator: each carries the key of their role and their own access token. */
 export function createOperatorCalls(
   { send, openFile }: ServiceClient,
@@ -120,7 +123,8 @@ export function createOperatorCalls(
       if (answer === undefined) return { kind: 'unknown', message: `${errors.answerLost().message}.` }
       if (answer.status < 300) return { kind: 'done', body: answer.body }
       if ([401, 404, 429].includes(answer.status)) refuse(answer)
-      return { kind: 'refused', message: readRefusal(answer.body).message }
+      const { code, message } = readRefusal(answer.body)
+      return { kind: 'refused', message: KEY_SPENT.test(code) ? `${errors.formSpent().message}.` : message }
     },
   }
 }
@@ -137,14 +141,22 @@ async function answerOf(sent: Promise<ServiceAnswer>): Promise<ServiceAnswer | u
 
 /** The session, or what follows from one. @throws notSignedIn without it: the page leads to the sign-in */
 export function requireSession<T>(found: T | undefined): T {
-  if (found === undefined) throw errors.notSignedIn()
-  return found
+  return found ?? refuseSignedOut()
 }
 
 /** The role of an operator, or the key of a role. @throws operatorForbidden without it */
 export function requireRole<T>(found: T | undefined): T {
-  if (found === undefined) throw errors.operatorForbidden()
-  return found
+  return found ?? refuseRole()
+}
+
+/** @throws notSignedIn: the page leads to the sign-in */
+function refuseSignedOut(): never {
+  throw errors.notSignedIn()
+}
+
+/** @throws operatorForbidden */
+function refuseRole(): never {
+  throw errors.operatorForbidden()
 }
 
 /**
@@ -152,8 +164,8 @@ export function requireRole<T>(found: T | undefined): T {
  * @throws notSignedIn, operatorForbidden, objectNotFound, tooManyRequests, serviceRefused
  */
 export function refuse({ status, body }: Pick<ServiceAnswer, 'status' | 'body'>): never {
-  if (status === 401) requireSession(undefined)
-  if (status === 403) requireRole(undefined)
+  if (status === 401) refuseSignedOut()
+  if (status === 403) refuseRole()
   if (status === 404) refuseMissing()
   if (status === 429) throw errors.tooManyRequests()
   throw errors.serviceRefused(readRefusal(body))
