@@ -91,10 +91,8 @@ export async function reserveInterval(db: Db, deps: IntervalDeps, key: IntervalK
 /** Makes intervals what they were before they were reserved, unless a later message has used them up. */
 export async function restoreIntervals(db: Db, intervals: readonly ReservedInterval[]): Promise<void> {
   for (const { keyHash, kind, at, before } of intervals) {
-    const [table, isOurs] = [
-      sql.table('send_throttle'),
-      sql`key_hash = ${keyHash} AND kind = ${kind} AND sent_at = ${at}`,
-    ]
+    const table = sql.table('send_throttle')
+    const isOurs = sql`key_hash = ${keyHash} AND kind = ${kind} AND sent_at = ${at}`
     const restored = sql`UPDATE ${table} SET sent_at = ${before} WHERE ${isOurs}`
     await (before === null ? sql`DELETE FROM ${table} WHERE ${isOurs}` : restored).execute(db)
   }
