@@ -31,10 +31,12 @@ const once = defineTask<Greeting>('greet_once', { ...options, retryLimit: 0 })
 const fail = defineTask<Greeting>('fail', { ...options, retryLimit: 0 })
 const hang = defineTask<Greeting>('hang', { ...options, timeoutSeconds: 1 })
 const slow = defineTask<Greeting>('slow', { ...options })
+/** A task of which a process does two jobs of a group at once. */
+const shared = defineTask<Greeting>('shared', { ...options, groupJobsMax: 2 })
 const noting = defineTask<Greeting>('noting', { ...options })
 /** A task that no worker takes. */
 const nobody = defineTask<Greeting>('nobody', { ...options })
-const tasks: readonly AnyTask[] = [greet, once, fail, hang, slow, noting, nobody]
+const tasks: readonly AnyTask[] = [greet, once, fail, hang, slow, shared, noting, nobody]
 const names = createNames('example')
 
 const temporary = await createTemporaryDatabase({
@@ -147,6 +149,28 @@ describe('jobs', () => {
     await expect.poll(() => done.length).toBe(12)
     release.resolve()
     await expect.poll(() => done.at(-1)).toBe('nobody')
+  })
+
+  it('leaves the workers to others while jobs of one group take long', async () => {
+    const running = new Set<string>()
+    const done: string[] = []
+    const end = Promise.withResolvers<void>()
+    await jobs.work(shared, async ({ to }) => {
+      running.add(to)
+      if (to.startsWith('slow')) await end.promise
+      running.delete(to)
+      done.push(to)
+      return 'done'
+    })
+    const slowOnes = Array.from({ length: 12 }, (_, number) => `slow ${number}`)
+    await database.db.transaction().execute(async (trx) => {
+      for (const to of slowOnes) await jobs.send(trx, shared, { to }, { group: 'a' })
+      await jobs.insert(trx, 'shared', [{ data: { to: 'quick' }, group: 'b' }, { data: { to: 'alone' } }])
+    })
+    await expect.poll(() => done.toSorted()).toEqual(['alone', 'quick'])
+    expect([[...running].every((to) => slowOnes.includes(to)), running.size <= 2]).toEqual([true, true])
+    end.resolve()
+    await expect.poll(() => done.toSorted()).toEqual(['alone', 'quick', ...slowOnes.toSorted()])
   })
 
   it('keeps the payload of a sealed task out of the database', async () => {

@@ -1,5 +1,5 @@
 import type { Counter, Meter } from '@opentelemetry/api'
-import type { WipData } from 'pg-boss'
+import type { JobInsert, WipData, WorkOptions } from 'pg-boss'
 import { type AttemptConfig, type Handler, jobRunner, OUTCOMES, type Outcome, withinTime } from './attempt.ts'
 import type { OutboxEntry } from './outbox.ts'
 import { type JobTransaction, openQueue, type Queue, type QueueConfig, retryDead } from './queue.ts'
@@ -18,6 +18,8 @@ export interface JobsConfig extends QueueConfig, AttemptConfig {
 /** When a job is due; by default at once. */
 export interface SendOptions {
   readonly startAfterSeconds?: number
+  /** The group of the job, such as its merchant (`TaskOptions.groupJobsMax`). By default none. */
+  readonly group?: string
 }
 
 /** The background work of a service. A process that works on no jobs may still send them. */
@@ -39,8 +41,8 @@ export interface Jobs {
   /** Makes a job that a SQL function writes into the table `outbox`. */
   prepare<Payload extends object>(task: Task<Payload>, payload: Payload): Promise<OutboxEntry>
   /** Adds prepared jobs of one task. */
-  insert(trx: JobTransaction, task: string, entries: readonly Pick<OutboxEntry, 'id' | 'data'>[]): Promise<void>
-  /** Takes jobs of a task as soon as they are committed, at most eight at once in this process. */
+  insert(trx: JobTransaction, task: string, entries: readonly Omit<OutboxEntry, 'task'>[]): Promise<void>
+  /** Takes jobs of a task as soon as they are committed, at most four at once for each of its workers. */
   work<Payload extends object>(task: Task<Payload>, handler: Handler<Payload>): Promise<void>
   /** Adds a job of a task at each time of a cron expression (UTC), once for all processes. */
   schedule(task: Task<Record<string, never>>, cron: string): Promise<void>
@@ -64,13 +66,13 @@ const SILENT_MS = 60_000
 const WORK_OPTIONS = {
   includeMetadata: true,
   perJobResults: true,
-  // A batch ends with its slowest job. While a job hangs, the other worker goes on.
-  localConcurrency: 2,
   batchSize: 4,
   burstWhenBatchFull: true,
   pollingIntervalSeconds: POLL_SECONDS,
   notifyPollingIntervalSeconds: POLL_SECONDS,
 } as const
+/** A batch ends with its slowest job. While a job hangs, the other worker goes on. */
+const WORKERS = 2
 /** Part of the time to close that is kept for giving up running jobs. */
 const GIVE_UP_MS = 2_000
 const CLOSE_MS = 25_000
@@ -96,6 +98,7 @@ export function createJobs(config: JobsConfig): Jobs {
       const id = await boss.send(task.name, await toData(task, payload), {
         db: fromKysely(trx),
         ...(options.startAfterSeconds === undefined ? {} : { startAfter: options.startAfterSeconds }),
+        ...(options.group === undefined ? {} : { group: { id: options.group } }),
       })
       if (id === null) throw new Error(`the queue has refused a job of task ${task.name}`)
       return id
@@ -103,16 +106,17 @@ export function createJobs(config: JobsConfig): Jobs {
     run: own.run,
     prepare: async (task, payload) => ({ task: task.name, data: await toData(task, payload) }),
     insert: async (trx, task, entries) => {
-      const queued = entries.map(({ id, data }) => (id === undefined ? { data } : { id, data }))
       const { boss, fromKysely } = await queue()
-      await boss.insert(task, queued, { db: fromKysely(trx) })
+      await boss.insert(task, entries.map(toInsert), { db: fromKysely(trx) })
     },
     work: async (task, handler) => {
       // Starts at 0, so that the first increment is visible.
       for (const outcome of OUTCOMES) outcomes.add(0, { task: task.name, outcome })
       const { boss } = await queue()
       const runJob = jobRunner(config, { boss, outcomes, task, handler })
-      await boss.work(task.name, WORK_OPTIONS, (jobs: Parameters<typeof runJob>[0][]) => Promise.all(jobs.map(runJob)))
+      await boss.work(task.name, workOptions(task), (jobs: Parameters<typeof runJob>[0][]) =>
+        Promise.all(jobs.map(runJob)),
+      )
     },
     schedule: async (task, cron) => (await queue()).boss.schedule(task.name, cron, {}, { tz: 'UTC' }),
     retryDead: async (task, trx) => retryDead(await queue(), task, trx),
@@ -131,6 +135,22 @@ export function createJobs(config: JobsConfig): Jobs {
       const { boss } = await opening
       await boss.stop({ graceful: true, timeout: Math.max(0, Math.round(giveUpAtMs - performance.now())) })
     },
+  }
+}
+
+function workOptions({ workers = WORKERS, groupJobsMax }: AnyTask): WorkOptions & { includeMetadata: true } {
+  return {
+    ...WORK_OPTIONS,
+    localConcurrency: workers,
+    ...(groupJobsMax === undefined ? {} : { localGroupConcurrency: groupJobsMax }),
+  }
+}
+
+function toInsert({ id, data, group }: Omit<OutboxEntry, 'task'>): JobInsert<object> {
+  return {
+    data,
+    ...(id === undefined ? {} : { id }),
+    ...(group === undefined ? {} : { group: { id: group } }),
   }
 }
 

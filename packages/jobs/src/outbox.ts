@@ -8,6 +8,8 @@ export interface OutboxEntry {
   readonly data: object
   /** The UUID of the job. The queue has one job of an id, however often it is added. Undefined: any. */
   readonly id?: string
+  /** The group of the job, such as its merchant (`TaskOptions.groupJobsMax`). Undefined: none. */
+  readonly group?: string
 }
 
 /**

@@ -6,6 +6,10 @@ export interface TaskOptions {
   readonly delaySecondsMax: number
   /** How long an attempt may take. */
   readonly timeoutSeconds: number
+  /** Workers of a process, each of which takes four jobs at once. By default two. */
+  readonly workers?: number
+  /** The most jobs of one group that a process does at once, up to the number of workers. Undefined: any number. */
+  readonly groupJobsMax?: number
   /** The indexes that lists of its jobs need besides the indexes of the queue. */
   readonly indexes?: readonly JobIndex[]
 }

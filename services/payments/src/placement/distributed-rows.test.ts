@@ -65,6 +65,7 @@ describe('takeDistributedRows', () => {
         id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/),
         task: deliveryTask.name,
         data: { merchantId, eventId: expect.any(String), webhookId },
+        group: merchantId,
       },
     ])
     expect(second.entries).toEqual(first.entries)

@@ -22,8 +22,6 @@ interface AttemptDeps extends DeliverDeps {
 
 const ANSWER_MS = 5_000
 const ANSWER_BYTES_MAX = 65_536
-/** Each worker takes eight deliveries at once, so a webhook that does not answer holds up few other webhooks until it rests. */
-const WORKERS = 4
 const NO_ANSWER = `no answer within ${ANSWER_MS} ms`
 const RESTING = 'not tried: there was no answer several times'
 
@@ -109,9 +107,7 @@ export async function startDeliveries(deps: DeliverDeps): Promise<void> {
     description: 'Attempts to deliver an event, by outcome',
   })
   const silentWebhooks = createSilentWebhooks()
-  for (let worker = 0; worker < WORKERS; worker += 1) {
-    await deps.jobs.work(deliveryTask, (job, attempt) =>
-      deliverEvent({ ...deps, deliveries, silentWebhooks }, job, attempt),
-    )
-  }
+  await deps.jobs.work(deliveryTask, (job, attempt) =>
+    deliverEvent({ ...deps, deliveries, silentWebhooks }, job, attempt),
+  )
 }

@@ -61,7 +61,7 @@ export function toEntries({ kind, data, merchant_id, id, webhook_id }: OutboxRow
   if (kind !== EVENT) return [{ task: kind, data }]
   if (webhook_id === null) return []
   const job: DeliveryJob = { merchantId: merchant_id, eventId: id, webhookId: webhook_id }
-  return [{ task: deliveryTask.name, data: job }]
+  return [{ task: deliveryTask.name, data: job, group: merchant_id }]
 }
 
 /** Takes rows, and counts the mails among them as waiting: without a mail server nobody sends them for now. */
