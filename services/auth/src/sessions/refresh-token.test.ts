@@ -52,6 +52,13 @@ describe('deriveChildToken', () => {
     expect(chain.size).toBe(1_000)
   })
 
+  it('differs for each number of each parent, and is the same for the same', () => {
+    const parents = ['A'.repeat(32), 'B'.repeat(32)]
+    const childrenOf = (parent: string) => [0, 1, 2, 11].map((number) => deriveChildToken(key, parent, number))
+    expect(new Set(parents.flatMap(childrenOf)).size).toBe(8)
+    expect(parents.map(childrenOf)).toEqual(parents.map(childrenOf))
+  })
+
   it('is stable across releases, since issued tokens keep their next tokens', () => {
     expect(deriveChildToken(key, 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA')).toBe('UZ-w0xp62WEpMuyDS27qdu-FqdZTcDPK')
   })
