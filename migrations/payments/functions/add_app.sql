@@ -34,7 +34,7 @@ BEGIN
     -- An app has one membership of a merchant. A second call at the same time waits here, and adds no event.
     ON CONFLICT DO NOTHING;
   IF FOUND THEN
-    PERFORM {{note_event}}(p_merchant_id, 'app.added', p_app_id, NULL);
+    PERFORM {{record_event}}(p_merchant_id, 'app.added', p_app_id, NULL);
     PERFORM {{add_audit}}(
       p_merchant_id, identity_id, 'app.added', jsonb_build_object('appId', p_app_id)
     );

@@ -28,7 +28,7 @@ BEGIN
       iban = CASE WHEN p_change ? 'iban' THEN p_change ->> 'iban' ELSE m.iban END
     WHERE m.id = p_merchant_id RETURNING m.* INTO merchant;
   IF NOT FOUND THEN RETURN; END IF;
-  PERFORM {{note_merchant_update}}(p_merchant_id);
+  PERFORM {{record_merchant_update}}(p_merchant_id);
   PERFORM {{add_audit}}(p_merchant_id, NULL, 'merchant.changed', p_change);
   RETURN NEXT merchant;
 END

@@ -17,7 +17,7 @@ BEGIN
   UPDATE {{webhooks}} w SET disabled = moment
     WHERE w.merchant_id = p_merchant_id AND w.id = p_webhook_id AND w.disabled IS NULL RETURNING w.* INTO webhook;
   IF NOT FOUND THEN RETURN; END IF;
-  PERFORM {{note_event}}(p_merchant_id, 'webhook.disabled', p_webhook_id, jsonb_build_object(
+  PERFORM {{record_event}}(p_merchant_id, 'webhook.disabled', p_webhook_id, jsonb_build_object(
     'id', webhook.id, 'url', webhook.url, 'events', webhook.events, 'created', webhook.created,
     'disabled', webhook.disabled
   ));

@@ -44,7 +44,7 @@ BEGIN
     ON CONFLICT DO NOTHING
     RETURNING * INTO added;
   IF FOUND THEN
-    PERFORM {{note_event}}(p_merchant_id, 'user.invited', added.member_id, {{user_member}}(added));
+    PERFORM {{record_event}}(p_merchant_id, 'user.invited', added.member_id, {{user_member}}(added));
     PERFORM {{add_audit}}(
       p_merchant_id, identity_id, 'user.invited', jsonb_build_object('userId', member.id)
     );

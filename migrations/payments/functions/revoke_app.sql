@@ -27,7 +27,7 @@ BEGIN
   END IF;
   DELETE FROM {{merchant_apps}} a WHERE a.merchant_id = p_merchant_id AND a.app_id = p_app_id;
   IF FOUND THEN
-    PERFORM {{note_event}}(p_merchant_id, 'app.revoked', p_app_id, NULL);
+    PERFORM {{record_event}}(p_merchant_id, 'app.revoked', p_app_id, NULL);
     PERFORM {{add_audit}}(
       p_merchant_id, identity_id, 'app.revoked', jsonb_build_object('appId', p_app_id)
     );

@@ -25,7 +25,7 @@ BEGIN
       AND (coalesce(u.member_id, u.user_id) = p_user_id OR u.user_id = p_user_id AND NOT u.pending)
     RETURNING u.* INTO ended;
   IF FOUND THEN
-    PERFORM {{note_event}}(
+    PERFORM {{record_event}}(
       p_merchant_id, 'user.revoked', coalesce(ended.member_id, ended.user_id), {{user_member}}(ended)
     );
     PERFORM {{add_audit}}(

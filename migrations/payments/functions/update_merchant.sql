@@ -39,7 +39,7 @@ BEGIN
         OR m.email <> p_changes ->> 'email' OR m.descriptor <> p_changes ->> 'descriptor'
       )
       RETURNING m.* INTO merchant;
-    IF FOUND THEN PERFORM {{note_merchant_update}}(p_merchant_id); END IF;
+    IF FOUND THEN PERFORM {{record_merchant_update}}(p_merchant_id); END IF;
   END IF;
   RETURN NEXT;
 END

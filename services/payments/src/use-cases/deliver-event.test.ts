@@ -116,7 +116,7 @@ describe.concurrent('deliveries', () => {
     await payments.database.db
       .transaction()
       .execute(async (trx) => {
-        await sql`SELECT ${sql.table('note_event')}(${id}, 'app.added', ${member.id}, NULL)`.execute(trx)
+        await sql`SELECT ${sql.table('record_event')}(${id}, 'app.added', ${member.id}, NULL)`.execute(trx)
         throw new Error('roll back')
       })
       .catch(() => {})

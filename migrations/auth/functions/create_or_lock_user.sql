@@ -10,7 +10,7 @@
 -- meanwhile.
 --
 -- Lock order: the user, what belongs to them. release_email and the deletion take both, in this order.
-CREATE OR REPLACE FUNCTION {{make_or_lock_user}}(p_item {{sign_up_item}}, p_provider text)
+CREATE OR REPLACE FUNCTION {{create_or_lock_user}}(p_item {{sign_up_item}}, p_provider text)
 RETURNS {{users}}
 LANGUAGE plpgsql
 SET plan_cache_mode = 'force_generic_plan'
