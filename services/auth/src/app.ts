@@ -137,21 +137,21 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
     otherSchemes: OPERATOR_SCHEMES,
   })
-  await app.register(jwksRoutes)
-  await app.register(healthRoutes)
-  await app.register(readyRoutes)
-  await app.register(openapiRoutes)
   await app.register(docsRoutes)
   await app.register(docsScriptRoutes)
+  await app.register(healthRoutes)
+  await app.register(openapiRoutes)
+  await app.register(readyRoutes)
   await app.register(settingsRoutes)
+  await app.register(jwksRoutes)
   await app.register(adminRoutes)
   await app.register(operatorRoutes)
   await app.register(publicRoutes)
   await app.register(ownRoutes)
-  await app.register(ssoRoutes)
-  await app.register(oauthRoutes)
-  await app.register(userOauthRoutes)
   await app.register(homeRoutes)
+  await app.register(oauthRoutes)
+  await app.register(ssoRoutes)
+  await app.register(userOauthRoutes)
   return app
 }
 
@@ -162,12 +162,12 @@ async function adminRoutes(admin: FastifyInstance): Promise<void> {
   await admin.register(adminAuditRoutes)
   await admin.register(customProvidersRoutes)
   await admin.register(generateLinkRoutes)
+  await admin.register(adminOauthRoutes)
+  await admin.register(adminSsoRoutes)
   await admin.register(adminUsersRoutes)
   await admin.register(adminFactorsRoutes)
   await admin.register(adminPasskeysRoutes)
   await admin.register(inviteRoutes)
-  await admin.register(adminSsoRoutes)
-  await admin.register(adminOauthRoutes)
 }
 
 /** The endpoints of operators, who call with an operator key and their access token. */
@@ -185,12 +185,12 @@ async function operatorRoutes(operators: FastifyInstance): Promise<void> {
   await operators.register(operatorSettingsRoutes)
   await operators.register(operatorUsersRoutes)
   await operators.register(operatorBanRoutes)
-  await operators.register(operatorSignInLinkRoutes)
   await operators.register(operatorConfirmationRoutes)
   await operators.register(operatorConsoleRoleRoutes)
   await operators.register(operatorFactorsRoutes)
   await operators.register(operatorInvitationsRoutes)
   await operators.register(operatorSessionsRoutes)
+  await operators.register(operatorSignInLinkRoutes)
 }
 
 /** The endpoints by which users sign up and sign in. They need no bearer. */
