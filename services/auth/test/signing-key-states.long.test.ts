@@ -40,9 +40,9 @@ it('a signing key goes through the arrows of its diagram, and through no others'
       await startWith(other, 'verify')
       await promote('other', 0)
     },
-    retired: () => retire('hold'),
-    'retired at once': () => retire('refused'),
-    'retired where it has no tokens': () => retire('none'),
+    retired: () => retire('keep'),
+    'retired at once': () => retire('refuse'),
+    'retired where it has no tokens': () => retire('expect-none'),
     'two hours pass': () => watched.change(TABLE, `SET retire_at = retire_at - interval '2 hours'`),
   }
   const begun = ['named by the setting', 'promoted']

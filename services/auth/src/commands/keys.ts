@@ -72,7 +72,7 @@ function commandsOf(print: Print, pause: (ms: number) => Promise<unknown>): read
       description: 'never sign with a key again; its tokens hold until they expire',
       options: [['--now', 'refuse its tokens at once: the key is known to others']],
       run: async (deps, { words: [kid = ''], options, format }) =>
-        answerChange(deps, { kid, format, lines: await retire(deps, kid, options.now ? 'refused' : 'hold') }, print),
+        answerChange(deps, { kid, format, lines: await retire(deps, kid, options.now ? 'refuse' : 'keep') }, print),
     },
     {
       usage: 'reseal',

@@ -20,16 +20,16 @@ type AddSigningKeyDeps = Pick<AuthDeps, 'config' | 'db' | 'encryptionKeys' | 'lo
 /**
  * Adds a key, which is published and signs once it is promoted. The result is the key; undefined when the kid
  * has been used before.
- * @param around what the caller does in the same transaction
+ * @param runWork what the caller does in the same transaction
  */
 export async function addSigningKey<Answer>(
   deps: AddSigningKeyDeps,
   { alg, kid }: AddSigningKeyInput,
-  around: RunWork<SigningKeyStatus | undefined, Answer>,
+  runWork: RunWork<SigningKeyStatus | undefined, Answer>,
 ): Promise<Answer> {
   const key = sealSigningKey(deps, await generateSigningKey(alg, kid))
   return deps.db.transaction().execute((trx) =>
-    around(trx, deps, async () => {
+    runWork(trx, deps, async () => {
       await lockSigningKeys(trx)
       // A token that JWT_SECRET has signed under this kid would be verified with the new key.
       if (kid === deps.config.jwt.secretKeyId) return undefined

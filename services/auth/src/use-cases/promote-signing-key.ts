@@ -38,15 +38,15 @@ type PromoteSigningKeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 /**
  * Makes a key the one that signs. The key that signed before verifies until its last token has expired. A retired key can be
  * promoted again while it still verifies.
- * @param around what the caller does in the same transaction
+ * @param runWork what the caller does in the same transaction
  * @throws Error when its row has a state that this release does not know
  */
 export async function promoteSigningKey<Answer>(
   deps: PromoteSigningKeyDeps,
   input: PromoteSigningKeyInput,
-  around: RunWork<Promotion, Answer>,
+  runWork: RunWork<Promotion, Answer>,
 ): Promise<Answer> {
-  return deps.db.transaction().execute((trx) => around(trx, deps, () => promoteLockedKey(trx, deps.config.jwt, input)))
+  return deps.db.transaction().execute((trx) => runWork(trx, deps, () => promoteLockedKey(trx, deps.config.jwt, input)))
 }
 
 async function promoteLockedKey(

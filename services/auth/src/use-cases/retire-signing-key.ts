@@ -11,11 +11,11 @@ import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 
 /**
- * The treatment of the tokens that a retired key has signed. `hold`: they stay valid until they expire.
- * `refused`, for a key that has leaked: this service refuses them within seconds, and other services do so
- * when they read the key set again. `none`: a key that signs, or whose tokens may be valid, is not retired.
+ * The treatment of the tokens that a retired key has signed. `keep`: they stay valid until they expire.
+ * `refuse`, for a key that has leaked: this service refuses them within seconds, and other services do so
+ * when they read the key set again. `expect-none`: a key that signs, or whose tokens may be valid, is not retired.
  */
-export type TokensOfRetired = 'hold' | 'none' | 'refused'
+export type TokensOfRetired = 'keep' | 'refuse' | 'expect-none'
 
 /** How a retirement went. Only `retired` has changed anything. */
 export type Retirement =
@@ -41,15 +41,15 @@ type RetireSigningKeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
 /**
  * Retires a key. It signs no more, unless it is promoted again while it still verifies.
- * @param around what the caller does in the same transaction
+ * @param runWork what the caller does in the same transaction
  * @throws Error when its row has a state that this release does not know
  */
 export async function retireSigningKey<Answer>(
   deps: RetireSigningKeyDeps,
   input: RetireSigningKeyInput,
-  around: RunWork<Retirement, Answer>,
+  runWork: RunWork<Retirement, Answer>,
 ): Promise<Answer> {
-  return deps.db.transaction().execute((trx) => around(trx, deps, () => retireLockedKey(trx, deps.config.jwt, input)))
+  return deps.db.transaction().execute((trx) => runWork(trx, deps, () => retireLockedKey(trx, deps.config.jwt, input)))
 }
 
 async function retireLockedKey(
@@ -60,11 +60,12 @@ async function retireLockedKey(
   await lockSigningKeys(trx)
   const key = await findSigningKeyStatus(trx, kid)
   if (key === undefined) return { verdict: 'unknown' }
-  const isOver = !key.verifies
-  if (tokens === 'none' && !isOver && key.state !== 'next') return { verdict: 'in-use' }
-  if (key.state === 'retired' && (isOver || tokens === 'hold')) return { verdict: 'retired-already', key }
+  const mayHaveTokens = key.verifies && key.state !== 'next'
+  if (tokens === 'expect-none' && mayHaveTokens) return { verdict: 'in-use' }
+  const stillVerifies = key.verifies && tokens === 'refuse'
+  if (key.state === 'retired' && !stillVerifies) return { verdict: 'retired-already', key }
   // A key that has never signed has no tokens to wait for.
-  const hasTokens = tokens === 'hold' && key.state === 'active'
+  const hasTokens = tokens === 'keep' && key.state === 'active'
   const until = await updateKeyToRetired(trx, kid, hasTokens ? retiredVerifySeconds(jwt) : 0)
   const retired = { key: await getSigningKeyStatus(trx, kid), wasActive: key.state === 'active' }
   return { verdict: 'retired', ...retired, until: hasTokens ? until : undefined }

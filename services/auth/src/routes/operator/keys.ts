@@ -65,7 +65,7 @@ export const operatorKeysRoutes: FastifyPluginAsyncZod = async (app) => {
     (request, reply) =>
       answerChange(request, reply, async (change) => {
         const { kid } = request.params
-        return retireSigningKey(deps, { kid, tokens: 'none' }, recordOperatorChange(change, toRetirement))
+        return retireSigningKey(deps, { kid, tokens: 'expect-none' }, recordOperatorChange(change, toRetirement))
       }),
   )
 }
