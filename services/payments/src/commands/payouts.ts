@@ -6,7 +6,7 @@ import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { type PreparedFiles, prepareFiles, toBankFiles } from '../payouts/bank-files.ts'
 import type { Debtor } from '../payouts/pain-001.ts'
 import { listBatches } from '../payouts/payout-batch-list-repository.ts'
-import { getBatch, runPayoutExport } from '../payouts/payout-batch-repository.ts'
+import { runExportAgain, runPayoutExport } from '../payouts/payout-batch-repository.ts'
 import { callClosePayout, listAllPayouts } from '../payouts/payout-repository.ts'
 import { type PayoutTurn, payOutMerchants } from '../use-cases/pay-out-merchants.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
@@ -87,7 +87,7 @@ async function closePayout({ lanes }: OperatorDeps, id: string, status: 'settled
 async function exportToFolder({ db }: OperatorDeps, { words, options }: CommandInput): Promise<object> {
   const [folder = ''] = words
   if (options.again !== undefined) {
-    const again = await getBatch(db, String(options.again))
+    const again = await runExportAgain(db, String(options.again))
     const files = toBankFiles(again)
     await (await prepareFiles(folder, files)).publish()
     return { batch: again.id, payouts: again.transfers.length, files: files.map(({ name }) => name) }

@@ -164,10 +164,11 @@ export async function readBatch(db: Db, id: string): Promise<ReadBatch> {
 }
 
 /**
- * Reads a batch to write its files again. The audit log records this, because the bank may get the files twice.
+ * Exports a batch again, so that its files can be written again. The audit log records this, because the bank may get the files
+ * twice.
  * @throws Error when there is no such batch, and when its files could do harm
  */
-export async function getBatch(db: Db, id: string): Promise<BatchMessage> {
+export async function runExportAgain(db: Db, id: string): Promise<BatchMessage> {
   const found = await readBatch(db, id)
   if (found.verdict === 'unknown') throw new Error(`there is no batch ${id}`)
   if (found.verdict === 'changed') throw new Error(found.reason)
