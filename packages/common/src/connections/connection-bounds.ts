@@ -97,7 +97,7 @@ export function boundConnections(handler: Handle, options: BoundOptions = {}): B
   } = options
   const open = new Map<Socket, Connection>()
   const cut = (connection: Connection, reason: CutReason) => {
-    // With an error, so that the log shows that the client is at fault.
+    // The error tells the log that the client is at fault.
     connection.socket.destroy(new ClientCutError(reason))
     open.delete(connection.socket)
     onCut(reason)

@@ -20,7 +20,7 @@ export interface DocumentPageOptions {
 
 /** Settings of the library. */
 const CONFIGURATION = {
-  // Each of these would call a foreign host.
+  // Fonts, telemetry, the client, the developer tools, the agent and MCP of the library would call foreign hosts.
   withDefaultFonts: false,
   telemetry: false,
   hideClientButton: true,

@@ -46,7 +46,7 @@ export async function listAway(db: QueryExecutorProvider): Promise<readonly stri
   return rows.map(({ node }) => node)
 }
 
-/** The servers other than the coordinator by which processes enter that call themselves so: `10.0.0.2:5432`. */
+/** The servers besides the coordinator to which processes of this application name are connected: `10.0.0.2:5432`. */
 export async function listEntered(db: QueryExecutorProvider, applicationName: string): Promise<readonly string[]> {
   const answers = await runOnWorkers(
     db,

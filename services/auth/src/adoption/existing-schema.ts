@@ -158,7 +158,7 @@ async function isAsAtBirth(
 interface TableRight {
   readonly table: string
   readonly owner: string
-  /** Undefined for the owner's own rights, which a new table has by itself. */
+  /** Null for the owner's own rights, which a new table has by itself. */
   readonly grantee: string | null
   readonly right: string | null
   readonly isGrantable: boolean | null

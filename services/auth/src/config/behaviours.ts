@@ -113,6 +113,6 @@ export function behavioursOf(profile: BehaviourProfile): Behaviours {
     name,
     (row[profile] ?? row.compatible).value,
   ])
-  // The table has a row for each name of the type, which is made of the table.
+  // `Behaviours` takes its names from the table, so no name is without a value.
   return Object.fromEntries(values) as Behaviours
 }

@@ -42,7 +42,7 @@ export interface RequestOneTimeCodeInput {
   readonly readContext: () => Promise<RequestContext>
 }
 
-/** How the code goes out. Our own id of an SMS, also where there is no recipient; a mail has none here. */
+/** The medium of the code. An SMS has an id of ours, also where nobody gets it. */
 export type RequestedCode = { readonly medium: 'email' } | { readonly medium: 'sms'; readonly messageId: string }
 
 /**

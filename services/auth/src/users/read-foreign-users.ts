@@ -59,7 +59,7 @@ async function* decode(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
 
 function readTokens(parse: TokenSource, text: string | typeof none): readonly Token[] {
   try {
-    // The type of the library leaves out the mark of the end, which its pipelines call a flushable function with.
+    // At the end of a text the library wants `none`. Its type does not say so.
     const tokens = (parse as (input: string | typeof none) => ReturnType<TokenSource>)(text)
     return isMany(tokens) ? getManyValues(tokens) : []
   } catch {

@@ -14,5 +14,5 @@ export const importTask = defineTask<{ readonly importId: number }>('import_prod
   timeoutSeconds: TIMEOUT_SECONDS,
 })
 
-/** Why an import has failed that all attempts have failed at, or that nobody has gone on with. */
+/** The error of an import whose attempts have all failed, or which no worker has taken up again. */
 export const GIVEN_UP = { type: 'SERVER_ERROR', description: IMPORT_TEXTS.givenUp } as const

@@ -78,7 +78,7 @@ export function requireObject<Result extends AccessResult, Name extends Extract<
 /** The outcome of a request with access, and the values that it asked with. */
 export interface Effect<Outcome, Values> {
   readonly outcome: Outcome
-  /** The credentials and the key of the request. */
+  /** The values of the body and the query. */
   readonly values: Values
   /** Whether an earlier request with the same Idempotency-Key had the effect. */
   readonly replayed: boolean

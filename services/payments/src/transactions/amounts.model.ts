@@ -28,7 +28,7 @@ function possibleAmount(amounts: Amounts, kind: OperationKind): bigint {
 
 /**
  * Captures, refunds or voids `amount`, a positive number of minor units. Captured money never becomes pending again.
- * The model of the rule in the SQL function `run_operations` (reference: Movements).
+ * The model of the rule in the SQL function `decide_operation` (reference: Movements).
  */
 export function runOperation(amounts: Amounts, kind: OperationKind, amount: bigint): AmountsVerdict {
   const possible = possibleAmount(amounts, kind)
