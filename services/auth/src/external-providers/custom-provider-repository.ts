@@ -39,12 +39,9 @@ export async function getCustomProvider(db: Db, identifier: string): Promise<Cus
   return requireProvider(await findCustomProvider(db, identifier))
 }
 
-/**
- * Counts the providers, and keeps others from adding one until the transaction ends.
- * @param name the name of the table in this database
- */
-export async function countLockedProviders(trx: Trx, name: string): Promise<number> {
-  await sql`SELECT pg_advisory_xact_lock(hashtextextended(${name}, 0))`.execute(trx)
+/** Counts the providers, and keeps others from adding one until the transaction ends. */
+export async function countLockedProviders(trx: Trx): Promise<number> {
+  await sql`LOCK TABLE ${sql.table('custom_oauth_providers')} IN SHARE ROW EXCLUSIVE MODE`.execute(trx)
   const { count } = await trx
     .selectFrom('custom_oauth_providers')
     .select((eb) => eb.fn.countAll<string>().as('count'))

@@ -12,10 +12,7 @@ import {
 } from '../external-providers/custom-provider-repository.ts'
 import { sealSecret } from '../secrets/sealed-secret.ts'
 
-type CreateCustomProviderDeps = Pick<
-  AuthDeps,
-  'config' | 'db' | 'names' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'
->
+type CreateCustomProviderDeps = Pick<AuthDeps, 'config' | 'db' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'>
 
 /**
  * Adds a provider (reference: Custom providers).
@@ -25,14 +22,14 @@ export async function createCustomProvider(
   deps: CreateCustomProviderDeps,
   { identifier, client_secret: secret, ...wanted }: z.output<typeof NewCustomProvider>,
 ): Promise<CustomProvider> {
-  const { config, db, names } = deps
+  const { config, db } = deps
   // Ask the issuer first: its answer may take seconds, and the transaction below holds a lock.
   const settings = await completeSettings(deps, wanted)
   const id = randomUUID()
   const sealed = sealSecret(deps, id, secret)
   const { providersMax } = config.external.custom
   return db.transaction().execute(async (trx) => {
-    const count = await countLockedProviders(trx, `${names.schema}.${names.prefix}custom_oauth_providers`)
+    const count = await countLockedProviders(trx)
     if (await findCustomProvider(trx, identifier)) throw customProviderExists()
     if (providersMax > 0 && count >= providersMax) throw tooManyCustomProviders()
     return insertCustomProvider(trx, { id, identifier, secret: sealed, settings }, deps.now())
