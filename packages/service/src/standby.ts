@@ -17,9 +17,9 @@ export function standbyOf(
   return {
     url,
     lagMsMax,
-    onChange: (isAsked, lagMs) => {
+    onChange: (isUsed, lagMs) => {
       const known = { lag_ms: lagMs === undefined ? null : Math.round(lagMs) }
-      if (isAsked) logger.info(known, 'the standby serves lists')
+      if (isUsed) logger.info(known, 'the standby serves lists')
       else logger.warn(known, 'the standby is away or too far behind: the primary serves lists too')
     },
   }

@@ -7,7 +7,7 @@ import { type ExternalAccount, trustedEmails } from '../identities/external-acco
 import { findExternalIdentity, listOwnersOfEmails } from '../identities/external-identity-repository.ts'
 import { toTimestamp } from '../records/timestamp.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { createUnconfirmedUser } from '../users/unconfirmed-user.ts'
+import { buildUnconfirmedUser } from '../users/unconfirmed-user.ts'
 
 interface AskBeforeDeps {
   readonly config: Pick<AuthConfig, 'jwt' | 'mail'>
@@ -33,7 +33,7 @@ export async function askBeforeExternalUser(
   const ids = { userId: randomUUID(), identityId: randomUUID() }
   const fresh = { ...ids, audience: context.audience, role: deps.config.jwt.defaultRole, data, now: deps.now() }
   const identifier = { kind: 'email', value: email?.email ?? '' } as const
-  const { user } = createUnconfirmedUser({ ...fresh, identifier })
+  const { user } = buildUnconfirmedUser({ ...fresh, identifier })
   const at = toTimestamp(fresh.now)
   await askBeforeUserCreated(
     deps,

@@ -3,7 +3,7 @@ import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
+import { buildUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
 import { isStaged } from '../users/user.ts'
 import { findIdentifierOwner } from '../users/user-repository.ts'
 import { viewUser } from '../users/user-view.ts'
@@ -64,5 +64,5 @@ export async function askBeforeOwnUser(
     data,
     now: deps.now(),
   }
-  await askBeforeUserCreated(deps, createUnconfirmedUser({ ...fresh, identifier }), context.ip)
+  await askBeforeUserCreated(deps, buildUnconfirmedUser({ ...fresh, identifier }), context.ip)
 }

@@ -22,7 +22,7 @@ import type { IssuedSession } from '../sessions/session.ts'
 import type { SignUp, SignUpOutcome } from '../sign-ups/sign-up-repository.ts'
 import { signUpMetadata } from '../users/address-metadata.ts'
 import { findProfileById } from '../users/profile-repository.ts'
-import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
+import { buildUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
 import { type ConfirmationDeps, insertUnconfirmed } from './sign-up-confirmation.ts'
 
 /**
@@ -70,7 +70,7 @@ const ACTIONS = {
 export async function createSignUp(deps: CreateSignUpDeps, input: NewSignUp): Promise<CreatedSignUp> {
   const { identifier, context } = input
   const user = drawUser(deps, input)
-  await askBeforeUserCreated(deps, createUnconfirmedUser({ ...user.row, identifier, data: input.data }), context.ip)
+  await askBeforeUserCreated(deps, buildUnconfirmedUser({ ...user.row, identifier, data: input.data }), context.ip)
   const allowance = user.isConfirmed ? NOTHING_TAKEN : await takeAllowance(deps, identifier, context.limitKey)
   try {
     const stored = await storeSignUp(deps, input, user)
@@ -161,7 +161,7 @@ async function answerSignUp(
   const { identifier } = input
   if (verdict === 'signed-in') return { verdict, session: { ...outcome.session, refreshToken } }
   if (verdict === 'taken' && revealsTakenIdentifier(deps, identifier)) refuseTaken(deps)
-  const fresh = createUnconfirmedUser({ ...row, identifier })
+  const fresh = buildUnconfirmedUser({ ...row, identifier })
   if (verdict !== 'sent') return { verdict: 'confirm', ...(await answerDuplicate(deps, input, outcome, fresh)) }
   // The user stays, so a refusal by the hook is told as a failure.
   await announceUser(deps, actorId).catch(failHook)

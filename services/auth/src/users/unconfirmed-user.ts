@@ -26,7 +26,7 @@ export interface UnconfirmedUser {
  * Makes the answer of a sign-up that waits for its confirmation. A sign-up with a taken identifier gets the answer of the same
  * function, with ids that nobody has, so it looks like a fresh sign-up (reference: Duplicate sign-ups).
  */
-export function createUnconfirmedUser(input: UnconfirmedUserInput): UnconfirmedUser {
+export function buildUnconfirmedUser(input: UnconfirmedUserInput): UnconfirmedUser {
   const { identifier, now, userId } = input
   const at = toTimestamp(now)
   const provider = identifier.kind

@@ -17,7 +17,10 @@ interface Refund {
   readonly amount: number
 }
 
-/** Whether a refund is within `limit`, the most of one. `within`: what is left of the day, of `daily`, decides. */
+/**
+ * The verdict on a refund by itself. `limit` is the most of one refund, `daily` the most of a day. Where it is
+ * `within`, what is left of the day decides.
+ */
 export type RefundVerdict =
   | { readonly verdict: 'not-allowed' }
   | { readonly verdict: 'exceeded' | 'within'; readonly limit: number; readonly daily: number }
