@@ -10,7 +10,7 @@ import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
 import { createOwnSchema, requireOwnJobSchema } from './adoption/catalog.ts'
-import { clearExistingSchema, requireSwitched } from './adoption/existing-schema.ts'
+import { clearExistingSchema, requireNotAdopted, requireSwitched } from './adoption/existing-schema.ts'
 import { hideOwnTables } from './adoption/hidden-tables.ts'
 import type { Behaviours } from './config/behaviours.ts'
 import type { AuthDatabaseSettings } from './config/database.ts'
@@ -76,6 +76,7 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
     names,
     sources: authMigrations,
     expectFit: (db) => requireSwitched(db, names),
+    expectReversible: (db) => requireNotAdopted(db, names),
     beforeFirst: async (trx) => {
       await requireOwnJobSchema(trx, names)
       return clearExistingSchema(trx, names)

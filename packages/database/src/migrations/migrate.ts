@@ -24,8 +24,9 @@ import { compareMigrations, inTurn, listExecuted, type Migrations, runPending, t
 /** The input of a run of migrations: where it runs, what it brings, and which rights it grants at the end. */
 export interface MigrateOptions extends MigrationTarget, Migrations {
   readonly functions?: ServiceFunctions | undefined
-  /** Runs before everything else, under the lock. It may refuse the database. */
+  /** Both run first, under the lock, of `up` and of `down`. Each may refuse the database. */
   readonly expectFit?: ((db: Kysely<unknown>) => Promise<void>) | undefined
+  readonly expectReversible?: ((db: Kysely<unknown>) => Promise<void>) | undefined
   /** Steps that run after the migrations, under the same lock, such as those for the schema of the job queue. */
   readonly afterwards?: ReadonlyArray<(db: Kysely<unknown>) => Promise<void>>
   /** The rights of the service's role, granted last. Undefined: the service works as its own user. */
@@ -204,11 +205,12 @@ async function grant(trx: Kysely<unknown>, { names, functions, grants, callers }
 
 /**
  * Takes the last migration back. It drops all functions first, since they may need what the migration removes.
- * @throws Error if the database has migrations of a later release, which only that release can take back. Nothing changes then
+ * @throws Error if the database has migrations of a later release, or `expectReversible` refuses it. Nothing changes then
  */
 export function migrateDown(options: MigrateOptions): Promise<MigrateResult> {
   return underLock(options, async (db) => {
     const { names } = options
+    await options.expectReversible?.(db)
     const { unknown } = await compareMigrations(db, options)
     if (unknown.length > 0) throw new Error(`the database has migrations of another release: ${unknown.join(', ')}`)
     const kept = await inTurn(db, names, async (trx) => {

@@ -57,6 +57,20 @@ export async function requireSwitched(db: Kysely<unknown>, names: Names): Promis
 }
 
 /**
+ * The tables of supabase/auth stay in an adopted schema, and the migrations that count them as theirs would drop
+ * them with their users.
+ * @throws Error once `auth adopt --prepare` or `auth adopt` has run
+ */
+export async function requireNotAdopted(db: Kysely<unknown>, names: Names): Promise<void> {
+  await requireSwitched(db, names)
+  if (names.prefix !== '' || !(await hasRelation(db, names.schema, 'schema_migrations'))) return
+  if ((await listExecuted(db, names)).length > 0)
+    throw new Error(
+      `the schema ${names.schema} has the tables of supabase/auth, which migrate down would drop: auth adopt --undo gives the database back`,
+    )
+}
+
+/**
  * The state of a schema without a record of its adoption: `prepared` where somebody has restored a prepared
  * database without the schema of the record, `adopted` where `adopt --forget` has dropped it, or a restore
  * lacks it, and `own` where supabase/auth never was.

@@ -1,6 +1,8 @@
+import { migrateDown } from '@trestle/database/migrations/migrate.ts'
 import pg from 'pg'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { migrateToLatest } from '../../src/migrations.ts'
+import { migrateOptions, migrateToLatest } from '../../src/migrations.ts'
+import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
 import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
 import { adopt, prepare, type Restored, restore, restoreAdopted } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
@@ -43,6 +45,32 @@ it('auth migrate on a database that adopt --prepare has prepared says to adopt i
     ),
   )
   expect(await tables()).toEqual(before)
+})
+
+it('auth migrate down refuses a database that is prepared, adopted or adopted for good, and changes nothing', async () => {
+  const restored = await restore('v2.43.1')
+  const { deps, database } = restored
+  const objects = () =>
+    runSql(
+      database.superuserUrl,
+      `SELECT oid::regclass::text AS name FROM pg_class WHERE relkind = 'r' UNION ALL SELECT oid::regprocedure::text FROM pg_proc
+       UNION ALL SELECT name FROM auth.trestle_migrations ORDER BY 1`,
+    )
+  const expectRefusal = async (message: string) => {
+    const before = await objects()
+    await expect(migrateDown(migrateOptions(deps.config))).rejects.toThrow(new Error(message))
+    expect(await objects()).toEqual(before)
+  }
+  const adopted =
+    'the schema auth has the tables of supabase/auth, which migrate down would drop: auth adopt --undo gives the database back'
+  await prepare(restored)
+  await expectRefusal(
+    'auth adopt has prepared the schema auth, from which supabase/auth serves: run auth adopt, which takes over, or auth adopt --undo, which gives up',
+  )
+  await adopt(restored)
+  await expectRefusal(adopted)
+  expect(await forgetAdoption(deps, async () => true)).toBe(true)
+  await expectRefusal(adopted)
 })
 
 it('adopt --undo keeps what a newer version of supabase/auth counts as migrated since --prepare, and drops the rest', async () => {
