@@ -145,6 +145,23 @@ it('functions that take all columns of a table that gets more are named, and sto
   expect(lines.slice(0, 2)).toEqual([`look at    ${JUDGED[0]}`, `look at    ${JUDGED[1]}`])
 })
 
+it('texts that are made to be read slowly hold no check up, and functions whose texts are too long are named', async () => {
+  const restored = await restore('v2.43.1')
+  const slow = `insert into public.history select * auth.users ${'users a '.repeat(25_600)}`
+  await runSql(
+    restored.database.superuserUrl,
+    `SET check_function_bodies = off; ${routine('slow() RETURNS void', slow)};
+     ${routine('long() RETURNS void', `select * from auth.users -- ${'-'.repeat(1_048_576)}\n`)}`,
+  )
+  const { obstacles, doubts } = await checkAdoption(restored.deps, { force: false })
+  expect({ obstacles, doubts }).toEqual({
+    obstacles: [],
+    doubts: [
+      'functions were not read, since their texts are too long: see that they take no whole row of a table of auth: public.long()',
+    ],
+  })
+})
+
 const holds = (column: string, table: string) =>
   `the column ${column} has the type of auth.${table}, to which PostgreSQL adds no columns then: drop it, or make it jsonb`
 

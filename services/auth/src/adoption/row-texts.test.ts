@@ -1,0 +1,78 @@
+import { expect, it } from 'vitest'
+import { findTakenTables, type RowSource } from './row-texts.ts'
+
+const named: RowSource = { table: 'users', as: 'name', word: 'users', returnsOthers: false, returnsSet: false }
+
+it.each([
+  ['insert into h select * from auth.users', 'sure'],
+  ['insert into h select * from auth . "users"', 'sure'],
+  ['MERGE INTO h USING (TABLE ONLY auth.users) u ON false WHEN NOT MATCHED THEN DO NOTHING', 'sure'],
+  ['insert into h select u.* from auth.users as u', 'sure'],
+  ['insert into h (with a as (select 1 from auth.users u) select ( u ) . * from a)', 'sure'],
+  ['insert into h select * from auth.users users, users a, a.*', 'sure'],
+  ['insert into h select p.* from p join auth.users u on true', 'unsure'],
+  ['declare r auth.users%rowtype; begin insert into h values (r.*); end', 'sure'],
+  ["insert into h select '/*' from auth.users; -- */ \n insert into h select * from auth.users", 'sure'],
+  ["insert into h values ('image/*'); insert into h select * from auth.users", 'sure'],
+  ['insert into h select 1 from auth.users a.*', 'unsure'],
+  ['insert into h /* auth.users */ select * from p', undefined],
+  ['insert into h select 1 from auth.users -- *\n', undefined],
+  ['insert into h select to_jsonb(u.*), count(*) from auth.users u', undefined],
+  ['insert into h select 2 * n from auth.users', undefined],
+  ['insert into h select * from auth.users_of_mine', undefined],
+  ['insert into auth.users select * from p', undefined],
+  ['select * from auth.users', undefined],
+  ['insert into h select 1; select * from auth.users', undefined],
+  ['drop table users; insert into h select 1', undefined],
+])('of the text %j it says whether all columns are taken: %s', (text, verdict) => {
+  const taken = findTakenTables({ text, isSql: false, sources: [named] })
+  expect(taken).toEqual(new Map(verdict === undefined ? [] : [['users', verdict === 'sure']]))
+})
+
+it('rows that a trigger or an argument has count only where a statement writes them', () => {
+  const sources: RowSource[] = [
+    { ...named, as: 'trigger', word: '' },
+    { ...named, table: 'sessions', as: 'argument', word: '' },
+  ]
+  const judge = (text: string) => [...findTakenTables({ text, isSql: false, sources })]
+  expect(judge('insert into h select new.*')).toEqual([
+    ['users', true],
+    ['sessions', true],
+  ])
+  expect(judge('insert into h select s.*')).toEqual([['sessions', true]])
+  expect(judge('select new.*; insert into h select 1')).toEqual([])
+})
+
+it('what returns rows counts where they have another type, and is unsure where it returns them one by one', () => {
+  const judge = (source: Partial<RowSource>, text: string) => [
+    ...findTakenTables({ text, isSql: false, sources: [{ ...named, ...source }] }),
+  ]
+  expect(judge({}, 'return query select * from auth.users')).toEqual([])
+  expect(judge({ returnsOthers: true }, 'return query select * from auth.users')).toEqual([['users', true]])
+  const loop = 'for r in select * from auth.users loop return next r; end loop'
+  expect(judge({ returnsSet: true }, loop)).toEqual([['users', false]])
+  expect(judge({ returnsSet: true }, 'select * from auth.users')).toEqual([])
+})
+
+/** Each makes a pattern that goes back look at the rest of the text from each place. */
+const HOSTILE = [
+  'users a ',
+  'a.* users a ',
+  '/*',
+  '/*--\n',
+  ' ',
+  'a',
+  'a(',
+  'users as ',
+  '*;',
+  'users*;',
+  'into "',
+  ') ',
+]
+
+it.each(HOSTILE)('a text of a megabyte that repeats %j is read in seconds', (repeated) => {
+  const text = `insert into h select * from ${repeated.repeat(1_000_000 / repeated.length)}`
+  const began = performance.now()
+  findTakenTables({ text, isSql: true, sources: [named] })
+  expect(performance.now() - began).toBeLessThan(10_000)
+})

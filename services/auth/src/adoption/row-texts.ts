@@ -1,0 +1,191 @@
+/** The rows that a function may take all columns of, and how its text has them. */
+export interface RowSource {
+  /** The table that gets columns. */
+  readonly table: string
+  /**
+   * `name`: by the name of the table, or of the rows that a trigger for statements has of it; `trigger`: as
+   * `new` and `old`; `argument`: as a parameter.
+   */
+  readonly as: 'name' | 'trigger' | 'argument'
+  /** The name in the text. */
+  readonly word: string
+  /** Whether the function returns rows of another type than the row of the table. */
+  readonly returnsOthers: boolean
+  /** Whether it returns many of them. */
+  readonly returnsSet: boolean
+}
+
+/** A function whose body PostgreSQL parses at each call. */
+export interface FunctionText {
+  readonly text: string
+  readonly isSql: boolean
+  readonly sources: readonly RowSource[]
+}
+
+/** A character of a word, as PostgreSQL takes names, and the two ends of a word. */
+const LETTER = String.raw`[\p{L}\p{N}_]`
+const BEGIN = `(?<!${LETTER})`
+const END = `(?!${LETTER})`
+/** The patterns below read a text in lower case, with one space in place of several. */
+const build = (pattern: string, flags = '') => new RegExp(pattern, `u${flags}`)
+
+/** Comments, which may name anything. What nothing ends is no comment. */
+const COMMENTS = /--[^\n]*|\/\*.*?(\*\/|$)/gs
+const LINE_COMMENTS = /--[^\n]*/g
+const SPACES = /\s+/gu
+/** Other uses of the word than `TABLE name` in place of `SELECT * FROM name`. */
+const OTHER_TABLES = build(`${BEGIN}(?:drop|alter|lock|create|truncate|temp|temporary|unlogged|on) table${END}`, 'g')
+/** All columns of one thing that is read. */
+const SOME_COLUMNS = String.raw`\. ?\*`
+/** A row as a list of its columns. */
+const ROW = String.raw`(?:${BEGIN}${LETTER}+"?|\$[0-9]+) ?\)? ?${SOME_COLUMNS}`
+/** A function of a row, such as `to_jsonb(new.*)`, which takes any number of columns. */
+const CALLS = build(String.raw`${BEGIN}(?!(?:values|select)${END})${LETTER}+ ?\( ?\(? ?${ROW} ?\)`, 'g')
+/** The table that a statement writes, or the variables that it fills, which are no source of columns. */
+const TARGETS = build(String.raw`${BEGIN}into (?:"?${LETTER}+"? ?\. ?)?"?${LETTER}+"?`, 'g')
+/** The sign or the word by which a statement takes all columns. */
+const ANY_ALL = /[*]|table/
+/** The statements that need as many columns as before. */
+const WRITE = build(`${BEGIN}(?:insert|merge) into${END}`)
+const RETURN = build(`${BEGIN}return query${END}`)
+const RETURN_NEXT = build(`${BEGIN}return next ${LETTER}`)
+/** All columns of everything that is read. A product has a factor behind its sign, and `count(*)` a parenthesis before it. */
+const ALL_COLUMNS = build(
+  String.raw`(?:${BEGIN}(?:select|all|distinct|returning)|[,)]) ?\* ?(?:[\],;)'$]|$|${BEGIN}(?:into|from|where|union|except|intersect|returning|order|limit)${END})`,
+)
+const COLUMNS_OF_ONE = build(SOME_COLUMNS)
+const ANY_ROW = build(ROW)
+/** The row of the table in its triggers. */
+const TRIGGER_ROW = build(String.raw`(?:${BEGIN}(?:new|old)${END}|\$[0-9]+) ?\)? ?${SOME_COLUMNS}`)
+/** All columns of a thing, by its name. */
+const NAMED_ROWS = build(String.raw`${BEGIN}(${LETTER}+)"? ?\)? ?${SOME_COLUMNS}`, 'g')
+
+/**
+ * Finds the tables of which a function writes or returns all columns into a fixed number of columns. Anybody
+ * may make a function, so the time grows with the length of its text alone.
+ * @returns the tables, and whether it is sure: the columns may be those of another table
+ */
+export function findTakenTables({ text, isSql, sources }: FunctionText): ReadonlyMap<string, boolean> {
+  const plain = toPlain(text)
+  const returnsNext = RETURN_NEXT.test(plain)
+  const judges = sources.map((source) =>
+    buildJudge(source, { hasVariable: hasRowVariable(plain, source), returnsNext }),
+  )
+  const taken = new Map<string, boolean>()
+  for (const part of plain.split(';')) {
+    if (!ANY_ALL.test(part)) continue
+    const statement = readStatement(part, { isSql })
+    for (const { table, judge } of judges) {
+      const verdict = judge(statement)
+      if (verdict !== 'no') taken.set(table, verdict === 'sure' || taken.get(table) === true)
+    }
+  }
+  return taken
+}
+
+/** A text without comments and functions of rows, in lower case. */
+function toPlain(text: string): string {
+  const bare = text.replace(COMMENTS, (comment: string, end?: string) =>
+    end === '' ? comment.replace(LINE_COMMENTS, ' ') : ' ',
+  )
+  const lasting = bare.toLowerCase().replace(SPACES, ' ').replace(OTHER_TABLES, ' ').replace(SPACES, ' ')
+  return lasting.replace(CALLS, ' ').replace(SPACES, ' ')
+}
+
+/** A statement without the table that it writes. */
+interface Statement {
+  readonly read: string
+  readonly writes: boolean
+  readonly returns: boolean
+}
+
+function readStatement(part: string, { isSql }: Pick<FunctionText, 'isSql'>): Statement {
+  return { read: part.replace(TARGETS, 'into'), writes: WRITE.test(part), returns: isSql || RETURN.test(part) }
+}
+
+type Verdict = 'sure' | 'unsure' | 'no'
+
+interface Judge {
+  readonly table: string
+  readonly judge: (statement: Statement) => Verdict
+}
+
+/** The findings of a whole text: whether it has a variable with the row of the table, and returns rows one by one. */
+interface Whole {
+  readonly hasVariable: boolean
+  readonly returnsNext: boolean
+}
+
+function buildJudge(source: RowSource, whole: Whole): Judge {
+  const { table, as } = source
+  if (as !== 'name') {
+    const row = as === 'trigger' ? TRIGGER_ROW : ANY_ROW
+    return { table, judge: ({ read, writes }) => (writes && row.test(read) ? 'sure' : 'no') }
+  }
+  const forms = buildForms(source.word)
+  return { table, judge: (statement) => judgeNamed(statement, source, { ...whole, ...forms }) }
+}
+
+function judgeNamed(
+  { read, writes, returns }: Statement,
+  { word, returnsOthers, returnsSet }: RowSource,
+  { hasVariable, returnsNext, ...forms }: Whole & Forms,
+): Verdict {
+  if (hasVariable && writes && ANY_ROW.test(read)) return 'sure'
+  const needsColumns = writes || (returns && returnsOthers)
+  const loops = returnsNext && returnsSet
+  if ((!needsColumns && !loops) || !read.includes(toPlainWord(word))) return 'no'
+  if (needsColumns && takesOwn(read, forms)) return 'sure'
+  if (!forms.name.test(read)) return 'no'
+  if (ALL_COLUMNS.test(read)) return needsColumns ? 'sure' : 'unsure'
+  return COLUMNS_OF_ONE.test(read) ? 'unsure' : 'no'
+}
+
+/** The name of a table, and how a statement takes all of its columns. */
+interface Forms {
+  readonly name: RegExp
+  /** All columns by the name, or by TABLE. */
+  readonly own: RegExp
+  /** Another name that the table has in the statement. */
+  readonly otherNames: RegExp
+}
+
+function buildForms(word: string): Forms {
+  const name = escapePattern(toPlainWord(word))
+  return {
+    name: build(`${BEGIN}${name}${END}`),
+    own: build(
+      String.raw`${BEGIN}${name}"? ?\)? ?${SOME_COLUMNS}|${BEGIN}table (?:only )?(?:"?${LETTER}+"? ?\. ?)?"?${name}${END}`,
+    ),
+    otherNames: build(`${BEGIN}${name}(?="? (?:as )?"?(${LETTER}+))`, 'dg'),
+  }
+}
+
+/** A text as a pattern of itself. */
+function escapePattern(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`)
+}
+
+function toPlainWord(word: string): string {
+  return word.toLowerCase().replace(SPACES, ' ')
+}
+
+/** Whether a statement takes all columns of a table by its name, by another name that it has there, or by TABLE. */
+function takesOwn(read: string, { own, otherNames }: Forms): boolean {
+  if (own.test(read)) return true
+  const places = new Map<string, { readonly first: number; readonly last: number }>()
+  for (const { 1: name = '', index } of read.matchAll(NAMED_ROWS))
+    places.set(name, { first: places.get(name)?.first ?? index, last: index })
+  for (const { 1: name = '', indices } of read.matchAll(otherNames)) {
+    const found = places.get(name)
+    const place = indices?.[1]?.[0]
+    // In `from users a.*`, the word is only one of both.
+    if (found !== undefined && (found.first !== place || found.last !== place)) return true
+  }
+  return false
+}
+
+/** Whether a text has a variable of the type of a row of the table. */
+function hasRowVariable(plain: string, { as, word }: RowSource): boolean {
+  return as === 'name' && build(`${BEGIN}${escapePattern(toPlainWord(word))}"? ?% ?rowtype`).test(plain)
+}
