@@ -7,7 +7,7 @@ import { COPIED_FLOWS, UNCOPIED_SESSIONS } from './copy-live-rows.ts'
 import { giveBackProviders, giveBackTotpFactors, type SealedGiveBackContext } from './give-back-sealed-rows.ts'
 import { takeBackLoneSessions } from './lone-tokens.ts'
 import { closeFactors, removeUnfitFactors } from './unfit-factors.ts'
-import { CODES, COPIED_CODES } from './upstream-codes.ts'
+import { CODES, OLD_CODES } from './upstream-codes.ts'
 
 /** The transaction of `giveBackRows`, its places and keys, and the limits that decide which rows still count. */
 export interface GiveBackContext extends SealedGiveBackContext {
@@ -139,20 +139,24 @@ async function endSessions({ trx, places }: GiveBackContext): Promise<void> {
 }
 
 /**
- * supabase/auth counts no guesses, and its link is made of the code: a code that has no guess left here would
- * work there again.
+ * Ends the codes that nobody could use here any more. supabase/auth counts no guesses, and its link is made of
+ * the code: a code that has no guess left would work there again. So would a code whose user is confirmed or has
+ * another address since, and an old one where `users` has the time of a later message.
  */
-async function endUsedCodes({ trx, places, codeAttemptsMax }: GiveBackContext): Promise<void> {
-  const copied = sql.id(places.kept, COPIED_CODES)
-  for (const { kind, token } of CODES) {
+async function endUsedCodes({ trx, places: { names, kept }, codeAttemptsMax }: GiveBackContext): Promise<void> {
+  const users = names.id('users')
+  for (const { kind, token, sentAt, address, when } of CODES) {
     const used = sql`
-      SELECT c.user_id FROM ${copied} c WHERE c.kind = ${kind} AND NOT EXISTS (
-        SELECT FROM ${places.names.id('one_time_tokens')} t
-        WHERE t.user_id = c.user_id AND t.kind = c.kind AND t.otp_hash = c.otp_hash AND t.guesses < ${codeAttemptsMax})`
-    await sql`UPDATE ${places.names.id('users')} SET ${sql.ref(token)} = '' WHERE id IN (${used})`.execute(trx)
-    if (await hasRelation(trx, places.kept, 'one_time_tokens')) {
+      SELECT u.id FROM ${sql.id(kept, OLD_CODES)} c JOIN ${users} u ON u.id = c.user_id
+      WHERE c.kind = ${kind} AND (${sql.ref(`u.${sentAt}`)} IS DISTINCT FROM c.sent_at
+        OR CASE WHEN c.otp_hash IS NULL THEN u.updated_at IS DISTINCT FROM c.updated_at ELSE NOT EXISTS (
+          SELECT FROM ${names.id('one_time_tokens')} t
+          WHERE t.user_id = c.user_id AND t.kind = c.kind AND t.otp_hash = c.otp_hash AND t.guesses < ${codeAttemptsMax}
+            AND t.relates_to = ${address} AND ${when}) END)`
+    await sql`UPDATE ${users} SET ${sql.ref(token)} = '' WHERE id IN (${used})`.execute(trx)
+    if (await hasRelation(trx, kept, 'one_time_tokens')) {
       await sql`
-        DELETE FROM ${sql.id(places.kept, 'one_time_tokens')} WHERE token_type::text = ${token} AND user_id IN (${used})`.execute(
+        DELETE FROM ${sql.id(kept, 'one_time_tokens')} WHERE token_type::text = ${token} AND user_id IN (${used})`.execute(
         trx,
       )
     }
