@@ -12,7 +12,7 @@ import {
   listJournals,
   type OperatedTransaction,
   type TransactionJournal,
-} from '../transactions/operator-transaction-repository.ts'
+} from '../transactions/operated-transaction-repository.ts'
 import { findTransactionOwner } from '../transactions/transaction-repository.ts'
 import type { MerchantEvent } from '../webhooks/event.ts'
 import { listEventsOfTransaction } from '../webhooks/operator-event-repository.ts'
