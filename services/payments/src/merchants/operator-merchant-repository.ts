@@ -88,6 +88,18 @@ export async function findOperatedMerchant({ read }: Lanes, merchantId: string):
   return row && toOperated(row)
 }
 
+const modeQuery = prepareOnCoordinator(
+  'mode_of_merchant',
+  (p: { merchantId: string }) => sql<{ test: boolean }>`
+    SELECT m.test FROM ${sql.table('merchants')} m WHERE m.id = ${p.merchantId}`,
+)
+
+/** The mode of a merchant, in which all its transactions are too. Undefined for an unknown id. */
+export async function findMode({ read }: Lanes, merchantId: string): Promise<'live' | 'test' | undefined> {
+  const row = await read.first(modeQuery, { merchantId })
+  return row && (row.test ? 'test' : 'live')
+}
+
 /** Parts of a balance that are not paid out, in minor units of the merchant's currency (reference: Available amount). */
 export interface HeldBack {
   readonly reserve: number

@@ -1,5 +1,5 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
@@ -54,10 +54,10 @@ async function insertMore(id: string, first: number, last: number): Promise<void
 type Asked = Partial<Pick<TransactionSearch, 'search' | 'merchantId' | 'flags' | 'below' | 'limit'>>
 
 /** Reads a page. @returns its ids, and how many rows of transactions were looked at for it */
-async function readPage(asked: Asked, order: TransactionSearch['order']) {
+async function readPage(asked: Asked, order: TransactionSearch['order'], from: TestPayments = payments) {
   const page = { limit: LIMIT, above: LOWEST, below: HIGHEST, order, search: undefined, merchantId: undefined }
   const read = (lanes: Lanes) => findTransactionsOfAll(lanes, { ...page, ...asked })
-  const { found, rows } = await countRowsRead(payments, 'transactions', read)
+  const { found, rows } = await countRowsRead(from, 'transactions', read)
   return { ids: found.map(({ id }) => id), rows }
 }
 
@@ -128,5 +128,54 @@ describe('a search among many transactions of one amount', () => {
       seen.push(...ids)
     }
     expect([seen.length, seen]).toEqual([POPULAR, seen.toSorted().toReversed()])
+  })
+})
+
+describe('a search by a mode among the transactions of one merchant', () => {
+  const COUNT = 1_000
+  let mixed: TestPayments
+  let testShop: string
+  let liveShop: string
+  beforeAll(async () => {
+    mixed = await startPayments()
+    const member = await createTestApp(mixed)
+    testShop = (await createTestMerchant(mixed, member, { currency: 'EUR', test: true })).id
+    liveShop = (await createTestMerchant(mixed, member, { currency: 'EUR', test: false })).id
+    await customerPayment(mixed, testShop, { number: '4111111111114242', amount: 999 })
+    const insertAs = (table: string, row: RawBuilder<unknown>, numbers: number) =>
+      sql`INSERT INTO ${sql.table(`payments.${table}`)} SELECT (jsonb_populate_record(t, ${row})).*
+        FROM ${sql.table(`payments.${table}`)} t, generate_series(1, ${numbers}::int) n
+        WHERE t.merchant_id = ${testShop}`.execute(mixed.database.db)
+    await insertAs('instruments', sql`jsonb_build_object('merchant_id', ${liveShop}::text)`, 1)
+    const numbered = sql`'id', lpad(to_hex(n), 16, '0') || right(t.id, 8), 'session_id', NULL, 'reference', 'order'`
+    const live = sql`jsonb_build_object(${numbered}, 'merchant_id', ${liveShop}::text, 'test', false)`
+    await insertAs('transactions', live, COUNT)
+    await insertAs('transactions', sql`jsonb_build_object(${numbered})`, COUNT)
+    await sql`ANALYZE payments.transactions`.execute(mixed.database.db)
+  }, 120_000)
+  afterAll(() => mixed.close())
+
+  it.each<[string, Omit<Asked, 'flags'>]>([
+    ['all payments', {}],
+    ['the digits of a card', { search: '4242' }],
+    ['an amount', { search: 'EUR 9.99' }],
+    ['a reference', { search: 'order' }],
+  ])('reads few rows for %s in the mode of the merchant, or none in the other one', async (_which, asked) => {
+    for (const order of ['newest-first', 'oldest-first'] as const) {
+      for (const [merchantId, test] of [
+        [testShop, true],
+        [liveShop, false],
+      ] as const) {
+        const own = await readPage({ ...asked, merchantId, flags: { test } }, order, mixed)
+        const other = await readPage({ ...asked, merchantId, flags: { test: !test } }, order, mixed)
+        expect([own.ids.length, other]).toEqual([LIMIT, { ids: [], rows: 0 }])
+        expect(own.rows).toBeLessThanOrEqual(2 * LIMIT)
+      }
+    }
+  })
+
+  it('finds nothing of an unknown merchant', async () => {
+    const { ids } = await readPage({ merchantId: UNKNOWN_ID, flags: { test: true } }, 'newest-first', mixed)
+    expect(ids).toEqual([])
   })
 })

@@ -1,6 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
+import { findMode } from '../merchants/operator-merchant-repository.ts'
 import { readMeantAmounts } from '../money/minor-units.ts'
 import { type ListOfAll, type ListOfAllInput, listOfAll } from '../pagination/list-of-all.ts'
 import { PIECE } from '../pagination/pieces.ts'
@@ -16,7 +17,8 @@ export interface FoundTransaction {
 }
 
 /** The filters of an operator's list of transactions of all merchants. */
-export interface TransactionSearch extends Omit<ListOfAllInput, 'filters'> {
+export interface TransactionSearch extends Omit<ListOfAllInput, 'filters' | 'flags'> {
+  readonly flags?: { readonly test?: boolean | undefined; readonly successful?: boolean | undefined }
   readonly merchantId: string | undefined
   /** An id, the last four digits of a card, an amount (console reference: Search by amount) or a reference, each whole. */
   readonly search: string | undefined
@@ -52,8 +54,11 @@ const MINOR_UNITS = /^\d{1,15}$/
  */
 export async function findTransactionsOfAll(
   lanes: Lanes,
-  { search, merchantId, ...page }: TransactionSearch,
+  { search, merchantId, flags = {}, ...place }: TransactionSearch,
 ): Promise<readonly FoundTransaction[]> {
+  const test = await leaveOpen(lanes, { merchantId, test: flags.test })
+  if (test === 'contradiction') return []
+  const page = { ...place, flags: { ...flags, test } }
   const filters = { merchant_id: merchantId }
   if (search === undefined) return listAll(lanes, { ...page, filters })
   const amounts = MINOR_UNITS.test(search) ? [{ amount: BigInt(search) }] : readMeantAmounts(search)
@@ -64,6 +69,18 @@ export async function findTransactionsOfAll(
     ...amounts.map((meant) => listByAmount(lanes, { ...page, filters }, meant)),
   ])
   return mergePages(page, pages.flat())
+}
+
+/**
+ * The mode that a search must still ask for. A merchant has one mode, so beside a merchant the mode decides
+ * nothing, or all: a search for the other one would walk all rows of the merchant, and find none.
+ */
+async function leaveOpen(
+  lanes: Lanes,
+  { merchantId, test }: { readonly merchantId: string | undefined; readonly test: boolean | undefined },
+): Promise<boolean | undefined | 'contradiction'> {
+  if (merchantId === undefined || test === undefined) return test
+  return (await findMode(lanes, merchantId)) === (test ? 'test' : 'live') ? undefined : 'contradiction'
 }
 
 const listByMoney = listBy('found_by_money', 'amount', 'currency')
