@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { TestBrowser } from './browser.ts'
 import { openTestConsole, type TestConsole } from './console-app.ts'
-import { createUser, type RunningService, startService } from './services.ts'
+import { createUser, PASSWORD, type RunningService, startService } from './services.ts'
 
 // What other sites can have a browser do: send forms, follow links, and show pages in frames. The check of the repository compares the URLs of
 // the README with the routes, so the tests here try every page and every form.
@@ -71,6 +71,23 @@ describe('a link of another site', () => {
     const path = `/users/${(await createUser(auth, `${from}@example.com`)).id}/ban`
     const page = await browser.open(path, { 'sec-fetch-site': from })
     expect([page.status, page.path]).toEqual([200, path])
+  })
+})
+
+describe('a link of another site to a sign-in', () => {
+  it('leads to the object of a question, whose form opens from there', async () => {
+    const { id } = await createUser(auth, 'linked@example.com')
+    await createUser(auth, 'operator@example.com', 'admin')
+    const browser = test.browser()
+    await browser.open(`/sign-in?next=/users/${id}/ban`, { 'sec-fetch-site': 'cross-site' })
+    const page = await browser.submit('/sign-in', { email: 'operator@example.com', password: PASSWORD })
+    const question = await browser.open(`/users/${id}/ban`)
+    expect([page.status, page.path, question.status, question.path]).toEqual([
+      200,
+      `/users/${id}`,
+      200,
+      `/users/${id}/ban`,
+    ])
   })
 })
 

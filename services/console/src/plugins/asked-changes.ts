@@ -22,8 +22,9 @@ export interface NamedChange<Shown> {
 }
 
 /**
- * Asks before a change. Where another site has led the browser here, it is led on to the object: the form of the
- * question may be filled in, and a key or a click that was meant for the other site would send it.
+ * Asks before a change. Where another site or a sign-in has led the browser here, it is led on to the object:
+ * the form of the question may be filled in, and a key or a click that was meant for the page before would send
+ * it. Anybody can write the address that a sign-in leads to.
  * @throws notSignedIn, actionForbidden, pageNotFound for an unknown change, and objectNotFound for a part
  * that the object does not have
  */
@@ -34,8 +35,9 @@ export function askChange<Shown>(
   { name, shown }: NamedChange<Shown>,
 ): FastifyReply {
   const change = requireChange(changeable, name)
-  const { form } = requireAction(request, change.action)
-  if (isLedByOthers(request)) return reply.redirect((changeable.shownAt ?? changeable.pathOf)(shown), 303)
+  const { form, session } = requireAction(request, change.action)
+  if (isLedByOthers(request) || session.isNew)
+    return reply.redirect((changeable.shownAt ?? changeable.pathOf)(shown), 303)
   const given = requirePart(linkedFields(change, shown, GivenFields.parse(request.query)))
   return sendPage(request, reply, questionPage(changeable, { change, shown, given, proof: form }))
 }

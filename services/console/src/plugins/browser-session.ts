@@ -112,6 +112,7 @@ export async function beginSession(
     usedAt: usedAtMs,
     needsFactor,
     hasSecondFactor,
+    isNew: true,
   })
 }
 

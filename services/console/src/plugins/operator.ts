@@ -150,7 +150,7 @@ async function identify(request: FastifyRequest, session: Session, tokens: AuthT
 /** Notes that the session is used. What a page asks by itself is no use; it brings at most a newer refresh token. */
 async function keepAlive(request: FastifyRequest, reply: FastifyReply, session: Session): Promise<void> {
   if (request.headers['x-trestle-poll'] === '1') return writeSession(reply, session)
-  const { toast: _shown, ...others } = session
+  const { toast: _shown, isNew: _opened, ...others } = session
   await writeSession(reply, { ...others, usedAt: request.server.deps.now().getTime() })
 }
 

@@ -15,6 +15,8 @@ const Session = z.object({
   needsFactor: z.literal(true).optional(),
   /** Whether a second factor was shown, as the access token of this refresh token says. */
   hasSecondFactor: z.boolean().optional(),
+  /** No page was opened since the sign-in. */
+  isNew: z.literal(true).optional(),
   /** The notice of the last change on the next page. */
   toast: z.string().optional(),
 })
