@@ -105,7 +105,9 @@ describe('long lists', () => {
     ['/operator/merchants?search=none&limit=1', 1],
     ['/operator/apps?search=none', 1],
     ['/operator/transactions?search=none&limit=1', 1],
-  ])('200: run two at a time for one operator who searches, as by %s', async (url, statements) => {
+    ['/operator/merchants?limit=1', 1],
+    ['/operator/transactions?limit=1', 1],
+  ])('200: run two at a time for one operator who asks for few rows, as by %s', async (url, statements) => {
     const held = await payments.database.db.startTransaction().execute()
     await sql`LOCK TABLE payments.apps, payments.merchants, payments.transactions IN ACCESS EXCLUSIVE MODE`.execute(
       held,

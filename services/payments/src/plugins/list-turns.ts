@@ -20,14 +20,14 @@ export const OPERATOR_TURNS: ListTurnsOptions = {
   places: 1_000,
   each: ROWS_OF_OPERATOR,
   clientOf: ({ operator }) => operator.actor.id,
-  sizeOf,
+  sizeOf: sizeOfLongRead,
   refuse: serverBusy,
 }
 
 /**
- * The number of rows that a turn counts for a search, for an object with all that belongs to it, and for jobs.
- * Each asks by several statements, and operators share few connections: so one operator has two at a time, and
- * leaves places to the others, and to changes.
+ * The least number of rows that a turn counts for a read of an operator. A page of one row may walk as many as a
+ * long one, or ask by several statements, and operators share few connections: so one operator has two reads at
+ * a time, and leaves places to the others, and to changes.
  */
 export const ROWS_OF_LONG_READ: number = ROWS_OF_OPERATOR / 2
 
@@ -40,8 +40,12 @@ function sizeOf({ query, routeOptions, problem }: FastifyRequest): number | unde
   if (routeOptions.config.rowsOfTurn !== undefined) return routeOptions.config.rowsOfTurn
   if (typeof query !== 'object' || query === null || !('limit' in query)) return undefined
   if (typeof query.limit !== 'number') return undefined
-  const rows = query.limit * (1 + (routeOptions.config.entriesOfRow ?? 0))
-  return 'search' in query && query.search !== undefined ? Math.max(rows, ROWS_OF_LONG_READ) : rows
+  return query.limit * (1 + (routeOptions.config.entriesOfRow ?? 0))
+}
+
+function sizeOfLongRead(request: FastifyRequest): number | undefined {
+  const rows = sizeOf(request)
+  return rows === undefined ? undefined : Math.max(rows, ROWS_OF_LONG_READ)
 }
 
 declare module 'fastify' {

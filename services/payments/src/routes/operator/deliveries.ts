@@ -29,7 +29,7 @@ export const operatorDeliveriesRoutes: Routes = async (app) => {
   app.get(
     '/operator/deliveries',
     {
-      config: { action: 'deliveries.read', rowsOfTurn: ROWS_OF_LONG_READ },
+      config: { action: 'deliveries.read' },
       schema: {
         operationId: 'listDeliveries',
         tags: ['Operators'],
