@@ -1,7 +1,7 @@
 -- distribute: everywhere
 -- Decides a capture, refund or void, and writes nothing. p_operation: what is asked, with the verdict on its
 -- caller. p_transaction: its row, locked by the caller; NULL unless that verdict is done. p_fee_flat: the
--- flat fee of the kind in the merchant's currency; NULL when a rate is missing. p_today, p_rate_days and
+-- flat fee of the kind in the merchant's currency; NULL when a rate is missing. p_today, p_rate_age_days_max and
 -- p_margin_bps: which rate of exchange is good, and how it is lessened.
 --
 -- Returns the verdict of run_operations. movement: the trail entry that a done operation books, with the amounts after it; for a
@@ -10,7 +10,7 @@
 -- Both functions of operations call it, so that they decide alike. It takes one row at a time: PL/pgSQL copies an array into each
 -- call. (reference: Operations)
 CREATE OR REPLACE FUNCTION {{decide_operation}}(
-  p_operation {{operation_item}}, p_transaction {{transactions}}, p_fee_flat bigint, p_today date, p_rate_days int, p_margin_bps int
+  p_operation {{operation_item}}, p_transaction {{transactions}}, p_fee_flat bigint, p_today date, p_rate_age_days_max int, p_margin_bps int
 )
 RETURNS {{operation_result}}
 LANGUAGE plpgsql
@@ -87,7 +87,7 @@ BEGIN
     WHEN p_operation.currency <> p_transaction.currency THEN 'currency-mismatch'
     WHEN (p_operation.amount BETWEEN 1 AND result.possible) IS NOT TRUE THEN 'limit-exceeded'
     WHEN p_transaction.trail_length >= CASE p_operation.kind WHEN 'capture' THEN 200 ELSE 300 END THEN 'trail-full'
-    WHEN gross IS NULL OR fee_flat IS NULL OR NOT p_transaction.test AND rate_date < p_today - p_rate_days
+    WHEN gross IS NULL OR fee_flat IS NULL OR NOT p_transaction.test AND rate_date < p_today - p_rate_age_days_max
       THEN 'rate-unavailable'
     ELSE 'done'
   END;

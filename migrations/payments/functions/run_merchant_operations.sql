@@ -9,7 +9,7 @@
 --
 -- Lock order: the transactions by their id, the balance, the keys, as in run_operations.
 CREATE OR REPLACE FUNCTION {{run_merchant_operations}}(
-  p_merchant_id text, p_operations json, p_margin_bps int, p_rate_days int
+  p_merchant_id text, p_operations json, p_margin_bps int, p_rate_age_days_max int
 )
 RETURNS TABLE (
   verdict text, identity_id text, possible bigint, movement {{movement}}, transaction {{transactions}},

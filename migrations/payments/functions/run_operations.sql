@@ -1,7 +1,7 @@
 -- distribute: coordinator
 -- Carries out captures, refunds and voids: one of them, or many on different transactions. p_operations: [{keyMac, userEmail,
 -- kind, transactionId, amount, currency, descriptor, reference, key, fingerprint}, ...], with digests in hexadecimal digits.
--- p_margin_bps: the margin of an exchange. p_rate_days: how old a rate may be for a live merchant.
+-- p_margin_bps: the margin of an exchange. p_rate_age_days_max: how old a rate may be for a live merchant.
 --
 -- Returns one row for each operation, in their order, with its own verdict: unauthorized, not-found or forbidden; replayed with
 -- the transaction as it was then, or key-mismatch; currency-mismatch, limit-exceeded with the largest amount that is possible,
@@ -17,7 +17,7 @@
 --
 -- Lock order: the transactions by merchant and id, the balances by merchant, the keys. Each call takes them in this order, so
 -- that two calls never wait for each other. A repeat waits for its transaction, and then sees the key of the first request.
-CREATE OR REPLACE FUNCTION {{run_operations}}(p_operations json, p_margin_bps int, p_rate_days int)
+CREATE OR REPLACE FUNCTION {{run_operations}}(p_operations json, p_margin_bps int, p_rate_age_days_max int)
 RETURNS TABLE (
   verdict text, identity_id text, possible bigint, movement {{movement}}, transaction {{transactions}},
   instrument {{instruments}}, trail json

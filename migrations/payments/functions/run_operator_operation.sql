@@ -1,7 +1,7 @@
 -- distribute: coordinator
 -- Carries out a capture, refund or void that an operator asks for, in the transaction of their change. No membership is judged,
 -- because the role of the operator was; the permissions of the merchant count as for its members. p_merchant_id: the merchant of
--- the transaction. p_margin_bps and p_rate_days: as in run_operations. (console reference: Routes of payments)
+-- the transaction. p_margin_bps and p_rate_age_days_max: as in run_operations. (console reference: Routes of payments)
 --
 -- Returns one row with the columns of run_operations: not-found, forbidden when the merchant may not do this, the reasons of
 -- decide_operation, or done. claim_operator_change knows repeats, so the operation has no Idempotency-Key of its own.
@@ -9,7 +9,7 @@
 -- Lock order: the transaction, the balance, as in run_operations.
 CREATE OR REPLACE FUNCTION {{run_operator_operation}}(
   p_merchant_id text, p_transaction_id text, p_kind text, p_amount bigint, p_currency text, p_descriptor text, p_reference text,
-  p_margin_bps int, p_rate_days int
+  p_margin_bps int, p_rate_age_days_max int
 )
 RETURNS TABLE (
   verdict text, identity_id text, possible bigint, movement {{movement}}, transaction {{transactions}},
@@ -45,7 +45,7 @@ BEGIN
   IF operation.verdict = 'done' THEN
     SELECT f.flat INTO fee_flat FROM {{operation_fee}}(p_kind, 0, merchant.pricing, merchant.currency, today) f;
   END IF;
-  result := {{decide_operation}}(operation, held, fee_flat, today, p_rate_days, p_margin_bps);
+  result := {{decide_operation}}(operation, held, fee_flat, today, p_rate_age_days_max, p_margin_bps);
   IF result.verdict = 'done' THEN
     movement := result.movement;
     PERFORM FROM {{post}}(ARRAY[movement]);

@@ -1,6 +1,7 @@
 -- Decides the operation at the place `each.place` of `judged`, whose transaction is `each.transaction`. Reads `today` and the
--- arguments p_rate_days and p_margin_bps. Sets the same place in `results`. Appends a done operation to `movements` and, with an
--- Idempotency-Key, to `keys`. Sets `operation`, `held`, `result`, `priced_for` and `fee_flat` for itself.
+-- arguments p_rate_age_days_max and p_margin_bps. Sets the same place in `results`. Appends a done operation to
+-- `movements` and, with an Idempotency-Key, to `keys`. Sets `operation`, `held`, `result`, `priced_for` and
+-- `fee_flat` for itself.
 operation := judged[each.place];
 held := each.transaction;
 -- The flat fee is the same for many operations: it is computed when kind, prices or currency change.
@@ -10,7 +11,7 @@ IF operation.verdict = 'done'
   SELECT f.flat INTO fee_flat
     FROM {{operation_fee}}(operation.kind, 0, operation.pricing, operation.funding_currency, today) f;
 END IF;
-result := {{decide_operation}}(operation, held, fee_flat, today, p_rate_days, p_margin_bps);
+result := {{decide_operation}}(operation, held, fee_flat, today, p_rate_age_days_max, p_margin_bps);
 results[each.place] := result;
 IF result.verdict = 'done' THEN
   movements := movements || result.movement;
