@@ -28,6 +28,13 @@ export const mutations: readonly Mutation[] = [
     test: 'services/auth/src/routes/token.test.ts',
   },
   {
+    breaks: 'the second child of a token is of its parent',
+    file: 'services/auth/src/sessions/refresh-token.ts',
+    text: 'parent}#',
+    replacement: '0}#',
+    test: 'services/auth/src/sessions/refresh-token.test.ts',
+  },
+  {
     breaks: 'the algorithm of an access token is that of its key',
     file: 'services/auth/src/access-tokens/access-token.ts',
     text: 'key === undefined || key.alg !== alg',
@@ -71,6 +78,13 @@ export const mutations: readonly Mutation[] = [
     text: 'THEN p_transaction.captured - p_transaction.refunded - p_transaction.disputed',
     replacement: 'THEN p_transaction.captured - p_transaction.refunded',
     test: 'services/payments/src/disputes/dispute-repository.test.ts',
+  },
+  {
+    breaks: 'an authorization that expires keeps what was voided before',
+    file: 'migrations/payments/functions/void_movement.sql',
+    text: "'voided', t.voided + t.pending",
+    replacement: "'voided', t.pending",
+    test: 'services/payments/src/use-cases/expire-authorizations.test.ts',
   },
   {
     breaks: 'a hint counts in its own session of the checkout alone',

@@ -47,6 +47,14 @@ describe('authorization expiry', () => {
     const none = await customerPayment(payments, id, { amount: 300 })
     await capture(payments, app, part, 100)
     await capture(payments, app, none, 300)
+    const voidedBefore = await customerPayment(payments, id, { amount: 300 })
+    const first = await payments.app.inject({
+      method: 'POST',
+      url: `/transactions/${voidedBefore}/voids`,
+      headers: app.headers,
+      payload: { amount: 30 },
+    })
+    expect(first.statusCode).toBe(201)
     await advance(id, 6)
     expect(await get(whole)).toEqual(
       shownTransaction({ id: whole, merchantId: id, created: createdOf(whole), pendingAmount: 300, trail: [] }),
@@ -77,6 +85,16 @@ describe('authorization expiry', () => {
           trailEntry({ amount: 100, balance: 74, fee: { flat: 25, rate: 1 }, capture: true, lineId: anyId }),
           trailEntry({ ...voided, amount: 200 }),
         ],
+      }),
+    )
+    expect(await get(voidedBefore)).toEqual(
+      shownTransaction({
+        id: voidedBefore,
+        merchantId: id,
+        created: createdOf(voidedBefore),
+        pendingAmount: 0,
+        voidedAmount: 300,
+        trail: [trailEntry({ amount: 30, void: true }), trailEntry({ ...voided, amount: 270 })],
       }),
     )
     expect((await get(none)).trail).toHaveLength(1)
