@@ -21,6 +21,8 @@ let stranger: TestApp
 let merchantId: string
 /** The owner of the schema. */
 let owner: pg.Client
+/** The day of the rate. */
+let today: string
 beforeAll(async () => {
   payments = await startPayments()
   member = await createTestApp(payments)
@@ -28,6 +30,11 @@ beforeAll(async () => {
   merchantId = (await createTestMerchant(payments, member, { test: true })).id
   owner = new pg.Client({ connectionString: payments.url })
   await owner.connect()
+  const { rows } = await owner.query<{ today: string }>(`
+    WITH day AS (SELECT (now() AT TIME ZONE 'UTC')::date AS today)
+    SELECT today::text FROM day, payments.import_rates(jsonb_build_array(
+      jsonb_build_object('date', today, 'currency', 'DKK', 'rate', 7.44)))`)
+  today = rows[0]?.today ?? ''
 })
 afterAll(async () => {
   await owner.end()
@@ -44,17 +51,28 @@ const capture = (id: string, payload?: object | string, headers: object = {}) =>
 const limit = (most: string) => [{ field: 'amount', message: `Can capture at most ${most}`, code: 'LIMIT_EXCEEDED' }]
 const KEY = { 'idempotency-key': 'k-1' }
 
-/** Expects the answer to a capture of EUR 3.00, which the merchant gets in kroner: the transaction with all captures so far. */
-function expectCaptured(answer: Awaited<ReturnType<typeof capture>>, id: string, captures: readonly number[]): void {
-  const sum = captures.reduce((total, amount) => total + amount, 0)
-  const exchanged = {
-    capture: true,
-    lineId: anyId,
-    balance: expect.any(Number),
-    fee: { flat: expect.any(Number), rate: expect.any(Number) },
-    exchange: { rate: expect.any(String), date: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) },
-  }
-  const trail = captures.map((amount) => trailEntry({ amount, ...exchanged }))
+/** The entry of a capture of this amount in EUR, for a merchant with kroner: at a rate of 7.44, less EUR 0.25 and 1.35 %. */
+const EXCHANGED = {
+  1: { balance: 7 - 186, fee: { flat: 186, rate: 0 } },
+  10: { balance: 74 - 186 - 1, fee: { flat: 186, rate: 1 } },
+  // After a capture of 10: both together are rounded once.
+  20: { balance: 149 - 186 - 2, fee: { flat: 186, rate: 2 } },
+  30: { balance: 223 - 186 - 3, fee: { flat: 186, rate: 3 } },
+  300: { balance: 2_232 - 186 - 30, fee: { flat: 186, rate: 30 } },
+} as const
+type Captured = keyof typeof EXCHANGED
+
+/** Expects the answer to a capture of a payment of EUR 3.00: the transaction with all captures so far. */
+function expectCaptured(
+  answer: Awaited<ReturnType<typeof capture>>,
+  id: string,
+  ...captures: readonly Captured[]
+): void {
+  const sum = captures.reduce<number>((total, amount) => total + amount, 0)
+  const exchange = { rate: '7.44', date: today }
+  const trail = captures.map((amount) =>
+    trailEntry({ amount, capture: true, lineId: anyId, ...EXCHANGED[amount], exchange }),
+  )
   const transaction = shownTransaction({ id, merchantId, pendingAmount: 300 - sum, capturedAmount: sum, trail })
   expect([answer.statusCode, answer.json()]).toEqual([201, { transaction }])
 }
@@ -62,14 +80,6 @@ function expectCaptured(answer: Awaited<ReturnType<typeof capture>>, id: string,
 describe('POST /transactions/:transactionId/captures', () => {
   it('201: answers the transaction in full, exchanged at the rate of the day, less fees', async () => {
     const id = await customerPayment(payments, merchantId, { currency: 'EUR', amount: 1_000 })
-    const { rows } = await owner.query<{ rate: string; date: string; gross: string; flat: string; fee: string }>(
-      `SELECT x.rate, x.rate_date::text AS date, x.amount AS gross, f.flat, f.rate AS fee
-       FROM payments.merchants m, payments.exchange(300, 'EUR', 'DKK', (now() AT TIME ZONE 'UTC')::date, 0) x,
-         payments.operation_fee('capture', x.amount, m.pricing, 'DKK', (now() AT TIME ZONE 'UTC')::date) f
-       WHERE m.id = $1`,
-      [merchantId],
-    )
-    const { rate = '', date = '', gross, flat, fee } = rows[0] ?? {}
     const response = await capture(id, { amount: 300, currency: 'EUR', descriptor: 'Beans', reference: 'order 1' })
     expect(response.statusCode).toBe(201)
     const { transaction } = response.json()
@@ -103,12 +113,11 @@ describe('POST /transactions/:transactionId/captures', () => {
           capture: true,
           created: createdOf(entry?.id ?? ''),
           amount: 300,
-          balance: Number(gross) - Number(flat) - Number(fee),
-          fee: { flat: Number(flat), rate: Number(fee) },
+          ...EXCHANGED[300],
           descriptor: 'Beans',
           reference: 'order 1',
           lineId: entry?.lineId,
-          exchange: { rate, date },
+          exchange: { rate: '7.44', date: today },
         },
       ],
     })
@@ -218,7 +227,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     const id = await customerPayment(payments, merchantId)
     const response = await capture(id, payload, payload === undefined ? { 'content-type': 'application/json' } : {})
     expect([response.statusCode, response.json()]).toEqual([400, fields])
-    expectCaptured(await capture(id, { amount: 300 }), id, [300])
+    expectCaptured(await capture(id, { amount: 300 }), id, 300)
   })
 
   it('401: refuses an unknown key before the body is judged', async () => {
@@ -267,7 +276,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     await owner.query('UPDATE payments.transactions SET id = $2 WHERE id = $1', [id, seeded])
     expect(statusAndBody(await capture(seeded, { amount: 1 }))).toEqual(refusals.notFound)
     await owner.query('INSERT INTO payments.id_aliases VALUES ($1, $2)', [seeded, merchantId])
-    expectCaptured(await capture(seeded, { amount: 1 }), seeded, [1])
+    expectCaptured(await capture(seeded, { amount: 1 }), seeded, 1)
   })
 
   it('503: refuses a live merchant’s capture at a rate that is too old, and posts nothing', async () => {
@@ -302,7 +311,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     await owner.query('ROLLBACK')
     expect(statusAndBody(response)).toEqual(refusals.conflict)
     expect(response.headers['retry-after']).toBe('1')
-    expectCaptured(await capture(id, { amount: 300 }), id, [300])
+    expectCaptured(await capture(id, { amount: 300 }), id, 300)
   })
 
   it('409: refuses when the merchant’s balance stays locked', async () => {
@@ -311,7 +320,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     await owner.query('SELECT FROM payments.merchant_balances WHERE merchant_id = $1 FOR UPDATE', [merchantId])
     expect(statusAndBody(await capture(id, { amount: 1 }))).toEqual(refusals.conflict)
     await owner.query('ROLLBACK')
-    expectCaptured(await capture(id, { amount: 300 }), id, [300])
+    expectCaptured(await capture(id, { amount: 300 }), id, 300)
   })
 })
 
@@ -350,7 +359,7 @@ describe('POST /transactions/:transactionId/captures with an Idempotency-Key', (
     expect(statusAndBody(await capture(id, { amount: 0 }, KEY))).toEqual(
       refusedField('amount', 'must be at least 1', 'RANGE'),
     )
-    expectCaptured(await capture(id, { amount: 300 }, KEY), id, [300])
+    expectCaptured(await capture(id, { amount: 300 }, KEY), id, 300)
   })
 
   it('201: keeps keys of other clients, transactions and operations apart', async () => {
@@ -361,8 +370,8 @@ describe('POST /transactions/:transactionId/captures with an Idempotency-Key', (
       appId,
     ])
     expect((await capture(id, { amount: 10 }, KEY)).headers['idempotent-replayed']).toBeUndefined()
-    expectCaptured(await capture(id, { amount: 20 }, { ...KEY, ...headers }), id, [10, 20])
-    expectCaptured(await capture(second, { amount: 30 }, KEY), second, [30])
+    expectCaptured(await capture(id, { amount: 20 }, { ...KEY, ...headers }), id, 10, 20)
+    expectCaptured(await capture(second, { amount: 30 }, KEY), second, 30)
     await owner.query('DELETE FROM payments.merchant_apps WHERE app_id = $1', [appId])
     expect(statusAndBody(await capture(id, { amount: 20 }, { ...KEY, ...headers }))).toEqual(refusals.forbidden)
   })
