@@ -71,6 +71,8 @@ const REFUSED = [
   [String.raw`{"action":"\ud800","log_type":"\uDFFF\ud83d\ude00"}`, { action: '\ufffd', log_type: '\ufffd😀' }],
   [String.raw`{"action":"\ud83d\ud83d\ude00\ude00"}`, { action: '\ufffd😀\ufffd' }],
   [String.raw`{"action":"\\\u0000\\u0000"}`, { action: '\\\ufffd\\u0000' }],
+  // A text whose time grows with the square of its length would take minutes.
+  [`{"action":"${String.raw`\u0000`.repeat(40_000)}"}`, { action: '\ufffd'.repeat(40_000) }],
   ['{"action":"big","count":1e200000}', { text: '{"action":"big","count":1e200000}' }],
 ] as const
 

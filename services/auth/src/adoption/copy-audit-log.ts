@@ -114,14 +114,24 @@ async function createReader(db: Kysely<unknown>, schema: string): Promise<void> 
     END $$`.execute(db)
 }
 
-const HIGH = String.raw`\\u[dD][89abAB][0-9a-fA-F]{2}`
-const LOW = String.raw`\\u[dD][c-fC-F][0-9a-fA-F]{2}`
-/** A backslash that is one itself is written otherwise first, so that each backslash left begins an escape. */
-const REFUSED = String.raw`\\u0000|${HIGH}(?!${LOW})|(?<!${HIGH})${LOW}`
+/**
+ * The replacements of escapes of JSON, in order: a backslash that is one itself is written otherwise, so that
+ * each backslash left begins an escape. Pairs of surrogates are put aside, by letters that no escape has. A
+ * pattern that looks back at what precedes a surrogate would begin at the text's first character each time.
+ */
+const REPLACEMENTS = [
+  [String.raw`\\\\`, String.raw`\\u005c`],
+  [String.raw`\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})`, String.raw`\\h\1\\l\2`],
+  [String.raw`\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})`, String.raw`\\ufffd`],
+  [String.raw`\\[hl]`, String.raw`\\u`],
+] as const
 
 /** A text of JSON with U+FFFD in place of the escapes that `jsonb` refuses. */
 function withoutRefused(text: RawBuilder<unknown>): RawBuilder<unknown> {
-  return sql`regexp_replace(replace(${text}, ${'\\\\'}::text, ${String.raw`\u005c`}::text), ${REFUSED}::text, ${String.raw`\\ufffd`}::text, 'g')`
+  return REPLACEMENTS.reduce(
+    (replaced, [pattern, by]) => sql`regexp_replace(${replaced}, ${pattern}::text, ${by}::text, 'g')`,
+    text,
+  )
 }
 
 /** A text as an id; NULL for a text that is no id. The nil UUID stands for a caller who is no user. */
