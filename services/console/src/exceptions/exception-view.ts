@@ -12,6 +12,9 @@ const Exception = z.looseObject({
 /** An answer of an acquirer that contradicts the books (console reference: Routes of payments). */
 export type Exception = z.infer<typeof Exception>
 
+/** One exception. */
+export const ExceptionAnswer = z.object({ exception: Exception })
+
 /** A page of exceptions. */
 export const ExceptionsView = z.object({ exceptions: z.array(Exception) })
 

@@ -40,6 +40,21 @@ describe('GET /exceptions', () => {
   })
 })
 
+describe('GET /exceptions/:merchantId/:exceptionId/:change', () => {
+  it('200: asks about an exception that has waited longer than a hundred others', async () => {
+    const browser = await test.signedIn('admin')
+    const path = `/exceptions/${merchantId}/${ID}/resolution`
+    const asked = await browser.open(path)
+    await services[1].query(
+      "INSERT INTO payments.acquirer_exceptions (merchant_id, id, payload, created) SELECT $1, lpad(to_hex(n), 24, '0'), '{}', now() FROM generate_series(1, 101) n",
+      [merchantId],
+    )
+    const page = await browser.open(path)
+    await services[1].query('DELETE FROM payments.acquirer_exceptions WHERE id <> $1', [ID])
+    expect([page.status, page.text]).toEqual([200, asked.text])
+  })
+})
+
 describe('POST /exceptions/:merchantId/:exceptionId/:change', () => {
   it('303: marks an exception as resolved after a question', async () => {
     const browser = await test.signedIn('admin')

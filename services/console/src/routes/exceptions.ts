@@ -3,13 +3,12 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { exceptionChanges } from '../exceptions/exception-changes.ts'
 import { ExceptionsQuery, exceptionsPage } from '../exceptions/exception-list.ts'
-import { type Exception, ExceptionsView } from '../exceptions/exception-view.ts'
+import { type Exception, ExceptionAnswer, ExceptionsView } from '../exceptions/exception-view.ts'
 import { GivenFields } from '../pages/asked-change.ts'
 import { pageQuery } from '../pages/list.ts'
-import { answerChange, askChange, findById } from '../plugins/asked-changes.ts'
+import { answerChange, askChange } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
-import { requirePaymentsId } from '../service-calls/service-call.ts'
 
 const LIST = '/operator/exceptions'
 const ChangeParams = z.object({
@@ -46,12 +45,10 @@ export const exceptionsRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-/** Exceptions have no address of their own: the newest 100 of the merchant that wait are looked through. */
 async function readException(
   request: FastifyRequest,
   { merchantId, exceptionId }: z.infer<typeof ChangeParams>,
 ): Promise<Exception> {
-  const query = { merchant: requirePaymentsId(merchantId), limit: 100 }
-  const { value } = await visitOf(request).calls.read('payments', LIST, ExceptionsView, query)
-  return findById(value.exceptions, exceptionId)
+  const path = `${LIST}/${encodeURIComponent(merchantId)}/${encodeURIComponent(exceptionId)}`
+  return (await visitOf(request).calls.read('payments', path, ExceptionAnswer)).value.exception
 }

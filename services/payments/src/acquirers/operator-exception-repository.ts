@@ -1,4 +1,5 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
 import { listOfAll } from '../pagination/list-of-all.ts'
@@ -37,6 +38,20 @@ export function listOperatedExceptions(
   { merchantId, open, ...page }: PageBounds & { readonly merchantId: string | undefined; readonly open: boolean },
 ): Promise<readonly PlacedException[]> {
   return exceptions(lanes, { ...page, filters: { merchant_id: merchantId }, flags: { open } })
+}
+
+const exceptionQuery = prepare(
+  'operated_exception',
+  (p: { merchantId: string; id: string }) => sql<OperatedException>`
+    SELECT ${columns} FROM ${sql.table('acquirer_exceptions')} r WHERE r.merchant_id = ${p.merchantId} AND r.id = ${p.id}`,
+)
+
+/** An exception of a merchant, open or resolved, for an operator. Undefined when there is no such exception. */
+export function findOperatedException(
+  { read }: Lanes,
+  input: { readonly merchantId: string; readonly id: string },
+): Promise<OperatedException | undefined> {
+  return read.first(exceptionQuery, input)
 }
 
 /** An exception after it was resolved, and whether it has waited until then. */

@@ -294,6 +294,12 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
   },
   ofOperatorList('exceptions', 'exceptions.read'),
   {
+    name: 'GET /operator/exceptions/{merchantId}/{exceptionId}',
+    path: ({ merchant }) => `/operator/exceptions/${merchant.id}/${NO_ID}`,
+    unknown: ({ merchant }) => `/operator/exceptions/${merchant.id}/${NO_ID}`,
+    action: 'exceptions.read',
+  },
+  {
     name: 'POST /operator/exceptions/{merchantId}/{exceptionId}/resolution',
     path: ({ merchant }) => `/operator/exceptions/${merchant.id}/${NO_ID}/resolution`,
     body: () => ({}),

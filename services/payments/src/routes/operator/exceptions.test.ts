@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusedField, statusAndBody } from '../../../test/bodies.ts'
+import { refusals, refusedField, statusAndBody } from '../../../test/bodies.ts'
 import { operatorHeaders, testOperators } from '../../../test/operators.ts'
-import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../../test/payments-app.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../../test/payments-app.ts'
 import { insertException } from '../../acquirers/exception-repository.ts'
 
 let payments: TestPayments
@@ -69,5 +75,37 @@ describe('GET /operator/exceptions', () => {
   it('400: refuses a malformed id of a merchant', async () => {
     const refused = refusedField('merchant', 'must be 24 hexadecimal digits', 'FORMAT')
     expect(statusAndBody(await get('merchant=x'))).toEqual(refused)
+  })
+})
+
+describe('GET /operator/exceptions/:merchantId/:exceptionId', () => {
+  const getOne = (owner: string, id: string) =>
+    payments.app.inject({ url: `/operator/exceptions/${owner}/${id}`, headers: operatorHeaders('viewer') })
+
+  it('200: shows an exception as the list does, also once it is resolved', async () => {
+    const [exception] = (await get(`merchant=${merchantId}&order=asc`)).json().exceptions
+    expect(statusAndBody(await getOne(merchantId, exception.id))).toEqual([200, { exception }])
+    const resolved = new Date(Date.UTC(2026, 2))
+    const setResolved = (at: Date | null) =>
+      payments.database.db
+        .updateTable('acquirer_exceptions')
+        .set({ resolved: at })
+        .where('id', '=', exception.id)
+        .execute()
+    await setResolved(resolved)
+    const answer = await getOne(merchantId.toUpperCase(), exception.id.toUpperCase())
+    await setResolved(null)
+    expect(statusAndBody(answer)).toEqual([200, { exception: { ...exception, resolved: resolved.toISOString() } }])
+  })
+
+  it('404: finds no exception by another merchant, and none by an id of nothing', async () => {
+    const [exception] = (await get(`merchant=${merchantId}`)).json().exceptions
+    for (const [owner, id] of [
+      [otherId, exception.id],
+      [merchantId, UNKNOWN_ID],
+      ['x', 'y'],
+    ]) {
+      expect(statusAndBody(await getOne(owner, id))).toEqual(refusals.notFound)
+    }
   })
 })

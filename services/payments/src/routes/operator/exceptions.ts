@@ -1,17 +1,18 @@
 import { z } from 'zod'
+import { refuseMissing } from '../../access/require-access.ts'
 import { ExceptionView, viewException } from '../../acquirers/exception-view.ts'
-import { listOperatedExceptions } from '../../acquirers/operator-exception-repository.ts'
+import { findOperatedException, listOperatedExceptions } from '../../acquirers/operator-exception-repository.ts'
 import { operatorAnswers } from '../../error-body.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
-import { id } from '../../requests/fields.ts'
+import { id, pathId } from '../../requests/fields.ts'
 
 const ExceptionsQuery = operatorListQuery('exceptions').extend({
   open: z.boolean().default(true).describe('Those that wait, not those that were resolved'),
   merchant: id().optional().describe('Only exceptions of this merchant'),
 })
 
-/** Lists answers of acquirers that contradict the books, for operators (console reference: Routes of payments). */
+/** Lists and shows answers of acquirers that contradict the books, for operators (console reference: Routes of payments). */
 export const operatorExceptionsRoutes: Routes = async (app) => {
   app.get(
     '/operator/exceptions',
@@ -35,6 +36,24 @@ export const operatorExceptionsRoutes: Routes = async (app) => {
       const rows = found.map((exception) => ({ id: exception.place, exception }))
       const shown = showOperatorPage(reply, 'exceptions', { limit: at.limit, rows })
       return { exceptions: shown.map(({ exception }) => viewException(exception)) }
+    },
+  )
+
+  app.get(
+    '/operator/exceptions/:merchantId/:exceptionId',
+    {
+      config: { action: 'exceptions.read' },
+      schema: {
+        operationId: 'getException',
+        tags: ['Operators'],
+        summary: 'Fetch an answer of an acquirer that contradicts the books',
+        params: z.object({ merchantId: pathId(), exceptionId: pathId() }),
+        response: { 200: z.object({ exception: ExceptionView }), ...operatorAnswers() },
+      },
+    },
+    async ({ params: { merchantId, exceptionId: id } }) => {
+      const found = await findOperatedException(app.deps.operatorLanes, { merchantId, id })
+      return { exception: viewException(found ?? refuseMissing()) }
     },
   )
 }
