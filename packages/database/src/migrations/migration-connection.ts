@@ -134,21 +134,42 @@ export function underLock<T>(target: MigrationTarget, use: (db: Kysely<unknown>)
   })
 }
 
-/** Anybody who may connect can take the lock, and keep it: a run that waits says who has it. */
 async function waitFor(
   client: pg.Client,
   db: Kysely<unknown>,
   { names, report = printLine }: MigrationTarget,
 ): Promise<void> {
   const key = lockKey(names)
+  const lock = { key: sql`${key}::bigint`, name: `migrations of the schema ${names.schema}`, report }
+  await tellingOwners(db, lock, () => client.query('SELECT pg_advisory_xact_lock($1)', [key]))
+}
+
+/** An advisory lock that a run waits for. */
+export interface AwaitedLock {
+  /** The key, as an expression of type bigint. */
+  readonly key: RawBuilder<unknown>
+  /** Words for the work that it keeps others from. */
+  readonly name: string
+  /** Is told whom the run waits for. By default standard error is. */
+  readonly report?: ((line: string) => void) | undefined
+}
+
+/**
+ * Waits for an advisory lock. Anybody who may connect can take it, and keep it: a wait of some seconds says
+ * who has it.
+ */
+export async function tellingOwners<T>(
+  db: Kysely<unknown>,
+  { key, name, report = printLine }: AwaitedLock,
+  wait: () => Promise<T>,
+): Promise<T> {
   const reportOwners = async () => {
-    const owners = await listLockOwners(db, sql`${key}::bigint`)
-    if (owners.length > 0)
-      report(`waiting for the lock of migrations of the schema ${names.schema}: ${owners.join(', ')}`)
+    const owners = await listLockOwners(db, key)
+    if (owners.length > 0) report(`waiting for the lock of ${name}: ${owners.join(', ')}`)
   }
   // The report only explains a wait. The lock is taken without the report, and its own error is thrown.
   const timer = setTimeout(() => void reportOwners().catch(() => {}), TOLD_AFTER_MS)
-  await client.query('SELECT pg_advisory_xact_lock($1)', [key]).finally(() => clearTimeout(timer))
+  return wait().finally(() => clearTimeout(timer))
 }
 
 function printLine(line: string): void {

@@ -6,6 +6,8 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createNames } from '../names.ts'
 import { againWhenLocked } from './again-when-locked.ts'
 import { migrateAtStart, migrateDown, migrateUp, readMigrationStatus } from './migrate.ts'
+import { withDatabase } from './migration-connection.ts'
+import { inTurn } from './migrator.ts'
 
 const database = await createEmptyDatabase()
 afterAll(database.drop)
@@ -49,6 +51,28 @@ beforeEach(async () => {
 afterEach(async () => {
   await client.query('DROP SCHEMA IF EXISTS example CASCADE')
   await client.end()
+})
+
+it('tells an operator who holds the lock that a migration waits for', async () => {
+  const { rows } = await client.query(
+    `SELECT pg_backend_pid() AS pid, current_user AS "user", pg_advisory_lock(hashtextextended('trestle/migration/example/', 0))`,
+  )
+  const lines: string[] = []
+  const done = withDatabase(database, (db) =>
+    inTurn(
+      db,
+      names,
+      async () => 'ran',
+      (line) => void lines.push(line),
+    ),
+  )
+  await expect
+    .poll(() => lines, { timeout: 60_000 })
+    .toEqual([
+      `waiting for the lock of a migration of the schema example: process ${rows[0].pid} of PostgreSQL, of the user ${rows[0].user}, holds it`,
+    ])
+  await client.query('SELECT pg_advisory_unlock_all()')
+  expect(await done).toBe('ran')
 })
 
 describe('migrateUp', () => {

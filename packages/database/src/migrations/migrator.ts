@@ -4,6 +4,7 @@ import { type Migration, type MigrationResultSet, Migrator, NO_MIGRATIONS } from
 import { setSequential } from '../distribution/citus.ts'
 import { migrateForward } from '../distribution/place-migration.ts'
 import { againWhenLocked } from './again-when-locked.ts'
+import { type AwaitedLock, tellingOwners } from './migration-connection.ts'
 import { MIGRATIONS, migratorTable, migratorTables } from './migrator-tables.ts'
 
 /** The migrations of a service, and where they run. */
@@ -127,16 +128,18 @@ export function takeBackLast(db: Kysely<unknown>, migrations: Migrations): Promi
  * still be under way.
  *
  * Lock order: the lock of `underLock`, this lock. Nobody takes the first while holding the second.
+ * @param report is told who holds the lock, after some seconds; by default standard error is
  */
 export function inTurn<T>(
   db: Kysely<unknown>,
   { schema, prefix }: Names,
   use: (trx: Transaction<unknown>) => Promise<T>,
+  report?: AwaitedLock['report'],
 ): Promise<T> {
+  const key = sql`hashtextextended(${`trestle/migration/${schema}/${prefix}`}, 0)`
+  const lock = { key, name: `a migration of the schema ${schema}`, report }
   return inLatest(db).execute(async (trx) => {
-    await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`trestle/migration/${schema}/${prefix}`}, 0))`.execute(
-      trx,
-    )
+    await tellingOwners(db, lock, () => sql`SELECT pg_advisory_xact_lock(${key})`.execute(trx))
     await setSequential(trx)
     return use(trx)
   })
