@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { underSettings } from './driver/session-settings.ts'
+import { NO_LIMITS, underSettings } from './driver/session-settings.ts'
 
 /** How long to wait for a database, in milliseconds, and whom to tell. */
 export interface WaitOptions {
@@ -61,7 +61,7 @@ const PROBE_MS = 86_399_999
  * @throws Error when the database does not answer
  */
 export async function keepsSettings(url: string): Promise<boolean> {
-  const under = underSettings({ lock_timeout: PROBE_MS }, { url, hasSession: true })
+  const under = underSettings({ ...NO_LIMITS, lock_timeout: PROBE_MS }, { url, hasSession: true })
   const client = new pg.Client({ ...under, connectionTimeoutMillis: 5_000 })
   client.on('error', () => {})
   try {

@@ -4,7 +4,8 @@ import { createNames } from '@trestle/database/names.ts'
 import { readDependents } from '@trestle/database/violations.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { dropJobs, installJobs } from './install.ts'
 import { type AnyTask, defineTask, type TaskOptions } from './task.ts'
 
@@ -29,6 +30,29 @@ const optionsOf = (url: string): MigrateOptions => ({
 /** The statements that the next install would run as the owner. */
 const FORGED = `INSERT INTO app_shop_jobs.bam (name, version, status, table_name, command)
   VALUES ('x', 46, 'pending', 'job_common', 'CREATE TABLE public.owned AS SELECT session_user')`
+
+it('ends with who holds a lock of the queue, and waits for none where all is there', { timeout: 120_000 }, async () => {
+  const held = await createEmptyDatabase()
+  onTestFinished(() => held.drop())
+  const stranger = new pg.Client({ connectionString: held.url })
+  await stranger.connect()
+  onTestFinished(() => stranger.end())
+  const { rows } = await stranger.query(`
+    SELECT pg_backend_pid() AS pid, current_user AS "user", pg_advisory_lock(
+      ('x' || encode(sha224((current_database() || '.pgboss.app_shop_jobs' || key)::bytea), 'hex'))::bit(64)::bigint) AS locked
+    FROM unnest('{"", create-queue}'::text[]) key`)
+  await expect(migrateUp(optionsOf(held.url))).rejects.toThrow(
+    `somebody holds a lock that the queue of jobs in the schema app_shop_jobs needs: process ${rows[0].pid} of PostgreSQL, of the user ${rows[0].user}, holds it`,
+  )
+  await stranger.query('SELECT pg_advisory_unlock_all()')
+  await migrateUp(optionsOf(held.url))
+  await stranger.query(`
+    SELECT pg_advisory_lock(
+      ('x' || encode(sha224((current_database() || '.pgboss.app_shop_jobs' || key)::bytea), 'hex'))::bit(64)::bigint)
+    FROM unnest('{"", create-queue}'::text[]) key`)
+  const again = { ...optionsOf(held.url), settings: { again: true } }
+  expect(await migrateUp(again)).toEqual({ migrations: [], functions: [] })
+})
 
 describe('installing the queue', () => {
   let database: TemporaryDatabase

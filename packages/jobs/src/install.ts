@@ -1,4 +1,6 @@
-import { OWN_PATH, underSettings } from '@trestle/database/driver/session-settings.ts'
+import { NO_LIMITS, OWN_PATH, underSettings } from '@trestle/database/driver/session-settings.ts'
+import { listLockOwners } from '@trestle/database/migrations/migration-connection.ts'
+import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import { keepsSettings } from '@trestle/database/wait-for-database.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { PgBoss } from 'pg-boss'
@@ -20,6 +22,7 @@ export const QUEUE_VERSION: string = pgBoss.version
 /**
  * Makes or updates the schema of the queue and its queues. It runs within `migrate`, under its lock. If all is up to date, it
  * changes nothing.
+ * @throws Error that says who holds an advisory lock of the queue, where it has waited for one for 30 s
  */
 export async function installJobs(db: Kysely<unknown>, { url, schema, tasks }: InstallOptions): Promise<void> {
   await secureQueue(db, schema)
@@ -27,7 +30,7 @@ export async function installJobs(db: Kysely<unknown>, { url, schema, tasks }: I
   const { PgBoss } = await import('pg-boss')
   const boss = new PgBoss({
     // An update may build indexes outside of transactions, which a session of its own allows.
-    ...underSettings(OWN_PATH, { url, hasSession: await keepsSettings(url) }),
+    ...underSettings({ ...OWN_PATH, ...NO_LIMITS }, { url, hasSession: await keepsSettings(url) }),
     schema,
     max: 1,
     supervise: false,
@@ -37,22 +40,9 @@ export async function installJobs(db: Kysely<unknown>, { url, schema, tasks }: I
     registerInstance: false,
   })
   boss.on('error', () => {})
-  await boss.start()
+  await namingOwners(db, schema, () => boss.start())
   try {
-    for (const task of tasks) {
-      await createOrUpdate(boss, deadQueue(task), { deleteAfterSeconds: 0, retentionSeconds: DEAD_KEPT_SECONDS })
-      await createOrUpdate(boss, task.name, {
-        notify: true,
-        heartbeatSeconds: 10,
-        retryLimit: task.retryLimit,
-        retryBackoff: true,
-        retryDelay: task.firstDelaySeconds,
-        retryDelayMax: task.delaySecondsMax,
-        expireInSeconds: task.timeoutSeconds + EXPIRY_MARGIN_SECONDS,
-        deleteAfterSeconds: DONE_KEPT_SECONDS,
-        deadLetter: deadQueue(task),
-      })
-    }
+    for (const task of tasks) await namingOwners(db, schema, () => installTask(boss, task))
   } finally {
     await boss.stop({ graceful: false })
   }
@@ -155,7 +145,46 @@ const DONE_KEPT_SECONDS = 3_600
 
 type QueueOptions = NonNullable<Parameters<PgBoss['createQueue']>[1]>
 
+async function installTask(boss: PgBoss, task: AnyTask): Promise<void> {
+  await createOrUpdate(boss, deadQueue(task), { deleteAfterSeconds: 0, retentionSeconds: DEAD_KEPT_SECONDS })
+  await createOrUpdate(boss, task.name, {
+    notify: true,
+    heartbeatSeconds: 10,
+    retryLimit: task.retryLimit,
+    retryBackoff: true,
+    retryDelay: task.firstDelaySeconds,
+    retryDelayMax: task.delaySecondsMax,
+    expireInSeconds: task.timeoutSeconds + EXPIRY_MARGIN_SECONDS,
+    deleteAfterSeconds: DONE_KEPT_SECONDS,
+    deadLetter: deadQueue(task),
+  })
+}
+
+/** Making a queue takes a lock that anybody who may connect can hold. Where a queue is there, nothing waits for it. */
 async function createOrUpdate(boss: PgBoss, name: string, options: QueueOptions): Promise<void> {
-  await boss.createQueue(name, options)
+  if ((await boss.getQueue(name)) === null) await boss.createQueue(name, options)
   await boss.updateQueue(name, options)
+}
+
+/** The ends of the names of the advisory locks that pg-boss takes to make its schema, and its queues. */
+const LOCKS = ['', 'create-queue'] as const
+
+/** @throws Error that says who holds a lock of pg-boss, where it has waited for one for too long */
+async function namingOwners<T>(db: Kysely<unknown>, schema: string, use: () => Promise<T>): Promise<T> {
+  try {
+    return await use()
+  } catch (error) {
+    if (!isLockTimeout(error)) throw error
+    const owners = await Promise.all(
+      LOCKS.map((lock) => {
+        const name = sql`current_database() || ${`.pgboss.${schema}${lock}`}`
+        return listLockOwners(db, sql`('x' || encode(sha224(convert_to(${name}, 'UTF8')), 'hex'))::bit(64)::bigint`)
+      }),
+    )
+    if (owners.flat().length === 0) throw error
+    throw new Error(
+      `somebody holds a lock that the queue of jobs in the schema ${schema} needs: ${owners.flat().join(', ')}; end it with SELECT pg_terminate_backend(…), and run this again`,
+      { cause: error },
+    )
+  }
 }

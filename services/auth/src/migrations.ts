@@ -84,20 +84,21 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
     functions: serviceFunctions(config.database),
     callers: policyCallers,
     settings: { VERSION, QUEUE_VERSION, tasks, role, login: loginOf(serviceUrl), makesPgcrypto },
-    afterwards: [
-      (db) => hideOwnTables(db, names),
-      (db) => createJobSchema(db, names),
-      (db) => installJobs(db, { url, schema: names.jobSchema, tasks }),
-    ],
+    afterwards: [(db) => hideOwnTables(db, names), (db) => createJobQueue(db, config)],
     createOptional: makesPgcrypto ? createPgcrypto : undefined,
     grants: role === undefined ? undefined : { role, serviceUrl, appendOnly: [] },
   }
 }
 
-/** The installation reads and runs what is in the schema. A role that may create schemas could make it first. */
-async function createJobSchema(db: Kysely<unknown>, names: Names): Promise<void> {
+/**
+ * Makes or updates the queue of jobs, with its schema. The installation reads and runs what is in the schema. A role that may
+ * create schemas could make it first.
+ */
+export async function createJobQueue(db: Kysely<unknown>, config: DatabaseConfig): Promise<void> {
+  const names = authNames(config)
   await createOwnSchema(db, names.jobSchema)
   await requireOwnJobSchema(db, names)
+  await installJobs(db, { url: config.database.migrationUrl, schema: names.jobSchema, tasks })
 }
 
 /**

@@ -17,7 +17,7 @@ import type { Loss } from '../adoption/inspect-database.ts'
 import { countChanges, replayChanges } from '../adoption/stage-refresh-tokens.ts'
 import { migrationsInPlace, type SwitchDeps, switchHooks } from '../adoption/switch-tables.ts'
 import type { AuthDeps } from '../deps.ts'
-import { adoptOptions } from '../migrations.ts'
+import { adoptOptions, createJobQueue } from '../migrations.ts'
 
 /** The dependencies of an adoption. It opens connections of its own to the database that it adopts. */
 export type AdoptDatabaseDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'now' | 'randomBytes'>
@@ -58,6 +58,8 @@ async function adopt(deps: AdoptDatabaseDeps, run: AdoptionRun): Promise<Adoptio
   const version = await beginAdoption(options, deps.config.database.role, run)
   const outcome = await underLock(options, async (db) => {
     if (await hasSwitched(db, places)) return { switchMs: undefined, leftProviders: [] }
+    // Before the switch: making the queue waits for a lock that anybody who may connect can hold.
+    await createJobQueue(db, deps.config)
     await prepareSwitch(db, switchDeps, run)
     return switchOver(db, switchDeps)
   })

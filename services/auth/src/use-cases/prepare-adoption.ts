@@ -7,7 +7,7 @@ import {
   switchDepsOf,
   withoutOtherRuns,
 } from '../adoption/begin-adoption.ts'
-import { adoptOptions } from '../migrations.ts'
+import { adoptOptions, createJobQueue } from '../migrations.ts'
 import type { AdoptDatabaseDeps } from './adopt-database.ts'
 
 /**
@@ -23,6 +23,7 @@ export function prepareAdoption(deps: AdoptDatabaseDeps, run: AdoptionRun): Prom
     await beginAdoption(target, deps.config.database.role, run)
     return underLock(target, async (db) => {
       if (await hasSwitched(db, places)) return false
+      await createJobQueue(db, deps.config)
       await prepareSwitch(db, switchDepsOf(deps, places), run)
       return true
     })

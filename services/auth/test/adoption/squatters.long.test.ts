@@ -175,3 +175,16 @@ it('a view in a schema of our own stops a run before it is read', async () => {
   expect((await checkAdoption(restored.deps, { force: false })).obstacles).toEqual([reason])
   await expect(adopt(restored)).rejects.toThrow(new Error(reason))
 })
+
+it('switches where somebody who may connect holds the locks of the queue of jobs since --prepare', async () => {
+  const restored = await restore('v2.196.0')
+  const stranger = new pg.Client({ connectionString: restored.database.superuserUrl })
+  await stranger.connect()
+  onTestFinished(() => stranger.end())
+  await prepare(restored)
+  await stranger.query(`
+    SELECT pg_advisory_lock(
+      ('x' || encode(sha224((current_database() || '.pgboss.auth_jobs' || key)::bytea), 'hex'))::bit(64)::bigint)
+    FROM unnest('{"", create-queue}'::text[]) key`)
+  expect((await adopt(restored)).switchMs).toBeGreaterThan(0)
+})
