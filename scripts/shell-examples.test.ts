@@ -165,7 +165,7 @@ const COMPOSE_OPTIONS: Readonly<Record<string, Readonly<Record<string, boolean>>
   stop: {},
   kill: {},
   exec: { '-T': false },
-  run: { '--rm': false, '-T': false, '--no-deps': false, '--volume': true, '--workdir': true },
+  run: { '--rm': false, '-T': false, '--no-deps': false, '--volume': true, '--workdir': true, '-e': true },
 }
 
 /** The database in the Compose file of Supabase, from which users move in. */
@@ -368,7 +368,7 @@ describe('docs/runbooks/moving-in.md', () => {
     expect(calls).toEqual([
       [
         ...['docker', 'compose', '-f', 'docker-compose.yml', '-f', 'moving.yml', 'run', '--rm', '-T', '--no-deps'],
-        ...['--volume', `${work}:${work}`, 'auth', 'auth', 'adopt', '--check'],
+        ...['-e', 'PGPASSWORD', '--volume', `${work}:${work}`, 'auth', 'auth', 'adopt', '--check'],
       ],
     ])
     expect(await problemsOf(calls)).toEqual([])
