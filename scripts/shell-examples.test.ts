@@ -165,7 +165,10 @@ const COMPOSE_OPTIONS: Readonly<Record<string, Readonly<Record<string, boolean>>
   stop: {},
   kill: {},
   exec: { '-T': false },
-  run: { '--rm': false, '-T': false, '--no-deps': false, '--volume': true, '--workdir': true, '-e': true },
+  run: {
+    ...{ '--rm': false, '-T': false, '--no-deps': false },
+    ...{ '--publish': true, '--volume': true, '--workdir': true, '-e': true },
+  },
 }
 
 /** The database in the Compose file of Supabase, from which users move in. */
