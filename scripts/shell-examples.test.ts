@@ -159,7 +159,7 @@ const compose = Compose.parse(parse(read('docker-compose.yml'), { merge: true })
 
 /** Options of the commands of `docker compose`: whether a value follows. */
 const COMPOSE_OPTIONS: Readonly<Record<string, Readonly<Record<string, boolean>>>> = {
-  up: { '--build': false, '--detach': false, '--wait': false },
+  up: { '--build': false, '--detach': false, '--no-deps': false, '--wait': false },
   build: {},
   restart: {},
   stop: {},
