@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream'
 import { html } from '@trestle/common/documents/html.ts'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { sendError, toHttpError } from '@trestle/common/errors/error-handler.ts'
@@ -6,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorVocabulary } from '../error-body.ts'
 import { type ConsolePage, type Frame, PAGE_HEADERS, renderConsolePage, renderSinglePage } from '../pages/layout.ts'
 import { PATHS } from '../pages/paths.ts'
-import { SERVICE_NAMES, type SentFile } from '../service-calls/service-call.ts'
+import { type OpenedFile, SERVICE_NAMES } from '../service-calls/service-call.ts'
 import { endSession } from './browser-session.ts'
 import { type Visit, visitOf } from './operator.ts'
 
@@ -44,7 +43,11 @@ export function sendPage(request: FastifyRequest, reply: FastifyReply, page: Con
 /** Sends a file, which the browser keeps and does not show. */
 export function sendFile(
   reply: FastifyReply,
-  { name, type, content }: { readonly name: string; readonly type: string; readonly content: Buffer | Readable },
+  {
+    name,
+    type,
+    content,
+  }: { readonly name: string; readonly type: string; readonly content: Buffer | NodeJS.ReadableStream },
 ): FastifyReply {
   const safe = name.replaceAll(/[^\w.-]/g, '_')
   return reply
@@ -54,9 +57,13 @@ export function sendFile(
 }
 
 /** Sends rows as a file, which a service gives in pieces. */
-export function sendCsv(reply: FastifyReply, name: string, { bytes }: Pick<SentFile, 'bytes'>): FastifyReply {
+export function sendCsv(
+  reply: FastifyReply,
+  name: string,
+  { bytes }: Extract<OpenedFile, { kind: 'file' }>,
+): FastifyReply {
   reply.liftDeadline()
-  return sendFile(reply, { name: `${name}.csv`, type: 'text/csv', content: Readable.from(bytes) })
+  return sendFile(reply, { name: `${name}.csv`, type: 'text/csv', content: bytes })
 }
 
 /** The frame of each page of an operator. */

@@ -52,7 +52,8 @@ export type OpenFile = (call: Omit<ServiceCall, 'body' | 'file' | 'method'>) => 
 export type OpenedFile =
   | {
       readonly kind: 'file'
-      readonly bytes: AsyncIterable<Uint8Array>
+      /** The caller reads it to its end, or destroys it. */
+      readonly bytes: NodeJS.ReadableStream
       readonly type: string
       readonly disposition: string
     }

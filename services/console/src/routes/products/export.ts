@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { visitOf } from '../../plugins/operator.ts'
@@ -12,6 +11,6 @@ export const productExportRoutes: FastifyPluginAsyncZod = async (app) => {
     const asked = { format, spreadsheetSafe: format === 'csv' ? true : undefined }
     const { bytes, type, disposition } = await visitOf(request).calls.openFile('inventory', '/products/export', asked)
     reply.liftDeadline()
-    return reply.header('content-type', type).header('content-disposition', disposition).send(Readable.from(bytes))
+    return reply.header('content-type', type).header('content-disposition', disposition).send(bytes)
   })
 }
