@@ -39,6 +39,9 @@ export async function withSource<T>({ url, schema }: SourceAddress, use: (source
   })
 }
 
+/** The words of pg for a server that asks for a password where neither the URL nor PGPASSWORD has one. */
+const NO_PASSWORD = 'client password must be a string'
+
 /**
  * The failure has no `cause`, which may name the URL, and from which a command would tell how to start the
  * service's own database.
@@ -49,7 +52,8 @@ async function connect(db: Kysely<unknown>): Promise<void> {
   } catch (error) {
     const first: unknown = error instanceof AggregateError ? error.errors[0] : error
     const message = first instanceof Error ? first.message : String(first)
-    throw new Error(`cannot connect to the source: ${describeEncryption(first) ?? message}`)
+    const reason = message.includes(NO_PASSWORD) ? 'it asks for a password: write it into PGPASSWORD' : message
+    throw new Error(`cannot connect to the source: ${describeEncryption(first) ?? reason}`)
   }
 }
 

@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { portOf } from '@trestle/testing/free-port.ts'
 import { Command } from 'commander'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { importCommand } from '../../src/commands/import-database.ts'
@@ -25,6 +28,15 @@ async function runAnswered({ deps }: ImportingApp, answer: string | undefined, .
     (error: Error) => error.message,
   )
   return { lines, failure }
+}
+
+/** A message of PostgreSQL about how a client proves who it is. */
+function authentication(kind: number, text: string): Buffer {
+  const head = Buffer.alloc(9)
+  head.write('R')
+  head.writeInt32BE(8 + Buffer.byteLength(text), 1)
+  head.writeInt32BE(kind, 5)
+  return Buffer.concat([head, Buffer.from(text)])
 }
 
 const TABLES = [
@@ -169,6 +181,17 @@ describe('auth import', () => {
     expect(await from(`postgres://nobody:a-secret@${host}${pathname}`)).toBe(
       'cannot connect to the source: role "nobody" does not exist',
     )
+    const asking = createServer((socket) =>
+      socket.once('data', () => {
+        socket.write(authentication(10, 'SCRAM-SHA-256\0\0'))
+        socket.once('data', () => socket.write(authentication(11, 'r=x,s=eA==,i=1')))
+      }),
+    ).listen(0, '127.0.0.1')
+    await once(asking, 'listening')
+    expect(await from(`postgres://root@127.0.0.1:${portOf(asking)}/auth`)).toBe(
+      'cannot connect to the source: it asks for a password: write it into PGPASSWORD',
+    )
+    asking.close()
     expect(await from('postgres://root:a-secret@127.0.0.1:1/auth')).toBe(
       'cannot connect to the source: connect ECONNREFUSED 127.0.0.1:1',
     )
