@@ -54,14 +54,16 @@ function toUrlAlphabet(text: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`rtrim(translate(${text}, E'+/\n', '-_'), '=')`
 }
 
-async function copyPasskeys({ trx, places }: CopyContext): Promise<void> {
+/** Under `session_replication_role = replica`, as in a restore, rows may stay of users who are gone. */
+async function copyPasskeys({ trx, places, users }: CopyContext): Promise<void> {
   await sql`
     INSERT INTO ${places.names.id('webauthn_credentials')}
         (id, user_id, credential_id, public_key, sign_count, transports, backup_eligible, friendly_name, last_used_at,
           created_at, updated_at)
       SELECT id, user_id, ${base64url(sql.ref('credential_id'))}, ${base64url(sql.ref('public_key'))}, sign_count, transports,
           backup_eligible, friendly_name, last_used_at, created_at, updated_at
-        FROM ${sql.id(places.kept, 'webauthn_credentials')}`.execute(trx)
+        FROM ${sql.id(places.kept, 'webauthn_credentials')} c
+        WHERE EXISTS (SELECT FROM ${users} u WHERE u.id = c.user_id)`.execute(trx)
 }
 
 /**

@@ -38,6 +38,20 @@ it('adopt takes over rows whose id is the nil UUID as any others', async () => {
   ).toEqual([{ listed: 1, tokens: 1, entries: 1 }])
 })
 
+it('adopt copies no passkey of a user who is gone, as a restore without foreign keys may leave it', async () => {
+  const restored = await restore('v2.196.0')
+  const { superuserUrl } = restored.database
+  await runSql(
+    superuserUrl,
+    `SET session_replication_role = replica;
+     INSERT INTO auth.webauthn_credentials (user_id, credential_id, public_key) VALUES (gen_random_uuid(), 'lone', 'key')`,
+  )
+  await adopt(restored)
+  expect(await runSql(superuserUrl, 'SELECT user_id FROM auth.webauthn_credentials')).toEqual([
+    { user_id: idOf(restored, 'passkey') },
+  ])
+})
+
 it('a secret that only looks sealed stops no check, import or undo, and the check names its row', async () => {
   const restored = await restore('v2.196.0')
   const { superuserUrl, manifest } = restored.database
