@@ -32,7 +32,8 @@ export function importPlacesOf(names: Names): ImportPlaces {
 
 /**
  * The record of an import, which the first run makes.
- * @throws Error where the source is another one than in the runs before, or a schema of this name is not the user's own
+ * @throws Error where the source is another one than in the runs before, or in an earlier state, or a schema of this name is
+ * not the user's own
  */
 export async function openRecord({
   trx,
@@ -49,11 +50,38 @@ export async function openRecord({
     throw new Error(
       `the users here came from another database (${found.source}), not from this one (${identity}): auth import --forget ends that import`,
     )
-  if (found !== undefined) return found
+  if (found !== undefined) {
+    await advance(trx, places, source)
+    return found
+  }
   const record = { source: identity, tokenOffset: await findMaxId(trx, places.names.id('refresh_tokens')) }
   await moveSequence(trx, places, record.tokenOffset + (await findMaxId(source.db, source.names.id('refresh_tokens'))))
   await createRecord(trx, places, record)
+  await advance(trx, places, source)
   return record
+}
+
+/**
+ * Records how far the source has gone, from one run to the next. A standby that lags would give back what the run before has
+ * taken from the primary: a password that was changed since, or a session that has ended.
+ * @throws Error where the run before has read a later state
+ */
+async function advance(
+  trx: Kysely<unknown>,
+  { record }: ImportPlaces,
+  { position }: Pick<Source, 'position'>,
+): Promise<void> {
+  if (position === undefined) return
+  const table = sql.id(record, 'source')
+  await sql`ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS position pg_lsn`.execute(trx)
+  const { rows } = await sql<{ position: string }>`
+    SELECT position::text AS position FROM ${table} WHERE position > ${position}::pg_lsn`.execute(trx)
+  const [later] = rows
+  if (later !== undefined)
+    throw new Error(
+      `the source is in an earlier state (${position}) than at the run before (${later.position}), as a standby is that lags: wait until it has caught up, or name the primary`,
+    )
+  await sql`UPDATE ${table} SET position = ${position}::pg_lsn`.execute(trx)
 }
 
 async function findRecord(trx: Kysely<unknown>, { record, kept }: ImportPlaces): Promise<ImportRecord | undefined> {

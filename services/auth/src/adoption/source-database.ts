@@ -9,6 +9,8 @@ import { type Kysely, sql } from 'kysely'
 export interface Source {
   readonly db: Kysely<unknown>
   readonly names: Names
+  /** How far the log of the source had gone before the snapshot. Undefined where the source does not tell. */
+  readonly position: string | undefined
 }
 
 /** The address of a source. */
@@ -28,15 +30,25 @@ export async function withSource<T>({ url, schema }: SourceAddress, use: (source
     )
   return withDatabase({ url }, async (db) => {
     await connect(db)
+    const position = await readPosition(db)
     return db
       .transaction()
       .setIsolationLevel('repeatable read')
       .setAccessMode('read only')
       .execute(async (trx) => {
         await setFormats(trx)
-        return use({ db: trx, names: createNames(schema) })
+        return use({ db: trx, names: createNames(schema), position })
       })
   })
+}
+
+/** Reads how far the log has gone, in the form of the type pg_lsn: on a standby, how far it has been replayed. */
+async function readPosition(db: Kysely<unknown>): Promise<string | undefined> {
+  const { rows } = await sql<{ position: string | null }>`
+    SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END::text AS position`.execute(
+    db,
+  )
+  return rows[0]?.position ?? undefined
 }
 
 /** The words of pg for a server that asks for a password where neither the URL nor PGPASSWORD has one. */

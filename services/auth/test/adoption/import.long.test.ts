@@ -398,3 +398,18 @@ it('says whose secrets no key opens', async () => {
     leftProviders: ['custom:fixture'],
   })
 })
+
+it('takes nothing from a source that is in an earlier state than at the run before, as a standby may be', async () => {
+  const app = await openImporting('v2.196.0')
+  await app.run()
+  const { directUrl } = app.database
+  await runSql(directUrl, `UPDATE auth_imported.source SET position = 'FFFFFFFF/0'`)
+  await expect(app.run()).rejects.toThrow(
+    /^the source is in an earlier state \([0-9A-F]+\/[0-9A-F]+\) than at the run before \(FFFFFFFF\/0\), as a standby is that lags: wait until it has caught up, or name the primary$/,
+  )
+  await runSql(directUrl, `ALTER TABLE auth_imported.source DROP COLUMN position`)
+  await app.run()
+  expect(await runSql(directUrl, `SELECT position < 'FFFFFFFF/0' AS known FROM auth_imported.source`)).toEqual([
+    { known: true },
+  ])
+})
