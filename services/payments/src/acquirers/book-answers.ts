@@ -3,6 +3,7 @@ import type { Outbox } from '@trestle/jobs/outbox.ts'
 import type { Db } from '../database.ts'
 import { type UnsettledAttempt, updateUnknownAttempt } from '../transactions/attempt-repository.ts'
 import type { AcquirerTask, TaskOutcome } from './acquirer.ts'
+import type { Acquirers } from './acquirers.ts'
 import { insertException } from './exception-repository.ts'
 import { type ClosedOperation, callCloseOperation } from './operation-repository.ts'
 
@@ -57,13 +58,36 @@ export async function bookReversal(
   attempt: UnsettledAttempt,
   answer: TaskOutcome,
 ): Promise<boolean> {
-  if (answer.verdict === 'retry') return false
-  if (answer.verdict === 'rejected') {
-    const { merchantId, id, kind, currency, amount } = attempt
-    const payload = { type: 'reversal', attemptId: id, kind, currency, amount, reason: answer.reason }
-    await insertException(db, { merchantId, reference: `reversal ${id}`, payload })
-    return false
-  }
-  await updateUnknownAttempt(db, attempt, 'reversed')
-  return true
+  if (answer.verdict === 'accepted') await updateUnknownAttempt(db, attempt, 'reversed')
+  else await bookRefusedReversal(db, attempt, answer)
+  return answer.verdict === 'accepted'
+}
+
+/**
+ * Asks the acquirer to reverse an attempt that an operator has found approved. `refused`: the acquirer has not
+ * taken the reversal; a rejected one is stored as an exception. `no-acquirer`: the acquirer is no longer configured.
+ *
+ * The caller stores the state of a reversed attempt, in one transaction with the row of the audit log. The acquirer
+ * is asked before that transaction begins, because its answer may take long. It takes a reversal once under the id
+ * of the attempt, so a repeat does no harm, and neither does a transaction that fails afterwards.
+ */
+export async function reverseAttempt(
+  { acquirers, db }: { readonly acquirers: Pick<Acquirers, 'find'>; readonly db: BookingDeps['db'] },
+  attempt: UnsettledAttempt,
+): Promise<'reversed' | 'refused' | 'no-acquirer'> {
+  const answer = await acquirers.find(attempt.acquirer)?.reverse(attempt.id)
+  if (answer === undefined) return 'no-acquirer'
+  if (answer.verdict === 'accepted') return 'reversed'
+  await bookRefusedReversal(db, attempt, answer)
+  return 'refused'
+}
+
+async function bookRefusedReversal(
+  db: BookingDeps['db'],
+  { merchantId, id, kind, currency, amount }: UnsettledAttempt,
+  answer: Exclude<TaskOutcome, { verdict: 'accepted' }>,
+): Promise<void> {
+  if (answer.verdict === 'retry') return
+  const payload = { type: 'reversal', attemptId: id, kind, currency, amount, reason: answer.reason }
+  await insertException(db, { merchantId, reference: `reversal ${id}`, payload })
 }

@@ -1,7 +1,7 @@
 import { anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { z } from 'zod'
-import { lastAudit, operatorAudit } from '../../test/audit.ts'
+import { AUDIT_FULL, lastAudit, operatorAudit, withoutAudit } from '../../test/audit.ts'
 import { statusAndBody } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
@@ -88,4 +88,18 @@ it('payments attempts resolve: an attempt stays unknown when the acquirer does n
   const exceptions = await db().selectFrom('acquirer_exceptions').select('payload').execute()
   const reversal = { type: 'reversal', attemptId: id, kind: 'charge', amount: 500, currency: 'EUR' }
   expect(exceptions).toEqual([{ payload: { ...reversal, reason: 'never heard of it' } }])
+})
+
+it.each([
+  ['approved', 'reversed'],
+  ['declined', 'declined'],
+])('payments attempts resolve %s: is made with its entry in the audit log, or not at all', async (outcome, state) => {
+  const id = await unknownAttempt()
+  await withoutAudit(payments, () => expect(run('attempts', 'resolve', id, outcome)).rejects.toThrow(AUDIT_FULL))
+  expect(await stateOf(id)).toBe('unknown')
+  await run('attempts', 'resolve', id, outcome)
+  expect([await stateOf(id), await lastAudit(payments)]).toEqual([
+    state,
+    operatorAudit('attempt.resolved', { attemptId: id, state }, merchantId),
+  ])
 })

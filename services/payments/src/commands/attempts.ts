@@ -1,6 +1,6 @@
 import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import type { Command } from 'commander'
-import { bookReversal } from '../acquirers/book-answers.ts'
+import { reverseAttempt } from '../acquirers/book-answers.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import {
@@ -34,19 +34,27 @@ const commands: readonly OperatorCommand[] = [
 async function resolve(deps: OperatorDeps, { words: [id = '', outcome] }: CommandInput): Promise<object> {
   if (outcome !== 'approved' && outcome !== 'declined') throw new Error('the outcome is approved or declined')
   const { db } = deps
-  const attempt = await findUnknownAttemptById(db, id)
-  if (!attempt) throw new Error(`there is no attempt ${id} of unknown outcome`)
+  const attempt = (await findUnknownAttemptById(db, id)) ?? refuseKnown(id)
   if (outcome === 'approved') await reverse(deps, attempt)
-  else await updateUnknownAttempt(db, attempt, 'declined')
   const state = outcome === 'approved' ? 'reversed' : 'declined'
   const { merchantId } = attempt
-  await insertOperatorAudit(db, { action: 'attempt.resolved', merchantId, payload: { attemptId: id, state } })
-  return { id, state }
+  return db.transaction().execute(async (trx) => {
+    if (!(await updateUnknownAttempt(trx, attempt, state))) refuseKnown(id)
+    await insertOperatorAudit(trx, { action: 'attempt.resolved', merchantId, payload: { attemptId: id, state } })
+    return { id, state }
+  })
 }
 
-async function reverse({ acquirers, db }: OperatorDeps, attempt: UnsettledAttempt): Promise<void> {
-  const acquirer = acquirers.find(attempt.acquirer)
-  if (!acquirer) throw new Error(`acquirer ${attempt.acquirer} is not configured`)
-  const isReversed = await bookReversal(db, attempt, await acquirer.reverse(attempt.id))
-  if (!isReversed) throw new Error('the acquirer did not take the reversal')
+function refuseKnown(id: string): never {
+  throw new Error(`there is no attempt ${id} of unknown outcome`)
+}
+
+async function reverse(deps: OperatorDeps, attempt: UnsettledAttempt): Promise<void> {
+  switch (await reverseAttempt(deps, attempt)) {
+    case 'no-acquirer':
+      throw new Error(`acquirer ${attempt.acquirer} is not configured`)
+    case 'refused':
+      throw new Error('the acquirer did not take the reversal')
+    case 'reversed':
+  }
 }

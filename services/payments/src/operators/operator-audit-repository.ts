@@ -41,8 +41,9 @@ export interface CommandAct {
 }
 
 /**
- * Adds what an operator did by a command to the audit log. Takes the transaction of the effect where there is one; where a SQL
- * function made the effect, the row follows it.
+ * Adds what an operator did by a command to the audit log.
+ * @param db the transaction of the change, so that neither is stored without the other. Work that is no single
+ * transaction, such as sealing everything anew, is recorded after it
  */
 export async function insertOperatorAudit(db: Db, { action, merchantId, payload }: CommandAct): Promise<void> {
   await sql`SELECT ${sql.table('add_audit')}(${merchantId ?? null}, NULL, ${action}, ${payload})`.execute(db)

@@ -1,5 +1,5 @@
 import { refuseMissing } from '../access/require-access.ts'
-import { bookReversal } from '../acquirers/book-answers.ts'
+import { reverseAttempt } from '../acquirers/book-answers.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { attemptSettled, reversalRefused } from '../operator-errors.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
@@ -21,9 +21,6 @@ type ResolveDeps = Pick<PaymentsDeps, 'acquirers' | 'operatorLanes' | 'operatorD
 /**
  * Decides an authorization without a known outcome, for an operator (reference: Attempts). What the acquirer has approved is
  * reversed, because the customer was told that the payment had failed.
- *
- * The acquirer is asked before the change begins: its answer may take long, and no transaction waits for it. It takes a reversal
- * once under the id of the attempt, so a repeat does no harm, and neither does a change that fails afterwards.
  * @throws notFound, attemptSettled when its outcome is known, reversalRefused when the acquirer does not take the reversal,
  * idempotencyKeyReused
  */
@@ -33,7 +30,7 @@ export async function resolveAttempt(
 ): Promise<OperatorAnswer> {
   const { merchantId } = (await findAttemptOwner(deps.operatorLanes, id)) ?? refuseMissing()
   const key = { merchantId, id }
-  if (outcome === 'approved') await reverseAttempt(deps, key)
+  if (outcome === 'approved') await reverseUnknown(deps, key)
   return runOperatorChange(deps.operatorDb, change, async (trx) => {
     // A cluster refuses to read rows that a function with the rights of the owner has written in the same transaction.
     const attempt = (await findOperatedAttempt(deps.operatorLanes, key)) ?? refuseMissing()
@@ -50,11 +47,7 @@ export async function resolveAttempt(
 }
 
 /** Does nothing for an attempt whose outcome is known: the change refuses it, or is a repeat and answers as before. */
-async function reverseAttempt({ acquirers, operatorDb }: ResolveDeps, key: AttemptKey): Promise<void> {
-  const attempt = await findUnknownAttempt(operatorDb, key)
-  if (!attempt) return
-  const answer = await acquirers.find(attempt.acquirer)?.reverse(attempt.id)
-  if (answer?.verdict === 'accepted') return
-  if (answer) await bookReversal(operatorDb, attempt, answer)
-  throw reversalRefused()
+async function reverseUnknown({ acquirers, operatorDb: db }: ResolveDeps, key: AttemptKey): Promise<void> {
+  const attempt = await findUnknownAttempt(db, key)
+  if (attempt && (await reverseAttempt({ acquirers, db }, attempt)) !== 'reversed') throw reversalRefused()
 }
