@@ -1,7 +1,7 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { lastAudit, operatorAudit } from '../../test/audit.ts'
+import { AUDIT_FULL, lastAudit, operatorAudit, withoutAudit } from '../../test/audit.ts'
 import { shownCard, shownTransaction, trailEntry } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
@@ -103,6 +103,24 @@ describe('payments disputes', () => {
         ...{ card, trail },
       }),
     )
+  })
+
+  it('open, lost: are made with their entry in the audit log, or not at all', async () => {
+    const paid = await customerPayment(payments, merchantId, { number: '4242424242424242', amount: 1_000 })
+    await capture(payments, app, paid, 1_000)
+    const disputes = async () =>
+      payments.database.db.selectFrom('disputes').select(['id', 'status']).where('transaction_id', '=', paid).execute()
+    const disputed = async () => (await get(`/transactions/${paid}`)).transaction.disputedAmount
+    await withoutAudit(payments, () => expect(run('disputes', 'open', paid)).rejects.toThrow(AUDIT_FULL))
+    expect([await disputes(), await disputed()]).toEqual([[], 0])
+    const { id } = await readJson(z.looseObject({ id: z.string() }), 'disputes', 'open', paid)
+    await withoutAudit(payments, () => expect(run('disputes', 'lost', id)).rejects.toThrow(AUDIT_FULL))
+    expect([await disputes(), await disputed()]).toEqual([[{ id, status: 'open' }], 1_000])
+    await run('disputes', 'lost', id)
+    expect([await disputes(), await lastAudit(payments)]).toEqual([
+      [{ id, status: 'lost' }],
+      operatorAudit('dispute.lost', { disputeId: id }, merchantId),
+    ])
   })
 
   it('fails for objects that do not exist, and for malformed values', async () => {

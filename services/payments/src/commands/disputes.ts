@@ -1,11 +1,14 @@
 import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
+import { transactionLanes } from '@trestle/database/lanes.ts'
 import type { Command } from 'commander'
 import { OPERATOR } from '../access/caller.ts'
+import type { Trx } from '../database.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { DEFAULT_REASON, type Dispute, reasonTitle } from '../disputes/dispute.ts'
-import { callCloseDispute, callOpenDispute } from '../disputes/dispute-repository.ts'
+import { callCloseDispute, callOpenDispute, findDisputeOfAll } from '../disputes/dispute-repository.ts'
 import { formatMoney } from '../money/minor-units.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
+import { findTransactionOwner } from '../transactions/transaction-repository.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
 /** `payments disputes …`: disputes that reach the operator on paper. */
@@ -47,34 +50,54 @@ async function open({ db, lanes }: OperatorDeps, { words, options }: CommandInpu
     reasonTitle: title,
     acquirerRef: textOf(options.reference),
   }
-  const { outcome } = await callOpenDispute(lanes, { ...OPERATOR, transactionId, dispute })
-  switch (outcome?.verdict) {
-    case undefined:
-      throw new Error(`there is no transaction ${transactionId}`)
-    case 'limit-exceeded':
-      throw new Error(`can dispute at most ${formatMoney(outcome.currency, outcome.possible)}`)
-    case 'opened':
-      return recordChange({ db }, outcome.dispute)
-  }
+  const { merchantId } =
+    (await findTransactionOwner(lanes, transactionId)) ?? refuseMissing('transaction', transactionId)
+  return db.transaction().execute(async (trx) => {
+    const { outcome } = await callOpenDispute(transactionLanes(trx, merchantId), {
+      ...OPERATOR,
+      transactionId,
+      dispute,
+    })
+    switch (outcome?.verdict) {
+      case undefined:
+        return refuseMissing('transaction', transactionId)
+      case 'limit-exceeded':
+        throw new Error(`can dispute at most ${formatMoney(outcome.currency, outcome.possible)}`)
+      case 'opened':
+        return recordChange(trx, outcome.dispute)
+    }
+  })
 }
 
 async function close({ db, lanes }: OperatorDeps, disputeId: string, outcome: 'won' | 'lost'): Promise<object> {
-  const { outcome: closed } = await callCloseDispute(lanes, { ...OPERATOR, disputeId, outcome })
-  switch (closed?.verdict) {
-    case undefined:
-      throw new Error(`there is no dispute ${disputeId}`)
-    case 'conflict':
-      throw new Error(`dispute ${disputeId} is already ${outcome === 'won' ? 'lost' : 'won'}`)
-    case 'trail-full':
-      throw new Error('the trail of the transaction is full')
-    case 'closed':
-      return recordChange({ db }, closed.dispute)
-  }
+  const { merchantId } = (await findDisputeOfAll(lanes, disputeId)) ?? refuseMissing('dispute', disputeId)
+  return db.transaction().execute(async (trx) => {
+    const { outcome: closed } = await callCloseDispute(transactionLanes(trx, merchantId), {
+      ...OPERATOR,
+      disputeId,
+      outcome,
+    })
+    switch (closed?.verdict) {
+      case undefined:
+        return refuseMissing('dispute', disputeId)
+      case 'conflict':
+        throw new Error(`dispute ${disputeId} is already ${outcome === 'won' ? 'lost' : 'won'}`)
+      case 'trail-full':
+        throw new Error('the trail of the transaction is full')
+      case 'closed':
+        return recordChange(trx, closed.dispute)
+    }
+  })
 }
 
-async function recordChange({ db }: Pick<OperatorDeps, 'db'>, dispute: Dispute): Promise<object> {
+function refuseMissing(noun: 'transaction' | 'dispute', id: string): never {
+  throw new Error(`there is no ${noun} ${id}`)
+}
+
+/** Adds a dispute as it was opened or closed to the audit log, and returns what the command prints. */
+async function recordChange(trx: Trx, dispute: Dispute): Promise<object> {
   const { id, merchantId, transactionId, amount, currency, status, due } = dispute
-  await insertOperatorAudit(db, { action: `dispute.${status}`, merchantId, payload: { disputeId: id } })
+  await insertOperatorAudit(trx, { action: `dispute.${status}`, merchantId, payload: { disputeId: id } })
   return { id, transactionId, amount, currency, status, due }
 }
 

@@ -1,7 +1,7 @@
 import { anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
-import { lastAudit, operatorAudit } from '../../test/audit.ts'
+import { AUDIT_FULL, lastAudit, operatorAudit, withoutAudit } from '../../test/audit.ts'
 import { operatorDeps, startPayments, type TestPayments, UNKNOWN_ID } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
 import { insertException } from '../acquirers/exception-repository.ts'
@@ -35,4 +35,15 @@ it('payments exceptions: lists what waits, oldest first, and closes each once', 
   expect(await lastAudit(payments)).toEqual(operatorAudit('exception.resolved', { exceptionId: first }, merchantId))
   expect(await json('exceptions', 'list')).toEqual(listed.slice(1))
   await expect(run('exceptions', 'resolve', merchantId, first ?? '')).rejects.toThrow(`no exception ${first} waits`)
+})
+
+it('payments exceptions resolve: closes an exception with its entry in the audit log, or not at all', async () => {
+  const merchantId = UNKNOWN_ID
+  await insertException(payments.database.db, { merchantId, reference: 'unseen', payload: { type: 'operation' } })
+  const listed = await readJson(z.array(z.looseObject({ id: z.string() })), 'exceptions', 'list')
+  const { id = '' } = listed.at(-1) ?? {}
+  await withoutAudit(payments, () => expect(run('exceptions', 'resolve', merchantId, id)).rejects.toThrow(AUDIT_FULL))
+  expect(await json('exceptions', 'list')).toEqual(listed)
+  await run('exceptions', 'resolve', merchantId, id)
+  expect(await lastAudit(payments)).toEqual(operatorAudit('exception.resolved', { exceptionId: id }, merchantId))
 })

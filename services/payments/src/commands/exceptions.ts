@@ -20,11 +20,12 @@ const commands: readonly OperatorCommand[] = [
   {
     usage: 'resolve <merchant> <id>',
     description: 'close an exception that was dealt with, for example by an adjustment',
-    run: async ({ db }, { words: [merchantId = '', id = ''] }) => {
-      const { waited = false } = (await callResolveException(db, { merchantId, id })) ?? {}
-      if (!waited) throw new Error(`no exception ${id} waits`)
-      await insertOperatorAudit(db, { action: 'exception.resolved', merchantId, payload: { exceptionId: id } })
-      return { id, resolved: true }
-    },
+    run: ({ db }, { words: [merchantId = '', id = ''] }) =>
+      db.transaction().execute(async (trx) => {
+        const { waited = false } = (await callResolveException(trx, { merchantId, id })) ?? {}
+        if (!waited) throw new Error(`no exception ${id} waits`)
+        await insertOperatorAudit(trx, { action: 'exception.resolved', merchantId, payload: { exceptionId: id } })
+        return { id, resolved: true }
+      }),
   },
 ]

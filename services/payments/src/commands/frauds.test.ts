@@ -1,7 +1,7 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { lastAudit, operatorAudit } from '../../test/audit.ts'
+import { AUDIT_FULL, lastAudit, operatorAudit, withoutAudit } from '../../test/audit.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
   createdOf,
@@ -77,5 +77,18 @@ describe('payments frauds', () => {
       'message',
       '--reported is no instant',
     )
+  })
+
+  it('add: stores an alert with its entry in the audit log, or neither', async () => {
+    const paid = await customerPayment(payments, merchantId)
+    const alerts = async () =>
+      payments.database.db.selectFrom('frauds').select('id').where('transaction_id', '=', paid).execute()
+    await withoutAudit(payments, () => expect(run('frauds', 'add', paid)).rejects.toThrow(AUDIT_FULL))
+    expect(await alerts()).toEqual([])
+    const { id } = await readJson(z.looseObject({ id: z.string() }), 'frauds', 'add', paid)
+    expect([await alerts(), await lastAudit(payments)]).toEqual([
+      [{ id }],
+      operatorAudit('fraud.added', { fraudId: id }, merchantId),
+    ])
   })
 })

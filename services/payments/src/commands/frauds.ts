@@ -1,7 +1,9 @@
+import { transactionLanes } from '@trestle/database/lanes.ts'
 import type { Command } from 'commander'
 import { OPERATOR } from '../access/caller.ts'
 import { callAddFraud } from '../disputes/fraud-repository.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
+import { findTransactionOwner } from '../transactions/transaction-repository.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
 /** `payments frauds …`: fraud alerts that reach the operator on paper. */
@@ -27,11 +29,16 @@ const commands: readonly OperatorCommand[] = [
         ...(reported === undefined ? {} : { reported: String(reported) }),
         ...(reference === undefined ? {} : { acquirerRef: String(reference) }),
       }
-      const added = await callAddFraud(lanes, { ...OPERATOR, transactionId, fraud })
-      if (!added.fraud) throw new Error(`there is no transaction ${transactionId}`)
-      const { id, merchantId } = added.fraud
-      await insertOperatorAudit(db, { action: 'fraud.added', merchantId, payload: { fraudId: id } })
-      return { ...added.fraud }
+      const owner = await findTransactionOwner(lanes, transactionId)
+      if (!owner) throw new Error(`there is no transaction ${transactionId}`)
+      const { merchantId } = owner
+      return db.transaction().execute(async (trx) => {
+        const call = { ...OPERATOR, transactionId, fraud }
+        const { fraud: added } = await callAddFraud(transactionLanes(trx, merchantId), call)
+        if (!added) throw new Error(`there is no transaction ${transactionId}`)
+        await insertOperatorAudit(trx, { action: 'fraud.added', merchantId, payload: { fraudId: added.id } })
+        return { ...added }
+      })
     },
   },
 ]
