@@ -5,6 +5,7 @@ import { anyId } from '@trestle/testing/any-value.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { AUDIT_FULL, lastAudit, operatorAudit, withoutAudit } from '../../test/audit.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
 import {
@@ -107,8 +108,7 @@ describe('payments payouts', () => {
       { merchantId: young, skipped: 'below_minimum' },
     ])
     expect(await balance(rich)).toBe(0n)
-    const audit = payments.database.db.selectFrom('audit').select('payload').where('action', '=', 'payouts.run')
-    expect(await audit.execute()).toEqual([{ payload: { paid: 1, skipped: 2 } }])
+    expect(await lastAudit(payments)).toEqual(operatorAudit('merchant.paid-out', { payoutId: turns[0]?.payout }, rich))
     expect(await json('payouts', 'run', '--merchant', homeless)).toEqual([{ merchantId: homeless, skipped: 'no_iban' }])
     expect(await json('payouts', 'list', '--status', 'created')).toEqual([
       {
@@ -138,6 +138,24 @@ describe('payments payouts', () => {
     expect([await balance(locked), await balance(free)]).toEqual([0n, 0n])
     const payouts = await readJson(Payouts, 'payouts', 'list')
     for (const { id, merchantId } of payouts) if ([locked, free].includes(merchantId)) await run('payouts', 'fail', id)
+  })
+
+  it('run, settle: are made with their entry in the audit log, or not at all', async () => {
+    const merchantId = await merchantWithMoney('EUR')
+    const statuses = () =>
+      payments.database.db.selectFrom('payouts').select('status').where('merchant_id', '=', merchantId).execute()
+    await withoutAudit(payments, async () => {
+      const turns = await json('payouts', 'run', '--merchant', merchantId)
+      expect(turns).toEqual([{ merchantId, failure: expect.stringMatching(AUDIT_FULL) }])
+    })
+    expect([await statuses(), await balance(merchantId)]).toEqual([[], 9_840n])
+    const [turn] = await readJson(z.array(Turn), 'payouts', 'run', '--merchant', merchantId)
+    const payoutId = turn?.payout ?? ''
+    expect(await lastAudit(payments)).toEqual(operatorAudit('merchant.paid-out', { payoutId }, merchantId))
+    await withoutAudit(payments, () => expect(run('payouts', 'settle', payoutId)).rejects.toThrow(AUDIT_FULL))
+    expect([await statuses(), await balance(merchantId)]).toEqual([[{ status: 'created' }], 0n])
+    await run('payouts', 'settle', payoutId)
+    expect(await lastAudit(payments)).toEqual(operatorAudit('payout.settled', { payoutId }, merchantId))
   })
 
   it('the daily job pays out as the command does, unless the settings no longer say so', async () => {

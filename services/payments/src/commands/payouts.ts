@@ -1,5 +1,7 @@
 import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
+import { transactionLanes } from '@trestle/database/lanes.ts'
 import type { Command } from 'commander'
+import type { Judged } from '../access/verdict.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { hasIbanChecksum, hasIbanShape, normaliseIban } from '../merchants/iban.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
@@ -7,7 +9,13 @@ import { type PreparedFiles, prepareFiles, toBankFiles } from '../payouts/bank-f
 import type { Debtor } from '../payouts/pain-001.ts'
 import { listBatches } from '../payouts/payout-batch-list-repository.ts'
 import { runExportAgain, runPayoutExport } from '../payouts/payout-batch-repository.ts'
-import { callClosePayout, listAllPayouts } from '../payouts/payout-repository.ts'
+import {
+  callClosePayout,
+  callPayOut,
+  listAllPayouts,
+  type PaidOut,
+  type PayOutCall,
+} from '../payouts/payout-repository.ts'
 import { type PayoutTurn, payOutMerchants } from '../use-cases/pay-out-merchants.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
@@ -27,9 +35,8 @@ const commands: readonly OperatorCommand[] = [
     run: async ({ db, lanes, config }, { options: { merchant } }) => {
       const turns: PayoutTurn[] = []
       const only = typeof merchant === 'string' ? merchant : undefined
-      for await (const turn of payOutMerchants({ db, lanes, config }, { only })) turns.push(turn)
-      const paid = turns.filter((turn) => 'payout' in turn).length
-      await insertOperatorAudit(db, { action: 'payouts.run', payload: { paid, skipped: turns.length - paid } })
+      const pay = (call: PayOutCall) => payAndRecord({ db }, call)
+      for await (const turn of payOutMerchants({ db, lanes, config }, { only, pay })) turns.push(turn)
       return turns
     },
   },
@@ -73,6 +80,20 @@ const commands: readonly OperatorCommand[] = [
   },
 ]
 
+/** Each payout is recorded in its transaction. So a run that is killed leaves none that the audit log lacks. */
+function payAndRecord({ db }: Pick<OperatorDeps, 'db'>, call: PayOutCall): Promise<Judged<PaidOut>> {
+  const { merchantId } = call
+  return db.transaction().execute(async (trx) => {
+    const paid = await callPayOut(transactionLanes(trx, merchantId), call)
+    if (paid.outcome?.verdict === 'paid') {
+      const payload = { payoutId: paid.outcome.payout.id }
+      await insertOperatorAudit(trx, { action: 'merchant.paid-out', merchantId, payload })
+    }
+    return paid
+  })
+}
+
+/** The SQL function adds the row to the audit log. */
 async function closePayout({ lanes }: OperatorDeps, id: string, status: 'settled' | 'failed'): Promise<object> {
   const closed = await callClosePayout(lanes, { id, status })
   if (closed.verdict === 'not-found') throw new Error(`there is no payout ${id}`)

@@ -1,9 +1,16 @@
 import { isEndedStatement } from '@trestle/database/unavailable.ts'
 import { OPERATOR } from '../access/caller.ts'
+import type { Judged } from '../access/verdict.ts'
 import type { PaymentsConfig } from '../config.ts'
 import type { ProcessDeps } from '../deps.ts'
 import type { PayoutSkip } from '../payouts/payout.ts'
-import { callPayOut, listPayoutCandidates, type PayoutCandidate } from '../payouts/payout-repository.ts'
+import {
+  callPayOut,
+  listPayoutCandidates,
+  type PaidOut,
+  type PayOutCall,
+  type PayoutCandidate,
+} from '../payouts/payout-repository.ts'
 
 /**
  * The outcome for a merchant: the id of the payout of the day and its amount in minor units, why there is none, or the message of
@@ -18,21 +25,28 @@ export type PayoutTurn = { readonly merchantId: string } & (
 /** The dependencies of paying out: the merchants, and the rules of the settings. */
 export type PayoutDeps = Pick<ProcessDeps, 'db' | 'lanes'> & { readonly config: Pick<PaymentsConfig, 'payouts'> }
 
+/** The merchants to pay out, and how each is paid. */
+interface PayoutRun {
+  /** The only merchant to pay out. Undefined: all. */
+  readonly only?: string | undefined
+  /** Pays one merchant out. A command of an operator records this too. Default: pays, and records nothing. */
+  readonly pay?: (call: PayOutCall) => Promise<Judged<PaidOut>>
+}
+
 /**
  * Pays out all merchants with a positive balance, one after the other in the order of their ids, and yields
  * the outcome of each. Each has a call of its own, which decides under the lock of the balance (reference:
  * Making payouts).
- * @param only the only merchant to pay out; undefined: all
  * @throws Error when the database is away. The merchants before it are paid out
  */
 export async function* payOutMerchants(
   deps: PayoutDeps,
-  { only }: { readonly only?: string | undefined } = {},
+  { only, pay = (call) => callPayOut(deps.lanes, call) }: PayoutRun = {},
 ): AsyncGenerator<PayoutTurn> {
   let after = ''
   for (;;) {
     const candidates = await listPayoutCandidates(deps.db, { after, only })
-    for (const candidate of candidates) yield await payOutMerchant(deps, candidate)
+    for (const candidate of candidates) yield await payOutMerchant(deps.config, candidate, pay)
     const last = candidates.at(-1)
     if (!last || only !== undefined) return
     after = last.merchantId
@@ -41,15 +55,16 @@ export async function* payOutMerchants(
 
 /** A lock timeout or statement timeout of one merchant does not stop the payouts of others. */
 async function payOutMerchant(
-  { lanes, config: { payouts } }: PayoutDeps,
+  { payouts }: PayoutDeps['config'],
   { merchantId, test }: PayoutCandidate,
+  pay: NonNullable<PayoutRun['pay']>,
 ): Promise<PayoutTurn> {
   const rules = {
     minimumMajorUnits: payouts.minimumMajorUnits,
     delayDays: test ? payouts.delayDays.test : payouts.delayDays.live,
   }
   try {
-    const { outcome } = await callPayOut(lanes, { ...OPERATOR, merchantId, ...rules })
+    const { outcome } = await pay({ ...OPERATOR, merchantId, ...rules })
     switch (outcome?.verdict) {
       case 'paid':
         return { merchantId, payout: outcome.payout.id, amount: outcome.payout.amount }
