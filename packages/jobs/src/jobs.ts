@@ -66,13 +66,13 @@ const SILENT_MS = 60_000
 const WORK_OPTIONS = {
   includeMetadata: true,
   perJobResults: true,
-  batchSize: 4,
   burstWhenBatchFull: true,
   pollingIntervalSeconds: POLL_SECONDS,
   notifyPollingIntervalSeconds: POLL_SECONDS,
 } as const
 /** A batch ends with its slowest job. While a job hangs, the other worker goes on. */
 const WORKERS = 2
+const BATCH_JOBS = 4
 /** Part of the time to close that is kept for giving up running jobs. */
 const GIVE_UP_MS = 2_000
 const CLOSE_MS = 25_000
@@ -138,10 +138,12 @@ export function createJobs(config: JobsConfig): Jobs {
   }
 }
 
-function workOptions({ workers = WORKERS, groupJobsMax }: AnyTask): WorkOptions & { includeMetadata: true } {
+function workOptions(task: AnyTask): WorkOptions & { includeMetadata: true } {
+  const { workers = WORKERS, batchJobs = BATCH_JOBS, groupJobsMax } = task
   return {
     ...WORK_OPTIONS,
     localConcurrency: workers,
+    batchSize: batchJobs,
     ...(groupJobsMax === undefined ? {} : { localGroupConcurrency: groupJobsMax }),
   }
 }

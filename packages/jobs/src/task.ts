@@ -6,9 +6,14 @@ export interface TaskOptions {
   readonly delaySecondsMax: number
   /** How long an attempt may take. */
   readonly timeoutSeconds: number
-  /** Workers of a process, each of which takes four jobs at once. By default two. */
+  /** Workers of a process. By default two. */
   readonly workers?: number
-  /** The most jobs of one group that a process does at once, up to the number of workers. Undefined: any number. */
+  /** Jobs that a worker takes at once. It takes the next ones when all have ended. By default four. */
+  readonly batchJobs?: number
+  /**
+   * The most jobs of one group that a process does at once. Undefined: any number. Each of them may keep a worker
+   * of its own busy, so only the workers beyond this number are left to other groups.
+   */
   readonly groupJobsMax?: number
   /** The indexes that lists of its jobs need besides the indexes of the queue. */
   readonly indexes?: readonly JobIndex[]

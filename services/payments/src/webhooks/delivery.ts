@@ -34,9 +34,10 @@ export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
   firstDelaySeconds: 60,
   delaySecondsMax: DAY_SECONDS,
   timeoutSeconds: 30,
-  // A process delivers 32 events at once, a quarter of them of one merchant. The rest is left to others where the webhooks of
-  // a merchant answer slowly.
-  workers: 8,
+  // A process delivers 32 events at once, a quarter of them of one merchant. Where its webhooks answer slowly, half of the
+  // workers are left to others.
+  workers: 16,
+  batchJobs: 2,
   groupJobsMax: 8,
   // The queue has an index of all its jobs by their time, which serves the list without a filter. The indexes of a merchant and
   // of a webhook have the whole order of a page. Otherwise PostgreSQL 15 would sort all jobs where it expects few.
