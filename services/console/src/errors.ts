@@ -77,11 +77,11 @@ export const answerLost = defineError(
   'answer_lost',
   'The service has not answered, so nobody knows whether it was done. Press the button again: it is done at most once',
 )
-/** A form was sent again with other values, after a try that was made. */
+/** A form was sent again with other values, after a try that was made or has begun. */
 export const formSpent = defineError(
   409,
   'form_spent',
-  'This form was sent before with other values, and that was done. Look at what it has changed before you ask anew',
+  'This form was sent before with other values, which may have been done. See what has changed, and open the form anew',
 )
 export const bodyTooLarge = defineError(413, 'body_too_large', 'The form is too large')
 export const mediaTypeUnsupported = defineError(415, 'media_type_unsupported', 'The console takes forms only')

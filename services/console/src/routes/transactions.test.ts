@@ -236,7 +236,7 @@ describe('POST /transactions/:transactionId/:change', () => {
       const page = await browser.submit(path, { amount, reference: '' })
       expect([page.status, page.text]).toEqual([
         422,
-        expect.stringContaining('This form was sent before with other values, and that was done.'),
+        expect.stringContaining('This form was sent before with other values, which may have been done.'),
       ])
     }
     expect((await browser.open(pathOf(5))).text).toContain('Captured EUR 140.00 Pending EUR 160.00')

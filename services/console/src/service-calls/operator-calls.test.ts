@@ -174,7 +174,7 @@ describe('change', () => {
     expect(await calls.change(ban)).toEqual({
       kind: 'refused',
       message:
-        'This form was sent before with other values, and that was done. Look at what it has changed before you ask anew.',
+        'This form was sent before with other values, which may have been done. See what has changed, and open the form anew.',
     })
   })
 
