@@ -12,6 +12,17 @@ it.each([
   ['insert into h select * from auth.users users, users a, a.*', 'sure'],
   ['insert into h select p.* from p join auth.users u on true', 'unsure'],
   ['declare r auth.users%rowtype; begin insert into h values (r.*); end', 'sure'],
+  ['declare u auth.users; begin select * into u from auth.users; insert into h values (u.*); end', 'sure'],
+  ['declare all_of "auth"."users"[] := x; begin insert into h select r.* from unnest(all_of) r; end', 'sure'],
+  ['declare u auth.users not null := x; begin insert into h select u.*; end', 'sure'],
+  ["raise notice '-- it''s --'; insert into h select * from auth.users;", 'sure'],
+  ["select 'Accept: */*'; insert into h select * from auth.users; select 'text/*, */*'", 'sure'],
+  [String.raw`select e'\'--'; insert into h select * from auth.users`, 'sure'],
+  ['select count(*) from (select * from auth.users except select * from h) d', 'unsure'],
+  ['select u.* from auth.users u intersect select h.* from h', 'unsure'],
+  ['declare c cursor for select 1 from auth.users; begin insert into h select p.* from p; end', undefined],
+  ['declare n int; begin insert into h select p.* from p; delete from auth.users; end', undefined],
+  ["insert into h select '*' -- * from auth.users\n from p", undefined],
   ["insert into h select '/*' from auth.users; -- */ \n insert into h select * from auth.users", 'sure'],
   ["insert into h values ('image/*'); insert into h select * from auth.users", 'sure'],
   ['insert into h select 1 from auth.users a.*', 'unsure'],
@@ -60,6 +71,11 @@ const HOSTILE = [
   'a.* users a ',
   '/*',
   '/*--\n',
+  "'",
+  "e'\\",
+  'declare ',
+  'declare u users ',
+  'union ',
   ' ',
   'a',
   'a(',
@@ -70,9 +86,8 @@ const HOSTILE = [
   ') ',
 ]
 
-it.each(HOSTILE)('a text of a megabyte that repeats %j is read in seconds', (repeated) => {
+it.each(HOSTILE)('a text of a megabyte that repeats %j is read to its end', (repeated) => {
   const text = `insert into h select * from ${repeated.repeat(1_000_000 / repeated.length)}`
-  const began = performance.now()
-  findTakenTables({ text, isSql: true, sources: [named] })
-  expect(performance.now() - began).toBeLessThan(10_000)
+  // A pattern that goes back takes hours: the test would run out of its time.
+  expect(findTakenTables({ text, isSql: true, sources: [named] }).size).toBeLessThanOrEqual(1)
 })

@@ -29,8 +29,11 @@ const END = `(?!${LETTER})`
 /** The patterns below read a text in lower case, with one space in place of several. */
 const build = (pattern: string, flags = '') => new RegExp(pattern, `u${flags}`)
 
-/** Comments, which may name anything. What nothing ends is no comment. */
-const COMMENTS = /--[^\n]*|\/\*.*?(\*\/|$)/gs
+/**
+ * Comments, which may name anything, and texts in quotes, which may have the signs of a comment. What nothing ends
+ * is no comment.
+ */
+const COMMENTS = /\be'(?:[^'\\]|\\.|'')*'|'[^']*'|--[^\n]*|\/\*.*?(\*\/|$)/gis
 const LINE_COMMENTS = /--[^\n]*/g
 const SPACES = /\s+/gu
 /** Other uses of the word than `TABLE name` in place of `SELECT * FROM name`. */
@@ -57,6 +60,10 @@ const COLUMNS_OF_ONE = build(SOME_COLUMNS)
 const ANY_ROW = build(ROW)
 /** The row of the table in its triggers. */
 const TRIGGER_ROW = build(String.raw`(?:${BEGIN}(?:new|old)${END}|\$[0-9]+) ?\)? ?${SOME_COLUMNS}`)
+/** A statement that needs as many columns on both of its sides. */
+const COMBINE = build(`${BEGIN}(?:union|except|intersect)${END}`)
+/** The words before the name of a table in a query, which a variable of its type cannot have as its name. */
+const READERS = '(?:from|join|only|table|update|into|using)'
 /** All columns of a thing, by its name. */
 const NAMED_ROWS = build(String.raw`${BEGIN}(${LETTER}+)"? ?\)? ?${SOME_COLUMNS}`, 'g')
 
@@ -85,9 +92,10 @@ export function findTakenTables({ text, isSql, sources }: FunctionText): Readonl
 
 /** A text without comments and functions of rows, in lower case. */
 function toPlain(text: string): string {
-  const bare = text.replace(COMMENTS, (comment: string, end?: string) =>
-    end === '' ? comment.replace(LINE_COMMENTS, ' ') : ' ',
-  )
+  const bare = text.replace(COMMENTS, (found: string, end?: string) => {
+    if (found.endsWith("'")) return found
+    return end === '' ? found.replace(LINE_COMMENTS, ' ') : ' '
+  })
   const lasting = bare.toLowerCase().replace(SPACES, ' ').replace(OTHER_TABLES, ' ').replace(SPACES, ' ')
   return lasting.replace(CALLS, ' ').replace(SPACES, ' ')
 }
@@ -133,8 +141,8 @@ function judgeNamed(
 ): Verdict {
   if (hasVariable && writes && ANY_ROW.test(read)) return 'sure'
   const needsColumns = writes || (returns && returnsOthers)
-  const loops = returnsNext && returnsSet
-  if ((!needsColumns && !loops) || !read.includes(toPlainWord(word))) return 'no'
+  const mayNeedColumns = (returnsNext && returnsSet) || COMBINE.test(read)
+  if ((!needsColumns && !mayNeedColumns) || !read.includes(toPlainWord(word))) return 'no'
   if (needsColumns && takesOwn(read, forms)) return 'sure'
   if (!forms.name.test(read)) return 'no'
   if (ALL_COLUMNS.test(read)) return needsColumns ? 'sure' : 'unsure'
@@ -185,7 +193,12 @@ function takesOwn(read: string, { own, otherNames }: Forms): boolean {
   return false
 }
 
-/** Whether a text has a variable of the type of a row of the table. */
+/** Whether a text declares a variable whose type is a row of the table, or a list of them. */
 function hasRowVariable(plain: string, { as, word }: RowSource): boolean {
-  return as === 'name' && build(`${BEGIN}${escapePattern(toPlainWord(word))}"? ?% ?rowtype`).test(plain)
+  if (as !== 'name') return false
+  const type = String.raw`(?:"?${LETTER}+"? ?\. ?)?"?${escapePattern(toPlainWord(word))}"? ?`
+  const variable = build(
+    String.raw`${BEGIN}(?!${READERS}${END})${LETTER}+"? (?:constant )?${type}(?:;|:=|=|\[|%|default${END}|not null${END}|array${END})`,
+  )
+  return plain.split('declare').some((part) => variable.test(part.split('begin', 1)[0] ?? ''))
 }
