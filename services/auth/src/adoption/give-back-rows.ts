@@ -183,7 +183,9 @@ function fromBase64url(text: RawBuilder<unknown>): RawBuilder<unknown> {
 async function giveBackPasskeys({ trx, places }: GiveBackContext): Promise<void> {
   if (!(await hasRelation(trx, places.kept, 'webauthn_credentials'))) return
   const [old, own] = [sql.id(places.kept, 'webauthn_credentials'), places.names.id('webauthn_credentials')]
-  await sql`DELETE FROM ${old} o WHERE NOT EXISTS (SELECT FROM ${own} w WHERE w.id = o.id)`.execute(trx)
+  // Passkeys of users who are gone were not copied.
+  const isCopied = sql`o.user_id IN (SELECT id FROM ${places.names.id('users')})`
+  await sql`DELETE FROM ${old} o WHERE ${isCopied} AND NOT EXISTS (SELECT FROM ${own} w WHERE w.id = o.id)`.execute(trx)
   await sql`
     INSERT INTO ${old} AS o (id, user_id, credential_id, public_key, sign_count, transports, backup_eligible, friendly_name,
         last_used_at, created_at, updated_at)
@@ -226,9 +228,8 @@ function toUpstreamCredential({ id, publicKey, counter, transports, backupEligib
 }
 
 /**
- * The copies of old entries have the ids of these, so the others are new, whatever the clocks of the service
- * and of the database said. A rule may keep the old service from writing its audit log, and PostgreSQL allows
- * no ON CONFLICT where there is one. An operator may have dropped the table.
+ * The copies of old entries have the ids of these, so the others are new, whatever the clocks said. A rule may keep
+ * the old service from writing entries, and PostgreSQL takes no ON CONFLICT then. The table may have been dropped.
  */
 async function giveBackAuditLog({ trx, places }: GiveBackContext): Promise<void> {
   if (!(await hasRelation(trx, places.kept, 'audit_log_entries'))) return

@@ -38,7 +38,7 @@ it('adopt takes over rows whose id is the nil UUID as any others', async () => {
   ).toEqual([{ listed: 1, tokens: 1, entries: 1 }])
 })
 
-it('adopt copies no passkey of a user who is gone, as a restore without foreign keys may leave it', async () => {
+it('adopt copies no passkey of a user who is gone, as a restore without foreign keys may leave it, and undo keeps it', async () => {
   const restored = await restore('v2.196.0')
   const { superuserUrl } = restored.database
   await runSql(
@@ -46,10 +46,14 @@ it('adopt copies no passkey of a user who is gone, as a restore without foreign 
     `SET session_replication_role = replica;
      INSERT INTO auth.webauthn_credentials (user_id, credential_id, public_key) VALUES (gen_random_uuid(), 'lone', 'key')`,
   )
+  const before = await runSql(superuserUrl, 'SELECT * FROM auth.webauthn_credentials ORDER BY id')
+  expect(before).toHaveLength(2)
   await adopt(restored)
   expect(await runSql(superuserUrl, 'SELECT user_id FROM auth.webauthn_credentials')).toEqual([
     { user_id: idOf(restored, 'passkey') },
   ])
+  expect(await undoAdoption(restored.deps, async () => true)).toBe(true)
+  expect(await runSql(superuserUrl, 'SELECT * FROM auth.webauthn_credentials ORDER BY id')).toEqual(before)
 })
 
 it('a secret that only looks sealed stops no check, import or undo, and the check names its row', async () => {
