@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { get } from 'node:http'
+import { promisify } from 'node:util'
 import Fastify, { type FastifyRequest } from 'fastify'
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
 import { defineError } from '../errors/define-error.ts'
@@ -32,7 +35,7 @@ async function startLists(options: ListTurnsOptions) {
     const { statusCode, body } = await app.inject({ url, headers: { client } })
     return [statusCode, body]
   }
-  return { begun, get, goOn: gate.resolve }
+  return { app, begun, get, goOn: gate.resolve }
 }
 
 it('lets a client wait for its own pieces only', async () => {
@@ -61,6 +64,24 @@ it('holds the turn of a list with a size until it is answered, and none of a req
   goOn()
   expect(await Promise.all(held)).toEqual(Array(2).fill([200, '["/held"]']))
   expect(begun).toEqual(['ada /held', 'ada /held'])
+})
+
+it('reads no list for a client that left while it waited for its turn', async () => {
+  const { app, begun, goOn } = await startLists({ ...BOUNDS, sizeOf: () => 1 })
+  const url = await app.listen({ port: 0 })
+  const countOpen = promisify(app.server.getConnections.bind(app.server))
+  const ask = (path: string) =>
+    get(new URL(path, url), { agent: false, headers: { client: 'ada' } }).on('error', () => {})
+  const first = ask('/held?1')
+  await vi.waitFor(() => expect(begun).toEqual(['ada /held?1']))
+  const left = [ask('/held?2'), ask('/held?3')]
+  await vi.waitFor(async () => expect(await countOpen()).toBe(3))
+  for (const each of left) each.destroy()
+  await vi.waitFor(async () => expect(await countOpen()).toBe(1))
+  const last = ask('/held?4')
+  goOn()
+  await Promise.all([first, last].map((each) => once(each, 'response')))
+  expect(begun).toEqual(['ada /held?1', 'ada /held?4'])
 })
 
 it('refuses a turn that has not come after ten seconds, and gives the place to the next request', async () => {

@@ -30,10 +30,10 @@ export const listTurns = fp(
     app.addHook('preHandler', async (request, reply) => {
       const size = sizeOf(request)
       if (size === undefined) return
-      const turn = await gate.enter({ client: clientOf(request), size })
+      const turn = await gate.enter({ client: clientOf(request), size, signal: untilClosed(reply) })
       request.listTurn = turn
-      // A client that left while it waited gets no answer, so no later hook ends its turn.
-      if (isOver(reply)) turn[Symbol.dispose]()
+      // The deadline has answered: the list is not read, and no later hook ends its turn.
+      if (reply.sent) turn[Symbol.dispose]()
     })
     app.addHook('onSend', (request, _reply, payload, done) => {
       request.listTurn?.[Symbol.dispose]()
@@ -47,8 +47,11 @@ export const listTurns = fp(
   { name: 'list-turns' },
 )
 
-function isOver({ sent, raw }: FastifyReply): boolean {
-  return sent || raw.destroyed
+/** Ends the wait of a client that leaves. Fastify would read its list all the same. */
+function untilClosed({ raw }: FastifyReply): AbortSignal {
+  const closed = new AbortController()
+  raw.once('close', () => closed.abort())
+  return closed.signal
 }
 
 declare module 'fastify' {
