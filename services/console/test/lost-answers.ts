@@ -8,14 +8,14 @@ import type { RunningService } from './services.ts'
 export interface LossyWay {
   readonly name: RunningService['name']
   readonly url: string
-  /** Loses the answers to all changes from now on, or no more. The service makes the changes all the same. */
-  readonly loseAnswers: (isLosing: boolean) => void
+  /** Loses the answers to all changes from now on, or to `all` calls, or no more. The service does what they ask all the same. */
+  readonly loseAnswers: (isLosing: boolean | 'all') => void
   readonly close: () => void
 }
 
 /** Opens a way to a service. */
 export async function openLossyWay({ name, url }: RunningService): Promise<LossyWay> {
-  let isLosing = false
+  let isLosing: boolean | 'all' = false
   const server = createServer(async (request, response) => {
     const pieces: Buffer[] = []
     for await (const piece of request) pieces.push(Buffer.from(piece))
@@ -27,7 +27,7 @@ export async function openLossyWay({ name, url }: RunningService): Promise<Lossy
       ...(method === 'GET' ? {} : { body: Buffer.concat(pieces) }),
     })
     const body = Buffer.from(await answer.arrayBuffer())
-    if (isLosing && method !== 'GET') return response.destroy()
+    if (isLosing === 'all' || (isLosing && method !== 'GET')) return response.destroy()
     const kept = ['content-type', 'etag'].map((header) => [header, answer.headers.get(header) ?? ''] as const)
     response.writeHead(answer.status, Object.fromEntries(kept.filter(([, value]) => value !== ''))).end(body)
   }).listen(0, '127.0.0.1')

@@ -15,7 +15,8 @@ export function sendErrorPage(thrown: unknown, request: FastifyRequest, reply: F
   if (error.code === 'not_signed_in') return leadToSignIn(request, reply)
   reply.headers(PAGE_HEADERS)
   const frame = request.visit && frameOf(request.visit)
-  const envelope = () => errorPage(error, frame)
+  const maySendAgain = request.method === 'POST' && error.code === 'service_away'
+  const envelope = () => errorPage(error, { frame, advice: maySendAgain ? SEND_AGAIN : undefined })
   return sendError({ ...errorVocabulary, envelope }, error, reply)
 }
 
@@ -81,10 +82,24 @@ const TITLES: Readonly<Record<number, string>> = {
   503: 'No answer',
 }
 
-/** A page that says what is wrong, with a link to the overview. @param frame undefined where nobody is signed in */
-function errorPage({ status, message }: Pick<HttpError, 'status' | 'message'>, frame: Frame | undefined): string {
+/** Advice after a form that no service has answered: it may be done all the same. The browser keeps the form, with its key. */
+const SEND_AGAIN =
+  'What the form asks for may be done already. Reload this page to send the same form again: it is done at most once.'
+
+/** The surroundings of an error: nothing for those who are not signed in, and advice after some errors. */
+interface ErrorSurroundings {
+  readonly frame: Frame | undefined
+  readonly advice: string | undefined
+}
+
+/** A page that says what is wrong, with a link to the overview. */
+function errorPage(
+  { status, message }: Pick<HttpError, 'status' | 'message'>,
+  { frame, advice }: ErrorSurroundings,
+): string {
   const title = TITLES[status] ?? 'Something went wrong'
   const main = html`<div class="empty" role="alert"><p class="empty-code">${status}</p><h1>${title}</h1><p>${message}.</p>
+${advice && html`<p>${advice}</p>`}
 <p class="actions"><a class="button primary" href="${PATHS.home}">Go to the overview</a></p></div>`
   return frame === undefined ? renderSinglePage(title, main) : renderConsolePage({ title, main }, frame)
 }

@@ -228,18 +228,42 @@ describe('POST /transactions/:transactionId/:change', () => {
     const lossy = await openLossyConsole(services[0], services[1], await test.signedIn('admin'))
     const { browser } = lossy
     const path = pathOf(5, '/capture')
-    await browser.open(path)
+    const { html } = await browser.open(path)
+    const send = (amount: string) => browser.post(path, { ...hiddenFields(html, path), amount, reference: '' })
     lossy.loseAnswers(true)
-    await browser.submit(path, { amount: '40', reference: '' })
+    await send('40')
     lossy.loseAnswers(false)
     for (const amount of ['30', '20']) {
-      const page = await browser.submit(path, { amount, reference: '' })
+      const page = await send(amount)
       expect([page.status, page.text]).toEqual([
         422,
         expect.stringContaining('This form was sent before with other values, which may have been done.'),
       ])
     }
     expect((await browser.open(pathOf(5))).text).toContain('Captured EUR 140.00 Pending EUR 160.00')
+    await lossy.close()
+  })
+
+  it('503: advises to send the same form again, which does once, where the service answers nothing any more', async () => {
+    const lossy = await openLossyConsole(services[0], services[1], await test.signedIn('admin'))
+    const { browser } = lossy
+    const path = pathOf(5, '/capture')
+    const { html } = await browser.open(path)
+    const send = () => browser.post(path, { ...hiddenFields(html, path), amount: '10', reference: '' })
+    lossy.loseAnswers(true)
+    await send()
+    lossy.loseAnswers('all')
+    const page = await send()
+    expect([page.status, page.text]).toEqual([
+      503,
+      expect.stringContaining(
+        'Payments does not answer. Its pages work again as soon as it does. What the form asks for may be done already. Reload this page to send the same form again: it is done at most once.',
+      ),
+    ])
+    lossy.loseAnswers(false)
+    const done = await send()
+    expect([done.path, toastOf(done.html)]).toEqual([pathOf(5), 'EUR 10.00 captured'])
+    expect(done.text).toContain('Captured EUR 150.00 Pending EUR 150.00')
     await lossy.close()
   })
 
