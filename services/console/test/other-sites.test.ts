@@ -66,6 +66,25 @@ describe('a link of another site', () => {
     expect([page.status, page.path]).toEqual([200, path])
   })
 
+  it.each([
+    ['/movements/new?type=receive', '/stock'],
+    ['/products/new', '/products'],
+    ['/locations/new', '/locations'],
+    ['/locations/1', '/locations'],
+  ])('leads to the page around the form %s', async (path, around) => {
+    const browser = await test.signedIn('admin')
+    const led = await browser.open(path, { 'sec-fetch-site': 'cross-site' })
+    const opened = await browser.open(path, { 'sec-fetch-site': 'none' })
+    expect([led.path, opened.status, opened.path]).toEqual([around, 200, path])
+  })
+
+  it('leads to a product, and not to the form that changes it', async () => {
+    const browser = await test.signedIn('admin')
+    await browser.open('/products/new')
+    const { path } = await browser.submit('/products/new', { sku: 'LED', json: '{}' })
+    expect((await browser.open(`${path}/edit`, { 'sec-fetch-site': 'cross-site' })).path).toBe(path)
+  })
+
   it.each(['none', 'same-origin'])('is no link to a question that is %s', async (from) => {
     const browser = await test.signedIn('admin')
     const path = `/users/${(await createUser(auth, `${from}@example.com`)).id}/ban`

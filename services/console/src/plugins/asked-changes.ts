@@ -10,8 +10,8 @@ import {
 import type { FormProof } from '../pages/form.ts'
 import type { Outcome } from '../service-calls/operator-calls.ts'
 import { refuseMissing } from '../service-calls/service-call.ts'
-import { FormBody, isLedByOthers } from './browser-session.ts'
-import { answerDone, requireAction, visitOf } from './operator.ts'
+import { FormBody } from './browser-session.ts'
+import { answerDone, isLedToForm, requireAction, visitOf } from './operator.ts'
 import { sendPage } from './pages.ts'
 import { refusePath } from './refuse-path.ts'
 
@@ -35,9 +35,8 @@ export function askChange<Shown>(
   { name, shown }: NamedChange<Shown>,
 ): FastifyReply {
   const change = requireChange(changeable, name)
-  const { form, session } = requireAction(request, change.action)
-  if (isLedByOthers(request) || session.isNew)
-    return reply.redirect((changeable.shownAt ?? changeable.pathOf)(shown), 303)
+  const { form } = requireAction(request, change.action)
+  if (isLedToForm(request)) return reply.redirect((changeable.shownAt ?? changeable.pathOf)(shown), 303)
   const given = requirePart(linkedFields(change, shown, GivenFields.parse(request.query)))
   return sendPage(request, reply, questionPage(changeable, { change, shown, given, proof: form }))
 }

@@ -15,7 +15,7 @@ import {
 } from '../service-calls/operator-calls.ts'
 import type { AuthTokens } from '../sessions/auth-session.ts'
 import type { Session } from '../sessions/session-seal.ts'
-import { readSession, requireForm, writeSession } from './browser-session.ts'
+import { isLedByOthers, readSession, requireForm, writeSession } from './browser-session.ts'
 
 /** The operator who asks for a page, and what they may call. */
 export interface Visit {
@@ -97,6 +97,15 @@ export function requireAction(request: FastifyRequest, action: OperatorAction): 
   const visit = visitOf(request)
   if (!mayDo(visit.role, action)) throw actionForbidden({ role: visit.role, others: rolesThatMay(action) })
   return visit
+}
+
+/**
+ * Whether another site, or a sign-in, has led the browser to a form. It then opens the page around the form
+ * instead: keys and clicks that are meant for the other site would fill the form in and send it.
+ * @throws notSignedIn
+ */
+export function isLedToForm(request: FastifyRequest): boolean {
+  return isLedByOthers(request) || visitOf(request).session.isNew === true
 }
 
 interface SignedInSession {

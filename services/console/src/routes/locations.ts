@@ -4,9 +4,9 @@ import { z } from 'zod'
 import { ListQuery, pageQuery } from '../pages/list.ts'
 import { askedAgain } from '../plugins/asked-changes.ts'
 import { LocationBody } from '../plugins/location-form.ts'
-import { answerDone, requireAction, visitOf } from '../plugins/operator.ts'
+import { answerDone, isLedToForm, requireAction, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
-import { RecordId } from '../service-calls/inventory-answer.ts'
+import { INVENTORY, RecordId } from '../service-calls/inventory-answer.ts'
 import { locationPage } from '../stock/stock-forms.ts'
 import { locationsPage } from '../stock/stock-lists.ts'
 import { LocationsView, LocationView, locationPath } from '../stock/stock-view.ts'
@@ -26,6 +26,7 @@ export const locationsRoutes: FastifyPluginAsyncZod = async (app) => {
 
   app.get('/locations/:locationId', { schema: { params: Params } }, async (request, reply) => {
     const { calls, form: proof } = requireAction(request, 'locations.change')
+    if (isLedToForm(request)) return reply.redirect(INVENTORY.locations, 303)
     const { value, etag = '' } = await calls.read('inventory', locationPath(request.params.locationId), LocationView)
     return sendPage(request, reply, locationPage(value, { proof }, { id: value.id, etag }))
   })

@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { requireAction } from '../../plugins/operator.ts'
+import { isLedToForm, requireAction } from '../../plugins/operator.ts'
 import { sendPage } from '../../plugins/pages.ts'
 import { findProduct, readLevel, readLocations } from '../../plugins/stock-reads.ts'
 import { PRODUCT_INCLUDE, ProductView } from '../../products/product-view.ts'
-import { OptionalId } from '../../service-calls/inventory-answer.ts'
+import { INVENTORY, OptionalId } from '../../service-calls/inventory-answer.ts'
 import type { OperatorCalls } from '../../service-calls/operator-calls.ts'
 import { choosePlacePage, movePage } from '../../stock/stock-forms.ts'
 import { MOVEMENT_TYPES } from '../../stock/stock-view.ts'
@@ -30,6 +30,7 @@ async function showForm(
   query: MoveQuery,
 ): Promise<FastifyReply> {
   const { calls, role, form: proof } = requireAction(request, `stock.${query.type}`)
+  if (isLedToForm(request)) return reply.redirect(INVENTORY.stock, 303)
   const [product, locations] = await Promise.all([productOf(calls, query), readLocations(calls)])
   const location = locations.find(({ id }) => id === query.location)
   if (product !== undefined && location !== undefined) {
