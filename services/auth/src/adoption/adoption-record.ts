@@ -3,6 +3,7 @@ import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 import { createOwnSchema, hasRelation, requireFixedPath, requireOwnSchemas } from './catalog.ts'
+import { CODES } from './upstream-codes.ts'
 
 /** The schemas of an adoption. */
 export interface AdoptionPlaces {
@@ -68,7 +69,9 @@ export async function beginRecord(
     await sql`
       CREATE TABLE IF NOT EXISTS ${table(places)} (
         one boolean PRIMARY KEY DEFAULT true CHECK (one), version text NOT NULL, changes text[] NOT NULL DEFAULT '{}', switched_at timestamptz,
-        last_token bigint, finished_at timestamptz, had_pgcrypto boolean NOT NULL)`.execute(trx)
+        last_token bigint, last_change timestamptz, finished_at timestamptz, had_pgcrypto boolean NOT NULL)`.execute(
+      trx,
+    )
     await sql`
       INSERT INTO ${table(places)} (version, changes, had_pgcrypto)
       SELECT ${version}, ${[...changes]}::text[], EXISTS (SELECT FROM pg_extension WHERE extname = 'pgcrypto')
@@ -129,13 +132,19 @@ export async function recordChanges(
 }
 
 /**
- * Records that this service has taken over, and the last of the copied refresh tokens. A clock may be set
- * back, and numbers only grow.
+ * Records that this service has taken over, the last of the copied refresh tokens, and the time of the last message
+ * and the last change of a user. A clock may be set back, and numbers only grow.
  */
 export async function recordSwitch(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+  const times = ['updated_at', ...new Set(CODES.map(({ sentAt }) => sentAt))].map((column) => sql.ref(column))
   await sql`
     UPDATE ${table(places)} SET switched_at = clock_timestamp(),
-      last_token = coalesce((SELECT max(id) FROM ${places.names.id('refresh_tokens')}), 0)`.execute(trx)
+      last_token = coalesce((SELECT max(id) FROM ${places.names.id('refresh_tokens')}), 0),
+      last_change = (
+        SELECT coalesce(max(u.at), '-infinity')
+        FROM (SELECT greatest(${sql.join(times)}) AS at FROM ${places.names.id('users')}) u
+        -- Somebody may have written a time that never comes.
+        WHERE u.at < clock_timestamp() + interval '1 day')`.execute(trx)
 }
 
 /**

@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
 import { COUNTER_FORM } from './inspect-database.ts'
-import { CODES, OLD_CODES } from './upstream-codes.ts'
+import { CODES, COPIED_CODES } from './upstream-codes.ts'
 
 /** The lifetimes of the codes and flows that the old service has made. */
 export interface Lifetimes {
@@ -87,11 +87,9 @@ async function copyCodes({ trx, places, users, lifetimes }: CopyContext): Promis
             ${methods === null ? sql`NULL` : sql`sha256(convert_to(${secret}, 'UTF8'))`}, decode(${digits}, 'hex'), ${flow},
             ${sent}, ${sent} + make_interval(secs => ${seconds})
           FROM ${users} u
-          -- The first condition is that of a unique index.
-          WHERE ${secret} !~ '^[0-9 ]*$' AND ${digits} ~ '^[0-9a-f]{56}$' AND ${when}
-            AND ${sent} > ${lifetimes.now}::timestamptz - make_interval(secs => ${seconds}) AND ${sent} < ${LAST_MOMENT}`.execute(
-      trx,
-    )
+          -- PostgreSQL asks in this order. Codes of sign-ups that nobody has confirmed stay, and most of them have expired.
+          WHERE ${sent} > ${lifetimes.now}::timestamptz - make_interval(secs => ${seconds}) AND ${sent} < ${LAST_MOMENT}
+            AND ${secret} !~ '^[0-9 ]*$' AND ${digits} ~ '^[0-9a-f]{56}$' AND ${when}`.execute(trx)
   }
 }
 
@@ -119,44 +117,18 @@ export const COPIED_PROVIDERS = 'copied_providers'
 /** The table of the sessions whose tokens a switch could not copy. */
 export const UNCOPIED_SESSIONS = 'uncopied_sessions'
 
-/** Records the codes, and the copied flows and providers, so that undo sees which of them were used, changed or deleted since. */
+/** Records the copied codes, flows and providers, so that undo sees which of them were used, changed or deleted since. */
 export async function recordCopies({
   trx,
   places: { names, kept },
 }: Pick<CopyContext, 'trx' | 'places'>): Promise<void> {
   const copies = [
-    [OLD_CODES, sql`user_id, kind, otp_hash, sent_at, NULL::timestamptz AS updated_at`, 'one_time_tokens'],
+    [COPIED_CODES, sql`user_id, kind, otp_hash, sent_at`, 'one_time_tokens'],
     [COPIED_FLOWS, sql`id, auth_code_hash`, 'flow_state'],
     [COPIED_PROVIDERS, sql`id, updated_at`, 'custom_oauth_providers'],
   ] as const
   for (const [name, columns, table] of copies)
     await sql`CREATE TABLE ${sql.id(kept, name)} AS SELECT ${columns} FROM ${names.id(table)}`.execute(trx)
-  await recordOtherCodes(trx, { names, kept })
-}
-
-/**
- * Records the codes that were not copied, such as expired ones, with the times of their message and of the last
- * change of their user. A message that this service sends later has its time in the same column of `users`:
- * supabase/auth would take the old code again.
- */
-async function recordOtherCodes(trx: Kysely<unknown>, { names, kept }: CopyContext['places']): Promise<void> {
-  const hasTable = await hasRelation(trx, kept, 'one_time_tokens')
-  for (const { kind, token, sentAt } of CODES) {
-    const kinds = CODES.filter((place) => place.token === token).map((place) => place.kind)
-    // Two kinds have one column.
-    if (kind !== kinds[0]) continue
-    const tabled = sql`
-      UNION SELECT k.user_id FROM ${sql.id(kept, 'one_time_tokens')} k WHERE k.token_type::text = ${token}`
-    await sql`
-      INSERT INTO ${sql.id(kept, OLD_CODES)} (user_id, kind, sent_at, updated_at)
-        SELECT u.id, ${kind}, ${sql.ref(`u.${sentAt}`)}, u.updated_at
-        -- The condition is that of a unique index.
-        FROM (SELECT id FROM ${names.id('users')} WHERE ${sql.ref(token)} !~ '^[0-9 ]*$' ${hasTable ? tabled : sql``}) c
-        JOIN ${names.id('users')} u ON u.id = c.id
-        WHERE NOT EXISTS (
-          SELECT FROM ${names.id('one_time_tokens')} t
-          WHERE t.user_id = u.id AND t.kind = ANY (${kinds}::text[]))`.execute(trx)
-  }
 }
 
 /**

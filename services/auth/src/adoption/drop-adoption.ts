@@ -4,12 +4,12 @@ import { READER } from './copy-audit-log.ts'
 import { COPIED_FLOWS, COPIED_PROVIDERS, UNCOPIED_SESSIONS } from './copy-live-rows.ts'
 import { BEGUN_SESSIONS } from './lone-tokens.ts'
 import { STAGED_TABLES, STAGING_FUNCTIONS } from './staging-tables.ts'
-import { OLD_CODES } from './upstream-codes.ts'
+import { COPIED_CODES } from './upstream-codes.ts'
 
 /** The tables that an adoption makes in the schema where the tables of supabase/auth are kept. */
 const RECORD_TABLES = [
   'adoption',
-  OLD_CODES,
+  COPIED_CODES,
   COPIED_FLOWS,
   COPIED_PROVIDERS,
   UNCOPIED_SESSIONS,

@@ -1,13 +1,13 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import type { StoredCredential } from '../passkeys/credential.ts'
 import { NIL_UUID } from '../records/ids.ts'
 import { type AdoptionPlaces, lastCopiedToken } from './adoption-record.ts'
 import { columnsOf, hasRelation } from './catalog.ts'
 import { COPIED_FLOWS, UNCOPIED_SESSIONS } from './copy-live-rows.ts'
+import { giveBackPasskeys, giveBackWebauthnFactors } from './give-back-passkeys.ts'
 import { giveBackProviders, giveBackTotpFactors, type SealedGiveBackContext } from './give-back-sealed-rows.ts'
 import { takeBackLoneSessions } from './lone-tokens.ts'
 import { closeFactors, removeUnfitFactors } from './unfit-factors.ts'
-import { CODES, OLD_CODES } from './upstream-codes.ts'
+import { CODES, COPIED_CODES } from './upstream-codes.ts'
 
 /** The transaction of `giveBackRows`, its places and keys, and the limits that decide which rows still count. */
 export interface GiveBackContext extends SealedGiveBackContext {
@@ -141,19 +141,23 @@ async function endSessions({ trx, places }: GiveBackContext): Promise<void> {
 /**
  * Ends the codes that nobody could use here any more. supabase/auth counts no guesses, and its link is made of
  * the code: a code that has no guess left would work there again. So would a code whose user is confirmed or has
- * another address since, and an old one where `users` has the time of a later message.
+ * another address since, and one that was not copied, such as an expired one, where its user has changed since:
+ * `users` may have the time of a later message, by which supabase/auth judges the code.
  */
 async function endUsedCodes({ trx, places: { names, kept }, codeAttemptsMax }: GiveBackContext): Promise<void> {
-  const users = names.id('users')
+  const [users, copied] = [names.id('users'), sql.id(kept, COPIED_CODES)]
   for (const { kind, token, sentAt, address, when } of CODES) {
+    const kinds = CODES.filter((place) => place.token === token).map((place) => place.kind)
     const used = sql`
-      SELECT u.id FROM ${sql.id(kept, OLD_CODES)} c JOIN ${users} u ON u.id = c.user_id
-      WHERE c.kind = ${kind} AND (${sql.ref(`u.${sentAt}`)} IS DISTINCT FROM c.sent_at
-        OR CASE WHEN c.otp_hash IS NULL THEN u.updated_at IS DISTINCT FROM c.updated_at ELSE NOT EXISTS (
+      SELECT u.id FROM ${users} u JOIN ${copied} c ON c.user_id = u.id AND c.kind = ${kind}
+        WHERE ${sql.ref(`u.${sentAt}`)} IS DISTINCT FROM c.sent_at OR NOT EXISTS (
           SELECT FROM ${names.id('one_time_tokens')} t
           WHERE t.user_id = c.user_id AND t.kind = c.kind AND t.otp_hash = c.otp_hash AND t.guesses < ${codeAttemptsMax}
-            AND t.relates_to = ${address} AND ${when}) END)`
-    await sql`UPDATE ${users} SET ${sql.ref(token)} = '' WHERE id IN (${used})`.execute(trx)
+            AND t.relates_to = ${address} AND ${when})
+      UNION ALL SELECT u.id FROM ${users} u, ${sql.id(kept, 'adoption')} a
+        WHERE greatest(${sql.ref(`u.${sentAt}`)}, u.updated_at) > a.last_change
+          AND NOT EXISTS (SELECT FROM ${copied} c WHERE c.user_id = u.id AND c.kind = ANY (${kinds}::text[]))`
+    await sql`UPDATE ${users} SET ${sql.ref(token)} = '' WHERE ${sql.ref(token)} <> '' AND id IN (${used})`.execute(trx)
     if (await hasRelation(trx, kept, 'one_time_tokens')) {
       await sql`
         DELETE FROM ${sql.id(kept, 'one_time_tokens')} WHERE token_type::text = ${token} AND user_id IN (${used})`.execute(
@@ -173,58 +177,6 @@ async function endUsedFlows({ trx, places }: GiveBackContext): Promise<void> {
       WHERE o.id = c.id AND o.claimed_at IS NULL AND o.auth_code_hash IS NOT DISTINCT FROM c.auth_code_hash)`.execute(
     trx,
   )
-}
-
-/** The bytes of a text in base64url. */
-function fromBase64url(text: RawBuilder<unknown>): RawBuilder<unknown> {
-  return sql`decode(rpad(translate(${text}, '-_', '+/'), (length(${text}) + 3) / 4 * 4, '='), 'base64')`
-}
-
-async function giveBackPasskeys({ trx, places }: GiveBackContext): Promise<void> {
-  if (!(await hasRelation(trx, places.kept, 'webauthn_credentials'))) return
-  const [old, own] = [sql.id(places.kept, 'webauthn_credentials'), places.names.id('webauthn_credentials')]
-  // Passkeys of users who are gone were not copied.
-  const isCopied = sql`o.user_id IN (SELECT id FROM ${places.names.id('users')})`
-  await sql`DELETE FROM ${old} o WHERE ${isCopied} AND NOT EXISTS (SELECT FROM ${own} w WHERE w.id = o.id)`.execute(trx)
-  await sql`
-    INSERT INTO ${old} AS o (id, user_id, credential_id, public_key, sign_count, transports, backup_eligible, friendly_name,
-        last_used_at, created_at, updated_at)
-      SELECT w.id, w.user_id, ${fromBase64url(sql.ref('w.credential_id'))}, ${fromBase64url(sql.ref('w.public_key'))},
-          w.sign_count, w.transports, w.backup_eligible, w.friendly_name, w.last_used_at, w.created_at, w.updated_at
-        FROM ${own} w
-      ON CONFLICT (id) DO UPDATE SET sign_count = excluded.sign_count, friendly_name = excluded.friendly_name,
-          last_used_at = excluded.last_used_at, updated_at = excluded.updated_at
-        WHERE o.updated_at <> excluded.updated_at`.execute(trx)
-}
-
-async function giveBackWebauthnFactors({ trx, places }: GiveBackContext): Promise<void> {
-  const factors = places.names.id('mfa_factors')
-  const { rows } = await sql<{ id: string; credential: StoredCredential; old: object | null }>`
-    SELECT id, credential, web_authn_credential AS old FROM ${factors}
-    WHERE factor_type = 'webauthn' AND credential IS NOT NULL AND (web_authn_credential IS NULL
-      OR web_authn_credential #>> '{authenticator,signCount}' IS DISTINCT FROM credential ->> 'counter')`.execute(trx)
-  for (const { id, credential, old } of rows) {
-    const written = JSON.stringify({ ...toUpstreamCredential(credential), ...old })
-    await sql`
-      UPDATE ${factors} SET web_authn_credential = jsonb_set(${written}::jsonb, '{authenticator,signCount}', to_jsonb(${credential.counter}::bigint))
-      WHERE id = ${id}`.execute(trx)
-  }
-}
-
-/**
- * A credential as supabase/auth stores it. Whether copies of it exist is not known, and supabase/auth learns it
- * from the next use. Whether they may exist must be as in the credential: supabase/auth refuses it otherwise.
- */
-function toUpstreamCredential({ id, publicKey, counter, transports, backupEligible }: StoredCredential): object {
-  const toBase64 = (text: string) => Buffer.from(text, 'base64url').toString('base64')
-  return {
-    id: toBase64(id),
-    publicKey: toBase64(publicKey),
-    attestationType: 'none',
-    transport: transports,
-    flags: { userPresent: true, userVerified: true, backupEligible, backupState: false },
-    authenticator: { AAGUID: Buffer.alloc(16).toString('base64'), signCount: counter, cloneWarning: false },
-  }
 }
 
 /**

@@ -12,8 +12,8 @@ export interface CodePlace {
   readonly methods: readonly string[] | null
 }
 
-/** The table of the codes that the old service had at a switch. Those that were not copied have no hash in it. */
-export const OLD_CODES = 'old_codes'
+/** The table of the codes that a switch has copied. */
+export const COPIED_CODES = 'copied_codes'
 
 /** The codes that the old service may wait for, and where it keeps them. */
 export const CODES: readonly CodePlace[] = [
