@@ -32,8 +32,8 @@ export function importPlacesOf(names: Names): ImportPlaces {
 
 /**
  * The record of an import, which the first run makes.
- * @throws Error where the source is another one than in the runs before, or in an earlier state, or a schema of this name is
- * not the user's own
+ * @throws Error where the source is another one than in the runs before, or a standby in an earlier state, or a schema of this
+ * name is not the user's own
  */
 export async function openRecord({
   trx,
@@ -63,13 +63,14 @@ export async function openRecord({
 
 /**
  * Records how far the source has gone, from one run to the next. A standby that lags would give back what the run before has
- * taken from the primary: a password that was changed since, or a session that has ended.
- * @throws Error where the run before has read a later state
+ * taken from the primary: a password that was changed since, or a session that has ended. A primary has the state that
+ * counts, also where a failover has lost what an earlier one had.
+ * @throws Error where the source is a standby, and the run before has read a later state
  */
 async function advance(
   trx: Kysely<unknown>,
   { record }: ImportPlaces,
-  { position }: Pick<Source, 'position'>,
+  { position, isStandby }: Pick<Source, 'position' | 'isStandby'>,
 ): Promise<void> {
   if (position === undefined) return
   const table = sql.id(record, 'source')
@@ -77,9 +78,9 @@ async function advance(
   const { rows } = await sql<{ position: string }>`
     SELECT position::text AS position FROM ${table} WHERE position > ${position}::pg_lsn`.execute(trx)
   const [later] = rows
-  if (later !== undefined)
+  if (later !== undefined && isStandby)
     throw new Error(
-      `the source is in an earlier state (${position}) than at the run before (${later.position}), as a standby is that lags: wait until it has caught up, or name the primary`,
+      `the source is in an earlier state (${position}) than at the run before (${later.position}), because it is a standby that lags: wait until it has caught up, or name the primary`,
     )
   await sql`UPDATE ${table} SET position = ${position}::pg_lsn`.execute(trx)
 }

@@ -9,8 +9,10 @@ import { type Kysely, sql } from 'kysely'
 export interface Source {
   readonly db: Kysely<unknown>
   readonly names: Names
-  /** How far the log of the source had gone before the snapshot. Undefined where the source does not tell. */
+  /** How far the log of the source has gone, in the form of the type pg_lsn. Undefined where the source does not tell. */
   readonly position: string | undefined
+  /** Whether the source replays the log of another server, and may lag behind it. */
+  readonly isStandby: boolean
 }
 
 /** The address of a source. */
@@ -30,25 +32,27 @@ export async function withSource<T>({ url, schema }: SourceAddress, use: (source
     )
   return withDatabase({ url }, async (db) => {
     await connect(db)
-    const position = await readPosition(db)
     return db
       .transaction()
       .setIsolationLevel('repeatable read')
       .setAccessMode('read only')
       .execute(async (trx) => {
+        // Within the transaction: a pooler may lead the next one to another server.
+        const place = await readPlace(trx)
         await setFormats(trx)
-        return use({ db: trx, names: createNames(schema), position })
+        return use({ db: trx, names: createNames(schema), ...place })
       })
   })
 }
 
-/** Reads how far the log has gone, in the form of the type pg_lsn: on a standby, how far it has been replayed. */
-async function readPosition(db: Kysely<unknown>): Promise<string | undefined> {
-  const { rows } = await sql<{ position: string | null }>`
-    SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END::text AS position`.execute(
-    db,
+/** Reads how far the log has gone: on a standby, how far it has been replayed. */
+async function readPlace(trx: Kysely<unknown>): Promise<Pick<Source, 'position' | 'isStandby'>> {
+  const { rows } = await sql<{ position: string | null; isStandby: boolean }>`
+    SELECT pg_is_in_recovery() AS "isStandby",
+      CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END::text AS position`.execute(
+    trx,
   )
-  return rows[0]?.position ?? undefined
+  return { position: rows[0]?.position ?? undefined, isStandby: rows[0]?.isStandby === true }
 }
 
 /** The words of pg for a server that asks for a password where neither the URL nor PGPASSWORD has one. */

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { describe, expect, it } from 'vitest'
+import { importPlacesOf, openRecord } from '../../src/adoption/import-record.ts'
+import { withSource } from '../../src/adoption/source-database.ts'
 import { authNames } from '../../src/migrations.ts'
 import { errorBody, statusAndBody } from '../bodies.ts'
 import { restore } from './adopted-app.ts'
@@ -399,15 +401,21 @@ it('says whose secrets no key opens', async () => {
   })
 })
 
-it('takes nothing from a source that is in an earlier state than at the run before, as a standby may be', async () => {
+it('takes nothing from a standby in an earlier state than at the run before, but from any primary', async () => {
   const app = await openImporting('v2.196.0')
   await app.run()
   const { directUrl } = app.database
   await runSql(directUrl, `UPDATE auth_imported.source SET position = 'FFFFFFFF/0'`)
-  await expect(app.run()).rejects.toThrow(
-    /^the source is in an earlier state \([0-9A-F]+\/[0-9A-F]+\) than at the run before \(FFFFFFFF\/0\), as a standby is that lags: wait until it has caught up, or name the primary$/,
+  const names = authNames(app.deps.config)
+  const target = { url: directUrl, names }
+  const asStandby = withSource({ url: app.restored.database.url, schema: 'auth' }, (source) =>
+    underLock(target, (trx) =>
+      openRecord({ trx, places: importPlacesOf(names), source: { ...source, isStandby: true } }),
+    ),
   )
-  await runSql(directUrl, `ALTER TABLE auth_imported.source DROP COLUMN position`)
+  await expect(asStandby).rejects.toThrow(
+    /^the source is in an earlier state \([0-9A-F]+\/[0-9A-F]+\) than at the run before \(FFFFFFFF\/0\), because it is a standby that lags: wait until it has caught up, or name the primary$/,
+  )
   await app.run()
   expect(await runSql(directUrl, `SELECT position < 'FFFFFFFF/0' AS known FROM auth_imported.source`)).toEqual([
     { known: true },
