@@ -20,6 +20,7 @@ it.each([
   [String.raw`select e'\'--'; insert into h select * from auth.users`, 'sure'],
   ['select count(*) from (select * from auth.users except select * from h) d', 'unsure'],
   ['select u.* from auth.users u intersect select h.* from h', 'unsure'],
+  ['select count(*) from (table auth.users except table h) d', 'unsure'],
   ['declare c cursor for select 1 from auth.users; begin insert into h select p.* from p; end', undefined],
   ['declare n int; begin insert into h select p.* from p; delete from auth.users; end', undefined],
   ["insert into h select '*' -- * from auth.users\n from p", undefined],
@@ -51,6 +52,7 @@ it('rows that a trigger or an argument has count only where a statement writes t
     ['sessions', true],
   ])
   expect(judge('insert into h select s.*')).toEqual([['sessions', true]])
+  expect(judge('insert into h select * from unnest(all_of)')).toEqual([['sessions', false]])
   expect(judge('select new.*; insert into h select 1')).toEqual([])
 })
 

@@ -128,10 +128,16 @@ function buildJudge(source: RowSource, whole: Whole): Judge {
   const { table, as } = source
   if (as !== 'name') {
     const row = as === 'trigger' ? TRIGGER_ROW : ANY_ROW
-    return { table, judge: ({ read, writes }) => (writes && row.test(read) ? 'sure' : 'no') }
+    return { table, judge: ({ read, writes }) => (writes ? judgeUnnamed(read, { row, as }) : 'no') }
   }
   const forms = buildForms(source.word)
   return { table, judge: (statement) => judgeNamed(statement, source, { ...whole, ...forms }) }
+}
+
+/** Judges what a statement writes. The rows of a list have other names than the list. */
+function judgeUnnamed(read: string, { row, as }: { readonly row: RegExp } & Pick<RowSource, 'as'>): Verdict {
+  if (row.test(read)) return 'sure'
+  return as === 'argument' && ALL_COLUMNS.test(read) ? 'unsure' : 'no'
 }
 
 function judgeNamed(
@@ -143,7 +149,7 @@ function judgeNamed(
   const needsColumns = writes || (returns && returnsOthers)
   const mayNeedColumns = (returnsNext && returnsSet) || COMBINE.test(read)
   if ((!needsColumns && !mayNeedColumns) || !read.includes(toPlainWord(word))) return 'no'
-  if (needsColumns && takesOwn(read, forms)) return 'sure'
+  if (takesOwn(read, forms)) return needsColumns ? 'sure' : 'unsure'
   if (!forms.name.test(read)) return 'no'
   if (ALL_COLUMNS.test(read)) return needsColumns ? 'sure' : 'unsure'
   return COLUMNS_OF_ONE.test(read) ? 'unsure' : 'no'

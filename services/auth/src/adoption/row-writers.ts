@@ -41,19 +41,21 @@ const NAMED_MAX = 5
 
 /**
  * How functions have the rows of a table that gets columns: by its name, as the rows that a trigger for
- * statements has of it, as `new` and `old`, or as a parameter.
+ * statements has of it, as `new` and `old`, or as a parameter, which may be a list of them.
  */
 const sources = (schema: string): RawBuilder<unknown> => sql`
   source AS (
     SELECT f.oid, m.name AS "table", 'name' AS "as", m.name AS word,
-        f.prorettype <> m.reltype AND (f.prorettype = 'record'::regtype OR f.proretset) AS "returnsOthers",
+        f.prorettype <> m.reltype AND (f.prorettype = 'record'::regtype OR f.proretset
+          OR f.prorettype IN (SELECT reltype FROM pg_class WHERE reltype <> 0)) AS "returnsOthers",
         f.prorettype <> m.reltype AND f.proretset AS "returnsSet"
       FROM gaining m JOIN pg_proc f ON ${namedIn(schema)}
     UNION SELECT t.tgfoid, m.name, 'name', row_name, false, false FROM gaining m JOIN pg_trigger t ON t.tgrelid = m.oid
       CROSS JOIN LATERAL unnest(ARRAY[t.tgoldtable, t.tgnewtable]::text[]) AS row_name WHERE row_name IS NOT NULL
     UNION SELECT t.tgfoid, m.name, 'trigger', '', false, false FROM gaining m
       JOIN pg_trigger t ON t.tgrelid = m.oid AND NOT t.tgisinternal
-    UNION SELECT f.oid, m.name, 'argument', '', false, false FROM gaining m JOIN pg_proc f ON m.reltype = ANY (f.proargtypes))`
+    UNION SELECT f.oid, m.name, 'argument', '', false, false FROM gaining m JOIN pg_type r ON r.oid = m.reltype
+      JOIN pg_proc f ON r.oid = ANY (f.proargtypes) OR r.typarray = ANY (f.proargtypes))`
 
 /** Functions whose texts take all columns of a table, each in a line, with what to do about it. */
 export interface RowWriters {
