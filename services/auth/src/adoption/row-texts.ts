@@ -4,7 +4,7 @@ export interface RowSource {
   readonly table: string
   /**
    * `name`: by the name of the table, or of the rows that a trigger for statements has of it; `trigger`: as
-   * `new` and `old`; `argument`: as a parameter.
+   * `new` and `old`; `argument`: as a parameter, which may be a list of them.
    */
   readonly as: 'name' | 'trigger' | 'argument'
   /** The name in the text. */
