@@ -11,13 +11,16 @@ import { parseCount } from '../pagination/page-query.ts'
 export type OperatorList = 'users' | 'sessions' | 'audit' | 'messages'
 
 /**
- * The turns of operators: how many pages are read at a time, in all and for one operator. A search for characters that many
- * users have reads many rows, and sign-ins need the other connections.
+ * The turns of operators: how many pages are read and changes made at a time, in all and for one operator. A search for
+ * characters that many users have reads many rows, a change may wait for the row of its user, and sign-ins need the other
+ * connections.
  */
 export const OPERATOR_TURNS: ListTurnsOptions = {
   places: 4,
   each: 2,
   clientOf: ({ operator }) => operator.actor.id,
+  // The routes of lists take their turns themselves.
+  sizeOf: ({ method }) => (method === 'GET' || method === 'HEAD' ? undefined : 1),
   refuse: serverBusy,
 }
 

@@ -110,7 +110,7 @@ const ofMessage = async (asked: InjectOptions, { deps }: MailApp): Promise<Injec
   return { ...asked, url: `/operator/messages/${messageId}/resend` }
 }
 
-/** How many requests wait for a lock at once: both versions together must leave connections to other requests. */
+/** How many processes have requests that wait for a lock: one for each version, as changes of an operator take turns in each. */
 const WAITING_MAX = 6
 const held = new Map<Send, Promise<ReadonlyMap<string, LightMyRequestResponse>>>()
 
@@ -126,7 +126,9 @@ function askWhileHeld(world: World, send: Send): Promise<ReadonlyMap<string, Lig
 }
 
 async function askEachWhileHeld(world: World, send: Send): Promise<ReadonlyMap<string, LightMyRequestResponse>> {
-  const service = await world.service({ ...OPERATOR_SETTINGS, AUTH_OPERATOR_SIGN_IN_AS: 'true' })
+  const open = (number: number) =>
+    world.service({ ...OPERATOR_SETTINGS, AUTH_OPERATOR_SIGN_IN_AS: 'true', AUTH_JWT_EXP: `${3_600 + number}` })
+  const service = await open(0)
   const { user, credentials } = await operatorOf(service, 'admin')
   const headers = { ...credentials, 'idempotency-key': randomUUID() }
   const first = await service.deps.db.startTransaction().execute()
@@ -136,12 +138,13 @@ async function askEachWhileHeld(world: World, send: Send): Promise<ReadonlyMap<s
     .execute()
   const answers = new Map<string, LightMyRequestResponse>()
   const waiting = [...changes]
-  const askNext = async () => {
+  const askNext = async (_lane: unknown, number: number) => {
+    const process = await open(number)
     for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
       const { operation, body: payload } = next
       const asked = { ...request(operation, headers), ...(payload && { payload }) }
       const isResend = operation.name === RESEND
-      answers.set(operation.name, await send(service, isResend ? await ofMessage(asked, service) : asked))
+      answers.set(operation.name, await send(process, isResend ? await ofMessage(asked, service) : asked))
     }
   }
   await Promise.all(Array.from({ length: WAITING_MAX }, askNext))

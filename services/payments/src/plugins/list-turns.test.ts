@@ -156,6 +156,30 @@ describe('long lists', () => {
     },
   )
 
+  it('200: of another operator wait for no changes of one, of which two run at a time', async () => {
+    const transactionId = await customerPayment(payments, /[^/]+$/.exec(path)?.[0] ?? '')
+    const change = (role: 'admin' | 'support', method: 'POST' | 'PUT', url: string, payload: object) =>
+      payments.app.inject({
+        method,
+        url: `/operator/${url}`,
+        headers: { ...operatorHeaders(role), 'idempotency-key': randomUUID() },
+        payload,
+      })
+    const held = await payments.database.db.startTransaction().execute()
+    await sql`LOCK TABLE payments.transactions IN ACCESS EXCLUSIVE MODE`.execute(held)
+    const refunds = Array.from({ length: 12 }, () =>
+      change('support', 'POST', `transactions/${transactionId}/refunds`, {
+        amount: 1,
+        currency: 'EUR',
+        descriptor: '',
+      }),
+    )
+    const other = await change('admin', 'PUT', 'registration', { isClosed: false })
+    await held.rollback().execute()
+    await Promise.all(refunds)
+    expect(statusAndBody(other)).toEqual([200, { registration: { mode: 'open', isClosed: false } }])
+  })
+
   it('200: as CSV have each row once, also where they are read in several pieces', async () => {
     const [, merchantId = ''] = /merchants\/(.*)/.exec(path) ?? []
     const id = await customerPayment(payments, merchantId)

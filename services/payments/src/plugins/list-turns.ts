@@ -20,14 +20,14 @@ export const OPERATOR_TURNS: ListTurnsOptions = {
   places: 1_000,
   each: ROWS_OF_OPERATOR,
   clientOf: ({ operator }) => operator.actor.id,
-  sizeOf: sizeOfLongRead,
+  sizeOf: sizeOfOperatorRequest,
   refuse: serverBusy,
 }
 
 /**
- * The least number of rows that a turn counts for a read of an operator. A page of one row may walk as many as a
- * long one, or ask by several statements, and operators share few connections: so one operator has two reads at
- * a time, and leaves places to the others, and to changes.
+ * The number of rows that a turn counts for a change of an operator, and the least for a read. A page of one row may
+ * walk as many as a long one, or ask by several statements, a change may wait for its rows, and operators share few
+ * connections: so one operator has two of them at a time, and leaves places to the others.
  */
 export const ROWS_OF_LONG_READ: number = ROWS_OF_OPERATOR / 2
 
@@ -43,8 +43,8 @@ function sizeOf({ query, routeOptions, problem }: FastifyRequest): number | unde
   return query.limit * (1 + (routeOptions.config.entriesOfRow ?? 0))
 }
 
-function sizeOfLongRead(request: FastifyRequest): number | undefined {
-  const rows = sizeOf(request)
+function sizeOfOperatorRequest(request: FastifyRequest): number | undefined {
+  const rows = request.operatorRepeat ? ROWS_OF_LONG_READ : sizeOf(request)
   return rows === undefined ? undefined : Math.max(rows, ROWS_OF_LONG_READ)
 }
 

@@ -103,9 +103,10 @@ export const operatorUsersRoutes: FastifyPluginAsyncZod = async (app) => {
     }),
   )
 
-  app.get('/operator/users/:userId', { ...read, schema: readSchema }, ({ params }) =>
-    showUserToOperator(deps, requireId('user_id', params.userId)),
-  )
+  app.get('/operator/users/:userId', { ...read, schema: readSchema }, (request) => {
+    const userId = requireId('user_id', request.params.userId)
+    return request.inListTurn(1, () => showUserToOperator(deps, userId))
+  })
 
   const changesUser = { config: { action: 'users.change', namesFields: true }, schema: changeSchema } as const
   app.put('/operator/users/:userId', changesUser, (request, reply) =>

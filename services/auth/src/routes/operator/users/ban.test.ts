@@ -104,6 +104,20 @@ describe('PUT /operator/users/:userId/ban', () => {
     expect(statusAndBody(await ban(user.user.id, headers))).toEqual([200, banned(user)])
   })
 
+  it('200: leaves connections to those who sign in while one operator sends many changes of a user', async () => {
+    const { user } = await createSignedUp(test.deps)
+    const { email, password } = await createSignedUp(test.deps)
+    const locking = await test.deps.db.startTransaction().execute()
+    await locking.selectFrom('users').select('id').where('id', '=', user.id).forUpdate().execute()
+    const bans = Array.from({ length: 30 }, () => ban(user.id, by(support)))
+    const other = await createSignedUp(test.deps)
+    const signedIn = await test.post('/token?grant_type=password', { email, password })
+    const banOfAdmin = await ban(other.user.id, by(admin))
+    await locking.rollback().execute()
+    expect((await Promise.all(bans)).map(({ statusCode }) => statusCode)).toEqual(Array(30).fill(200))
+    expect([signedIn.statusCode, statusAndBody(banOfAdmin)]).toEqual([200, [200, banned(other)]])
+  })
+
   it('400: needs an Idempotency-Key, and a well-formed one', async () => {
     const { user } = await createSignedUp(test.deps)
     const missing = errorBody(400, 'idempotency_key_required', 'A change of an operator needs an Idempotency-Key')
