@@ -46,6 +46,8 @@ describe('the address that a console tells', () => {
 
   it('is that of the operator', async () => {
     expect((await read({ ...good, ...told }))?.address).toBe('2001:db8::7')
+    const linkLocal = { 'x-trestle-operator-address': 'fe80::7%eth0' }
+    expect((await read({ ...good, ...linkLocal }))?.address).toBe('fe80::7')
   })
 
   it('is accepted beside a key without a token, as at a sign-in', () => {

@@ -75,7 +75,8 @@ function findPresentedKey(keys: readonly OperatorKey[], headers: IncomingHttpHea
   return typeof presented === 'string' ? findOperatorKey(keys, presented) : undefined
 }
 
+/** Without its zone, such as `%eth0`, which only the machine of the console knows. */
 function toldAddress(headers: IncomingHttpHeaders): string | undefined {
   const told = headers['x-trestle-operator-address']
-  return typeof told === 'string' && isIP(told) !== 0 ? told : undefined
+  return typeof told === 'string' && isIP(told) !== 0 ? told.replace(/%.*/, '') : undefined
 }
