@@ -68,9 +68,22 @@ async function list(query: string): Promise<readonly string[]> {
 const asMember = async (url: string) => (await payments.app.inject({ url, headers: member.headers })).json()
 
 describe('GET /operator/transactions', () => {
-  it('200: lists the transactions of all merchants, newest first, as members see them', async () => {
+  it('200: lists the transactions of all merchants, newest first, without what customers have written', async () => {
+    const custom = { note: 'x'.repeat(10_000) }
+    await payments.database.db
+      .updateTable('transactions')
+      .set({ custom: JSON.stringify(custom) })
+      .where('id', '=', ids[0] ?? '')
+      .execute()
     const shown = await Promise.all(ids.map(async (id) => (await asMember(`/transactions/${id}`)).transaction))
-    expect(statusAndBody(await get(''))).toEqual([200, { transactions: shown.toReversed() }])
+    expect(shown[0].custom).toEqual(custom)
+    const listed = shown.map(({ custom: _custom, ...members }) => members)
+    expect(statusAndBody(await get(''))).toEqual([200, { transactions: listed.toReversed() }])
+    await payments.database.db
+      .updateTable('transactions')
+      .set({ custom: null })
+      .where('id', '=', ids[0] ?? '')
+      .execute()
   })
 
   it.each<[string, () => string, number[]]>([

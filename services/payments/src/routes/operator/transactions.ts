@@ -19,6 +19,7 @@ import {
   listFoundFigures,
   listFoundTransactions,
 } from '../../transactions/operator-transaction-repository.ts'
+import type { Transaction } from '../../transactions/transaction.ts'
 import { TransactionView, viewTransaction } from '../../transactions/transaction-view.ts'
 import { type ShownTransaction, showTransaction } from '../../use-cases/show-transaction.ts'
 import { EventView, viewEvent } from '../../webhooks/event-view.ts'
@@ -42,6 +43,11 @@ const CSV_COLUMNS = [
   ...['voidedAmount', 'disputedAmount', 'reference', 'descriptor', 'card.bin', 'card.last4', 'card.scheme', 'tds'],
   ...['recurring', 'successful', 'error.code', 'error.message'],
 ]
+
+/** A transaction without what others have written into it, up to 50 kB each: a page of lists has many. */
+const ListedTransactionView = TransactionView.omit({ custom: true, plan: true, unplanned: true }).meta({
+  id: 'ListedTransaction',
+})
 
 const JournalView = z.object({
   id: z.string(),
@@ -85,7 +91,7 @@ export const operatorTransactionsRoutes: Routes = async (app) => {
         tags: ['Operators'],
         summary: 'List and search the transactions of all merchants',
         querystring: TransactionsQuery,
-        response: { ...listOrCsv(z.object({ transactions: z.array(TransactionView) })), ...operatorAnswers(400) },
+        response: { ...listOrCsv(z.object({ transactions: z.array(ListedTransactionView) })), ...operatorAnswers(400) },
       },
     },
     async (request, reply) => {
@@ -98,7 +104,7 @@ export const operatorTransactionsRoutes: Routes = async (app) => {
       const rows = await find(page)
       const limit = Math.min(place.limit, countReadAtOnce(rows))
       const shown = showOperatorPage(reply, 'transactions', { limit, rows })
-      return { transactions: (await listFoundTransactions(app.deps.operatorLanes, shown)).map(viewTransaction) }
+      return { transactions: (await listFoundTransactions(app.deps.operatorLanes, shown)).map(viewListed) }
     },
   )
 
@@ -117,6 +123,11 @@ export const operatorTransactionsRoutes: Routes = async (app) => {
     async ({ operator, params: { transactionId } }) =>
       viewShown(await showTransaction(app.deps, { transactionId, operator })),
   )
+}
+
+function viewListed(transaction: Transaction): z.infer<typeof ListedTransactionView> {
+  const { custom: _custom, plan: _plan, unplanned: _unplanned, ...listed } = viewTransaction(transaction)
+  return listed
 }
 
 /** JSON leaves out undefined fields. */
