@@ -1,5 +1,7 @@
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { hiddenFields, signIn } from '../../test/browser.ts'
 import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
 import { createUser, type RunningService, startService } from '../../test/services.ts'
@@ -38,5 +40,30 @@ describe('a form of an operator', () => {
     })
     const made = await inventory.query(`SELECT FROM inventory.locations WHERE code = 'LATE'`)
     expect([answer.statusCode, answer.headers.location, made]).toEqual([303, '/sign-in?ended=1', []])
+  })
+})
+
+describe('pages of an operator', () => {
+  it('200: are made four at a time, while another operator waits for none of them', async () => {
+    const held: ServerResponse[] = []
+    const server = createServer((_request, response) => held.push(response)).listen(0, '127.0.0.1')
+    await vi.waitFor(() => expect(server.listening).toBe(true))
+    const { port } = server.address() as AddressInfo
+    const slow = await openTestConsole([services[0], { name: 'inventory', url: `http://127.0.0.1:${port}` }])
+    const [busy, other] = [await slow.signedIn('viewer'), await slow.signedIn('support')]
+    const pages = Array.from({ length: 12 }, () => busy.open('/locations'))
+    await vi.waitFor(() => expect(held).toHaveLength(4))
+    const page = other.open('/locations')
+    await vi.waitFor(() => expect(held).toHaveLength(5))
+    const answer = (response: ServerResponse) =>
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"data":[]}')
+    held.splice(4).map(answer)
+    expect((await page).status).toBe(200)
+    expect(held).toHaveLength(4)
+    server.removeAllListeners('request').on('request', (_request, response) => answer(response))
+    held.map(answer)
+    expect((await Promise.all(pages)).map(({ status }) => status)).toEqual(Array(12).fill(200))
+    await slow.close()
+    server.close()
   })
 })

@@ -1,9 +1,10 @@
+import type { ListTurnsOptions } from '@trestle/common/capacity/list-turns.ts'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { mayDo, OPERATOR_ROLES, type OperatorAction, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
-import { actionForbidden } from '../errors.ts'
+import { actionForbidden, consoleBusy } from '../errors.ts'
 import { rolesThatMay, type Viewer } from '../pages/asked-change.ts'
 import type { FormProof } from '../pages/form.ts'
 import { PATHS } from '../pages/paths.ts'
@@ -28,6 +29,15 @@ export interface Visit {
   /** The hidden fields of each form of the page. */
   readonly form: FormProof
   readonly accessToken: string
+}
+
+/** The turns of operators: how many pages and changes one of them has made at a time. One thread makes the pages of all. */
+export const OPERATOR_TURNS: ListTurnsOptions = {
+  places: 64,
+  each: 4,
+  clientOf: (request) => visitOf(request).userId,
+  sizeOf: () => 1,
+  refuse: consoleBusy,
 }
 
 const Me = z.object({
