@@ -54,6 +54,7 @@ import { thrownOnce } from './layout/thrown-once.ts'
 import { uncheckedInput } from './layout/unchecked-input.ts'
 import { unlicensedPackages } from './layout/unlicensed-packages.ts'
 import { urlFiles } from './layout/url-files.ts'
+import { useCaseArguments } from './layout/use-case-arguments.ts'
 import { useCaseNames } from './layout/use-case-names.ts'
 import { walks } from './layout/walks.ts'
 import { wholeValues } from './layout/whole-values.ts'
@@ -63,6 +64,7 @@ export const rules: readonly Rule[] = [
   forbiddenNames,
   urlFiles,
   useCaseNames,
+  useCaseArguments,
   arrows,
   aliases,
   catalogueTexts,

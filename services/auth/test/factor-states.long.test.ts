@@ -42,7 +42,7 @@ it('a challenge of a factor goes through the arrows of its diagram, and through 
     'its time is over': () =>
       watched.change(table, `SET created_at = '${new Date(now - 5 * MINUTE_MS).toISOString()}'`),
     'three days pass': () => watched.change(table, `SET created_at = created_at - interval '3 days'`),
-    'clean-up': () => cleanUp(test.deps, { countRows: () => {}, places: new Map() }),
+    'clean-up': () => cleanUp({ ...test.deps, countRows: () => {}, places: new Map() }),
     'its factor is unenrolled': ({ user, app }: Owner) =>
       test.app.inject({ method: 'DELETE', url: `/admin/users/${user.id}/factors/${app.factorId}`, headers: OPERATOR }),
   }

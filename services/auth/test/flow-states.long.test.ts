@@ -77,7 +77,7 @@ it('flows go through the arrows of their two diagrams, and through no others', a
     'exchange with a wrong verifier': ({ code }: Browser) => exchange(code, randomBytes(32).toString('hex')),
     'three days pass': () =>
       watched.change(TABLE, `SET created_at = '${new Date(now - 3 * 86_400_000).toISOString()}'`),
-    'clean-up': () => cleanUp(test.deps, { countRows: () => {}, places: new Map() }),
+    'clean-up': () => cleanUp({ ...test.deps, countRows: () => {}, places: new Map() }),
     'all sessions of the user have ended': ({ headers }: Browser) => test.post('/logout?scope=global', {}, headers),
   }
   const ways = [

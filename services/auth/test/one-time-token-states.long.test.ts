@@ -36,7 +36,7 @@ it('a one-time token goes through the arrows of its diagram, and through no othe
     'its link': ({ link }: Recipient) => test.post('/verify', { type: 'recovery', token_hash: link }),
     'its time passes': () => watched.change(TABLE, `SET expires_at = '${new Date(now).toISOString()}'`),
     'a day passes': () => watched.change(TABLE, `SET expires_at = expires_at - interval '1 day 1 hour'`),
-    'clean-up': () => cleanUp(test.deps, { countRows: () => {}, places: new Map() }),
+    'clean-up': () => cleanUp({ ...test.deps, countRows: () => {}, places: new Map() }),
     withdrawn: ({ user }: Recipient) =>
       test.app.inject({ method: 'DELETE', url: `/admin/users/${user.id}`, headers: OPERATOR }),
   }

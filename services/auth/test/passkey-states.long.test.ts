@@ -63,7 +63,7 @@ it('challenges and passkeys go through the arrows of their diagrams, and through
       test.app.inject({ method: 'DELETE', url: `/admin/users/${user.id}/passkeys/${passkeyId}`, headers: OPERATOR }),
     'its time is over': () => watched.change(challenges, `SET expires_at = '${now.toISOString()}'`),
     'a day passes': () => watched.change(challenges, `SET expires_at = expires_at - interval '1 day 1 hour'`),
-    'clean-up': () => cleanUp(test.deps, { countRows: () => {}, places: new Map() }),
+    'clean-up': () => cleanUp({ ...test.deps, countRows: () => {}, places: new Map() }),
     'its user is deleted': ({ user }: Owner) =>
       test.app.inject({ method: 'DELETE', url: `/admin/users/${user.id}`, headers: OPERATOR }),
   }

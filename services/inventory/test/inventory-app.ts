@@ -76,7 +76,7 @@ export async function startReplica(
   const stopping = new AbortController()
   const jobs = instead.operators && deps.jobs
   await jobs?.open()
-  if (jobs) await startImports(deps, stopping.signal)
+  if (jobs) await startImports({ ...deps, stopping: stopping.signal })
   deps.readiness.markReady()
   return {
     app,

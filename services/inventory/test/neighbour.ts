@@ -19,7 +19,7 @@ export const neighbour: Neighbour = {
     deps.readiness.markReady()
     const stopping = new AbortController()
     await deps.jobs.open()
-    await startImports(deps, stopping.signal)
+    await startImports({ ...deps, stopping: stopping.signal })
     return {
       app: await buildApp(deps),
       stopWork: (withinMs) => {

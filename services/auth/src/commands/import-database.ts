@@ -46,7 +46,7 @@ export function importCommand(load: () => AuthConfig, { print, ask }: Conversati
       const work = async () => {
         if (url === undefined) return forgetRuns(deps, flags, { print, ask })
         const startMs = performance.now()
-        const done = await importDatabase(deps, { url, schema: flags.sourceSchema }, { force: flags.force === true })
+        const done = await importDatabase(deps, { url, schema: flags.sourceSchema, force: flags.force === true })
         const seconds = (performance.now() - startMs) / 1_000
         for (const line of flags.json ? printAnswer(view(done, seconds), 'json') : describe(done, seconds)) print(line)
         requireNothingHeldBack(done)

@@ -131,7 +131,7 @@ async function list(deps: OperatorDeps, { options, format }: CommandInput): Prom
   const { search, limit, page, oldestFirst, audience } = options
   const fields = { filter: text(search), per_page: String(limit), page: String(page) }
   const request = parseUserList({ ...fields, sort: oldestFirst ? 'created_at asc' : undefined }, 'page')
-  const { users } = await listUsers(deps, text(audience) ?? deps.config.jwt.audience, request)
+  const { users } = await listUsers(deps, { audience: text(audience) ?? deps.config.jwt.audience, request })
   return users.map((user) => (format === 'json' ? viewUser(user) : describeUserRow(user, deps.now())))
 }
 

@@ -22,7 +22,7 @@ export function tokenCommand(operator: Operator<OperatorDeps>): Command {
       if (user !== undefined) await deps.signingKeys.load()
       const subject = typeof user === 'string' ? { userId: await getUserId(deps.db, user) } : { role: String(role) }
       const lifetimeSeconds = Number(expiresIn)
-      const { accessToken, expiresAtSeconds } = await issueToken(deps, subject, lifetimeSeconds)
+      const { accessToken, expiresAtSeconds } = await issueToken(deps, { subject, lifetimeSeconds })
       if (format === 'text') return accessToken
       return {
         access_token: accessToken,

@@ -71,6 +71,9 @@ export const NewCustomProvider = CustomProviderChanges.extend({
   client_secret: Text,
 }).meta({ oneOf: [ofType('oauth2', OAUTH2_URLS, OIDC_URLS), ofType('oidc', ['issuer'], OAUTH2_URLS)] })
 
+/** The body of POST /admin/custom-providers. */
+export type NewCustomProvider = z.output<typeof NewCustomProvider>
+
 /** The members of a provider of one type, for the API document alone. */
 function ofType(type: string, required: readonly string[], refused: readonly string[]) {
   const members = refused.map((name) => [name, { type: 'null' }])

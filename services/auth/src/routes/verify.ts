@@ -85,7 +85,7 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       const { query: fields, headers } = request
-      const opened = openLink(deps, { fields, headers })
+      const opened = openLink(deps, { fields, isPrefetch: isPrefetch(headers) })
       return opened === 'ask' ? showPage(deps, request, reply, fields) : redirectByLink(deps, request, reply, fields)
     },
   )

@@ -1,4 +1,4 @@
-import type { Outcome } from '@trestle/jobs/attempt.ts'
+import type { JobAttempt, Outcome } from '@trestle/jobs/attempt.ts'
 import type { AuthDeps } from '../deps.ts'
 import { type UserCreated, userCreatedTask } from '../hooks/user-created-job.ts'
 import { findProfileById } from '../users/profile-repository.ts'
@@ -14,12 +14,12 @@ type CallHookDeps = Pick<AuthDeps, 'db' | 'hooks' | 'now'>
 async function callUserCreatedHook(
   { db, hooks, now }: CallHookDeps,
   { userId, ip }: UserCreated,
-  jobId: string,
+  { id: uuid }: Pick<JobAttempt, 'id'>,
 ): Promise<Outcome> {
   const profile = hooks.isOn('AFTER_USER_CREATED') ? await findProfileById(db, userId) : undefined
   if (!profile) return 'dropped'
   await hooks.call('AFTER_USER_CREATED', {
-    metadata: { uuid: jobId, time: now().toISOString(), name: 'after-user-created', ip_address: ip },
+    metadata: { uuid, time: now().toISOString(), name: 'after-user-created', ip_address: ip },
     user: viewUser(profile),
   })
   return 'done'
@@ -27,5 +27,5 @@ async function callUserCreatedHook(
 
 /** Starts to call the hook for the users in the queue. */
 export async function startUserCreatedHookCalls(deps: CallHookDeps & Pick<AuthDeps, 'jobs'>): Promise<void> {
-  await deps.jobs.work(userCreatedTask, (created, { id }) => callUserCreatedHook(deps, created, id))
+  await deps.jobs.work(userCreatedTask, (created, attempt) => callUserCreatedHook(deps, created, attempt))
 }

@@ -11,6 +11,12 @@ import { sealSecret } from '../secrets/sealed-secret.ts'
 
 type ChangeCustomProviderDeps = Pick<AuthDeps, 'db' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'>
 
+/** A provider, and its members that change. */
+export interface ChangeCustomProviderInput {
+  readonly identifier: string
+  readonly changes: CustomProviderChanges
+}
+
 /**
  * Changes a provider. Members that are not given stay. The type and the identifier can never change: identities name the
  * identifier, and their ids belong to that type of provider.
@@ -18,8 +24,7 @@ type ChangeCustomProviderDeps = Pick<AuthDeps, 'db' | 'now' | 'randomBytes' | 'e
  */
 export async function changeCustomProvider(
   deps: ChangeCustomProviderDeps,
-  identifier: string,
-  { client_secret: secret, ...changes }: CustomProviderChanges,
+  { identifier, changes: { client_secret: secret, ...changes } }: ChangeCustomProviderInput,
 ): Promise<CustomProvider> {
   const provider = await getCustomProvider(deps.db, identifier)
   const settings = await completeSettings(deps, { ...provider.settings, ...changes })

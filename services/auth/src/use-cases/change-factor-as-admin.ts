@@ -18,8 +18,8 @@ export interface ManagedFactor extends ManagedUser {
   readonly ip: string
 }
 
-/** Undefined members stay as they are. */
-export interface FactorChanges {
+/** The changes of a factor. Undefined members stay as they are. */
+export interface ChangeFactorAsAdminInput extends ManagedFactor {
   readonly friendlyName: string | undefined
   /** Normalised: its digits. Ignored for factors of other types. */
   readonly phone: string | undefined
@@ -31,8 +31,7 @@ export interface FactorChanges {
  */
 export async function changeFactorAsAdmin(
   deps: ChangeFactorDeps,
-  { admin, factorId, ip, ...managed }: ManagedFactor,
-  { friendlyName, phone }: FactorChanges,
+  { admin, factorId, ip, friendlyName, phone, ...managed }: ChangeFactorAsAdminInput,
 ): Promise<Factor> {
   const changing = deps.db.transaction().execute(async (trx) => {
     const user = await lockManagedUser(trx, managed, admin)

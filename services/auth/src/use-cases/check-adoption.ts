@@ -1,6 +1,6 @@
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { placesOf } from '../adoption/adoption-record.ts'
-import { lifetimesOf } from '../adoption/begin-adoption.ts'
+import { type AdoptionRun, lifetimesOf } from '../adoption/begin-adoption.ts'
 import { listOpenTriggers, type OpenTriggers } from '../adoption/catalog.ts'
 import { listClientSessions } from '../adoption/client-sessions.ts'
 import { countRefusedPayloads, describeRewritten } from '../adoption/copy-audit-log.ts'
@@ -125,7 +125,7 @@ const COSTS = {
  */
 export async function checkAdoption(
   { config, encryptionKeys, now }: Pick<AuthDeps, 'config' | 'encryptionKeys' | 'now'>,
-  { force }: { readonly force: boolean },
+  { force }: Pick<AdoptionRun, 'force'>,
 ): Promise<AdoptionCheck> {
   const target = adoptOptions(config)
   const { names } = target

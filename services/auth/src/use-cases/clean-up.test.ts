@@ -48,7 +48,7 @@ function openCleanUp(
   const runs = { countRows, places: new Map(), sparseBatchesMax, ...others }
   return async () => {
     removed.clear()
-    await cleanUp(deps, runs)
+    await cleanUp({ ...deps, ...runs })
     return Object.fromEntries([...removed].filter(([, rows]) => rows > 0))
   }
 }

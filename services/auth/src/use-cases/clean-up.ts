@@ -58,8 +58,8 @@ export interface CleanUpRuns {
 }
 
 /** Deletes expired rows, and fails messages whose job is over. A walk that a run does not finish continues in the next run. */
-export async function cleanUp(deps: CleanUpDeps, runs: CleanUpRuns): Promise<void> {
-  const { sparseBatchesMax = SPARSE_BATCHES_MAX, refusedRowsMax = REFUSED_ROWS_MAX } = runs
+export async function cleanUp(deps: CleanUpDeps & CleanUpRuns): Promise<void> {
+  const { sparseBatchesMax = SPARSE_BATCHES_MAX, refusedRowsMax = REFUSED_ROWS_MAX } = deps
   const time = AbortSignal.timeout(RUN_MS)
   let turns: readonly Turn[] = listCleanUps(deps.config, deps.now()).map((target) => ({ target, sparse: 0 }))
   const refusals = new Map<string, RefusedRows>()
@@ -69,7 +69,7 @@ export async function cleanUp(deps: CleanUpDeps, runs: CleanUpRuns): Promise<voi
   while (turns.length > 0 && !time.aborted) {
     const next: Turn[] = []
     for (const { target, sparse } of turns) {
-      const batch = await deleteBatch(deps, target, runs)
+      const batch = await deleteBatch(deps, target)
       const refused = addRefusedRows(refusals, target.table, batch)
       const sparseNow = batch.isFull ? sparse : sparse + 1
       if (batch.next !== undefined && sparseNow < sparseBatchesMax && refused < refusedRowsMax)
@@ -77,7 +77,7 @@ export async function cleanUp(deps: CleanUpDeps, runs: CleanUpRuns): Promise<voi
     }
     turns = next
   }
-  for (const [table, refused] of refusals) runs.reportRefusedRows?.(table, refused)
+  for (const [table, refused] of refusals) deps.reportRefusedRows?.(table, refused)
 }
 
 /** Starts the job of every minute, unless the settings switch it off. */
@@ -93,7 +93,7 @@ export async function startCleanUp(
     )
   const runs = { countRows: createCounter(deps.meter), places: new Map(), reportRefusedRows }
   await deps.jobs.work(cleanUpTask, async () => {
-    await cleanUp(deps, runs)
+    await cleanUp({ ...deps, ...runs })
     return 'done'
   })
   await deps.jobs.schedule(cleanUpTask, EVERY_MINUTE)
@@ -115,9 +115,8 @@ function addRefusedRows(refusals: Map<string, RefusedRows>, table: string, { ref
 
 /** Deletes a batch of a table, and keeps the place where its walk continues. */
 async function deleteBatch(
-  { db }: Pick<CleanUpDeps, 'db'>,
+  { db, countRows, places }: Pick<CleanUpDeps, 'db'> & CleanUpRuns,
   target: TableCleanUp,
-  { countRows, places }: CleanUpRuns,
 ): Promise<CleanUpBatch> {
   const key = JSON.stringify([target.by, target.table, target.by === 'index' ? target.column : undefined])
   const batch = await deleteExpired(db, target, places.get(key))

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import type { z } from 'zod'
 import type { AuthDeps } from '../deps.ts'
 import { customProviderExists, tooManyCustomProviders } from '../external-errors.ts'
 import { completeSettings } from '../external-providers/complete-settings.ts'
@@ -20,7 +19,7 @@ type CreateCustomProviderDeps = Pick<AuthDeps, 'config' | 'db' | 'now' | 'random
  */
 export async function createCustomProvider(
   deps: CreateCustomProviderDeps,
-  { identifier, client_secret: secret, ...wanted }: z.output<typeof NewCustomProvider>,
+  { identifier, client_secret: secret, ...wanted }: NewCustomProvider,
 ): Promise<CustomProvider> {
   const { config, db } = deps
   // Ask the issuer first: its answer may take seconds, and the transaction below holds a lock.

@@ -21,6 +21,12 @@ export type FollowLinkDeps = Pick<
   | 'signingKeys'
 >
 
+/** A link that a browser has followed. */
+export interface FollowLinkInput {
+  readonly link: ParsedLink
+  readonly context: RequestContext
+}
+
 /** The address to which a link leads the browser, and the session that the address carries, if it carries one. */
 export interface FollowedLink {
   readonly address: string
@@ -34,10 +40,7 @@ export const OTHER_ADDRESS_LEFT = 'Confirmation link accepted. Please proceed to
  * Uses a link that a browser has followed (reference: GET /verify, Verification redirects).
  * @throws linkWithoutPkce, mailTypeUnsupported, and what `redeemLink` and `signNewSession` throw
  */
-export async function followLink(
-  deps: FollowLinkDeps,
-  { link, context }: { readonly link: ParsedLink; readonly context: RequestContext },
-): Promise<FollowedLink> {
+export async function followLink(deps: FollowLinkDeps, { link, context }: FollowLinkInput): Promise<FollowedLink> {
   const { redirectTo } = context
   const checked = requireLinkToFollow(link, deps.config.signup.pkce)
   const redeemed = await redeemLink(deps, { ...checked, via: { kind: 'redirect' }, context })

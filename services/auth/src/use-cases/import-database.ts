@@ -88,24 +88,25 @@ const WRITTEN = [
 ] as const
 const BATCH_SESSIONS = 5_000
 
+/** The source. `force`: whether to read a version of supabase/auth that is newer than this release knows. */
+export interface ImportDatabaseInput extends SourceAddress {
+  readonly force: boolean
+}
+
 /**
  * Takes over what another server of supabase/auth has, from one snapshot of its database, in which nothing is written (reference:
  * Importing a database). A later run takes what has changed since. All of it is one transaction here: a run that was killed has
  * done nothing.
  * @throws Error where a database is not what it must be, or the user of the source may do more there than read
  */
-export async function importDatabase(
-  deps: ImportDatabaseDeps,
-  address: SourceAddress,
-  { force }: { readonly force: boolean },
-): Promise<DatabaseImport> {
+export async function importDatabase(deps: ImportDatabaseDeps, input: ImportDatabaseInput): Promise<DatabaseImport> {
   const { url, names, sources } = migrateOptions(deps.config)
   const places = importPlacesOf(names)
   // The lock comes before the snapshot: otherwise a run that waited would write an older state over a newer one.
   return underLock({ url, names }, (db) =>
-    withSource(address, async (source) => {
+    withSource(input, async (source) => {
       await requireHarmlessReader(source)
-      const version = await requireReadable(source.db, { names: source.names, force })
+      const version = await requireReadable(source.db, { names: source.names, force: input.force })
       const description = await describeSource(deps, source)
       const { pending } = await compareMigrations(db, { names, sources })
       if (pending.length > 0)

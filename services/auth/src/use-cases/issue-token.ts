@@ -6,8 +6,12 @@ import type { AuthDeps } from '../deps.ts'
 import { getManagedProfile } from '../users/profile-repository.ts'
 import { requireUser, shownAppMetadata } from '../users/user.ts'
 
-/** The subject that a token speaks for: a role alone, such as `service_role`, or a user with the user's own role. */
-export type TokenSubject = { readonly role: string } | { readonly userId: string }
+/** A token to sign. */
+export interface IssueTokenInput {
+  /** A role alone, such as `service_role`, or a user with the user's own role. */
+  readonly subject: { readonly role: string } | { readonly userId: string }
+  readonly lifetimeSeconds: number
+}
 
 /** A token that belongs to no session. */
 export interface IssuedToken {
@@ -25,8 +29,7 @@ export interface IssuedToken {
  */
 export async function issueToken(
   deps: Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'signingKeys'>,
-  subject: TokenSubject,
-  lifetimeSeconds: number,
+  { subject, lifetimeSeconds }: IssueTokenInput,
 ): Promise<IssuedToken> {
   const { jwt } = deps.config
   const issuedAtSeconds = Math.floor(deps.now().getTime() / 1_000)

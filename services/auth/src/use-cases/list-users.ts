@@ -15,11 +15,16 @@ export interface ListedUsers {
   readonly next: Cursor | undefined
 }
 
+/** A page of the users of an audience. */
+export interface ListUsersInput {
+  readonly audience: string
+  readonly request: UserListRequest
+}
+
 /** Lists users, by default newest first (reference: Lists of users). A cursor costs the same at any depth. */
 export async function listUsers(
   { db }: Pick<AuthDeps, 'db'>,
-  audience: string,
-  request: UserListRequest,
+  { audience, request }: ListUsersInput,
 ): Promise<ListedUsers> {
   const { perPage, filter, direction } = request
   const list = { audience, filter, direction }

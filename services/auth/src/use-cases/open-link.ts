@@ -1,6 +1,13 @@
 import type { AuthDeps } from '../deps.ts'
 import { linkFetchedAhead } from '../errors.ts'
-import { isPrefetch, mayFollow, type RequestHeaders, type VerifyFields } from '../one-time-tokens/verify-request.ts'
+import { mayFollow, type VerifyFields } from '../one-time-tokens/verify-request.ts'
+
+/** A link that a client opens. */
+export interface OpenLinkInput {
+  readonly fields: VerifyFields
+  /** Whether the client only prefetches what a user may open later. */
+  readonly isPrefetch: boolean
+}
 
 /**
  * Decides whether a link is followed at once, or a page asks first (AUTH_MAILER_LINK_MODE), because a mail
@@ -9,9 +16,9 @@ import { isPrefetch, mayFollow, type RequestHeaders, type VerifyFields } from '.
  */
 export function openLink(
   { config }: Pick<AuthDeps, 'config'>,
-  { fields, headers }: { readonly fields: VerifyFields; readonly headers: RequestHeaders },
+  { fields, isPrefetch }: OpenLinkInput,
 ): 'ask' | 'follow' {
   if (config.mail.linkMode === 'confirm' && mayFollow(fields, config.signup.pkce)) return 'ask'
-  if (isPrefetch(headers)) throw linkFetchedAhead()
+  if (isPrefetch) throw linkFetchedAhead()
   return 'follow'
 }

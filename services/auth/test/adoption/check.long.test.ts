@@ -267,7 +267,7 @@ describe('a database that cannot be adopted', () => {
     const reason = `${role} does not own the tables: connect as supabase_auth_admin`
     expect((await checkAdoption(outsider, { force: false })).obstacles).toEqual([reason])
     await expect(adoptDatabase(outsider, { force: false, report: () => {} })).rejects.toThrow(reason)
-    await expect(importDatabase(deps, { url, schema: 'auth' }, { force: false })).rejects.toThrow(
+    await expect(importDatabase(deps, { url, schema: 'auth', force: false })).rejects.toThrow(
       `at the source, ${reason}`,
     )
   })

@@ -11,7 +11,7 @@ const DAY_MS = 86_400_000
 /** Deletes what has expired in two days: a revoked token does a day after it was revoked. */
 async function cleanUpLater({ deps }: AdoptedApp): Promise<void> {
   const later = () => new Date(Date.now() + 2 * DAY_MS)
-  await cleanUp({ ...deps, now: later }, { countRows: () => {}, places: new Map() })
+  await cleanUp({ ...deps, now: later, countRows: () => {}, places: new Map() })
 }
 
 /** Reads the rows by which the old service would continue a session. */

@@ -45,7 +45,7 @@ function settingsBeside(manifest: Manifest): Readonly<Record<string, string>> {
 
 function importFrom(source: string, config: AuthConfig, now: () => Date): Promise<DatabaseImport> {
   const deps = { config, encryptionKeys: toEncryptionKeys(config), now, randomBytes }
-  return importDatabase(deps, { url: source, schema: 'auth' }, { force: false })
+  return importDatabase(deps, { url: source, schema: 'auth', force: false })
 }
 
 /** Restores, imports and opens. */

@@ -34,7 +34,7 @@ async function openBesideProvider(): Promise<Importing> {
   return {
     service,
     providerId: provider?.id ?? '',
-    run: () => importDatabase(importDeps, { url: database.url, schema: 'auth' }, { force: false }),
+    run: () => importDatabase(importDeps, { url: database.url, schema: 'auth', force: false }),
     atSource: (text) => runSql(database.superuserUrl, text),
   }
 }

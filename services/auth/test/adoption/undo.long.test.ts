@@ -292,10 +292,9 @@ describe.each(['v2.196.0', 'v2.196.0-encrypted'] as const)('custom providers aft
     const [before] = await read(await restore(version))
     const restored = await restoreAdopted(version)
     const { deps } = await openAdopted(restored)
-    await changeCustomProvider(deps, 'custom:fixture', {
-      ...ADDRESSES,
-      enabled: false,
-      client_secret: 'another secret',
+    await changeCustomProvider(deps, {
+      identifier: 'custom:fixture',
+      changes: { ...ADDRESSES, enabled: false, client_secret: 'another secret' },
     })
     const { id } = await createCustomProvider(deps, NEW)
     await undo(restored)

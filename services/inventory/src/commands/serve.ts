@@ -61,7 +61,7 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
       const port = await deps.metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')
       stopCleanUp = startCleanUp(deps)
-      if (config.operators) await startImports(deps, stopping.signal)
+      if (config.operators) await startImports({ ...deps, stopping: stopping.signal })
     },
     stop: async (remainingMs) => {
       // A running import stops after its present batch, and another process goes on with it.

@@ -88,7 +88,7 @@ export class Default extends InventoryController {
     const { context } = this.application
     const target = { id, versions: this.versionsOf('l', id) }
     const location = await this.changeInTurn('stockWrites', {
-      asClient: () => changeLocation(context, target, fields),
+      asClient: () => changeLocation(context, { target, fields }),
       asOperator: (change) => changeLocationAsOperator(context, { change, target, fields }),
     })
     this.addLogFields({ event: 'location.updated', location_id: id, version: location.version })
@@ -108,7 +108,7 @@ export class Default extends InventoryController {
     const target = { id, versions: this.versionsOf('l', id) }
     await this.changeInTurn('stockWrites', {
       asClient: () => deleteLocation(context, target),
-      asOperator: (change) => deleteLocationAsOperator(context, change, target),
+      asOperator: (change) => deleteLocationAsOperator(context, { change, target }),
     })
     this.addLogFields({ event: 'location.deleted', location_id: id })
   }
@@ -117,7 +117,7 @@ export class Default extends InventoryController {
     const { context } = this.application
     const caller = callerOf(this.request, '/locations', location)
     return this.changeInTurn('stockWrites', {
-      asClient: () => createLocation(context, caller, location),
+      asClient: () => createLocation(context, { caller, location }),
       asOperator: (change) => createLocationAsOperator(context, { change, caller, location }),
     })
   }

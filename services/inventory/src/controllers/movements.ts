@@ -82,7 +82,7 @@ export class Default extends InventoryController {
     const { context } = this.application
     const toCaller = () => callerOf(this.request, '/movements', lines)
     return this.changeInTurn('stockWrites', {
-      asClient: async () => moveStock(context, toCaller(), lines),
+      asClient: async () => moveStock(context, { caller: toCaller(), lines }),
       asOperator: (change) => moveStockAsOperator(context, { change, toCaller, lines }),
     })
   }

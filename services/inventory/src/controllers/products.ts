@@ -21,7 +21,7 @@ import { callerOf } from '../requests/request-caller.ts'
 import { outage, repeatable, withBody } from '../requests/responses.ts'
 import { type ChangeProductInput, changeProduct } from '../use-cases/change-product.ts'
 import { changeProductAsOperator } from '../use-cases/change-product-as-operator.ts'
-import { type CreateProductInput, createProduct } from '../use-cases/create-product.ts'
+import { createProduct } from '../use-cases/create-product.ts'
 import { createProductAsOperator } from '../use-cases/create-product-as-operator.ts'
 import { deleteProduct } from '../use-cases/delete-product.ts'
 import { deleteProductAsOperator } from '../use-cases/delete-product-as-operator.ts'
@@ -160,17 +160,17 @@ export class Default extends InventoryController {
     const product = { id, versions: this.versionsOf('p', id) }
     await this.changeInTurn('productWrites', {
       asClient: () => deleteProduct(context, product),
-      asOperator: (change) => deleteProductAsOperator(context, change, product),
+      asOperator: (change) => deleteProductAsOperator(context, { change, ...product }),
     })
     this.addLogFields({ event: 'product.deleted', product_id: id })
   }
 
-  #create(product: CreateProductInput): ReturnType<typeof createProduct> {
+  #create(product: z.output<typeof ProductBody>): ReturnType<typeof createProduct> {
     const { context } = this.application
     const caller = callerOf(this.request, '/products', product)
     return this.changeInTurn('productWrites', {
-      asClient: () => createProduct(context, caller, product),
-      asOperator: (change) => createProductAsOperator(context, { change, caller, product }),
+      asClient: () => createProduct(context, { caller, ...product }),
+      asOperator: (change) => createProductAsOperator(context, { change, caller, ...product }),
     })
   }
 
@@ -179,7 +179,7 @@ export class Default extends InventoryController {
     const input = { ...fields, versions: this.versionsOf('p', fields.id) }
     const product = await this.changeInTurn('productWrites', {
       asClient: () => changeProduct(context, input),
-      asOperator: (change) => changeProductAsOperator(context, change, input),
+      asOperator: (change) => changeProductAsOperator(context, { change, ...input }),
     })
     if (product.changed)
       this.addLogFields({ event: 'product.updated', product_id: product.id, version: product.version })
@@ -204,7 +204,7 @@ export class Default extends InventoryController {
   }
 
   async #find(id: number, { include = [] }: IncludeKeywords): Promise<RawJson | undefined> {
-    const { json, version } = await showProduct(this.application.context, id, include)
+    const { json, version } = await showProduct(this.application.context, { id, includes: include })
     const etag = include.length === 0 ? productTag(id, version) : productTag(id, version, json)
     return this.answerUnlessKnown(etag, json)
   }

@@ -87,7 +87,9 @@ export class Default extends InventoryController {
   })
   async POST(...[wanted]: Args<typeof Default.POST>): Promise<RawJson> {
     const caller = callerOf(this.request, '/reservations', wanted)
-    const { verdict, body } = await this.writeInTurn(() => reserveStock(this.application.context, caller, wanted))
+    const { verdict, body } = await this.writeInTurn(() =>
+      reserveStock(this.application.context, { caller, reservation: wanted }),
+    )
     this.logOrMarkRepeat(verdict, { event: 'reservation.created', reservation_id: body.id })
     this.response.headers.set('location', `/reservations/${body.id}`)
     return recordBody(201, JSON.stringify(body))
@@ -103,8 +105,8 @@ export class Default extends InventoryController {
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
     const { context } = this.application
     const released = await this.changeInTurn('stockWrites', {
-      asClient: () => releaseReservation(context, actorOf(this.request), id),
-      asOperator: (change) => releaseReservationAsOperator(context, change, id),
+      asClient: () => releaseReservation(context, { actor: actorOf(this.request), id }),
+      asOperator: (change) => releaseReservationAsOperator(context, { change, id }),
     })
     if (released) this.addLogFields({ event: 'reservation.released', reservation_id: id })
   }

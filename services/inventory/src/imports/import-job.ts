@@ -6,8 +6,13 @@ const TIMEOUT_SECONDS = 4 * 3_600
 /** Attempts that import. With their delays they outlast an outage of an hour. */
 export const IMPORT_ATTEMPTS = 20
 
+/** The import that a job runs. */
+export interface ImportJob {
+  readonly importId: number
+}
+
 /** Imports the file of an operator. The attempt behind the last one that imports only reports that the import has failed. */
-export const importTask = defineTask<{ readonly importId: number }>('import_products', {
+export const importTask = defineTask<ImportJob>('import_products', {
   retryLimit: IMPORT_ATTEMPTS,
   firstDelaySeconds: 2,
   delaySecondsMax: 300,

@@ -1,15 +1,12 @@
 import type { InventoryDeps } from '../deps.ts'
-import type { LocationChange, LocationTarget } from '../locations/location.ts'
 import type { VersionedLocation } from '../locations/location-view.ts'
 import type { OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
-import { changeLocation } from './change-location.ts'
+import { type ChangeLocationInput, changeLocation } from './change-location.ts'
 
 /** A change of a location by an operator. */
-export interface ChangeLocationAsOperatorInput {
+export interface ChangeLocationAsOperatorInput extends ChangeLocationInput {
   readonly change: OperatorChange
-  readonly target: LocationTarget
-  readonly fields: LocationChange
 }
 
 /**
@@ -21,7 +18,7 @@ export function changeLocationAsOperator(
   { change, target, fields }: ChangeLocationAsOperatorInput,
 ): Promise<VersionedLocation> {
   return runOperatorChange(db, change, async (own) => {
-    const made = await changeLocation({ ...own, names }, target, fields)
+    const made = await changeLocation({ ...own, names }, { target, fields })
     const object = { kind: 'location', id: target.id } as const
     const changes = { ...fields, version: made.version }
     return { made, audited: { action: 'locations.change', object, productIds: [], changes } }

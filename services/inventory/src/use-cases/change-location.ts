@@ -8,6 +8,12 @@ import {
 import { callChangeLocation } from '../locations/location-repository.ts'
 import type { VersionedLocation } from '../locations/location-view.ts'
 
+/** A change of a location. */
+export interface ChangeLocationInput {
+  readonly target: LocationTarget
+  readonly fields: LocationChange
+}
+
 /**
  * Changes a location. A change that alters nothing keeps the version.
  * @throws locationNotFound when there is none with the id, locationChanged when it has another version than
@@ -15,10 +21,9 @@ import type { VersionedLocation } from '../locations/location-view.ts'
  */
 export async function changeLocation(
   deps: Pick<InventoryDeps, 'lanes' | 'names'>,
-  target: LocationTarget,
-  change: LocationChange,
+  { target, fields }: ChangeLocationInput,
 ): Promise<VersionedLocation> {
-  const answer = await callChangeLocation(deps, target, change)
+  const answer = await callChangeLocation(deps, target, fields)
   const changed = requireSameLocation(answer)
   return requireFreeCode(changed)
 }

@@ -5,6 +5,11 @@ import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import type { VersionedChange } from '../products/product-repository.ts'
 import { type ChangeProductInput, changeProduct } from './change-product.ts'
 
+/** A change of a product by an operator. */
+export interface ChangeProductAsOperatorInput extends ChangeProductInput {
+  readonly change: OperatorChange
+}
+
 /**
  * Changes a product as `changeProduct` does, in one transaction with its entry in the audit log. A change
  * that alters nothing has no entry.
@@ -13,8 +18,7 @@ import { type ChangeProductInput, changeProduct } from './change-product.ts'
  */
 export function changeProductAsOperator(
   { db, names, config }: Pick<InventoryDeps, 'db' | 'names' | 'config'>,
-  change: OperatorChange,
-  input: ChangeProductInput,
+  { change, ...input }: ChangeProductAsOperatorInput,
 ): Promise<VersionedChange> {
   return runOperatorChange(db, change, async (own) => {
     const made = await changeProduct({ ...own, names, config }, input)

@@ -33,7 +33,7 @@ const stockMetrics = {
   countReservation: (status: string) => void counted.push(status),
 }
 const commit = (id: number, quantity?: number) =>
-  commitReservation({ lanes: stock.lanes, stockMetrics }, NOBODY, { id, quantity })
+  commitReservation({ lanes: stock.lanes, stockMetrics }, { caller: NOBODY, id, quantity })
 async function reserve(quantity: number): Promise<number> {
   const { body } = await callReserve(stock.lanes, NOBODY, { productId, locationId, quantity, expiresInSeconds: 60 })
   return body?.id ?? 0

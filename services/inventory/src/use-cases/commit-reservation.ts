@@ -7,6 +7,13 @@ import { refuseEnded, requireReservation } from '../reservations/reservation.ts'
 import { type CommitRefusal, callCommitReservation } from '../reservations/reservation-repository.ts'
 import type { Reservation } from '../reservations/reservation-view.ts'
 
+/** A quantity of a reservation to ship. Undefined: all that remains. */
+export interface CommitReservationInput {
+  readonly caller: Caller
+  readonly id: number
+  readonly quantity: number | undefined
+}
+
 /**
  * Ships `quantity` of a reservation, or all that remains. A due reservation is never committed (reference: Reservation
  * states).
@@ -16,10 +23,9 @@ import type { Reservation } from '../reservations/reservation-view.ts'
  */
 export async function commitReservation(
   { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,
-  caller: Caller,
-  commit: { readonly id: number; readonly quantity: number | undefined },
+  { caller, id, quantity }: CommitReservationInput,
 ): Promise<Answered<Reservation>> {
-  const answer = await callCommitReservation(lanes, caller, commit)
+  const answer = await callCommitReservation(lanes, caller, { id, quantity })
   if (answer.body === null) refuseCommit(answer)
   if (answer.verdict === 'done') {
     stockMetrics.countMovement('ship')

@@ -1,16 +1,12 @@
 import type { InventoryDeps } from '../deps.ts'
 import type { Answered } from '../idempotency/answer.ts'
-import type { Caller } from '../idempotency/caller.ts'
-import type { NewLocation } from '../locations/location.ts'
 import type { OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
-import { createLocation } from './create-location.ts'
+import { type CreateLocationInput, createLocation } from './create-location.ts'
 
 /** A location that an operator adds. */
-export interface CreateLocationAsOperatorInput {
+export interface CreateLocationAsOperatorInput extends CreateLocationInput {
   readonly change: OperatorChange
-  readonly caller: Caller
-  readonly location: NewLocation
 }
 
 /**
@@ -22,7 +18,7 @@ export function createLocationAsOperator(
   { change, caller, location }: CreateLocationAsOperatorInput,
 ): Promise<Answered<{ readonly id: number }>> {
   return runOperatorChange(db, change, async (own) => {
-    const made = await createLocation({ ...own, names }, caller, location)
+    const made = await createLocation({ ...own, names }, { caller, location })
     if (made.verdict === 'replayed') return { made, audited: undefined }
     const object = { kind: 'location', id: made.body.id } as const
     return { made, audited: { action: 'locations.change', object, productIds: [], changes: location } }

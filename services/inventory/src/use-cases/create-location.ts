@@ -5,6 +5,12 @@ import { refuseKey } from '../idempotency/refuse-key.ts'
 import { type NewLocation, requireFreeCode } from '../locations/location.ts'
 import { insertLocation } from '../locations/location-repository.ts'
 
+/** A location to add. */
+export interface CreateLocationInput {
+  readonly caller: Caller
+  readonly location: NewLocation
+}
+
 /**
  * Adds a location. Resolves to its id.
  * @throws duplicateCode when another location has the code, keyMismatch when the Idempotency-Key was used for another request,
@@ -12,8 +18,7 @@ import { insertLocation } from '../locations/location-repository.ts'
  */
 export async function createLocation(
   deps: Pick<InventoryDeps, 'db' | 'names'>,
-  caller: Caller,
-  location: NewLocation,
+  { caller, location }: CreateLocationInput,
 ): Promise<Answered<{ readonly id: number }>> {
   const answer = requireFreeCode(await insertLocation(deps, caller, location))
   if (answer.body === null) refuseKey(answer.verdict)

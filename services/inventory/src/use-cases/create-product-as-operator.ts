@@ -1,6 +1,5 @@
 import type { InventoryDeps } from '../deps.ts'
 import type { Answered } from '../idempotency/answer.ts'
-import type { Caller } from '../idempotency/caller.ts'
 import { auditedAttributes } from '../operators/audited-values.ts'
 import type { OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
@@ -8,10 +7,8 @@ import type { InsertedProduct } from '../products/product-repository.ts'
 import { type CreateProductInput, createProduct } from './create-product.ts'
 
 /** A product that an operator adds. */
-export interface CreateProductAsOperatorInput {
+export interface CreateProductAsOperatorInput extends CreateProductInput {
   readonly change: OperatorChange
-  readonly caller: Caller
-  readonly product: CreateProductInput
 }
 
 /**
@@ -20,10 +17,10 @@ export interface CreateProductAsOperatorInput {
  */
 export function createProductAsOperator(
   { db, names, config }: Pick<InventoryDeps, 'db' | 'names' | 'config'>,
-  { change, caller, product }: CreateProductAsOperatorInput,
+  { change, ...product }: CreateProductAsOperatorInput,
 ): Promise<Answered<InsertedProduct>> {
   return runOperatorChange(db, change, async (own) => {
-    const made = await createProduct({ ...own, names, config }, caller, product)
+    const made = await createProduct({ ...own, names, config }, product)
     if (made.verdict === 'replayed') return { made, audited: undefined }
     const { id } = made.body
     const object = { kind: 'product', id } as const

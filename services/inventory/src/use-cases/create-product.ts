@@ -9,6 +9,7 @@ import { type InsertedProduct, insertProduct, insertProductOnce } from '../produ
 
 /** A product to create, as the client wrote it. */
 export interface CreateProductInput {
+  readonly caller: Caller
   readonly sku: string
   /** JSON as text, or an object or array. */
   readonly attributes: string | JsonText
@@ -21,8 +22,7 @@ export interface CreateProductInput {
  */
 export async function createProduct(
   { lanes, db, names, config }: Pick<InventoryDeps, 'lanes' | 'db' | 'names' | 'config'>,
-  caller: Caller,
-  { sku, attributes }: CreateProductInput,
+  { caller, sku, attributes }: CreateProductInput,
 ): Promise<Answered<InsertedProduct>> {
   const product = { sku, attributes: storableAttributes(attributes, config.attributesBytesMax) }
   if (!caller.repeat) return { verdict: 'done', body: requireFreeSku(await insertProduct(lanes, names, product)) }

@@ -33,7 +33,7 @@ export async function moveStockAsOperator(
   requireAction(change.operator.role, action)
   const caller = toCaller()
   return runOperatorChange(db, change, async (own) => {
-    const made = await moveStock({ ...own, stockMetrics }, caller, lines)
+    const made = await moveStock({ ...own, stockMetrics }, { caller, lines })
     if (made.verdict === 'replayed') return { made, audited: undefined }
     const { id, ids } = made.body
     const productIds = [...new Set(lines.map(({ productId }) => productId))]

@@ -47,7 +47,10 @@ export async function moveStockByName(
   const locationIds: number[] = []
   for (const code of locations) locationIds.push(await getLocationId(db, code))
   const line = toLine({ productId, locationIds })
-  const { body } = await moveStock({ lanes, stockMetrics: UNCOUNTED }, { actor: OPERATOR, repeat: undefined }, [line])
+  const { body } = await moveStock(
+    { lanes, stockMetrics: UNCOUNTED },
+    { caller: { actor: OPERATOR, repeat: undefined }, lines: [line] },
+  )
   const levels = locations.flatMap((location, at) => {
     const level = body.levels.find(({ locationId }) => locationId === locationIds[at])
     return level === undefined ? [] : [{ ...level, sku, location }]

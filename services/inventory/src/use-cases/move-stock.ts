@@ -10,6 +10,12 @@ import { findLevel } from '../stock/level-repository.ts'
 import type { Level } from '../stock/level-view.ts'
 import { type MoveRefusal, refuseStock } from '../stock/stock-refusals.ts'
 
+/** The lines of a request, and who asks for them. */
+export interface MoveStockInput {
+  readonly caller: Caller
+  readonly lines: readonly MovementLine[]
+}
+
 /**
  * Carries out the lines of a request, all or none (reference: Movements). Two requests cannot take the same stock, because
  * PostgreSQL checks each line under the lock of its level.
@@ -25,8 +31,7 @@ import { type MoveRefusal, refuseStock } from '../stock/stock-refusals.ts'
  */
 export async function moveStock(
   { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,
-  caller: Caller,
-  lines: readonly MovementLine[],
+  { caller, lines }: MoveStockInput,
 ): Promise<Answered<MovedStock>> {
   const answer = await retryAfterExpiry({ lanes, stockMetrics }, () => callMoveStock(lanes, caller, lines))
   if (answer.body === null) return refuseLine(lanes, lines, answer)

@@ -26,7 +26,7 @@ const PIECE_BYTES = 262_144
 type QueueDeps = Pick<InventoryDeps, 'transferDatabase' | 'db' | 'jobs' | 'config'>
 
 /** A file that arrives, whose it is, and how it is imported. */
-export interface ArrivingImport extends ImportOrder {
+export interface QueueImportInput extends ImportOrder {
   readonly operator: Operator
   /** The Idempotency-Key. */
   readonly key: string | undefined
@@ -46,8 +46,8 @@ export interface ArrivingImport extends ImportOrder {
  * - keyMismatch when the Idempotency-Key was used for another request
  * - keyRunning while the first request of the key runs
  */
-export async function queueImport(deps: QueueDeps, arriving: ArrivingImport): Promise<Answered<ReportedImport>> {
-  const { operator, key, bytes, toCaller, ...order } = arriving
+export async function queueImport(deps: QueueDeps, input: QueueImportInput): Promise<Answered<ReportedImport>> {
+  const { operator, key, bytes, toCaller, ...order } = input
   const { db, batches } = deps.transferDatabase
   const inTurn = <T>(work: () => Promise<T>) => batches.run(work, { client: operator.actor.id })
   const id = await inTurn(() => insertOperatorImport(db, { operator, key }, order))

@@ -3,6 +3,12 @@ import type { OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import { releaseReservation } from './release-reservation.ts'
 
+/** A reservation that an operator releases. */
+export interface ReleaseReservationAsOperatorInput {
+  readonly change: OperatorChange
+  readonly id: number
+}
+
 /**
  * Releases what remains of a reservation as `releaseReservation` does, in one transaction with its entry in
  * the audit log. Resolves to false, and adds no entry, if the reservation was released before.
@@ -10,11 +16,11 @@ import { releaseReservation } from './release-reservation.ts'
  */
 export function releaseReservationAsOperator(
   { db, stockMetrics }: Pick<InventoryDeps, 'db' | 'stockMetrics'>,
-  change: OperatorChange,
-  id: number,
+  { change, id }: ReleaseReservationAsOperatorInput,
 ): Promise<boolean> {
   return runOperatorChange(db, change, async (own) => {
-    const made = await releaseReservation({ ...own, stockMetrics }, change.operator.actor.id, id)
+    const actor = change.operator.actor.id
+    const made = await releaseReservation({ ...own, stockMetrics }, { actor, id })
     if (!made) return { made, audited: undefined }
     const object = { kind: 'reservation', id } as const
     return { made, audited: { action: 'reservations.release', object, productIds: [], changes: {} } }

@@ -2,6 +2,12 @@ import type { InventoryDeps } from '../deps.ts'
 import { refuseEnded, requireReservation } from '../reservations/reservation.ts'
 import { callReleaseReservation } from '../reservations/reservation-repository.ts'
 
+/** A reservation to release, and whose request it is. */
+export interface ReleaseReservationInput {
+  readonly actor: string | null
+  readonly id: number
+}
+
 /**
  * Releases what remains of a reservation (reference: Reservation states). Resolves to false, and does nothing, if the reservation
  * was released before.
@@ -9,8 +15,7 @@ import { callReleaseReservation } from '../reservations/reservation-repository.t
  */
 export async function releaseReservation(
   { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,
-  actor: string | null,
-  id: number,
+  { actor, id }: ReleaseReservationInput,
 ): Promise<boolean> {
   const before = requireReservation(await callReleaseReservation(lanes, actor, id))
   if (before === 'committed' || before === 'expired') refuseEnded(before)

@@ -38,13 +38,13 @@ const stockMetrics = {
 
 /** Reserves four, unless `changes` say otherwise. @returns the answer, or what was thrown */
 const reserve = (changes: Partial<NewReservation> = {}, caller = NOBODY) =>
-  reserveStock({ lanes: stock.lanes, stockMetrics }, caller, {
-    productId,
-    locationId,
-    quantity: 4,
-    expiresInSeconds: 60,
-    ...changes,
-  }).catch((error: unknown) => error)
+  reserveStock(
+    { lanes: stock.lanes, stockMetrics },
+    {
+      caller,
+      reservation: { productId, locationId, quantity: 4, expiresInSeconds: 60, ...changes },
+    },
+  ).catch((error: unknown) => error)
 const levels = () =>
   stock.query('SELECT on_hand, reserved FROM inventory.stock_levels WHERE product_id = $1', [productId])
 

@@ -7,6 +7,12 @@ import type { Reservation } from '../reservations/reservation-view.ts'
 import { retryAfterExpiry } from '../reservations/retry-after-expiry.ts'
 import { refuseStock } from '../stock/stock-refusals.ts'
 
+/** A reservation to make, and who asks for it. */
+export interface ReserveStockInput {
+  readonly caller: Caller
+  readonly reservation: NewReservation
+}
+
 /**
  * Reserves available stock. No unit is reserved twice (reference: Reserve stock).
  * @throws productNotFound or locationNotFound when there is none, insufficientStock when less is available,
@@ -15,8 +21,7 @@ import { refuseStock } from '../stock/stock-refusals.ts'
  */
 export async function reserveStock(
   { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,
-  caller: Caller,
-  reservation: NewReservation,
+  { caller, reservation }: ReserveStockInput,
 ): Promise<Answered<Reservation>> {
   const answer = await retryAfterExpiry({ lanes, stockMetrics }, () => callReserve(lanes, caller, reservation))
   if (answer.body === null) refuseStock(answer)

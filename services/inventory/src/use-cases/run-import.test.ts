@@ -24,7 +24,7 @@ beforeAll(async () => {
   const config = loadInventoryConfig({ INVENTORY_DATABASE_URL: inventory.databaseUrl })
   deps = await createDeps(config, createLogger({ level: 'fatal', stdout: false }), await openInventoryTelemetry(config))
   await deps.jobs.open()
-  await startImports(deps, stopping.signal)
+  await startImports({ ...deps, stopping: stopping.signal })
 })
 afterAll(async () => {
   stopping.abort()

@@ -10,13 +10,16 @@ import {
   SupersededError,
   updateEnded,
 } from '../imports/import-attempt-repository.ts'
-import { GIVEN_UP, IMPORT_ATTEMPTS, importTask } from '../imports/import-job.ts'
+import { GIVEN_UP, IMPORT_ATTEMPTS, type ImportJob, importTask } from '../imports/import-job.ts'
 import { refusalOf } from '../imports/import-report.ts'
 import { listImportPieces } from '../imports/operator-import-repository.ts'
 import { importLimits, readRecords } from '../imports/read-records.ts'
 import { type ImportOutcome, importProducts } from './import-products.ts'
 
-type RunDeps = Pick<InventoryDeps, 'transferDatabase' | 'config' | 'logger' | 'countImport'>
+type RunDeps = Pick<InventoryDeps, 'transferDatabase' | 'config' | 'logger' | 'countImport'> & {
+  /** Aborted when the process ends. Another process then goes on. */
+  readonly stopping: AbortSignal
+}
 
 /**
  * Imports the file of an operator, or goes on with what an earlier attempt has left (console reference:
@@ -25,19 +28,14 @@ type RunDeps = Pick<InventoryDeps, 'transferDatabase' | 'config' | 'logger' | 'c
  * @returns `dropped` when the import has ended, is gone, or was claimed by another attempt
  * @throws the error of an attempt that may succeed later, such as serviceUnavailable
  */
-async function runImport(
-  deps: RunDeps,
-  importId: number,
-  job: Pick<JobAttempt, 'attempt'>,
-  stopping: AbortSignal,
-): Promise<Outcome> {
+async function runImport(deps: RunDeps, { importId }: ImportJob, job: Pick<JobAttempt, 'attempt'>): Promise<Outcome> {
   const { db } = deps.transferDatabase
   const attempt = { importId, attemptId: randomUUID() }
   const claimed = await claimImport(db, attempt)
   if (claimed === undefined) return 'dropped'
   try {
     const isLast = job.attempt > IMPORT_ATTEMPTS
-    const end = isLast ? failed(GIVEN_UP) : await storeRecords(deps, attempt, claimed, stopping)
+    const end = isLast ? failed(GIVEN_UP) : await storeRecords(deps, attempt, claimed)
     if (end !== 'ended') await db.transaction().execute((trx) => updateEnded(trx, attempt, end))
     return 'done'
   } catch (error) {
@@ -47,12 +45,9 @@ async function runImport(
   }
 }
 
-/**
- * Starts to work on the imports of operators, as a job.
- * @param stopping aborted when the process ends. Another process then goes on
- */
-export async function startImports(deps: RunDeps & Pick<InventoryDeps, 'jobs'>, stopping: AbortSignal): Promise<void> {
-  await deps.jobs.work(importTask, ({ importId }, job) => runImport(deps, importId, job, stopping))
+/** Starts to work on the imports of operators, as a job. */
+export async function startImports(deps: RunDeps & Pick<InventoryDeps, 'jobs'>): Promise<void> {
+  await deps.jobs.work(importTask, (job, attempt) => runImport(deps, job, attempt))
 }
 
 /**
@@ -63,9 +58,8 @@ async function storeRecords(
   deps: RunDeps,
   attempt: ImportAttempt,
   { format, mode, storing, actorId, report }: ClaimedImport,
-  signal: AbortSignal,
 ): Promise<ImportEnd | 'ended'> {
-  const { transferDatabase, config } = deps
+  const { transferDatabase, config, stopping: signal } = deps
   const records = readRecords(listImportPieces(transferDatabase.db, attempt.importId), format, importLimits(config))
   // Nothing of a file that is stored as a whole is stored yet, so such a file is read from its beginning.
   const before = storing === 'batches' ? (report ?? undefined) : undefined

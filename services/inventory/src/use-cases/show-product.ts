@@ -10,11 +10,16 @@ export interface ShownProduct {
   readonly version: number
 }
 
+/** A product, and the members of its JSON that a client asks for. */
+export interface ShowProductInput {
+  readonly id: number
+  readonly includes: readonly Include[]
+}
+
 /** A live product with the members that `include` names. @throws productNotFound when no live product has the id */
 export async function showProduct(
   { lanes }: Pick<InventoryDeps, 'lanes'>,
-  id: number,
-  includes: readonly Include[],
+  { id, includes }: ShowProductInput,
 ): Promise<ShownProduct> {
   return requireProduct(includes.length === 0 ? await showPlain(lanes, id) : await showDetails(lanes, id, includes))
 }

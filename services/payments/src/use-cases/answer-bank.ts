@@ -23,6 +23,12 @@ export type BankAnswer = { readonly posOrigin: string | undefined; readonly loca
   | EndedChallenge
 )
 
+/** The sealed text of a challenge, and what the customer has decided, if anything. */
+export interface AnswerBankInput {
+  readonly text: string
+  readonly decision: Decision | undefined
+}
+
 /**
  * Opens the challenge of a sealed text, and stores the decision of the customer, if there is one. Only the first decision
  * counts, and only in time (reference: Simulated bank). Undefined when this service did not seal the text, or the session is
@@ -30,8 +36,7 @@ export type BankAnswer = { readonly posOrigin: string | undefined; readonly loca
  */
 export async function answerBank(
   { config, lanes, seals }: BankDeps,
-  text: string,
-  decision: Decision | undefined,
+  { text, decision }: AnswerBankInput,
 ): Promise<BankAnswer | undefined> {
   const state = openChallengeState(seals.frames, text)
   if (!state) return undefined

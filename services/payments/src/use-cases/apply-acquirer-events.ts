@@ -29,6 +29,12 @@ const OUTCOMES = ['applied', 'kept', 'held', 'unnamed'] as const
 /** Lists that are fetched in a row. More events wait for the next minute. */
 const LISTS_MAX = 20
 
+/** An acquirer whose events are applied, and its name in the settings. */
+export interface ApplyAcquirerEventsInput {
+  readonly name: string
+  readonly acquirer: Pick<Acquirer, 'events' | 'acknowledge'>
+}
+
 /**
  * Applies the events of an acquirer, each at most once, and acknowledges them. An event that contradicts the books is stored
  * as an exception. An event that fails is not acknowledged. It holds up later events of its merchant, because their order
@@ -37,8 +43,7 @@ const LISTS_MAX = 20
  */
 export async function applyAcquirerEvents(
   deps: EventDeps,
-  name: string,
-  acquirer: Pick<Acquirer, 'events' | 'acknowledge'>,
+  { name, acquirer }: ApplyAcquirerEventsInput,
 ): Promise<boolean> {
   const { events, unnamed } = await acquirer.events()
   if (unnamed > 0) {
@@ -189,7 +194,7 @@ async function applyAllEvents(deps: EventDeps, acquirers: EventWorkDeps['acquire
     if (!acquirer) continue
     try {
       let lists = 1
-      while ((await applyAcquirerEvents(deps, name, acquirer)) && lists < LISTS_MAX) lists += 1
+      while ((await applyAcquirerEvents(deps, { name, acquirer })) && lists < LISTS_MAX) lists += 1
     } catch (error) {
       // An acquirer that does not answer must not make the others wait.
       deps.logger.error({ err: error, acquirer: name }, 'the events of an acquirer could not be applied')

@@ -3,7 +3,7 @@ import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import type { PaymentLink } from '../payment-links/link.ts'
-import { type PageAnswer, type PagePayment, type PaymentCookies, payOnPage } from './pay-on-page.ts'
+import { type PageAnswer, type PaymentCookies, type PayOnPageInput, payOnPage } from './pay-on-page.ts'
 import { resolveLink } from './resolve-link.ts'
 
 /** A card that pays at once, one whose bank asks the customer, and one that is refused. */
@@ -29,18 +29,18 @@ interface Form {
 const newPageId = () => String(++pages).padStart(22, 'p')
 
 /** A request with a form, by default that of a new page. */
-function formOf({ number = PAID, expiry = '08 / 66', tokens, pageId = newPageId() }: Form): PagePayment {
+function formOf({ number = PAID, expiry = '08 / 66', tokens, pageId = newPageId() }: Form): PayOnPageInput {
   const source = { type: 'form', form: { tokens, number, expiry, code: '111' } } as const
   return { query, pageId, path: `/pos/pay/${pageId}`, ip: '192.0.2.1', isSecure: true, locale: 'en', source }
 }
 
-const returnOf = (payment: PagePayment, cookies: Partial<PaymentCookies>): PagePayment => ({
+const returnOf = (payment: PayOnPageInput, cookies: Partial<PaymentCookies>): PayOnPageInput => ({
   ...payment,
   source: { type: 'cookies', cookies: { card: '', paid: '', ...cookies } },
 })
 
 /** A payment whose customer is at the bank. */
-async function payAtBank(): Promise<{ payment: PagePayment; answer: Extract<PageAnswer, { verdict: 'at-bank' }> }> {
+async function payAtBank(): Promise<{ payment: PayOnPageInput; answer: Extract<PageAnswer, { verdict: 'at-bank' }> }> {
   const payment = formOf({ number: CHALLENGED })
   const answer = await payOnPage(payments.deps, payment)
   if (answer.verdict !== 'at-bank') throw new Error(`the bank is not asked: ${answer.verdict}`)

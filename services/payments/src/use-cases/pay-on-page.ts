@@ -35,7 +35,7 @@ export interface PaymentCookies {
 }
 
 /** A request to pay on the page of a link: with the form, or later with what the browser kept. */
-export interface PagePayment extends Pick<OrderRequest, 'ip' | 'isSecure'> {
+export interface PayOnPageInput extends Pick<OrderRequest, 'ip' | 'isSecure'> {
   /** Names the rendering of the page, so that a reload or a second click does not pay twice. */
   readonly pageId: string
   /** The locale of the page. */
@@ -50,7 +50,7 @@ export interface PagePayment extends Pick<OrderRequest, 'ip' | 'isSecure'> {
 
 /** A payment on the page of a link that has an amount. */
 interface PaidLink {
-  readonly payment: PagePayment
+  readonly input: PayOnPageInput
   readonly link: PayableLink
 }
 
@@ -79,24 +79,24 @@ export type PageAnswer =
  * @throws conflict while another request makes the payment, rateLimited when too many cards of the address were refused, and
  * rateUnavailable when the exchange rate is too old: the errors of `pay` and `takeChallenge` with another status than 400
  */
-export async function payOnPage(deps: PageDeps, payment: PagePayment): Promise<PageAnswer> {
-  const judged = await resolveLink(deps, payment.query)
+export async function payOnPage(deps: PageDeps, input: PayOnPageInput): Promise<PageAnswer> {
+  const judged = await resolveLink(deps, input.query)
   if (judged.verdict === 'problem') return { verdict: 'no-link', problem: judged.problem }
   const { link } = judged
   if (!isPayable(link)) return { verdict: 'too-late' }
-  switch (payment.source.type) {
+  switch (input.source.type) {
     case 'form':
-      return payByForm(deps, { payment, link }, payment.source.form)
+      return payByForm(deps, { input, link }, input.source.form)
     case 'cookies':
-      return continueFromCookies(deps, { payment, link }, payment.source.cookies)
+      return continueFromCookies(deps, { input, link }, input.source.cookies)
   }
 }
 
-async function payByForm(deps: PageDeps, { payment, link }: PaidLink, form: CardForm): Promise<PageAnswer> {
+async function payByForm(deps: PageDeps, { input, link }: PaidLink, form: CardForm): Promise<PageAnswer> {
   const read = readForm(deps, form)
   switch (read.verdict) {
     case 'read':
-      return continuePayment(deps, { payment, link }, read.underWay)
+      return continuePayment(deps, { input, link }, read.underWay)
     case 'refused':
       return { verdict: 'refused', link, tried: read.tried }
   }
@@ -124,24 +124,24 @@ function readForm(deps: PageDeps, { tokens, ...input }: CardForm): ReadForm {
 /** Continues after the bank, or shows the receipt again of a payment that has ended. */
 async function continueFromCookies(
   deps: PageDeps,
-  { payment, link }: PaidLink,
+  { input, link }: PaidLink,
   cookies: PaymentCookies,
 ): Promise<PageAnswer> {
-  const place = placeOf(payment, link)
+  const place = placeOf(input, link)
   const underWay = openUnderWay(deps.seals.frames, cookies.card, place)
-  if (underWay) return continuePayment(deps, { payment, link }, underWay)
+  if (underWay) return continuePayment(deps, { input, link }, underWay)
   const receipt = openReceipt(deps.seals.frames, cookies.paid, place)
   return receipt ? { verdict: 'paid', link, receipt, cookies: undefined } : { verdict: 'too-late' }
 }
 
 async function continuePayment(
   deps: PageDeps,
-  { payment, link }: PaidLink,
+  { input, link }: PaidLink,
   { card, expiry }: UnderWay,
 ): Promise<PageAnswer> {
-  const { pageId, ip, isSecure, locale, path, source } = payment
+  const { pageId, ip, isSecure, locale, path, source } = input
   const { frames } = deps.seals
-  const place = placeOf(payment, link)
+  const place = placeOf(input, link)
   const returnUrl = new URL(`${path}?${link.query}`, deps.config.checkout.posUrl).href
   const answer = await payByLink(deps, { link, card, pageId, ip, isSecure, locale, returnUrl })
   switch (answer.verdict) {
@@ -160,12 +160,12 @@ async function continuePayment(
   }
 }
 
-function placeOf({ pageId }: PagePayment, { query }: PayableLink): CardPlace {
+function placeOf({ pageId }: PayOnPageInput, { query }: PayableLink): CardPlace {
   return { pageId, query }
 }
 
 /** A payment of a link, as far as its order has come. */
-interface LinkPayment extends Pick<PagePayment, 'ip' | 'isSecure' | 'pageId' | 'locale'> {
+interface LinkPayment extends Pick<PayOnPageInput, 'ip' | 'isSecure' | 'pageId' | 'locale'> {
   readonly link: PayableLink
   readonly card: TokenizedCard
   /** The URL to which the customer's bank returns. */

@@ -3,13 +3,19 @@ import type { PayoutSkip } from '../payouts/payout.ts'
 import { countPayouts } from '../payouts/payout-job.ts'
 import { type PayoutDeps, type PayoutTurn, payOutMerchants } from './pay-out-merchants.ts'
 
+/** The merchants to pay out. */
+export interface PayOutAsJobInput {
+  /** The only merchant to pay out. Undefined: all. */
+  readonly only?: string | undefined
+}
+
 /**
  * Pays out all merchants, or one, as a job of the queue does: counts what became of each, and logs each failure.
  * @throws Error after the last merchant when some could not be paid out, or at once when the database is away
  */
 export async function payOutAsJob(
   deps: PayoutDeps & Pick<ProcessDeps, 'logger' | 'meter'>,
-  { only }: { readonly only?: string | undefined } = {},
+  { only }: PayOutAsJobInput = {},
 ): Promise<void> {
   const count = countPayouts(deps.meter)
   let failed = 0

@@ -26,7 +26,7 @@ export type PayoutTurn = { readonly merchantId: string } & (
 export type PayoutDeps = Pick<ProcessDeps, 'db' | 'lanes'> & { readonly config: Pick<PaymentsConfig, 'payouts'> }
 
 /** The merchants to pay out, and how each is paid. */
-interface PayoutRun {
+export interface PayOutMerchantsInput {
   /** The only merchant to pay out. Undefined: all. */
   readonly only?: string | undefined
   /** Pays one merchant out. A command of an operator records this too. Default: pays, and records nothing. */
@@ -41,7 +41,7 @@ interface PayoutRun {
  */
 export async function* payOutMerchants(
   deps: PayoutDeps,
-  { only, pay = (call) => callPayOut(deps.lanes, call) }: PayoutRun = {},
+  { only, pay = (call) => callPayOut(deps.lanes, call) }: PayOutMerchantsInput = {},
 ): AsyncGenerator<PayoutTurn> {
   let after = ''
   for (;;) {
@@ -57,7 +57,7 @@ export async function* payOutMerchants(
 async function payOutMerchant(
   { payouts }: PayoutDeps['config'],
   { merchantId, test }: PayoutCandidate,
-  pay: NonNullable<PayoutRun['pay']>,
+  pay: NonNullable<PayOutMerchantsInput['pay']>,
 ): Promise<PayoutTurn> {
   const rules = {
     minimumMajorUnits: payouts.minimumMajorUnits,

@@ -7,7 +7,7 @@ import { hashToken } from '../members/invitation.ts'
 import type { CreateAppDeps } from './create-app.ts'
 
 /** An app that a client wants. `code`: the code of an invitation that the operator has given out. */
-export interface AppRegistration {
+export interface RegisterAppInput {
   readonly name?: string | undefined
   readonly code?: string | undefined
 }
@@ -19,7 +19,7 @@ export interface AppRegistration {
  */
 export async function registerApp(
   { lanes, pepper, generateApiKey, config }: CreateAppDeps & { readonly config: Pick<PaymentsConfig, 'registration'> },
-  { name, code = '' }: AppRegistration,
+  { name, code = '' }: RegisterAppInput,
 ): Promise<CreatedApp> {
   const key = generateApiKey()
   const codeHash = config.registration === 'invited' ? hashToken(code) : null

@@ -5,6 +5,13 @@ import { keyMacOf, requireAccess } from '../access/require-access.ts'
 import { callRevokeKey } from '../apps/app-key-repository.ts'
 import { lastKey } from '../errors.ts'
 
+/** A key of the calling app. */
+export interface RevokeKeyInput {
+  readonly caller: Caller
+  readonly keyId: string
+  readonly input: RequestInput<unknown>
+}
+
 /**
  * Revokes a key of the calling app, which may be the key of this request (reference: Keys of an app).
  * @throws lastKey when no other key is good: an app without keys could never call again; unauthorized, notFound and forbidden as
@@ -12,7 +19,7 @@ import { lastKey } from '../errors.ts'
  */
 export async function revokeKey(
   { lanes }: { readonly lanes: Lanes },
-  { caller, keyId, input }: { readonly caller: Caller; readonly keyId: string; readonly input: RequestInput<unknown> },
+  { caller, keyId, input }: RevokeKeyInput,
 ): Promise<void> {
   const key = { keyMac: keyMacOf(caller), keyId: nullIfRefused(input, keyId) }
   const { isLast } = requireAccess(caller, await callRevokeKey(lanes, key), input)

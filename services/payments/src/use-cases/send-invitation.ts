@@ -18,9 +18,9 @@ type SendDeps = Pick<PaymentsDeps, 'lanes' | 'rateLimits' | 'logger' | 'meter'> 
  * sends the mail again, with the same link, and counts it again.
  */
 async function sendInvitation(
-  { config, lanes, rateLimits, logger }: SendDeps,
-  mailer: Mailer,
-  { token, attempt }: InvitationMailJob & { readonly attempt: number },
+  { config, lanes, rateLimits, logger, mailer }: SendDeps & { readonly mailer: Mailer },
+  { token }: InvitationMailJob,
+  attempt: number,
 ): Promise<'sent' | 'dropped' | 'delayed'> {
   const invitation = await findInvitation(lanes, hashToken(token))
   if (invitation?.state !== 'open') return 'dropped'
@@ -54,7 +54,7 @@ function digestOf(email: string): string {
 export async function startInvitationMails(deps: SendDeps, mailer: Mailer): Promise<void> {
   const mails = countMails(deps.meter)
   await deps.jobs.work(invitationMailTask, async (job, { attempt }) => {
-    const outcome = await sendInvitation(deps, mailer, { ...job, attempt }).catch((error: unknown) => {
+    const outcome = await sendInvitation({ ...deps, mailer }, job, attempt).catch((error: unknown) => {
       // The text of the error is left out, because it may contain the address.
       deps.logger.warn({ attempt, ...smtpReason(error) }, 'invitation mail not sent')
       return 'failed' as const

@@ -13,9 +13,14 @@ type RejectionMailDeps = Pick<PaymentsDeps, 'lanes' | 'jobs' | 'rateLimits' | 'l
  * stores that it was sent. It does not count it again.
  */
 async function sendRejection(
-  { lanes, rateLimits, logger }: Pick<RejectionMailDeps, 'lanes' | 'rateLimits' | 'logger'>,
-  mailer: Mailer,
-  { merchantId, operationId, attempt }: RejectionMailJob & { readonly attempt: number },
+  {
+    lanes,
+    rateLimits,
+    logger,
+    mailer,
+  }: Pick<RejectionMailDeps, 'lanes' | 'rateLimits' | 'logger'> & { readonly mailer: Mailer },
+  { merchantId, operationId }: RejectionMailJob,
+  attempt: number,
 ): Promise<Outcome> {
   const rejection = await findRejection(lanes, { merchantId, id: operationId })
   if (!rejection) return 'dropped'
@@ -34,7 +39,7 @@ export async function startRejectionMails(deps: RejectionMailDeps, mailer: Maile
   const mails = countMails(deps.meter)
   await deps.jobs.work(rejectionMailTask, async (job, { attempt }) => {
     try {
-      const outcome = await sendRejection(deps, mailer, { ...job, attempt })
+      const outcome = await sendRejection({ ...deps, mailer }, job, attempt)
       mails.add(1, { outcome: outcome === 'done' ? 'sent' : 'dropped' })
       return outcome
     } catch (error) {

@@ -8,6 +8,12 @@ import { toBankFiles } from '../payouts/bank-files.ts'
 import { type BankFilesView, viewBankFiles } from '../payouts/batch-view.ts'
 import { readBatch } from '../payouts/payout-batch-repository.ts'
 
+/** A batch, and the operator who gets its files. */
+export interface ShowBankFilesInput {
+  readonly operator: Operator
+  readonly batchId: string
+}
+
 /**
  * The files of a batch once more, byte by byte the same, for an operator. The audit log records this, because
  * the bank may get the files twice.
@@ -15,7 +21,7 @@ import { readBatch } from '../payouts/payout-batch-repository.ts'
  */
 export async function showBankFiles(
   { operatorDb }: Pick<PaymentsDeps, 'operatorDb'>,
-  { operator, batchId: id }: { readonly operator: Operator; readonly batchId: string },
+  { operator, batchId: id }: ShowBankFilesInput,
 ): Promise<z.infer<typeof BankFilesView>> {
   const found = await readBatch(operatorDb, id)
   switch (found.verdict) {

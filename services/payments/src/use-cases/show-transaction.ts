@@ -28,12 +28,18 @@ export interface ShownTransaction extends OperatedTransaction {
   readonly allowance: ShownAllowance | undefined
 }
 
+/** A transaction, and the operator who sees it. */
+export interface ShowTransactionInput {
+  readonly operator: Operator
+  readonly transactionId: string
+}
+
 const FIRST_PAGE = { limit: 100, above: LOWEST, below: HIGHEST, order: 'newest-first' } as const
 
 /** A transaction of any merchant, for an operator (console reference: Transaction of operators). @throws notFound */
 export async function showTransaction(
   { operatorLanes, config }: Pick<PaymentsDeps, 'config' | 'operatorLanes'>,
-  { transactionId: id, operator }: { readonly transactionId: string; readonly operator: Operator },
+  { operator, transactionId: id }: ShowTransactionInput,
 ): Promise<ShownTransaction> {
   const { merchantId, currency } = (await findTransactionOwner(operatorLanes, id)) ?? refuseMissing()
   const page = { ...FIRST_PAGE, filters: { merchant_id: merchantId, transaction_id: id } }

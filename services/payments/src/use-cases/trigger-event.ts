@@ -73,10 +73,16 @@ export type TriggeredType = keyof typeof TRIGGERS
 /** The events that can be triggered, in the order in which commands list them. */
 export const TRIGGERED_TYPES = Object.keys(TRIGGERS).filter(isTriggered)
 
+/** An event to make happen. */
+export interface TriggerEventInput {
+  readonly type: TriggeredType
+  /** The test merchant. Undefined: the newest one, or a new one where there is none. */
+  readonly merchantId: string | undefined
+}
+
 /**
  * Makes an event happen at a test merchant, by the same use cases as requests: what comes before it happens too, such as the
  * capture before a dispute.
- * @param merchantId undefined: the newest test merchant, or a new one where there is none
  * @throws
  * - Error when there is no such merchant, when it is live, or when it has no app that could act
  * - Error when the card that is to be refused is accepted
@@ -90,7 +96,7 @@ export const TRIGGERED_TYPES = Object.keys(TRIGGERS).filter(isTriggered)
  */
 export async function triggerEvent(
   deps: TriggerDeps,
-  { type, merchantId }: { readonly type: TriggeredType; readonly merchantId: string | undefined },
+  { type, merchantId }: TriggerEventInput,
 ): Promise<{ readonly merchantId: string; readonly objectId: string }> {
   const merchant = await findTestMerchant(deps, merchantId)
   const keyMac = await findMemberKey(deps.db, merchant.id)

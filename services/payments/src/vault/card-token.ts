@@ -63,5 +63,8 @@ export const VaultBody = z.discriminatedUnion('type', [
   z.object({ type: z.literal('pcsc'), value: z.string().regex(/^\d{3}$/) }),
 ])
 
+/** A card number, or the code of a card. */
+export type CardData = z.output<typeof VaultBody>
+
 /** The token in place of the card data. */
 export const VaultToken = z.object({ token: z.string() })

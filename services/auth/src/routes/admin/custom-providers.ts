@@ -97,7 +97,8 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: changeSchema,
     },
-    async (request) => viewCustomProvider(await changeCustomProvider(deps, request.params.identifier, request.body)),
+    async (request) =>
+      viewCustomProvider(await changeCustomProvider(deps, { ...request.params, changes: request.body })),
   )
 
   app.delete(

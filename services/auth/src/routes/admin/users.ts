@@ -110,7 +110,7 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
     const { query } = request
     const audience = await readAudience(deps, request)
     const list = parseUserList(query, readForm(request.url), { rowsMax, zeroIsFirst })
-    const listed = await listUsers(deps, audience, list)
+    const listed = await listUsers(deps, { audience, request: list })
     const { filter, sort } = query
     reply.headers(listHeaders({ path: pathOf(request.url), query: { filter, sort } }, list, listed))
     if (listed.rest === undefined) return { users: listed.users.map(view), aud: audience }

@@ -30,7 +30,7 @@ export class Default extends InventoryController {
   async POST(...[id, { quantity }]: Args<typeof Default.POST>): Promise<RawJson> {
     const caller = callerOf(this.request, `/reservations/commit/${id}`, { quantity })
     const { verdict, body } = await this.writeInTurn(() =>
-      commitReservation(this.application.context, caller, { id, quantity }),
+      commitReservation(this.application.context, { caller, id, quantity }),
     )
     this.logOrMarkRepeat(verdict, { event: 'reservation.committed', reservation_id: id })
     return recordBody(200, JSON.stringify(body))

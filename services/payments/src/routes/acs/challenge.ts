@@ -15,7 +15,7 @@ const DecisionBody = StateQuery.extend({ decision: z.enum(['approve', 'decline']
 /** The page of the simulated bank, in a frame or between two pages of the shop (reference: Simulated bank). */
 export const bankRoutes: Routes = async (app) => {
   const show = async (request: FastifyRequest, reply: FastifyReply, text: string, decision?: Decision) => {
-    const answer = await answerBank(app.deps, text, decision)
+    const answer = await answerBank(app.deps, { text, decision })
     const locale = choosePageLocale(answer?.locale ?? null, request.headers['accept-language'])
     if (answer) return sendAnswer(reply, answer, { text, locale })
     return reply

@@ -14,7 +14,7 @@ import {
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
 import { refuseBeyond } from '../../plugins/refuse-beyond.ts'
 import { pathText } from '../../requests/fields.ts'
-import { type PageAnswer, type PagePayment, type PaymentCookies, payOnPage } from '../../use-cases/pay-on-page.ts'
+import { type PageAnswer, type PaymentCookies, type PayOnPageInput, payOnPage } from '../../use-cases/pay-on-page.ts'
 import { LinkQuery } from '../pos.ts'
 
 const COOKIE_SECONDS = 1_800
@@ -111,7 +111,7 @@ export const posPayRoutes: Routes = async (app) => {
 }
 
 /** The page that asks for a payment, and where the card comes from. */
-type CardPageRequest = Pick<PagePayment, 'pageId' | 'source'>
+type CardPageRequest = Pick<PayOnPageInput, 'pageId' | 'source'>
 
 async function answerPayment(visit: PageVisit, query: URLSearchParams, card: CardPageRequest): Promise<FastifyReply> {
   const { ip, protocol, method, server } = visit.request

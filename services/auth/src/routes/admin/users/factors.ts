@@ -56,7 +56,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
       const { friendly_name: name, phone } = request.body
       const friendlyName = name ? requireFriendlyName(name) : undefined
       const changes = { friendlyName, phone: phone ? requirePhone(phone) : undefined }
-      return viewFactor(await changeFactorAsAdmin(deps, managed, changes))
+      return viewFactor(await changeFactorAsAdmin(deps, { ...managed, ...changes }))
     },
   )
 
