@@ -12,6 +12,7 @@ import { readFileForm, readRest } from '../plugins/file-form.ts'
 import { answerDone, identifyAgain, requireAction, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
 import { RecordId } from '../service-calls/inventory-answer.ts'
+import type { Outcome } from '../service-calls/operator-calls.ts'
 
 const OPERATOR_IMPORTS = '/operator/imports'
 
@@ -21,6 +22,7 @@ const ImportBody = FormBody.extend({
   dryRun: z.literal('yes').optional(),
   file: z.object({ name: z.string(), bytes: z.instanceof(Readable), broken: z.instanceof(AbortSignal) }),
 })
+type ImportBody = z.output<typeof ImportBody>
 
 /** Files of products: started, listed, and shown with their progress. */
 export const importsRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -60,20 +62,26 @@ async function showImports(
   return sendPage(request, reply, page, status)
 }
 
-/** Sends the file on while it comes. */
-async function startImport(
+async function startImport({ request, reply }: Exchange, body: ImportBody): Promise<FastifyReply> {
+  requireAction(request, 'products.import')
+  const outcome = await sendFile({ request, reply }, body)
+  if (outcome.kind !== 'done') return showImports({ request, reply }, {}, askedAgain(request, outcome))
+  const { id } = ImportView.parse(outcome.body)
+  return answerDone(request, reply, { path: importPath(id), toast: 'The file has arrived' })
+}
+
+/** Sends the file to inventory while it comes, unless its name is that of another kind of file. */
+async function sendFile(
   { request, reply }: Exchange,
-  { mode, atomic, dryRun, file, _key: key }: z.output<typeof ImportBody>,
-): Promise<FastifyReply> {
-  const { calls } = requireAction(request, 'products.import')
+  { mode, atomic, dryRun, file, _key: key }: ImportBody,
+): Promise<Outcome> {
   const type = typeOf(file.name)
   if (type === undefined) {
-    const message = 'Choose a file whose name ends in .csv, .ndjson or .jsonl.'
-    return showImports({ request, reply }, {}, askedAgain(request, { kind: 'refused', message }))
+    return { kind: 'refused', message: 'Choose a file whose name ends in .csv, .ndjson or .jsonl.' }
   }
   reply.liftDeadline()
   const judged = new AbortController()
-  const outcome = await calls.change({
+  const outcome = await visitOf(request).calls.change({
     service: 'inventory',
     method: 'POST',
     path: OPERATOR_IMPORTS,
@@ -81,13 +89,9 @@ async function startImport(
     file: { type, bytes: judgedAtEnd(request, file.bytes, judged) },
     key,
   })
-  if (outcome.kind === 'done') {
-    const { id } = ImportView.parse(outcome.body)
-    return answerDone(request, reply, { path: importPath(id), toast: 'The file has arrived' })
-  }
   // No answer came. If the browser itself broke off, inventory is not to blame, and no page says that it is away.
   if (outcome.kind === 'unknown') AbortSignal.any([file.broken, judged.signal]).throwIfAborted()
-  return showImports({ request, reply }, {}, askedAgain(request, outcome))
+  return outcome
 }
 
 /**

@@ -9,6 +9,7 @@ import { fieldsOf } from '../../products/attribute-form.ts'
 import { editProductPage } from '../../products/product-form.ts'
 import { PRODUCT_INCLUDE, type Product, ProductView, productPath } from '../../products/product-view.ts'
 import { productTag, RecordId } from '../../service-calls/inventory-answer.ts'
+import type { Outcome } from '../../service-calls/operator-calls.ts'
 
 const Params = z.object({ productId: RecordId })
 const Query = z.object({ as: z.enum(['form', 'json']).prefault('form') })
@@ -37,27 +38,30 @@ async function editProduct(
   id: number,
   body: EditBody,
 ): Promise<FastifyReply> {
-  const { calls } = visitOf(request)
   // Read first: where inventory goes away, the form is shown again all the same.
   const product = await readProduct(request, id)
-  const attributes = readAttributes(body)
-  const outcome =
-    attributes.kind === 'refused'
-      ? { kind: 'refused' as const, message: attributes.problem }
-      : await calls.change({
-          service: 'inventory',
-          method: 'PUT',
-          path: `/products/${id}`,
-          body: { sku: body.sku, attributes: attributes.json },
-          key: body._key,
-          ifMatch: productTag(id, body.version),
-        })
+  const outcome = await replaceProduct(request, id, body)
   if (outcome.kind === 'done') {
     return answerDone(request, reply, { path: productPath(id), toast: `${body.sku} is saved` })
   }
   const { status, ...asked } = askedAgain(request, outcome)
   const form = { ...asked, mayUseForm: hasFields(product), ...sentFields(body) }
   return sendPage(request, reply, editProductPage(product, body.version, form), status)
+}
+
+/** Replaces a product by what the form says, unless its attributes cannot be read. */
+async function replaceProduct(request: FastifyRequest, id: number, body: EditBody): Promise<Outcome> {
+  const { calls } = visitOf(request)
+  const attributes = readAttributes(body)
+  if (attributes.kind === 'refused') return { kind: 'refused', message: attributes.problem }
+  return calls.change({
+    service: 'inventory',
+    method: 'PUT',
+    path: `/products/${id}`,
+    body: { sku: body.sku, attributes: attributes.json },
+    key: body._key,
+    ifMatch: productTag(id, body.version),
+  })
 }
 
 async function readProduct(request: FastifyRequest, id: number): Promise<Product> {
