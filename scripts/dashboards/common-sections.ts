@@ -114,7 +114,7 @@ export function jobsOf(job: string): Section {
       },
       {
         title: 'Jobs waiting, and dead',
-        description: 'Dead jobs have failed for good; the log and doctor say why.',
+        description: 'Dead jobs are not tried again; the log and doctor say why.',
         unit: 'short',
         queries: [
           { expr: `max by (task) (jobs_queued{job="${job}"})`, legend: '{{task}}' },

@@ -29,7 +29,7 @@ interface Queues {
 
 const REASONS_MAX = 100
 
-/** Lists the newest jobs of all tasks in one state, at most 100. `failed`: for good. */
+/** Lists the newest jobs of all tasks in one state, at most 100. `failed`: dead. */
 export async function listJobs(
   { db, schema, tasks }: Queues,
   state: 'waiting' | 'running' | 'failed',

@@ -14,7 +14,7 @@ const DAY_SECONDS = 86_400
 
 /** When the delivery of a dead job was sent to the queue. SQL that lists and their indexes share. */
 export const FIRST_CREATED = 'coalesce(source_created_on, created_on)'
-/** The id of the first job. A job that follows a failure for good has it too. */
+/** The id of the first job. A job that follows a dead one has it too. */
 export const ROOT_ID = 'coalesce(source_root_id, id)'
 /**
  * Whether nobody has put a dead job back. The indexes of dead jobs have this condition, and PostgreSQL learns by

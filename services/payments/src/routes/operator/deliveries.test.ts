@@ -13,7 +13,7 @@ import {
 import { deliveryTask } from '../../webhooks/delivery.ts'
 
 let world: DeliveryWorld
-/** From the oldest to the newest: a webhook that takes its event, one that refuses it for now, and one that refuses it for good. */
+/** From the oldest to the newest: a webhook that takes its event, one that refuses it for now, and one whose job is dead. */
 let taken: SentEvent
 let refused: SentEvent
 let failed: SentEvent
@@ -116,7 +116,7 @@ describe('GET /operator/deliveries/:deliveryId', () => {
     expect(attempts).toEqual([1, 2].map(() => ({ at: anyTime, status: 500, error: 'answered 500', answer })))
   })
 
-  it('200: keeps its id and its attempts when it fails for good, and after its webhook is deleted', async () => {
+  it('200: keeps its id and its attempts when it has failed, and after its webhook is deleted', async () => {
     const id = await idOf(failed)
     await retrySoon(world, failed, deliveryTask.retryLimit - 1)
     const [dead] = await waitForStatuses(world, failed, ['failed'])
