@@ -6,6 +6,8 @@
 -- request. A change that was refused has left no row.
 --
 -- Also deletes some rows that are older than a day. Rows that somebody holds stay.
+--
+-- Lock order: the old rows, the row of the key. Old rows that somebody holds are skipped, so a call waits for its key alone.
 CREATE OR REPLACE FUNCTION {{claim_operator_change}}(p_actor_id text, p_key text, p_fingerprint bytea)
 RETURNS TABLE (verdict text, status smallint, body text)
 LANGUAGE plpgsql SECURITY DEFINER
