@@ -10,6 +10,7 @@ import { formatMoney } from '../money/minor-units.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import { findTransactionOwner } from '../transactions/transaction-repository.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
+import { textOf } from './read-options.ts'
 
 /** `payments disputes …`: disputes that reach the operator on paper. */
 export function disputesCommand(operator: Operator): Command {
@@ -105,8 +106,4 @@ function readAmount(text: unknown): number | undefined {
   if (text === undefined) return undefined
   if (!/^[1-9]\d{0,11}$/.test(String(text))) throw new Error('--amount is a number of minor units')
   return Number(text)
-}
-
-function textOf(value: unknown): string | undefined {
-  return value === undefined ? undefined : String(value)
 }
