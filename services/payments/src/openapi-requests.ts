@@ -77,7 +77,7 @@ function formField(schema: DocumentPart): Json {
   if (type === 'boolean') {
     return { ...rest, ...FORM_BOOLEAN, ...(byDefault !== undefined && { default: byDefault ? 'yes' : 'no' }) }
   }
-  // Everything below an object without known fields stays a text.
+  // A form has only texts. Without known fields, nothing says which of them are numbers or booleans, so all stay texts.
   if (type === 'object' && schema.properties === undefined) return { type, ...OTHERS, ...INNER_NAMES }
   if (type === 'object') {
     const { properties, required } = formOf(schema)

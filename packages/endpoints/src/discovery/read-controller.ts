@@ -117,7 +117,10 @@ function keyOf({ key }: PropertyDefinition): unknown {
   return key.type === 'Literal' ? key.value : undefined
 }
 
-/** Controllers that are static properties of a class. They are further parts of its URL. */
+/**
+ * Returns the controllers that are static properties of a class, each after the name of its property. The names are further parts
+ * of the URL of the class.
+ */
 export function nestedControllers(outer: object): readonly (readonly [string, ControllerClass])[] {
   return Object.entries(Object.getOwnPropertyDescriptors(outer)).flatMap(([name, { value }]) =>
     isController(value) ? [[name, value] as const] : [],
