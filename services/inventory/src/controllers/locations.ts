@@ -4,8 +4,7 @@ import { requireLocation } from '../locations/location.ts'
 import { LocationBody, LocationCode, LocationPatch } from '../locations/location-body.ts'
 import { findLocation, listLocations } from '../locations/location-repository.ts'
 import { LocationCreatedView, LocationView, locationJson } from '../locations/location-view.ts'
-import { cutPage } from '../pagination/cut-page.ts'
-import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
+import { PageKeywords } from '../pagination/page-query.ts'
 import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { locationTag } from '../requests/entity-tag.ts'
@@ -123,13 +122,11 @@ export class Default extends InventoryController {
   }
 
   async #list({ code, ...keywords }: z.output<typeof ListKeywords>): Promise<RawJson> {
-    const { lanes, config } = this.application.context
-    const listing = code === undefined ? listingById('/locations') : { ...listingById('/locations'), selection: code }
-    const { limit, after } = readPage(listing, config, keywords)
-    const rowsAndOne = { afterId: Number(after?.[0] ?? 0), limit: limit + 1 }
-    const found = await this.inListTurn(() => listLocations(lanes, { code }, rowsAndOne))
-    const { rows, link } = cutPage(listing, { limit, query: this.request.query }, found, positionById)
-    this.response.headers.set('link', link)
+    const { lanes, config: limits } = this.application.context
+    const rows = await this.readPageById(
+      { path: '/locations', selection: code, keywords, limits },
+      ({ after, limit }) => this.inListTurn(() => listLocations(lanes, { code }, { afterId: after, limit })),
+    )
     return listBody(rows.map(locationJson))
   }
 

@@ -5,8 +5,7 @@ import { MOVEMENT_TYPES, type MovementLine } from '../movements/movement.ts'
 import { MovementBody } from '../movements/movement-body.ts'
 import { findMovement, listMovements } from '../movements/movement-repository.ts'
 import { ListedMovementView, MovedView, MovementView, movementJson } from '../movements/movement-view.ts'
-import { cutPage } from '../pagination/cut-page.ts'
-import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
+import { PageKeywords } from '../pagination/page-query.ts'
 import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/envelope.ts'
@@ -88,17 +87,15 @@ export class Default extends InventoryController {
   }
 
   async #list({ limit, cursor, include, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {
-    const { config } = this.application.context
-    const listing = { ...listingById('/movements'), selection: JSON.stringify(filters) }
-    const wanted = readPage(listing, config, { limit, cursor })
-    const bounds = { after: Number(wanted.after?.[0] ?? 0), limit: wanted.limit + 1 }
-    const found = await this.readLagging(async (db) => {
-      const movements = await listMovements(db, filters, bounds)
-      return include === undefined ? movements : listNamed(db, movements)
-    })
-    const page = cutPage(listing, { limit: wanted.limit, query: this.request.query }, found, positionById)
-    this.response.headers.set('link', page.link)
-    return listBody(page.rows.map(movementJson))
+    const { config: limits } = this.application.context
+    const wanted = { path: '/movements', selection: JSON.stringify(filters), keywords: { limit, cursor }, limits }
+    const rows = await this.readPageById(wanted, (behind) =>
+      this.readLagging(async (db) => {
+        const movements = await listMovements(db, filters, behind)
+        return include === undefined ? movements : listNamed(db, movements)
+      }),
+    )
+    return listBody(rows.map(movementJson))
   }
 
   async #find(id: number): Promise<RawJson> {

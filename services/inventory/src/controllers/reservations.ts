@@ -1,8 +1,7 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { actorOf } from '../access/actor.ts'
-import { cutPage } from '../pagination/cut-page.ts'
-import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
+import { PageKeywords } from '../pagination/page-query.ts'
 import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/envelope.ts'
@@ -112,17 +111,15 @@ export class Default extends InventoryController {
   }
 
   async #list({ limit, cursor, include, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {
-    const { config } = this.application.context
-    const listing = { ...listingById('/reservations'), selection: JSON.stringify(filters) }
-    const wanted = readPage(listing, config, { limit, cursor })
-    const bounds = { after: Number(wanted.after?.[0] ?? 0), limit: wanted.limit + 1 }
-    const found = await this.readLagging(async (db) => {
-      const reservations = await listReservations(db, filters, bounds)
-      return include === undefined ? reservations : listNamed(db, reservations)
-    })
-    const page = cutPage(listing, { limit: wanted.limit, query: this.request.query }, found, positionById)
-    this.response.headers.set('link', page.link)
-    return listBody(page.rows.map((reservation) => JSON.stringify(reservation)))
+    const { config: limits } = this.application.context
+    const wanted = { path: '/reservations', selection: JSON.stringify(filters), keywords: { limit, cursor }, limits }
+    const rows = await this.readPageById(wanted, (behind) =>
+      this.readLagging(async (db) => {
+        const reservations = await listReservations(db, filters, behind)
+        return include === undefined ? reservations : listNamed(db, reservations)
+      }),
+    )
+    return listBody(rows.map((reservation) => JSON.stringify(reservation)))
   }
 
   async #find(id: number): Promise<RawJson> {

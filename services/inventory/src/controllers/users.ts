@@ -1,8 +1,7 @@
 import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { findUser, listUsers, USER_PAGES, UserView, userJson } from '../access/user-repository.ts'
 import { userNotFound } from '../errors.ts'
-import { cutPage } from '../pagination/cut-page.ts'
-import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
+import { PageKeywords } from '../pagination/page-query.ts'
 import { guardsFor } from '../plugins/authorize.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/envelope.ts'
@@ -33,12 +32,10 @@ export class Default extends InventoryController {
   }
 
   async #list(keywords: PageKeywords): Promise<RawJson> {
-    const listing = listingById('/users')
-    const { limit, after } = readPage(listing, USER_PAGES, keywords)
-    const bounds = { afterId: Number(after?.[0] ?? 0), limit: limit + 1 }
-    const found = await this.inListTurn(() => listUsers(this.application.context.lanes, bounds))
-    const { rows, link } = cutPage(listing, { limit, query: this.request.query }, found, positionById)
-    this.response.headers.set('link', link)
+    const { lanes } = this.application.context
+    const rows = await this.readPageById({ path: '/users', keywords, limits: USER_PAGES }, ({ after, limit }) =>
+      this.inListTurn(() => listUsers(lanes, { afterId: after, limit })),
+    )
     return listBody(rows.map(userJson))
   }
 

@@ -34,7 +34,7 @@ export interface PositionForm {
 export interface Listing {
   readonly path: string
   /** Sort and filters, as one text. */
-  readonly selection?: string
+  readonly selection?: string | undefined
   /** The form of each value of a position. Anyone can make up a cursor, so its values are checked. */
   readonly positionForms: readonly PositionForm[]
 }

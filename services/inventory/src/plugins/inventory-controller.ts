@@ -10,6 +10,8 @@ import type { InventoryDeps } from '../deps.ts'
 import { errorVocabulary } from '../error-body.ts'
 import { preconditionRequired } from '../errors.ts'
 import type { OperatorChange } from '../operators/operator-change.ts'
+import { cutPage } from '../pagination/cut-page.ts'
+import { listingById, type PageKeywords, type PageLimits, positionById, readPage } from '../pagination/page-query.ts'
 import { matchedVersions, namesTag } from '../requests/entity-tag.ts'
 import { recordBody } from '../requests/envelope.ts'
 import { addLogFields, fastifyReplyOf, fastifyRequestOf } from './fastify-request.ts'
@@ -38,6 +40,22 @@ export abstract class OpenController extends Controller<InventoryDeps> {
   }
 }
 
+/** A page of a list in the order of its ids. */
+interface WantedPage {
+  readonly path: string
+  /** Sort and filters of the list, to which a cursor is bound. */
+  readonly selection?: string | undefined
+  readonly keywords: PageKeywords
+  readonly limits: PageLimits
+}
+
+/** The rows behind an id, at most so many. */
+interface RowsBehind {
+  /** 0: from the first row on. */
+  readonly after: number
+  readonly limit: number
+}
+
 /** Base of the controllers that know who calls. */
 abstract class ClientController extends OpenController {
   /** The client whose share of a limit a request uses: the token's `sub`, else the address. */
@@ -58,6 +76,23 @@ abstract class ClientController extends OpenController {
   protected readLagging<T>(read: (db: InventoryDeps['db']) => Promise<T>): Promise<T> {
     const { readLagging } = this.application.context
     return this.inListTurn(() => readLagging(read, this.request.signal))
+  }
+
+  /**
+   * Reads a page of a list in the order of its ids, and sets the header `Link`.
+   * @param read is asked for one row more than the page has, which says whether there is a next page
+   * @throws limitTooHigh for too many rows, cursorForeign for a cursor of another list, and what `read` throws
+   */
+  protected async readPageById<Row extends { readonly id: number }>(
+    { path, selection, keywords, limits }: WantedPage,
+    read: (behind: RowsBehind) => Promise<readonly Row[]>,
+  ): Promise<readonly Row[]> {
+    const listing = { ...listingById(path), selection }
+    const { limit, after } = readPage(listing, limits, keywords)
+    const found = await read({ after: Number(after?.[0] ?? 0), limit: limit + 1 })
+    const page = cutPage(listing, { limit, query: this.request.query }, found, positionById)
+    this.response.headers.set('link', page.link)
+    return page.rows
   }
 
   /** Adds members to the log line of this request. */

@@ -1,8 +1,7 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 
 import { AuditEntryView, listOperatorAudit } from '../../operators/operator-audit-repository.ts'
-import { cutPage } from '../../pagination/cut-page.ts'
-import { listingById, PageKeywords, positionById, readPage } from '../../pagination/page-query.ts'
+import { PageKeywords } from '../../pagination/page-query.ts'
 import { operatorGuardsFor } from '../../plugins/authorize.ts'
 import { OperatorController } from '../../plugins/inventory-controller.ts'
 import { listBody, listEnvelope } from '../../requests/envelope.ts'
@@ -24,14 +23,11 @@ export class Default extends OperatorController {
     tags: ['operators'],
   })
   async GET(...[{ order, product: productId, ...keywords }]: Args<typeof Default.GET>): Promise<RawJson> {
-    const listing = { ...listingById('/operator/audit'), selection: JSON.stringify({ order, productId }) }
-    const { limit, after } = readPage(listing, this.application.context.config, keywords)
-    const bounds = { after: Number(after?.[0] ?? 0), limit: limit + 1 }
-    const found = await this.inListTurn(() =>
-      listOperatorAudit(this.application.context.db, { productId, order }, bounds),
+    const { config: limits, db } = this.application.context
+    const wanted = { path: '/operator/audit', selection: JSON.stringify({ order, productId }), keywords, limits }
+    const rows = await this.readPageById(wanted, (behind) =>
+      this.inListTurn(() => listOperatorAudit(db, { productId, order }, behind)),
     )
-    const page = cutPage(listing, { limit, query: this.request.query }, found, positionById)
-    this.response.headers.set('link', page.link)
-    return listBody(page.rows.map((entry) => JSON.stringify(entry)))
+    return listBody(rows.map((entry) => JSON.stringify(entry)))
   }
 }

@@ -4,8 +4,7 @@ import { importNotFound } from '../../errors.ts'
 import { findOperatorImport, listOperatorImports } from '../../imports/operator-import-repository.ts'
 import { OperatorImportView, ReportedImportView } from '../../imports/operator-import-view.ts'
 import { storingOf } from '../../imports/storing.ts'
-import { cutPage } from '../../pagination/cut-page.ts'
-import { listingById, PageKeywords, positionById, readPage } from '../../pagination/page-query.ts'
+import { PageKeywords } from '../../pagination/page-query.ts'
 import { operatorGuardsFor } from '../../plugins/authorize.ts'
 import { checkImportBody, ImportKeywords } from '../../plugins/import-body.ts'
 import { OperatorController } from '../../plugins/inventory-controller.ts'
@@ -82,14 +81,11 @@ export class Default extends OperatorController {
   }
 
   async #list({ order, ...keywords }: z.output<typeof ListKeywords>): Promise<RawJson> {
-    const { config, db } = this.application.context
-    const listing = { ...listingById(PATH), selection: order }
-    const { limit, after } = readPage(listing, config, keywords)
-    const bounds = { after: Number(after?.[0] ?? 0), limit: limit + 1 }
-    const found = await this.inListTurn(() => listOperatorImports(db, order, bounds))
-    const page = cutPage(listing, { limit, query: this.request.query }, found, positionById)
-    this.response.headers.set('link', page.link)
-    return listBody(page.rows.map((row) => JSON.stringify(row)))
+    const { config: limits, db } = this.application.context
+    const rows = await this.readPageById({ path: PATH, selection: order, keywords, limits }, (behind) =>
+      this.inListTurn(() => listOperatorImports(db, order, behind)),
+    )
+    return listBody(rows.map((row) => JSON.stringify(row)))
   }
 
   async #find(id: number): Promise<RawJson> {
