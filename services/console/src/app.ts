@@ -1,12 +1,11 @@
 import formBody from '@fastify/formbody'
-import { listTurns } from '@trestle/common/capacity/list-turns.ts'
 import type { DocumentPages } from '@trestle/common/documents/document-pages.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
 import type { ConsoleDeps } from './deps.ts'
 import { errorVocabulary } from './error-body.ts'
 import { browserSession } from './plugins/browser-session.ts'
-import { OPERATOR_TURNS, operatorPages } from './plugins/operator.ts'
+import { operatorPages } from './plugins/operator.ts'
 import { sendErrorPage } from './plugins/pages.ts'
 import { appsRoutes } from './routes/apps.ts'
 import { assetsRoutes } from './routes/assets.ts'
@@ -124,7 +123,6 @@ async function pageRoutes(app: Server): Promise<void> {
 /** The pages of operators. */
 async function operatorRoutes(app: Server): Promise<void> {
   await app.register(operatorPages)
-  await app.register(listTurns, OPERATOR_TURNS)
   await app.register(homeRoutes)
   await app.register(searchRoutes)
   await app.register(usersRoutes)

@@ -8,7 +8,8 @@ export interface ListTurnsOptions extends Omit<FairGateOptions, 'patienceMs'> {
   readonly clientOf: (request: FastifyRequest) => string
   /**
    * The size of the list that a request asks for. Its turn lasts from the validation until the answer, or its first piece, is
-   * written. Undefined for a request that takes no turn, or takes its turns by `inListTurn`. By default none takes one.
+   * written. Undefined for a request that takes no turn, or takes its turns by `takeListTurn` or `inListTurn`. By
+   * default none takes one.
    */
   readonly sizeOf?: (request: FastifyRequest) => number | undefined
 }
@@ -26,14 +27,15 @@ export const listTurns = fp(
     app.decorateRequest('inListTurn', function inListTurn(size, read) {
       return gate.run(read, { client: clientOf(this), size })
     })
-    if (sizeOf === undefined) return
-    app.addHook('preHandler', async (request, reply) => {
-      const size = sizeOf(request)
-      if (size === undefined) return
-      const turn = await gate.enter({ client: clientOf(request), size, signal: untilClosed(reply) })
-      request.listTurn = turn
+    app.decorateRequest('takeListTurn', async function takeListTurn(size, reply) {
+      const turn = await gate.enter({ client: clientOf(this), size, signal: untilClosed(reply) })
+      this.listTurn = turn
       // The deadline has answered: the list is not read, and no later hook ends its turn.
       if (reply.sent) turn[Symbol.dispose]()
+    })
+    app.addHook('preHandler', async (request, reply) => {
+      const size = sizeOf?.(request)
+      if (size !== undefined) await request.takeListTurn(size, reply)
     })
     app.addHook('onSend', (request, _reply, payload, done) => {
       request.listTurn?.[Symbol.dispose]()
@@ -58,6 +60,11 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The turn of a list that is read. */
     listTurn: Disposable | undefined
+    /**
+     * Takes a turn until the answer, or its first piece, is written. `size`: the places that it takes.
+     * @throws the error of `refuse` when the turn does not come in time, or the client leaves
+     */
+    takeListTurn(size: number, reply: FastifyReply): Promise<void>
     /**
      * Reads a list, or one piece of a long answer, when it is the client's turn. `size`: the places that it takes.
      * @throws the error of `refuse` when the turn does not come in time

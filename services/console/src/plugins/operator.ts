@@ -1,4 +1,4 @@
-import type { ListTurnsOptions } from '@trestle/common/capacity/list-turns.ts'
+import { type ListTurnsOptions, listTurns } from '@trestle/common/capacity/list-turns.ts'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { mayDo, OPERATOR_ROLES, type OperatorAction, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -31,12 +31,14 @@ export interface Visit {
   readonly accessToken: string
 }
 
-/** The turns of operators: how many pages and changes one of them has made at a time. One thread makes the pages of all. */
-export const OPERATOR_TURNS: ListTurnsOptions = {
+/**
+ * The turns of operators: how many pages and changes one of them has made at a time. One thread makes the pages of all, and takes
+ * new connections the more rarely the more requests it is at.
+ */
+const OPERATOR_TURNS: ListTurnsOptions = {
   places: 64,
   each: 4,
-  clientOf: (request) => visitOf(request).userId,
-  sizeOf: () => 1,
+  clientOf: ({ signedInAs }) => requireSession(signedInAs),
   refuse: consoleBusy,
 }
 
@@ -53,11 +55,15 @@ const Me = z.object({
  */
 export const operatorPages = fp(
   async (app: FastifyInstance) => {
+    await app.register(listTurns, OPERATOR_TURNS)
     app.decorateRequest('visit')
+    app.decorateRequest('signedInAs')
     app.addHook('onRequest', async (request, reply) => {
       const { session, tokens } = await requireTokens(request)
       const needsFactor = app.deps.config.mfaRequired || session.needsFactor === true
       if (needsFactor && !tokens.hasSecondFactor) return reply.redirect(PATHS.signInFactor, 303)
+      request.signedInAs = tokens.userId
+      await request.takeListTurn(1, reply)
       request.visit = await identify(request, session, tokens)
       await keepAlive(request, reply, session)
     })
@@ -193,5 +199,7 @@ interface DoneChange {
 declare module 'fastify' {
   interface FastifyRequest {
     visit: Visit | undefined
+    /** The id of the user whose tokens the browser has. */
+    signedInAs: string | undefined
   }
 }

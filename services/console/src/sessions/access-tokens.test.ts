@@ -24,6 +24,7 @@ function open(answer: (refreshToken: string) => Promise<string | undefined>) {
 }
 
 const made = (refreshToken: string, now: number): AuthTokens => ({
+  userId: 'u1',
   sessionId: 's1',
   accessToken: `access of ${refreshToken}`,
   refreshToken,

@@ -12,6 +12,7 @@ const AuthSession = z.looseObject({
 })
 
 const Claims = z.looseObject({
+  sub: z.string(),
   session_id: z.string(),
   aal: z.string().default('aal1'),
   app_metadata: z.looseObject({ console_role: z.enum(OPERATOR_ROLES).nullish() }).default({}),
@@ -19,6 +20,7 @@ const Claims = z.looseObject({
 
 /** The tokens of a session of auth, and what the access token says. Auth has told them on a connection of the console's own. */
 export interface AuthTokens {
+  readonly userId: string
   readonly sessionId: string
   readonly accessToken: string
   readonly refreshToken: string
@@ -182,8 +184,9 @@ interface AskOptions {
 }
 
 function toTokens({ access_token, refresh_token, expires_at }: z.infer<typeof AuthSession>): AuthTokens {
-  const { session_id, aal, app_metadata } = Claims.parse(decodeJwt(access_token))
+  const { sub, session_id, aal, app_metadata } = Claims.parse(decodeJwt(access_token))
   return {
+    userId: sub,
     sessionId: session_id,
     accessToken: access_token,
     refreshToken: refresh_token,
