@@ -45,6 +45,14 @@ describe('functions in SQL of a role that may not make triggers on the tables', 
     expect(await countRuns(restored)).toEqual({ hasRun: false })
   })
 
+  it('are named, however many they are', async () => {
+    const { restored, role, act } = await restoreWithStranger()
+    const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((letter) => `public.count_${letter}()`)
+    const body = 'RETURNS bigint LANGUAGE sql AS $$ SELECT count(*) FROM auth.users $$'
+    await act(names.map((name) => `CREATE FUNCTION ${name} ${body}`).join(';'))
+    expect(await judge(restored)).toEqual({ obstacles: [], doubts: [untried(role, names.join(', '))] })
+  })
+
   it('are told by their texts where they take all columns', async () => {
     const { restored, role, act } = await restoreWithStranger()
     await act(`CREATE TABLE public.history (id uuid);

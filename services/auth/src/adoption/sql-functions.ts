@@ -14,16 +14,13 @@ export interface SqlFunctions {
 /** The functions in SQL that are not tried because of a role. */
 export interface UntriedFunctions {
   readonly role: string
-  readonly count: number
-  /** The names of the first ones, as `regprocedure` writes them. */
+  /** The names, as `regprocedure` writes them. */
   readonly names: readonly string[]
 }
 
 interface Found extends SqlFunction {
   readonly strangers: readonly string[]
 }
-
-const NAMED_MAX = 5
 
 /**
  * Finds the functions in SQL that name a table, take a row of it or return one. PostgreSQL parses the body
@@ -88,10 +85,6 @@ export async function listSqlFunctions(
   )
   return {
     tried: rows.filter(({ strangers }) => strangers.length === 0).map(({ name, path, copy }) => ({ name, path, copy })),
-    untried: [...untried].map(([role, all]) => ({
-      role,
-      count: all.length,
-      names: all.slice(0, NAMED_MAX).map(({ name }) => name),
-    })),
+    untried: [...untried].map(([role, all]) => ({ role, names: all.map(({ name }) => name) })),
   }
 }

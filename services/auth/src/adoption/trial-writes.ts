@@ -152,9 +152,8 @@ function describeFunction(place: string, { name }: SqlFunction, error: Failure):
   return `the function ${name} fails once ${place} gets columns of this service: ${wordsOf(error)}. Name the columns in it that it needs, or drop it; --force goes on all the same`
 }
 
-function describeUntried(place: string, { role, count, names }: UntriedFunctions): string {
-  const more = count > names.length ? ` and ${count - names.length} more` : ''
-  return `functions in SQL that name ${place} were not tried, since ${role} could have had code of their own run by that: see that they take no whole row of the table: ${names.join(', ')}${more}`
+function describeUntried(place: string, { role, names }: UntriedFunctions): string {
+  return `functions in SQL that name ${place} were not tried, since ${role} could have had code of their own run by that: see that they take no whole row of the table: ${names.join(', ')}`
 }
 
 /** Why triggers and functions cannot be tried. */
