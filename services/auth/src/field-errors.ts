@@ -115,6 +115,7 @@ export const IMPORT_TEXTS = {
   identityTwice: 'identities: one of them is there twice',
   identityWithoutId: ({ provider }: { readonly provider: string }) =>
     `identities: ${provider} needs the id of the account there`,
+  idTooLarge: 'is a number that loses digits when it is read: write it in quotes',
   idTaken: 'the id belongs to another user here, with another email, phone, account and time of creation',
   emailTaken: 'the email belongs to another user',
   emailOfUnconfirmed: 'the email belongs to another user, who has not confirmed it: delete that user first',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { addVerified, findContest, noVerifiedAddresses, toForeignId } from './foreign-user.ts'
+import { addVerified, type ForeignUser, findContest, noVerifiedAddresses, toForeignId } from './foreign-user.ts'
 import { toForeignUser } from './foreign-users.ts'
 
 const SECOND_FACTORS = 'second factors: the user has to enrol them anew'
@@ -229,10 +229,23 @@ describe('toForeignUser', () => {
   it.each([
     ['firebase', { email: 'ada@example.com' }, 'localId: '],
     ['auth0', { email: 7 }, 'email: '],
+    ['auth0', { identities: [{ provider: 'github', user_id: true }] }, 'identities.0.user_id: '],
     ['keycloak', { id: 'x', enabled: 'yes' }, 'enabled: '],
   ] as const)('refuses a user of %s with a member of another type', (source, user, message) => {
     expect(() => toForeignUser(source, user)).toThrow(message)
   })
+})
+
+it('refuses an id of Auth0 that is a number too large to be read as it is, and takes it as a text', () => {
+  const withId = (user_id: unknown) => ({ ...auth0, identities: [{ provider: 'github', user_id }] })
+  expect(() => toForeignUser('auth0', withId(Number('9007199254740993')))).toThrow(
+    new Error('identities.0.user_id: is a number that loses digits when it is read: write it in quotes'),
+  )
+  const idsOf = ({ line }: ForeignUser) => line.identities
+  expect(['9007199254740993', 9007199254740991].map((id) => idsOf(toForeignUser('auth0', withId(id))))).toEqual([
+    [{ provider: 'github', provider_id: '9007199254740993', identity_data: {} }],
+    [{ provider: 'github', provider_id: '9007199254740991', identity_data: {} }],
+  ])
 })
 
 describe('findContest', () => {

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { IMPORT_TEXTS } from '../field-errors.ts'
 import {
   Flag,
   FOR_EVER,
@@ -80,6 +81,9 @@ const Firebase = z
     }
   })
 
+/** A larger number has lost its last digits by the time it is read, and may be the id of somebody else. */
+const AccountId = z.union([z.string(), z.number().refine(Number.isSafeInteger, { error: IMPORT_TEXTS.idTooLarge })])
+
 const Auth0 = z
   .object({
     user_id: Text,
@@ -97,7 +101,7 @@ const Auth0 = z
     created_at: Text,
     updated_at: Text,
     last_login: Text,
-    identities: z.array(z.object({ provider: z.string(), user_id: z.union([z.string(), z.number()]) })).default([]),
+    identities: z.array(z.object({ provider: z.string(), user_id: AccountId })).default([]),
     multifactor: z.array(z.unknown()).default([]),
   })
   .transform((user): ForeignUser => {
