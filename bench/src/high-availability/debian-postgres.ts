@@ -15,7 +15,14 @@ export const PGBOUNCER: SystemProgram = { file: '/usr/sbin/pgbouncer', debianPac
 export const SUPERUSER = 'postgres'
 
 /** Turns durability off: nothing in a test database must survive a crash. */
-const FAST = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: 400, jit: 'off' }
+const FAST = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  max_connections: 400,
+  max_prepared_transactions: 10,
+  jit: 'off',
+}
 const POSTGRES_START_MS = 20_000
 const PGBOUNCER_START_MS = 10_000
 const POLL_MS = 50

@@ -29,6 +29,7 @@ const FAST = {
   wal_level: 'minimal',
   max_wal_senders: 0,
   max_connections: 600,
+  max_prepared_transactions: 10,
   jit: 'off',
 }
 const PASSWORD = 'postgres'

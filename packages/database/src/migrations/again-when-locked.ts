@@ -23,7 +23,7 @@ export async function againWhenLocked<T>(run: (attempt: number) => Promise<T>, p
       if (!isRetryable(error)) throw error
       if (attempt === LOCK_ATTEMPTS_MAX)
         throw new Error(
-          `other transactions held tables that are needed, at each of ${attempt} attempts: end the long ones that pg_stat_activity lists, or wait for a quieter time, and run this again`,
+          `other transactions held tables that are needed, at each of ${attempt} attempts: end the long ones that pg_stat_activity and pg_prepared_xacts list, or wait for a quieter time, and run this again`,
           { cause: error },
         )
       await pause(pauseMs)

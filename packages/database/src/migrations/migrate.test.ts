@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { stateStatements } from '../distribution/notes.ts'
 import { createNames } from '../names.ts'
 import { type MigrateOptions, migrateAtStart, migrateDown, migrateUp, readMigrationStatus } from './migrate.ts'
-import { underLock, withDatabase } from './migration-connection.ts'
+import { listLockOwners, underLock, withDatabase } from './migration-connection.ts'
 
 const createTable =
   (table: string): MigrationSource =>
@@ -145,6 +145,22 @@ it('tells an operator who holds the lock that a run waits for', async () => {
   expect(lines).toEqual([
     `waiting for the lock of migrations of the schema example: process ${owner?.pid} of PostgreSQL, of the user ${owner?.user}, holds it`,
   ])
+})
+
+it('names the prepared transaction, and its user, that has a lock', async () => {
+  await withDatabase({ url: empty.directUrl, hasSession: true }, async (db) => {
+    await db.connection().execute(async (connection) => {
+      await sql`BEGIN`.execute(connection)
+      await sql`SELECT pg_advisory_xact_lock(7)`.execute(connection)
+      await sql`PREPARE TRANSACTION 'it''s prepared'`.execute(connection)
+    })
+    const owners = await listLockOwners(db, sql`7`)
+    await sql`ROLLBACK PREPARED 'it''s prepared'`.execute(db)
+    const { username } = new URL(empty.directUrl)
+    expect(owners).toEqual([
+      `the prepared transaction 'it''s prepared' of the user ${username} holds it until COMMIT PREPARED or ROLLBACK PREPARED`,
+    ])
+  })
 })
 
 it('names the migration that failed, and rolls it back', async () => {

@@ -177,19 +177,24 @@ function printLine(line: string): void {
 }
 
 /**
- * The processes that have an advisory lock of this database.
+ * The processes that have an advisory lock of this database, and the prepared transactions, which have no process.
  * @param key an expression of type bigint
  * @returns each in words, such as `process 123 of PostgreSQL, of the user jane, holds it`; empty where the lock is free
  */
 export async function listLockOwners(db: Kysely<unknown>, key: RawBuilder<unknown>): Promise<readonly string[]> {
-  const { rows } = await sql<{ pid: number; user: string }>`
-    SELECT a.pid, a.usename AS "user" FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
-    WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+  const { rows } = await sql<{ owner: string }>`
+    SELECT CASE WHEN p.gid IS NULL THEN format('process %s of PostgreSQL, of the user %s, holds it', l.pid, a.usename)
+      ELSE format('the prepared transaction %L of the user %s holds it until COMMIT PREPARED or ROLLBACK PREPARED', p.gid, p.owner)
+      END AS owner
+    FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+      LEFT JOIN (pg_locks x JOIN pg_prepared_xacts p ON p.transaction = x.transactionid)
+        ON l.pid IS NULL AND x.pid IS NULL AND x.virtualtransaction = l.virtualtransaction
+    WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND coalesce(a.usename, p.owner) IS NOT NULL
       AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
       AND l.classid = ((${key}::bigint >> 32) & 4294967295)::oid AND l.objid = (${key}::bigint & 4294967295)::oid`.execute(
     db,
   )
-  return rows.map(({ pid, user }) => `process ${pid} of PostgreSQL, of the user ${user}, holds it`)
+  return rows.map(({ owner }) => owner)
 }
 
 function underOwnSettings({ url, hasSession }: Address): SettingsOptions {

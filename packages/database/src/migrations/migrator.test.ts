@@ -153,7 +153,7 @@ describe('migrateUp', () => {
       await client.query("DO $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '55P03'; END $$")
     }, 1)
     await expect(refused).rejects.toThrow(
-      'other transactions held tables that are needed, at each of 20 attempts: end the long ones that pg_stat_activity lists, or wait for a quieter time, and run this again',
+      'other transactions held tables that are needed, at each of 20 attempts: end the long ones that pg_stat_activity and pg_prepared_xacts list, or wait for a quieter time, and run this again',
     )
     expect(attempts).toEqual(Array.from({ length: 20 }, (_, index) => index + 1))
   })
