@@ -64,10 +64,13 @@ export async function requireSwitched(db: Kysely<unknown>, names: Names): Promis
 export async function requireNotAdopted(db: Kysely<unknown>, names: Names): Promise<void> {
   await requireSwitched(db, names)
   if (names.prefix !== '' || !(await hasRelation(db, names.schema, 'schema_migrations'))) return
-  if ((await listExecuted(db, names)).length > 0)
-    throw new Error(
-      `the schema ${names.schema} has the tables of supabase/auth, which migrate down would drop: auth adopt --undo gives the database back`,
-    )
+  if ((await listExecuted(db, names)).length === 0) return
+  const wayBack = (await hasRelation(db, `${names.schema}_before_trestle`, 'adoption'))
+    ? 'auth adopt --undo gives the database back'
+    : describeAdopted(names)
+  throw new Error(
+    `the schema ${names.schema} has the tables of supabase/auth, which migrate down would drop: ${wayBack}`,
+  )
 }
 
 /**

@@ -61,16 +61,17 @@ it('auth migrate down refuses a database that is prepared, adopted or adopted fo
     await expect(migrateDown(migrateOptions(deps.config))).rejects.toThrow(new Error(message))
     expect(await objects()).toEqual(before)
   }
-  const adopted =
-    'the schema auth has the tables of supabase/auth, which migrate down would drop: auth adopt --undo gives the database back'
+  const adopted = 'the schema auth has the tables of supabase/auth, which migrate down would drop: '
   await prepare(restored)
   await expectRefusal(
     'auth adopt has prepared the schema auth, from which supabase/auth serves: run auth adopt, which takes over, or auth adopt --undo, which gives up',
   )
   await adopt(restored)
-  await expectRefusal(adopted)
+  await expectRefusal(`${adopted}auth adopt --undo gives the database back`)
   expect(await forgetAdoption(deps, async () => true)).toBe(true)
-  await expectRefusal(adopted)
+  await expectRefusal(
+    `${adopted}the schema auth is adopted for good: adopt --forget has dropped what undo needs, or the dump from which it was restored lacks the schema auth_before_trestle. Start the service`,
+  )
 })
 
 it('adopt --undo keeps what a newer version of supabase/auth counts as migrated since --prepare, and drops the rest', async () => {
