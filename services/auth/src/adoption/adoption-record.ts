@@ -1,8 +1,9 @@
 import { inLatest } from '@trestle/database/migrations/migrator.ts'
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
-import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { createOwnSchema, hasRelation, requireFixedPath, requireOwnSchemas } from './catalog.ts'
+import { findUnrecorded } from './existing-schema.ts'
 import { CODES } from './upstream-codes.ts'
 
 /** The schemas of an adoption. */
@@ -81,12 +82,30 @@ export async function beginRecord(
 
 /**
  * The record of an adoption; undefined where none has begun.
- * @throws Error where the schema of its name is not the user's own, or the search path is not that of `adoptOptions`
+ * @throws Error where the schema of its name is not the user's own, the search path is not that of `adoptOptions`, or the tables
+ * are from before the switch again
  */
-export async function findRecord(
-  db: QueryExecutorProvider,
-  places: AdoptionPlaces,
-): Promise<AdoptionRecord | undefined> {
+export async function findRecord(db: Kysely<unknown>, places: AdoptionPlaces): Promise<AdoptionRecord | undefined> {
+  const record = await readRecord(db, places)
+  if (record === undefined || !(await isLeftOver(db, places, record))) return record
+  throw new Error(
+    `the schema ${places.names.schema} lacks the tables of this service, which took over at ${record.switchedAt?.toISOString()}: a dump from before has replaced it. auth adopt --forget drops what is left of that adoption; the old service may serve then, and auth adopt begins anew`,
+  )
+}
+
+/** Whether somebody has restored the schema of the tables as it was before the switch, in place of what was adopted. */
+export async function isLeftOver(
+  db: Kysely<unknown>,
+  { names }: AdoptionPlaces,
+  { switchedAt }: Pick<AdoptionRecord, 'switchedAt'>,
+): Promise<boolean> {
+  if (switchedAt === null) return false
+  const state = await findUnrecorded(db, names)
+  return state === 'nothing' || state === 'prepared'
+}
+
+/** The record of an adoption, as `findRecord`, whatever the tables are by now. @throws Error as `findRecord` */
+export async function readRecord(db: Kysely<unknown>, places: AdoptionPlaces): Promise<AdoptionRecord | undefined> {
   await requireFixedPath(db)
   await requireOwnSchemas(db, [places.kept])
   if (!(await hasRelation(db, places.kept, 'adoption'))) return undefined

@@ -1,8 +1,8 @@
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { readCatalogue } from '@trestle/database/rehearsal/catalogue.ts'
 import { expect, it } from 'vitest'
-import { adopt, openAdopted, prepare, type Restored, restore } from '../../test/adoption/adopted-app.ts'
-import { runSql } from '../../test/adoption/restored-database.ts'
+import { adopt, openAdopted, prepare, type Restored, restore, restoreAdopted } from '../../test/adoption/adopted-app.ts'
+import { loadDump, runSql } from '../../test/adoption/restored-database.ts'
 import { adoptCommand } from '../commands/adopt.ts'
 import { forgetAdoption } from '../use-cases/forget-adoption.ts'
 import { undoAdoption } from '../use-cases/undo-adoption.ts'
@@ -60,6 +60,24 @@ it.each(['v2.43.1', 'v2.196.0'] as const)(
     await adopt(restored)
   },
 )
+
+it('a dump that replaces an adopted schema in place is adopted anew after adopt --forget, which each command names', async () => {
+  const restored = await restoreAdopted('v2.196.0')
+  const { superuserUrl } = restored.database
+  const [{ at } = { at: undefined }] = await runSql<{ at: Date }>(
+    superuserUrl,
+    'SELECT switched_at AS at FROM auth_before_trestle.adoption',
+  )
+  await runSql(superuserUrl, 'DROP SCHEMA auth, public CASCADE; CREATE SCHEMA public')
+  await loadDump(superuserUrl, 'v2.196.0')
+  const reason = new Error(
+    `the schema auth lacks the tables of this service, which took over at ${at?.toISOString()}: a dump from before has replaced it. auth adopt --forget drops what is left of that adoption; the old service may serve then, and auth adopt begins anew`,
+  )
+  for (const flags of [['--check'], ['--prepare'], [], ['--undo', '--yes']])
+    await expect(run(restored, ...flags)).rejects.toThrow(reason)
+  expect(await run(restored, '--forget', '--yes')).toBe('dropped what adopt --undo needs')
+  expect((await adopt(restored)).version).toBe(restored.database.manifest.migration)
+})
 
 it('adopt --check succeeds after adopt --forget, and says that there is no way back', async () => {
   const restored = await restore('v2.196.0')

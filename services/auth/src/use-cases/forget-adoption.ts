@@ -2,7 +2,7 @@ import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { inLatest } from '@trestle/database/migrations/migrator.ts'
 import { readDependents } from '@trestle/database/violations.ts'
 import { type Kysely, sql } from 'kysely'
-import { type AdoptionPlaces, findRecord, placesOf } from '../adoption/adoption-record.ts'
+import { type AdoptionPlaces, isLeftOver, placesOf, readRecord } from '../adoption/adoption-record.ts'
 import { dropKept } from '../adoption/drop-adoption.ts'
 import { countRows, SERVED, UNSERVED } from '../adoption/inspect-database.ts'
 import { listReplaced } from '../adoption/switch-tables.ts'
@@ -31,11 +31,12 @@ export async function forgetAdoption(
   const target = adoptOptions(config)
   const places = placesOf(target.names)
   return underLock(target, async (db) => {
-    const record = await findRecord(db, places)
+    const record = await readRecord(db, places)
     if (record === undefined) throw new Error(`the schema ${places.kept} is not there: there is nothing to forget`)
-    if (record.finishedAt === null || record.switchedAt === null)
+    const { switchedAt, finishedAt } = record
+    if (switchedAt === null || (finishedAt === null && !(await isLeftOver(db, places, record))))
       throw new Error('the adoption is not finished: run auth adopt again, or adopt --undo')
-    if (!(await confirm({ switchedAt: record.switchedAt, rows: await countKept(db, places) }))) return false
+    if (!(await confirm({ switchedAt, rows: await countKept(db, places) }))) return false
     try {
       await inLatest(db).execute((trx) => dropKeptTables(trx, places))
     } catch (error) {
