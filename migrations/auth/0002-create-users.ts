@@ -52,7 +52,7 @@ export const createUsers: MigrationSource = (names) => ({
     async down(db: Kysely<unknown>) {
       for (const index of OWN_INDEXES) await sql`DROP INDEX IF EXISTS ${names.id(index)}`.execute(db)
       const columns = OWN_COLUMNS.map((column) => sql`DROP COLUMN ${sql.id(column.split(' ')[0] ?? '')}`)
-      await sql`ALTER TABLE ${names.id('users')} ${sql.join(columns)}, RESET (fillfactor)`.execute(db)
+      await sql`ALTER TABLE ${names.id('users')} ${sql.join(columns)}`.execute(db)
     },
   },
 })
@@ -65,7 +65,7 @@ async function addColumns(db: Kysely<unknown>, names: Names): Promise<void> {
   const columns = OWN_COLUMNS.map(
     (column) => sql`ADD COLUMN ${sql.raw(column.replace('DEFAULT false', 'DEFAULT true'))}`,
   )
-  await sql`ALTER TABLE ${names.id('users')} ${sql.join(columns)}, SET (fillfactor = 80)`.execute(db)
+  await sql`ALTER TABLE ${names.id('users')} ${sql.join(columns)}`.execute(db)
 }
 
 async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {

@@ -31,11 +31,7 @@ export const createIdentities: MigrationSource = (names) => ({
     await sql`DROP TABLE ${names.id('identities')}`.execute(db)
   },
   inPlace: {
-    async up(db: Kysely<unknown>) {
-      await sql`ALTER TABLE ${names.id('identities')} SET (fillfactor = 80)`.execute(db)
-    },
-    async down(db: Kysely<unknown>) {
-      await sql`ALTER TABLE ${names.id('identities')} RESET (fillfactor)`.execute(db)
-    },
+    up: async () => {},
+    down: async () => {},
   },
 })

@@ -42,14 +42,10 @@ export const createSessions: MigrationSource = (names) => ({
   },
   inPlace: {
     async up(db: Kysely<unknown>) {
-      await sql`ALTER TABLE ${names.id('sessions')} ADD COLUMN last_ip inet, ADD COLUMN label text, SET (fillfactor = 80)`.execute(
-        db,
-      )
+      await sql`ALTER TABLE ${names.id('sessions')} ADD COLUMN last_ip inet, ADD COLUMN label text`.execute(db)
     },
     async down(db: Kysely<unknown>) {
-      await sql`ALTER TABLE ${names.id('sessions')} DROP COLUMN last_ip, DROP COLUMN label, RESET (fillfactor)`.execute(
-        db,
-      )
+      await sql`ALTER TABLE ${names.id('sessions')} DROP COLUMN last_ip, DROP COLUMN label`.execute(db)
     },
   },
 })

@@ -28,12 +28,10 @@ export const createAmrClaims: MigrationSource = (names) => ({
   },
   inPlace: {
     async up(db: Kysely<unknown>) {
-      await sql`
-        ALTER TABLE ${names.id('mfa_amr_claims')}
-        ADD COLUMN credential_since timestamptz, SET (fillfactor = 80)`.execute(db)
+      await sql`ALTER TABLE ${names.id('mfa_amr_claims')} ADD COLUMN credential_since timestamptz`.execute(db)
     },
     async down(db: Kysely<unknown>) {
-      await sql`ALTER TABLE ${names.id('mfa_amr_claims')} DROP COLUMN credential_since, RESET (fillfactor)`.execute(db)
+      await sql`ALTER TABLE ${names.id('mfa_amr_claims')} DROP COLUMN credential_since`.execute(db)
     },
   },
 })

@@ -36,13 +36,13 @@ export const createMfaFactors: MigrationSource = (names) => ({
   inPlace: {
     async up(db: Kysely<unknown>) {
       const columns = OWN_COLUMNS.map((column) => sql`ADD COLUMN ${sql.raw(column)}`)
-      await sql`ALTER TABLE ${names.id('mfa_factors')} ${sql.join(columns)}, SET (fillfactor = 80)`.execute(db)
+      await sql`ALTER TABLE ${names.id('mfa_factors')} ${sql.join(columns)}`.execute(db)
       await createCleanUpIndex(db, names)
     },
     async down(db: Kysely<unknown>) {
       await sql`DROP INDEX ${names.id('mfa_factors_unverified_idx')}`.execute(db)
       const columns = OWN_COLUMNS.map((column) => sql`DROP COLUMN ${sql.id(column.split(' ')[0] ?? '')}`)
-      await sql`ALTER TABLE ${names.id('mfa_factors')} ${sql.join(columns)}, RESET (fillfactor)`.execute(db)
+      await sql`ALTER TABLE ${names.id('mfa_factors')} ${sql.join(columns)}`.execute(db)
     },
   },
 })

@@ -44,21 +44,28 @@ export const LATER_COLUMNS = {
 /** A table that gets columns of this service. */
 export type GainingTable = keyof typeof GAINING
 
-const TABLES = ['users', 'mfa_factors', 'mfa_amr_claims', 'sessions', 'identities'] as const satisfies GainingTable[]
+/** The tables of supabase/auth that stay, in the order in which they get columns. */
+export const GAINING_TABLES = [
+  'users',
+  'mfa_factors',
+  'mfa_amr_claims',
+  'sessions',
+  'identities',
+] as const satisfies GainingTable[]
 
 /** The tables of `GAINING` whose columns are still to come, as `gaining`, for a query. */
 export const gaining = (schema: string): RawBuilder<unknown> => sql`
   gaining AS (
     SELECT c.oid, c.reltype, c.relname::text AS name, g.is_type_fixed FROM pg_class c
-    JOIN unnest(${[...TABLES]}::text[], ${TABLES.map((table) => GAINING[table].last)}::text[],
-      ${TABLES.map((table) => GAINING[table].isTypeFixed)}::boolean[]) AS g (name, last, is_type_fixed) ON g.name = c.relname
+    JOIN unnest(${[...GAINING_TABLES]}::text[], ${GAINING_TABLES.map((table) => GAINING[table].last)}::text[],
+      ${GAINING_TABLES.map((table) => GAINING[table].isTypeFixed)}::boolean[]) AS g (name, last, is_type_fixed) ON g.name = c.relname
     WHERE c.relnamespace = to_regnamespace(format('%I', ${schema}::text)) AND c.relkind IN ('r', 'p')
       AND NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = c.oid AND attname = g.last AND NOT attisdropped))`
 
 /** Lists the tables whose columns are still to come. */
 export async function listGaining(db: QueryExecutorProvider, { schema }: Names): Promise<readonly GainingTable[]> {
   const { rows } = await sql<{ name: string }>`WITH ${gaining(schema)} SELECT name FROM gaining`.execute(db)
-  return TABLES.filter((table) => rows.some(({ name }) => name === table))
+  return GAINING_TABLES.filter((table) => rows.some(({ name }) => name === table))
 }
 
 /**

@@ -2,7 +2,7 @@ import { againWhenLocked } from '@trestle/database/migrations/again-when-locked.
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { type AdoptionPlaces, inGentle, recordChanges } from './adoption-record.ts'
 import { createIndexConcurrently, findIndexState, type LateIndex } from './concurrent-index.ts'
-import { LATER_COLUMNS } from './gaining-tables.ts'
+import { GAINING_TABLES, LATER_COLUMNS } from './gaining-tables.ts'
 
 /** A change that later versions of supabase/auth have made to one of the tables that stay. */
 interface UpstreamChange {
@@ -125,7 +125,24 @@ function changesOf(schema: string): readonly UpstreamChange[] {
 }
 
 function tableChanges(schema: string): readonly UpstreamChange[] {
-  return [typeChange(schema), ...columnChanges(schema)]
+  return [typeChange(schema), ...columnChanges(schema), ...pageChanges(schema)]
+}
+
+/** No version of supabase/auth makes such a change, so an undo always takes it back. */
+const NO_MIGRATION = '99999999999999'
+
+/** Pages with room for updates, as this service makes its own tables. A value that the operator has set stays. */
+function pageChanges(schema: string): readonly UpstreamChange[] {
+  return GAINING_TABLES.map((table) => ({
+    name: `${table}.fillfactor`,
+    migration: NO_MIGRATION,
+    isHarmless: true,
+    isMade: sql<boolean>`EXISTS (
+      SELECT FROM pg_class CROSS JOIN unnest(reloptions) option
+      WHERE oid = to_regclass(format('%I.%I', ${schema}::text, ${table}::text)) AND option LIKE 'fillfactor=%')`,
+    up: [sql`ALTER TABLE ${sql.id(schema, table)} SET (fillfactor = 80)`],
+    down: [sql`ALTER TABLE ${sql.id(schema, table)} RESET (fillfactor)`],
+  }))
 }
 
 function columnChanges(schema: string): readonly UpstreamChange[] {

@@ -141,6 +141,31 @@ describe.each(VERSIONS)('adopt --undo on %s', (version) => {
   })
 })
 
+it('adopt --undo gives back the room that an operator has set for the pages of a table', async () => {
+  const restored = await restore('v2.196.0')
+  const { superuserUrl } = restored.database
+  const readRoom = () =>
+    runSql(
+      superuserUrl,
+      `SELECT relname AS name, reloptions AS options FROM pg_class WHERE relnamespace = 'auth'::regnamespace
+        AND relname IN ('users', 'identities', 'sessions') ORDER BY relname`,
+    )
+  await runSql(
+    superuserUrl,
+    `ALTER TABLE auth.users SET (fillfactor = 70); ALTER TABLE auth.identities SET (fillfactor = 80)`,
+  )
+  const before = [
+    { name: 'identities', options: ['fillfactor=80'] },
+    { name: 'sessions', options: null },
+    { name: 'users', options: ['fillfactor=70'] },
+  ]
+  expect(await readRoom()).toEqual(before)
+  await adopt(restored)
+  expect(await readRoom()).toEqual(before.with(1, { name: 'sessions', options: ['fillfactor=80'] }))
+  expect(await undo(restored)).toBe(true)
+  expect(await readRoom()).toEqual(before)
+})
+
 it('adopt --undo gives the audit log back without new entries where a rule kept the old service from writing any', async () => {
   const restored = await restore('v2.196.0')
   const url = restored.database.superuserUrl
