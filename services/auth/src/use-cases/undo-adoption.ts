@@ -90,17 +90,17 @@ async function describeUnrecorded(db: Kysely<unknown>, { names, kept }: Adoption
 
 /**
  * The tables would be taken away under a service that serves: each sign-in at it would fail with 500. Anybody
- * may give a connection the name of a service, so only connections count that may act as the owner.
+ * may give a connection the name of a service, so only connections count that may act as the owner. Those that a pooler keeps
+ * after the service has ended look like those of a service that waits for its next job.
  */
 async function requireStopped(db: Kysely<unknown>): Promise<void> {
-  const { rows } = await sql<{ count: number }>`
-    SELECT count(*)::int AS count FROM pg_stat_activity
+  const { rows } = await sql<{ pid: number }>`
+    SELECT pid FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = ${JOBS_APPLICATION}
       AND pg_has_role(usesysid, current_user, 'MEMBER')`.execute(db)
-  const count = rows[0]?.count ?? 0
-  if (count > 0)
+  if (rows.length > 0)
     throw new Error(
-      `auth still serves from ${count} ${count === 1 ? 'connection' : 'connections'} named ${JOBS_APPLICATION}: stop it first`,
+      `auth still serves from connections named ${JOBS_APPLICATION} (pid ${rows.map(({ pid }) => pid).join(', ')}): stop it first. Once it has ended, a pooler may keep them: end them with SELECT pg_terminate_backend(…)`,
     )
 }
 
