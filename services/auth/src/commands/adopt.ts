@@ -52,8 +52,23 @@ export function adoptCommand(load: () => AuthConfig, { print: write, ask }: Conv
     .option('--yes', 'do not ask before --undo or --forget')
     .action(async (flags: AdoptFlags) => {
       const deps = await createQuietDeps(load(), createLogger({ level: 'fatal', stdout: false }))
-      await run(deps, flags, { print, ask }).finally(() => deps.close())
+      await run(deps, flags, { print, ask })
+        .catch(throwWithFunction)
+        .finally(() => deps.close())
     })
+}
+
+/** @throws Error with the function of the database that has failed. An event trigger of others has no other name in an error */
+function throwWithFunction(error: unknown): never {
+  const place = findFunction(error)
+  if (place === undefined || !(error instanceof Error)) throw error
+  throw new Error(`${error.message} (${place})`, { cause: error })
+}
+
+function findFunction(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  if (!('where' in error)) return findFunction(error.cause)
+  return /^PL\/pgSQL function (?!inline_code_block).*$/m.exec(String(error.where))?.[0]
 }
 
 async function run(

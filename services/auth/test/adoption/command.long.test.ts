@@ -111,3 +111,16 @@ it('auth adopt --check estimates nothing for a database that cannot be adopted',
   )
   expect(lines).toEqual(['migration  20990101000000'])
 })
+
+it('auth adopt --prepare names the function of an event trigger that refuses its statements', async () => {
+  const { deps, database } = await restore('v2.196.0')
+  await runSql(
+    database.superuserUrl,
+    `CREATE FUNCTION public.refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not today'; END $$;
+     CREATE EVENT TRIGGER guard ON ddl_command_start WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION public.refuse()`,
+  )
+  const command = adoptCommand(() => deps.config, { print: () => {}, ask: async () => undefined })
+  await expect(command.parseAsync(['--prepare'], { from: 'user' })).rejects.toThrow(
+    new Error('not today (PL/pgSQL function public.refuse() line 1 at RAISE)'),
+  )
+})
