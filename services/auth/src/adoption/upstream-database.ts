@@ -4,7 +4,7 @@ import { findRecord, placesOf, schemasOf } from './adoption-record.ts'
 import { hasRelation, listForeignSchemas, listStrangers, requireFixedPath } from './catalog.ts'
 import { describeAdopted, findUnrecorded } from './existing-schema.ts'
 import { listIdentityKeys } from './identity-readers.ts'
-import { SERVED, UNSERVED } from './inspect-database.ts'
+import { readEncoding, SERVED, UNSERVED } from './inspect-database.ts'
 import { listMissingRights } from './missing-rights.ts'
 import { listNamesakes } from './own-names.ts'
 import { listRowColumns, listRowWriters } from './row-writers.ts'
@@ -79,6 +79,7 @@ export async function findObstacles(db: Kysely<unknown>, wish: AdoptionWish): Pr
     ...rights,
     // Without its rights, the user may not read the tokens.
     ...(rights.length > 0 ? [] : await listSpentNumbers(db, names)),
+    ...(rights.length > 0 ? [] : await listBrokenTexts(db, names)),
     ...(await listStrangers(db, names)),
     ...(await listIdentityKeys(db, { names })),
     ...(await listRowColumns(db, { names })),
@@ -86,6 +87,25 @@ export async function findObstacles(db: Kysely<unknown>, wish: AdoptionWish): Pr
   ].filter((obstacle) => obstacle !== undefined)
   const { obstacles, doubts } = await judgeOthers(db, wish, { isOpen: basic.length === 0 })
   return { version, earlierRun: hasBegun ? 'begun' : 'none', obstacles: [...basic, ...obstacles], doubts }
+}
+
+/** The tables of which a run reads texts. PostgreSQL does not send a text that is no UTF-8, and names no row. */
+const READ_TABLES = ['refresh_tokens', 'custom_oauth_providers'] as const
+/** UTF-8 in hexadecimal digits. PostgreSQL 15 cannot ask whether bytes are valid. */
+const UTF8 =
+  '^(?:[0-7].|c[2-9a-f][89ab].|d.[89ab].|e0[ab].[89ab].|e[1-9a-cef](?:[89ab].){2}|ed[89].[89ab].|f0[9ab].(?:[89ab].){2}|f[1-3](?:[89ab].){3}|f48.(?:[89ab].){2})*$'
+
+async function listBrokenTexts(db: Kysely<unknown>, { schema, id }: Names): Promise<readonly string[]> {
+  if ((await readEncoding(db)) !== 'SQL_ASCII') return []
+  const broken: string[] = []
+  for (const table of READ_TABLES) {
+    if (!(await hasRelation(db, schema, table))) continue
+    const { rows } = await sql<{ id: string }>`
+      SELECT id::text AS id FROM ${id(table)} t
+      WHERE encode(convert_to(t::text, 'SQL_ASCII'), 'hex') !~ ${UTF8} ORDER BY t.id`.execute(db)
+    broken.push(...rows.map((row) => `the row ${row.id} of ${schema}.${table} has bytes that are no UTF-8: correct it`))
+  }
+  return broken
 }
 
 /**
