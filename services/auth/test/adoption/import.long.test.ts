@@ -4,8 +4,11 @@ import { describe, expect, it } from 'vitest'
 import { importPlacesOf, openRecord } from '../../src/adoption/import-record.ts'
 import { withSource } from '../../src/adoption/source-database.ts'
 import { authNames } from '../../src/migrations.ts'
+import { forgetImport } from '../../src/use-cases/forget-import.ts'
+import { importDatabase } from '../../src/use-cases/import-database.ts'
+import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
 import { errorBody, statusAndBody } from '../bodies.ts'
-import { restore } from './adopted-app.ts'
+import { restore, restoreAdopted } from './adopted-app.ts'
 import { type ImportingApp, openBeside, openImportedVersion, openImporting } from './imported-app.ts'
 import { lostSessions, readTables, runSql, settingsFor, VERSIONS } from './restored-database.ts'
 
@@ -420,4 +423,14 @@ it('takes nothing from a standby in an earlier state than at the run before, but
   expect(await runSql(directUrl, `SELECT position < 'FFFFFFFF/0' AS known FROM auth_imported.source`)).toEqual([
     { known: true },
   ])
+})
+
+it('the record of an import into an adopted database stays at adopt --undo, and import --forget drops it then', async () => {
+  const [source, { deps, database }] = await Promise.all([restore('v2.101.0'), restoreAdopted('v2.196.0')])
+  await importDatabase(deps, { url: source.database.url, schema: 'auth', force: false })
+  const readRecord = () => runSql(database.superuserUrl, `SELECT to_regnamespace('auth_imported')::text AS schema`)
+  expect(await undoAdoption(deps, async () => true)).toBe(true)
+  expect(await readRecord()).toEqual([{ schema: 'auth_imported' }])
+  expect(await forgetImport(deps, async () => true)).toBe(true)
+  expect(await readRecord()).toEqual([{ schema: null }])
 })
