@@ -35,12 +35,29 @@ it.each([
   expect(await read(`it.each([])('${title}', () => {})`)).toEqual([refused])
 })
 
-it.each(['judges %s: %s', 'runs a %s once', 'divides %d cores as %j', 'checks %s before it answers', 'judges nobody'])(
-  'allows the title %j, which has an outcome',
-  async (title) => {
-    expect(await read(`it.each([])('${title}', () => {})`)).toEqual([])
-  },
-)
+it.each([
+  'judges %s: %s',
+  '%j is %j',
+  'reads %j as %j',
+  'reads $0 as $2',
+  'of %s=%j is %s',
+  'rounds %s/%s to %s',
+  '%i: writes %.40s as %j',
+  '%s %j becomes %j',
+])('refuses the title %j, which does not say what its values are', async (title) => {
+  const refused = `${path}:1 the title "${title}" says no guarantee: say what the values are`
+  expect(await read(`it.each([])('${title}', () => {})`)).toEqual([refused])
+})
+
+it.each([
+  'judges card %s: %s',
+  'runs a %s once',
+  'divides %d cores as %j',
+  'checks %s before it answers',
+  'judges nobody',
+])('allows the title %j, which has an outcome', async (title) => {
+  expect(await read(`it.each([])('${title}', () => {})`)).toEqual([])
+})
 
 it('refuses such a title of a multi-line table, at its line', async () => {
   const text = "describe('carts', () => {\n  it.each<[string]>([\n    ['a'],\n  ])('%s', () => {})\n})\n"

@@ -9,6 +9,10 @@ const PLACEHOLDER = /%(?:\.?\d+)?[a-z#$]|\$[\w.]+/gi
 const LONE_VERB =
   /^(?:(?:\d{3}|%i): )?(?:judges|runs|divides|handles|processes|treats|tests|checks|decides|works|reads|parses|renders|compares|splits|writes)(?: (?:with|for|on|an?|the))?\s*(?:%(?:\.?\d+)?[a-z#]|\$[\w.]+)(?: \w+s)?$/
 
+/** A pair of what a function takes and returns, with a verb at most: `%j is %j`, `reads %j as %j`, `judges %s: %s`. */
+const LONE_PAIR =
+  /^(?:(?:reads|parses|converts|splits|shows|writes|counts|matches|judges|measures|rounds|of) )?PLACEHOLDER(?:[ =/]PLACEHOLDER)?(?: (?:is|as|to|into|under|becomes) |: )PLACEHOLDER$/
+
 /** Statuses of several outcomes before the guarantee: `401, 403 and 404: …`, `201, else 400: …`. */
 const SEVERAL_STATUSES = /^[1-5]\d\d(?:,? (?:and |or |else )?[1-5]\d\d)+:/
 
@@ -23,9 +27,10 @@ const STATUS = /^(?:[1-5]\d\d(?:(?: and|,) [1-5]\d\d)?(?: [A-Z_]+)?|%[ids]|\$\w+
 
 /**
  * The title of a test is its guarantee. A title that only repeats the data of its table (`%s: %j`, `$name`) promises nothing, so
- * it needs words of its own, and more of them than the verb of a function that has no outcome. A title with several statuses or
- * with a semicolon promises several things, and a failure would not say which of them is broken. The title of a test of a route
- * begins with the status of the answer. What has no answer is no test of a route, and stands elsewhere.
+ * it needs words of its own, and more of them than the verb of a function: they say what the values of the table are. A title
+ * with several statuses or with a semicolon promises several things, and a failure would not say which of them is broken. The
+ * title of a test of a route begins with the status of the answer. What has no answer is no test of a route, and stands
+ * elsewhere.
  */
 export const testTitles: Rule = (tree) =>
   tree.files
@@ -42,6 +47,8 @@ function vagueTitlesOf(file: SourceFile): readonly Problem[] {
 
 function remedyOf(title: string): string | undefined {
   if (!/\p{L}/u.test(title.replaceAll(PLACEHOLDER, ''))) return 'add a verb'
+  const guarantee = title.replace(/^(?:\d{3}|%i): /, '')
+  if (LONE_PAIR.test(guarantee.replaceAll(PLACEHOLDER, 'PLACEHOLDER'))) return 'say what the values are'
   return LONE_VERB.test(title) ? 'add the outcome' : undefined
 }
 

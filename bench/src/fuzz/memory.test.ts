@@ -10,7 +10,7 @@ describe('nounOf', () => {
     ['/admin/custom-providers/custom:x', 'customProvider'],
     ['/user/identities', 'identity'],
     ['/', ''],
-  ])('%s is about %j', (path, noun) => {
+  ])('finds in the path %s the noun %j', (path, noun) => {
     expect(nounOf(path)).toBe(noun)
   })
 })

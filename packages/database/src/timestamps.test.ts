@@ -17,7 +17,7 @@ describe('toRfc3339', () => {
     ['-infinity', '0001-01-01T00:00:00.000000+00:00'],
     ['0044-03-15 12:00:00+00 BC', '0001-01-01T00:00:00.000000+00:00'],
     ['10044-03-15T12:00:00+00:00 BC', '0001-01-01T00:00:00.000000+00:00'],
-  ])('converts %s to %s', (text, expected) => {
+  ])('converts %s to the text %s of RFC 3339', (text, expected) => {
     expect(toRfc3339(text)).toBe(expected)
   })
 })
@@ -33,7 +33,7 @@ describe('toDate', () => {
     ['2026-01-02 03:04:05.123456+05:30', '2026-01-01T21:34:05.123Z'],
     ['12026-01-02 03:04:05+00', '+012026-01-02T03:04:05.000Z'],
     ['0044-03-15 12:00:00+00 BC', '-000043-03-15T12:00:00.000Z'],
-  ])('converts %s to %s', (text, expected) => {
+  ])('converts %s to the moment %s', (text, expected) => {
     expect(toDate(text).toISOString()).toBe(expected)
   })
 

@@ -8,7 +8,7 @@ it.each<[string, Setting, unknown]>([
   ['postgres://a:b@c/d', databaseUrl(), 'postgres://a:b@c/d'],
   ['postgresql://a@b/c', databaseUrl(), 'postgresql://a@b/c'],
   ['2s', DB_READ_LAG_MAX, 2_000],
-])('reads $0 as $2', (value, setting, read) => {
+])('reads the text $0 as the value $2', (value, setting, read) => {
   expect(setting.parse(value)).toBe(read)
 })
 

@@ -84,7 +84,7 @@ describe('round_half_even', () => {
     [2n, 3n, 1n],
     [499_999n, 1_000_000n, 0n],
     [500_001n, 1_000_000n, 1n],
-  ])('rounds %s/%s to %s', async (n, d, expected) => {
+  ])('rounds %s/%s to %s, a half to the even neighbour', async (n, d, expected) => {
     expect(divideHalfEven(n, d)).toBe(expected)
     expect(await call([{ n, d }])).toEqual([expected])
   })

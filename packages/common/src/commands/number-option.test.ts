@@ -16,7 +16,7 @@ it.each([
   [['--limit', '1'], { limit: 1 }],
   [['--limit', '100'], { limit: 100 }],
   [['--below', '0'], { limit: 20, below: 0 }],
-])('reads %j as %j', (words, options) => {
+])('reads %j as the numbers %j, with the usual one for an option that is left out', (words, options) => {
   expect(read(...words)).toEqual(options)
 })
 

@@ -18,7 +18,7 @@ describe('a setting', () => {
     ['AQIDBA==', secretBytes(4), Buffer.from([1, 2, 3, 4])],
     ['2', trustedProxies(), 2],
     ['10.0.0.7, fd00::/8', trustedProxies(), ['10.0.0.7/32', 'fd00::/8']],
-  ])('reads $0 as $2', (value, setting, read) => {
+  ])('reads the text $0 as the value $2', (value, setting, read) => {
     expect(setting.parse(value)).toEqual(read)
   })
 

@@ -19,7 +19,7 @@ it.each([
   ['unknown:1234', 'unknown:1234'],
   ['not:an:address', 'not:an:address'],
   ['', ''],
-])('counts %j under %j', (address, key) => {
+])('counts the address %j under the key %j', (address, key) => {
   expect(addressKey(address)).toBe(key)
 })
 

@@ -11,7 +11,7 @@ describe('parseTrustedProxies', () => {
     ['2001:DB8::1,fd00::/8', ['2001:db8::1/128', 'fd00::/8']],
     ['::ffff:10.0.0.0/104', ['10.0.0.0/8']],
     ['::ffff:10.0.0.7', ['10.0.0.7/32']],
-  ])('reads %j as %j', (text, trusted) => {
+  ])('reads %j as the networks %j', (text, trusted) => {
     expect(parseTrustedProxies(text)).toEqual(trusted)
   })
 

@@ -11,7 +11,7 @@ it.each([
   ['[::1]:80', '[::1]:80'],
   ['[::]', '[::]:8000'],
   ['0.0.0.0:65535', '0.0.0.0:65535'],
-])('reads "%s" as %s', (text, expected) => {
+])('reads "%s" as the address %s, with the usual parts', (text, expected) => {
   const address = parseAddress(text)
   expect(address && formatAddress(address)).toBe(expected)
 })

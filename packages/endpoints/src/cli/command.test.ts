@@ -29,7 +29,7 @@ describe('parseCommand', () => {
     [['-v'], { run: 'version' }],
     [['--help', '--version'], { run: 'help' }],
     [['build-map', 'a', 'b.ts'], { run: 'build-map', folder: 'a', file: 'b.ts' }],
-  ])('parses %j as %j', (args, command) => {
+  ])('parses the arguments %j as the command %j', (args, command) => {
     expect(parseCommand(args, () => undefined)).toEqual(command)
   })
 

@@ -15,7 +15,7 @@ describe('portFrom', () => {
     [{ TRESTLE_PORT_BASE: '65524' }, 65_525],
     [{ TRESTLE_PORT_BASE: '20000', AUTH_API_PORT: '9000' }, 9000],
     [{ TRESTLE_PORT_BASE: '20000', AUTH_PORT: '9000' }, 9000],
-  ])('reads %j as %d', (env, port) => {
+  ])('listens with the settings %j on port %d', (env, port) => {
     expect(portFrom(env, 'AUTH_API_PORT', 'AUTH_PORT')).toBe(port)
   })
 

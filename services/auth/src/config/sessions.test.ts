@@ -47,7 +47,7 @@ describe('password settings', () => {
       { AUTH_PASSWORD_MIN_LENGTH: '10', AUTH_PASSWORD_REQUIRED_CHARACTERS: 'abc:123' },
       { policy: { ...usual, lengthMin: 10, requiredCharacters: ['abc', '123'] }, breaches: undefined },
     ],
-  ])('read %j', (env: Record<string, string>, expected) => {
+  ])('read from %j the policy and the search for breaches', (env: Record<string, string>, expected) => {
     expect(toPasswordConfig(load(env))).toEqual({ algorithm: 'argon2id', policyBindsAdmins: false, ...expected })
   })
 })

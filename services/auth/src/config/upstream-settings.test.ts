@@ -156,7 +156,7 @@ describe('isHarmless', () => {
     ['GOTRUE_EXTERNAL_GITHUB_API_URL', 'https://github.example.com', false],
     ['GOTRUE_EXPERIMENTAL_SCIM_ENABLED', 'True', false],
     ['GOTRUE_RATE_LIMIT_WEB3', '30', true],
-  ])('of %s=%j is %s', (name, value, expected) => {
+  ])('finds %s=%j harmless: %s', (name, value, expected) => {
     const setting = findWithoutEffect(name)
     expect(setting && isHarmless(setting, value)).toBe(expected)
   })

@@ -34,7 +34,7 @@ describe('confirmationUrl', () => {
   })
 
   it.each(['https://h/a%2Fb', 'https://h/p?next=%26admin%3D1', 'https://h/a+b', 'https://h/100%25', 'https://h/ä'])(
-    'parses as %s',
+    'has a redirect_to that a browser reads as %s again',
     (redirectTo) => {
       expect(new URL(confirmationUrl({ ...link, redirectTo })).searchParams.get('redirect_to')).toBe(redirectTo)
     },

@@ -40,7 +40,7 @@ describe('parseVerifyBody', () => {
       { type: 'recovery', token: 'ab', redirect_to: 'https://h' },
       { kind: 'link', type: 'recovery', token: 'ab' },
     ],
-  ])('reads %j as %j', (body, expected) => {
+  ])('reads the request %j as the code or link %j', (body, expected) => {
     expect(parseVerifyBody(body)).toEqual(expected)
   })
 })

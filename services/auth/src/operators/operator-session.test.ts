@@ -31,6 +31,6 @@ it.each([
   ['finds an operator who has shown their factor', { hasRaisedToken: true }, factorShown, ann],
   ['finds nobody without a factor where one is required', { mfaRequired: true }, {}, undefined],
   ['finds an operator with the factor that is required', { mfaRequired: true, hasRaisedToken: true }, factorShown, ann],
-])('toOperatorActor %s', (_what, session, user, expected) => {
+])('reads the operator of a session: %s', (_what, session, user, expected) => {
   expect(toOperatorActor({ ...named, ...session }, user && { ...found, ...user })).toEqual(expected)
 })

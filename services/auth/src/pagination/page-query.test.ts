@@ -14,7 +14,7 @@ describe('the page of a query', () => {
       { page: 1_000_000_000, perPage: 1_000 },
     ],
     [{ page: '0000000002' }, { page: 2, perPage: 50 }],
-  ])('of %j is %j', (fields, page) => {
+  ])('is read from the fields %j: %j', (fields, page) => {
     expect(parsePage(fields)).toEqual(page)
   })
 

@@ -28,7 +28,7 @@ describe('parseStoredHash', () => {
     [`$pbkdf2$1$${SALT}$${KEY}`, { ...pbkdf2, digest: 'sha1', iterations: 1 }],
     // The alphabet of passlib.
     [`$pbkdf2-sha256$600000$${SALT.replaceAll('+', '.')}$${KEY}`, pbkdf2],
-  ])('reads %s as %j', (hash, expected) => {
+  ])('reads %s with the parameters %j', (hash, expected) => {
     // The libraries of Argon2 and bcrypt read the text themselves.
     expect(parseStoredHash(hash)).toEqual('key' in expected ? expected : { ...expected, hash })
   })
@@ -86,7 +86,7 @@ describe('isOutdated', () => {
     ['$argon2i$v=19$m=19456,t=2,p=1', true],
     ['$argon2id$v=19$m=19457,t=2,p=1', true],
     ['$argon2id$v=19$m=19456,t=2,p=2', true],
-  ])('judges %s: %s', (head, expected) => {
+  ])('finds a hash with %s outdated: %s', (head, expected) => {
     expect(isOutdatedHash(head + tail)).toBe(expected)
   })
 })

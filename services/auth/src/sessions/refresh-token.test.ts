@@ -82,7 +82,7 @@ describe('REFRESH_TOKEN_PATTERN', () => {
     ['abcdefghijk l', false],
     ['abcdefghijkl\n', false],
     ['abcdefghijklé', false],
-  ])('matches %j: %s', (text, expected) => {
+  ])('takes %j for a token: %s', (text, expected) => {
     expect(REFRESH_TOKEN_PATTERN.test(text)).toBe(expected)
   })
 })

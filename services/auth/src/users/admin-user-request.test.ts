@@ -22,7 +22,7 @@ describe('parseBanDuration', () => {
     ['+2s', 2_000],
     ['-1m', -60_000],
     ['2562047h47m16.854775807s', 9_223_372_036_854.775],
-  ])('%j is %d ms', (text, ms) => {
+  ])('reads the duration %j as %d ms', (text, ms) => {
     expect(parseBanDuration(text)).toBeCloseTo(ms, 2)
   })
 

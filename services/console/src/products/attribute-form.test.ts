@@ -18,7 +18,7 @@ describe('fieldText', () => {
     [['a', 1], '["a",1]'],
     [parseJson('0.10'), '0.10'],
     [parseJson('12345678901234567890'), '12345678901234567890'],
-  ])('shows %j as %s', (value, expected) => {
+  ])('shows the value %j as the text %s', (value, expected) => {
     expect(fieldText(value)).toBe(expected)
   })
 })

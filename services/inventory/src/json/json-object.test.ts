@@ -24,7 +24,7 @@ describe('keepNestedText', () => {
     ['1.00000000000000000001', Number.NaN],
     ['1e-400', Number.NaN],
     ['1.5', 1.5],
-  ])('reads %s as %d', (text, number) => {
+  ])('reads the number %s as %d, or as NaN where digits would be lost', (text, number) => {
     expect(keep(`{"n": ${text} }`)).toEqual({ n: number })
   })
 

@@ -9,7 +9,7 @@ describe('memberTexts', () => {
     ['{"a":[ 1e2 ],"b":{"c":"}"}}', { a: '[ 1e2 ]', b: '{"c":"}"}' }],
     ['{"a\\"b" : [] , "":1.0}', { 'a"b': '[]', '': '1.0' }],
     ['{"a":"[]:,","b":"{\\"","c":[1]}', { a: '"[]:,"', b: '"{\\""', c: '[1]' }],
-  ])('splits %s into %j', (text, members) => {
+  ])('splits %s into the members %j, as they were written', (text, members) => {
     expect(Object.fromEntries(memberTexts(text))).toEqual(members)
   })
 

@@ -26,7 +26,7 @@ describe('scanJson', () => {
     ['["\ud83d"]', { depth: 1, unstorableText: true }],
     ['["\\ud83d\\ude00","\\\\u0000"]', { depth: 1 }],
     ['{"a\\"b":[]}', { depth: 2, keys: 1 }],
-  ])('measures %s: %j', (text, expected) => {
+  ])('finds in %s what limits are about: %j', (text, expected) => {
     const { depth, keys, hasProtoKey, unstorableText, numberGrowth, fractionDigits } = scanJson(text)
     const scan = { depth, keys, hasProtoKey, unstorableText, numberGrowth, fractionDigits }
     expect(scan).toEqual({ ...EMPTY, ...expected })

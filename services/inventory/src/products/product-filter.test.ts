@@ -35,7 +35,7 @@ describe('readFilter', () => {
         listed: 2,
       },
     ],
-  ])('reads %s=%s as %j', (name, value, read) => {
+  ])('reads the query %s=%s as the filter %j', (name, value, read) => {
     expect(readFilter(name, value)).toEqual({ verdict: 'accepted', ...read })
   })
 

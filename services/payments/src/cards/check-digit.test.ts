@@ -16,7 +16,7 @@ describe('hasCheckDigit', () => {
     ['4111111111111121', false],
     ['1000000000000000', false],
     ['9999999999999999', false],
-  ])('of %s is %s', (digits, expected) => {
+  ])('finds the check digit of %s right: %s', (digits, expected) => {
     expect(hasCheckDigit(digits)).toBe(expected)
   })
 })

@@ -57,7 +57,7 @@ describe('judgeCard', () => {
     ['a wrong check digit before the expiry', { number: WRONG_DIGIT, expiry: EXPIRED }, 'PAYMENT_CARD_NUMBER_INVALID'],
     ['a good card', {}, undefined],
     ['a good card of the other scheme', { scheme: MASTERCARD, number: '5555555555554444' }, undefined],
-  ])('decides about %s: %s', (_, changes, problem) => {
+  ])('finds with %s the problem %s', (_, changes, problem) => {
     expect(judgeCard({ ...GOOD, ...changes })).toBe(problem)
   })
 })

@@ -88,6 +88,6 @@ it.each([
   ['\u0301\u0301', undefined],
   ['a\u0301', undefined],
   ['é'.repeat(30), 'e'.repeat(22)],
-])('toDescriptor: %j is %j', (text, descriptor) => {
+])('shortens the text %j to the descriptor %j', (text, descriptor) => {
   expect(toDescriptor(text)).toBe(descriptor)
 })

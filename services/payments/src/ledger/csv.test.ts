@@ -6,7 +6,7 @@ it.each<[Parameters<typeof writeCsv>[0], string]>([
   [[['a', 'b'], ['c']], 'a,b\r\nc\r\n'],
   [[['a "b", c', 'd\ne', '']], '"a ""b"", c","d\ne",\r\n'],
   [[['-100', { text: 'plain' }]], '-100,plain\r\n'],
-])('writes %j as %j', (rows, text) => {
+])('writes the value %j as the cell %j', (rows, text) => {
   expect(writeCsv(rows)).toBe(text)
 })
 

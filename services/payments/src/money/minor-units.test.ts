@@ -11,7 +11,7 @@ describe('formatMoney', () => {
     ['JPY', 0n, 'JPY 0'],
     ['KWD', 1_234n, 'KWD 1.234'],
     ['USD', 999_999_999_999n, 'USD 9999999999.99'],
-  ])('writes %s %s as %s', (currency, amount, expected) => {
+  ])('writes %s %s as %s, with its currency', (currency, amount, expected) => {
     expect(formatMoney(currency, amount)).toBe(expected)
   })
 })
@@ -22,7 +22,7 @@ describe('formatAmount', () => {
     ['JPY', -300n, '-300'],
     ['KWD', -1_234n, '-1.234'],
     ['EUR', 0n, '0.00'],
-  ])('writes %s %s as %s', (currency, amount, expected) => {
+  ])('writes %s %s as %s, with the decimals of the currency', (currency, amount, expected) => {
     expect(formatAmount(currency, amount)).toBe(expected)
   })
 })

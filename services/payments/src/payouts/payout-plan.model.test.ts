@@ -20,6 +20,6 @@ it.each([
   [{ ...position, balance: -1n, hasIban: false }, skip('negative')],
   [{ ...position, balance: 99n, hasIban: false }, skip('below_minimum')],
   [{ ...position, hasIban: false }, skip('no_iban')],
-])('planPayout of %o', (balance, plan) => {
+])('plans for a merchant with %o', (balance, plan) => {
   expect(planPayout(balance)).toEqual(plan)
 })

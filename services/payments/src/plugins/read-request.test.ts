@@ -229,7 +229,7 @@ describe('readRequest, of JSON', () => {
     ['{"a":1,"a":2}', { a: 2 }],
     ['{"constructor":"x","prototype":1}', { constructor: 'x', prototype: 1 }],
     [nested(20), JSON.parse(nested(20))],
-  ])('reads %j as %j', async (payload, value) => {
+  ])('reads the body %j as the value %j', async (payload, value) => {
     expect(await read(payload)).toEqual(value)
   })
 

@@ -24,7 +24,7 @@ describe('parseForm', () => {
     ['a[[b]]=1', { 'a[[b]]': '1' }],
     ['[a]=1', { '[a]': '1' }],
     ['hasOwnProperty=1', { hasOwnProperty: '1' }],
-  ])('reads %j as %j', (text, expected) => {
+  ])('reads the form %j as the value %j', (text, expected) => {
     const parsed = parseForm(text)
     expect(parsed.verdict === 'read' && JSON.parse(JSON.stringify(parsed.value))).toEqual(expected)
   })

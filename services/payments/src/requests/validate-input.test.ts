@@ -42,7 +42,7 @@ describe('readInput', () => {
     ['json', { name: null }, { name: null }],
     ['json', { amount: '995', test: 'yes', fixed: 'yes' }, { amount: '995', test: 'yes', fixed: 'yes' }],
     ['json', { custom: { a: null, b: '' } }, { custom: { a: null, b: '' } }],
-  ])('%s %j becomes %j', (encoding, value, expected) => {
+  ])('reads %s %j as the input %j', (encoding, value, expected) => {
     expect(readInput(Schema, value, encoding)).toEqual(expected)
   })
 
