@@ -2,7 +2,9 @@ import { withDatabase } from '@trestle/database/migrations/migration-connection.
 import { readCatalogue } from '@trestle/database/rehearsal/catalogue.ts'
 import { expect, it } from 'vitest'
 import { adopt, openAdopted, prepare, type Restored, restore, restoreAdopted } from '../../test/adoption/adopted-app.ts'
+import { PLAIN_OF_2_43, plainSession } from '../../test/adoption/plain-user.ts'
 import { loadDump, runSql } from '../../test/adoption/restored-database.ts'
+import { statusAndBody } from '../../test/bodies.ts'
 import { adoptCommand } from '../commands/adopt.ts'
 import { forgetAdoption } from '../use-cases/forget-adoption.ts'
 import { undoAdoption } from '../use-cases/undo-adoption.ts'
@@ -28,9 +30,12 @@ async function run({ deps }: Restored, ...flags: readonly string[]): Promise<str
   return lines.at(-1)
 }
 
-it.each(['v2.43.1', 'v2.196.0'] as const)(
+it.each([
+  ['v2.43.1', PLAIN_OF_2_43],
+  ['v2.196.0', {}],
+] as const)(
   'a prepared database of %s that was restored without the record of its adoption is adopted, and can go back',
-  async (version) => {
+  async (version, members) => {
     const restored = await restore(version)
     const before = await readSchema(restored)
     await prepare(restored)
@@ -40,8 +45,10 @@ it.each(['v2.43.1', 'v2.196.0'] as const)(
     )
     await adopt(restored)
     const app = await openAdopted(restored)
-    const refresh_token = app.user('plain')?.sessions.at(-1)?.refresh_token
-    expect((await app.post('/token?grant_type=refresh_token', { refresh_token })).statusCode).toBe(200)
+    const plain = app.user('plain')
+    const refresh_token = plain?.sessions.at(-1)?.refresh_token
+    const refreshed = await app.post('/token?grant_type=refresh_token', { refresh_token })
+    expect(statusAndBody(refreshed)).toEqual([200, plainSession(plain, members)])
     await app.close()
     expect(await run(restored, '--undo', '--yes')).toBe('the old service has its database back')
     expect(await readSchema(restored)).toEqual(before)

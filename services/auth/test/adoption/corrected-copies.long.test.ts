@@ -3,6 +3,7 @@ import { adoptCommand } from '../../src/commands/adopt.ts'
 import { loadAuthConfig } from '../../src/config.ts'
 import { errorBody, statusAndBody } from '../bodies.ts'
 import { adopt, openAdopted, prepare, restore } from './adopted-app.ts'
+import { plainSession } from './plain-user.ts'
 import { runSql, settingsFor } from './restored-database.ts'
 
 const NOT_FOUND = errorBody(400, 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found')
@@ -86,7 +87,7 @@ it('a session whose counter a replica has raised after adopt --prepare continues
   await adopt(restored)
   const { post } = await openAdopted(restored)
   const refreshed = await post('/token?grant_type=refresh_token', { refresh_token: session?.refresh_token })
-  expect([refreshed.statusCode, refreshed.json().user?.id]).toEqual([200, plain?.id])
+  expect(statusAndBody(refreshed)).toEqual([200, plainSession(plain)])
 })
 
 it('adopt keeps sessions whose key --prepare could not open, and --prepare names them', async () => {
@@ -103,5 +104,5 @@ it('adopt keeps sessions whose key --prepare could not open, and --prepare names
   const { post, user } = await openAdopted(restored)
   const session = user('plain')?.sessions.at(-1)
   const refreshed = await post('/token?grant_type=refresh_token', { refresh_token: session?.refresh_token })
-  expect([refreshed.statusCode, refreshed.json().user?.id]).toEqual([200, user('plain')?.id])
+  expect(statusAndBody(refreshed)).toEqual([200, plainSession(user('plain'))])
 })

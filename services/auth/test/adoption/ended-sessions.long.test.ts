@@ -3,6 +3,7 @@ import { loadAuthConfig } from '../../src/config.ts'
 import { createEncryptionKeys } from '../../src/secrets/sealed-secret.ts'
 import { cleanUp } from '../../src/use-cases/clean-up.ts'
 import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
+import { errorBody, statusAndBody } from '../bodies.ts'
 import { type AdoptedApp, adopt, openAdopted, type Restored, restore, restoreAdopted } from './adopted-app.ts'
 import { runSql, settingsFor } from './restored-database.ts'
 
@@ -48,8 +49,9 @@ describe.each(FORMS)('a session of %s that a theft has ended here', (version, en
     const session = sessions.at(-1)
     let live = session?.refresh_token
     for (let time = 0; time < refreshes; time += 1) live = (await refresh(live)).json().refresh_token
-    expect((await refresh(grandparents[0])).statusCode).toBe(400)
-    expect((await refresh(live)).statusCode).toBe(400)
+    const spent = errorBody(400, 'refresh_token_already_used', 'Invalid Refresh Token: Already Used')
+    expect(statusAndBody(await refresh(grandparents[0]))).toEqual([400, spent])
+    expect(statusAndBody(await refresh(live))).toEqual([400, spent])
     await cleanUpLater(app)
     const own = `SELECT id FROM auth.refresh_tokens WHERE session_id = '${session?.session_id}'`
     expect(await runSql(restored.database.superuserUrl, own)).toEqual([])

@@ -10,6 +10,7 @@ import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
 import { errorBody, statusAndBody } from '../bodies.ts'
 import { restore, restoreAdopted } from './adopted-app.ts'
 import { type ImportingApp, openBeside, openImportedVersion, openImporting } from './imported-app.ts'
+import { plainSession, plainSignIn } from './plain-user.ts'
 import { lostSessions, readTables, runSql, settingsFor, VERSIONS } from './restored-database.ts'
 
 const ZERO = { added: 0, changed: 0, deleted: 0 }
@@ -202,7 +203,7 @@ describe('a later import', () => {
     )
     await app.run()
     const refreshed = await app.post('/token?grant_type=refresh_token', { refresh_token: 'thenewtoken1' })
-    expect([refreshed.statusCode, refreshed.json().user?.id]).toEqual([200, idOf(app, 'plain')])
+    expect(statusAndBody(refreshed)).toEqual([200, plainSession(app.user('plain'))])
     const { email, pending } = user ?? {}
     const used = await app.post('/verify', { type: pending?.type, email, token: pending?.email_otp })
     expect(statusAndBody(used)).toEqual([403, errorBody(403, 'otp_expired', 'Token has expired or is invalid')])
@@ -225,7 +226,7 @@ describe('a later import', () => {
     expect(await changesOf(app)).toEqual({ tables: { users: { ...ZERO, changed: 1 } }, heldBack })
     expect(await changesOf(app)).toEqual({ tables: {}, heldBack })
     const again = await app.post('/token?grant_type=password', { email: user?.email, password })
-    expect([again.statusCode, again.json().user.user_metadata.name]).toEqual([200, 'Plain Person'])
+    expect(statusAndBody(again)).toEqual([200, plainSignIn(user)])
   })
 
   it('keeps a user deleted who was deleted here, and brings back no code that was used here', async () => {
@@ -382,7 +383,7 @@ it('signs the oldest confirmed user in where several share an email, which a lat
     email: owner?.email?.toUpperCase(),
     password: owner?.password,
   })
-  expect([signedIn.statusCode, signedIn.json().user.id]).toEqual([200, owner?.id])
+  expect(statusAndBody(signedIn)).toEqual([200, plainSignIn(owner)])
 })
 
 it('says whose secrets no key opens', async () => {

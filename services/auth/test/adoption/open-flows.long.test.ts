@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest'
 import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
+import { statusAndBody } from '../bodies.ts'
 import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
 import { openBeside } from './imported-app.ts'
+import { plainSession } from './plain-user.ts'
 import { runSql } from './restored-database.ts'
 
 const VERIFIER = 'a-verifier-of-at-least-forty-three-characters'
@@ -66,7 +68,7 @@ it('adopt exchanges the code of a flow with the tokens of its provider', async (
   await adopt(restored)
   const app = await openAdopted(restored)
   const exchanged = await app.post('/token?grant_type=pkce', { auth_code: 'only', code_verifier: VERIFIER })
-  expect([exchanged.statusCode, exchanged.json().provider_token]).toEqual([200, 'access only'])
+  expect(statusAndBody(exchanged)).toEqual([200, { ...plainSession(app.user('plain')), provider_token: 'access only' }])
 })
 
 it('counts open flows in the estimate of the pause, which the check prints, and no flow that has expired', async () => {

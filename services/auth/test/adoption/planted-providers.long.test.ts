@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { expect, it, onTestFinished } from 'vitest'
 import { toEncryptionKeys } from '../../src/deps.ts'
 import { type DatabaseImport, importDatabase } from '../../src/use-cases/import-database.ts'
+import { errorBody, statusAndBody } from '../bodies.ts'
 import { type ExternalApp, openExternalApp } from '../external/external-app.ts'
 import { CODE } from '../external/provider-stub.ts'
 import { createSignedUp } from '../signed-up.ts'
@@ -57,7 +58,10 @@ it('takes no custom provider where users were here before: whoever fills the sou
   await createSignedUp(service.deps)
   expect((await run()).heldBack).toEqual([{ kind: 'provider', id: providerId, reason: HELD }])
   const begun = await service.app.inject(`/authorize?provider=${CUSTOM}`)
-  expect([begun.statusCode, begun.json().error_code]).toEqual([400, 'validation_failed'])
+  expect(statusAndBody(begun)).toEqual([
+    400,
+    errorBody(400, 'validation_failed', 'Unsupported provider: provider is not enabled'),
+  ])
 })
 
 it('takes a custom provider where all users come from the source, and no change of it once others are here', async () => {

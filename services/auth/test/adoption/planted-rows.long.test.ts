@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { statusAndBody } from '../bodies.ts'
 import { type ImportingApp, openImportedVersion, openImporting } from './imported-app.ts'
+import { plainSession } from './plain-user.ts'
 import { runSql } from './restored-database.ts'
 
 const idOf = (app: ImportingApp, name: string) => app.user(name)?.id ?? ''
@@ -127,7 +128,7 @@ it('takes the flow of a user whom an earlier run has taken over', async () => {
     heldBack: [],
   })
   const exchanged = await exchange(app, code)
-  expect([exchanged.statusCode, exchanged.json().user?.id]).toEqual([200, userId])
+  expect(statusAndBody(exchanged)).toEqual([200, plainSession(app.user('plain'))])
 })
 
 it('takes no flow of a user who has changed here since an earlier run', async () => {

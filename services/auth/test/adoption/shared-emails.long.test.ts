@@ -1,9 +1,11 @@
 import { expect, it } from 'vitest'
-import { errorBody } from '../bodies.ts'
+import { errorBody, statusAndBody } from '../bodies.ts'
 import { adopt, openAdopted, restore } from './adopted-app.ts'
+import { plainSignIn } from './plain-user.ts'
 import { runSql } from './restored-database.ts'
 
-it('signs the oldest confirmed user in where several share an email, and lets nobody else sign up with it', async () => {
+/** Adopts a database where `plain` and an older user, who has confirmed nothing, share an email. */
+async function openShared() {
   const restored = await restore('v2.196.0')
   const { manifest, superuserUrl } = restored.database
   const owner = manifest.users.find(({ name }) => name === 'plain')
@@ -15,14 +17,19 @@ it('signs the oldest confirmed user in where several share an email, and lets no
      WHERE id = '${owner?.id}'`,
   )
   await adopt(restored)
-  const app = await openAdopted(restored)
-  const signedIn = await app.post('/token?grant_type=password', { email: shared, password: owner?.password })
-  expect([signedIn.statusCode, signedIn.json().user.id]).toEqual([200, owner?.id])
-  const again = await app.post('/signup', { email: shared, password: 'correct horse battery' })
-  expect([again.statusCode, again.json()]).toEqual([
-    422,
-    errorBody(422, 'user_already_exists', 'User already registered'),
-  ])
+  return { ...(await openAdopted(restored)), owner, shared, superuserUrl }
+}
+
+it('signs the oldest confirmed user in where several share an email', async () => {
+  const { post, owner, shared } = await openShared()
+  const signedIn = await post('/token?grant_type=password', { email: shared, password: owner?.password })
+  expect(statusAndBody(signedIn)).toEqual([200, plainSignIn(owner)])
+})
+
+it('lets nobody else sign up with an email that several share', async () => {
+  const { post, owner, shared, superuserUrl } = await openShared()
+  const again = await post('/signup', { email: shared, password: 'correct horse battery' })
+  expect(statusAndBody(again)).toEqual([422, errorBody(422, 'user_already_exists', 'User already registered')])
   const listed = await runSql(
     superuserUrl,
     `SELECT count(*)::int AS users FROM auth.users WHERE lower(email) = '${owner?.email}'`,
