@@ -78,7 +78,12 @@ describe('GET /transactions', () => {
       page.headers['content-disposition'],
       page.headers['x-content-type-options'],
     ]).toEqual(['text/csv; charset=utf-8', 'attachment; filename="transactions.csv"', 'nosniff'])
-    expect(page.html.trim().split('\n')).toEqual([expect.stringMatching(/^id,/), expect.stringContaining(idOf(1))])
+    const [, created = ''] = /,(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z),/.exec(page.html) ?? []
+    expect(page.html.split('\r\n')).toEqual([
+      'id,merchantId,created,test,currency,amount,pendingAmount,capturedAmount,refundedAmount,voidedAmount,disputedAmount,reference,descriptor,card.bin,card.last4,card.scheme,tds,recurring,successful,error.code,error.message',
+      `${idOf(1)},${SHOP_ID},${created},true,EUR,1250,1250,0,0,0,0,,NORDHAVN,410000,0000,visa,,false,true,,`,
+      '',
+    ])
   })
 })
 

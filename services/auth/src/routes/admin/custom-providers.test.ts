@@ -325,7 +325,8 @@ describe('a sign-in at a custom provider', () => {
     const session = sessionBody(externalBody('custom:company', accountOf(account)))
     expect(statusAndBody(granted)).toEqual([200, session])
     openId.account = { ...newAccount(), iss: 'https://evil.example' }
-    expect((await signIn('custom:company')).query.error_description).toMatch(/user profile from external provider$/)
+    const { query } = await signIn('custom:company')
+    expect(query.error_description).toBe('Error getting user profile from external provider')
   })
 
   it('302: reads the profile when the id_token has no address, and refuses the profile of another user', async () => {
