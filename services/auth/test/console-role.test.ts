@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { runWorkAlone } from '../src/audit/audit-log.ts'
 import { assignConsoleRole } from '../src/use-cases/assign-console-role.ts'
 import { claimsOf } from './authenticator-app.ts'
-import { errorBody, statusAndBody, unknownRefreshToken } from './bodies.ts'
+import { errorBody, signedUpBody, statusAndBody, unknownRefreshToken } from './bodies.ts'
 import { forgeBearer, OPERATOR } from './forged-token.ts'
 import { type HookStub, startHookStub } from './hook-stub.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
@@ -120,9 +120,10 @@ describe('an admin of the API', () => {
   })
 
   it('200: may send back metadata of a user without a role', async () => {
-    const { user } = await createSignedUp(test.deps)
+    const { user, email } = await createSignedUp(test.deps)
     const answer = await put(user.id, { app_metadata: { console_role: null, plan: 'gold' } })
-    expect([answer.statusCode, answer.json().app_metadata]).toEqual([200, { ...EMAIL, plan: 'gold' }])
+    const changed = signedUpBody({ user, email }, { app_metadata: { ...EMAIL, plan: 'gold' } })
+    expect(statusAndBody(answer)).toEqual([200, changed])
   })
 
   it('403: acts on no user with a console role', async () => {

@@ -143,7 +143,18 @@ describe('the main routes, called by operators', () => {
       { type: 'ship', productId, locationId, quantity: 1 },
     ]
     const refused = await send('support', 'POST', '/movements', { lines })
-    expect([refused.status, refused.body.error.action]).toEqual([403, 'stock.ship'])
+    expect([refused.status, refused.body]).toEqual([
+      403,
+      {
+        statusCode: 403,
+        error: {
+          type: 'OPERATOR_FORBIDDEN',
+          description: 'The role of the operator may not do this.',
+          action: 'stock.ship',
+          role: 'support',
+        },
+      },
+    ])
     expect((await send('admin', 'POST', '/movements', { lines })).status).toBe(201)
   })
 

@@ -5,7 +5,17 @@ import { join } from 'node:path'
 import { argon2i, hash as hashByReference } from 'argon2'
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
-import { anyId, anyTime, grantErrorBody, outcomeOf, statusAndBody, userBody, wrongPassword } from '../../test/bodies.ts'
+import {
+  anyId,
+  anyTime,
+  confirmedBody,
+  grantErrorBody,
+  outcomeOf,
+  sessionBody,
+  statusAndBody,
+  userBody,
+  wrongPassword,
+} from '../../test/bodies.ts'
 import { runUsers } from '../../test/run-users.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 
@@ -28,10 +38,8 @@ const importLines = (...lines: readonly object[]) => users(['import'], ndjson(..
 const added = (created: number, present = 0, refused = 0) =>
   `${created} added, ${present} there already, ${refused} refused\n`
 
-async function signIn(identifier: object, password: string): Promise<unknown> {
-  const payload = { ...identifier, password }
-  return outcomeOf(await app.inject({ method: 'POST', url: '/token?grant_type=password', payload }))
-}
+const ask = (payload: object) => app.inject({ method: 'POST', url: '/token?grant_type=password', payload })
+const signIn = async (identifier: object, password: string) => outcomeOf(await ask({ ...identifier, password }))
 
 async function hashOf(email: string): Promise<string> {
   const row = await deps.db
@@ -92,10 +100,7 @@ describe('auth users import', () => {
       { email: 'new@example.com', password_hash: hash },
     )
     expect(await signIn({ phone: '14155550100' }, 'correct horse')).toBe(200)
-    const refusal = async (email: string) => {
-      const payload = { email, password: 'correct horse' }
-      return statusAndBody(await app.inject({ method: 'POST', url: '/token?grant_type=password', payload }))
-    }
+    const refusal = (email: string) => signIn({ email }, 'correct horse')
     const refused = (code: string, text: string) => [400, grantErrorBody('invalid_grant', code, text)]
     expect(await refusal('bad@example.com')).toEqual(refused('user_banned', 'User is banned'))
     expect(await refusal('none@example.com')).toEqual(wrongPassword)
@@ -359,15 +364,9 @@ describe('auth users export', () => {
       'cannot be moved: second factors: the user has to enrol them anew (1 in all)',
     ])
     expect(failure).toBe('1 lines were refused')
-    const answer = await app.inject({
-      method: 'POST',
-      url: '/token?grant_type=password',
-      payload: { email: ada.email, password: 'user1password' },
-    })
-    expect([answer.statusCode, answer.json().user.app_metadata]).toEqual([
-      200,
-      { provider: 'email', providers: ['email'], firebase_uid: 'a' },
-    ])
+    const answer = await ask({ email: ada.email, password: 'user1password' })
+    const app_metadata = { provider: 'email', providers: ['email'], firebase_uid: 'a' }
+    expect(statusAndBody(answer)).toEqual([200, sessionBody(confirmedBody(anyId, ada.email, { app_metadata }))])
   })
 
   it.each([

@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { loadAuthConfig } from '../../src/config.ts'
 import { toEncryptionKeys } from '../../src/deps.ts'
 import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
+import { emailIdentity, sessionBody, statusAndBody, userBody } from '../bodies.ts'
 import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
+import { anyOldTime, plainBody, plainSession, plainSignIn } from './plain-user.ts'
 import { lostSessions, runSql, settingsFor } from './restored-database.ts'
 
 /** A database of an old server without GOTRUE_JWT_AUD: its users have the empty audience. */
@@ -17,19 +19,30 @@ describe('users of an old server without GOTRUE_JWT_AUD', () => {
     const restored = await restoreWithoutAudience()
     await adopt(restored)
     const app = await openAdopted(restored, { GOTRUE_SITE_URL: 'http://localhost:3000' })
-    const { email, password, sessions } = app.user('plain') ?? {}
+    const plain = app.user('plain')
+    const { email, password, sessions } = plain ?? {}
     const signedIn = await app.post('/token?grant_type=password', { email, password })
-    expect([signedIn.statusCode, signedIn.json().user?.aud]).toEqual([200, ''])
+    expect(statusAndBody(signedIn)).toEqual([200, plainSignIn(plain, { aud: '' })])
     const [session] = sessions ?? []
     const refreshed = await app.post('/token?grant_type=refresh_token', { refresh_token: session?.refresh_token })
-    expect([refreshed.statusCode, refreshed.json().user?.email]).toEqual([200, email])
+    expect(statusAndBody(refreshed)).toEqual([200, plainSession(plain, { aud: '' })])
     const headers = { authorization: `Bearer ${refreshed.json().access_token}` }
     const own = await app.app.inject({ url: '/user', headers })
-    expect([own.statusCode, own.json().email]).toEqual([200, email])
+    expect(statusAndBody(own)).toEqual([200, plainBody(plain, { aud: '' })])
     const changed = await app.app.inject({ method: 'PUT', url: '/user', headers, payload: { data: { n: 1 } } })
-    expect([changed.statusCode, changed.json().user_metadata?.n]).toEqual([200, 1])
+    expect(statusAndBody(changed)).toEqual([
+      200,
+      plainBody(plain, { aud: '', user_metadata: { ...own.json().user_metadata, n: 1 } }),
+    ])
     const made = await app.post('/signup', { email: 'new@example.com', password: 'correct horse battery' })
-    expect([made.statusCode, made.json().user?.aud]).toEqual([200, ''])
+    const times = { created_at: anyOldTime, updated_at: anyOldTime, last_sign_in_at: anyOldTime }
+    const { id, email: newEmail } = made.json().user
+    const record = userBody({
+      ...{ id, aud: '', email: 'new@example.com', email_confirmed_at: anyOldTime, confirmed_at: anyOldTime, ...times },
+      user_metadata: { sub: id, email: newEmail, email_verified: true, phone_verified: false },
+      identities: [{ ...emailIdentity(id, newEmail, { email_verified: true }), ...times }],
+    })
+    expect(statusAndBody(made)).toEqual([200, sessionBody(record)])
   })
 
   it('are named by adopt --check where the settings give the service an audience', async () => {

@@ -63,7 +63,9 @@ describe('POST /operator/disputes/:disputeId/outcome', () => {
     const dispute = await openDispute()
     const before = await balance()
     const won = await close(dispute.id, { outcome: 'won' })
-    expect([won.statusCode, won.json().dispute.status, (await balance()) - before]).toEqual([201, 'won', 0])
+    const { resolved } = won.json().dispute
+    expect([won.statusCode, won.json()]).toEqual([201, { dispute: { ...dispute, status: 'won', resolved } }])
+    expect((await balance()) - before).toBe(0)
   })
 
   it('400: refuses an unknown outcome', async () => {

@@ -46,7 +46,7 @@ describe('POST /operator/transactions/:transactionId/disputes', () => {
       201,
       { merchantId, transactionId, amount: 100, currency: 'EUR', reason, status: 'open' },
     ])
-    expect([second.statusCode, second.json().dispute]).toEqual([201, { id, created, due, ...rest }])
+    expect([second.statusCode, second.json()]).toEqual([201, { dispute: { id, created, due, ...rest } }])
   })
 
   it('201: disputes all that can be disputed where no amount is given', async () => {
