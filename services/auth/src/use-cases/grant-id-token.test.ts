@@ -210,8 +210,8 @@ describe('POST /token, grant id_token', () => {
       }),
     )
     const request = { provider: 'google', id_token, nonce, access_token: accessToken }
-    const { status, body } = await grant(request)
-    expect([status, body.user]).toEqual([200, externalBody('google', googleAccount())])
+    const session = sessionBody(externalBody('google', googleAccount()))
+    expect(await grant(request)).toEqual({ status: 200, body: session })
     expect(await grant({ ...request, access_token: 'another' })).toEqual(refusedWith('Bad ID token'))
     expect(await grant({ ...request, nonce: 'another' })).toEqual(refusedWith('Nonces mismatch'))
     const either = 'Passed nonce and nonce in id_token should either both exist or not.'
