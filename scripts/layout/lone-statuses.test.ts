@@ -21,6 +21,17 @@ it.each([
   expect(await problemsOf(loneStatuses, { [path]: text })).toEqual(refusalOf(path))
 })
 
+it.each([
+  ['of no variable', "  expect((await get('b')).statusCode).toBe(404)"],
+  ['of an answer without more', '  expect(refused.statusCode).toBe(409)'],
+  ['beside its headers', '  expect(refused.status).toBe(409); expect(refused.headers.get("a")).toBe("b")'],
+  ['of one of several answers', '  expect(answers.map(({ status }) => status)).toEqual([201, 429])'],
+  ['of sorted answers', '  expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 409])'],
+])('refuses the status %s where it is a refusal, although the test compares something else', async (_what, line) => {
+  const text = `it('serves', async () => {\n${line}\n  expect(await list()).toEqual([])\n})\n`
+  expect(await problemsOf(loneStatuses, { [OTHER]: text })).toEqual(refusalOf(OTHER))
+})
+
 it('finds each status of a test that compares nothing else', async () => {
   const text = "it('serves', async () => {\n  expect(a.status).toBe(200)\n  expect(b.status).toBe(404)\n})\n"
   expect(await problemsOf(loneStatuses, { [OTHER]: text })).toEqual([...refusalOf(OTHER), ...refusalOf(OTHER, 3)])
@@ -48,6 +59,26 @@ it.each([
     'of a page beside its path',
     PAGE,
     "it('404: knows no cart', () => { expect(a.status).toBe(404); expect(a.path).toBe('/') })",
+  ],
+  [
+    'of a refusal with its body',
+    OTHER,
+    "it('serves', () => { expect(a.status).toBe(409); expect(a.json()).toEqual(b); expect(list()).toEqual([]) })",
+  ],
+  [
+    'of a refusal in one value',
+    OTHER,
+    "it('serves', () => { expect(a.statusCode).toBe(409); expect(statusAndBody(a)).toEqual([409, b]) })",
+  ],
+  [
+    'of refusals with their bodies',
+    OTHER,
+    "it('serves', () => { expect(all.map(({ status }) => status)).toEqual([201, 429]); expect(all.at(-1)?.body).toBe(b) })",
+  ],
+  [
+    'of successes on the way',
+    OTHER,
+    "it('serves', () => { expect(all.map(({ status }) => status)).toEqual([201, 201]); expect(list()).toEqual([]) })",
   ],
   ['of a process', OTHER, "it('fails', () => { expect(run.status).toBe(1) })"],
   ['below a bound', OTHER, "it('never fails', () => { expect(status).toBeLessThan(500) })"],

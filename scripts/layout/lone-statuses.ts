@@ -1,4 +1,4 @@
-import type { Expression } from 'oxc-parser'
+import type { Argument, Expression } from 'oxc-parser'
 import type { Problem, Rule, SourceFile } from './source-tree.ts'
 import { lineAt, visitSyntax } from './syntax.ts'
 import { titledCallsOf } from './titled-calls.ts'
@@ -10,8 +10,9 @@ const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 302, 303, 304])
 
 /**
  * A status alone says little: many refusals share one, and a success may have the wrong body. So a test
- * compares more than the status of an answer that has a body. A test of a route or a controller compares the
- * body of the answer whose status its title names.
+ * compares more than statuses, and the status of a refusal together with its body. A test of a route or a
+ * controller compares the body of the answer whose status its title names. The status of a success may stand
+ * alone as a step to what the test compares, or as a contrast.
  */
 export const loneStatuses: Rule = (tree) =>
   tree.files.filter(({ path }) => path.endsWith('.test.ts')).flatMap(loneStatusesOf)
@@ -22,9 +23,16 @@ interface Part {
   readonly end: number
 }
 
+/** The expectation of a status. */
+interface StatusPart extends Part {
+  readonly status: number
+  /** The variable that has the answer, or a list of answers; undefined when none has. */
+  readonly answer: string | undefined
+}
+
 /** The expectations of a file. */
 interface Comparisons {
-  readonly statuses: readonly (Part & { readonly status: number })[]
+  readonly statuses: readonly StatusPart[]
   /** All calls of `expect` and of functions that begin with it. */
   readonly expected: readonly Part[]
   /** The names in the file that say body or JSON. */
@@ -40,7 +48,13 @@ function loneStatusesOf(file: SourceFile): readonly Problem[] {
       const within = statuses.filter((one) => isWithin(one, test))
       const isAlone = within.length === expected.filter((one) => isWithin(one, test)).length
       const hasBody = bodies.some((one) => isWithin(one, test))
-      return within.filter(({ status }) => isAlone || (isApi && !hasBody && test.title.startsWith(`${status}: `)))
+      const rest = textWithout(file.text, test, within)
+      return within.filter(
+        ({ status, answer }) =>
+          isAlone ||
+          (isApi && !hasBody && test.title.startsWith(`${status}: `)) ||
+          (status >= 400 && !comparesBody(rest, answer)),
+      )
     })
     .filter(({ status }) => !WITHOUT_BODY.has(status))
     .map(({ start }) => ({
@@ -50,14 +64,25 @@ function loneStatusesOf(file: SourceFile): readonly Problem[] {
     }))
 }
 
+function textWithout(text: string, test: Part, parts: readonly Part[]): string {
+  const cuts = [test.start, ...parts.flatMap(({ start, end }) => [start, end]), test.end]
+  return cuts.flatMap((cut, nth) => (nth % 2 === 0 ? [text.slice(cut, cuts[nth + 1])] : [])).join('')
+}
+
+/** Whether the rest of a test uses more of an answer than its status and its headers. */
+function comparesBody(rest: string, answer: string | undefined): boolean {
+  return answer !== undefined && new RegExp(`\\b${answer}\\b(?!\\.(?:status|headers)|\\s*[,}=:])`).test(rest)
+}
+
 function comparisonsOf(file: SourceFile): Comparisons {
-  const statuses: (Part & { readonly status: number })[] = []
+  const statuses: StatusPart[] = []
   const expected: Part[] = []
   const bodies: Part[] = []
   visitSyntax(file, {
     CallExpression({ callee, arguments: [first], start, end }) {
-      const status = first?.type === 'Literal' && typeof first.value === 'number' ? first.value : undefined
-      if (status !== undefined && status >= 200 && isStatusMatcher(callee)) statuses.push({ start, end, status })
+      const status = first === undefined ? undefined : statusIn(file.text.slice(first.start, first.end))
+      const compared = comparedStatus(callee)
+      if (status !== undefined && compared !== undefined) statuses.push({ start, end, status, answer: compared.answer })
       if (/^expect(\w*|\.poll)$/.test(file.text.slice(callee.start, callee.end))) expected.push({ start, end })
     },
     Identifier({ name, start, end }) {
@@ -67,13 +92,42 @@ function comparisonsOf(file: SourceFile): Comparisons {
   return { statuses, expected, bodies }
 }
 
-/** Whether an expression is `expect(….statusCode).toBe`, or `toEqual`. */
-function isStatusMatcher(matcher: Expression): boolean {
-  if (matcher.type !== 'MemberExpression' || matcher.object.type !== 'CallExpression') return false
-  if (matcher.property.type !== 'Identifier' || !/^to(Be|Equal)$/.test(matcher.property.name)) return false
+/** The status that a number has, or the highest one of a list. */
+function statusIn(text: string): number | undefined {
+  if (!/^(?:[2-5]\d\d|\[[2-5]\d\d(?:, [2-5]\d\d)*\])$/.test(text)) return undefined
+  return Math.max(...Array.from(text.matchAll(/\d+/g), ([digits]) => Number(digits)))
+}
+
+/** The answer of `expect(….statusCode).toBe`, also of `toEqual` and of `expect(….map(({ status }) => status)).toEqual`. */
+function comparedStatus(matcher: Expression): { readonly answer: string | undefined } | undefined {
+  if (matcher.type !== 'MemberExpression' || matcher.object.type !== 'CallExpression') return undefined
+  if (matcher.property.type !== 'Identifier' || !/^to(Be|Equal)$/.test(matcher.property.name)) return undefined
   const [value] = matcher.object.arguments
-  if (value?.type === 'Identifier') return isStatusName(value.name)
-  return value?.type === 'MemberExpression' && value.property.type === 'Identifier' && isStatusName(value.property.name)
+  return value === undefined || value.type === 'SpreadElement' ? undefined : answerOf(value)
+}
+
+function answerOf(value: Expression): { readonly answer: string | undefined } | undefined {
+  if (value.type === 'Identifier') return isStatusName(value.name) ? { answer: 'body' } : undefined
+  if (value.type === 'MemberExpression') return isStatusMember(value) ? { answer: nameOf(value.object) } : undefined
+  if (value.type !== 'CallExpression' || value.callee.type !== 'MemberExpression') return undefined
+  const { object, property } = value.callee
+  if (property.type !== 'Identifier') return undefined
+  if (/^(sort|toSorted)$/.test(property.name)) return answerOf(object)
+  return property.name === 'map' && isReadOfStatus(value.arguments[0]) ? { answer: nameOf(object) } : undefined
+}
+
+/** Whether a function is `({ status }) => status`, or `([status]) => status`. */
+function isReadOfStatus(read: Argument | undefined): boolean {
+  return read?.type === 'ArrowFunctionExpression' && read.body.type === 'Identifier' && isStatusName(read.body.name)
+}
+
+/** Whether an expression is `answer.statusCode`. */
+function isStatusMember(value: Expression): boolean {
+  return value.type === 'MemberExpression' && value.property.type === 'Identifier' && isStatusName(value.property.name)
+}
+
+function nameOf(object: Expression): string | undefined {
+  return object.type === 'Identifier' ? object.name : undefined
 }
 
 function isStatusName(name: string): boolean {

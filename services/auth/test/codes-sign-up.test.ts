@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { errorBody, statusAndBody } from './bodies.ts'
+import { bodiesByStatus, errorBody, outcomeOf, statusAndBody } from './bodies.ts'
 import { NOTHING, startHookStub } from './hook-stub.ts'
 import { openBeside, openMailApp } from './mail-app.ts'
 import { createSignedUp } from './signed-up.ts'
@@ -37,7 +37,8 @@ describe('POST /otp where codes sign up', () => {
     expect(answers.filter(({ statusCode }) => statusCode === 429)).toHaveLength(4)
     expect([await countUsers(email), await countUsers(phone)]).toEqual([[false], [false]])
     const same = await Promise.all([1, 2].map(() => confirming.post('/otp', { email: confirmed })))
-    expect(same.map(({ statusCode }) => statusCode).sort()).toEqual([200, 429])
+    const wait = 'For security purposes, you can only request this after 60 seconds.'
+    expect(bodiesByStatus(same)).toEqual([{}, errorBody(429, 'over_email_send_rate_limit', wait)])
     expect(await countUsers(confirmed)).toEqual([true])
     const { link, code } = await test.readMail(confirmed)
     expect(link.searchParams.get('type')).toBe('magiclink')
@@ -64,7 +65,8 @@ describe('POST /otp where codes sign up', () => {
       [{ email }, { phone }, { email: known.email }, { phone: '14155550163' }].map((body) => test.post('/otp', body)),
     )
     stub.answer = () => NOTHING
-    expect(answers.map(({ statusCode }) => statusCode)).toEqual([403, 403, 200, 200])
+    const refused = [403, errorBody(403, 'unknown', 'Not you')]
+    expect(answers.map(outcomeOf)).toEqual([refused, refused, 200, 200])
     await test.idle()
     expect([await countUsers(email), await countUsers(phone)]).toEqual([[], []])
     expect(test.recipients()).not.toContain(email)

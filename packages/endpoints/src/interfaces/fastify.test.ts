@@ -172,7 +172,11 @@ describe('fastify', () => {
     const host = await mounted(new Application({ modules: { index: { Default } } }), undefined, { logger })
     const answered = await host.inject({ url: '/api', headers: { 'x-by-reply': '1' } })
     expect([answered.statusCode, answered.json(), lines]).toEqual([200, { name: 'by the reply' }, []])
-    expect((await host.inject('/api')).statusCode).toBe(500)
+    const failed = await host.inject('/api')
+    expect([failed.statusCode, failed.json()]).toEqual([
+      500,
+      errorBody(500, 'SERVER_ERROR', 'An unexpected error occurred'),
+    ])
     expect(lines).toEqual([expect.stringContaining('Default.GET returned what it does not declare')])
   })
 

@@ -102,7 +102,7 @@ describe('a change of an operator', () => {
     const ban = (by: SignedInOperator, of: SignedInOperator) =>
       operate(test, by, `PUT /users/${of.user.id}/ban`, { duration: '24h' })
     const answers = await Promise.all([ban(one, other), ban(other, one)])
-    expect(answers.map(([status]) => status).sort()).toEqual([200, 401])
+    expect(answers.filter(([status]) => status !== 200)).toEqual([unauthorized])
   })
 
   it('200: changes of one operator at once are all made', async () => {

@@ -46,6 +46,10 @@ describe('POST /attempts/:attemptId/:change', () => {
       'The authorization was declined',
       'Exceptions Exceptions Unknown outcomes The outcome of every authorization is known.',
     ])
-    expect((await browser.open(path)).status).toBe(404)
+    const gone = await browser.open(path)
+    expect([gone.status, gone.text]).toEqual([
+      404,
+      '404 Not found There is no such object, or it is gone. Go to the overview',
+    ])
   })
 })

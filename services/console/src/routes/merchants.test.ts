@@ -102,7 +102,11 @@ describe('the pages of payments', () => {
     const browser = other.browser()
     for (const [name, value] of (await test.signedIn('viewer')).cookies) browser.cookies.set(name, value)
     expect((await browser.open('/')).html).not.toContain('/merchants')
-    expect((await browser.open('/merchants')).status).toBe(404)
+    const gone = await browser.open('/merchants')
+    expect([gone.status, gone.text]).toEqual([
+      404,
+      '404 Not found There is no such object, or it is gone. Go to the overview',
+    ])
     await other.close()
   })
 })

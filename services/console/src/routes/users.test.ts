@@ -25,6 +25,8 @@ const namesOf = (html: string) =>
   [...html.replaceAll('<wbr>', '').matchAll(/<a class="main-link" href="[^"]*">([^<]*)<\/a>/g)].map(([, name]) => name)
 const newUser = () => createUser(auth, `${crypto.randomUUID()}@example.com`)
 const toastOf = (html: string) => /<div class="toast">.*?<span>([^<]*)<\/span>/.exec(html)?.[1]
+/** Status and text of a page about something that is not there. */
+const NOT_FOUND = [404, '404 Not found There is no such object, or it is gone. Go to the overview']
 const sends = async (browser: TestBrowser, path: string, fields: Readonly<Record<string, string>> = {}) => {
   await browser.open(path)
   const page = await browser.submit(path, fields)
@@ -271,7 +273,8 @@ describe('POST /users/:userId/:change', () => {
       'Why this user cannot sign in Deleted TIME . The user has no password. Other ways may be open.',
     )
     expect(await sends(browser, `/users/${removed.id}/delete`, { soft: 'false' })).toEqual(['/users', deleted])
-    expect((await browser.open(`/users/${removed.id}`)).status).toBe(404)
+    const gone = await browser.open(`/users/${removed.id}`)
+    expect([gone.status, gone.text]).toEqual(NOT_FOUND)
   })
 
   it('303: makes a change once when its form is sent twice', async () => {
@@ -323,7 +326,8 @@ describe('POST /users/:userId/:change', () => {
       await browser.open(`/users/${ada.id}/reset-factor?factor=${factor}`),
       await browser.post(`/users/${ada.id}/reset-factor`, { _csrf, _key: 'two', factor }),
     ]
-    expect([answers.map(({ status }) => status), session.length, factor.length]).toEqual([[404, 404, 404, 404], 36, 36])
+    expect(answers.map(({ status, text }) => [status, text])).toEqual(Array(4).fill(NOT_FOUND))
+    expect([session.length, factor.length]).toEqual([36, 36])
     expect((await theirs.open('/')).path).toBe('/')
     expect((await browser.open(`/users/${id}`)).html).toContain(`reset-factor?factor=${factor}`)
   })
@@ -336,7 +340,7 @@ describe('POST /users/:userId/:change', () => {
       await browser.post(`/users/${id}/end-session`, { _csrf, _key: 'one', session: '..' }),
       await browser.post(`/users/${id}/reset-factor`, { _csrf, _key: 'two', factor: '..' }),
     ]
-    expect(sent.map(({ status }) => status)).toEqual([404, 404])
+    expect(sent.map(({ status, text }) => [status, text])).toEqual([NOT_FOUND, NOT_FOUND])
     expect((await browser.open(`/users/${id}`)).text).toContain('Nothing keeps this user from signing in')
   })
 
@@ -351,7 +355,8 @@ describe('POST /users/:userId/:change', () => {
       await browser.open(`${foreign}?message=${message}`),
       await browser.post(foreign, { _csrf, _key: 'k', message }),
     ]
-    expect([answers.map(({ status }) => status), message.length]).toEqual([[404, 404], 36])
+    expect(answers.map(({ status, text }) => [status, text])).toEqual([NOT_FOUND, NOT_FOUND])
+    expect(message).toHaveLength(36)
     expect((await browser.open(path)).text.match(/mail to l…@example\.com/g)).toEqual(['mail to l…@example.com'])
   })
 

@@ -215,7 +215,11 @@ describe('an atomic import', () => {
     await expect.poll(staged).toBeGreaterThanOrEqual(500)
     const [first, second] = [answerOf(sent), answerOf(other)]
     sent.end()
-    expect((await first).status).toBe(503)
+    const { status, body } = await first
+    expect([status, JSON.parse(body)]).toEqual([
+      503,
+      refusedBody(503, 'SERVICE_UNAVAILABLE', 'The service is not available at the moment. Please try again.'),
+    ])
     other.end()
     expect([(await second).status, (await versionsOf('L-')).length, (await versionsOf('M-')).length]).toEqual([
       ...[200, 0, 600],

@@ -2,7 +2,16 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { answerBehind } from '../../../test/answer-behind.ts'
 import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
-import { anyTime, confirmedBody, emailIdentity, errorBody, phoneIdentity, signedUpBody } from '../../../test/bodies.ts'
+import {
+  anyTime,
+  confirmedBody,
+  emailIdentity,
+  errorBody,
+  phoneIdentity,
+  signedUpBody,
+  statusAndBody,
+  unknownRefreshToken,
+} from '../../../test/bodies.ts'
 import {
   changeEntry,
   changesOf,
@@ -87,7 +96,7 @@ describe('PUT /operator/users/:userId', () => {
     const password = 'another horse, 2026'
     expect((await change(user.id, { password }))[0]).toBe(200)
     const refused = await test.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
-    expect(refused.statusCode).toBe(400)
+    expect(statusAndBody(refused)).toEqual(unknownRefreshToken)
     expect((await test.post('/token?grant_type=password', { email, password })).statusCode).toBe(200)
     expect(await changesOf(test, user.id)).toEqual([entryOf('users.change', user.id, { password: 'changed' })])
     const stored = await test.deps.db.selectFrom('operator_changes').select('sealed_body').execute()

@@ -31,7 +31,11 @@ describe('POST /products/:productId/deletion', () => {
       '/products',
       true,
     ])
-    expect((await browser.open(`/products/${id}`)).status).toBe(404)
+    const gone = await browser.open(`/products/${id}`)
+    expect([gone.status, gone.text]).toEqual([
+      404,
+      '404 Not found There is no such object, or it is gone. Go to the overview',
+    ])
   })
 
   it('422: says that there is still stock', async () => {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { anyId, anyTime, emailIdentity, errorBody, unconfirmedBody } from '../../../../test/bodies.ts'
+import { anyId, anyTime, emailIdentity, errorBody, statusAndBody, unconfirmedBody } from '../../../../test/bodies.ts'
 import { type MailApp, openMailApp } from '../../../../test/mail-app.ts'
 import {
   changeEntry,
@@ -64,7 +64,8 @@ describe('POST /operator/messages/:messageId/resend', () => {
     const change = { action: 'messages.resend', object: { kind: 'user', id: user.id }, changes }
     expect(await changesOf(test, user.id)).toEqual([changeEntry(support, change)])
     const verify = (token: string) => test.post('/verify', { type: 'recovery', email, token })
-    expect((await verify(first)).statusCode).toBe(403)
+    const expired = [403, errorBody(403, 'otp_expired', 'Token has expired or is invalid')]
+    expect(statusAndBody(await verify(first))).toEqual(expired)
     expect((await verify(code)).statusCode).toBe(200)
   })
 
