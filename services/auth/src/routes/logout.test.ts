@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
+import { claimsOf } from '../../test/authenticator-app.ts'
 import { anyTime, grantErrorBody, signedUpBody, statusAndBody } from '../../test/bodies.ts'
 import { expectUser } from '../../test/expect-user.ts'
+import { forgeBearer } from '../../test/forged-token.ts'
 import { createSignedUp, type SignedUp } from '../../test/signed-up.ts'
 
 let test: TestApp
@@ -82,6 +84,15 @@ describe('POST /logout', () => {
       expect(await signOuts.execute()).toHaveLength(1)
     },
   )
+
+  it('204: ends nothing by a token that names a session of another user', async () => {
+    const [signedUp, other] = [await createSignedUp(test.deps), await createSignedUp(test.deps)]
+    const [own, foreign] = [await signIn(signedUp), await signIn(other)]
+    const { session_id } = claimsOf(foreign.authorization)
+    const authorization = forgeBearer({ sub: signedUp.user.id, session_id })
+    expect(statusAndBody(await signOut(authorization))).toEqual([204, ''])
+    expect([await canRefresh(own.refreshToken), await canRefresh(foreign.refreshToken)]).toEqual([true, true])
+  })
 
   it('400: refuses an unknown scope', async () => {
     const { authorization } = await signIn(await createSignedUp(test.deps))
