@@ -20,10 +20,10 @@ const PREFIX = 'names indexes with the prefix of AUTH_DB_NAMESPACE, which an ado
  * entry that passes or that no longer exists.
  */
 export const OTHERWISE_ON_ADOPTED: Listed = {
-  'services/auth/test/hooks.test.ts': {
+  'services/auth/test/hooks.long.test.ts': {
     'BEFORE_USER_CREATED 403: is asked when a first code is used, and a refusal keeps the code': AT_ONCE,
   },
-  'services/auth/test/pre-registration.test.ts': {
+  'services/auth/test/pre-registration.long.test.ts': {
     'an address that a stranger has used first, AUTH_PROFILE=compatible 200: a message of POST /otp, as magiclink, removes everything of an earlier signup':
       AT_ONCE,
     'an address that a stranger has used first, AUTH_PROFILE=compatible 200: a message of POST /magiclink, as magiclink, removes everything of an earlier signup':
@@ -41,7 +41,7 @@ export const OTHERWISE_ON_ADOPTED: Listed = {
     "an address that a stranger has used first, AUTH_PROFILE=strict 200: later requests of a stranger change nothing in the owner's message":
       AT_ONCE,
   },
-  'services/auth/test/error-model/error-model.test.ts': {
+  'services/auth/test/error-model/error-model.long.test.ts': {
     'the error oauthClientRequired 400: answers invalid_client: Client authentication required for OAut…': CLIENTS,
     'has a case for every error status that an operation documents, and no other': CLIENTS,
   },
@@ -49,14 +49,14 @@ export const OTHERWISE_ON_ADOPTED: Listed = {
     'functions and operators of strangers in a schema of the search path of the owner are not run where an import writes':
       OWN_PATH,
   },
-  'services/auth/test/profiles.test.ts': {
+  'services/auth/test/profiles.long.test.ts': {
     'AUTH_PROFILE=compatible voids the password of a stranger once the owner of the address has signed in': AT_ONCE,
     'AUTH_PROFILE=strict voids the password of a stranger once the owner of the address has signed in': AT_ONCE,
   },
-  'services/auth/test/auth-js/sign-in.test.ts': {
+  'services/auth/test/auth-js/sign-in.long.test.ts': {
     'signInWithOtp creates a user for a new email once the code is verified': AT_ONCE,
   },
-  'services/auth/test/behaviours/behaviours.test.ts': {
+  'services/auth/test/behaviours/behaviours.long.test.ts': {
     'AUTH_PROFILE=compatible createUserOnCodeRequest: behaves as the table says': AT_ONCE,
     'AUTH_PROFILE=compatible showErrorsOfTriggers: behaves as the table says': TOLD,
   },

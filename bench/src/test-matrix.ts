@@ -68,12 +68,12 @@ async function startCitus(workplace: Workplace): Promise<Environment> {
 /** Test files of payments that have nothing to say about a distributed database, and why. */
 const NOT_ON_CITUS: Readonly<Record<string, string>> = {
   'services/payments/test/distribution.test.ts': 'prints the statements for plain PostgreSQL',
-  'services/payments/test/migrations.test.ts': 'compares the catalogue of plain PostgreSQL',
+  'services/payments/test/migrations.long.test.ts': 'compares the catalogue of plain PostgreSQL',
   'services/payments/test/access-states.long.test.ts': 'makes triggers, which a distributed table cannot have',
   'services/payments/test/session-states.long.test.ts': 'makes a trigger, which a distributed table cannot have',
   'services/payments/test/row-states.long.test.ts': 'makes triggers, which a distributed table cannot have',
   'services/payments/test/token-states.test.ts': 'makes triggers, which a distributed table cannot have',
-  'services/payments/test/placement-states.test.ts': 'lets a database that is not distributed seem to be',
+  'services/payments/test/placement-states.long.test.ts': 'lets a database that is not distributed seem to be',
   'services/payments/test/migrate-cuts.long.test.ts': 'migrates a database that is not distributed yet',
   'services/payments/src/pagination/list-below-merchant.test.ts':
     'reads from a standby, which a distributed database does not use',

@@ -43,7 +43,7 @@ const WITH_REDIRECT: ReadonlySet<string> = new Set([
   ...['createUserWithId', 'createSession', 'createUserAsOperator', 'inviteUserAsOperator'],
 ])
 
-/** The texts of the API document beside the schemas of the routes. test/document-examples.test.ts writes the examples. */
+/** The texts of the API document beside the schemas of the routes. test/document-examples.long.test.ts writes the examples. */
 export const documentNotes: DocumentNotes = {
   servers: [{ url: '/', description: 'This process' }],
   tags,

@@ -25,7 +25,7 @@ const LISTS = /^get(?:Products|Stock|Movements|Reservations|Locations|Users|Oper
 const REPEATABLE =
   /^post(?:Products|Locations|Movements|Reservations|ReservationsCommitWithReservationId|OperatorImports)$/
 
-/** The notes of the API document beside the controllers. Its examples are compared by test/document-examples.test.ts. */
+/** The notes of the API document beside the controllers. Its examples are compared by test/document-examples.long.test.ts. */
 export const documentNotes: DocumentNotes = {
   servers: [{ url: '/', description: 'This process' }],
   tags,

@@ -149,7 +149,7 @@ const IMPORT_BODY = {
   },
 }
 
-/** Files that are answered, by operation and media type. They are compared by test/document-examples.test.ts. */
+/** Files that are answered, by operation and media type. They are compared by test/document-examples.long.test.ts. */
 const FILES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   getProductsExport: {
     'application/x-ndjson': '{"id":1,"sku":"TSHIRT-RED-L","attributes":{"color": "red", "price": 17.5}}\n',

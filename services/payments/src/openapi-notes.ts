@@ -29,7 +29,7 @@ const tags = [
   { name: 'Service', description: 'Health and API documents.' },
 ]
 
-/** The parts of the API document that no schema of a route states. test/document-examples.test.ts compares the examples. */
+/** The parts of the API document that no schema of a route states. test/document-examples.long.test.ts compares the examples. */
 export function documentNotes(): DocumentNotes {
   return {
     servers: [{ url: '/', description: 'This process' }],
