@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
+import { addressKey } from '@trestle/common/server/address-key.ts'
 import { findOperatorKey, type OperatorKey } from './operator-keys.ts'
 import { lowerRole, type OperatorRole } from './operator-roles.ts'
 
@@ -68,6 +69,14 @@ export async function readOperator(
 export function readOperatorAddress(keys: readonly OperatorKey[], headers: IncomingHttpHeaders): string | undefined {
   const told = toldAddress(headers)
   return told !== undefined && findPresentedKey(keys, headers) ? told : undefined
+}
+
+/**
+ * The key under which limits count the browser that a console names, apart from clients who call by themselves. Whoever holds an
+ * operator key names any address, and would otherwise use up the limit of a client there.
+ */
+export function operatorLimitKey(address: string): string {
+  return `operator ${addressKey(address)}`
 }
 
 function findPresentedKey(keys: readonly OperatorKey[], headers: IncomingHttpHeaders): OperatorKey | undefined {

@@ -115,6 +115,16 @@ describe('the request limits', () => {
     expect(await outcomesOf(settings, told)).toEqual([200, 200, LIMITED])
   })
 
+  it('count the browser that a console names apart from a client at the same address', async () => {
+    const client = { 'x-forwarded-for': '192.0.2.1' }
+    const named = { 'x-trestle-operator-key': keyOf('viewer'), 'x-trestle-operator-address': '192.0.2.1' }
+    const settings = { ...OPERATOR_SETTINGS, AUTH_TRUSTED_PROXIES: '1' }
+    expect(await outcomesOf(settings, [named, named, named, client, client, client])).toEqual([
+      ...[200, 200, LIMITED],
+      ...[200, 200, LIMITED],
+    ])
+  })
+
   it('are off when no setting names the proxies in front', async () => {
     expect(await outcomesOf({}, spoofed)).toEqual([200, 200, 200])
   })

@@ -1,6 +1,6 @@
 import type { Meter } from '@opentelemetry/api'
 import { addressKey, toAddress } from '@trestle/common/server/address-key.ts'
-import { readOperatorAddress } from '@trestle/operators/operator.ts'
+import { operatorLimitKey, readOperatorAddress } from '@trestle/operators/operator.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { AuthConfig } from '../config.ts'
@@ -83,8 +83,7 @@ export const clientAddress = fp<{ readonly config: Config }>(
 
 /** The address of a browser that a console signs in for. Limits count by it, because all come from the address of the console. */
 function browserAddress(ip: string): ClientAddress {
-  const key = addressKey(ip)
-  return { ip, limitKey: key, network: key }
+  return { ip, limitKey: operatorLimitKey(ip), network: addressKey(ip) }
 }
 
 function sourcesOf({ ip, headers }: FastifyRequest): Sources {

@@ -1,5 +1,5 @@
 import type { Guard, GuardContext } from '@trestle/endpoints/endpoints.ts'
-import { readOperator, readOperatorAddress, UnverifiableTokenError } from '@trestle/operators/operator.ts'
+import { type Operator, readOperator, UnverifiableTokenError } from '@trestle/operators/operator.ts'
 import type { OperatorAction } from '@trestle/operators/operator-roles.ts'
 import type { OperatorIdentity } from '../access/actor.ts'
 import type { Identity, TokenVerifier } from '../access/token-verifier.ts'
@@ -30,28 +30,33 @@ export function operatorGuardsFor(actions: MethodActions): readonly Guard[] {
   const guard = async (context: GuardContext) => {
     const { operators } = depsOf(context)
     if (operators === undefined) refusePath()
-    await authorizeOperator(context, operators, actions)
+    admitOperator(context, await findOperator(context, operators), actions)
   }
   return [Object.assign(guard, OPERATOR_ANSWERS)]
 }
 
-/** Refuses a client that has sent too many requests. Counts before anything else is known of the request. */
+/**
+ * Refuses a client that has sent too many requests. Counts before anything else is known of the request, but
+ * where an operator key is presented: the requests of all operators come from the address of the console, so
+ * these count once the operator is known.
+ */
 const limitRate: Guard = Object.assign(
-  (context: GuardContext) => {
-    const { rateLimits, operators } = depsOf(context)
-    if (rateLimits === undefined) return undefined
-    const { headers } = fastifyRequestOf(context.request)
-    // The requests of all operators come from the address of the console.
-    const address = operators && readOperatorAddress(operators.keys, headers)
-    return countRequest(rateLimits, address ?? context.request.ip)
+  async (context: GuardContext) => {
+    const deps = depsOf(context)
+    if (operatorsOf(context) === undefined) await countRequest(deps, context.request.ip)
   },
   { responses: { 429: 'More requests of a client in a minute than are allowed, where they are limited' } },
 )
 
-/** @throws tooManyRequests when the address has used up its requests of this minute */
-async function countRequest(rateLimits: NonNullable<GuardDeps['rateLimits']>, address: string): Promise<void> {
-  const seconds = await rateLimits.consume(address)
+/** @throws tooManyRequests when the client has used up its requests of this minute */
+async function countRequest({ rateLimits }: Pick<GuardDeps, 'rateLimits'>, client: string): Promise<void> {
+  const seconds = await rateLimits?.consume(client)
   if (seconds !== undefined) throw tooManyRequests({ headers: { 'Retry-After': String(seconds) } })
+}
+
+/** The access of operators by which a request is judged. Undefined for a request that presents no operator key. */
+function operatorsOf(context: GuardContext): GuardDeps['operators'] {
+  return context.request.header('x-trestle-operator-key') === undefined ? undefined : depsOf(context).operators
 }
 
 /** How a client authenticates, where INVENTORY_AUTH_ENABLED is true. */
@@ -75,9 +80,13 @@ const TOKEN_ANSWERS = {
  */
 async function authorize(context: GuardContext, actions: MethodActions): Promise<void> {
   const { request } = context
-  const { tokenVerifier, operators } = depsOf(context)
-  if (operators !== undefined && request.header('x-trestle-operator-key') !== undefined) {
-    await authorizeOperator(context, operators, actions)
+  const { tokenVerifier, rateLimits } = depsOf(context)
+  const operators = operatorsOf(context)
+  if (operators !== undefined) {
+    const operator = await findOperator(context, operators)
+    // An operator counts by themselves: a told address could be that of any client, or another one in each request.
+    await countRequest({ rateLimits }, operator === undefined ? request.ip : `operator ${operator.actor.id}`)
+    admitOperator(context, operator, actions)
     return
   }
   if (tokenVerifier === undefined) return
@@ -117,18 +126,20 @@ const OPERATOR_ANSWERS = {
   responses: { 401: 'No good operator key with a good access token', 404: 'The service has no operator keys' },
 } as const
 
-/**
- * Recognizes the operator of a request, and judges whether they may do what its method does (console reference: Checks of a
- * request).
- * @throws operatorUnauthorized, operatorForbidden, serviceUnavailable while the token cannot be verified
- */
-async function authorizeOperator(
+/** Recognizes the operator of a request. @throws serviceUnavailable while the token cannot be verified */
+function findOperator(
   { request }: GuardContext,
   operators: NonNullable<GuardDeps['operators']>,
-  actions: MethodActions,
-): Promise<void> {
+): Promise<Operator | undefined> {
   const { headers } = fastifyRequestOf(request)
-  const operator = await readOperator(operators, { headers, ip: request.ip }).catch(refuseUnverifiable)
+  return readOperator(operators, { headers, ip: request.ip }).catch(refuseUnverifiable)
+}
+
+/**
+ * Judges whether an operator may do what the method of a request does (console reference: Checks of a request).
+ * @throws operatorUnauthorized, operatorForbidden
+ */
+function admitOperator({ request }: GuardContext, operator: Operator | undefined, actions: MethodActions): void {
   if (operator === undefined) throw operatorUnauthorized()
   addLogFields(request, { operator_id: operator.actor.id, operator_key: operator.key })
   requireAction(operator.role, new Map(Object.entries(actions)).get(request.method === 'HEAD' ? 'GET' : request.method))

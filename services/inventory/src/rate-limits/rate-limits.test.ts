@@ -1,19 +1,23 @@
+import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusedBody } from '../../test/bodies.ts'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from '../../test/inventory-app.ts'
+import { operatorHeaders, testOperators } from '../../test/operators.ts'
 
 const [ONE, TWO] = ['198.51.100.1', '198.51.100.2']
 const LIMIT = { INVENTORY_RATE_LIMIT: '3', INVENTORY_RATE_LIMIT_STORE: 'postgres' }
 let inventory: TestInventory
 let other: TestReplica
 let alone: TestReplica
+let console: TestReplica
 beforeAll(async () => {
   inventory = await startInventory(LIMIT)
   other = await startReplica(inventory.databaseUrl, LIMIT)
   alone = await startReplica(inventory.databaseUrl, { INVENTORY_RATE_LIMIT: '2', INVENTORY_TRUSTED_PROXIES: '1' })
+  console = await startReplica(inventory.databaseUrl, { INVENTORY_RATE_LIMIT: '2' }, { operators: testOperators })
 })
 afterAll(async () => {
-  await Promise.all([other?.close(), alone?.close()])
+  await Promise.all([other?.close(), alone?.close(), console?.close()])
   await inventory.close()
 })
 
@@ -29,6 +33,7 @@ const outcomesOf = async (replica: TestReplica, address: string, times: number) 
   for (let n = 0; n < times; n++) outcomes.push(await outcomeOf(get(replica, address)))
   return outcomes
 }
+const UNAUTHORIZED = 'The operator key or the access token is missing, malformed or not good.'
 const LIMITED = refusedBody(429, 'TOO_MANY_REQUESTS', 'Too many requests came from this address.')
 
 describe('INVENTORY_RATE_LIMIT', () => {
@@ -60,6 +65,25 @@ describe('INVENTORY_RATE_LIMIT', () => {
     const ask = (address: string) => outcomeOf(get(alone, '192.0.2.5', { 'x-forwarded-for': `[${address}]:443` }))
     const outcomes = [await ask('2001:db8::1'), await ask('2001:db8::2'), await ask('2001:db8::3')]
     expect([...outcomes, await ask('2001:db8:0:1::1')]).toEqual([200, 200, LIMITED, 200])
+  })
+
+  it('counts an operator by themselves, and not by the address of a client that they name', async () => {
+    const ask = async (role: OperatorRole, told: string) => {
+      const headers = { ...operatorHeaders(role), 'x-trestle-operator-address': told }
+      const { statusCode, json } = await console.app.inject({ url: '/products', remoteAddress: '192.0.2.6', headers })
+      return statusCode === 200 ? 200 : json()
+    }
+    expect([await ask('viewer', ONE), await ask('viewer', TWO), await ask('viewer', ONE)]).toEqual([200, 200, LIMITED])
+    expect(await ask('support', ONE)).toBe(200)
+    expect(await outcomesOf(console, ONE, 3)).toEqual([200, 200, LIMITED])
+  })
+
+  it('counts requests with an operator key and no good token by the address that they come from', async () => {
+    const refused = refusedBody(401, 'OPERATOR_UNAUTHORIZED', UNAUTHORIZED)
+    const headers = { ...operatorHeaders('viewer'), authorization: 'Bearer ended', 'x-trestle-operator-address': TWO }
+    const ask = async () => (await console.app.inject({ url: '/products', remoteAddress: '192.0.2.7', headers })).json()
+    expect([await ask(), await ask(), await ask()]).toEqual([refused, refused, LIMITED])
+    expect(await outcomesOf(console, TWO, 2)).toEqual([200, 200])
   })
 
   it('does not limit endpoints that are open to everybody', async () => {

@@ -1,5 +1,6 @@
 import {
   type Operator,
+  operatorLimitKey,
   readOperator,
   readOperatorAddress,
   UnverifiableTokenError,
@@ -47,7 +48,8 @@ export const authenticateOperator = fp(
       const operator = await readOperator(access, request).catch(refuseUnverifiable)
       if (operator === undefined) {
         // The requests of all operators come from the address of the console.
-        await refuseFailure(readOperatorAddress(access.keys, request.headers) ?? request.ip)
+        const told = readOperatorAddress(access.keys, request.headers)
+        await refuseFailure(told === undefined ? request.ip : operatorLimitKey(told))
         throw operatorUnauthorized()
       }
       request.operator = operator

@@ -111,4 +111,18 @@ describe('failed authentications of operators', () => {
     expect([await ask(ended('192.0.2.1')), await ask(ended('192.0.2.1'))]).toEqual([401, 429])
     expect(await ask(ended('192.0.2.2'))).toBe(401)
   })
+
+  it('429: count apart from a client at the address that a console names', async () => {
+    const named = {
+      ...operatorHeaders('admin'),
+      authorization: 'Bearer ended',
+      'x-trestle-operator-address': '192.0.2.3',
+    }
+    expect([await ask(named), await ask(named)]).toEqual([401, 429])
+    const client = await limited.app.inject({ url: '/me', remoteAddress: '192.0.2.3' })
+    expect(statusAndBody(client)).toEqual([
+      401,
+      { code: 'UNAUTHORIZED', message: 'The API key is missing, malformed, unknown or revoked' },
+    ])
+  })
 })
