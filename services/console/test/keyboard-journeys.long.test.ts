@@ -78,6 +78,7 @@ const JOURNEYS: readonly (readonly [what: string, role: Role, steps: readonly St
       ...search(idOf(1), 'EUR 80.00 Visa •••• 0000'),
       ['see', 'Trail'],
       ...ask('Refund…', 'This cannot be undone.'),
+      ['reach', 'Amount in EUR'],
       ['replace', '2.50'],
       ['press', 'Enter'],
       ['see', 'EUR 2.50 refunded'],
@@ -90,6 +91,7 @@ const JOURNEYS: readonly (readonly [what: string, role: Role, steps: readonly St
       ...search(idOf(2), 'EUR 40.00 Visa •••• 0000'),
       ['see', 'Trail'],
       ...ask('Capture…', 'Only a refund gives it back.'),
+      ['reach', 'Amount in EUR'],
       ['replace', '20.00'],
       ...open('Capture'),
       ['see', 'EUR 20.00 captured'],
@@ -139,6 +141,7 @@ const JOURNEYS: readonly (readonly [what: string, role: Role, steps: readonly St
       ['see', 'What was said'],
       ['press', 'j'],
       ...ask('Resolve…', 'leaves the list of those that wait'),
+      ['reach', 'Note (optional)'],
       ['type', 'Refunded by hand'],
       ...open('Mark as resolved'),
       ['see', 'The exception is resolved'],
@@ -153,6 +156,7 @@ const JOURNEYS: readonly (readonly [what: string, role: Role, steps: readonly St
       ...open('Unknown outcomes'),
       ['see', 'EUR 5.00'],
       ...ask('Outcome…', 'Ask north first'),
+      ['reach', 'Outcome'],
       ['press', 'ArrowDown'],
       ...open('Record the outcome'),
       ['see', 'The authorization was declined'],
@@ -312,6 +316,33 @@ describe.runIf(canTestWith('chromium'))('the work of operators, in Chromium', ()
     },
     TIMEOUT_MS,
   )
+
+  it(
+    'Enter that is held down or pressed twice opens at most a question, and sends nothing',
+    async () => {
+      const page = await signedIn.get('support')?.newPage()
+      if (page === undefined) return expect.fail('nobody is signed in')
+      const asked: string[] = []
+      page.on('request', (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`))
+      await page.goto(`${test.origin}/transactions/${idOf(1)}`)
+      await see(page, 'Trail')
+      await page.keyboard.down('Enter')
+      await reach(page, 'Refund…')
+      asked.length = 0
+      await page.keyboard.down('Enter')
+      await page.keyboard.up('Enter')
+      await walk(page, ask('Refund…', 'This cannot be undone.'))
+      const heading = await page.locator(':focus').textContent()
+      await page.keyboard.press('Enter')
+      expect([heading, asked, await page.locator('form[aria-busy]').count()]).toEqual([
+        'Refund a payment',
+        [`GET /transactions/${idOf(1)}/refund`],
+        0,
+      ])
+      await page.close()
+    },
+    TIMEOUT_MS,
+  )
 })
 
 /** Takes the steps in turn. Fails where Tab leads to no such element, or a page shows no such text. */
@@ -330,9 +361,9 @@ async function walk(page: Page, steps: readonly Step[]): Promise<void> {
   }
 }
 
-/** The name of the element that has the focus, as a reader is told it. */
-const FOCUSED_NAME = `(({ labels, innerText, ariaLabel }) =>
-  (ariaLabel ?? labels?.[0]?.innerText ?? innerText ?? '').trim())(document.activeElement)`
+/** The name of the field, link or button that has the focus, as a reader is told it. A heading may have the name of a button. */
+const FOCUSED_NAME = `(({ labels, innerText, ariaLabel, tabIndex }) =>
+  tabIndex < 0 ? '' : (ariaLabel ?? labels?.[0]?.innerText ?? innerText ?? '').trim())(document.activeElement)`
 
 /** Presses Tab until an element with this name has the focus. */
 async function reach(page: Page, name: string): Promise<void> {

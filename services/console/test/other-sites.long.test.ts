@@ -33,6 +33,7 @@ describe.runIf(canTestWith('chromium'))('a page of another site, in Chromium', (
       response.end(
         `<iframe src="${test.origin}/"></iframe>
         <a href="${test.origin}/users/${id}/ban">Press and hold Enter</a>
+        <a href="${test.origin}/users/${id}#:~:text=Ban">Read on</a>
         <form method="post" action="${test.origin}/users/${id}/ban" target="_top">
         <input name="duration" value="1h"><input name="_key" value="key"><button>Win a prize</button></form>`,
       )
@@ -68,6 +69,29 @@ describe.runIf(canTestWith('chromium'))('a page of another site, in Chromium', (
       await page.getByRole('link', { name: 'Press and hold Enter' }).press('Enter')
       await page.getByRole('heading', { name: 'eve@example.com' }).waitFor()
       expect(page.url()).toBe(`${test.origin}/users/${userId}`)
+    },
+    TIMEOUT_MS,
+  )
+
+  it.each([true, false])(
+    'chooses no place for the next Tab by a fragment, and leaves the way back open, with script: %s',
+    async (javaScriptEnabled) => {
+      const context = await page.context().browser()?.newContext({ javaScriptEnabled })
+      await context?.addCookies(await page.context().cookies())
+      const led = await context?.newPage()
+      if (led === undefined) return expect.fail('no window')
+      await led.goto(`${test.origin}/users`)
+      await led.goto(evil)
+      await led.getByRole('link', { name: 'Read on' }).click()
+      await led.getByRole('heading', { name: 'eve@example.com' }).waitFor()
+      expect(led.url()).toBe(`${test.origin}/users/${userId}`)
+      await led.keyboard.press('Tab')
+      expect(await led.locator(':focus').textContent()).toBe('Skip to the content')
+      await led.goBack()
+      expect(led.url()).toBe(evil)
+      await led.goForward()
+      await led.getByRole('heading', { name: 'eve@example.com' }).waitFor()
+      await context?.close()
     },
     TIMEOUT_MS,
   )

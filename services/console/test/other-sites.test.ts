@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { TestBrowser } from './browser.ts'
+import type { SeenPage, TestBrowser } from './browser.ts'
 import { openTestConsole, type TestConsole } from './console-app.ts'
 import { createUser, PASSWORD, type RunningService, startService } from './services.ts'
 
@@ -90,6 +90,49 @@ describe('a link of another site', () => {
     const path = `/users/${(await createUser(auth, `${from}@example.com`)).id}/ban`
     const page = await browser.open(path, { 'sec-fetch-site': from })
     expect([page.status, page.path]).toEqual([200, path])
+  })
+})
+
+describe('a link of another site to a page', () => {
+  const led = (browser: TestBrowser, path: string, from = 'cross-site') =>
+    browser.open(path, { 'sec-fetch-site': from })
+  const refreshOf = ({ html }: SeenPage) => /<meta http-equiv="refresh" content="0; url=([^"]*)">/.exec(html)?.[1]
+
+  it.each(['cross-site', 'same-site'])('opens the page once more, without script: %s', async (from) => {
+    const browser = await test.signedIn('admin')
+    const page = await led(browser, '/users?q=%22%3E&sort=9', from)
+    const path = '/users?q=%22%3E&amp;sort=9'
+    expect([page.status, page.text, refreshOf(page)]).toEqual([200, 'Open the page', path])
+    expect(page.html).toContain(`<a href="${path}">Open the page</a>`)
+    expect(page.headers['content-security-policy']).toBe("default-src 'none'; base-uri 'none'; frame-ancestors 'none'")
+  })
+
+  it('opens each page of operators once more', async () => {
+    const browser = await test.signedIn('admin')
+    const shown: string[] = []
+    for (const path of pathsOf('GET')) {
+      const { status, path: opened, html } = await browser.open(path)
+      if (status === 200 && opened === path && html.includes('class="side"')) shown.push(path)
+    }
+    const answers: unknown[] = []
+    for (const path of shown) {
+      const page = await led(browser, path)
+      answers.push([path, page.path === path ? refreshOf(page) : page.path])
+    }
+    const aroundForms = new Map([
+      ['/users/invite', '/users'],
+      ['/users/new', '/users'],
+      ['/signing-keys/new', '/signing-keys'],
+      ['/movements/new', '/stock'],
+      ['/products/new', '/products'],
+      ['/locations/new', '/locations'],
+    ])
+    expect(answers).toEqual(shown.map((path) => [path, aroundForms.get(path) ?? path]))
+  })
+
+  it.each(['//evil.example', '/%5Cevil.example'])('never leads to another site: %s', async (path) => {
+    const browser = await test.signedIn('admin')
+    expect(refreshOf(await led(browser, path))).toBeUndefined()
   })
 })
 

@@ -28,7 +28,6 @@ export const exceptionChanges: Changeable<Exception> = {
           value: note,
           maxLength: 1_000,
           hint: 'For the audit log: what you have found out and done.',
-          isFocused: true,
         }),
       call: ({ merchantId, id }, { note = '' }) => ({
         method: 'POST',

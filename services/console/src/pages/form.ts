@@ -60,6 +60,7 @@ export interface Field {
   readonly inputMode?: 'numeric' | 'decimal' | 'text'
   readonly pattern?: string
   readonly maxLength?: number
+  /** For an empty field that is required: Enter in a field that is filled in would send the form at once. */
   readonly isFocused?: boolean
   /** For an amount: the script of the pages says what is wrong with it before it is sent. */
   readonly range?: AmountRange

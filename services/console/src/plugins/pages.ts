@@ -4,9 +4,9 @@ import { sendError, toHttpError } from '@trestle/common/errors/error-handler.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errorVocabulary } from '../error-body.ts'
 import { type ConsolePage, type Frame, PAGE_HEADERS, renderConsolePage, renderSinglePage } from '../pages/layout.ts'
-import { PATHS } from '../pages/paths.ts'
+import { ownPath, PATHS } from '../pages/paths.ts'
 import { type OpenedFile, SERVICE_NAMES } from '../service-calls/service-call.ts'
-import { endSession } from './browser-session.ts'
+import { endSession, isLedByOthers } from './browser-session.ts'
 import { type Visit, visitOf } from './operator.ts'
 
 /** Answers an error with a page, and a request without a session with the way to the sign-in. */
@@ -33,12 +33,40 @@ function leadToSignIn(request: FastifyRequest, reply: FastifyReply): FastifyRepl
   return reply.redirect(target, 303)
 }
 
-/** Shows a page of an operator. @throws notSignedIn */
+/** Shows a page of an operator. A browser that another site has led here opens it once more. @throws notSignedIn */
 export function sendPage(request: FastifyRequest, reply: FastifyReply, page: ConsolePage, status = 200): FastifyReply {
+  if (isLedByOthers(request)) return openAgain(request, reply)
   return reply
     .code(status)
     .headers(PAGE_HEADERS)
     .send(renderConsolePage(page, frameOf(visitOf(request))))
+}
+
+/**
+ * Has the browser open the same address by itself, without the fragment of a link. A fragment of another site
+ * (`#main`, `#:~:text=Refund`) chooses where the next Tab leads, so keys that are typed for the other site
+ * would open a question and answer it. A redirect would keep the fragment.
+ */
+function openAgain(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const path = ownPath(request.url)
+  const page = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="refresh" content="0; url=${path}">
+<title>Trestle console</title>
+</head>
+<body><main><p><a href="${path}">Open the page</a></p></main></body>
+</html>
+`
+  return reply
+    .headers({
+      ...PAGE_HEADERS,
+      'content-security-policy': "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+    })
+    .send(page.html)
 }
 
 /** Sends a file, which the browser keeps and does not show. */

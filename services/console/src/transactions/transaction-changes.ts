@@ -186,7 +186,6 @@ function amountFields(shown: ShownTransaction, given: GivenFields, { most }: { r
     inputMode: 'decimal',
     hint: `At most ${money(most, currency, decimals)}.`,
     isRequired: true,
-    isFocused: true,
     range: {
       most: typedMoney(most, currency, decimals),
       tooSmall: `${problems.tooSmall().message}.`,

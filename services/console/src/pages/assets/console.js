@@ -67,8 +67,10 @@ async function ask(link) {
   }
   prepare(dialog)
   dialog.showModal()
-  const first = dialog.querySelector('[autofocus], input:not([type="hidden"]), select, textarea, a[data-close]')
-  first?.focus()
+  // Not a field: Enter in a field that is filled in would answer the question at once.
+  const heading = dialog.querySelector('h1')
+  heading.tabIndex = -1
+  heading.focus()
 }
 
 document.addEventListener('click', (event) => {
@@ -147,6 +149,8 @@ function closeMenu() {
 }
 
 document.addEventListener('keydown', (event) => {
+  // Enter that is held down, perhaps since the page before, opens and sends nothing.
+  if (event.key === 'Enter' && event.repeat && !(event.target instanceof HTMLTextAreaElement)) event.preventDefault()
   if (event.key === 'Escape') closeMenu()
   const field = event.target instanceof Element && event.target.closest('input, select, textarea, [contenteditable]')
   if (event.key === 'Escape' && field && 'search' in field.dataset) field.blur()
