@@ -1,6 +1,8 @@
 import type { InventoryDeps } from '../deps.ts'
 import type { OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
+import { requireReservation } from '../reservations/reservation.ts'
+import { findReservation } from '../reservations/reservation-repository.ts'
 import { releaseReservation } from './release-reservation.ts'
 
 /** A reservation that an operator releases. */
@@ -22,7 +24,8 @@ export function releaseReservationAsOperator(
     const actor = change.operator.actor.id
     const made = await releaseReservation({ ...own, stockMetrics }, { actor, id })
     if (!made) return { made, audited: undefined }
+    const { productId } = requireReservation(await findReservation(own.lanes, id))
     const object = { kind: 'reservation', id } as const
-    return { made, audited: { action: 'reservations.release', object, productIds: [], changes: {} } }
+    return { made, audited: { action: 'reservations.release', object, productIds: [productId], changes: {} } }
   })
 }
