@@ -17,7 +17,7 @@ export interface InstallOptions {
 }
 
 /** The version of the queue. Part of `settings` of a migration run, since the schema of the queue depends on it. */
-export const QUEUE_VERSION: string = pgBoss.version
+export const QUEUE_VERSION: string = `${pgBoss.version}, with turns`
 
 /**
  * Makes or updates the schema of the queue and its queues. It runs within `migrate`, under its lock. If all is up to date, it
@@ -51,7 +51,51 @@ export async function installJobs(db: Kysely<unknown>, { url, schema, tasks }: I
   await sql`
     CREATE STATISTICS IF NOT EXISTS ${sql.id(schema, 'job_common_queue_states')} (mcv)
     ON name, state FROM ${sql.id(schema, 'job_common')}`.execute(db)
+  await createTurns(db, schema)
   for (const task of tasks) for (const index of task.indexes ?? []) await createIndex(db, schema, { task, index })
+}
+
+/**
+ * How far a waiting job of a group moves the next one back. The jobs of a backlog whose turn has come compete with new ones, so
+ * this is long: sixteen workers that are busy for five seconds each keep up with the turns of 1,900 backlogs.
+ */
+const TURN_MINUTES = 10
+const INT_MAX = 2_147_483_647
+
+/**
+ * Lets groups take turns. Workers take the job with the highest priority first, so the priority of a job with a group is the
+ * minute, negated, in which it has its turn: the present one, or ten minutes after the last waiting job of its group. So a job
+ * of a group without a backlog goes before all backlogs, however many groups have one: at most one job of each other group has
+ * an earlier turn. Each job of a backlog goes before what is sent after its turn. Nothing waits for a turn while a worker is
+ * free. The queue adds a job anew after each failure: jobs that are tried again are a backlog of their own.
+ */
+async function createTurns(db: Kysely<unknown>, schema: string): Promise<void> {
+  const [jobs, setTurn] = [sql.id(schema, 'job_common'), sql.id(schema, 'set_turn')]
+  // Another CREATE would wait for the writers of jobs.
+  const { rows } = await sql`
+    SELECT FROM pg_trigger WHERE tgrelid = ${`"${schema}".job_common`}::regclass AND tgname = 'job_common_turn'`.execute(
+    db,
+  )
+  if (rows.length > 0) return
+  await db.transaction().execute(async (trx) => {
+    await sql`
+      CREATE INDEX job_common_turns ON ${jobs} (name, group_id, state, priority)
+      WHERE group_id IS NOT NULL AND state < 'active'`.execute(trx)
+    await sql`
+      CREATE FUNCTION ${setTurn}() RETURNS trigger LANGUAGE plpgsql
+      SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET search_path = pg_catalog, pg_temp AS $$
+      BEGIN
+        NEW.priority := -least(${sql.lit(INT_MAX)}, greatest(
+          floor(extract(epoch FROM now()) / 60)::bigint,
+          (SELECT ${sql.lit(TURN_MINUTES)} - j.priority::bigint FROM ${jobs} j
+           WHERE j.name = NEW.name AND j.group_id = NEW.group_id AND j.state = NEW.state AND j.state < 'active'
+           ORDER BY j.priority LIMIT 1)));
+        RETURN NEW;
+      END $$`.execute(trx)
+    await sql`
+      CREATE TRIGGER job_common_turn BEFORE INSERT ON ${jobs} FOR EACH ROW
+      WHEN (NEW.group_id IS NOT NULL AND NEW.state < 'active') EXECUTE FUNCTION ${setTurn}()`.execute(trx)
+  })
 }
 
 /**
@@ -117,6 +161,7 @@ const TABLES = [
 ] as const
 const FUNCTIONS = [
   ...['create_queue', 'delete_queue', 'job_now', 'job_table_format', 'job_table_run', 'job_table_run_async'],
+  'set_turn',
 ] as const
 const TYPES = ['job_state'] as const
 

@@ -33,10 +33,19 @@ const hang = defineTask<Greeting>('hang', { ...options, timeoutSeconds: 1 })
 const slow = defineTask<Greeting>('slow', { ...options })
 /** A task of which a process does two jobs of a group at once. */
 const shared = defineTask<Greeting>('shared', { ...options, workers: 4, batchJobs: 2, groupJobsMax: 2 })
+/** A task of which a process does one job of a group at once. */
+const fair = defineTask<Greeting>('fair', { ...options, workers: 2, batchJobs: 2, groupJobsMax: 1 })
+/** A task whose jobs wait for long after a failure. */
+const failing = defineTask<Greeting>('failing', {
+  ...options,
+  firstDelaySeconds: 600,
+  delaySecondsMax: 600,
+  workers: 1,
+})
 const noting = defineTask<Greeting>('noting', { ...options })
 /** A task that no worker takes. */
 const nobody = defineTask<Greeting>('nobody', { ...options })
-const tasks: readonly AnyTask[] = [greet, once, fail, hang, slow, shared, noting, nobody]
+const tasks: readonly AnyTask[] = [greet, once, fail, hang, slow, shared, fair, failing, noting, nobody]
 const names = createNames('example')
 
 const temporary = await createTemporaryDatabase({
@@ -171,6 +180,58 @@ describe('jobs', () => {
     await expect.poll(() => running.toSorted()).toEqual(['alone', 'quick', 'slow 0', 'slow 1'])
     end.resolve()
     await expect.poll(() => running.length).toBe(14)
+  })
+
+  it('takes the job of a group without a backlog next when slow jobs of other groups keep all workers busy', async () => {
+    const running: string[] = []
+    const [first, others] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    await jobs.work(fair, async ({ to }) => {
+      running.push(to)
+      if (to !== 'quick') await (to === 'slow a' ? first : others).promise
+      return 'done'
+    })
+    const send = (to: string, group: string) => jobs.send(database.db, fair, { to }, { group })
+    for (const group of ['a', 'b']) {
+      await send(`slow ${group}`, group)
+      await expect.poll(() => running).toContain(`slow ${group}`)
+    }
+    for (let count = 0; count < 4; count += 1) for (const group of ['a', 'b']) await send(`more of ${group}`, group)
+    await send('quick', 'c')
+    first.resolve()
+    await expect.poll(() => running.length).toBeGreaterThan(2)
+    const next = running.slice(2)
+    others.resolve()
+    expect(next).toContain('quick')
+    await expect.poll(() => running.length).toBe(11)
+  })
+
+  it('puts each job behind those of its group that wait as it does', async () => {
+    const readOrder = async (task: AnyTask, state: string) => {
+      const { rows } = await sql<{ to: string; minutes: number }>`
+        SELECT data ->> 'to' AS "to", max(priority) OVER () - priority AS minutes FROM example_jobs.job
+        WHERE name = ${task.name} AND state::text = ${state} ORDER BY minutes, "to"`.execute(database.db)
+      return rows.map(({ to, minutes }) => [to, minutes])
+    }
+    await jobs.work(failing, () => Promise.reject(new Error('not now')))
+    for (let count = 0; count < 3; count += 1) await jobs.send(database.db, failing, { to: 'a' }, { group: 'a' })
+    await expect
+      .poll(() => readOrder(failing, 'retry'))
+      .toEqual([
+        ['a', 0],
+        ['a', 10],
+        ['a', 20],
+      ])
+    await database.db.transaction().execute(async (trx) => {
+      const entries = ['a', 'a', 'b'].map((to) => ({ data: { to }, group: to }))
+      await jobs.insert(trx, nobody.name, entries)
+      await jobs.send(trx, nobody, { to: 'a' }, { group: 'a' })
+    })
+    expect(await readOrder(nobody, 'created')).toEqual([
+      ['a', 0],
+      ['b', 0],
+      ['a', 10],
+      ['a', 20],
+    ])
   })
 
   it('keeps the payload of a sealed task out of the database', async () => {

@@ -12,7 +12,7 @@ export interface TaskOptions {
   readonly batchJobs?: number
   /**
    * The most jobs of one group that a process does at once. Undefined: any number. Each of them may keep a worker
-   * of its own busy, so only the workers beyond this number are left to other groups.
+   * of its own busy. While groups together keep all of them busy, a free one takes the group whose turn it is.
    */
   readonly groupJobsMax?: number
   /** The indexes that lists of its jobs need besides the indexes of the queue. */

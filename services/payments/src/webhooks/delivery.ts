@@ -34,8 +34,8 @@ export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
   firstDelaySeconds: 60,
   delaySecondsMax: DAY_SECONDS,
   timeoutSeconds: 30,
-  // A process delivers 32 events at once, a quarter of them of one merchant. Where its webhooks answer slowly, half of the
-  // workers are left to others.
+  // A process delivers up to 32 events at once, eight of one merchant. Slow webhooks of one merchant leave half of the workers to
+  // others. Where those of several hold all workers, the next free one takes the event of a merchant without a backlog.
   workers: 16,
   batchJobs: 2,
   groupJobsMax: 8,
