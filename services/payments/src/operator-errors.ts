@@ -19,6 +19,11 @@ export const refundLimitExceeded = declare(
   'REFUND_LIMIT_EXCEEDED',
   'The refund is more than the operator may refund',
 )
+export const trailReserved = declare(
+  403,
+  'TRAIL_RESERVED',
+  'Support refunds no transaction whose trail has 100 entries. An admin may',
+)
 export const idempotencyKeyReused = declare(
   409,
   'IDEMPOTENCY_KEY_REUSED',

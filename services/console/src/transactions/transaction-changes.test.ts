@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { amountInvalid, amountTooLarge, amountTooSmall } from '../errors.ts'
 import { changeLinks, type Viewer } from '../pages/asked-change.ts'
-import { transactionChanges } from './transaction-changes.ts'
+import { fullTrailLine, transactionChanges } from './transaction-changes.ts'
 import { type ShownTransaction, TransactionView } from './transaction-view.ts'
 
 const ID = 'a1b2c3d4e5f6a1b2c3d4e5f6'
@@ -9,7 +9,7 @@ const DECIMALS = new Map([
   ['EUR', 2],
   ['JPY', 0],
 ])
-const LIMITS = { capture: 0, refund: 0, void: 0 }
+const LIMITS = { capture: 0, refund: 0, void: 0, dispute: 0 }
 const DISPUTE = {
   id: 'd1',
   status: 'open',
@@ -70,7 +70,8 @@ describe('the buttons of a transaction', () => {
     ['support refunds', { capture: 5000, refund: 5000, void: 5000 }, 'support', ['refund']],
     ['support refunds nothing beyond the allowance of a day', { refund: 5000, refundAllowance: 0 }, 'support', []],
     ['an admin captures what is authorized, and voids it last', { capture: 1, void: 1 }, 'admin', ['capture', 'void']],
-    ['an admin refunds or disputes what is captured', { refund: 1 }, 'admin', ['refund', 'dispute']],
+    ['an admin refunds or disputes what is captured', { refund: 1, dispute: 1 }, 'admin', ['refund', 'dispute']],
+    ['an admin disputes what a full trail lets nobody refund', { dispute: 1 }, 'admin', ['dispute']],
     ['nobody moves money where none is left', {}, 'admin', []],
   ])('offers exactly the changes of the rule: %s', (_rule, limits = {}, role, expected) => {
     const links = changeLinks(transactionChanges, shownTransaction({ limits }), viewer(role))
@@ -180,6 +181,27 @@ describe('the form of a refund', () => {
       'This cannot be undone.',
       ...expected,
     ])
+  })
+})
+
+describe('a trail that takes no more entries', () => {
+  it.each<[string, Given['limits'], string | undefined]>([
+    ['an amount is left', { refund: 5000, dispute: 5000 }, undefined],
+    ['nothing is left', {}, undefined],
+    [
+      'support may refund nothing of what is left',
+      { dispute: 5000, refundLimit: 1000, refundAllowance: 1000 },
+      'The trail is too long for another refund of support.',
+    ],
+    ['nobody may refund what is left', { dispute: 5000 }, 'The trail is too long for another refund.'],
+  ])('is named where %s', (_case, limits = {}, line) => {
+    expect(fullTrailLine(shownTransaction({ limits }))).toBe(line)
+  })
+
+  it('is named for what is authorized still', () => {
+    const shown = shownTransaction()
+    const transaction = { ...shown.transaction, pendingAmount: 100 }
+    expect(fullTrailLine({ ...shown, transaction })).toBe('The trail is too long for another capture or void.')
   })
 })
 

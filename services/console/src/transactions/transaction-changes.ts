@@ -36,6 +36,20 @@ export function allowanceLines({
   ]
 }
 
+/**
+ * The sentence that says that the trail takes no more entries, though money is left (payments reference: Length of the trail).
+ * Undefined where it takes more.
+ */
+export function fullTrailLine({ transaction: { pendingAmount }, limits }: ShownTransaction): string | undefined {
+  const refund = limits.refundAllowance === undefined ? 'refund' : 'refund of support'
+  const full = [
+    ...(pendingAmount > limits.capture ? ['capture'] : []),
+    ...(pendingAmount > limits.void ? ['void'] : []),
+    ...(limits.dispute > limits.refund ? [refund] : []),
+  ]
+  return full.length === 0 ? undefined : `The trail is too long for another ${full.join(' or ')}.`
+}
+
 /** The changes that move money of a transaction. */
 const OPERATIONS: readonly AskedChange<ShownTransaction>[] = [
   {
@@ -105,15 +119,15 @@ const DISPUTES: readonly AskedChange<ShownTransaction>[] = [
     name: 'dispute',
     action: 'disputes.open',
     label: 'Open a dispute',
-    isOffered: ({ limits }) => limits.refund > 0,
+    isOffered: ({ limits }) => limits.dispute > 0,
     consequences: (shown) => [
       `The amount is kept from the balance of ${nameOf(shown)} until the dispute is decided.`,
       'The merchant is told by an event.',
     ],
     fields: (shown, given) =>
-      html`${amountFields(shown, given, { most: shown.limits.refund })}${choiceField({ name: 'reason', label: 'Reason', value: given.reason, options: reasonsOf(shown) })}`,
+      html`${amountFields(shown, given, { most: shown.limits.dispute })}${choiceField({ name: 'reason', label: 'Reason', value: given.reason, options: reasonsOf(shown) })}`,
     call: (shown, given) => {
-      const { refund: most } = shown.limits
+      const { dispute: most } = shown.limits
       const { capturedAmount: neverMore } = shown.transaction
       const call = operationCall(shown, given, { below: 'disputes', most, neverMore })
       if ('problem' in call) return call

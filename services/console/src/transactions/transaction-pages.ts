@@ -16,7 +16,7 @@ import {
   time,
 } from '../pages/parts.ts'
 import { fraudReason } from './dispute-view.ts'
-import { allowanceLines, transactionChanges } from './transaction-changes.ts'
+import { allowanceLines, fullTrailLine, transactionChanges } from './transaction-changes.ts'
 import { stateBadges } from './transaction-list.ts'
 import {
   cardText,
@@ -73,7 +73,8 @@ function amountsCard(shown: ShownTransaction): Html {
     ['Voided', voidedAmount],
     ['Disputed', disputedAmount],
   ] as const
-  const lines = limits.refund > 0 ? allowanceLines(shown) : []
+  const full = fullTrailLine(shown)
+  const lines = [...(limits.refund > 0 ? allowanceLines(shown) : []), ...(full === undefined ? [] : [full])]
   const allowance = lines.length === 0 ? undefined : html`<p class="card-body hint">${lines.join(' ')}</p>`
   return html`<section class="card" aria-label="Amounts"><dl class="stats">${amounts
     .filter(([name, value]) => value > 0 || name === 'Captured')

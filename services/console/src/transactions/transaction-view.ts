@@ -84,6 +84,7 @@ export const TransactionView = z.object({
     capture: z.int(),
     refund: z.int(),
     void: z.int(),
+    dispute: z.int(),
     refundLimit: z.int().optional(),
     refundAllowance: z.int().optional(),
   }),

@@ -1,14 +1,16 @@
+import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { NOBODY } from '../access/caller.ts'
 import { valid } from '../access/request-input.ts'
 import { refuseMissing, refuseRunning, requireOutcome } from '../access/require-access.ts'
 import type { Trx } from '../database.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { refundLimitExceeded, refundNotAllowed } from '../operator-errors.ts'
+import { refundLimitExceeded, refundNotAllowed, trailReserved } from '../operator-errors.ts'
 import { type AllowanceOutcome, runWithinAllowance } from '../operators/allowance-repository.ts'
 import type { OperatorAnswer, OperatorChange, OperatorEffect } from '../operators/operator-change.ts'
 import { refuseReusedKey, runOperatorChange } from '../operators/operator-change-repository.ts'
 import type { OperatorOperation } from '../transactions/operation-group.ts'
 import { refuseEntry } from '../transactions/refuse-entry.ts'
+import { lastRefundOf } from '../transactions/trail-bounds.ts'
 import type { Transaction } from '../transactions/transaction.ts'
 import { findTransactionOwner } from '../transactions/transaction-repository.ts'
 import { viewTransaction } from '../transactions/transaction-view.ts'
@@ -26,7 +28,7 @@ type OperationDeps = Pick<PaymentsDeps, 'config' | 'operatorLanes' | 'operatorDb
 /**
  * Captures, refunds or voids part of a transaction of any merchant, for an operator. A refund of support takes an allowance first
  * (console reference: Refund allowance).
- * @throws notFound, forbidden where the merchant has no permission, refundNotAllowed, refundLimitExceeded,
+ * @throws notFound, forbidden where the merchant has no permission, refundNotAllowed, refundLimitExceeded, trailReserved,
  * idempotencyKeyReused, conflict when the allowance was given back by another request with the same key;
  * otherCurrency, amountBeyondLimit, trailFull and rateUnavailable as `refuseEntry` throws them
  */
@@ -37,7 +39,8 @@ export async function runOperationAsOperator(
   const { operatorDb, operatorLanes, config } = deps
   const { change, transactionId, kind, fields } = input
   const { merchantId, currency } = (await findTransactionOwner(operatorLanes, transactionId)) ?? refuseMissing()
-  const effect = (trx: Trx) => runInChange(deps, trx, { ...fields, merchantId, transactionId, kind })
+  const { role } = change.operator
+  const effect = (trx: Trx) => runInChange(deps, trx, { ...fields, merchantId, transactionId, kind }, role)
   if (kind !== 'refund') return runOperatorChange(operatorDb, change, effect)
   const refund = { operator: change.operator, key: change.repeat.key, currency, amount: fields.amount }
   const outcome = await runWithinAllowance(operatorDb, config.refundLimits, refund, (use) =>
@@ -53,10 +56,13 @@ async function runInChange(
   { operations }: Pick<OperationDeps, 'operations'>,
   trx: Trx,
   operation: OperatorOperation,
+  role: OperatorRole,
 ): Promise<OperatorEffect> {
   const { merchantId, transactionId, kind, amount, descriptor, reference } = operation
   const { outcome } = requireOutcome(NOBODY, await operations.runForOperator(trx, operation), valid(operation))
   const transaction: Transaction = outcome.verdict === 'done' ? outcome.transaction : refuseEntry(outcome.refusal, kind)
+  // The refund is taken back with the transaction of the change.
+  if (kind === 'refund' && transaction.trail.length > lastRefundOf(role)) throw trailReserved()
   return {
     status: 201,
     answer: { transaction: viewTransaction(transaction) },

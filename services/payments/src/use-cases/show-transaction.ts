@@ -13,6 +13,7 @@ import {
   type OperatedTransaction,
   type TransactionJournal,
 } from '../transactions/operated-transaction-repository.ts'
+import { type AmountsLeft, amountsLeft } from '../transactions/trail-bounds.ts'
 import { findTransactionOwner } from '../transactions/transaction-repository.ts'
 import type { MerchantEvent } from '../webhooks/event.ts'
 import { listEventsOfTransaction } from '../webhooks/operator-event-repository.ts'
@@ -24,6 +25,7 @@ export interface ShownTransaction extends OperatedTransaction {
   readonly events: readonly MerchantEvent[]
   readonly disputes: readonly Dispute[]
   readonly frauds: readonly Fraud[]
+  readonly left: AmountsLeft
   /** Undefined where no allowance limits the operator. */
   readonly allowance: ShownAllowance | undefined
 }
@@ -51,5 +53,6 @@ export async function showTransaction(
     listAllFrauds(operatorLanes, page),
     findShownAllowance(operatorLanes, config.refundLimits, { operator, currency }),
   ])
-  return { ...shown, journals, events, disputes, frauds, allowance }
+  const left = amountsLeft(shown.transaction, operator.role)
+  return { ...shown, journals, events, disputes, frauds, left, allowance }
 }

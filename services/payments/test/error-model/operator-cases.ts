@@ -1,21 +1,40 @@
 import { sql } from 'kysely'
 import { insertAttempt } from '../attempts.ts'
+import { customerPayment } from '../customer-payment.ts'
 import { actorOf, operatorHeaders } from '../operators.ts'
 import { createTestApp } from '../payments-app.ts'
 import { type Answer, callAs, type RuleCase } from './rule-cases.ts'
 import { buildBroken, changedBatch, NO_ID, type World } from './world.ts'
 
 /** Asks for a refund of EUR 0.02 as an operator with the role support, where one refund and a day may have this much. */
-async function refundAsSupport(world: World, limit: ReadonlyMap<string, number>): Promise<Answer> {
+async function refundAsSupport(
+  world: World,
+  limit: ReadonlyMap<string, number>,
+  transaction = world.ids.transaction,
+): Promise<Answer> {
   const app = await buildBroken(world, {
     config: { ...world.payments.deps.config, refundLimits: { once: limit, daily: limit } },
   })
-  const url = `/operator/transactions/${world.ids.transaction}/refunds`
-  const headers = { 'idempotency-key': `refund-of-${actorOf('support').id}` }
+  const url = `/operator/transactions/${transaction}/refunds`
+  const headers = { 'idempotency-key': `refund-of-${transaction}-by-${actorOf('support').id}` }
   const request = { method: 'POST', url, headers, payload: { amount: 2 } } as const
   const answer = await callAs({ payments: { ...world.payments, app } }, operatorHeaders('support'), request)
   await app.close()
   return answer
+}
+
+/** Makes a payment that is captured, and refunded by its merchant until the trail has 100 entries. Returns its id. */
+async function payWithLongTrail(world: World): Promise<string> {
+  const transaction = await customerPayment(world.payments, world.merchant.id)
+  const send = (below: string, amount: number) =>
+    callAs(world, world.owner.headers, {
+      method: 'POST',
+      url: `/transactions/${transaction}/${below}`,
+      payload: { amount },
+    })
+  await send('captures', 300)
+  for (let entries = 1; entries < 100; entries++) await send('refunds', 1)
+  return transaction
 }
 
 /** Asks for a change as an admin. */
@@ -95,6 +114,16 @@ export const operatorRuleCases: Readonly<Record<string, readonly RuleCase[]>> = 
         left: 1,
       },
       raise: (world) => refundAsSupport(world, new Map([['EUR', 1]])),
+    },
+  ],
+  trailReserved: [
+    {
+      status: 403,
+      body: {
+        code: 'TRAIL_RESERVED',
+        message: 'Support refunds no transaction whose trail has 100 entries. An admin may',
+      },
+      raise: async (world) => refundAsSupport(world, new Map([['EUR', 100]]), await payWithLongTrail(world)),
     },
   ],
   idempotencyKeyReused: [

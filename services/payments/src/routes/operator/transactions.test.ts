@@ -216,7 +216,7 @@ describe('GET /operator/transactions/:transactionId', () => {
         events,
         disputes: [dispute],
         frauds: [fraud],
-        limits: { capture: 200, refund: 200, void: 200 },
+        limits: { capture: 200, refund: 200, void: 200, dispute: 200 },
       },
     ])
     expect(events.map(({ type }: { type: string }) => type)).toEqual([
@@ -241,7 +241,7 @@ describe('GET /operator/transactions/:transactionId', () => {
       events: [created],
       disputes: [],
       frauds: [],
-      limits: { capture: 300, refund: 0, void: 300, refundLimit: 100, refundAllowance: 250 },
+      limits: { capture: 300, refund: 0, void: 300, dispute: 0, refundLimit: 100, refundAllowance: 250 },
     })
     expect([transaction.id, created.type]).toEqual([id, 'transaction.created'])
   })
@@ -258,8 +258,8 @@ describe('GET /operator/transactions/:transactionId', () => {
     const answers = await Promise.all([euro, krone].map((id) => get(`/${id}`, { role: 'support' })))
     expect([refunded.statusCode, ...answers.map((answer) => answer.json().limits)]).toEqual([
       201,
-      { capture: 200, refund: 210, void: 200, refundLimit: 100, refundAllowance: 160 },
-      { capture: 500, refund: 0, void: 500, refundLimit: 0, refundAllowance: 0 },
+      { capture: 200, refund: 210, void: 200, dispute: 210, refundLimit: 100, refundAllowance: 160 },
+      { capture: 500, refund: 0, void: 500, dispute: 0, refundLimit: 0, refundAllowance: 0 },
     ])
   })
 

@@ -75,6 +75,7 @@ const ShownTransactionView = z.object({
     capture: amountLeft('captured'),
     refund: amountLeft('refunded'),
     void: amountLeft('voided'),
+    dispute: amountLeft('disputed'),
     refundLimit: z.int().optional().describe('The most that the operator may refund at once, for support alone'),
     refundAllowance: z.int().optional().describe('What the operator may still refund today, for support alone'),
   }),
@@ -133,7 +134,7 @@ function viewListed(transaction: Transaction): z.infer<typeof ListedTransactionV
 /** JSON leaves out undefined fields. */
 function viewShown(shown: ShownTransaction): z.infer<typeof ShownTransactionView> {
   const { transaction, merchantName, acquirer, acquirerRef, journals } = shown
-  const { tds, pending, captured, refunded, disputed } = transaction
+  const { tds } = transaction
   return {
     transaction: viewTransaction(transaction),
     merchant: { id: transaction.merchantId, name: merchantName ?? undefined },
@@ -149,9 +150,7 @@ function viewShown(shown: ShownTransaction): z.infer<typeof ShownTransactionView
     disputes: shown.disputes.map(viewDispute),
     frauds: shown.frauds.map(viewFraud),
     limits: {
-      capture: Number(pending),
-      refund: Number(captured - refunded - disputed),
-      void: Number(pending),
+      ...shown.left,
       refundLimit: shown.allowance?.limit,
       refundAllowance: shown.allowance?.left,
     },

@@ -171,6 +171,38 @@ describe('POST /operator/transactions/:transactionId/refunds', () => {
     expect([await refunded(id), await takenToday()]).toEqual([0, []])
   })
 
+  it('403: refuses support the 101st entry of a trail, so that others can still capture, void and refund', async () => {
+    await endDay()
+    const id = await customerPayment(payments, merchantId, { amount: 1_000 })
+    await capture(payments, member, id, 400)
+    const asMember = async (below: string) =>
+      (
+        await payments.app.inject({
+          method: 'POST',
+          url: `/transactions/${id}/${below}`,
+          headers: member.headers,
+          payload: { amount: 1 },
+        })
+      ).statusCode
+    for (let entries = 1; entries < 99; entries++) await asMember('refunds')
+    const limits = async (role: OperatorRole) =>
+      (await payments.app.inject({ url: `/operator/transactions/${id}`, headers: operatorHeaders(role) })).json().limits
+    expect((await refund(id, { amount: 1 }, { role: 'support' })).statusCode).toBe(201)
+    const sent = { role: 'support', key: randomUUID() } as const
+    expect(statusAndBody(await refund(id, { amount: 2 }, sent))).toEqual([
+      403,
+      { code: 'TRAIL_RESERVED', message: 'Support refunds no transaction whose trail has 100 entries. An admin may' },
+    ])
+    expect([await refunded(id), await takenToday()]).toEqual([99, [[actorOf('support').id, 1]]])
+    const left = { capture: 600, void: 600, dispute: 301 }
+    expect([await limits('support'), await limits('admin')]).toEqual([
+      { ...left, refund: 0, refundLimit: 100, refundAllowance: 249 },
+      { ...left, refund: 301 },
+    ])
+    expect((await refund(id, { amount: 3 })).statusCode).toBe(201)
+    expect([await asMember('captures'), await asMember('voids'), await asMember('refunds')]).toEqual([201, 201, 201])
+  })
+
   it('403: refuses support in a currency without limits', async () => {
     const id = await capturedPayment(300, { currency: 'DKK' })
     expect(statusAndBody(await refund(id, { amount: 1 }, { role: 'support' }))).toEqual([
