@@ -8,7 +8,8 @@
 //
 // The second part is the service's own. Its columns are NULL or have a constant default.
 // - `staged_at`: the row belongs to a one-time code that nobody has entered yet. No list shows it.
-// - `keep_unconfirmed`: an admin or an import made the user. Clean-up removes other users who signed up and never confirmed.
+// - `keep_unconfirmed`: an admin, an import or supabase/auth made the user. Clean-up removes other users who signed up and never
+//   confirmed, and other anonymous users.
 // - `claimed_at`: when the account became somebody's, for good; see the trigger.
 // - `email_change_asked_at`, `phone_change_asked_at`: when a signed-in user asked for the change. Anybody can have its message
 //   sent again, so `…_sent_at` does not tell how old the change is. The service sends no message for an old change.
@@ -58,8 +59,8 @@ export const createUsers: MigrationSource = (names) => ({
 })
 
 /**
- * supabase/auth keeps users who never confirm, so clean-up keeps the users that supabase/auth has made. It makes users until the
- * switch of an adoption. The switch gives the column the default of a new database.
+ * supabase/auth keeps users who never confirm, and anonymous users, so clean-up keeps the users that supabase/auth has made. It
+ * makes users until the switch of an adoption. The switch gives the column the default of a new database.
  */
 async function addColumns(db: Kysely<unknown>, names: Names): Promise<void> {
   const columns = OWN_COLUMNS.map(

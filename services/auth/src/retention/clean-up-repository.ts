@@ -106,7 +106,7 @@ export function batchStatement(cleanUp: TableCleanUp): RawBuilder<unknown> {
 /** Rows of a table that expire. Each text implies the condition of the index. */
 const ONLY: Readonly<Record<NonNullable<IndexCleanUp['only']>, RawBuilder<boolean>>> = {
   unverified: sql`status = 'unverified'`,
-  anonymous: sql`is_anonymous`,
+  anonymous: sql`is_anonymous AND NOT keep_unconfirmed`,
   // Users who signed up and never confirmed. The first line is the condition of the index.
   unconfirmed: sql`confirmed_at IS NULL AND invited_at IS NULL AND staged_at IS NULL AND NOT keep_unconfirmed
   AND claimed_at IS NULL AND last_sign_in_at IS NULL AND banned_until IS NULL AND deleted_at IS NULL`,

@@ -175,6 +175,14 @@ describe('clean-up', () => {
     expect(new Set(kept)).toEqual(new Set(stay.map(({ id }) => ({ id }))))
   })
 
+  it('keeps anonymous users that supabase/auth has made or an admin has changed', async () => {
+    const old = { is_anonymous: true, created_at: ago(31 * DAY_MS) }
+    const [gone, kept] = [await user(old), await user({ ...old, keep_unconfirmed: true })]
+    expect(await run()).toEqual({ users: 1 })
+    const users = db.selectFrom('users').select('id')
+    expect(await users.where('id', 'in', [gone.id, kept.id]).execute()).toEqual([kept])
+  })
+
   it('keeps audit entries and unconfirmed users when the settings switch their removal off', async () => {
     const { database } = deps.config
     const off = { ...database, auditRetentionMs: 'off', unconfirmedRetentionMs: 'off' } as const
