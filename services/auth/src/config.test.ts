@@ -250,6 +250,7 @@ describe('loadAuthConfig', () => {
       cleanupEnabled: true,
       auditInPostgres: true,
       auditRetentionMs: 31536000000,
+      anonymousRetentionMs: 2592000000,
       unconfirmedRetentionMs: 2592000000,
     })
     expect(config.signup).toEqual({

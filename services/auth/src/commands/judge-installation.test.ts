@@ -81,6 +81,11 @@ describe('auth doctor --env', () => {
     ['DB_NAMESPACE', 'auth', 'taken   DB_NAMESPACE as AUTH_DB_SCHEMA'],
     ['PORT', '80', 'unset   PORT: GOTRUE_API_PORT counts'],
     [
+      'GOTRUE_DB_CLEANUP_ENABLED',
+      'true',
+      'differs GOTRUE_DB_CLEANUP_ENABLED as AUTH_DB_CLEANUP_ENABLED: anonymous users stay, unless AUTH_ANONYMOUS_USER_RETENTION is set',
+    ],
+    [
       'GOTRUE_DB_MAX_POOL_SIZE',
       '0',
       'differs GOTRUE_DB_MAX_POOL_SIZE as AUTH_DB_MAX_POOL_SIZE: 0 is 16 connections, not any number of them',

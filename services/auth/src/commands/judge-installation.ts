@@ -23,6 +23,7 @@ const DIFFERENT: readonly (readonly [name: RegExp, value: RegExp, meaning: strin
     /[?&]sslmode=(require|prefer|allow|verify-ca)(&|#|$)/,
     'this sslmode verifies the certificate, and no-verify encrypts without',
   ],
+  [/^DB_CLEANUP_ENABLED$/, /^(true|1|t)$/i, 'anonymous users stay, unless AUTH_ANONYMOUS_USER_RETENTION is set'],
   [/^DB_MAX_POOL_SIZE$/, /^0$/, '0 is 16 connections, not any number of them'],
   [
     /^RATE_LIMIT_HEADER$/,

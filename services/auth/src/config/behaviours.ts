@@ -89,6 +89,16 @@ export const SETTING_DEFAULTS = {
     supabase: 'true',
     reason: 'Programs set their providers up without a further setting.',
   },
+  ANONYMOUS_USER_RETENTION: {
+    compatible: '720h',
+    supabase: 'off',
+    reason: 'supabase/auth deletes none by default, and rows of applications may go with a user.',
+  },
+  AUDIT_LOG_RETENTION: {
+    compatible: '8760h',
+    supabase: 'off',
+    reason: 'supabase/auth deletes no entry. Those that a move carries over may be older than a year.',
+  },
   MAILER_INVITE_ON_ADMIN_CREATE: {
     compatible: 'true',
     supabase: 'false',

@@ -37,6 +37,11 @@ export const databaseSettings = group('Database', {
   AUDIT_LOG_RETENTION: retention()
     .prefault('8760h')
     .describe('How long audit events stay in the database. off keeps them for ever.'),
+  ANONYMOUS_USER_RETENTION: retention()
+    .prefault('720h')
+    .describe(
+      'How long anonymous users stay after their creation. off keeps them for ever, as the profile supabase does by default. Anonymous users that an adoption or an import has carried over, or an admin has changed, always stay.',
+    ),
   UNCONFIRMED_USER_RETENTION: retention()
     .prefault('720h')
     .describe(
@@ -52,6 +57,7 @@ export interface AuthDatabaseSettings extends Omit<DatabaseSettings, 'standby'> 
   readonly cleanupEnabled: boolean
   readonly auditInPostgres: boolean
   readonly auditRetentionMs: number | 'off'
+  readonly anonymousRetentionMs: number | 'off'
   readonly unconfirmedRetentionMs: number | 'off'
 }
 
@@ -73,6 +79,7 @@ export function toDatabaseConfig(values: DatabaseValues): AuthDatabaseSettings {
     cleanupEnabled: values.DB_CLEANUP_ENABLED,
     auditInPostgres: !values.AUDIT_LOG_DISABLE_POSTGRES,
     auditRetentionMs: values.AUDIT_LOG_RETENTION,
+    anonymousRetentionMs: values.ANONYMOUS_USER_RETENTION,
     unconfirmedRetentionMs: values.UNCONFIRMED_USER_RETENTION,
   }
 }

@@ -100,6 +100,10 @@ export const supabaseSettings = {
   ),
   PASSWORD_HASH: passwordSettings.PASSWORD_HASH.prefault(defaults.PASSWORD_HASH.supabase),
   CUSTOM_OAUTH_ENABLED: externalSettings.CUSTOM_OAUTH_ENABLED.prefault(defaults.CUSTOM_OAUTH_ENABLED.supabase),
+  ANONYMOUS_USER_RETENTION: databaseSettings.ANONYMOUS_USER_RETENTION.prefault(
+    defaults.ANONYMOUS_USER_RETENTION.supabase,
+  ),
+  AUDIT_LOG_RETENTION: databaseSettings.AUDIT_LOG_RETENTION.prefault(defaults.AUDIT_LOG_RETENTION.supabase),
   MAILER_INVITE_ON_ADMIN_CREATE: mailSettings.MAILER_INVITE_ON_ADMIN_CREATE.prefault(
     defaults.MAILER_INVITE_ON_ADMIN_CREATE.supabase,
   ),

@@ -3,7 +3,6 @@ import type { IndexCleanUp, TableCleanUp, WalkCleanUp } from './table-clean-up.t
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-const ANONYMOUS_LIFETIME_MS = 30 * DAY_MS
 /** How long operators can see a mail or an SMS. */
 const MESSAGE_LIFETIME_MS = 30 * DAY_MS
 
@@ -33,7 +32,6 @@ export function listCleanUps(config: AuthConfig, now: Date): readonly TableClean
     byIndex('code_guesses', 'since', yesterday),
     byIndex('messages', 'created_at', ago(MESSAGE_LIFETIME_MS)),
     byIndex('users', 'staged_at', ago(stagedMs)),
-    byIndex('users', 'created_at', ago(ANONYMOUS_LIFETIME_MS), 'anonymous'),
     ...listRetentions(config, ago),
   ]
 }
@@ -64,9 +62,10 @@ function listRetentions(
   { database, mail, sms }: Pick<AuthConfig, 'database' | 'mail' | 'sms'>,
   ago: Ago,
 ): readonly IndexCleanUp[] {
-  const { auditRetentionMs, unconfirmedRetentionMs } = database
+  const { anonymousRetentionMs, auditRetentionMs, unconfirmedRetentionMs } = database
   const codeMs = Math.max(mail.codeLifetimeSeconds, sms.codeLifetimeSeconds) * 1_000
   return [
+    anonymousRetentionMs === 'off' ? [] : [byIndex('users', 'created_at', ago(anonymousRetentionMs), 'anonymous')],
     auditRetentionMs === 'off' ? [] : [byIndex('audit_log_entries', 'created_at', ago(auditRetentionMs))],
     // Keep unconfirmed users while the last message may still confirm them, and where they may sign in.
     unconfirmedRetentionMs === 'off' || mail.allowsUnverified

@@ -183,11 +183,16 @@ describe('clean-up', () => {
     expect(await users.where('id', 'in', [gone.id, kept.id]).execute()).toEqual([kept])
   })
 
-  it('keeps audit entries and unconfirmed users when the settings switch their removal off', async () => {
+  it('keeps audit entries and users when the settings switch their removal off', async () => {
     const { database } = deps.config
-    const off = { ...database, auditRetentionMs: 'off', unconfirmedRetentionMs: 'off' } as const
+    const off = {
+      ...database,
+      anonymousRetentionMs: 'off',
+      auditRetentionMs: 'off',
+      unconfirmedRetentionMs: 'off',
+    } as const
     const cleanUps = listCleanUps({ ...deps.config, database: off }, deps.now())
-    expect(cleanUps).toHaveLength(INDEXES.length - 3)
+    expect(cleanUps).toHaveLength(INDEXES.length - 4)
   })
 
   it('removes rows in batches of a hundred and skips locked rows', async () => {

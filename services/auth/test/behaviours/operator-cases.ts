@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { expect } from 'vitest'
+import { cleanUp } from '../../src/use-cases/clean-up.ts'
 import { VERSION } from '../../src/version.ts'
 import { OPERATOR } from '../forged-token.ts'
 import { openBeside } from '../mail-app.ts'
@@ -155,6 +156,31 @@ export const operatorCases = {
     },
     compatible: [404, 'feature_disabled'],
     supabase: [200, undefined],
+  },
+  ANONYMOUS_USER_RETENTION: {
+    observe: async ({ deps }) => {
+      const id = randomUUID()
+      const user = { id, aud: '', role: '', is_anonymous: true, created_at: new Date(0) }
+      await deps.db.insertInto('users').values(user).execute()
+      await cleanUp({ ...deps, countRows: () => {}, places: new Map() })
+      const { rows } = await sql<{ left: number }>`
+        SELECT count(*)::int AS left FROM ${sql.table('users')} WHERE id = ${id}`.execute(deps.db)
+      return rows
+    },
+    compatible: [{ left: 0 }],
+    supabase: [{ left: 1 }],
+  },
+  AUDIT_LOG_RETENTION: {
+    observe: async ({ deps }) => {
+      const entry = { action: 'login', log_type: 'account', payload: {}, created_at: new Date(0) }
+      await deps.db.insertInto('audit_log_entries').values(entry).execute()
+      await cleanUp({ ...deps, countRows: () => {}, places: new Map() })
+      const { rows } = await sql<{ left: number }>`
+        SELECT count(*)::int AS left FROM ${sql.table('audit_log_entries')} WHERE created_at = 'epoch'`.execute(deps.db)
+      return rows
+    },
+    compatible: [{ left: 0 }],
+    supabase: [{ left: 1 }],
   },
   MAILER_INVITE_ON_ADMIN_CREATE: {
     observe: async (service) => {
