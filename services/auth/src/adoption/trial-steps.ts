@@ -122,7 +122,7 @@ export async function listTrialSteps(
   const place = sql.id(schema, table)
   const names = sql.join(columns.map((column) => sql.id(column)))
   const update = (changes: Values, where: RawBuilder<unknown>) => sql`
-    UPDATE ${place} SET ${sql.join(columns.map((column) => sql`${sql.id(column)} = ${newValue(changes, column)}`))} WHERE ${where}`
+    UPDATE ONLY ${place} SET ${sql.join(columns.map((column) => sql`${sql.id(column)} = ${newValue(changes, column)}`))} WHERE ${where}`
   const parents: RawBuilder<unknown>[] = []
   for (const parent of PARENTS[table])
     parents.push(insertRow({ schema, table: parent }, await listWritable(db, schema, parent)))
@@ -135,7 +135,7 @@ export async function listTrialSteps(
     { event: 'DELETE', statements: [sql`DELETE FROM ${place} WHERE false`] },
     {
       event: 'UPDATE',
-      statements: [update(TOUCHED, sql`ctid OPERATOR(pg_catalog.=) (SELECT ctid FROM ${place} LIMIT 1)`)],
+      statements: [update(TOUCHED, sql`ctid OPERATOR(pg_catalog.=) (SELECT ctid FROM ONLY ${place} LIMIT 1)`)],
     },
     { event: 'INSERT', statements: inserts },
     { event: 'UPDATE', statements: [...inserts, ...updates] },

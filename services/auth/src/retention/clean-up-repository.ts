@@ -18,7 +18,8 @@ const START: Readonly<Record<WalkCleanUp['table'], CleanUpPlace>> = {
 
 /**
  * Deletes at most 100 expired rows. Leaves locked rows for the next batch, and rows that a neighbour refuses
- * to delete: a batch with one of them is deleted row by row, so that the others go.
+ * to delete: a batch with one of them is deleted row by row, so that the others go. Rows of tables that inherit
+ * stay: the place of a row is its own in its table alone.
  */
 export async function deleteExpired(
   db: Db,
@@ -116,7 +117,7 @@ const isExpired = ({ column, before, only }: IndexCleanUp) =>
   sql`${sql.ref(column)} < ${before} AND ${only === undefined ? sql`true` : ONLY[only]}`
 
 function indexStatement(cleanUp: IndexCleanUp, after: CleanUpPlace): RawBuilder<unknown> {
-  return sql`DELETE FROM ${sql.table(cleanUp.table)} WHERE ctid = ANY (ARRAY(
+  return sql`DELETE FROM ONLY ${sql.table(cleanUp.table)} WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM ${fromPlace(cleanUp, after)} FOR UPDATE SKIP LOCKED))`
 }
 
@@ -144,17 +145,17 @@ function fromPlace(
     after === FRONT
       ? sql`true`
       : sql`${column} >= ${at}::timestamptz AND (${column}, ctid) > (${at}::timestamptz, ${place}::tid)`
-  return sql`${sql.table(cleanUp.table)} WHERE ${isExpired(cleanUp)} AND ${isNext}
+  return sql`ONLY ${sql.table(cleanUp.table)} WHERE ${isExpired(cleanUp)} AND ${isNext}
     ORDER BY ${column}${order} LIMIT ${sql.lit(ROWS_MAX)}`
 }
 
 /** Another row may have taken the place meanwhile. If it has expired too, it goes. */
 function deleteOfIndex(cleanUp: IndexCleanUp, { place }: IndexRow): RawBuilder<unknown> {
-  return sql`DELETE FROM ${sql.table(cleanUp.table)} WHERE ctid = ${place}::tid AND ${isExpired(cleanUp)}`
+  return sql`DELETE FROM ONLY ${sql.table(cleanUp.table)} WHERE ctid = ${place}::tid AND ${isExpired(cleanUp)}`
 }
 
 function deleteOfWalk(cleanUp: WalkCleanUp, id: string): RawBuilder<unknown> {
-  return sql`DELETE FROM ${sql.table(cleanUp.table)} WHERE id = ${id} AND ${isExpiredInWalk(cleanUp)}`
+  return sql`DELETE FROM ONLY ${sql.table(cleanUp.table)} WHERE id = ${id} AND ${isExpiredInWalk(cleanUp)}`
 }
 
 /** Applications may insert sessions by SQL, without the time. */
@@ -189,12 +190,12 @@ function walkStatement(cleanUp: WalkCleanUp, after: CleanUpPlace, wanted: 'delet
   const { table, until } = cleanUp
   const isExpired = isExpiredInWalk(cleanUp)
   const gone = sql`
-    DELETE FROM ${sql.table(table)} WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM ${sql.table(table)} WHERE id = ANY (ARRAY(SELECT id FROM found)) AND ${isExpired}
+    DELETE FROM ONLY ${sql.table(table)} WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM ONLY ${sql.table(table)} WHERE id = ANY (ARRAY(SELECT id FROM found)) AND ${isExpired}
       FOR UPDATE SKIP LOCKED)) RETURNING 1`
   return sql`
     WITH seen AS MATERIALIZED (
-      SELECT id, ${startedAt} AS created_at, ${isExpired} AS is_stale FROM ${sql.table(table)}
+      SELECT id, ${startedAt} AS created_at, ${isExpired} AS is_stale FROM ONLY ${sql.table(table)}
       WHERE id > ${after} ORDER BY id LIMIT ${sql.lit(SEEN_ROWS_MAX)}
     ), found AS MATERIALIZED (
       SELECT id FROM seen WHERE is_stale ORDER BY id LIMIT ${sql.lit(ROWS_MAX)}

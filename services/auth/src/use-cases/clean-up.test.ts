@@ -277,6 +277,30 @@ describe('clean-up', () => {
     expect(await run()).toEqual({ users: 150, sessions: 1 })
   })
 
+  it('keeps rows that have the place of an expired row of a table that inherits', async () => {
+    const { id } = authNames(deps.config)
+    await withDatabase({ url: database.directUrl }, async (owned) => {
+      await sql`CREATE TABLE public.sessions_gone () INHERITS (${id('sessions')})`.execute(owned)
+      await sql`CREATE TABLE public.users_gone () INHERITS (${id('users')})`.execute(owned)
+    })
+    const owner = await user()
+    const kept = await Promise.all(Array.from({ length: 60 }, () => session(owner.id)))
+    await withDatabase({ url: database.directUrl }, async (owned) => {
+      await sql`INSERT INTO public.sessions_gone (id, user_id, not_after, created_at)
+        SELECT ${sql.id(authNames(deps.config).schema, 'app_uuid_v7')}(), ${owner.id}, ${ago(3 * DAY_MS)}, now() FROM generate_series(1, 2000)`.execute(
+        owned,
+      )
+      await sql`INSERT INTO public.users_gone (id, is_anonymous, created_at)
+        SELECT gen_random_uuid(), true, ${ago(40 * DAY_MS)} FROM generate_series(1, 2000)`.execute(owned)
+    })
+    expect(await run()).toEqual({})
+    const sessions = db.selectFrom('sessions').select('id').where('user_id', '=', owner.id)
+    expect((await sessions.where('not_after', 'is', null).execute()).length).toBe(kept.length)
+    await withDatabase({ url: database.directUrl }, (owned) =>
+      sql`DROP TABLE public.sessions_gone, public.users_gone`.execute(owned),
+    )
+  })
+
   it('runs in several processes at once', async () => {
     const { id } = await user()
     const rows = Array.from({ length: 500 }, () => ({ id: newSessionId, user_id: id, not_after: ago(DAY_MS + 1) }))
