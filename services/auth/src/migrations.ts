@@ -10,7 +10,12 @@ import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
 import { createOwnSchema, requireOwnJobSchema } from './adoption/catalog.ts'
-import { clearExistingSchema, requireNotAdopted, requireSwitched } from './adoption/existing-schema.ts'
+import {
+  clearExistingSchema,
+  hasUpstreamTables,
+  requireNotAdopted,
+  requireSwitched,
+} from './adoption/existing-schema.ts'
 import { hideOwnTables } from './adoption/hidden-tables.ts'
 import type { Behaviours } from './config/behaviours.ts'
 import type { AuthDatabaseSettings } from './config/database.ts'
@@ -60,7 +65,14 @@ export function authNames({
 export function serviceFunctions({
   isProduction,
 }: Partial<Pick<AuthDatabaseSettings, 'isProduction'>>): ServiceFunctions {
-  return { files: authFunctions, release: VERSION, replacesOwnRelease: !isProduction, foreign: policyFunctions }
+  return {
+    files: authFunctions,
+    release: VERSION,
+    replacesOwnRelease: !isProduction,
+    foreign: policyFunctions,
+    // Policies of an adopted database mean the functions that it has, whatever these answer.
+    keepsForeign: hasUpstreamTables,
+  }
 }
 
 /**

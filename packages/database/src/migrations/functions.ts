@@ -89,7 +89,10 @@ export async function installFunctions(
   await createRecord(trx, names)
   const { installed, creates, replaces, drops } = await compareFunctions(trx, names, functions)
   const foreign = await findForeign(trx, names, functions)
-  const changed = new Set([...creates, ...replaces])
+  const gone = (await listInstalled(trx, names, release)).filter(
+    ({ name, hash }) => hash === FOREIGN && !foreign.has(name),
+  )
+  const changed = new Set([...creates, ...replaces, ...gone.map(({ name }) => name)])
   const chosen = (await files()).filter(({ name }) => !foreign.has(name) && (which === 'all' || changed.has(name)))
   const isReleased = installed !== undefined && installed !== release
   await createAll(trx, names, { files: chosen, isReleased, isOwn: (name) => !creates.includes(name) })

@@ -14,6 +14,8 @@ export interface ReleasedFunctions {
    * contains. A usable one is left as it is; another one is replaced.
    */
   readonly foreign?: Readonly<Record<string, string>> | undefined
+  /** Whether every one of them is usable, whatever its body: its users had it before they had this service. */
+  readonly keepsForeign?: ((db: QueryExecutorProvider, names: Names) => Promise<boolean>) | undefined
 }
 
 /** A function as `trestle_functions` records it. */
@@ -83,23 +85,29 @@ export async function listInstalledNames(
 
 /**
  * The functions in the schema that another program made and that are usable: those that are recorded as such, and those that
- * were there first. A function of this service that its record has lost has the text of its file.
+ * were there first. A function of this service that its record has lost has the text of its file. Where all are kept, somebody
+ * may also have replaced one that this service had made.
  */
 export async function findForeign(
   db: QueryExecutorProvider,
   names: Names,
-  { files, foreign = {}, release }: ReleasedFunctions,
+  { files, foreign = {}, keepsForeign, release }: ReleasedFunctions,
 ): Promise<ReadonlySet<string>> {
   const recorded = new Map((await listInstalled(db, names, release)).map(({ name, hash }) => [name, hash]))
-  const own = new Map((await files()).map(({ name, text }) => [name, withNames(text, names)]))
+  const own = new Map((await files()).map((file) => [file.name, file]))
+  const keepsAll = (await keepsForeign?.(db, names)) === true
   const { rows } = await sql<{ name: string; body: string }>`
     SELECT substr(proname, ${names.prefix.length + 1}::int) AS name, prosrc AS body FROM pg_proc
     WHERE pronamespace = to_regnamespace(${names.schema})
       AND proname = ANY (${Object.keys(foreign).map((name) => names.prefix + name)}::text[])`.execute(db)
-  const isForeign = ({ name, body }: { readonly name: string; readonly body: string }) =>
-    recorded.has(name)
-      ? recorded.get(name) === FOREIGN
-      : body.includes(foreign[name] ?? '') && own.get(name)?.includes(body) !== true
+  const isForeign = ({ name, body }: { readonly name: string; readonly body: string }) => {
+    const [file, hash] = [own.get(name), recorded.get(name)]
+    if (hash === FOREIGN) return true
+    // Where PostgreSQL has parsed the body (BEGIN ATOMIC), it keeps no text of it.
+    if (file !== undefined && body !== '' && withNames(file.text, names).includes(body)) return false
+    if (hash !== undefined) return keepsAll && hash === file?.hash
+    return keepsAll || body.includes(foreign[name] ?? '')
+  }
   return new Set(rows.filter(isForeign).map(({ name }) => name))
 }
 

@@ -39,6 +39,11 @@ export async function belongsToUpstream(db: QueryExecutorProvider, names: Names)
   return version !== undefined && !(await isAsAtBirth(db, names, { tables, version }))
 }
 
+/** Whether supabase/auth has made tables of the schema: it is to be adopted, or is adopted. */
+export async function hasUpstreamTables(db: QueryExecutorProvider, names: Names): Promise<boolean> {
+  return names.prefix === '' && (await hasRelation(db, names.schema, 'schema_migrations'))
+}
+
 /** The table that an adoption changes last: the old service cannot serve from it afterwards. */
 const CHANGED_BY_SWITCH = '0007-create-sessions'
 
@@ -48,7 +53,7 @@ const CHANGED_BY_SWITCH = '0007-create-sessions'
  * @throws Error between `auth adopt --prepare` and `auth adopt`
  */
 export async function requireSwitched(db: Kysely<unknown>, names: Names): Promise<void> {
-  if (names.prefix !== '' || !(await hasRelation(db, names.schema, 'schema_migrations'))) return
+  if (!(await hasUpstreamTables(db, names))) return
   const executed = await listExecuted(db, names)
   if (executed.length > 0 && !executed.some(({ name }) => name === CHANGED_BY_SWITCH))
     throw new Error(
@@ -63,7 +68,7 @@ export async function requireSwitched(db: Kysely<unknown>, names: Names): Promis
  */
 export async function requireNotAdopted(db: Kysely<unknown>, names: Names): Promise<void> {
   await requireSwitched(db, names)
-  if (names.prefix !== '' || !(await hasRelation(db, names.schema, 'schema_migrations'))) return
+  if (!(await hasUpstreamTables(db, names))) return
   if ((await listExecuted(db, names)).length === 0) return
   const wayBack = (await hasRelation(db, `${names.schema}_before_trestle`, 'adoption'))
     ? 'auth adopt --undo gives the database back'

@@ -2,7 +2,7 @@ import { migratorTables } from '@trestle/database/migrations/migrator-tables.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
 import type { AuthTables } from '../database.ts'
-import { hasRelation } from './catalog.ts'
+import { hasUpstreamTables } from './existing-schema.ts'
 
 /** The tables that supabase/auth has too keep what it has given them, and the view has the rights of its reader. */
 type Shared = 'users' | 'identities' | 'sessions' | 'mfa_factors' | 'mfa_amr_claims' | 'user_factors'
@@ -45,8 +45,7 @@ export const ownTables: readonly string[] = [...Object.keys(OWN_TABLES), ...migr
  * @param except names that tables of supabase/auth have until the switch
  */
 export async function hideOwnTables(db: Kysely<unknown>, names: Names, except: readonly string[] = []): Promise<void> {
-  const isAdopted = names.prefix === '' && (await hasRelation(db, names.schema, 'schema_migrations'))
-  if (!isAdopted) return
+  if (!(await hasUpstreamTables(db, names))) return
   const own = ownTables.filter((table) => !except.includes(table))
   const { rows } = await sql<{ name: string }>`
     SELECT relname AS name FROM pg_class
