@@ -1,9 +1,12 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AdoptionPlaces, AdoptionRecord } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
+import { listTypeNeeds, PHONE_FACTORS } from './factor-type.ts'
 import { countEndedSessions, countForeignHashes, type SessionCounts } from './give-back-rows.ts'
 import { listUnfitForUpstream } from './give-back-sealed-rows.ts'
 import { countUnfitFactors, NO_UNFIT_FACTORS, type UnfitFactors } from './unfit-factors.ts'
+import { ownChanges } from './upstream-changes.ts'
+import { findVersion } from './upstream-database.ts'
 
 /** The losses that `adopt --undo` would bring to users, for the operator who decides on it. */
 export interface UndoCosts {
@@ -23,16 +26,20 @@ export interface UndoCosts {
   readonly recoveryCodes: number
   /** Users who are operators of the console. */
   readonly operators: number
+  /** The reasons why the type of factors keeps the value for phones that the adoption has added; empty where it goes. */
+  readonly phoneValueKeptBy: readonly string[]
 }
 
-/** Counts the losses of an undo. Before the switch it takes nothing from users. */
+/** Finds out what an undo loses. Before the switch it takes nothing from users. */
 export async function findUndoCosts(
   db: Kysely<unknown>,
   places: AdoptionPlaces,
-  { switchedAt, version }: Pick<AdoptionRecord, 'switchedAt' | 'version'>,
+  { switchedAt, version, changes }: Pick<AdoptionRecord, 'switchedAt' | 'version' | 'changes'>,
 ): Promise<UndoCosts> {
-  if (switchedAt === null) return NO_COSTS
   const { names, kept } = places
+  const made = ownChanges(changes, places, { since: version, version: await findVersion(db, names) })
+  const phoneValueKeptBy = made.includes(PHONE_FACTORS) ? await listTypeNeeds(db, names) : []
+  if (switchedAt === null) return { ...NO_COSTS, phoneValueKeptBy }
   return {
     hasSwitched: true,
     sessions: await countEndedSessions(db, places),
@@ -44,10 +51,11 @@ export async function findUndoCosts(
       : await count(db, sql`${names.id('webauthn_credentials')}`),
     recoveryCodes: await count(db, sql`${names.id('mfa_recovery_sets')}`),
     operators: await count(db, sql`${names.id('users')} WHERE console_role IS NOT NULL`),
+    phoneValueKeptBy,
   }
 }
 
-const NO_COSTS: UndoCosts = {
+const NO_COSTS: Omit<UndoCosts, 'phoneValueKeptBy'> = {
   hasSwitched: false,
   sessions: { ended: 0, all: 0 },
   passwords: 0,

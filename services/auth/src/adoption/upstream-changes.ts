@@ -2,6 +2,7 @@ import { againWhenLocked } from '@trestle/database/migrations/again-when-locked.
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { type AdoptionPlaces, inGentle, recordChanges } from './adoption-record.ts'
 import { createIndexConcurrently, findIndexState, type LateIndex } from './concurrent-index.ts'
+import { addPhoneValue, hasPhoneValue, PHONE_FACTORS, removePhoneValue } from './factor-type.ts'
 import { GAINING_TABLES, LATER_COLUMNS } from './gaining-tables.ts'
 
 /** A change that later versions of supabase/auth have made to one of the tables that stay. */
@@ -13,7 +14,7 @@ interface UpstreamChange {
   readonly isHarmless: boolean
   readonly isMade: RawBuilder<boolean>
   readonly up: readonly RawBuilder<unknown>[]
-  /** Empty where the change goes with another one. */
+  /** Empty where the change goes with another one, and where `revertUpstreamChanges` decides what to do. */
   readonly down: readonly RawBuilder<unknown>[]
 }
 
@@ -116,6 +117,7 @@ export async function revertUpstreamChanges(
 ): Promise<void> {
   const changes = new Map(changesOf(names.schema).map((change) => [change.name, change]))
   for (const name of made.toReversed()) {
+    if (name === PHONE_FACTORS) await removePhoneValue(trx, names)
     for (const statement of changes.get(name)?.down ?? []) await statement.execute(trx)
   }
 }
@@ -187,26 +189,14 @@ function partsOf(definition: string): Omit<LateIndex, 'name'> {
   return { table, isUnique: kind === 'UNIQUE INDEX', definition: sql.raw(columns) }
 }
 
-/** The name of the change that lets factors be phones. */
-const PHONE_FACTORS = 'factor_type.phone'
-
-/** PostgreSQL cannot take a value out of a type, so undo makes the type anew. Factors of this type cannot stay. */
 function typeChange(schema: string): UpstreamChange {
-  const type = sql.id(schema, 'factor_type')
   return {
     name: PHONE_FACTORS,
     migration: '20240729123726',
     isHarmless: true,
-    isMade: sql<boolean>`EXISTS (
-      SELECT FROM pg_enum WHERE enumtypid = to_regtype(format('%I.factor_type', ${schema}::text)) AND enumlabel = 'phone')`,
-    up: [sql`ALTER TYPE ${type} ADD VALUE 'phone'`],
-    down: [
-      sql`DELETE FROM ${sql.id(schema, 'mfa_factors')} WHERE factor_type::text = 'phone'`,
-      sql`ALTER TYPE ${type} RENAME TO factor_type_adopted`,
-      sql`CREATE TYPE ${type} AS ENUM ('totp', 'webauthn')`,
-      sql`ALTER TABLE ${sql.id(schema, 'mfa_factors')} ALTER COLUMN factor_type TYPE ${type} USING factor_type::text::${type}`,
-      sql`DROP TYPE ${sql.id(schema, 'factor_type_adopted')}`,
-    ],
+    isMade: hasPhoneValue({ schema }),
+    up: [addPhoneValue({ schema })],
+    down: [],
   }
 }
 

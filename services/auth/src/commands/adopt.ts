@@ -110,7 +110,9 @@ function describeForgotten({ switchedAt, rows }: ForgetCosts): readonly string[]
 
 function describeCosts(costs: UndoCosts): readonly string[] {
   const { hasSwitched, sessions, passwords, providers, factors, passkeys, recoveryCodes, operators } = costs
-  if (!hasSwitched) return ['this service has not taken over: no session ends, and the old service may go on serving']
+  const keptValue = describeKeptValue(costs)
+  if (!hasSwitched)
+    return ['this service has not taken over: no session ends, and the old service may go on serving', ...keptValue]
   return [
     `${sessions.ended} of ${sessions.all} sessions have begun, refreshed or ended by a theft since the switch: their users sign in again`,
     ...(passwords > 0 ? [`${passwords} users have a password in a form that supabase/auth does not know`] : []),
@@ -139,6 +141,14 @@ function describeCosts(costs: UndoCosts): readonly string[] {
     ...providers.map(
       (each) => `supabase/auth cannot have the provider ${each} as it is now: nobody signs in by it there`,
     ),
+    ...keptValue,
+  ]
+}
+
+function describeKeptValue({ phoneValueKeptBy }: Pick<UndoCosts, 'phoneValueKeptBy'>): readonly string[] {
+  if (phoneValueKeptBy.length === 0) return []
+  return [
+    `the type factor_type keeps the value phone, which nothing uses there: no type without it can take its place because of ${phoneValueKeptBy.join(', ')}`,
   ]
 }
 

@@ -33,6 +33,7 @@ it.each(['German', 'SQL, DMY', 'Postgres'])(
         passkeys: 0,
         recoveryCodes: 0,
         operators: 0,
+        phoneValueKeptBy: [],
       },
     ])
   },

@@ -61,6 +61,7 @@ const NO_LOSSES = {
   passkeys: 0,
   recoveryCodes: 0,
   operators: 0,
+  phoneValueKeptBy: [],
 } as const
 
 /** The `encrypted_password` of users who have no password, by version. */
