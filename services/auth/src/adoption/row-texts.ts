@@ -45,11 +45,11 @@ const ROW = String.raw`(?:${BEGIN}${LETTER}+"?|\$[0-9]+) ?\)? ?${SOME_COLUMNS}`
 /** A function of a row, such as `to_jsonb(new.*)`, which takes any number of columns. */
 const CALLS = build(String.raw`${BEGIN}(?!(?:values|select)${END})${LETTER}+ ?\( ?\(? ?${ROW} ?\)`, 'g')
 /** The table that a statement writes, or the variables that it fills, which are no source of columns. */
-const TARGETS = build(String.raw`${BEGIN}into (?:"?${LETTER}+"? ?\. ?)?"?${LETTER}+"?`, 'g')
+const TARGETS = build(String.raw`${BEGIN}(?:into|update) (?:"?${LETTER}+"? ?\. ?)?"?${LETTER}+"?`, 'g')
 /** The sign or the word by which a statement takes all columns. */
 const ANY_ALL = /[*]|table/
-/** The statements that need as many columns as before. */
-const WRITE = build(`${BEGIN}(?:insert|merge) into${END}`)
+/** The statements that need as many columns as before. UPDATE does where it sets a list of columns. */
+const WRITE = build(String.raw`${BEGIN}(?:(?:insert|merge) into${END}|set ?\([^()]*\) ?= ?\()`)
 const RETURN = build(`${BEGIN}return query${END}`)
 const RETURN_NEXT = build(`${BEGIN}return next ${LETTER}`)
 /** All columns of everything that is read. A product has a factor behind its sign, and `count(*)` a parenthesis before it. */
@@ -60,6 +60,8 @@ const COLUMNS_OF_ONE = build(SOME_COLUMNS)
 const ANY_ROW = build(ROW)
 /** The row of the table in its triggers. */
 const TRIGGER_ROW = build(String.raw`(?:${BEGIN}(?:new|old)${END}|\$[0-9]+) ?\)? ?${SOME_COLUMNS}`)
+/** The variables whose lists of rows are read. */
+const UNNESTED = build(String.raw`${BEGIN}unnest ?\( ?"?(${LETTER}+)"? ?\)`, 'g')
 /** A statement that needs as many columns on both of its sides. */
 const COMBINE = build(`${BEGIN}(?:union|except|intersect)${END}`)
 /** The words before the name of a table in a query, which a variable of its type cannot have as its name. */
@@ -76,7 +78,7 @@ export function findTakenTables({ text, isSql, sources }: FunctionText): Readonl
   const plain = toPlain(text)
   const returnsNext = RETURN_NEXT.test(plain)
   const judges = sources.map((source) =>
-    buildJudge(source, { hasVariable: hasRowVariable(plain, source), returnsNext }),
+    buildJudge(source, { variables: findRowVariables(plain, source), returnsNext }),
   )
   const taken = new Map<string, boolean>()
   for (const part of plain.split(';')) {
@@ -118,9 +120,9 @@ interface Judge {
   readonly judge: (statement: Statement) => Verdict
 }
 
-/** The findings of a whole text: whether it has a variable with the row of the table, and returns rows one by one. */
+/** The findings of a whole text: its variables with rows of the table, and whether it returns rows one by one. */
 interface Whole {
-  readonly hasVariable: boolean
+  readonly variables: ReadonlySet<string>
   readonly returnsNext: boolean
 }
 
@@ -143,9 +145,9 @@ function judgeUnnamed(read: string, { row, as }: { readonly row: RegExp } & Pick
 function judgeNamed(
   { read, writes, returns }: Statement,
   { word, returnsOthers, returnsSet }: RowSource,
-  { hasVariable, returnsNext, ...forms }: Whole & Forms,
+  { variables, returnsNext, ...forms }: Whole & Forms,
 ): Verdict {
-  if (hasVariable && writes && ANY_ROW.test(read)) return 'sure'
+  if (variables.size > 0 && writes && (ANY_ROW.test(read) || takesList(read, variables))) return 'sure'
   const needsColumns = writes || (returns && returnsOthers)
   const mayNeedColumns = (returnsNext && returnsSet) || COMBINE.test(read)
   if ((!needsColumns && !mayNeedColumns) || !read.includes(toPlainWord(word))) return 'no'
@@ -199,12 +201,19 @@ function takesOwn(read: string, { own, otherNames }: Forms): boolean {
   return false
 }
 
-/** Whether a text declares a variable whose type is a row of the table, or a list of them. */
-function hasRowVariable(plain: string, { as, word }: RowSource): boolean {
-  if (as !== 'name') return false
+/** Whether a statement takes all columns of the rows in a variable. */
+function takesList(read: string, variables: ReadonlySet<string>): boolean {
+  return ALL_COLUMNS.test(read) && [...read.matchAll(UNNESTED)].some(({ 1: name = '' }) => variables.has(name))
+}
+
+/** The variables that a text declares whose type is a row of the table, or a list of them. */
+function findRowVariables(plain: string, { as, word }: RowSource): ReadonlySet<string> {
+  if (as !== 'name') return new Set()
   const type = String.raw`(?:"?${LETTER}+"? ?\. ?)?"?${escapePattern(toPlainWord(word))}"? ?`
   const variable = build(
-    String.raw`${BEGIN}(?!${READERS}${END})${LETTER}+"? (?:constant )?${type}(?:;|:=|=|\[|%|default${END}|not null${END}|array${END})`,
+    String.raw`${BEGIN}(?!${READERS}${END})(${LETTER}+)"? (?:constant )?${type}(?:;|:=|=|\[|%|default${END}|not null${END}|array${END})`,
+    'g',
   )
-  return plain.split('declare').some((part) => variable.test(part.split('begin', 1)[0] ?? ''))
+  const declared = plain.split('declare').map((part) => part.split('begin', 1)[0] ?? '')
+  return new Set(declared.flatMap((part) => [...part.matchAll(variable)].map(({ 1: name = '' }) => name)))
 }

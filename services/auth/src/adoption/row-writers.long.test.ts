@@ -32,6 +32,12 @@ const WRITERS = [
     'moved() RETURNS void',
     'with gone as (delete from auth.sessions returning *) insert into public.visits select * from gone',
   ),
+  `CREATE FUNCTION public.listed() RETURNS void LANGUAGE plpgsql AS $$ DECLARE us auth.users[];
+     BEGIN select array_agg(u) into us from auth.users u; insert into public.history select * from unnest(us); END $$`,
+  routine(
+    'updated() RETURNS void',
+    'update public.visits v set (id, user_id) = (select * from auth.sessions s where s.id = v.id)',
+  ),
   query('claims', 'select * from auth.mfa_amr_claims'),
   query('by_table_name', 'select auth.users.* from auth.users'),
   query('by_distinct', 'select distinct on (id) * from auth.users'),
@@ -110,9 +116,11 @@ const READ = [
   takes('by_text()', 'identities'),
   takes('by_union()'),
   takes('claims()', 'mfa_amr_claims'),
+  takes('listed()'),
   takes('merged()'),
   takes('moved()', 'sessions'),
   takes('records()', 'sessions'),
+  takes('updated()', 'sessions'),
   takes('variable()'),
 ]
 
