@@ -42,7 +42,7 @@ export function operatorSettings(prefix: string, { secret }: Pick<OperatorContex
   return { [`${prefix}OPERATOR_KEYS`]: digestsOfKeys(secret), [`${prefix}OPERATOR_REQUIRE_MFA`]: 'no' }
 }
 
-/** The same for a service that verifies tokens of auth by its published keys. */
+/** Settings that let operators of the console work with a service that verifies tokens of auth by its published keys. */
 export function verifyingSettings(prefix: string, context: OperatorContext): Environment {
   const { env, authUrl } = context
   const issuer = env.AUTH_JWT_ISSUER || env.JWT_ISSUER || env.AUTH_API_EXTERNAL_URL || env.API_EXTERNAL_URL || authUrl

@@ -29,7 +29,7 @@ export async function listOtherInstances(
   return rows[0] ?? { count: 0, ids: [] }
 }
 
-/** Writes them as one line of a command, with the ids of the first five; none where there are no such users. */
+/** Describes users of other instances in a line of a command, with the ids of the first five. No line where there are none. */
 export function describeOtherInstances({ count, ids }: OtherInstances): readonly string[] {
   if (count === 0) return []
   const more = count > ids.length ? ` and ${count - ids.length} more` : ''

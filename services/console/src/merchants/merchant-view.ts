@@ -41,7 +41,7 @@ export const MerchantView = z.object({
   users: z.array(Member),
   webhooks: z.array(Webhook),
 })
-/** The same, with what writes its amounts. */
+/** A merchant with its balance and all else, and the decimals of the currencies of its amounts. */
 export type ShownMerchant = WithDecimals<z.infer<typeof MerchantView>>
 
 /** Returns the path of a merchant. */

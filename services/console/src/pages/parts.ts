@@ -32,7 +32,7 @@ export function count(number: number): string {
   return number.toLocaleString('en')
 }
 
-/** The same, where 0 is usual and the other numbers should be seen. */
+/** A whole number as `count` writes it, with a soft 0: where 0 is usual, the other numbers should be seen. */
 export function quietCount(number: number): Html {
   return number === 0 ? html`<span class="soft">0</span>` : html`${count(number)}`
 }

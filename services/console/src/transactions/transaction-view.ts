@@ -89,7 +89,7 @@ export const TransactionView = z.object({
     refundAllowance: z.int().optional(),
   }),
 })
-/** The same, with what writes its amounts and names its reasons. */
+/** A transaction with all that happened to it, the decimals of its currencies, and the titles of reasons of disputes. */
 export type ShownTransaction = WithDecimals<z.infer<typeof TransactionView>> & { readonly reasons: Reasons }
 
 /** The state of a transaction in a word or two, such as `Partly refunded`, and the tone of its badge. A dispute hides refunds. */

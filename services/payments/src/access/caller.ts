@@ -48,7 +48,7 @@ export const OPERATOR: CallerColumns = {
   fingerprint: null,
 }
 
-/** The same for a use case of members that an operator runs: the role of the operator has decided on the access. */
+/** The caller of a use case of members that an operator runs: the role of the operator has decided on the access. */
 export const NOBODY: Caller = { keyMac: null, userEmail: null, repeat: undefined }
 
 /** Turns a caller into the input of a prepared query: `{ ...callerColumns(caller), merchantId }`. */

@@ -173,7 +173,7 @@ export function listFoundTransactions(lanes: Lanes, found: readonly FoundTransac
   return readFound(lanes, found, Math.max(0, ...found.map(({ trailLength }) => trailLength)))
 }
 
-/** The same without trails, for lists that do not show them. */
+/** The found transactions in their order, without trails, for lists that show none. */
 export function listFoundFigures(lanes: Lanes, found: readonly FoundTransaction[]): Promise<Transaction[]> {
   return readFound(lanes, found, 0)
 }

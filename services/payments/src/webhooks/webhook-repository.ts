@@ -55,7 +55,7 @@ const shownQuery = prepare(
     SELECT ${columnsOfRow('r', COLUMNS)} FROM ${sql.table('webhooks')} r WHERE r.merchant_id = ${p.merchantId} ORDER BY r.id`,
 )
 
-/** The same over the connections of a process that serves. */
+/** The webhooks of a merchant, oldest first, by a prepared query of the read lane, for pages of operators. At most ten. */
 export async function listShownWebhooks({ read }: Lanes, merchantId: string): Promise<readonly Webhook[]> {
   return (await read.all(shownQuery, { merchantId })).map(toWebhook)
 }
