@@ -29,6 +29,18 @@ BEGIN
   -- A key that is older than a day pays again: the day of the old use is over. The rows above need not hold it.
   DELETE FROM {{allowance_uses}} u
     WHERE u.actor_id = p_actor_id AND u.key = p_key AND u.created < now() - interval '24 hours';
+  LOOP
+    INSERT INTO {{allowance_uses}} (actor_id, key, currency, day, amount, created)
+      VALUES (p_actor_id, p_key, p_currency, today, p_amount, now())
+      -- The key has taken something before, which is judged below.
+      ON CONFLICT DO NOTHING;
+    EXIT WHEN FOUND;
+    SELECT u.* INTO held FROM {{allowance_uses}} u WHERE u.actor_id = p_actor_id AND u.key = p_key FOR UPDATE;
+    -- Given back since: take it anew.
+    CONTINUE WHEN NOT FOUND;
+    verdict := CASE WHEN held.currency = p_currency AND held.amount = p_amount THEN 'taken' ELSE 'key-mismatch' END;
+    RETURN NEXT; RETURN;
+  END LOOP;
   -- What earlier refunds have neither used nor given back within a minute: their process has died, or found
   -- no connection to do so. A refund that is still on its way finds its allowance gone, and is not made.
   WITH unused AS (
@@ -44,18 +56,6 @@ BEGIN
     UPDATE {{operator_allowances}} a SET taken = a.taken - left_over
       WHERE a.actor_id = p_actor_id AND a.currency = p_currency AND a.day = today;
   END IF;
-  LOOP
-    INSERT INTO {{allowance_uses}} (actor_id, key, currency, day, amount, created)
-      VALUES (p_actor_id, p_key, p_currency, today, p_amount, now())
-      -- The key has taken something before, which is judged below.
-      ON CONFLICT DO NOTHING;
-    EXIT WHEN FOUND;
-    SELECT u.* INTO held FROM {{allowance_uses}} u WHERE u.actor_id = p_actor_id AND u.key = p_key FOR UPDATE;
-    -- Given back since: take it anew.
-    CONTINUE WHEN NOT FOUND;
-    verdict := CASE WHEN held.currency = p_currency AND held.amount = p_amount THEN 'taken' ELSE 'key-mismatch' END;
-    RETURN NEXT; RETURN;
-  END LOOP;
   INSERT INTO {{operator_allowances}} AS a (actor_id, currency, day, taken)
     SELECT p_actor_id, p_currency, today, p_amount WHERE p_amount <= p_limit
     ON CONFLICT (actor_id, currency, day) DO UPDATE SET taken = a.taken + excluded.taken

@@ -94,6 +94,30 @@ describe('an allowance', () => {
     expect(await takenBy(ann)).toEqual([['EUR', 980]])
   })
 
+  it('is taken by both of two repeats, one of which gives back what an earlier refund has left', async () => {
+    const ann = randomUUID()
+    await claimAllowance(db, wanted(ann))
+    const { db: owner } = database.owner
+    const aged = owner.updateTable('allowance_uses').set({ created: sql`created - interval '2 minutes'` })
+    await aged.where('actor_id', '=', ann).execute()
+    const waiting = async () => {
+      const { rows } = await sql`
+        SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`.execute(owner)
+      return rows.length
+    }
+    const held = await owner.startTransaction().execute()
+    await held.selectFrom('operator_allowances').select('taken').where('actor_id', '=', ann).forUpdate().execute()
+    const repeat = wanted(ann)
+    const answers = []
+    for (const count of [1, 2]) {
+      answers.push(claimAllowance(db, repeat))
+      await expect.poll(waiting).toBe(count)
+    }
+    await held.commit().execute()
+    expect(await Promise.all(answers)).toEqual([{ verdict: 'taken' }, { verdict: 'taken' }])
+    expect(await takenBy(ann)).toEqual([['EUR', 300]])
+  })
+
   it('is given back once, and not when it was used', async () => {
     const ann = randomUUID()
     const [refused, made] = [wanted(ann), wanted(ann)]
