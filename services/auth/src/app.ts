@@ -1,4 +1,4 @@
-import { listTurns } from '@trestle/common/capacity/list-turns.ts'
+import { requestTurns } from '@trestle/common/capacity/request-turns.ts'
 import { apiDocuments } from '@trestle/common/documents/api-documents.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
@@ -174,7 +174,7 @@ async function adminRoutes(admin: FastifyInstance): Promise<void> {
 async function operatorRoutes(operators: FastifyInstance): Promise<void> {
   await operators.register(noStore)
   await operators.register(authenticateOperator)
-  await operators.register(listTurns, OPERATOR_TURNS)
+  await operators.register(requestTurns, OPERATOR_TURNS)
   await operators.register(operatorAuditRoutes)
   await operators.register(operatorKeysRoutes)
   await operators.register(operatorKeyPromotionRoutes)

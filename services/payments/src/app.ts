@@ -1,4 +1,4 @@
-import { listTurns } from '@trestle/common/capacity/list-turns.ts'
+import { requestTurns } from '@trestle/common/capacity/request-turns.ts'
 import { apiDocuments } from '@trestle/common/documents/api-documents.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
@@ -10,8 +10,8 @@ import { authenticateOperator, OPERATOR_SCHEMES } from './plugins/authenticate-o
 import { checkout } from './plugins/checkout.ts'
 import { idempotencyKey } from './plugins/idempotency-key.ts'
 import { linkPages } from './plugins/link-pages.ts'
-import { MEMBER_TURNS, OPERATOR_TURNS } from './plugins/list-turns.ts'
 import { readRequest } from './plugins/read-request.ts'
+import { MEMBER_TURNS, OPERATOR_TURNS } from './plugins/request-turns.ts'
 import { bankRoutes } from './routes/acs/challenge.ts'
 import { fingerprintRoutes } from './routes/acs/fingerprint.ts'
 import { appsRoutes } from './routes/apps.ts'
@@ -146,7 +146,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
 async function keyedRoutes(app: Server): Promise<void> {
   await app.register(authenticate)
   await app.register(idempotencyKey)
-  await app.register(listTurns, MEMBER_TURNS)
+  await app.register(requestTurns, MEMBER_TURNS)
   await app.register(cardsRoutes)
   await app.register(disputesRoutes)
   await app.register(fraudsRoutes)
@@ -180,7 +180,7 @@ async function keyedRoutes(app: Server): Promise<void> {
 /** Routes of operators, who call with an operator key and their access token. */
 async function operatorRoutes(app: Server): Promise<void> {
   await app.register(authenticateOperator)
-  await app.register(listTurns, OPERATOR_TURNS)
+  await app.register(requestTurns, OPERATOR_TURNS)
   await app.register(operatorAppsRoutes)
   await app.register(operatorAppKeysRoutes)
   await app.register(operatorAttemptsRoutes)

@@ -1,4 +1,4 @@
-import type { ListTurnsOptions } from '@trestle/common/capacity/list-turns.ts'
+import type { RequestTurnsOptions } from '@trestle/common/capacity/request-turns.ts'
 import { pathOf } from '@trestle/common/telemetry/path-of.ts'
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
@@ -15,7 +15,7 @@ export type OperatorList = 'users' | 'sessions' | 'audit' | 'messages'
  * characters that many users have reads many rows, a change may wait for the row of its user, and sign-ins need the other
  * connections.
  */
-export const OPERATOR_TURNS: ListTurnsOptions = {
+export const OPERATOR_TURNS: RequestTurnsOptions = {
   places: 4,
   each: 2,
   clientOf: ({ operator }) => operator.actor.id,

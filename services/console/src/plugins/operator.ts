@@ -1,4 +1,4 @@
-import { type ListTurnsOptions, listTurns } from '@trestle/common/capacity/list-turns.ts'
+import { type RequestTurnsOptions, requestTurns } from '@trestle/common/capacity/request-turns.ts'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { mayDo, OPERATOR_ROLES, type OperatorAction, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -35,7 +35,7 @@ export interface Visit {
  * The turns of operators: how many pages and changes one of them has made at a time. One thread makes the pages of all, and takes
  * new connections the more rarely the more requests it is at.
  */
-const OPERATOR_TURNS: ListTurnsOptions = {
+const OPERATOR_TURNS: RequestTurnsOptions = {
   places: 64,
   each: 4,
   clientOf: ({ signedInAs }) => requireSession(signedInAs),
@@ -55,7 +55,7 @@ const Me = z.object({
  */
 export const operatorPages = fp(
   async (app: FastifyInstance) => {
-    await app.register(listTurns, OPERATOR_TURNS)
+    await app.register(requestTurns, OPERATOR_TURNS)
     app.decorateRequest('visit')
     app.decorateRequest('signedInAs')
     app.addHook('onRequest', async (request, reply) => {
@@ -63,7 +63,7 @@ export const operatorPages = fp(
       const needsFactor = app.deps.config.mfaRequired || session.needsFactor === true
       if (needsFactor && !tokens.hasSecondFactor) return reply.redirect(PATHS.signInFactor, 303)
       request.signedInAs = tokens.userId
-      await request.takeListTurn(1, reply)
+      await request.takeTurn(1, reply)
       request.visit = await identify(request, session, tokens)
       await keepAlive(request, reply, session)
     })

@@ -96,7 +96,7 @@ describe('answerInPieces', () => {
     const late = Fastify()
     const busy = () => serverBusy()
     await late.register(handlerDeadline, { handlerTimeoutMs: 50, timedOut: busy, bodyTimedOut: busy })
-    late.decorateRequest('inListTurn', (_size, read) => read())
+    late.decorateRequest('inTurn', (_size, read) => read())
     // A handler that never ends is refused at its deadline.
     late.get('/hanging', () => new Promise(() => {}))
     const hanging: unknown[] = []

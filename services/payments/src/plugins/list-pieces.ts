@@ -23,7 +23,7 @@ export async function answerInPieces<Row extends { readonly id: string }, View e
   const first = await readPiece(listing, listing.page)
   if (first.rest === undefined) return first.views
   const next = (page: PageBounds) =>
-    reply.request.inListTurn(PIECE.entries, async () => toBytes(await readPiece(listing, page)))
+    reply.request.inTurn(PIECE.entries, async () => toBytes(await readPiece(listing, page)))
   // Each piece has its own turn and statement timeout, and a client that takes nothing is cut.
   reply.liftDeadline()
   reply.type('application/json; charset=utf-8')

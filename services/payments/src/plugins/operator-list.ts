@@ -7,7 +7,7 @@ import { FIELD_TEXTS } from '../field-errors.ts'
 import { writeCsv } from '../ledger/csv.ts'
 import { HIGHEST, LOWEST, type PageBounds } from '../pagination/page-query.ts'
 import { text } from '../requests/fields.ts'
-import { ROWS_OF_OPERATOR } from './list-turns.ts'
+import { ROWS_OF_OPERATOR } from './request-turns.ts'
 
 /** The lists of operators. A cursor names its list, so that a page of one list never begins by a row of another. */
 export type OperatorList =
@@ -108,7 +108,7 @@ export async function answerAsCsv<Row extends { readonly id: string }>(
   reply.header('vary', 'accept')
   if (new Negotiator(request).mediaType(['application/json', 'text/csv']) !== 'text/csv') return false
   // The request holds a turn for the rows of one page. A file has more, so each piece takes a turn of its own.
-  request.listTurn?.[Symbol.dispose]()
+  request.turn?.[Symbol.dispose]()
   const pieces = readCsv(request, listing)
   // An error before the first piece is answered with a status of its own.
   const first = await pieces.next()
@@ -131,7 +131,7 @@ async function* readCsv<Row extends { readonly id: string }>(
   let place = page
   for (let rest = CSV_ROWS.all; rest > 0; rest -= CSV_ROWS.piece) {
     const limit = Math.min(rest, CSV_ROWS.piece)
-    const piece = await request.inListTurn(limit, async () => {
+    const piece = await request.inTurn(limit, async () => {
       const rows = await read({ ...place, limit })
       const lines = rows.map(view).map((row) => writeCsv([columns.map((column) => toCell(row, column))]))
       return { bytes: toAnswerPiece(lines), last: rows[limit - 1] }

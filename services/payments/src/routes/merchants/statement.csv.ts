@@ -54,7 +54,7 @@ export const statementRoutes: Routes = async (app) => {
     },
     async (request, reply) => {
       const { caller, params, query: input } = request
-      const inTurn: InTurn = (lines, read) => request.inListTurn(lines, read)
+      const inTurn: InTurn = (lines, read) => request.inTurn(lines, read)
       const { period, rows } = await writeStatement(app.deps, { caller, ...params, input, inTurn })
       reply.headers(fileHeaders(params.merchantId, period))
       // Each page is read in a turn of its own.

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { operatorAnswers } from '../../error-body.ts'
-import { ROWS_OF_LONG_READ } from '../../plugins/list-turns.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
+import { ROWS_OF_LONG_READ } from '../../plugins/request-turns.ts'
 import { text } from '../../requests/fields.ts'
 import { searchEverything } from '../../use-cases/search-everything.ts'
 

@@ -2,8 +2,8 @@ import { countJobs, type ListedJob, listJobs } from '@trestle/jobs/list-jobs.ts'
 import { z } from 'zod'
 import { operatorAnswers } from '../../error-body.ts'
 import { tasks } from '../../migrations.ts'
-import { ROWS_OF_LONG_READ } from '../../plugins/list-turns.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
+import { ROWS_OF_LONG_READ } from '../../plugins/request-turns.ts'
 
 const JobView = z
   .object({

@@ -3,7 +3,6 @@ import { DisputeView, viewDispute } from '../../disputes/dispute-view.ts'
 import { FraudView, viewFraud } from '../../disputes/fraud-view.ts'
 import { operatorAnswers } from '../../error-body.ts'
 import type { PageBounds } from '../../pagination/page-query.ts'
-import { ROWS_OF_LONG_READ } from '../../plugins/list-turns.ts'
 import {
   answerAsCsv,
   listOrCsv,
@@ -12,6 +11,7 @@ import {
   showOperatorPage,
 } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
+import { ROWS_OF_LONG_READ } from '../../plugins/request-turns.ts'
 import { id, pathId, text } from '../../requests/fields.ts'
 import {
   countReadAtOnce,

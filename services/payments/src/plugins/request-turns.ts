@@ -1,4 +1,4 @@
-import type { ListTurnsOptions } from '@trestle/common/capacity/list-turns.ts'
+import type { RequestTurnsOptions } from '@trestle/common/capacity/request-turns.ts'
 import { addressKey } from '@trestle/common/server/address-key.ts'
 import type { FastifyRequest } from 'fastify'
 import { serverBusy } from '../errors.ts'
@@ -7,7 +7,7 @@ import { serverBusy } from '../errors.ts'
 export const ROWS_OF_OPERATOR = 500
 
 /** The turns of merchants and their users. The longest list has a thousand rows. */
-export const MEMBER_TURNS: ListTurnsOptions = {
+export const MEMBER_TURNS: RequestTurnsOptions = {
   places: 2_000,
   each: 1_000,
   clientOf: ({ ip }) => addressKey(ip),
@@ -16,7 +16,7 @@ export const MEMBER_TURNS: ListTurnsOptions = {
 }
 
 /** The turns of operators, who all ask from the address of a console. They are fewer, so that merchants wait for no download. */
-export const OPERATOR_TURNS: ListTurnsOptions = {
+export const OPERATOR_TURNS: RequestTurnsOptions = {
   places: 1_000,
   each: ROWS_OF_OPERATOR,
   clientOf: ({ operator }) => operator.actor.id,

@@ -4,7 +4,7 @@ import { promisify } from 'node:util'
 import Fastify, { type FastifyRequest } from 'fastify'
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest'
 import { defineError } from '../errors/define-error.ts'
-import { type ListTurnsOptions, listTurns } from './list-turns.ts'
+import { type RequestTurnsOptions, requestTurns } from './request-turns.ts'
 
 const busy = defineError(503, 'busy', 'Busy')
 const BOUNDS = {
@@ -18,19 +18,19 @@ afterEach(() => {
 })
 
 /** An app with a list whose reads wait until the test lets them go on. */
-async function startLists(options: ListTurnsOptions) {
+async function startLists(options: RequestTurnsOptions) {
   const begun: string[] = []
   const gate = Promise.withResolvers<void>()
   const app = Fastify()
   onTestFinished(() => app.close())
-  await app.register(listTurns, options)
+  await app.register(requestTurns, options)
   const read = async (request: FastifyRequest) => {
     begun.push(`${request.headers.client} ${request.url}`)
     await gate.promise
     return [request.url]
   }
   app.get('/held', read)
-  app.get('/pieces', (request) => request.inListTurn(1, () => read(request)))
+  app.get('/pieces', (request) => request.inTurn(1, () => read(request)))
   const get = async (url: string, client: string) => {
     const { statusCode, body } = await app.inject({ url, headers: { client } })
     return [statusCode, body]
