@@ -1,6 +1,7 @@
 import { KEYWORDS_MAX, tooManyKeywords } from '../binding/keywords.ts'
 import { PROBLEM_TEXTS } from '../error-texts.ts'
 import { CallError } from '../errors.ts'
+import { CLOSE_ARRAY, CLOSE_OBJECT, COMMA, endOfString, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-text.ts'
 
 /** Reads and writes JSON. An application may replace it, for example to keep big numbers. */
 export interface JsonCodec {
@@ -28,9 +29,6 @@ export function parseJson(text: string, codec: JsonCodec): unknown {
   }
 }
 
-const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c]
-const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]
-
 /**
  * Refuses text that is nested too deeply or has too many members. It looks at characters only, because
  * `JSON.parse` takes ten times as long. It may accept text that is not JSON.
@@ -51,17 +49,6 @@ function checkShape(text: string): void {
       if (commas >= KEYWORDS_MAX) throw tooManyKeywords()
     }
   }
-}
-
-/** The index of the quote that ends the string which begins at `start`. */
-function endOfString(text: string, start: number): number {
-  let end = start + 1
-  for (; end < text.length; end++) {
-    const code = text.charCodeAt(end)
-    if (code === QUOTE) break
-    if (code === BACKSLASH) end++
-  }
-  return end
 }
 
 /** A text without a match has no forbidden key. Only an escape could hide one. */

@@ -1,9 +1,16 @@
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COMMA,
+  endOfString,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+} from '@trestle/endpoints/body/json-text.ts'
+
 // These functions find the texts of values inside a JSON text in one pass, so that numbers keep every digit.
 // They expect a text that `JSON.parse` has accepted. A reviver of `JSON.parse` could do the same, but takes
 // fifty times as long.
-
-const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c]
-const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]
 
 /** The text of each value of an object. For a repeated key the last one counts. */
 export function memberTexts(text: string): Map<string, string> {
@@ -34,17 +41,6 @@ export function itemTexts(text: string): readonly string[] {
     start = at + 1
   }
   return items
-}
-
-/** The index of the quote that ends the string which begins at `start`. */
-function endOfString(text: string, start: number): number {
-  let end = start + 1
-  for (; end < text.length; end++) {
-    const code = text.charCodeAt(end)
-    if (code === QUOTE) break
-    if (code === BACKSLASH) end++
-  }
-  return end
 }
 
 function readKey(literal: string): string {

@@ -1,3 +1,12 @@
+import {
+  CLOSE_ARRAY,
+  CLOSE_OBJECT,
+  COMMA,
+  endOfString,
+  OPEN_ARRAY,
+  OPEN_OBJECT,
+  QUOTE,
+} from '@trestle/endpoints/body/json-text.ts'
 import { numberSize } from './number-size.ts'
 
 /** Facts about a JSON text, found in one pass over its characters. */
@@ -30,8 +39,7 @@ interface ScanState {
   expectsKey: boolean
 }
 
-const [QUOTE, BACKSLASH, COMMA, MINUS, ZERO, NINE] = [0x22, 0x5c, 0x2c, 0x2d, 0x30, 0x39]
-const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d]
+const [MINUS, ZERO, NINE] = [0x2d, 0x30, 0x39]
 
 /** Scans a text that `JSON.parse` has accepted. The grammar is not checked again. */
 export function scanJson(text: string): JsonScan {
@@ -75,18 +83,11 @@ function closeLevel(state: ScanState): void {
 }
 
 function scanString(state: ScanState, start: number): number {
-  let end = start + 1
-  let escaped = false
-  for (; end < state.text.length; end++) {
-    const code = state.text.charCodeAt(end)
-    if (code === QUOTE) break
-    if (code !== BACKSLASH) continue
-    escaped = true
-    end++
-  }
-  end++
+  const end = endOfString(state.text, start) + 1
+  const literal = state.text.slice(start, end)
+  const escaped = literal.includes('\\')
   if (escaped || state.expectsKey) {
-    const value = escaped ? readString(state.text.slice(start, end)) : state.text.slice(start + 1, end - 1)
+    const value = escaped ? readString(literal) : literal.slice(1, -1)
     if (escaped && (value.includes('\0') || !value.isWellFormed())) state.unstorableText = true
     if (state.expectsKey) takeKey(state, value)
   }
