@@ -59,11 +59,11 @@ function seedMerchants(trx: Trx, { config: { pricing } }: SeedDeps, { merchants 
 async function runOperations({ db, operations: queue }: SeedDeps, transaction: SeedTransaction): Promise<number> {
   const { id, merchantId, operations } = transaction
   if (operations.length === 0) return 0
-  const keyMac = await findMemberKey(db, merchantId)
-  if (!keyMac) throw new Error(`transaction ${id}: merchant ${merchantId} has no app that could operate`)
+  const memberKey = await findMemberKey(db, merchantId)
+  if (!memberKey) throw new Error(`transaction ${id}: merchant ${merchantId} has no app that could operate`)
   const left = operations.slice(await getTrailLength(db, merchantId, id))
   for (const { kind, amount } of left) {
-    const operation = { keyMac, userEmail: null, repeat: undefined, transactionId: id, kind, amount }
+    const operation = { keyMac: memberKey, userEmail: null, repeat: undefined, transactionId: id, kind, amount }
     const { verdict, outcome } = await queue.run(operation)
     if (outcome?.verdict === 'done') continue
     throw new Error(`transaction ${id}: ${kind} of ${amount}: ${outcome?.refusal.reason ?? verdict}`)
