@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { InjectOptions } from 'fastify'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { insertException } from '../src/acquirers/exception-repository.ts'
+import { callAddException } from '../src/acquirers/exception-repository.ts'
 import { buildOpenApi } from '../src/openapi.ts'
 import { browse, createOrder, walk } from './customer.ts'
 import { operatorHeaders, testOperators } from './operators.ts'
@@ -198,7 +198,7 @@ async function insertOpenWork(merchantId: string) {
     SELECT m.id, n.id, n.created, 'charge', 'unknown', '{"acquirer":"north","currency":"EUR","amount":500}'
     FROM payments.merchants m, payments.new_id(m.tag) n WHERE m.id = ${merchantId}`.execute(db)
   const payload = { type: 'operation', acquirer: 'north', kind: 'capture', problem: 'rejected' }
-  await insertException(db, { merchantId, reference: 'example', payload })
+  await callAddException(db, { merchantId, reference: 'example', payload })
 }
 
 /** Sends a form to a page, and keeps it as an example of an operation. */

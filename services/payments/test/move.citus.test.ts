@@ -1,7 +1,7 @@
 import { createNoopMeter } from '@opentelemetry/api'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { insertException, listOpenExceptions } from '../src/acquirers/exception-repository.ts'
+import { callAddException, listOpenExceptions } from '../src/acquirers/exception-repository.ts'
 import { callResolveException } from '../src/acquirers/operator-exception-repository.ts'
 import { updateOfferedStep, updateOutcome, updateTakenStep } from '../src/checkout/session-repository.ts'
 import { rotateVault } from '../src/use-cases/rotate-vault.ts'
@@ -201,7 +201,7 @@ it('a command that enters by the coordinator closes what it finds there after a 
   const app = await createTestApp(payments)
   const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
   const { db, close } = openAs(undefined, { url: payments.url, ...WAITS })
-  await insertException(db, { merchantId, reference: 'late', payload: {} })
+  await callAddException(db, { merchantId, reference: 'late', payload: {} })
   const [exception] = (await listOpenExceptions(db, 10)).filter((open) => open.merchantId === merchantId)
   await splitBefore(merchantId, [
     async () =>

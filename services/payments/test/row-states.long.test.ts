@@ -1,7 +1,7 @@
 import { watchRows } from '@trestle/testing/watched-rows.ts'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { callerColumns } from '../src/access/caller.ts'
-import { insertException } from '../src/acquirers/exception-repository.ts'
+import { callAddException } from '../src/acquirers/exception-repository.ts'
 import { deliveriesCommand } from '../src/commands/deliveries.ts'
 import { exceptionsCommand } from '../src/commands/exceptions.ts'
 import { callBeginCharge } from '../src/transactions/charge-repository.ts'
@@ -52,7 +52,7 @@ it('an exception goes through the arrows of its diagram, and through no others',
   })
   const events = {
     'an event contradicts the books': () =>
-      insertException(db, { merchantId, reference: 'event north:1', payload: { type: 'unknown' } }),
+      callAddException(db, { merchantId, reference: 'event north:1', payload: { type: 'unknown' } }),
     list: () => run('exceptions', 'list'),
     // The command refuses an exception that does not wait.
     resolve: async () => {

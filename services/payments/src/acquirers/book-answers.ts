@@ -4,7 +4,7 @@ import type { Db } from '../database.ts'
 import { type UnsettledAttempt, updateUnknownAttempt } from '../transactions/attempt-repository.ts'
 import type { AcquirerTask, TaskOutcome } from './acquirer.ts'
 import type { Acquirers } from './acquirers.ts'
-import { insertException } from './exception-repository.ts'
+import { callAddException } from './exception-repository.ts'
 import { type ClosedOperation, callCloseOperation } from './operation-repository.ts'
 
 /**
@@ -39,7 +39,7 @@ export async function bookFinalAnswer(
   const owed = Number(closed.owed)
   const payload = { type: 'operation', ...task, acquirer, reason, problem, ...(owed === 0 ? {} : { owed }) }
   const reference = closed.verdict === 'conflict' ? `operation ${id} ${answer.verdict}` : `operation ${id}`
-  const isNew = await insertException(db, { merchantId, reference, payload })
+  const isNew = await callAddException(db, { merchantId, reference, payload })
   if (isNew) logger.error({ acquirer, operation_id: id, reason, problem }, 'the acquirer did not accept an operation')
 }
 
@@ -89,5 +89,5 @@ async function bookRefusedReversal(
 ): Promise<void> {
   if (answer.verdict === 'retry') return
   const payload = { type: 'reversal', attemptId: id, kind, currency, amount, reason: answer.reason }
-  await insertException(db, { merchantId, reference: `reversal ${id}`, payload })
+  await callAddException(db, { merchantId, reference: `reversal ${id}`, payload })
 }

@@ -16,7 +16,10 @@ export interface AcquirerException {
  * Stores an exception, once for each reference. False when it exists already. Characters that jsonb does not accept are
  * replaced: otherwise the operator would never see the exception.
  */
-export async function insertException(db: Db, { merchantId, reference, payload }: AcquirerException): Promise<boolean> {
+export async function callAddException(
+  db: Db,
+  { merchantId, reference, payload }: AcquirerException,
+): Promise<boolean> {
   // A repeated exception has the id of the first, because the id is a digest of the reference.
   const id = createHash('sha256').update(reference).digest('hex').slice(0, 24)
   const text = JSON.stringify(payload, (_, value: unknown) => (typeof value === 'string' ? toStorable(value) : value))

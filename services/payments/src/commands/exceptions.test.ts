@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { AUDIT_FULL, lastAudit, operatorAudit, withoutAudit } from '../../test/audit.ts'
 import { operatorDeps, startPayments, type TestPayments, UNKNOWN_ID } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
-import { insertException } from '../acquirers/exception-repository.ts'
+import { callAddException } from '../acquirers/exception-repository.ts'
 import { exceptionsCommand } from './exceptions.ts'
 
 let payments: TestPayments
@@ -19,7 +19,7 @@ it('payments exceptions: lists what waits, oldest first, and closes each once', 
   const { db } = payments.database
   const merchantId = UNKNOWN_ID
   for (const reference of ['first', 'second']) {
-    await insertException(db, { merchantId, reference, payload: { type: 'operation', reference } })
+    await callAddException(db, { merchantId, reference, payload: { type: 'operation', reference } })
   }
   const listed = await readJson(z.array(z.looseObject({ id: z.string() })), 'exceptions', 'list')
   expect(listed).toEqual(
@@ -39,7 +39,7 @@ it('payments exceptions: lists what waits, oldest first, and closes each once', 
 
 it('payments exceptions resolve: closes an exception with its entry in the audit log, or not at all', async () => {
   const merchantId = UNKNOWN_ID
-  await insertException(payments.database.db, { merchantId, reference: 'unseen', payload: { type: 'operation' } })
+  await callAddException(payments.database.db, { merchantId, reference: 'unseen', payload: { type: 'operation' } })
   const listed = await readJson(z.array(z.looseObject({ id: z.string() })), 'exceptions', 'list')
   const { id = '' } = listed.at(-1) ?? {}
   await withoutAudit(payments, () => expect(run('exceptions', 'resolve', merchantId, id)).rejects.toThrow(AUDIT_FULL))

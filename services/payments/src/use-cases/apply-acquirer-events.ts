@@ -12,7 +12,7 @@ import {
   findDisputed,
   type SettlementProblem,
 } from '../acquirers/event-repository.ts'
-import { insertException } from '../acquirers/exception-repository.ts'
+import { callAddException } from '../acquirers/exception-repository.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { DEFAULT_REASON, reasonTitle } from '../disputes/dispute.ts'
 import { callCloseDispute, callOpenDispute } from '../disputes/dispute-repository.ts'
@@ -176,7 +176,7 @@ async function storeException(
 ): Promise<void> {
   const reference = shortReference(event)
   const payload = { ...event, reference, acquirer, problem }
-  await insertException(db, {
+  await callAddException(db, {
     merchantId: event.merchantId,
     reference: `event ${acquirer}:${event.reference}`,
     payload,

@@ -3,7 +3,7 @@ import type { RequestInput } from '../access/request-input.ts'
 import { requireObject } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import type { Webhook } from '../webhooks/webhook.ts'
-import { callRotateSecret } from '../webhooks/webhook-repository.ts'
+import { callRotateWebhookSecret } from '../webhooks/webhook-repository.ts'
 import { generateWebhookSecret } from '../webhooks/webhook-secret.ts'
 
 /** The webhook that gets a new secret. */
@@ -26,7 +26,7 @@ export async function rotateWebhookSecret(
 ): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
   const sealed =
     input.verdict === 'refused' ? null : webhooks.secrets.seal(generateWebhookSecret(randomBytes), merchantId)
-  const rotated = await callRotateSecret(lanes, { caller, merchantId, webhookId, secretSealed: sealed })
+  const rotated = await callRotateWebhookSecret(lanes, { caller, merchantId, webhookId, secretSealed: sealed })
   const webhook = requireObject(caller, rotated, { input, name: 'webhook' })
   const secret = webhooks.secrets.open(webhook.secrets.current, merchantId)
   return { webhook, secret, replayed: rotated.verdict === 'replayed' }

@@ -17,7 +17,7 @@ import {
   callDeleteWebhook,
   callDisableWebhook,
   callReplayWebhook,
-  callRotateSecret,
+  callRotateWebhookSecret,
   findDelivery,
   listWebhooks,
 } from './webhook-repository.ts'
@@ -114,9 +114,9 @@ describe('callCreateWebhook', () => {
   })
 })
 
-describe('callRotateSecret', () => {
+describe('callRotateWebhookSecret', () => {
   const rotate = (merchantId: string, webhookId: string, secretSealed: Buffer | null = SECOND) =>
-    callRotateSecret(payments.deps.lanes, { caller: callerOf(member), merchantId, webhookId, secretSealed })
+    callRotateWebhookSecret(payments.deps.lanes, { caller: callerOf(member), merchantId, webhookId, secretSealed })
 
   it('lets the previous secret sign for one more day', async () => {
     const webhook = await createdWebhook(await merchant())

@@ -131,7 +131,10 @@ const rotateQuery = prepare(
 )
 
 /** Gives a webhook a new secret. The previous secret signs for one more day. */
-export async function callRotateSecret(lanes: Lanes, { caller, ...input }: RotateSecretCall): Promise<ChangedWebhook> {
+export async function callRotateWebhookSecret(
+  lanes: Lanes,
+  { caller, ...input }: RotateSecretCall,
+): Promise<ChangedWebhook> {
   const row = await lanes.write.one(rotateQuery, { ...callerColumns(caller), ...input })
   return { verdict: row.verdict, identityId: row.identity_id, webhook: row.id === null ? undefined : toWebhook(row) }
 }

@@ -8,7 +8,7 @@ import {
   type TestPayments,
   UNKNOWN_ID,
 } from '../../../test/payments-app.ts'
-import { insertException } from '../../acquirers/exception-repository.ts'
+import { callAddException } from '../../acquirers/exception-repository.ts'
 
 let payments: TestPayments
 let merchantId: string
@@ -20,7 +20,7 @@ beforeAll(async () => {
   otherId = (await createTestMerchant(payments, member)).id
   for (const [number, owner] of [merchantId, otherId, merchantId].entries()) {
     const payload = { type: 'operation', acquirer: 'north', reason: `n-${number}` }
-    await insertException(payments.service.db, { merchantId: owner, reference: `reference ${number}`, payload })
+    await callAddException(payments.service.db, { merchantId: owner, reference: `reference ${number}`, payload })
     // Ids are digests, so the list must not be in their order.
     const created = new Date(Date.UTC(2026, 1, 1 + number))
     await payments.database.db

@@ -9,7 +9,7 @@ import {
   type TestPayments,
   UNKNOWN_ID,
 } from '../../../../test/payments-app.ts'
-import { insertException } from '../../../acquirers/exception-repository.ts'
+import { callAddException } from '../../../acquirers/exception-repository.ts'
 
 let payments: TestPayments
 let merchantId: string
@@ -21,7 +21,7 @@ beforeAll(async () => {
   otherId = (await createTestMerchant(payments, member)).id
   for (const owner of [merchantId, otherId]) {
     const payload = { type: 'operation', acquirer: 'north', reason: 'late' }
-    await insertException(payments.service.db, { merchantId: owner, reference: `reference of ${owner}`, payload })
+    await callAddException(payments.service.db, { merchantId: owner, reference: `reference of ${owner}`, payload })
   }
 })
 afterAll(() => payments.close())
