@@ -40,20 +40,15 @@ export async function listWebhooks(
   return { ...access, webhooks: rows.map(toWebhook) }
 }
 
-/** The webhooks of a merchant, for an operator. There are at most ten. */
+const selectOfMerchant = (merchantId: string) => sql<WebhookColumns>`
+  SELECT ${columnsOfRow('r', COLUMNS)} FROM ${sql.table('webhooks')} r WHERE r.merchant_id = ${merchantId} ORDER BY r.id`
+
+/** The webhooks of a merchant, for an operator's command. At most ten. */
 export async function listMerchantWebhooks(db: Db, merchantId: string): Promise<readonly Webhook[]> {
-  const { rows } = await sql<WebhookColumns>`
-    SELECT ${columnsOfRow('r', COLUMNS)} FROM ${sql.table('webhooks')} r WHERE r.merchant_id = ${merchantId} ORDER BY r.id`.execute(
-    db,
-  )
-  return rows.map(toWebhook)
+  return (await selectOfMerchant(merchantId).execute(db)).rows.map(toWebhook)
 }
 
-const shownQuery = prepare(
-  'webhooks_of_merchant',
-  (p: { merchantId: string }) => sql<WebhookColumns>`
-    SELECT ${columnsOfRow('r', COLUMNS)} FROM ${sql.table('webhooks')} r WHERE r.merchant_id = ${p.merchantId} ORDER BY r.id`,
-)
+const shownQuery = prepare('webhooks_of_merchant', (p: { merchantId: string }) => selectOfMerchant(p.merchantId))
 
 /** The webhooks of a merchant, oldest first, by a prepared query of the read lane, for pages of operators. At most ten. */
 export async function listShownWebhooks({ read }: Lanes, merchantId: string): Promise<readonly Webhook[]> {
