@@ -47,7 +47,7 @@ const flowSettings = {
   EXTERNAL_WORKOS_TRUSTED_CONNECTIONS: commaList()
     .default([])
     .describe(
-      'Ids of connections and organisations of WorkOS whose addresses count as verified. Name only those whose identity provider you trust. The addresses of others are verified by a mail.',
+      'Ids of connections and organizations of WorkOS whose addresses count as verified. Name only those whose identity provider you trust. The addresses of others are verified by a mail.',
     ),
   EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS: commaList()
     .prefault('https://appleid.apple.com,https://account.apple.com,https://accounts.google.com')

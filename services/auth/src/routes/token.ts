@@ -24,7 +24,7 @@ const TokenQuery = z.object({
   grant_type: z
     .string()
     .optional()
-    .meta({ enum: GRANT_TYPES, description: 'How tokens are got. May stand in the body of a form' }),
+    .meta({ enum: GRANT_TYPES, description: 'The way in which tokens are asked for. May stand in the body of a form' }),
 })
 
 /** The members of the grant `id_token`. */

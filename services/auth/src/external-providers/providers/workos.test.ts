@@ -37,7 +37,7 @@ describe('a sign-in by WorkOS', () => {
 
   it.each([
     ['connection', 'conn_own', 'org_any'],
-    ['organisation', 'conn_any', 'org_own'],
+    ['organization', 'conn_any', 'org_own'],
   ])('signs in to the account of an address of a trusted %s', async (_name, connection, organization) => {
     const { user, email } = await createSignedUp(service.deps)
     const { fragment } = await signInBy(connection, organization, email)
