@@ -4,6 +4,7 @@ import { type AdoptionPlaces, inGentle, recordChanges } from './adoption-record.
 import { createIndexConcurrently, findIndexState, type LateIndex } from './concurrent-index.ts'
 import { addPhoneValue, hasPhoneValue, PHONE_FACTORS, removePhoneValue } from './factor-type.ts'
 import { GAINING_TABLES, LATER_COLUMNS } from './gaining-tables.ts'
+import { fitsPublications, replaceKey, replicateByKey, replicateBySubject, restoreKey } from './identity-key.ts'
 
 /** A change that later versions of supabase/auth have made to one of the tables that stay. */
 interface UpstreamChange {
@@ -13,9 +14,14 @@ interface UpstreamChange {
   /** Whether the old service works on a changed table. Other changes wait for the switch. */
   readonly isHarmless: boolean
   readonly isMade: RawBuilder<boolean>
-  readonly up: readonly RawBuilder<unknown>[]
+  readonly up: readonly Step[]
   /** Empty where the change goes with another one, and where `revertUpstreamChanges` decides what to do. */
-  readonly down: readonly RawBuilder<unknown>[]
+  readonly down: readonly Step[]
+}
+
+/** A statement, or several of them. */
+interface Step {
+  readonly execute: (trx: Kysely<unknown>) => Promise<unknown>
 }
 
 /** The tables of which the old service reads whole rows. Their columns wait for the switch. */
@@ -38,9 +44,7 @@ const LATE_INDEXES: ReadonlySet<string> = new Set(['sessions_oauth_client_id_idx
  * done.
  */
 export async function applyUpstreamChanges(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
-  const { schema } = places.names
-  for (const change of [...tableChanges(schema), ...indexChanges(schema), identityChange(schema)])
-    await applyChange(trx, places, change)
+  for (const change of changesOf(places.names.schema)) await applyChange(trx, places, change)
 }
 
 /**
@@ -93,8 +97,8 @@ export function ownChanges(
 }
 
 /**
- * The changes that are made, though the old service has not had their migrations, in the order in which a run
- * makes them.
+ * The changes that are made before the switch, though the old service has not had their migrations, in the order in which a
+ * run makes them.
  */
 export async function listMadeSince(
   db: Kysely<unknown>,
@@ -102,7 +106,8 @@ export async function listMadeSince(
   version: string,
 ): Promise<readonly string[]> {
   const made: string[] = []
-  for (const { name, isMade } of changesOf(names.schema).filter(({ migration }) => migration > version)) {
+  const early = changesOf(names.schema).filter(({ isHarmless, migration }) => isHarmless && migration > version)
+  for (const { name, isMade } of early) {
     const { rows } = await sql<{ is_made: boolean }>`SELECT ${isMade} AS is_made`.execute(db)
     if (rows[0]?.is_made === true) made.push(name)
   }
@@ -123,7 +128,7 @@ export async function revertUpstreamChanges(
 }
 
 function changesOf(schema: string): readonly UpstreamChange[] {
-  return [...tableChanges(schema), ...indexChanges(schema), identityChange(schema)]
+  return [...tableChanges(schema), ...indexChanges(schema), identityChange(schema), replicaChange(schema)]
 }
 
 function tableChanges(schema: string): readonly UpstreamChange[] {
@@ -202,26 +207,25 @@ function typeChange(schema: string): UpstreamChange {
 
 /** Versions before 2.117 have the subject at the provider as `id`. They read no other column, so this waits for the switch. */
 function identityChange(schema: string): UpstreamChange {
-  const identities = sql.id(schema, 'identities')
   return {
     name: 'identities.provider_id',
     migration: '20231117164230',
     isHarmless: false,
     isMade: hasColumn(schema, 'identities', 'provider_id'),
-    up: [
-      sql`ALTER TABLE ${identities} RENAME COLUMN id TO provider_id`,
-      sql`ALTER TABLE ${identities} DROP CONSTRAINT identities_pkey`,
-      sql`ALTER TABLE ${identities} ADD COLUMN id uuid NOT NULL DEFAULT gen_random_uuid()`,
-      sql`ALTER TABLE ${identities} ADD CONSTRAINT identities_pkey PRIMARY KEY (id)`,
-      sql`
-        ALTER TABLE ${identities}
-        ADD CONSTRAINT identities_provider_id_provider_unique UNIQUE (provider_id, provider)`,
-    ],
-    down: [
-      sql`ALTER TABLE ${identities} DROP CONSTRAINT identities_provider_id_provider_unique, DROP COLUMN id`,
-      sql`ALTER TABLE ${identities} RENAME COLUMN provider_id TO id`,
-      sql`ALTER TABLE ${identities} ADD CONSTRAINT identities_pkey PRIMARY KEY (provider, id)`,
-    ],
+    up: [{ execute: (trx) => replaceKey(trx, schema) }],
+    down: [{ execute: (trx) => restoreKey(trx, schema) }],
+  }
+}
+
+/** Publications that have the columns of the old key go on with them. */
+function replicaChange(schema: string): UpstreamChange {
+  return {
+    name: 'identities.replica_identity',
+    migration: NO_MIGRATION,
+    isHarmless: false,
+    isMade: fitsPublications(schema),
+    up: [replicateBySubject(schema)],
+    down: [replicateByKey(schema)],
   }
 }
 

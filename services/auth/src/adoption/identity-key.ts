@@ -1,0 +1,110 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+
+/** The key of `identities` by its name in every version: `(provider, id)` before 2.117, and `id` since. */
+const PRIMARY = 'identities_pkey'
+/** The key that has the columns of the older one since then. */
+const BY_SUBJECT = 'identities_provider_id_provider_unique'
+
+/** The properties of a key and its index that an operator may have set. */
+interface KeyTraits {
+  /** Whether subscribers of publications find changed rows by it. */
+  readonly isReplicaIdentity: boolean
+  readonly isClustered: boolean
+  /** Storage parameters, such as `fillfactor=70`. */
+  readonly options: readonly string[] | null
+  readonly comment: string | null
+  readonly indexComment: string | null
+}
+
+const PLAIN: KeyTraits = {
+  isReplicaIdentity: false,
+  isClustered: false,
+  options: null,
+  comment: null,
+  indexComment: null,
+}
+
+/**
+ * Gives `identities` the keys of 2.117. What the operator has set for the old key goes to the key of the same
+ * columns: without a replica identity, PostgreSQL refuses to change a row that a publication has.
+ */
+export async function replaceKey(trx: Kysely<unknown>, schema: string): Promise<void> {
+  const table = sql.id(schema, 'identities')
+  const traits = await readTraits(trx, schema, PRIMARY)
+  await sql`ALTER TABLE ${table} RENAME COLUMN id TO provider_id`.execute(trx)
+  await sql`ALTER TABLE ${table} DROP CONSTRAINT identities_pkey`.execute(trx)
+  await sql`ALTER TABLE ${table} ADD COLUMN id uuid NOT NULL DEFAULT gen_random_uuid()`.execute(trx)
+  await sql`ALTER TABLE ${table} ADD CONSTRAINT identities_pkey PRIMARY KEY (id)`.execute(trx)
+  await addKey(trx, schema, { name: BY_SUBJECT, definition: sql`UNIQUE (provider_id, provider)`, traits })
+}
+
+/** Takes `replaceKey` back. */
+export async function restoreKey(trx: Kysely<unknown>, schema: string): Promise<void> {
+  const table = sql.id(schema, 'identities')
+  const traits = await readTraits(trx, schema, BY_SUBJECT)
+  const { isReplicaIdentity } = await readTraits(trx, schema, PRIMARY)
+  await sql`ALTER TABLE ${table} DROP CONSTRAINT ${sql.id(BY_SUBJECT)}, DROP COLUMN id`.execute(trx)
+  await sql`ALTER TABLE ${table} RENAME COLUMN provider_id TO id`.execute(trx)
+  await addKey(trx, schema, {
+    name: PRIMARY,
+    definition: sql`PRIMARY KEY (provider, id)`,
+    traits: { ...traits, isReplicaIdentity: isReplicaIdentity || traits.isReplicaIdentity },
+  })
+}
+
+/**
+ * Whether no publication lacks a column by which subscribers find rows. One that names columns, or has a
+ * condition on them, has those of the old key. Where nobody has chosen a replica identity, it would be the new
+ * key `id`.
+ */
+export function fitsPublications(schema: string): RawBuilder<boolean> {
+  const names = (column: RawBuilder<unknown>) => sql`EXISTS (
+    SELECT FROM pg_depend d JOIN pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+    WHERE d.classid = 'pg_publication_rel'::regclass AND d.objid = r.oid AND d.refobjid = t.oid AND ${column})`
+  return sql`NOT EXISTS (
+    SELECT FROM pg_class t JOIN pg_publication_rel r ON r.prrelid = t.oid JOIN pg_publication p ON p.oid = r.prpubid
+    WHERE t.oid = to_regclass(format('%I.identities', ${schema}::text)) AND t.relreplident = 'd' AND (p.pubupdate OR p.pubdelete)
+      AND ${names(sql`a.attname IN ('provider', 'provider_id')`)} AND NOT ${names(sql`a.attname = 'id'`)})`
+}
+
+/** Finds rows for subscribers by the columns of the old key. */
+export function replicateBySubject(schema: string): RawBuilder<unknown> {
+  return sql`ALTER TABLE ${sql.id(schema, 'identities')} REPLICA IDENTITY USING INDEX ${sql.id(BY_SUBJECT)}`
+}
+
+/** Takes `replicateBySubject` back. */
+export function replicateByKey(schema: string): RawBuilder<unknown> {
+  return sql`ALTER TABLE ${sql.id(schema, 'identities')} REPLICA IDENTITY DEFAULT`
+}
+
+async function readTraits(trx: Kysely<unknown>, schema: string, key: string): Promise<KeyTraits> {
+  const { rows } = await sql<KeyTraits>`
+    SELECT i.indisreplident AS "isReplicaIdentity", i.indisclustered AS "isClustered", c.reloptions AS options,
+      obj_description(k.oid, 'pg_constraint') AS comment, obj_description(c.oid, 'pg_class') AS "indexComment"
+    FROM pg_constraint k JOIN pg_index i ON i.indexrelid = k.conindid JOIN pg_class c ON c.oid = k.conindid
+    WHERE k.conrelid = to_regclass(format('%I.identities', ${schema}::text)) AND k.conname = ${key}`.execute(trx)
+  return rows[0] ?? PLAIN
+}
+
+interface NewKey {
+  readonly name: string
+  readonly definition: RawBuilder<unknown>
+  readonly traits: KeyTraits
+}
+
+async function addKey(trx: Kysely<unknown>, schema: string, { name, definition, traits }: NewKey): Promise<void> {
+  const table = sql.id(schema, 'identities')
+  const options = (traits.options ?? []).map((option) => {
+    const [parameter = '', value] = option.split('=')
+    return sql`${sql.id(parameter)} = ${sql.lit(value)}`
+  })
+  const storage = options.length > 0 ? sql`WITH (${sql.join(options)})` : sql``
+  await sql`ALTER TABLE ${table} ADD CONSTRAINT ${sql.id(name)} ${definition} ${storage}`.execute(trx)
+  if (traits.isReplicaIdentity)
+    await sql`ALTER TABLE ${table} REPLICA IDENTITY USING INDEX ${sql.id(name)}`.execute(trx)
+  if (traits.isClustered) await sql`ALTER TABLE ${table} CLUSTER ON ${sql.id(name)}`.execute(trx)
+  if (traits.comment !== null)
+    await sql`COMMENT ON CONSTRAINT ${sql.id(name)} ON ${table} IS ${sql.lit(traits.comment)}`.execute(trx)
+  if (traits.indexComment !== null)
+    await sql`COMMENT ON INDEX ${sql.id(schema, name)} IS ${sql.lit(traits.indexComment)}`.execute(trx)
+}
