@@ -73,7 +73,7 @@ export async function areInstalled(db: QueryExecutorProvider, names: Names, file
 }
 
 /**
- * Installs functions of a release, drops those without a file, and validates all of them, in the transaction of the caller.
+ * Installs functions of a release, drops those without a file, and validates its own, in the transaction of the caller.
  * Functions may call each other, so all are created before any is validated.
  * @param which the functions that have changed, or all functions: somebody may have changed a function by hand
  * @returns the names of the functions that were installed or dropped, and of those that were kept because a trigger or an
@@ -93,11 +93,13 @@ export async function installFunctions(
     ({ name, hash }) => hash === FOREIGN && !foreign.has(name),
   )
   const changed = new Set([...creates, ...replaces, ...gone.map(({ name }) => name)])
-  const chosen = (await files()).filter(({ name }) => !foreign.has(name) && (which === 'all' || changed.has(name)))
+  const own = (await files()).filter(({ name }) => !foreign.has(name))
+  const chosen = own.filter(({ name }) => which === 'all' || changed.has(name))
   const isReleased = installed !== undefined && installed !== release
   await createAll(trx, names, { files: chosen, isReleased, isOwn: (name) => !creates.includes(name) })
   const kept = await dropAll(trx, names, drops)
-  await validate(trx, names, await files())
+  // PostgreSQL validates a function for nobody who may not call it, as one of another owner.
+  await validate(trx, names, own)
   if (invoker) await closeFunctions(trx, names, invoker)
   await recordInstalled(trx, names, { functions, foreign })
   return { installed: [...chosen.map(({ name }) => name), ...drops.filter((name) => !kept.includes(name))], kept }

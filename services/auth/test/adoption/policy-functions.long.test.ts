@@ -52,6 +52,10 @@ const CHANGES = {
   'a function of a superuser': `
     DROP FUNCTION auth.role() CASCADE;
     CREATE FUNCTION auth.role() RETURNS text LANGUAGE sql STABLE AS $$ SELECT auth.jwt() ->> 'role' $$`,
+  'a function of a superuser that the owner of the tables may not call': `
+    ALTER FUNCTION auth.uid() OWNER TO CURRENT_USER;
+    REVOKE EXECUTE ON FUNCTION auth.uid() FROM PUBLIC;
+    GRANT EXECUTE ON FUNCTION auth.uid() TO authenticated`,
   'a parameter in place of the claims': `
     DROP FUNCTION auth.email();
     CREATE FUNCTION auth.email(person uuid) RETURNS text LANGUAGE sql STABLE AS 'SELECT NULL::text';
