@@ -44,6 +44,8 @@ const policyFunctions = {
 const policyCallers: Callers = {
   roles: ['anon', 'authenticated', 'service_role'],
   functions: Object.keys(policyFunctions),
+  // An operator may have revoked what supabase/auth or its PostgreSQL image has granted.
+  keepsRights: hasUpstreamTables,
 }
 
 interface DatabaseConfig {

@@ -129,6 +129,19 @@ describe('a function that another program made', () => {
     expect(await call('example.app_answer()')).toBe(7)
   })
 
+  it('keeps its rights, and the schema its own, where these are the affair of the operator', async () => {
+    await client.query(`CREATE ROLE ${CALLER}`)
+    await made('SELECT 7 -- known')
+    await client.query('REVOKE EXECUTE ON FUNCTION example.app_answer() FROM PUBLIC')
+    const mayCall = () =>
+      call(`ARRAY[has_schema_privilege('${CALLER}', 'example', 'USAGE'),
+        has_function_privilege('${CALLER}', 'example.app_answer()', 'EXECUTE')]`)
+    await migrateUp({ ...options, callers: options.callers && { ...options.callers, keepsRights: async () => true } })
+    expect(await mayCall()).toEqual([false, false])
+    await reinstallFunctions(options)
+    expect(await mayCall()).toEqual([true, true])
+  })
+
   it('is replaced when its body lacks the text of a usable one', async () => {
     await made('SELECT 7 -- old')
     expect(await migrateUp(options)).toEqual({ migrations: ['0001-create-notes'], functions: ['answer'] })

@@ -1,5 +1,5 @@
 import type { Names } from '@trestle/migrations/migration.ts'
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { FOREIGN, listInstalledNames } from '../migrations/installed-functions.ts'
 
 /** Roles of other programs in the database whose own SQL calls functions of the service. */
@@ -8,6 +8,11 @@ export interface Callers {
   readonly roles: readonly string[]
   /** The functions, which have no arguments. Names are without the prefix of DB_NAMESPACE. */
   readonly functions: readonly string[]
+  /**
+   * Whether the rights on the schema, and on functions of other programs, are the operator's affair: they had
+   * them before they had this service.
+   */
+  readonly keepsRights?: ((db: QueryExecutorProvider, names: Names) => Promise<boolean>) | undefined
 }
 
 /**
@@ -19,6 +24,7 @@ export async function grantToCallers(db: Kysely<unknown>, names: Names, callers:
     SELECT rolname AS name, has_schema_privilege(oid, ${names.schema}, 'USAGE') AS "mayUse" FROM pg_roles
     WHERE rolname = ANY (${callers.roles}::text[]) ORDER BY rolname`.execute(db)
   const foreign = await listForeignNames(db, names)
+  const keepsRights = (await callers.keepsRights?.(db, names)) === true
   const { rows: functions } = await sql<{ name: string; callers: readonly string[] }>`
     SELECT proname AS name, ARRAY(
       SELECT rolname::text FROM pg_roles
@@ -29,9 +35,9 @@ export async function grantToCallers(db: Kysely<unknown>, names: Names, callers:
   for (const { name, mayUse } of roles) {
     const to = sql.id(name)
     // The owner of the schema has let the role in already, and the service may not have the right to do so.
-    if (!mayUse) await sql`GRANT USAGE ON SCHEMA ${sql.id(names.schema)} TO ${to}`.execute(db)
+    if (!mayUse && !keepsRights) await sql`GRANT USAGE ON SCHEMA ${sql.id(names.schema)} TO ${to}`.execute(db)
     for (const each of functions) {
-      if (foreign.has(each.name) && each.callers.includes(name)) continue
+      if (foreign.has(each.name) && (keepsRights || each.callers.includes(name))) continue
       await sql`GRANT EXECUTE ON FUNCTION ${sql.id(names.schema, each.name)}() TO ${to}`.execute(db)
     }
   }

@@ -56,6 +56,10 @@ const CHANGES = {
     ALTER FUNCTION auth.uid() OWNER TO CURRENT_USER;
     REVOKE EXECUTE ON FUNCTION auth.uid() FROM PUBLIC;
     GRANT EXECUTE ON FUNCTION auth.uid() TO authenticated`,
+  'revoked rights': `
+    REVOKE USAGE ON SCHEMA auth FROM anon, authenticated, service_role;
+    REVOKE EXECUTE ON FUNCTION auth.uid(), auth.role(), auth.email(), auth.jwt()
+      FROM PUBLIC, anon, authenticated, service_role`,
   'a parameter in place of the claims': `
     DROP FUNCTION auth.email();
     CREATE FUNCTION auth.email(person uuid) RETURNS text LANGUAGE sql STABLE AS 'SELECT NULL::text';
