@@ -1,7 +1,7 @@
 import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import pg from 'pg'
 import { expect, it } from 'vitest'
-import { adopt, type Restored, restore } from '../../test/adoption/adopted-app.ts'
+import { adopt, prepare, type Restored, restore } from '../../test/adoption/adopted-app.ts'
 import { openImporting } from '../../test/adoption/imported-app.ts'
 import { runSql } from '../../test/adoption/restored-database.ts'
 import { migrateOptions } from '../migrations.ts'
@@ -84,6 +84,35 @@ it('a table that a later release makes in an adopted database is hidden too', as
   expect(await listSeen(restored)).toEqual(['audit_log_entries'])
   await migrateUp(migrateOptions(restored.deps.config))
   expect(await listSeen(restored)).toEqual([])
+})
+
+it('a role of PostgREST makes no trigger of a function of this service that default privileges have granted to it', async () => {
+  const restored = await restore('v2.196.0')
+  const { superuserUrl } = restored.database
+  await runSql(
+    superuserUrl,
+    `GRANT USAGE ON SCHEMA auth TO anon;
+     ALTER DEFAULT PRIVILEGES FOR ROLE supabase_auth_admin IN SCHEMA auth GRANT ALL ON FUNCTIONS TO anon WITH GRANT OPTION`,
+  )
+  const tryTriggers = async () => {
+    const errors: unknown[] = []
+    for (const name of ['list_user', 'claim_user']) {
+      const trigger = `CREATE TRIGGER t BEFORE UPDATE ON mine FOR EACH ROW EXECUTE FUNCTION auth.${name}()`
+      errors.push(await runAsAnon(restored, `CREATE TEMP TABLE mine (id uuid); ${trigger}`))
+    }
+    return errors
+  }
+  const refused = ['list_user', 'claim_user'].map((name) => `error: permission denied for function auth.${name}`)
+  await prepare(restored)
+  expect(await tryTriggers()).toEqual(refused)
+  await adopt(restored)
+  expect(await tryTriggers()).toEqual(refused)
+  await runSql(
+    superuserUrl,
+    `GRANT EXECUTE ON FUNCTION auth.list_user() TO PUBLIC; GRANT EXECUTE ON FUNCTION auth.claim_user() TO anon`,
+  )
+  await migrateUp(migrateOptions(restored.deps.config))
+  expect(await tryTriggers()).toEqual(refused)
 })
 
 it('a role of PostgREST reaches no table in the schemas of an adoption, an import or the job queue, whatever default privileges the owner has', async () => {

@@ -37,19 +37,43 @@ const OWN_TABLES: Readonly<Record<Exclude<keyof AuthTables, Shared> | Unqueried,
 /** The names of the tables that are this service's own, and of those of the migrator. */
 export const ownTables: readonly string[] = [...Object.keys(OWN_TABLES), ...migratorTables]
 
+/** The functions of triggers that write with the rights of the owner. */
+const OWN_TRIGGERS = ['list_user', 'claim_user'] as const
+
 /**
- * Hides the rows of this service's own tables from everybody but their owner in an adopted database, by row
- * level security without policies, as supabase/auth hides its own: default privileges of the schema may have
- * granted a new table to the roles of PostgREST. Tables that are hidden already stay as they are. Elsewhere
- * nothing changes.
+ * Keeps everybody but their owner from this service's own tables in an adopted database: default privileges of
+ * the schema may have granted new tables and functions to the roles of PostgREST. Elsewhere nothing changes.
  * @param except names that tables of supabase/auth have until the switch
  */
 export async function hideOwnTables(db: Kysely<unknown>, names: Names, except: readonly string[] = []): Promise<void> {
   if (!(await hasUpstreamTables(db, names))) return
+  await hideRows(db, names, except)
+  await closeTriggers(db, names)
+}
+
+/**
+ * Hides rows by row level security without policies, as supabase/auth hides its own. Tables that are hidden
+ * already stay as they are.
+ */
+async function hideRows(db: Kysely<unknown>, names: Names, except: readonly string[]): Promise<void> {
   const own = ownTables.filter((table) => !except.includes(table))
   const { rows } = await sql<{ name: string }>`
     SELECT relname AS name FROM pg_class
     WHERE relnamespace = to_regnamespace(format('%I', ${names.schema}::text)) AND relkind IN ('r', 'p') AND NOT relrowsecurity
       AND relname = ANY (${own}::text[]) ORDER BY relname`.execute(db)
   for (const { name } of rows) await sql`ALTER TABLE ${names.id(name)} ENABLE ROW LEVEL SECURITY`.execute(db)
+}
+
+/** Takes EXECUTE from others: whoever has it may make such a trigger on a table of their own. */
+async function closeTriggers(db: Kysely<unknown>, names: Names): Promise<void> {
+  const { rows } = await sql<{ name: string; grantee: string | null }>`
+    SELECT DISTINCT p.proname AS name, r.rolname AS grantee
+    FROM pg_proc p CROSS JOIN aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a LEFT JOIN pg_roles r ON r.oid = a.grantee
+    WHERE p.pronamespace = to_regnamespace(format('%I', ${names.schema}::text)) AND p.proname = ANY (${[...OWN_TRIGGERS]}::text[])
+      AND p.pronargs = 0 AND p.prosecdef AND p.proowner = current_user::regrole AND a.grantee <> p.proowner
+    ORDER BY name, grantee`.execute(db)
+  for (const { name, grantee } of rows) {
+    const from = grantee === null ? sql`PUBLIC` : sql.id(grantee)
+    await sql`REVOKE EXECUTE ON FUNCTION ${names.id(name)}() FROM ${from} CASCADE`.execute(db)
+  }
 }
