@@ -40,16 +40,21 @@ const SPACES = /\s+/gu
 const OTHER_TABLES = build(`${BEGIN}(?:drop|alter|lock|create|truncate|temp|temporary|unlogged|on) table${END}`, 'g')
 /** All columns of one thing that is read. */
 const SOME_COLUMNS = String.raw`\. ?\*`
-/** A row as a list of its columns. */
-const ROW = String.raw`(?:${BEGIN}${LETTER}+"?|\$[0-9]+) ?\)? ?${SOME_COLUMNS}`
+/** A row as a list of its columns, or one of a list of rows: `(us[1]).*`. */
+const ROW = String.raw`(?:${BEGIN}${LETTER}+"?|\$[0-9]+)(?: ?\[[^[\]]*\])? ?\)? ?${SOME_COLUMNS}`
 /** A function of a row, such as `to_jsonb(new.*)`, which takes any number of columns. */
 const CALLS = build(String.raw`${BEGIN}(?!(?:values|select)${END})${LETTER}+ ?\( ?\(? ?${ROW} ?\)`, 'g')
+/** The list of columns that UPDATE sets, from `row(…)`, which is no function of a row there. */
+const SET_ROW = build(String.raw`((?:${BEGIN}set|,) ?\([^()]*\) ?= ?)row ?\(`, 'g')
 /** The table that a statement writes, or the variables that it fills, which are no source of columns. */
 const TARGETS = build(String.raw`${BEGIN}(?:into|update) (?:"?${LETTER}+"? ?\. ?)?"?${LETTER}+"?`, 'g')
 /** The sign or the word by which a statement takes all columns. */
 const ANY_ALL = /[*]|table/
 /** The statements that need as many columns as before. UPDATE does where it sets a list of columns. */
 const WRITE = build(String.raw`${BEGIN}(?:(?:insert|merge) into${END}|set ?\([^()]*\) ?= ?\()`)
+/** The same where UPDATE sets other columns before. */
+const LATER_LIST = build(String.raw`, ?\([^()]*\) ?= ?\(`)
+const SET = build(`${BEGIN}set${END}`)
 const RETURN = build(`${BEGIN}return query${END}`)
 const RETURN_NEXT = build(`${BEGIN}return next ${LETTER}`)
 /** All columns of everything that is read. A product has a factor behind its sign, and `count(*)` a parenthesis before it. */
@@ -99,7 +104,7 @@ function toPlain(text: string): string {
     return end === '' ? found.replace(LINE_COMMENTS, ' ') : ' '
   })
   const lasting = bare.toLowerCase().replace(SPACES, ' ').replace(OTHER_TABLES, ' ').replace(SPACES, ' ')
-  return lasting.replace(CALLS, ' ').replace(SPACES, ' ')
+  return lasting.replace(SET_ROW, '$1(').replace(CALLS, ' ').replace(SPACES, ' ')
 }
 
 /** A statement without the table that it writes. */
@@ -110,7 +115,8 @@ interface Statement {
 }
 
 function readStatement(part: string, { isSql }: Pick<FunctionText, 'isSql'>): Statement {
-  return { read: part.replace(TARGETS, 'into'), writes: WRITE.test(part), returns: isSql || RETURN.test(part) }
+  const writes = WRITE.test(part) || (LATER_LIST.test(part) && SET.test(part))
+  return { read: part.replace(TARGETS, 'into'), writes, returns: isSql || RETURN.test(part) }
 }
 
 type Verdict = 'sure' | 'unsure' | 'no'
