@@ -9,15 +9,8 @@ import { compareMigrations, runOneByOne } from '@trestle/database/migrations/mig
 import { type Kysely, sql } from 'kysely'
 import type { AuthConfig } from '../config.ts'
 import type { EncryptionKeys, RandomBytes } from '../secrets/sealed-secret.ts'
-import {
-  type AdoptionPlaces,
-  beginRecord,
-  findRecord,
-  GENTLE_WAIT_MS,
-  inGentle,
-  placesOf,
-  recordVersion,
-} from './adoption-record.ts'
+import { GENTLE_WAIT_MS, inGentle } from './adoption-locks.ts'
+import { type AdoptionPlaces, beginRecord, findRecord, placesOf, recordVersion } from './adoption-record.ts'
 import type { Lifetimes } from './copy-live-rows.ts'
 import { hideOwnTables } from './hidden-tables.ts'
 import { recoverRecord } from './lost-record.ts'

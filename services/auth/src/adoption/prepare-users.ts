@@ -4,7 +4,8 @@ import { EMAIL_KEY } from '@trestle/migrations/auth/email-key.ts'
 import { userDocument } from '@trestle/migrations/auth/user-document.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
-import { type AdoptionPlaces, inGentle } from './adoption-record.ts'
+import { inGentle } from './adoption-locks.ts'
+import type { AdoptionPlaces } from './adoption-record.ts'
 import { createIndexConcurrently } from './concurrent-index.ts'
 
 /** A change of a listed user waits for the batch that lists them, so a batch takes some ten milliseconds. */

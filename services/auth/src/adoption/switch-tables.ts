@@ -3,7 +3,8 @@ import { authMigrations } from '@trestle/migrations/auth.ts'
 import type { MigrationSources, Names, ServiceMigration } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Sealing } from '../secrets/sealed-secret.ts'
-import { type AdoptionPlaces, findRecord, lockTables, recordSwitch } from './adoption-record.ts'
+import { lockTables } from './adoption-locks.ts'
+import { type AdoptionPlaces, findRecord, recordSwitch } from './adoption-record.ts'
 import { hasRelation, underPathOfTriggers } from './catalog.ts'
 import {
   copyChallenges,

@@ -2,7 +2,7 @@ import { againWhenLocked } from '@trestle/database/migrations/again-when-locked.
 import { isDeadlock, isLockTimeout } from '@trestle/database/unavailable.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { inGentle } from './adoption-record.ts'
+import { inGentle } from './adoption-locks.ts'
 import { addGainedColumns, type GainingTable } from './gaining-tables.ts'
 import { listTrialSteps, type TrialEvent } from './trial-steps.ts'
 

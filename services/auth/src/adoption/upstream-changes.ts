@@ -1,6 +1,7 @@
 import { againWhenLocked } from '@trestle/database/migrations/again-when-locked.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { type AdoptionPlaces, inGentle, recordChanges } from './adoption-record.ts'
+import { inGentle } from './adoption-locks.ts'
+import { type AdoptionPlaces, recordChanges } from './adoption-record.ts'
 import { createIndexConcurrently, findIndexState, type LateIndex } from './concurrent-index.ts'
 import { addPhoneValue, hasPhoneValue, PHONE_FACTORS, removePhoneValue } from './factor-type.ts'
 import { GAINING_TABLES, LATER_COLUMNS } from './gaining-tables.ts'

@@ -4,13 +4,8 @@ import { takeBackAll } from '@trestle/database/migrations/migrator.ts'
 import { readDependents } from '@trestle/database/violations.ts'
 import { dropJobs } from '@trestle/jobs/install.ts'
 import { type Kysely, sql } from 'kysely'
-import {
-  type AdoptionPlaces,
-  type AdoptionRecord,
-  findRecord,
-  lockTables,
-  placesOf,
-} from '../adoption/adoption-record.ts'
+import { lockTables } from '../adoption/adoption-locks.ts'
+import { type AdoptionPlaces, type AdoptionRecord, findRecord, placesOf } from '../adoption/adoption-record.ts'
 import { withoutOtherRuns } from '../adoption/begin-adoption.ts'
 import { requireOwnSchemas, underPathOfTriggers } from '../adoption/catalog.ts'
 import { dropKept, dropStaging } from '../adoption/drop-adoption.ts'
