@@ -1,13 +1,13 @@
 import type { MigrationSource, MigrationSources } from '@trestle/migrations/migration.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
-import { sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createNames } from '../names.ts'
 import { againWhenLocked } from './again-when-locked.ts'
 import { migrateAtStart, migrateDown, migrateUp, readMigrationStatus } from './migrate.ts'
 import { withDatabase } from './migration-connection.ts'
-import { inTurn } from './migrator.ts'
+import { inTurn, runOneByOne } from './migrator.ts'
 
 const database = await createEmptyDatabase()
 afterAll(database.drop)
@@ -144,6 +144,21 @@ describe('migrateUp', () => {
       },
     })
     expect([(await migrating).migrations, tries]).toEqual([['0002-notes'], 2])
+  })
+
+  it('runs what comes before each migration of several again when it gives way to requests', async () => {
+    const sources = { ...notes, '0003-widen': widen }
+    const found: unknown[] = []
+    const beforeEach = async (trx: Kysely<unknown>) => {
+      found.push((await sql`SELECT to_regclass('example.notes')::text AS notes`.execute(trx)).rows[0])
+      if (found.length === 2)
+        await sql`DO $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '55P03'; END $$`.execute(trx)
+    }
+    const ran = await withDatabase(database, (db) =>
+      runOneByOne(db, { names, sources, beforeEach }, Object.keys(sources)),
+    )
+    expect(ran).toEqual(['0002-notes', '0003-widen'])
+    expect(found).toEqual([{ notes: null }, { notes: 'example.notes' }, { notes: 'example.notes' }])
   })
 
   it('says what to do when a lock was refused at each attempt', async () => {

@@ -18,6 +18,8 @@ export interface Migrations {
   readonly beforeFirst?:
     | ((trx: Kysely<unknown>, attempt: number) => Promise<(trx: Kysely<unknown>) => Promise<void>>)
     | undefined
+  /** Runs first in each transaction of `runOneByOne`, again in each attempt. */
+  readonly beforeEach?: (trx: Kysely<unknown>) => Promise<void>
   /**
    * How long a migration waits for a lock, in milliseconds; by default 3,000. Where another program serves
    * from the same tables, it is less than the second after which PostgreSQL looks for deadlocks: the
@@ -82,7 +84,11 @@ export async function runOneByOne(
   pending: readonly string[],
 ): Promise<readonly string[]> {
   const ran: string[] = []
-  for (const _ of pending) ran.push(...(await runStep(db, migrations, (migrator) => migrator.migrateUp())))
+  const before = async (trx: Kysely<unknown>) => {
+    await migrations.beforeEach?.(trx)
+    return async () => {}
+  }
+  for (const _ of pending) ran.push(...(await runStep(db, migrations, (migrator) => migrator.migrateUp(), before)))
   return ran
 }
 
