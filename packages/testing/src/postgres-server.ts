@@ -93,9 +93,12 @@ async function startContainer(image: string): Promise<TestPostgres> {
 
 /**
  * Starts the PostgreSQL that npm installs, with a cluster of its own.
+ * @param settings of a test that needs others than `FAST`
  * @throws StackFailure with the last lines of `initdb` or of the server when it does not start
  */
-export async function startEmbeddedPostgres(): Promise<TestPostgres> {
+export async function startEmbeddedPostgres(
+  settings: Readonly<Record<string, string | number>> = {},
+): Promise<TestPostgres> {
   const directory = await mkdtemp(join(await findTestFolder(), 'trestle-test-'))
   // The user of the server must be able to enter, if it is not the user of the tests.
   await chmod(directory, 0o711)
@@ -111,7 +114,7 @@ export async function startEmbeddedPostgres(): Promise<TestPostgres> {
     port,
     logFile: join(directory, 'postgres.log'),
     signal: new AbortController().signal,
-    settings: { ...FAST, unix_socket_directories: sockets },
+    settings: { ...FAST, ...settings, unix_socket_directories: sockets },
   })
   // Clients take `host`, the folder of the socket file: a query takes a fifth less time. Proxies take the address and port.
   const url = `postgres://${DATABASE_USER}:${PASSWORD}@127.0.0.1:${port}/postgres?host=${sockets}`
