@@ -1,6 +1,7 @@
 import { inLatest } from '@trestle/database/migrations/migrator.ts'
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { type AdoptionPlaces, schemasOf } from './adoption-record.ts'
 
 /**
  * How long a statement waits for a lock while the old service serves, in milliseconds. Requests of the old service wait behind a
@@ -10,16 +11,31 @@ export const GENTLE_WAIT_MS = 200
 const GENTLE_ATTEMPTS = 5
 /** Longer than the second after which PostgreSQL looks for deadlocks, in waits that are shorter. */
 const PATIENT_REQUESTS = 5
+/** How long an autovacuum may take to end once PostgreSQL has told it to, in milliseconds. */
+const VACUUM_END_MS = 2_000
 
 /**
  * A transaction while the old service serves, which waits for no lock for long. To disturb no request, it locks one table of
- * supabase/auth, and none of its rows. @throws DatabaseError (55P03) when a lock is not granted
+ * supabase/auth, and none of its rows.
+ * @param locked the table that it locks, whose autovacuum is ended; undefined where it locks none
+ * @throws DatabaseError (55P03) when a lock is not granted
  */
-export function inGentle<T>(db: Kysely<unknown>, use: (trx: Kysely<unknown>) => Promise<T>): Promise<T> {
+export function inGentle<T>(
+  db: Kysely<unknown>,
+  use: (trx: Kysely<unknown>) => Promise<T>,
+  locked?: { readonly places: AdoptionPlaces; readonly table: string },
+): Promise<T> {
   return inLatest(db).execute(async (trx) => {
+    if (locked !== undefined) await endAutovacuums(trx, locked.places, locked.table)
     await sql`SET LOCAL lock_timeout = ${sql.lit(GENTLE_WAIT_MS)}`.execute(trx)
     return use(trx)
   })
+}
+
+/** The tables that a transaction locks, and the schemas in which it changes others. */
+interface LockedTables {
+  readonly places: AdoptionPlaces
+  readonly tables: readonly RawBuilder<unknown>[]
 }
 
 /**
@@ -29,19 +45,65 @@ export function inGentle<T>(db: Kysely<unknown>, use: (trx: Kysely<unknown>) => 
  * that there is always such a request, later attempts keep the locks that they have, and ask again for the
  * next one: PostgreSQL ends the requests that wait for us and that we wait for, and never us.
  * @param attempt of the transaction, from 1
- * @throws DatabaseError (55P03) when a lock is not granted
+ * @throws DatabaseError (55P03) when a lock is not granted; Error that names an autovacuum that PostgreSQL does not end
  */
 export async function lockTables(
   trx: Kysely<unknown>,
-  tables: readonly RawBuilder<unknown>[],
+  { places, tables }: LockedTables,
   attempt: number,
 ): Promise<void> {
+  await endAutovacuums(trx, places)
   await sql`SET LOCAL lock_timeout = '500ms'`.execute(trx)
   const requests = attempt <= GENTLE_ATTEMPTS ? 1 : PATIENT_REQUESTS
   for (const name of tables) {
     const lock = sql`LOCK TABLE ${name} IN ACCESS EXCLUSIVE MODE`
     for (let request = 1; !(await isGranted(trx, lock, { isLast: request === requests })); request += 1);
   }
+}
+
+/**
+ * Ends autovacuums of the tables in the schemas of an adoption, and keeps others away until the transaction ends.
+ * PostgreSQL ends an autovacuum for whoever has waited for its table until it looks for deadlocks, which is
+ * longer than requests may wait. So this waits for a lock that no request of the old service waits behind.
+ * @param only the table whose autovacuum is ended; by default those of all are
+ * @throws Error that names an autovacuum that PostgreSQL does not end
+ */
+export async function endAutovacuums(trx: Kysely<unknown>, places: AdoptionPlaces, only?: string): Promise<void> {
+  const vacuums = (await listAutovacuums(trx, places)).filter(({ table }) => only === undefined || table === only)
+  if (vacuums.length === 0) return
+  await sql`
+    SELECT set_config('lock_timeout', (setting::int + ${sql.lit(VACUUM_END_MS)})::text, true) FROM pg_settings
+    WHERE name = 'deadlock_timeout'`.execute(trx)
+  for (const { schema, table, pid } of vacuums) {
+    const lock = sql`LOCK TABLE ONLY ${sql.id(schema, table)} IN SHARE UPDATE EXCLUSIVE MODE`
+    if (await isGranted(trx, lock, { isLast: false })) continue
+    const present = await listAutovacuums(trx, places)
+    if (present.some((each) => each.pid === pid && each.table === table))
+      throw new Error(
+        `the autovacuum of ${schema}.${table} by process ${pid} of PostgreSQL holds this table. PostgreSQL ends none that prevents a wraparound of transaction numbers: wait until pg_stat_progress_vacuum does not list it, and run this again`,
+      )
+  }
+}
+
+/** An autovacuum, or an analysis by the same worker, that is at work on a table. */
+interface Autovacuum {
+  readonly schema: string
+  readonly table: string
+  readonly pid: number
+}
+
+/** Only the workers of autovacuum work on a database without a user. Whoever is no superuser sees no more of them. */
+async function listAutovacuums(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<readonly Autovacuum[]> {
+  const schemas = [places.names.schema, ...schemasOf(places)]
+  const { rows } = await sql<Autovacuum>`
+    SELECT DISTINCT n.nspname AS schema, c.relname AS "table", l.pid
+    FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid AND a.usesysid IS NULL
+      JOIN pg_class c ON c.oid = l.relation JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE l.locktype = 'relation' AND l.granted AND l.mode = 'ShareUpdateExclusiveLock'
+      AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND n.nspname = ANY (${schemas}::text[]) AND c.relkind IN ('r', 'p') AND pg_has_role(c.relowner, 'USAGE')
+    ORDER BY 1, 2`.execute(trx)
+  return rows
 }
 
 /** Asks for a lock. A request that is not granted keeps the locks it has, unless it is the last one, which throws. */

@@ -9,7 +9,7 @@ import { compareMigrations, runOneByOne } from '@trestle/database/migrations/mig
 import { type Kysely, sql } from 'kysely'
 import type { AuthConfig } from '../config.ts'
 import type { EncryptionKeys, RandomBytes } from '../secrets/sealed-secret.ts'
-import { GENTLE_WAIT_MS, inGentle } from './adoption-locks.ts'
+import { endAutovacuums, GENTLE_WAIT_MS, inGentle } from './adoption-locks.ts'
 import { type AdoptionPlaces, beginRecord, findRecord, placesOf, recordVersion } from './adoption-record.ts'
 import type { Lifetimes } from './copy-live-rows.ts'
 import { hideOwnTables } from './hidden-tables.ts'
@@ -110,7 +110,8 @@ async function createEarlyTables(db: Kysely<unknown>, places: AdoptionPlaces): P
   await applyEarlyChanges(db, places)
   const sources = await listEarlyMigrations(names)
   const { pending } = await compareMigrations(db, { names, sources })
-  await runOneByOne(db, { names, sources, lockWaitMs: GENTLE_WAIT_MS }, pending)
+  const beforeEach = (trx: Kysely<unknown>) => endAutovacuums(trx, places)
+  await runOneByOne(db, { names, sources, beforeEach, lockWaitMs: GENTLE_WAIT_MS }, pending)
   const replaced = await listReplaced(names)
   await againWhenLocked(() => inGentle(db, (trx) => hideOwnTables(trx, names, replaced)))
 }

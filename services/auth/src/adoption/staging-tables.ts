@@ -33,7 +33,9 @@ export async function prepareStaging(db: Kysely<unknown>, places: AdoptionPlaces
     await inLatest(db).execute((trx) => createTables(trx, places))
   for (const watched of WATCHED) {
     if (!(await hasTrigger(db, places, watched)))
-      await againWhenLocked(() => inGentle(db, (trx) => createTrigger(trx, places, watched)))
+      await againWhenLocked(() =>
+        inGentle(db, (trx) => createTrigger(trx, places, watched), { places, table: watched.table }),
+      )
   }
 }
 

@@ -123,7 +123,7 @@ export function switchHooks(deps: SwitchDeps): Switch {
     const tables = [...inOrder.map((table) => names.id(table)), ...stayingTables(names)]
     // The changes below need this mode. If the transaction asked for it later, it would wait for readers that wait for the
     // transaction.
-    await lockTables(trx, tables, attempt)
+    await lockTables(trx, { places, tables }, attempt)
     const lockedAtMs = performance.now()
     await requireSameVersion(trx, places)
     await replayChanges(trx, deps)

@@ -3,6 +3,7 @@ import { isDeadlock, isLockTimeout } from '@trestle/database/unavailable.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { inGentle } from './adoption-locks.ts'
+import { placesOf } from './adoption-record.ts'
 import { addGainedColumns, type GainingTable } from './gaining-tables.ts'
 import { listTrialSteps, type TrialEvent } from './trial-steps.ts'
 
@@ -79,35 +80,39 @@ export function runTrial(
   const { table, triggers } = subjects
   const place = names.id(table)
   return againWhenLocked(() =>
-    inGentle(db, async (trx) => {
-      await sql`SET LOCAL check_function_bodies = on`.execute(trx)
-      // PL/pgSQL would go on with the columns that it has found before.
-      await sql`DISCARD PLANS`.execute(trx)
-      await sql`LOCK TABLE ${place} IN ACCESS EXCLUSIVE MODE`.execute(trx)
-      await sql`SAVEPOINT trial`.execute(trx)
-      if (alone !== undefined) await leaveAlone(trx, place, alone)
-      const tgtypes = (alone === undefined ? triggers : [alone]).map(({ tgtype }) => tgtype)
-      const steps = await listTrialSteps(trx, { schema: names.schema, table }, tgtypes)
-      const attempts: readonly Attempt[] = [
-        ...steps.map(({ event, statements }) => ({ of: event, path: subjects.path, statements })),
-        ...subjects.functions.map((each) => ({ of: each, path: each.path, statements: [sql.raw(each.copy)] })),
-      ]
-      const errorsBefore: (Failure | undefined)[] = []
-      for (const attempt of attempts) errorsBefore.push(await findError(trx, attempt))
-      await addGainedColumns(trx, names, table)
-      await sql`DISCARD PLANS`.execute(trx)
-      const outcomes: Outcome[] = []
-      for (const [index, attempt] of attempts.entries()) {
-        const before = errorsBefore[index]
-        outcomes.push({
-          of: attempt.of,
-          before,
-          after: before === undefined ? await findError(trx, attempt) : undefined,
-        })
-      }
-      await sql`ROLLBACK TO SAVEPOINT trial`.execute(trx)
-      return outcomes
-    }),
+    inGentle(
+      db,
+      async (trx) => {
+        await sql`SET LOCAL check_function_bodies = on`.execute(trx)
+        // PL/pgSQL would go on with the columns that it has found before.
+        await sql`DISCARD PLANS`.execute(trx)
+        await sql`LOCK TABLE ${place} IN ACCESS EXCLUSIVE MODE`.execute(trx)
+        await sql`SAVEPOINT trial`.execute(trx)
+        if (alone !== undefined) await leaveAlone(trx, place, alone)
+        const tgtypes = (alone === undefined ? triggers : [alone]).map(({ tgtype }) => tgtype)
+        const steps = await listTrialSteps(trx, { schema: names.schema, table }, tgtypes)
+        const attempts: readonly Attempt[] = [
+          ...steps.map(({ event, statements }) => ({ of: event, path: subjects.path, statements })),
+          ...subjects.functions.map((each) => ({ of: each, path: each.path, statements: [sql.raw(each.copy)] })),
+        ]
+        const errorsBefore: (Failure | undefined)[] = []
+        for (const attempt of attempts) errorsBefore.push(await findError(trx, attempt))
+        await addGainedColumns(trx, names, table)
+        await sql`DISCARD PLANS`.execute(trx)
+        const outcomes: Outcome[] = []
+        for (const [index, attempt] of attempts.entries()) {
+          const before = errorsBefore[index]
+          outcomes.push({
+            of: attempt.of,
+            before,
+            after: before === undefined ? await findError(trx, attempt) : undefined,
+          })
+        }
+        await sql`ROLLBACK TO SAVEPOINT trial`.execute(trx)
+        return outcomes
+      },
+      { places: placesOf(names), table },
+    ),
   )
 }
 

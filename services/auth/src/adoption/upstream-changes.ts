@@ -10,6 +10,8 @@ import { fitsPublications, replaceKey, replicateByKey, replicateBySubject, resto
 /** A change that later versions of supabase/auth have made to one of the tables that stay. */
 interface UpstreamChange {
   readonly name: string
+  /** Undefined where it changes a type. */
+  readonly table?: string
   /** The migration of supabase/auth that makes it. */
   readonly migration: string
   /** Whether the old service works on a changed table. Other changes wait for the switch. */
@@ -54,7 +56,9 @@ export async function applyUpstreamChanges(trx: Kysely<unknown>, places: Adoptio
  */
 export async function applyEarlyChanges(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   for (const change of tableChanges(places.names.schema)) {
-    if (change.isHarmless) await againWhenLocked(() => inGentle(db, (trx) => applyChange(trx, places, change)))
+    const { isHarmless, table } = change
+    const locked = table === undefined ? undefined : { places, table }
+    if (isHarmless) await againWhenLocked(() => inGentle(db, (trx) => applyChange(trx, places, change), locked))
   }
 }
 
@@ -143,6 +147,7 @@ const NO_MIGRATION = '99999999999999'
 function pageChanges(schema: string): readonly UpstreamChange[] {
   return GAINING_TABLES.map((table) => ({
     name: `${table}.fillfactor`,
+    table,
     migration: NO_MIGRATION,
     isHarmless: true,
     isMade: sql<boolean>`EXISTS (
@@ -160,6 +165,7 @@ function columnChanges(schema: string): readonly UpstreamChange[] {
       const place = sql.id(schema, table)
       return {
         name: `${table}.${column}`,
+        table,
         migration,
         isHarmless: !READ_WHOLE.has(table),
         isMade: hasColumn(schema, table, column),
@@ -176,6 +182,7 @@ function indexChanges(schema: string): readonly UpstreamChange[] {
     const { table, isUnique, definition: columns } = partsOf(definition)
     return {
       name,
+      table,
       migration,
       isHarmless: !LATE_INDEXES.has(name),
       isMade: sql<boolean>`to_regclass(format('%I.%I', ${schema}::text, ${name}::text)) IS NOT NULL`,
@@ -210,6 +217,7 @@ function typeChange(schema: string): UpstreamChange {
 function identityChange(schema: string): UpstreamChange {
   return {
     name: 'identities.provider_id',
+    table: 'identities',
     migration: '20231117164230',
     isHarmless: false,
     isMade: hasColumn(schema, 'identities', 'provider_id'),

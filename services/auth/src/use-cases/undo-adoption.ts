@@ -122,11 +122,13 @@ async function requireSameVersion(
  */
 async function lockOwnTables(
   trx: Kysely<unknown>,
-  { names }: AdoptionPlaces,
+  places: AdoptionPlaces,
   { switchedAt, attempt }: Pick<AdoptionRecord, 'switchedAt'> & { readonly attempt: number },
 ): Promise<void> {
-  if (switchedAt === null) await lockTables(trx, [names.id('refresh_tokens'), ...stayingTables(names)], 1)
-  else await lockTables(trx, [names.id('users'), names.id('sessions')], attempt)
+  const { names } = places
+  if (switchedAt === null)
+    await lockTables(trx, { places, tables: [names.id('refresh_tokens'), ...stayingTables(names)] }, 1)
+  else await lockTables(trx, { places, tables: [names.id('users'), names.id('sessions')] }, attempt)
 }
 
 async function dropOwnFunctions(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
