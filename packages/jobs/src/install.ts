@@ -67,7 +67,8 @@ const INT_MAX = 2_147_483_647
  * minute, negated, in which it has its turn: the present one, or ten minutes after the last waiting job of its group. So a job
  * of a group without a backlog goes before all backlogs, however many groups have one: at most one job of each other group has
  * an earlier turn. Each job of a backlog goes before what is sent after its turn. Nothing waits for a turn while a worker is
- * free. The queue adds a job anew after each failure: jobs that are tried again are a backlog of their own.
+ * free. The queue adds a job anew after each failure: jobs that are tried again are a backlog of their own, as are those of a
+ * tier.
  */
 async function createTurns(db: Kysely<unknown>, schema: string): Promise<void> {
   const [jobs, setTurn] = [sql.id(schema, 'job_common'), sql.id(schema, 'set_turn')]
@@ -79,7 +80,7 @@ async function createTurns(db: Kysely<unknown>, schema: string): Promise<void> {
   if (rows.length > 0) return
   await db.transaction().execute(async (trx) => {
     await sql`
-      CREATE INDEX job_common_turns ON ${jobs} (name, group_id, state, priority)
+      CREATE INDEX job_common_turns ON ${jobs} (name, group_id, coalesce(group_tier, ''), state, priority)
       WHERE group_id IS NOT NULL AND state < 'active'`.execute(trx)
     await sql`
       CREATE FUNCTION ${setTurn}() RETURNS trigger LANGUAGE plpgsql
@@ -88,7 +89,8 @@ async function createTurns(db: Kysely<unknown>, schema: string): Promise<void> {
         NEW.priority := -least(${sql.lit(INT_MAX)}, greatest(
           floor(extract(epoch FROM now()) / 60)::bigint,
           (SELECT ${sql.lit(TURN_MINUTES)} - j.priority::bigint FROM ${jobs} j
-           WHERE j.name = NEW.name AND j.group_id = NEW.group_id AND j.state = NEW.state AND j.state < 'active'
+           WHERE j.name = NEW.name AND j.group_id = NEW.group_id
+             AND coalesce(j.group_tier, '') = coalesce(NEW.group_tier, '') AND j.state = NEW.state AND j.state < 'active'
            ORDER BY j.priority LIMIT 1)));
         RETURN NEW;
       END $$`.execute(trx)

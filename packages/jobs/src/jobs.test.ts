@@ -205,7 +205,7 @@ describe('jobs', () => {
     await expect.poll(() => running.length).toBe(11)
   })
 
-  it('puts each job behind those of its group that wait as it does', async () => {
+  it('puts each job behind those of its group and tier that wait as it does', async () => {
     const readOrder = async (task: AnyTask, state: string) => {
       const { rows } = await sql<{ to: string; minutes: number }>`
         SELECT data ->> 'to' AS "to", max(priority) OVER () - priority AS minutes FROM example_jobs.job
@@ -225,11 +225,14 @@ describe('jobs', () => {
       const entries = ['a', 'a', 'b'].map((to) => ({ data: { to }, group: to }))
       await jobs.insert(trx, nobody.name, entries)
       await jobs.send(trx, nobody, { to: 'a' }, { group: 'a' })
+      for (const to of ['again', 'again']) await jobs.send(trx, nobody, { to }, { group: 'a', tier: 'replay' })
     })
     expect(await readOrder(nobody, 'created')).toEqual([
       ['a', 0],
+      ['again', 0],
       ['b', 0],
       ['a', 10],
+      ['again', 10],
       ['a', 20],
     ])
   })

@@ -1,5 +1,5 @@
 import type { Counter, Meter } from '@opentelemetry/api'
-import type { JobInsert, WipData, WorkOptions } from 'pg-boss'
+import type { GroupOptions, JobInsert, WipData, WorkOptions } from 'pg-boss'
 import { type AttemptConfig, type Handler, jobRunner, OUTCOMES, type Outcome, withinTime } from './attempt.ts'
 import type { OutboxEntry } from './outbox.ts'
 import { type JobTransaction, openQueue, type Queue, type QueueConfig, retryDead } from './queue.ts'
@@ -20,6 +20,8 @@ export interface SendOptions {
   readonly startAfterSeconds?: number
   /** The group of the job, such as its merchant (`TaskOptions.groupJobsMax`). By default none. */
   readonly group?: string
+  /** A part of the group whose jobs have turns of their own, and delay no others of the group. By default none. */
+  readonly tier?: string
 }
 
 /** The background work of a service. A process that works on no jobs may still send them. */
@@ -98,7 +100,7 @@ export function createJobs(config: JobsConfig): Jobs {
       const id = await boss.send(task.name, await toData(task, payload), {
         db: fromKysely(trx),
         ...(options.startAfterSeconds === undefined ? {} : { startAfter: options.startAfterSeconds }),
-        ...(options.group === undefined ? {} : { group: { id: options.group } }),
+        ...(options.group === undefined ? {} : { group: toGroup(options.group, options.tier) }),
       })
       if (id === null) throw new Error(`the queue has refused a job of task ${task.name}`)
       return id
@@ -154,6 +156,10 @@ function toInsert({ id, data, group }: Omit<OutboxEntry, 'task'>): JobInsert<obj
     ...(id === undefined ? {} : { id }),
     ...(group === undefined ? {} : { group: { id: group } }),
   }
+}
+
+function toGroup(id: string, tier: string | undefined): GroupOptions {
+  return tier === undefined ? { id } : { id, tier }
 }
 
 /** A worker that failed to report the outcome of its jobs still lists them. */

@@ -11,13 +11,13 @@ export interface DeliveryWorld {
   readonly member: TestApp
   readonly sink: StubProvider
   /** The answers of the receiver by path. By default it takes the event. */
-  readonly answers: Map<string, StubAnswer>
+  readonly answers: Map<string, StubAnswer | Promise<StubAnswer>>
   close(): Promise<void>
 }
 
 /** Starts the service and a receiver. */
 export async function openDeliveryWorld(): Promise<DeliveryWorld> {
-  const answers = new Map<string, StubAnswer>()
+  const answers = new Map<string, StubAnswer | Promise<StubAnswer>>()
   const sink = await startStubProvider(({ url }) => answers.get(url) ?? {})
   const payments = await startPayments({
     operators: testOperators,

@@ -31,7 +31,9 @@ export async function replayDelivery(
     const replayed = (await findDeliveryJob(trx, names.jobSchema, id)) ?? refuseMissing()
     const { merchantId, eventId, webhookId, type } = replayed
     if (type === null) refuseObsolete()
-    const job = await jobs.send(trx, deliveryTask, { merchantId, eventId, webhookId }, { group: merchantId })
+    // Many replays would delay the merchant's new events, had they the same turns.
+    const options = { group: merchantId, tier: 'replay' }
+    const job = await jobs.send(trx, deliveryTask, { merchantId, eventId, webhookId }, options)
     const delivery = await findDeliveryJob(trx, names.jobSchema, job)
     if (delivery === undefined) throw new Error(`the queue has no job ${job}`)
     // A cluster refuses to read rows that a function with the rights of the owner has written in the same transaction.

@@ -6,6 +6,7 @@ import { lastAudit, operatorAudit } from '../../../../test/audit.ts'
 import { refusals, statusAndBody } from '../../../../test/bodies.ts'
 import {
   type DeliveryWorld,
+  getDeliveries,
   openDeliveryWorld,
   retrySoon,
   type SentEvent,
@@ -76,6 +77,24 @@ describe('POST /operator/deliveries/:deliveryId/replay', () => {
     expect(answers.map(({ statusCode }) => statusCode)).toEqual([201, 201, 201])
     expect(new Set(answers.map(({ body }) => body)).size).toBe(1)
     await waitForStatuses(world, sent, ['delivered', 'delivered'])
+  })
+
+  it('201: many replays at once delay no new event of the merchant', async () => {
+    const sent = await deliver('/many')
+    const held = Promise.withResolvers<object>()
+    world.answers.set('/many', held.promise)
+    await Promise.all(Array.from({ length: 30 }, () => replay(sent.id)))
+    // As many as one merchant may have at once.
+    await expect.poll(() => eventsAt('/many').length).toBe(1 + (deliveryTask.groupJobsMax ?? 0))
+    const renaming = { method: 'PUT', url: `/merchants/${sent.merchantId}`, payload: { name: 'Tea' } } as const
+    await world.payments.app.inject({ ...renaming, headers: world.member.headers })
+    await expect
+      .poll(async () => (await getDeliveries(world, `?webhook=${sent.webhook.id}&limit=100`)).json().deliveries.length)
+      .toBe(32)
+    held.resolve({})
+    await expect.poll(() => eventsAt('/many').length, { timeout: 20_000 }).toBe(32)
+    const [first, ...others] = eventsAt('/many')
+    expect(others.findIndex((id) => id !== first)).toBeLessThan(20)
   })
 
   it('201: a webhook that was disabled takes events again', async () => {
