@@ -22,7 +22,7 @@ export const refundLimitExceeded = declare(
 export const trailReserved = declare(
   403,
   'TRAIL_RESERVED',
-  'Support refunds no transaction whose trail has 100 entries. An admin may',
+  'Support refunds no transaction whose trail has 60 entries. An admin may',
 )
 export const idempotencyKeyReused = declare(
   409,

@@ -6,9 +6,10 @@ const LAST_ENTRIES: Readonly<Record<OperationKind, number>> = { capture: 200, re
 
 /**
  * The last entry of a trail that a refund of support may become. Small refunds could otherwise fill the trail, and nobody
- * could capture, void or refund the rest of the transaction.
+ * could capture, void or refund the rest of the transaction. Each refund may lead to two corrections, when the acquirer
+ * rejects it and its capture: three times as many entries still leave captures.
  */
-const LAST_ENTRY_OF_SUPPORT = 100
+const LAST_ENTRY_OF_SUPPORT = 60
 
 /** The last entry of a trail that a refund of an operator with this role may become. */
 export function lastRefundOf(role: OperatorRole): number {

@@ -33,7 +33,7 @@ async function payWithLongTrail(world: World): Promise<string> {
       payload: { amount },
     })
   await send('captures', 300)
-  for (let entries = 1; entries < 100; entries++) await send('refunds', 1)
+  for (let entries = 1; entries < 60; entries++) await send('refunds', 1)
   return transaction
 }
 
@@ -121,7 +121,7 @@ export const operatorRuleCases: Readonly<Record<string, readonly RuleCase[]>> = 
       status: 403,
       body: {
         code: 'TRAIL_RESERVED',
-        message: 'Support refunds no transaction whose trail has 100 entries. An admin may',
+        message: 'Support refunds no transaction whose trail has 60 entries. An admin may',
       },
       raise: async (world) => refundAsSupport(world, new Map([['EUR', 100]]), await payWithLongTrail(world)),
     },

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { shownTransaction, statusAndBody, trailEntry } from '../../../../test/bodies.ts'
 import { customerPayment } from '../../../../test/customer-payment.ts'
-import { settle } from '../../../../test/live-merchant.ts'
+import { createLiveMerchant, settle } from '../../../../test/live-merchant.ts'
 import { capture } from '../../../../test/operations.ts'
 import { actorOf, operatorHeaders, testOperators } from '../../../../test/operators.ts'
 import {
@@ -17,15 +17,18 @@ import {
   type TestPayments,
   UNKNOWN_ID,
 } from '../../../../test/payments-app.ts'
+import { createStubAcquirer } from '../../../../test/stub-acquirer.ts'
 
 let payments: TestPayments
 /** The same service in another process. */
 let other: TestPayments
 let member: TestApp
 let merchantId: string
+const north = createStubAcquirer()
 beforeAll(async () => {
   payments = await startPayments({
     operators: testOperators,
+    acquirers: new Map([['north', north]]),
     refundLimits: { once: new Map([['EUR', 100]]), daily: new Map([['EUR', 250]]) },
     // A repeat waits for the first request.
     lockTimeoutMs: 5_000,
@@ -171,7 +174,7 @@ describe('POST /operator/transactions/:transactionId/refunds', () => {
     expect([await refunded(id), await takenToday()]).toEqual([0, []])
   })
 
-  it('403: refuses support the 101st entry of a trail, so that others can still capture, void and refund', async () => {
+  it('403: refuses support the 61st entry of a trail, so that others can still capture, void and refund', async () => {
     await endDay()
     const id = await customerPayment(payments, merchantId, { amount: 1_000 })
     await capture(payments, member, id, 400)
@@ -184,23 +187,40 @@ describe('POST /operator/transactions/:transactionId/refunds', () => {
           payload: { amount: 1 },
         })
       ).statusCode
-    for (let entries = 1; entries < 99; entries++) await asMember('refunds')
+    for (let entries = 1; entries < 59; entries++) await asMember('refunds')
     const limits = async (role: OperatorRole) =>
       (await payments.app.inject({ url: `/operator/transactions/${id}`, headers: operatorHeaders(role) })).json().limits
     expect((await refund(id, { amount: 1 }, { role: 'support' })).statusCode).toBe(201)
     const sent = { role: 'support', key: randomUUID() } as const
     expect(statusAndBody(await refund(id, { amount: 2 }, sent))).toEqual([
       403,
-      { code: 'TRAIL_RESERVED', message: 'Support refunds no transaction whose trail has 100 entries. An admin may' },
+      { code: 'TRAIL_RESERVED', message: 'Support refunds no transaction whose trail has 60 entries. An admin may' },
     ])
-    expect([await refunded(id), await takenToday()]).toEqual([99, [[actorOf('support').id, 1]]])
-    const left = { capture: 600, void: 600, dispute: 301 }
+    expect([await refunded(id), await takenToday()]).toEqual([59, [[actorOf('support').id, 1]]])
+    const left = { capture: 600, void: 600, dispute: 341 }
     expect([await limits('support'), await limits('admin')]).toEqual([
       { ...left, refund: 0, refundLimit: 100, refundAllowance: 249 },
-      { ...left, refund: 301 },
+      { ...left, refund: 341 },
     ])
     expect((await refund(id, { amount: 3 })).statusCode).toBe(201)
     expect([await asMember('captures'), await asMember('voids'), await asMember('refunds')]).toEqual([201, 201, 201])
+  })
+
+  it('201: the merchant captures again where the acquirer rejects a capture with all refunds of support', async () => {
+    await endDay()
+    const shop = await createLiveMerchant(payments, member, { north })
+    const id = await shop.charge(1_000)
+    const captured = await shop.book('capture', id, 400)
+    const refunds: string[] = []
+    for (let entries = 1; entries < 60; entries++) {
+      const answer = await refund(id, { amount: 1 }, { role: 'support' })
+      refunds.push(answer.json().transaction.trail.at(-1).id)
+    }
+    for (const entry of [captured, ...refunds])
+      await shop.answer(entry, { verdict: 'rejected', reason: 'no such card' })
+    const { trail, pendingAmount, capturedAmount, refundedAmount } = await shop.get(id)
+    expect([trail.length, pendingAmount, capturedAmount, refundedAmount]).toEqual([179, 1_000, 0, 0])
+    await shop.book('capture', id, 1_000)
   })
 
   it('403: refuses support in a currency without limits', async () => {
