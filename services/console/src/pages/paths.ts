@@ -9,7 +9,10 @@ export const PATHS = {
   signOut: '/sign-out',
 } as const
 
-/** The path that a query names, if it is one of the console: no other site, and nothing that a browser reads as one. */
+/**
+ * The path that a query names, if it is one of the console: no other site, nothing that a browser reads as one, and no fragment,
+ * which could choose the place of the next Tab.
+ */
 export function ownPath(text: string | undefined): string {
-  return text !== undefined && /^\/(?![/\\])[\x21-\x7e]*$/.test(text) ? text : PATHS.home
+  return text !== undefined && /^\/(?![/\\])[\x21\x22\x24-\x7e]*$/.test(text) ? text : PATHS.home
 }

@@ -48,6 +48,7 @@ describe('GET /sign-in', () => {
     ['//evil.example', '/'],
     ['/\\evil.example', '/'],
     ['javascript:alert(1)', '/'],
+    ['/users#:~:text=Ban', '/'],
     ['/users?search=a', '/users?search=a'],
   ])('200: the sign-in of next=%s leads to %s', async (next, leads) => {
     const { html } = await test.browser().open(`/sign-in?${new URLSearchParams({ next })}`)
