@@ -97,6 +97,26 @@ describe.runIf(canTestWith('chromium'))('a page of another site, in Chromium', (
   )
 
   it(
+    'bans nobody by clicks in a row, of which each puts something else under the pointer',
+    async () => {
+      await page.goto(`${test.origin}/users/${userId}`)
+      await page.evaluate("addEventListener('click', (event) => console.info('refused ' + event.defaultPrevented))")
+      const clickedFromMs = await page.evaluate(() => performance.now())
+      await page.getByRole('link', { name: 'Ban…' }).click()
+      const submit = page.getByRole('dialog').getByRole('button', { name: 'Ban' })
+      const refused = page.waitForEvent('console', (line) => line.text() === 'refused true')
+      await submit.click()
+      await refused
+      expect(await auth.query('SELECT FROM auth.users WHERE banned_until IS NOT NULL')).toEqual([])
+      await page.waitForFunction((sinceMs) => performance.now() - sinceMs > 2_000, clickedFromMs)
+      await submit.click()
+      await page.getByText('Banned').first().waitFor()
+      await auth.query('UPDATE auth.users SET banned_until = NULL')
+    },
+    TIMEOUT_MS,
+  )
+
+  it(
     'bans nobody by a form that its visitor sends',
     async () => {
       await page.goto(evil)

@@ -3,6 +3,8 @@
 const TOAST_MS = 6_000
 const COPIED_MS = 1_500
 const WAY_MS = 1_200
+/** Nobody sees a button, and clicks it, in less time. */
+const SIGHT_MS = 700
 
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 const ofThisYear = new Intl.DateTimeFormat(undefined, {
@@ -67,11 +69,36 @@ async function ask(link) {
   }
   prepare(dialog)
   dialog.showModal()
+  unseenSince = performance.now()
   // Not a field: Enter in a field that is filled in would answer the question at once.
   const heading = dialog.querySelector('h1')
   heading.tabIndex = -1
   heading.focus()
 }
+
+/** When what is under the pointer last changed, or was clicked. */
+let unseenSince = performance.now()
+
+// Another site may have its visitor click again and again, and put a page of the console under the pointer. A click
+// too soon after the last one, or after a page, a dialog or the window came up, sends no form.
+document.addEventListener(
+  'click',
+  (event) => {
+    // A key that presses a button makes a click too, without a count.
+    if (event.detail === 0) return
+    const isSoon = event.timeStamp - unseenSince < SIGHT_MS
+    unseenSince = event.timeStamp
+    const form = event.target instanceof Element ? event.target.closest('button')?.form : null
+    if (isSoon && form?.querySelector('[name=_key]')) event.preventDefault()
+  },
+  { capture: true },
+)
+addEventListener('focus', () => {
+  unseenSince = performance.now()
+})
+document.addEventListener('visibilitychange', () => {
+  unseenSince = performance.now()
+})
 
 document.addEventListener('click', (event) => {
   const target = event.target instanceof Element ? event.target : undefined
