@@ -1,5 +1,5 @@
 import type { Changeable } from '../pages/asked-change.ts'
-import { choiceField, textField } from '../pages/form.ts'
+import { choiceField, NO_CHOICE, textField } from '../pages/form.ts'
 import { money, type WithDecimals } from '../pages/money.ts'
 import { ATTEMPTS_PATH, type Attempt, EXCEPTIONS_PATH, type Exception } from './exception-view.ts'
 
@@ -40,6 +40,7 @@ export const exceptionChanges: Changeable<Exception> = {
 }
 
 const OUTCOMES = [
+  NO_CHOICE,
   ['approved', 'approved: the acquirer has authorized it'],
   ['declined', 'declined: the acquirer has refused it'],
 ] as const
@@ -64,7 +65,7 @@ export const attemptChanges: Changeable<WithDecimals<Attempt>> = {
         'This cannot be undone.',
       ],
       fields: (_shown, { outcome }) =>
-        choiceField({ name: 'outcome', label: 'Outcome', value: outcome, options: OUTCOMES }),
+        choiceField({ name: 'outcome', label: 'Outcome', value: outcome, isRequired: true, options: OUTCOMES }),
       call: ({ id }, { outcome = '' }) => ({
         method: 'POST',
         path: `/operator/attempts/${encodeURIComponent(id)}/outcome`,

@@ -110,6 +110,9 @@ export function newPasswordField({ label, hint, sent = '' }: NewPasswordField): 
   })
 }
 
+/** The first option of a choice that nobody may send by accident. With it the field is required. */
+export const NO_CHOICE = ['', 'Choose…'] as const
+
 /** A field in which one of several values is chosen. */
 export interface ChoiceField extends Pick<Field, 'name' | 'label' | 'value' | 'hint' | 'isRequired'> {
   /** Values with their labels. */

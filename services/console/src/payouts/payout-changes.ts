@@ -1,7 +1,7 @@
 import { html } from '@trestle/common/documents/html.ts'
 import { z } from 'zod'
 import type { Changeable } from '../pages/asked-change.ts'
-import { choiceField, textField } from '../pages/form.ts'
+import { choiceField, NO_CHOICE, textField } from '../pages/form.ts'
 import { money, type WithDecimals } from '../pages/money.ts'
 import { count } from '../pages/parts.ts'
 import { BATCHES_PATH, PAYOUTS_PATH, type Payout, payoutPath } from './payout-view.ts'
@@ -10,6 +10,7 @@ import { BATCHES_PATH, PAYOUTS_PATH, type Payout, payoutPath } from './payout-vi
 const Exported = z.object({ batch: z.object({ id: z.string() }), waiting: z.int() })
 
 const OUTCOMES = [
+  NO_CHOICE,
   ['settled', 'settled: the account of the merchant has the money'],
   ['failed', 'failed: the money goes back to the balance'],
 ] as const
@@ -33,7 +34,7 @@ export const payoutChanges: Changeable<WithDecimals<Payout>> = {
         'This cannot be undone.',
       ],
       fields: (_payout, { outcome }) =>
-        choiceField({ name: 'outcome', label: 'Outcome', value: outcome, options: OUTCOMES }),
+        choiceField({ name: 'outcome', label: 'Outcome', value: outcome, isRequired: true, options: OUTCOMES }),
       call: ({ id }, { outcome = '' }) => ({
         method: 'POST',
         path: `/operator/payouts/${encodeURIComponent(id)}/outcome`,

@@ -82,7 +82,7 @@ describe('POST /payouts/:merchantId/:payoutId/:change', () => {
     const { html } = await browser.open('/payouts')
     const [, question = ''] = /href="(\/payouts\/[0-9a-f]+\/[0-9a-f]+\/outcome)" data-ask/.exec(html) ?? []
     expect((await browser.open(question)).text).toBe(
-      'Outcome of the payout of EUR 1,000.00 The bank has made of EUR 1,000.00 to DK5000400440116243 what you record here. This cannot be undone. Outcome settled: the account of the merchant has the money failed: the money goes back to the balance Record the outcome Cancel',
+      'Outcome of the payout of EUR 1,000.00 The bank has made of EUR 1,000.00 to DK5000400440116243 what you record here. This cannot be undone. Outcome Choose… settled: the account of the merchant has the money failed: the money goes back to the balance Record the outcome Cancel',
     )
     const page = await browser.submit(question, { outcome: 'failed' })
     expect([page.path, toastOf(page.html), page.text.includes('EUR 1,000.00 Failed')]).toEqual([

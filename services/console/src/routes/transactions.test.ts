@@ -199,7 +199,7 @@ describe('POST /transactions/:transactionId/:change', () => {
     )
     const [, question = ''] = /href="([^"]+close-dispute\?dispute=[^"]+)"/.exec(browser.page().html) ?? []
     expect((await browser.open(question)).text).toBe(
-      'Outcome of the dispute of EUR 150.00 Won: Nordhavn <b>Coffee</b> keeps the money. Lost: it goes back to Visa •••• 0000. This cannot be undone. Outcome won: the money stays with the merchant lost: the money goes to the customer Record the outcome Cancel',
+      'Outcome of the dispute of EUR 150.00 Won: Nordhavn <b>Coffee</b> keeps the money. Lost: it goes back to Visa •••• 0000. This cannot be undone. Outcome Choose… won: the money stays with the merchant lost: the money goes to the customer Record the outcome Cancel',
     )
     const page = await browser.submit(pathOf(4, '/close-dispute'), { outcome: 'lost' })
     expect([page.path, toastOf(page.html)]).toEqual([pathOf(4), 'The dispute is lost'])

@@ -1,7 +1,7 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { amountInvalid, amountTooLarge, amountTooSmall } from '../errors.ts'
 import type { AskedCall, AskedChange, Changeable, GivenFields } from '../pages/asked-change.ts'
-import { choiceField, hiddenField, textField } from '../pages/form.ts'
+import { choiceField, hiddenField, NO_CHOICE, textField } from '../pages/form.ts'
 import { money, readMoney, typedMoney } from '../pages/money.ts'
 import { cardText, type ShownTransaction, transactionPath } from './transaction-view.ts'
 
@@ -110,6 +110,7 @@ const OPERATIONS: readonly AskedChange<ShownTransaction>[] = [
 ]
 
 const OUTCOMES = [
+  NO_CHOICE,
   ['won', 'won: the money stays with the merchant'],
   ['lost', 'lost: the money goes to the customer'],
 ] as const
@@ -155,7 +156,7 @@ const DISPUTES: readonly AskedChange<ShownTransaction>[] = [
     ],
     part: { field: 'dispute', isOf: (shown, dispute) => disputeOf(shown, { dispute }) !== undefined },
     fields: (_shown, { dispute = '', outcome }) =>
-      html`${hiddenField('dispute', dispute)}${choiceField({ name: 'outcome', label: 'Outcome', value: outcome, options: OUTCOMES })}`,
+      html`${hiddenField('dispute', dispute)}${choiceField({ name: 'outcome', label: 'Outcome', value: outcome, isRequired: true, options: OUTCOMES })}`,
     call: (_shown, { dispute = '', outcome = '' }) => ({
       method: 'POST',
       path: `/operator/disputes/${encodeURIComponent(dispute)}/outcome`,
