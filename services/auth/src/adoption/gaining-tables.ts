@@ -69,6 +69,25 @@ export async function listGaining(db: QueryExecutorProvider, { schema }: Names):
 }
 
 /**
+ * Lists the tables of others that inherit from a table that stays, and the partitions of one: their rows are
+ * rows of the table for each query, while no foreign key to the table finds them.
+ * @returns each in a line, with what to do about it
+ */
+export async function listHeirs(db: QueryExecutorProvider, { schema }: Names): Promise<readonly string[]> {
+  const { rows } = await sql<{ heir: string; table: string; isPartition: boolean }>`
+    SELECT format('%s', h.oid::regclass) AS heir, format('%s', t.oid::regclass) AS "table", h.relispartition AS "isPartition"
+    FROM pg_inherits i JOIN pg_class t ON t.oid = i.inhparent JOIN pg_class h ON h.oid = i.inhrelid
+    WHERE t.relnamespace = to_regnamespace(format('%I', ${schema}::text)) AND t.relkind IN ('r', 'p')
+      AND t.relname = ANY (${[...GAINING_TABLES]}::text[])
+    ORDER BY 1, 2`.execute(db)
+  return rows.map(({ heir, table, isPartition }) =>
+    isPartition
+      ? `the table ${heir} is a partition of ${table}, which may have none: copy its rows into a table without partitions that takes this name`
+      : `the table ${heir} inherits from ${table}, so this service would take its rows for its own: as its owner, run ALTER TABLE ${heir} NO INHERIT ${table}`,
+  )
+}
+
+/**
  * Adds the columns that a table gets, as a run does, for a transaction that is taken back. What takes long
  * under a lock is left out: constraints of columns that later versions of supabase/auth have added, and the
  * values of the new key of older `identities`.

@@ -3,6 +3,7 @@ import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { findRecord, placesOf, schemasOf } from './adoption-record.ts'
 import { hasRelation, listForeignSchemas, listStrangers, requireFixedPath } from './catalog.ts'
 import { describeAdopted, findUnrecorded } from './existing-schema.ts'
+import { listHeirs } from './gaining-tables.ts'
 import { listIdentityKeys } from './identity-readers.ts'
 import { readEncoding, SERVED, UNSERVED } from './inspect-database.ts'
 import { listMissingRights } from './missing-rights.ts'
@@ -83,6 +84,7 @@ export async function findObstacles(db: Kysely<unknown>, wish: AdoptionWish): Pr
     ...(await listStrangers(db, names)),
     ...(await listIdentityKeys(db, { names })),
     ...(await listRowColumns(db, { names })),
+    ...(await listHeirs(db, names)),
     ...(await listNamesakes(db, names, { hasBegun })),
   ].filter((obstacle) => obstacle !== undefined)
   const { obstacles, doubts } = await judgeOthers(db, wish, { isOpen: basic.length === 0 })
