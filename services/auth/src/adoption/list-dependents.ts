@@ -49,7 +49,7 @@ const tablesOf = (schema: string, moving: readonly string[]): RawBuilder<unknown
 /**
  * The objects that PostgreSQL knows to depend on a table, on the type of its rows, or on the sequence of its
  * numbers. They are views, rules, policies, bodies of functions that are parsed when they are made, arguments
- * and columns of its type, and tables that inherit. Indexes and statistics go with the table.
+ * and columns of its type, and tables that inherit. Partitions, indexes and statistics go with the table.
  */
 const recorded = sql`
   place AS (
@@ -79,7 +79,7 @@ const recorded = sql`
     JOIN pg_publication p ON p.oid = r.prpubid
   UNION SELECT pg_describe_object(d.classid, d.objid, d.objsubid), d.name
     FROM dependent d JOIN pg_class c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid
-    WHERE c.relkind IN ('r', 'p', 'f', 'c') AND c.oid NOT IN (SELECT oid FROM known)
+    WHERE c.relkind IN ('r', 'p', 'f', 'c') AND c.oid NOT IN (SELECT oid FROM known) AND NOT (c.relispartition AND d.objsubid = 0)
   UNION SELECT pg_describe_object(d.classid, d.objid, d.objsubid), d.name
     FROM dependent d JOIN pg_attrdef a ON d.classid = 'pg_attrdef'::regclass AND a.oid = d.objid
     WHERE a.adrelid NOT IN (SELECT oid FROM known)

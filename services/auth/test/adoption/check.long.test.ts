@@ -205,6 +205,26 @@ describe('the dependents of tables that move', () => {
   })
 })
 
+it('says nothing of partitions of a table that moves, whose rows an adoption copies', async () => {
+  const restored = await restore('v2.196.0')
+  const { superuserUrl, manifest } = restored.database
+  await runSql(
+    superuserUrl,
+    `ALTER TABLE auth.audit_log_entries RENAME TO entries_before;
+     CREATE TABLE auth.audit_log_entries (LIKE auth.entries_before) PARTITION BY HASH (id);
+     CREATE TABLE auth.entries_0 PARTITION OF auth.audit_log_entries FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+     CREATE TABLE auth.entries_1 PARTITION OF auth.audit_log_entries FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+     INSERT INTO auth.audit_log_entries SELECT * FROM auth.entries_before;
+     DROP TABLE auth.entries_before;
+     ALTER TABLE auth.audit_log_entries OWNER TO supabase_auth_admin`,
+  )
+  const { obstacles, dependents } = await checkAdoption(restored.deps, { force: false })
+  expect({ obstacles, dependents }).toEqual({ obstacles: [], dependents: [] })
+  await adopt(restored)
+  const entries = 'SELECT count(*)::int AS count FROM auth.audit_log_entries'
+  expect(await runSql(superuserUrl, entries)).toEqual([{ count: manifest.rows.audit_log_entries }])
+})
+
 it('says which secrets no key opens', async () => {
   const { database, deps } = await restore('v2.196.0-encrypted')
   const { AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: _key, ...settings } = settingsFor(database)
