@@ -98,6 +98,31 @@ function isSpent(number: string | null): boolean {
 }
 
 /**
+ * Lists what would keep the name of the sequence of tokens at the switch. A sequence moves with the table of
+ * supabase/auth only where the column owns it.
+ * @returns each in a line, with what to do about it
+ */
+export async function listLooseSequences(db: QueryExecutorProvider, { schema }: Names): Promise<readonly string[]> {
+  const { rows } = await sql<{ object: string; name: string; table: string; isInUse: boolean }>`
+    SELECT pg_describe_object('pg_class'::regclass, s.oid, 0) AS object, format('%s', s.oid::regclass) AS name,
+      format('%s', t.oid::regclass) AS "table", u."isInUse"
+    FROM pg_class t JOIN pg_class s ON s.relnamespace = t.relnamespace CROSS JOIN LATERAL (
+      SELECT s.relkind = 'S' AND EXISTS (
+        SELECT FROM pg_attrdef f JOIN pg_depend d ON d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid
+        WHERE f.adrelid = t.oid AND d.refclassid = 'pg_class'::regclass AND d.refobjid = s.oid) AS "isInUse") u
+    WHERE t.oid = to_regclass(format('%I.refresh_tokens', ${schema}::text)) AND (s.relname = 'refresh_tokens_id_seq' OR u."isInUse")
+      AND NOT EXISTS (
+        SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = s.oid
+          AND d.refclassid = 'pg_class'::regclass AND d.refobjid = t.oid AND d.deptype IN ('a', 'i'))
+    ORDER BY name`.execute(db)
+  return rows.map(({ object, name, table, isInUse }) =>
+    isInUse
+      ? `${object} does not belong to ${table}, whose rows it numbers, so it would not move with the table: run ALTER SEQUENCE ${name} OWNED BY ${table}.id`
+      : `${object} has a name that this service needs: rename it, or move it to another schema`,
+  )
+}
+
+/**
  * Lets new tokens have numbers after those of all copies: the old service may have gone on further than
  * `ID_GAP` since the copies began.
  */

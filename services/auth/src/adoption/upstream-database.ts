@@ -9,7 +9,7 @@ import { readEncoding, SERVED, UNSERVED } from './inspect-database.ts'
 import { listMissingRights } from './missing-rights.ts'
 import { listNamesakes } from './own-names.ts'
 import { listRowColumns, listRowWriters } from './row-writers.ts'
-import { listSpentNumbers } from './staging-tables.ts'
+import { listLooseSequences, listSpentNumbers } from './staging-tables.ts'
 import { type TrialReach, tryWrites, UNTRIED } from './trial-writes.ts'
 
 /** The newest migrations of supabase/auth 2.40 and of 2.196. */
@@ -83,6 +83,7 @@ export async function findObstacles(db: Kysely<unknown>, wish: AdoptionWish): Pr
     ...(rights.length > 0 ? [] : await listBrokenTexts(db, names)),
     ...(await listStrangers(db, names)),
     ...(await listIdentityKeys(db, { names })),
+    ...(await listLooseSequences(db, names)),
     ...(await listRowColumns(db, { names })),
     ...(await listHeirs(db, names)),
     ...(await listNamesakes(db, names, { hasBegun })),
