@@ -11,6 +11,7 @@ import { listNamesakes } from './own-names.ts'
 import { listRowColumns, listRowWriters } from './row-writers.ts'
 import { listLooseSequences, listSpentNumbers } from './staging-tables.ts'
 import { type TrialReach, tryWrites, UNTRIED } from './trial-writes.ts'
+import { listChangedTypes } from './upstream-columns.ts'
 
 /** The newest migrations of supabase/auth 2.40 and of 2.196. */
 const OLDEST_VERSION = '20221215195900'
@@ -86,6 +87,7 @@ export async function findObstacles(db: Kysely<unknown>, wish: AdoptionWish): Pr
     ...(await listLooseSequences(db, names)),
     ...(await listRowColumns(db, { names })),
     ...(await listHeirs(db, names)),
+    ...(await listChangedTypes(db, names)),
     ...(await listNamesakes(db, names, { hasBegun })),
   ].filter((obstacle) => obstacle !== undefined)
   const { obstacles, doubts } = await judgeOthers(db, wish, { isOpen: basic.length === 0 })
