@@ -13,7 +13,6 @@ import {
   listBrokenValues,
   listClosedSecrets,
   listInhabitants,
-  listLostSignIns,
   readEncoding,
   SERVED,
   UNSERVED,
@@ -26,6 +25,7 @@ import {
   listWidePublications,
 } from '../adoption/list-dependents.ts'
 import { countLoneTokens } from '../adoption/lone-tokens.ts'
+import { listLostSignIns } from '../adoption/lost-sign-ins.ts'
 import { listOddPhones } from '../adoption/odd-phones.ts'
 import { listOtherInstances, type OtherInstances } from '../adoption/other-instances.ts'
 import { listSharedEmails } from '../adoption/prepare-users.ts'

@@ -17,16 +17,10 @@ import {
   type TableChange,
 } from '../adoption/import-changes.ts'
 import { type ImportRecord, importPlacesOf, openRecord } from '../adoption/import-record.ts'
-import {
-  countRows,
-  type Loss,
-  listBrokenValues,
-  listClosedSecrets,
-  listLostSignIns,
-  UNSERVED,
-} from '../adoption/inspect-database.ts'
+import { countRows, type Loss, listBrokenValues, listClosedSecrets, UNSERVED } from '../adoption/inspect-database.ts'
 import { type AdminGroup, listAdmins } from '../adoption/list-admins.ts'
 import { countLoneTokens } from '../adoption/lone-tokens.ts'
+import { listLostSignIns } from '../adoption/lost-sign-ins.ts'
 import { listOddPhones } from '../adoption/odd-phones.ts'
 import { listOtherInstances, type OtherInstances } from '../adoption/other-instances.ts'
 import { listSharedEmails } from '../adoption/prepare-users.ts'
