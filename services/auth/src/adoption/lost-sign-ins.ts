@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import { PROVIDERS } from '../config/external.ts'
+import type { JwtConfig } from '../config/jwt.ts'
 import { parseStoredHash } from '../passwords/stored-hash.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import type { Loss } from './inspect-database.ts'
@@ -55,6 +56,27 @@ export async function listLostSignIns(
       count: Number(count),
     })),
   ].filter(({ count }) => count > 0)
+}
+
+/**
+ * Looks for an audience of the settings that no user has, as where the old service had another GOTRUE_JWT_AUD:
+ * who signs in by an address is looked for in it. Users of the empty audience are a loss of `listLostSignIns`.
+ * @returns a line with what to do about it; none where a user has one of these audiences
+ */
+export async function listLoneAudience(
+  db: Kysely<unknown>,
+  { names }: Pick<AdoptionPlaces, 'names'>,
+  { audience, allowedAudiences }: Pick<JwtConfig, 'audience' | 'allowedAudiences'>,
+): Promise<readonly string[]> {
+  const { rows } = await sql<{ aud: string; count: string }>`
+    SELECT aud, count(*) AS count FROM ${names.id('users')} WHERE aud IS NOT NULL
+    GROUP BY aud ORDER BY count(*) DESC, aud`.execute(db)
+  const most = rows.find(({ aud }) => aud !== '')
+  if (most === undefined || rows.some(({ aud }) => allowedAudiences.has(aud))) return []
+  const own = audience === '' ? 'the empty audience' : `the audience ${audience}`
+  return [
+    `no user has ${own}, in which the service looks for who signs in by an address: ${most.count} users have ${most.aud}. Set GOTRUE_JWT_AUD to it`,
+  ]
 }
 
 /** The lengths of salt and hash, which follow the cost. */

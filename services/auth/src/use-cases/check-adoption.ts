@@ -25,7 +25,7 @@ import {
   listWidePublications,
 } from '../adoption/list-dependents.ts'
 import { countLoneTokens } from '../adoption/lone-tokens.ts'
-import { listLostSignIns } from '../adoption/lost-sign-ins.ts'
+import { listLoneAudience, listLostSignIns } from '../adoption/lost-sign-ins.ts'
 import { listOddPhones } from '../adoption/odd-phones.ts'
 import { listOtherInstances, type OtherInstances } from '../adoption/other-instances.ts'
 import { listSharedEmails } from '../adoption/prepare-users.ts'
@@ -45,7 +45,7 @@ export interface AdoptionCheck {
   readonly earlierRun: EarlierRun
   /** Why the database cannot be adopted, with what to do about it; empty where it can. */
   readonly obstacles: readonly string[]
-  /** Triggers and functions to look at beforehand, each in a line. */
+  /** Triggers, functions and settings to look at beforehand, each in a line. */
   readonly doubts: readonly string[]
   /** The encoding of the database in the words of PostgreSQL. */
   readonly encoding: string
@@ -144,7 +144,7 @@ export async function checkAdoption(
       version,
       earlierRun,
       obstacles,
-      doubts,
+      doubts: [...doubts, ...(await listLoneAudience(db, places, config.jwt))],
       encoding: await readEncoding(db),
       rows: served,
       notYetServed: new Map([...unserved].filter(([, count]) => count > 0)),

@@ -7,6 +7,15 @@ import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
 import { anyOldTime, plainBody, plainSession, plainSignIn } from './plain-user.ts'
 import { lostSessions, runSql, settingsFor } from './restored-database.ts'
 
+/** Runs adopt --check under the settings of a test and others. */
+async function checkWith(
+  { database, deps }: Restored,
+  settings: Readonly<Record<string, string>>,
+): Promise<Awaited<ReturnType<typeof checkAdoption>>> {
+  const config = loadAuthConfig({ ...settingsFor(database), AUTH_DB_PREPARED: 'true', ...settings })
+  return checkAdoption({ config, encryptionKeys: toEncryptionKeys(config), now: deps.now }, { force: false })
+}
+
 /** A database of an old server without GOTRUE_JWT_AUD: its users have the empty audience. */
 async function restoreWithoutAudience(): Promise<Restored> {
   const restored = await restore('v2.196.0')
@@ -46,20 +55,36 @@ describe('users of an old server without GOTRUE_JWT_AUD', () => {
   })
 
   it('are named by adopt --check where the settings give the service an audience', async () => {
-    const { database, deps } = await restoreWithoutAudience()
-    const lossesWith = async (settings: Readonly<Record<string, string>>) => {
-      const config = loadAuthConfig({ ...settingsFor(database), AUTH_DB_PREPARED: 'true', ...settings })
-      const { losses } = await checkAdoption(
-        { config, encryptionKeys: toEncryptionKeys(config), now: deps.now },
-        { force: false },
-      )
-      return losses
-    }
+    const restored = await restoreWithoutAudience()
+    const { database } = restored
+    const lossesWith = async (settings: Readonly<Record<string, string>>) =>
+      (await checkWith(restored, settings)).losses
     const clients = lostSessions(database, 'they go on only after adopt --undo')
     const sso = { what: 'users who sign in only by sso, which this service does not serve', count: 2 }
     expect(await lossesWith({ GOTRUE_SITE_URL: 'http://localhost:3000' })).toEqual([sso, ...clients])
     const what =
       'users whose audience is empty, while the service has authenticated: keep the names GOTRUE_… and leave GOTRUE_JWT_AUD unset'
     expect(await lossesWith({})).toEqual([{ what, count: database.manifest.rows.users }, sso, ...clients])
+  })
+})
+
+describe('an audience of the settings that no user has', () => {
+  it('is named by adopt --check, with the audience that users have', async () => {
+    const restored = await restore('v2.196.0')
+    // SQL has made a user without an audience.
+    const count = (restored.database.manifest.rows.users ?? 0) - 1
+    const advice = `in which the service looks for who signs in by an address: ${count} users have authenticated. Set GOTRUE_JWT_AUD to it`
+    const doubtsWith = async (settings: Readonly<Record<string, string>>) =>
+      (await checkWith(restored, settings)).doubts
+    expect(await doubtsWith({ GOTRUE_JWT_AUD: 'other' })).toEqual([`no user has the audience other, ${advice}`])
+    expect(await doubtsWith({ GOTRUE_SITE_URL: 'http://localhost:3000' })).toEqual([
+      `no user has the empty audience, ${advice}`,
+    ])
+    expect(await doubtsWith({ GOTRUE_JWT_AUD: 'authenticated' })).toEqual([])
+    expect(await doubtsWith({ GOTRUE_JWT_AUD: 'other', AUTH_JWT_ALLOWED_AUDIENCES: 'authenticated' })).toEqual([])
+  })
+
+  it('is no more than a loss where all users have the empty audience', async () => {
+    expect((await checkWith(await restoreWithoutAudience(), { GOTRUE_JWT_AUD: 'other' })).doubts).toEqual([])
   })
 })
