@@ -21,8 +21,8 @@ export async function listAdmins(
   roles: readonly string[],
 ): Promise<readonly AdminGroup[]> {
   const { rows } = await sql<AdminGroup>`
-    SELECT role, count(*)::int AS count, (array_agg(id::text ORDER BY id))[:${sql.lit(NAMED_MAX)}] AS ids
-    FROM ${names.id('users')} WHERE role = ANY (${[...roles]}::text[]) GROUP BY role ORDER BY role`.execute(db)
+    SELECT role::text AS role, count(*)::int AS count, (array_agg(id::text ORDER BY id))[:${sql.lit(NAMED_MAX)}] AS ids
+    FROM ${names.id('users')} WHERE role::text = ANY (${[...roles]}::text[]) GROUP BY role ORDER BY role`.execute(db)
   return rows
 }
 

@@ -247,6 +247,20 @@ describe('a later import', () => {
   })
 })
 
+it('takes users whose role has a type of the source', async () => {
+  const app = await openImporting('v2.196.0')
+  const id = idOf(app, 'plain')
+  await atSource(
+    app,
+    `UPDATE auth.users SET role = 'service_role' WHERE id = '${id}';
+     CREATE TYPE public.user_role AS ENUM ('authenticated', 'service_role', '');
+     ALTER TABLE auth.users ALTER COLUMN role TYPE public.user_role USING role::public.user_role`,
+  )
+  expect((await app.run()).admins).toEqual([{ role: 'service_role', count: 1, ids: [id] }])
+  const roles = 'SELECT id::text, role::text FROM auth.users ORDER BY id'
+  expect(await here(app, roles)).toEqual(await atSource(app, roles))
+})
+
 it('reads the source as it is once the run before has ended', async () => {
   const app = await openImporting('v2.196.0')
   const { rows } = app.restored.database.manifest
