@@ -1,6 +1,7 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { customerPayment } from '../../test/customer-payment.ts'
+import { createLiveMerchant } from '../../test/live-merchant.ts'
 import { capture } from '../../test/operations.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { createStubAcquirer, type StubAcquirer } from '../../test/stub-acquirer.ts'
@@ -44,4 +45,26 @@ it('sends captures of live money to the acquirer, from the outbox through the qu
       descriptor: 'Coffee & John',
     },
   ])
+})
+
+it('hands over a capture while all that one other merchant may hand over at once waits for the acquirer', async () => {
+  const app = await createTestApp(payments)
+  const [busy, other] = [
+    await createLiveMerchant(payments, app, { north }),
+    await createLiveMerchant(payments, app, { north }),
+  ]
+  const [source, next] = [await busy.charge(1_000), await other.charge(1_000)]
+  const answered = Promise.withResolvers<void>()
+  const seen: string[] = []
+  north.answers.submit = async ({ transactionId }) => {
+    seen.push(transactionId)
+    if (transactionId === source) await answered.promise
+    return { verdict: 'accepted' }
+  }
+  for (let count = 0; count < 20; count += 1) await busy.book('capture', source, 10)
+  await expect.poll(() => seen).toEqual(Array.from({ length: 8 }, () => source))
+  await other.book('capture', next, 10)
+  await expect.poll(() => seen).toContain(next)
+  answered.resolve()
+  await expect.poll(() => seen.length, { timeout: 10_000 }).toBe(21)
 })

@@ -58,7 +58,8 @@ export const takeRows: TakeRows = async (trx, limit, left) => {
 
 /** The jobs that a row of the outbox asks for: none for an event that no webhook wants. */
 export function toEntries({ kind, data, merchant_id, id, webhook_id }: OutboxRow): readonly OutboxEntry[] {
-  if (kind !== EVENT) return [{ task: kind, data }]
+  // Each merchant takes turns, so that many operations of one delay those of no other.
+  if (kind !== EVENT) return [{ task: kind, data, group: merchant_id }]
   if (webhook_id === null) return []
   const job: DeliveryJob = { merchantId: merchant_id, eventId: id, webhookId: webhook_id }
   return [{ task: deliveryTask.name, data: job, group: merchant_id }]
