@@ -31,8 +31,8 @@ export const assetsRoutes: FastifyPluginAsync = async (app) => {
 }
 
 function stylePaths(): readonly string[] {
-  const folder = join(FOLDER, 'styles')
-  return readdirSync(folder)
+  return readdirSync(FOLDER)
+    .filter((name) => name.endsWith('.css'))
     .sort()
-    .map((name) => join(folder, name))
+    .map((name) => join(FOLDER, name))
 }
