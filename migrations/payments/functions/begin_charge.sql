@@ -7,6 +7,8 @@
 -- attempt. A charge that is refused here reaches no acquirer, and leaves only the row of its key. A live charge at a rate that
 -- is too old is refused: it would reserve money on the customer's card that could never be captured.
 -- (reference: Charging again)
+--
+-- Lock order: the key alone. A repeat waits there.
 CREATE OR REPLACE FUNCTION {{begin_charge}}(p_caller {{caller}}, p_merchant_id text, p_charge jsonb, p_acquirers text[])
 RETURNS TABLE (
   verdict text, identity_id text, transaction_id text, error_code int, attempt_id text, descriptor text, acquirer text,

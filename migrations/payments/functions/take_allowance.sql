@@ -22,13 +22,14 @@ DECLARE
   held {{allowance_uses}};
   left_over bigint;
 BEGIN
+  -- A key that is older than a day pays again: the day of the old use is over.
+  DELETE FROM {{allowance_uses}} u
+    WHERE u.actor_id = p_actor_id AND u.key = p_key AND u.created < now() - interval '24 hours';
+  -- Old uses of other keys come after the own one: a call that waits for its use holds no other.
   DELETE FROM {{allowance_uses}} o WHERE (o.actor_id, o.key) IN (
     SELECT u.actor_id, u.key FROM {{allowance_uses}} u WHERE u.created < now() - interval '24 hours'
       LIMIT 100 FOR UPDATE SKIP LOCKED
   );
-  -- A key that is older than a day pays again: the day of the old use is over. The rows above need not hold it.
-  DELETE FROM {{allowance_uses}} u
-    WHERE u.actor_id = p_actor_id AND u.key = p_key AND u.created < now() - interval '24 hours';
   LOOP
     INSERT INTO {{allowance_uses}} (actor_id, key, currency, day, amount, created)
       VALUES (p_actor_id, p_key, p_currency, today, p_amount, now())
