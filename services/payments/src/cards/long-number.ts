@@ -72,7 +72,7 @@ function hasManyDigits(text: string, start: number, end: number): boolean {
   return false
 }
 
-/** The end of the id around a place. Undefined when there is none. */
+/** The index behind the id that a digit at `at` is part of. Undefined where the digit is part of none. */
 function findEndOfId(text: string, at: number): number | undefined {
   const start = startOf(DIGIT | HEX_LETTER, text, at)
   const end = endOf(DIGIT | HEX_LETTER, text, at)
