@@ -3,6 +3,7 @@ import { MIGRATIONS, migratorTable } from '@trestle/database/migrations/migrator
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { hasRelation } from './catalog.ts'
+import { listFirst } from './first-names.ts'
 
 /** The newest migration of a schema `auth` as the PostgreSQL image of Supabase makes it, before supabase/auth has run. */
 const NEWEST_AT_BIRTH = '20180125194653'
@@ -139,12 +140,8 @@ async function listForeignTables(db: QueryExecutorProvider, { schema }: Names): 
   return rows.map(({ name }) => name)
 }
 
-const NAMED_MAX = 5
-
 function describeOthers({ schema }: Names, tables: readonly string[]): string {
-  const named = tables.slice(0, NAMED_MAX).join(', ')
-  const rest = tables.length > NAMED_MAX ? ` and ${tables.length - NAMED_MAX} more` : ''
-  return `the schema ${schema} has tables of others (${named}${rest}): name another schema by AUTH_DB_SCHEMA`
+  return `the schema ${schema} has tables of others (${listFirst(tables)}): name another schema by AUTH_DB_SCHEMA`
 }
 
 /** The newest migration of supabase/auth; undefined when the tables are not its own. */

@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
+import { listFirst, NAMED_MAX } from './first-names.ts'
 
 /** Users whose role makes them admins (reference: Admins). */
 export interface AdminGroup {
@@ -8,8 +9,6 @@ export interface AdminGroup {
   /** The ids of the first ones. */
   readonly ids: readonly string[]
 }
-
-const NAMED_MAX = 5
 
 /**
  * The users of a database of supabase/auth whose tokens are those of admins, by role. SQL may have given them the role.
@@ -28,6 +27,5 @@ export async function listAdmins(
 
 /** Writes a group of admins as one line of a command: the number, the role, and the ids of the first five. */
 export function describeAdmins({ role, count, ids }: AdminGroup): string {
-  const more = count > ids.length ? ` and ${count - ids.length} more` : ''
-  return `admin      ${count} users have the role ${role}, which makes them admins: ${ids.join(', ')}${more}`
+  return `admin      ${count} users have the role ${role}, which makes them admins: ${listFirst(ids, count)}`
 }

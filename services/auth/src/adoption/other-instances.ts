@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import { NIL_UUID } from '../records/ids.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
+import { listFirst, NAMED_MAX } from './first-names.ts'
 
 /** Users who cannot sign in at supabase/auth, and can here. */
 export interface OtherInstances {
@@ -8,8 +9,6 @@ export interface OtherInstances {
   /** The ids of the first ones. */
   readonly ids: readonly string[]
 }
-
-const NAMED_MAX = 5
 
 /**
  * The users without an `instance_id`, or with another one than supabase/auth gives to all users: SQL has
@@ -32,8 +31,7 @@ export async function listOtherInstances(
 /** Describes users of other instances in a line of a command, with the ids of the first five. No line where there are none. */
 export function describeOtherInstances({ count, ids }: OtherInstances): readonly string[] {
   if (count === 0) return []
-  const more = count > ids.length ? ` and ${count - ids.length} more` : ''
   return [
-    `gained     ${count} users have another instance_id than that of supabase/auth, which finds none of them: they sign in here: ${ids.join(', ')}${more}`,
+    `gained     ${count} users have another instance_id than that of supabase/auth, which finds none of them: they sign in here: ${listFirst(ids, count)}`,
   ]
 }

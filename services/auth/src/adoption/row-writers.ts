@@ -1,5 +1,6 @@
 import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
+import { listFirst } from './first-names.ts'
 import { gaining } from './gaining-tables.ts'
 import { namedIn } from './list-dependents.ts'
 import { findTakenTables, type RowSource } from './row-texts.ts'
@@ -37,7 +38,6 @@ export async function listRowColumns(
  * them grows with their texts: these take less than a second.
  */
 const TEXTS_MAX = 1_048_576
-const NAMED_MAX = 5
 
 /**
  * How functions have the rows of a table that gets columns: by its name, as the rows that a trigger for
@@ -117,8 +117,7 @@ export async function listRowWriters(
 
 function describeUnread(schema: string, names: readonly string[]): readonly string[] {
   if (names.length === 0) return []
-  const more = names.length > NAMED_MAX ? ` and ${names.length - NAMED_MAX} more` : ''
   return [
-    `functions were not read, since their texts are too long: see that they take no whole row of a table of ${schema}: ${names.slice(0, NAMED_MAX).join(', ')}${more}`,
+    `functions were not read, since their texts are too long: see that they take no whole row of a table of ${schema}: ${listFirst(names)}`,
   ]
 }
