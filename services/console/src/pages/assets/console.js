@@ -69,35 +69,38 @@ async function ask(link) {
   }
   prepare(dialog)
   dialog.showModal()
-  unseenSince = performance.now()
+  shownAt = performance.now()
   // Not a field: Enter in a field that is filled in would answer the question at once.
   const heading = dialog.querySelector('h1')
   heading.tabIndex = -1
   heading.focus()
 }
 
-/** When what is under the pointer last changed, or was clicked. */
-let unseenSince = performance.now()
+/** When the page or a dialog came up, or was last clicked too soon. */
+let shownAt = performance.now()
+/** When the window came up. Who comes back to it may click into a field at once. */
+let wokenAt = shownAt
 
-// Another site may have its visitor click again and again, and put a page of the console under the pointer. A click
-// too soon after the last one, or after a page, a dialog or the window came up, sends no form.
-document.addEventListener(
-  'click',
-  (event) => {
-    // A key that presses a button makes a click too, without a count.
-    if (event.detail === 0) return
-    const isSoon = event.timeStamp - unseenSince < SIGHT_MS
-    unseenSince = event.timeStamp
-    const form = event.target instanceof Element ? event.target.closest('button')?.form : null
-    if (isSoon && form?.querySelector('[name=_key]')) event.preventDefault()
-  },
-  { capture: true },
-)
+/**
+ * Another site may have its visitor click again and again, and put a page of the console under the pointer. What comes too soon
+ * after a page, a dialog or the window came up neither enters the form of a change nor sends it, and starts the time anew.
+ */
+function refuseSoon(event) {
+  // A key that presses a button makes a click too, without a count.
+  if (event.detail === 0 || !event.target.closest('dialog, form:has([name=_key])')) return
+  const sinceMs = event.target.closest('button') ? Math.max(shownAt, wokenAt) : shownAt
+  if (event.timeStamp - sinceMs >= SIGHT_MS) return
+  shownAt = event.timeStamp
+  event.preventDefault()
+  event.stopPropagation()
+}
+
+for (const type of ['mousedown', 'click']) document.addEventListener(type, refuseSoon, { capture: true })
 addEventListener('focus', () => {
-  unseenSince = performance.now()
+  wokenAt = performance.now()
 })
 document.addEventListener('visibilitychange', () => {
-  unseenSince = performance.now()
+  wokenAt = performance.now()
 })
 
 document.addEventListener('click', (event) => {
