@@ -12,6 +12,9 @@ export const ID_GAP = 1_000_000_000n
  */
 const CHAIN_GAP = 1_000_000_000
 
+/** The counter of the token that comes after the newest copy `o` of a session. */
+export const NEXT_COUNTER: RawBuilder<unknown> = sql`o.counter + 1 + CASE WHEN o.revoked THEN 0 ELSE ${sql.lit(CHAIN_GAP)} END`
+
 /** The tables of a copy, and what it needs to compute tokens. */
 export interface TokenCopy {
   /** `refresh_tokens` as supabase/auth has it. */
@@ -34,7 +37,7 @@ export interface TokenCopy {
  */
 export async function copyTokens(trx: Kysely<unknown>, copy: TokenCopy, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
-  const { old, own, sessions, hasKeys } = copy
+  const { old, own, sessions } = copy
   // OFFSET 0 keeps a subquery apart: PostgreSQL looks up each session by an index, whatever it knows of the
   // tables, and reads none whole.
   await sql`
@@ -50,29 +53,35 @@ export async function copyTokens(trx: Kysely<unknown>, copy: TokenCopy, ids: rea
       CROSS JOIN LATERAL (SELECT * FROM ${old} o WHERE o.session_id = s.id AND o.token <> '' OFFSET 0) t
       LEFT JOIN LATERAL (SELECT o.id FROM ${old} o WHERE o.token = t.parent AND o.session_id = t.session_id OFFSET 0) p ON true`,
   )
-  if (hasKeys) await insertDerived(trx, copy, await listKeyedSessions(trx, { sessions, ids }))
+  await copyDerived(trx, copy, ids)
 }
 
 /**
  * Copies tokens of the first form.
  * @param tokens the tokens `t` of the old service, each with its session `s` and the number `p.id` of its
  * parent
+ * @param copy `start`: the counter of the first of these tokens of a session; by default 0
  */
 export async function insertCopies(
   trx: Kysely<unknown>,
-  { own, idOffset }: Pick<TokenCopy, 'own' | 'idOffset'>,
+  { own, idOffset, start = sql`0` }: Pick<TokenCopy, 'own' | 'idOffset'> & { readonly start?: RawBuilder<unknown> },
   tokens: RawBuilder<unknown>,
 ): Promise<void> {
   const offset = sql.lit(idOffset)
   await sql`
     INSERT INTO ${own} (id, session_id, user_id, token_hash, counter, parent_id, revoked, created_at, updated_at)
     SELECT t.id + ${offset}, t.session_id, s.user_id, sha256(convert_to(t.token, 'UTF8')),
-        row_number() OVER earlier - 1
+        ${start} + row_number() OVER earlier - 1
           + ${sql.lit(CHAIN_GAP)} * (count(*) FILTER (WHERE t.revoked IS NOT TRUE) OVER earlier - (t.revoked IS NOT TRUE)::int),
         p.id + ${offset}, coalesce(t.revoked, false),
         coalesce(t.created_at, s.created_at, 'epoch'), coalesce(t.updated_at, t.created_at, s.created_at, 'epoch')
       FROM ${tokens}
       WINDOW earlier AS (PARTITION BY t.session_id ORDER BY t.id ROWS UNBOUNDED PRECEDING)`.execute(trx)
+}
+
+/** Copies the tokens of the second form, which follow from the keys of sessions. The session has no copies of these. */
+export async function copyDerived(trx: Kysely<unknown>, copy: TokenCopy, ids: readonly string[]): Promise<void> {
+  if (copy.hasKeys) await insertDerived(trx, copy, await listKeyedSessions(trx, { sessions: copy.sessions, ids }))
 }
 
 interface KeyedSession {

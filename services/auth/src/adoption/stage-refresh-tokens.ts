@@ -3,8 +3,9 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { EncryptionKeys } from '../secrets/sealed-secret.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { columnsOf } from './catalog.ts'
-import { copyTokens, type TokenCopy } from './copy-refresh-tokens.ts'
+import type { TokenCopy } from './copy-refresh-tokens.ts'
 import { KEYED } from './staging-tables.ts'
+import { updateCopies } from './update-copies.ts'
 
 /** So few that the numbers of a batch are soon read, and so many that round trips to the database cost little. */
 const BATCH_SESSIONS = 300
@@ -83,7 +84,7 @@ export async function correctCopies(trx: Kysely<unknown>, deps: StagingDeps): Pr
   if (await areComplete(trx, deps.places)) return true
   const { names, staging } = deps.places
   const [own, old, sessions] = [sql.id(staging, 'refresh_tokens'), names.id('refresh_tokens'), names.id('sessions')]
-  const firstDerived = sql`(SELECT first_derived FROM ${sql.id(staging, 'progress')})`
+  const firstDerived = firstDerivedOf(deps.places)
   const keyed = (await haveKeys(trx, deps.places))
     ? sql`
       UNION SELECT s.id FROM ${sessions} s WHERE ${hasKey} AND (
@@ -117,7 +118,7 @@ export async function correctCopies(trx: Kysely<unknown>, deps: StagingDeps): Pr
 async function areComplete(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<boolean> {
   const { names, staging } = places
   const own = sql.id(staging, 'refresh_tokens')
-  const firstDerived = sql`(SELECT first_derived FROM ${sql.id(staging, 'progress')})`
+  const firstDerived = firstDerivedOf(places)
   const sums = (hash: RawBuilder<unknown>) => sql`
     count(*), sum(uuid_hash_extended(session_id, id * 2 + CASE WHEN coalesce(revoked, false) THEN 1 ELSE 0 END)),
     sum(hashtextextended(encode(${hash}, 'hex'), id)) FILTER (WHERE revoked IS NOT TRUE)`
@@ -136,26 +137,35 @@ async function areComplete(trx: Kysely<unknown>, places: AdoptionPlaces): Promis
   return rows[0]?.isComplete === true
 }
 
-/** Copies the tokens of sessions anew. The old service goes on numbering its tokens, and the copies have the same numbers. */
+/** The number from which copies follow from the keys of sessions. */
+function firstDerivedOf({ staging }: AdoptionPlaces): RawBuilder<unknown> {
+  return sql`(SELECT first_derived FROM ${sql.id(staging, 'progress')})`
+}
+
+/**
+ * Copies what has changed of the tokens of sessions. The old service goes on numbering its tokens, and the
+ * copies have the same numbers.
+ */
 async function copySessions(
   trx: Kysely<unknown>,
   { places, encryptionKeys }: StagingDeps,
   sessions: readonly string[],
 ): Promise<void> {
   const { names, staging } = places
-  const copy: TokenCopy = {
+  const copy: TokenCopy & { readonly firstDerived: RawBuilder<unknown> } = {
     old: names.id('refresh_tokens'),
     own: sql.id(staging, 'refresh_tokens'),
     sessions: names.id('sessions'),
     hasKeys: await haveKeys(trx, places),
     idOffset: 0n,
+    firstDerived: firstDerivedOf(places),
     encryptionKeys,
   }
   for (let start = 0; start < sessions.length; start += BATCH_SESSIONS) {
     const ids = sessions.slice(start, start + BATCH_SESSIONS)
     // Before the tokens: a key that changes in between is then seen to differ.
     await copyKeyPrints(trx, { places, hasKeys: copy.hasKeys, ids })
-    await copyTokens(trx, copy, ids)
+    await updateCopies(trx, copy, ids)
   }
 }
 

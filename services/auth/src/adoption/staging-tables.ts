@@ -160,6 +160,9 @@ async function createTrigger(
     SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     BEGIN
       INSERT INTO ${sql.id(staging, 'changes')} (session_id) VALUES (coalesce(NEW.${sql.id(column)}, OLD.${sql.id(column)}));
+      IF OLD.${sql.id(column)} <> NEW.${sql.id(column)} THEN
+        INSERT INTO ${sql.id(staging, 'changes')} (session_id) VALUES (OLD.${sql.id(column)});
+      END IF;
       RETURN NULL;
     END
     $$`.execute(trx)
