@@ -18,7 +18,7 @@ export async function hasRelation(db: QueryExecutorProvider, schema: string, nam
 }
 
 /** The names of the columns of a table; none where there is no such table. */
-export async function columnsOf(
+export async function readColumns(
   db: QueryExecutorProvider,
   schema: string,
   table: string,

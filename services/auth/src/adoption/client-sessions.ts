@@ -1,6 +1,6 @@
 import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
-import { columnsOf } from './catalog.ts'
+import { readColumns } from './catalog.ts'
 import type { Loss } from './inspect-database.ts'
 
 /**
@@ -14,7 +14,7 @@ export async function isOwnSession(
   { names }: Pick<AdoptionPlaces, 'names'>,
   alias: string,
 ): Promise<RawBuilder<unknown>> {
-  const columns = await columnsOf(db, names.schema, 'sessions')
+  const columns = await readColumns(db, names.schema, 'sessions')
   return columns.has('oauth_client_id') ? sql`${sql.ref(`${alias}.oauth_client_id`)} IS NULL` : sql`true`
 }
 

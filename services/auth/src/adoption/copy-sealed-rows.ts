@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { CustomProviderSettings } from '../external-providers/custom-provider.ts'
 import { readUpstreamSecret, type Sealing, sealOptional, sealSecret } from '../secrets/sealed-secret.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
-import { columnsOf, hasRelation } from './catalog.ts'
+import { hasRelation, readColumns } from './catalog.ts'
 import type { CopyContext, Lifetimes } from './copy-live-rows.ts'
 
 /** The transaction and the places of a copy, and the keys that seal the copied secrets. */
@@ -28,7 +28,7 @@ export async function copyFlows(context: SealedCopyContext): Promise<void> {
   const { trx, places, lifetimes } = context
   if (!(await hasRelation(trx, places.kept, 'flow_state'))) return
   const { names } = places
-  const column = await columnsOf(trx, places.kept, 'flow_state')
+  const column = await readColumns(trx, places.kept, 'flow_state')
   const columnOrNull = (name: string, type: string): RawBuilder<unknown> =>
     column.has(name) ? sql.ref(`f.${name}`) : sql`NULL::${sql.raw(type)}`
   const target = columnOrNull('linking_target_id', 'uuid')

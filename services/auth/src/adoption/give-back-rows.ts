@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { NIL_UUID } from '../records/ids.ts'
 import { type AdoptionPlaces, lastCopiedToken } from './adoption-record.ts'
-import { columnsOf, hasRelation } from './catalog.ts'
+import { hasRelation, readColumns } from './catalog.ts'
 import { COPIED_FLOWS, UNCOPIED_SESSIONS } from './copy-live-rows.ts'
 import { giveBackPasskeys, giveBackWebauthnFactors } from './give-back-passkeys.ts'
 import { giveBackProviders, giveBackTotpFactors, type SealedGiveBackContext } from './give-back-sealed-rows.ts'
@@ -61,7 +61,7 @@ const NEVER_NULL: Readonly<Record<string, Readonly<Record<string, '' | 0>>>> = {
  */
 async function fillTexts({ trx, places: { names } }: GiveBackContext): Promise<void> {
   for (const [table, blanks] of Object.entries(NEVER_NULL)) {
-    const present = await columnsOf(trx, names.schema, table)
+    const present = await readColumns(trx, names.schema, table)
     const columns = Object.entries(blanks).filter(([column]) => present.has(column))
     const filled = columns.map(
       ([column, blank]) => sql`${sql.ref(column)} = coalesce(${sql.ref(column)}, ${sql.lit(blank)})`,

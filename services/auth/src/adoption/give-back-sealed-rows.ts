@@ -9,7 +9,7 @@ import {
   sealForUpstream,
 } from '../secrets/sealed-secret.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
-import { columnsOf, hasRelation } from './catalog.ts'
+import { hasRelation, readColumns } from './catalog.ts'
 import { COPIED_PROVIDERS } from './copy-live-rows.ts'
 import { listSealedSecrets } from './inspect-database.ts'
 
@@ -105,7 +105,7 @@ export async function giveBackProviders(context: SealedGiveBackContext): Promise
   await sql`
     DELETE FROM ${old} o WHERE o.identifier = ANY (${changed.map(({ identifier }) => identifier)}::text[])`.execute(trx)
   const write = await prepareSecretWriter(context)
-  const present = await columnsOf(trx, places.kept, 'custom_oauth_providers')
+  const present = await readColumns(trx, places.kept, 'custom_oauth_providers')
   for (const provider of changed.filter(fitsUpstream)) {
     const secret = write(provider.id, provider.sealed)
     await sql`

@@ -1,5 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { columnsOf, hasRelation } from './catalog.ts'
+import { hasRelation, readColumns } from './catalog.ts'
 import { base64url } from './copy-live-rows.ts'
 import { holdBack, namedByFlows, rowsOf } from './import-changes.ts'
 import type { ImportPlaces } from './import-record.ts'
@@ -161,7 +161,7 @@ async function listTakenRows(
 ): Promise<readonly RawBuilder<unknown>[]> {
   const taken: RawBuilder<unknown>[] = []
   for (const { table, column, isSame } of UNSHARED) {
-    if (!(await columnsOf(trx, kept, table)).has(column)) continue
+    if (!(await readColumns(trx, kept, table)).has(column)) continue
     const [staged, user] = [sql.id(kept, table), sql.id(table === 'users' ? 'id' : 'user_id')]
     const rows =
       OWNERS.user[table] === 'session_id'

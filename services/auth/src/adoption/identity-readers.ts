@@ -1,6 +1,6 @@
 import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
-import { columnsOf } from './catalog.ts'
+import { readColumns } from './catalog.ts'
 import { namedIn, OWN_TRIGGER } from './list-dependents.ts'
 
 /** An object of an application that reads `identities.id`, while this is the subject at the provider, as before 2.117. */
@@ -150,6 +150,6 @@ export async function listIdentityKeys(
 }
 
 async function isDue(db: QueryExecutorProvider, schema: string): Promise<boolean> {
-  const columns = await columnsOf(db, schema, 'identities')
+  const columns = await readColumns(db, schema, 'identities')
   return columns.has('id') && !columns.has('provider_id')
 }

@@ -1,6 +1,6 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { columnsOf, hasRelation } from './catalog.ts'
+import { hasRelation, readColumns } from './catalog.ts'
 import type { ImportPlaces } from './import-record.ts'
 
 /** How many rows an import has added, changed and deleted in a table of this service. */
@@ -72,7 +72,7 @@ async function addFlowUsers(trx: Kysely<unknown>, { kept, record }: ImportPlaces
 /** SQL of the users whom the staged flows name: rows of `flow_id` and `id`. There must be a stage of flows. */
 export async function namedByFlows(trx: Kysely<unknown>, kept: string): Promise<RawBuilder<unknown>> {
   const flows = sql.id(kept, 'flow_state')
-  const linking = (await columnsOf(trx, kept, 'flow_state')).has('linking_target_id')
+  const linking = (await readColumns(trx, kept, 'flow_state')).has('linking_target_id')
     ? sql`UNION SELECT id, linking_target_id FROM ${flows} WHERE linking_target_id IS NOT NULL`
     : sql``
   return sql`SELECT id AS flow_id, user_id AS id FROM ${flows} WHERE user_id IS NOT NULL ${linking}`

@@ -1,7 +1,7 @@
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { type EncryptionKeys, readUpstreamSecret } from '../secrets/sealed-secret.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
-import { columnsOf, hasRelation } from './catalog.ts'
+import { hasRelation, readColumns } from './catalog.ts'
 import { ownTables } from './hidden-tables.ts'
 
 /** Something of a database that does not carry over, and how many it concerns. */
@@ -108,7 +108,7 @@ export async function listSealedSecrets(
   { names }: UpstreamPlace,
   { table, column }: SealedColumn,
 ): Promise<readonly SealedGroup[]> {
-  if (!(await columnsOf(db, names.schema, table)).has(column)) return []
+  if (!(await readColumns(db, names.schema, table)).has(column)) return []
   const [value, groups] = [sql.ref(column), [] as SealedGroup[]]
   const from = sql`FROM ${names.id(table)} WHERE ${value} ~ ${SEALED_FORM}::text`
   const keyId = sql`coalesce(substring(${value} from ${KEY_ID}::text), '')`
@@ -163,7 +163,7 @@ const BROKEN = [
 export async function listBrokenValues(db: QueryExecutorProvider, { names }: UpstreamPlace): Promise<readonly Loss[]> {
   const losses: Loss[] = []
   for (const { table, column, isBroken, what } of BROKEN) {
-    if (!(await columnsOf(db, names.schema, table)).has(column)) continue
+    if (!(await readColumns(db, names.schema, table)).has(column)) continue
     const { rows } = await sql<{ count: string; ids: readonly string[] }>`
       WITH broken AS (SELECT id::text AS id FROM ${names.id(table)} WHERE ${isBroken})
       SELECT count(*) AS count, ARRAY(SELECT id FROM broken ORDER BY id LIMIT ${sql.lit(NAMED_MAX)}) AS ids FROM broken`.execute(

@@ -2,7 +2,7 @@ import { inLatest } from '@trestle/database/migrations/migrator.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { EncryptionKeys } from '../secrets/sealed-secret.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
-import { columnsOf } from './catalog.ts'
+import { readColumns } from './catalog.ts'
 import type { TokenCopy } from './copy-refresh-tokens.ts'
 import { KEYED } from './staging-tables.ts'
 import { updateCopies } from './update-copies.ts'
@@ -174,7 +174,7 @@ async function copySessions(
  * until the switch.
  */
 async function haveKeys(trx: Kysely<unknown>, { names }: AdoptionPlaces): Promise<boolean> {
-  return (await columnsOf(trx, names.schema, 'sessions')).has('refresh_token_hmac_key')
+  return (await readColumns(trx, names.schema, 'sessions')).has('refresh_token_hmac_key')
 }
 
 async function copyKeyPrints(

@@ -5,7 +5,7 @@ import { adopt, openAdopted, prepare, restore } from '../../test/adoption/adopte
 import { runSql } from '../../test/adoption/restored-database.ts'
 import { openTestDatabase } from '../../test/auth-database.ts'
 import { checkAdoption } from '../use-cases/check-adoption.ts'
-import { columnsOf } from './catalog.ts'
+import { readColumns } from './catalog.ts'
 import { listChangedTypes, UPSTREAM_COLUMNS } from './upstream-columns.ts'
 
 const ENUM = `CREATE TYPE public.user_role AS ENUM ('authenticated', 'service_role', '');
@@ -77,7 +77,7 @@ it('a new database of this service has the types that an adopted one must have',
   const found = await withDatabase({ url: database.url }, async (db) => {
     const missing: string[] = []
     for (const [table, columns] of known) {
-      const made = await columnsOf(db, 'auth', table)
+      const made = await readColumns(db, 'auth', table)
       missing.push(...columns.filter((column) => !made.has(column)))
     }
     return { missing, changed: await listChangedTypes(db, names) }

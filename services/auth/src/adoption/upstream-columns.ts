@@ -1,6 +1,6 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
-import { columnsOf } from './catalog.ts'
+import { readColumns } from './catalog.ts'
 import type { Source } from './source-database.ts'
 
 const TIME = 'timestamp with time zone'
@@ -69,7 +69,7 @@ export const UPSTREAM_COLUMNS: Readonly<Record<string, readonly string[]>> = Obj
 export async function listOtherColumns({ db, names }: Source): Promise<readonly string[]> {
   const others: string[] = []
   for (const [table, known] of Object.entries(UPSTREAM_COLUMNS)) {
-    for (const column of await columnsOf(db, names.schema, table))
+    for (const column of await readColumns(db, names.schema, table))
       if (!known.includes(column)) others.push(`${table}.${column}`)
   }
   return others
@@ -85,7 +85,7 @@ export async function listChangedTypes(db: QueryExecutorProvider, { schema }: Na
   const known = Object.entries(UPSTREAM_TYPES).flatMap(([table, types]) =>
     Object.entries(types).flatMap(([type, columns]) => columns.map((column) => ({ table, column, type }))),
   )
-  const isOlder = !(await columnsOf(db, schema, 'identities')).has('provider_id')
+  const isOlder = !(await readColumns(db, schema, 'identities')).has('provider_id')
   const expected = known.filter(({ table, column }) => !(isOlder && table === 'identities' && column === 'id'))
   const { rows } = await sql<{ table: string; column: string; type: string; expected: string }>`
     WITH RECURSIVE typed AS (

@@ -1,6 +1,6 @@
 import { EMAIL_KEY } from '@trestle/migrations/auth/email-key.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { columnsOf } from './catalog.ts'
+import { readColumns } from './catalog.ts'
 import type { ImportPlaces } from './import-record.ts'
 
 /** The tables that supabase/auth and this service share, parents first, with the key by which an import knows a row again. */
@@ -87,7 +87,7 @@ async function upsert(
   table: string,
   key: readonly string[],
 ): Promise<void> {
-  const staged = await columnsOf(trx, kept, table)
+  const staged = await readColumns(trx, kept, table)
   const { rows } = await sql<{ name: string; type: string }>`
     SELECT attname AS name, format_type(atttypid, atttypmod) AS type FROM pg_attribute
     WHERE attrelid = to_regclass(format('%I.%I', ${names.schema}::text, ${names.prefix + table}::text))
