@@ -85,11 +85,11 @@ describe('buildOpenApi', () => {
       ['code', 'error_code', 'msg'],
       ['code', 'message'],
     ])
-    const { 200: page, 303: redirect, 400: refusal } = paths['/verify'].get.responses
-    expect(refusal).toEqual({ $ref: '#/components/responses/Error400' })
+    const { 200: page, 303: redirect, 400: damage, 429: refusal } = paths['/verify'].get.responses
+    expect(refusal).toEqual({ $ref: '#/components/responses/Error429' })
     expect([Object.keys(page.content), redirect.content]).toEqual([['text/html'], undefined])
-    expect(components.responses.Error400.content).toEqual({
-      'application/json': { schema: { $ref: '#/components/schemas/AuthError' } },
-    })
+    const errorBody = { 'application/json': { schema: { $ref: '#/components/schemas/AuthError' } } }
+    expect(components.responses.Error429.content).toEqual(errorBody)
+    expect(damage.content).toEqual({ ...errorBody, 'text/html': { schema: { type: 'string' } } })
   })
 })

@@ -58,6 +58,10 @@ const confirmationAnswer = {
   description: 'A page whose button uses the link, with AUTH_MAILER_LINK_MODE confirm',
   content: { 'text/html': { schema: z.string() } },
 }
+const damageAnswer = {
+  description: 'A browser gets a page, other clients an error body',
+  content: { ...errorAnswers(400)[400].content, 'text/html': { schema: z.string() } },
+}
 const RedirectAnswer = z.undefined().describe('A redirect with the session, an auth code or the error')
 
 const HALF_DONE: z.output<typeof HalfDoneAnswer> = { msg: OTHER_ADDRESS_LEFT, code: '200' }
@@ -79,7 +83,7 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
         description: 'A browser that opens a damaged link gets a page that says so.',
         security: [],
         querystring: VerifyQuery,
-        response: { 200: confirmationAnswer, 303: RedirectAnswer, ...errorAnswers(400, 429) },
+        response: { 200: confirmationAnswer, 303: RedirectAnswer, ...errorAnswers(429), 400: damageAnswer },
       },
       errorHandler: showDamage,
     },
