@@ -35,9 +35,14 @@ const answer = (status: number, body: unknown, ...headers: readonly (readonly [s
   headers: new Map([['x-request-id', 'r'], ...(body === '' ? [] : [type]), ...headers]),
   text: typeof body === 'string' ? body : JSON.stringify(body),
 })
-const get = { method: 'GET', target: '/things/7?x=1' }
-const list = { method: 'GET', target: '/things' }
-const removeExport = { method: 'DELETE', target: '/things/export/' }
+const ask = (method: string, target: string, ...headers: readonly (readonly [string, string])[]) => ({
+  ...{ method, target, headers },
+})
+const get = ask('GET', '/things/7?x=1')
+const list = ask('GET', '/things')
+const removeExport = ask('DELETE', '/things/export/')
+const browse = (target: string) => ask('GET', target, ['accept', 'text/html,*/*;q=0.8'])
+const html = ['content-type', 'text/html'] as const
 const lines = ['content-type', 'application/x-ndjson'] as const
 const code = { code: 'NOT_FOUND' }
 
@@ -45,16 +50,17 @@ describe('createJudge', () => {
   it.each([
     ['a documented answer', get, answer(200, { id: 7 })],
     ['a range of statuses', get, answer(418, code)],
-    ['nothing', { method: 'DELETE', target: '/things/7' }, answer(204, '')],
-    ['a HEAD', { method: 'HEAD', target: '/things/7' }, answer(200, '', type)],
+    ['nothing', ask('DELETE', '/things/7'), answer(204, '')],
+    ['a HEAD', ask('HEAD', '/things/7'), answer(200, '', type)],
     ['a busy service', get, answer(503, code, ['retry-after', '1'])],
-    ['an unknown path', { method: 'GET', target: '/other' }, answer(404, code)],
+    ['an unknown path', ask('GET', '/other'), answer(404, code)],
+    ['a page for a browser at an unknown path', browse('/other'), answer(404, '<p>', html)],
     ['lines of JSON', list, answer(200, '{"id":7}\n[]\n', lines)],
     ['a token with letters like a name of ours', get, answer(404, { code: 'm2pg_LlWU-FST_aERR_AB' })],
-    ['a page', { method: 'GET', target: '/docs/x' }, answer(200, '<p>')],
+    ['a page', ask('GET', '/docs/x'), answer(200, '<p>')],
     ['a method that only a sibling with a parameter has', removeExport, answer(405, code, ['allow', 'GET'])],
-    ['a request that cannot be read', { method: 'DELETE', target: '/things/%ED' }, answer(400, code)],
-    ['a preflight', { method: 'OPTIONS', target: '/things/7' }, answer(204, '')],
+    ['a request that cannot be read', ask('DELETE', '/things/%ED'), answer(400, code)],
+    ['a preflight', ask('OPTIONS', '/things/7'), answer(204, '')],
   ])('finds nothing in %s', (_, request, sent) => {
     expect(judge(request, sent)).toEqual([])
   })
@@ -64,15 +70,18 @@ describe('createJudge', () => {
     ['answers 200 against its schema: /id must be integer', get, answer(200, { id: '7' })],
     ['answers 4XX against its schema:  must NOT have additional', get, answer(418, { ...code, detail: 1 })],
     ['answers 201, which is not documented', get, answer(201, { id: 7 })],
-    ['answers 403, which is not documented', { method: 'DELETE', target: '/things/7' }, answer(403, code)],
+    ['answers 403, which is not documented', ask('DELETE', '/things/7'), answer(403, code)],
     ['answers 500', get, answer(500, code)],
     ['answers 503 without Retry-After', get, answer(503, code)],
-    ['answers 200 as "text/html", which is not documented', get, answer(200, '<p>', ['content-type', 'text/html'])],
+    ['answers 200 as "text/html", which is not documented', get, answer(200, '<p>', html)],
+    ['answers 404 as "text/html", which is not documented', ask('GET', '/other'), answer(404, '<p>', html)],
+    ['answers 404 as "text/html", which is not documented', browse('/things/7'), answer(404, '<p>', html)],
+    ['answers 400 as "text/html", which is not documented', browse('/other'), answer(400, '<p>', html)],
     ['answers 200 with invalid JSON', get, answer(200, '{')],
     ['answers 200 with invalid JSON', list, answer(200, '{"id":7}\n[\n', lines)],
-    ['answers 204 with a body', { method: 'DELETE', target: '/things/7' }, answer(204, code)],
-    ['answers 200 at an unknown path or method', { method: 'POST', target: '/things/7' }, answer(200, code)],
-    ['answers 405 without Allow', { method: 'POST', target: '/things/7' }, answer(405, code)],
+    ['answers 204 with a body', ask('DELETE', '/things/7'), answer(204, code)],
+    ['answers 200 at an unknown path or method', ask('POST', '/things/7'), answer(200, code)],
+    ['answers 405 without Allow', ask('POST', '/things/7'), answer(405, code)],
     ['answers without X-Request-Id', get, { ...answer(200, { id: 7 }), headers: new Map([type]) }],
     ['has a header that a request has injected', get, answer(200, { id: 7 }, ['x-injected', '1'])],
     ['tells of a stack trace', get, answer(404, { code: 'at f (/x/a.ts:1:2)' })],

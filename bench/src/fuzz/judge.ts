@@ -19,10 +19,13 @@ export interface JudgeOptions {
 }
 
 /** Names what is wrong with an answer. Empty if the answer is as documented. */
-export type Judge = (request: Pick<WireRequest, 'method' | 'target'>, answer: Answer) => readonly string[]
+export type Judge = (request: JudgedRequest, answer: Answer) => readonly string[]
+
+type JudgedRequest = Pick<WireRequest, 'method' | 'target' | 'headers'>
 
 const DOCUMENT = 'document.json'
 const JSON_TYPE = 'application/json'
+const PAGE_TYPE = 'text/html'
 const LINES_TYPE = 'application/x-ndjson'
 /** A longer URL is refused before any route. */
 const URL_MAX = 8_192
@@ -36,20 +39,22 @@ const BEFORE_ROUTES = /^(400|413|414|415|431|501)$/
 export function createJudge({ document, errorsOf, pages, normalPath, secrets }: JudgeOptions): Judge {
   const validate = createValidator(document)
   const errors = document.operations.find(({ name }) => name === errorsOf)
-  const judgeBeside = (answer: Answer, method: string) => {
+  const judgeBeside = (answer: Answer, { method, headers }: JudgedRequest) => {
     if (!BESIDE_ROUTES.test(String(answer.status))) return [`answers ${answer.status} at an unknown path or method`]
     if (answer.status === 204) return method === 'OPTIONS' ? [] : ['answers 204 at an unknown path or method']
     if (method === 'HEAD') return []
     // A status that the operation does not document has the form of one that it does.
     const status = (errors && (documented(errors, answer.status) ?? documented(errors, 401))) ?? ''
-    return judgeBody(answer, [JSON_TYPE], (body, type) => validate({ operation: errorsOf, status, type }, body))
+    // A browser at a path that does not exist gets a page.
+    const types = answer.status === 404 && asksForPage(headers) ? [JSON_TYPE, PAGE_TYPE] : [JSON_TYPE]
+    return judgeBody(answer, types, (body, type) => validate({ operation: errorsOf, status, type }, body))
   }
-  const judgeDocumented = (operation: Operation, answer: Answer, method: string) => {
+  const judgeDocumented = (operation: Operation, answer: Answer, request: JudgedRequest) => {
     const status = documented(operation, answer.status)
-    if (status === undefined && BEFORE_ROUTES.test(String(answer.status))) return judgeBeside(answer, method)
+    if (status === undefined && BEFORE_ROUTES.test(String(answer.status))) return judgeBeside(answer, request)
     if (status === undefined) return [`answers ${answer.status}, which is not documented`]
     const types = operation.answers[status] ?? []
-    if (method === 'HEAD') return answer.text === '' ? [] : ['answers HEAD with a body']
+    if (request.method === 'HEAD') return answer.text === '' ? [] : ['answers HEAD with a body']
     return judgeBody(answer, types, (body, type) => validate({ operation: operation.name, status, type }, body))
   }
   // A service that finds the path before the method answers 405 to `DELETE /products/export`, although the document has
@@ -59,17 +64,22 @@ export function createJudge({ document, errorsOf, pages, normalPath, secrets }: 
     const isLiteral = document.operations.some((operation) => operation.path === literal && operation.method !== method)
     return status === 405 && isLiteral ? undefined : findOperation(document.operations, method, path)
   }
-  return ({ method, target }, answer) => {
+  return (request, answer) => {
+    const { method, target } = request
     const [path = ''] = target.split(/[?#]/, 1)
     const operation = target.length > URL_MAX ? undefined : operationOf(method, normalPath(path), answer)
     const isPage = operation === undefined && pages.test(path)
     return [
       ...judgeHead(answer),
-      ...(operation ? judgeDocumented(operation, answer, method) : isPage ? [] : judgeBeside(answer, method)),
+      ...(operation ? judgeDocumented(operation, answer, request) : isPage ? [] : judgeBeside(answer, request)),
       ...findInternals(`${[...answer.headers].join('\n')}\n${answer.text}`),
       ...findSecrets(`${[...answer.headers].join('\n')}\n${answer.text}`, secrets()),
     ]
   }
+}
+
+function asksForPage(headers: JudgedRequest['headers']): boolean {
+  return headers.some(([name, value]) => name === 'accept' && value.includes(PAGE_TYPE))
 }
 
 /** The status or the range of an operation's answers that covers a status. */
