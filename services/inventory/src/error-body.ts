@@ -34,6 +34,8 @@ export const ErrorView = z
       remaining: Quantity.optional().meta({ description: 'How much is left of the reservation' }),
       line: z.int().min(0).optional().meta({ description: 'Which line of several was refused, from 0' }),
       report: ImportReportView.optional().meta({ description: 'What became of each record of an import' }),
+      action: z.string().optional().meta({ description: 'What the operator may not do, with OPERATOR_FORBIDDEN' }),
+      role: z.string().optional().meta({ description: 'The role of the operator, with OPERATOR_FORBIDDEN' }),
     }),
   })
   .meta({ id: 'Error' })

@@ -1,7 +1,7 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import * as errors from './errors.ts'
 import { unsupportedFileType } from './import-errors.ts'
-import { operatorUnauthorized } from './operator-errors.ts'
+import { operatorForbidden, operatorUnauthorized } from './operator-errors.ts'
 import { limitTooHigh } from './request-errors.ts'
 
 /** An operation and a status, by which the example of an error is chosen. */
@@ -26,6 +26,7 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     [ANY, errors.missingToken],
   ],
   403: [
+    [/Operator/, () => operatorForbidden({ details: { action: 'products.import', role: 'viewer' } })],
     [/^get/, errors.readScopeMissing],
     [ANY, errors.writeScopeMissing],
   ],

@@ -73,7 +73,10 @@ function answerHeaders(operation: DocumentedOperation, status: string): Record<s
       },
     }),
     ...(['401', '403'].includes(status) && {
-      'WWW-Authenticate': { description: 'What is wrong with the token (RFC 6750).', schema: text, required: true },
+      'WWW-Authenticate': {
+        description: 'What is wrong with the token (RFC 6750). The 403 of an operator has none.',
+        schema: text,
+      },
     }),
     ...(Number(status) < 400 && successHeaders(operation, status)),
   }

@@ -35,7 +35,7 @@ describe('buildOpenApi', () => {
       'get /openapi.json: 200 304 400 404 414 431 500',
       'get /operator/audit: 200 400 401 404 414 431 500 503',
       'get /operator/imports: 200 400 401 404 414 431 500 503',
-      'post /operator/imports: 202 400 401 404 408 413 414 415 422 431 500 503',
+      'post /operator/imports: 202 400 401 403 404 408 413 414 415 422 431 500 503',
       'get /operator/imports/{importId}: 200 400 401 404 414 431 500 503',
       'get /operator/low-stock: 200 400 401 404 414 431 500 503',
       'get /operator/me: 200 400 401 404 414 431 500 503',
@@ -73,7 +73,19 @@ describe('buildOpenApi', () => {
     const { paths, components } = document
     const { properties } = components.schemas.Error.properties.error
     expect(Object.keys(properties)).toEqual([
-      ...['type', 'description', 'issues', 'available', 'reserved', 'current', 'remaining', 'line', 'report'],
+      ...[
+        'type',
+        'description',
+        'issues',
+        'available',
+        'reserved',
+        'current',
+        'remaining',
+        'line',
+        'report',
+        'action',
+        'role',
+      ],
     ])
     expect(Object.keys(paths['/products/export'].get.responses[200].content)).toEqual([
       ...['application/x-ndjson', 'text/csv'],

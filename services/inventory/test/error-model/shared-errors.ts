@@ -165,12 +165,20 @@ export const sharedErrors: ErrorCases = {
   operatorUnauthorized: ofAll(isOfOperators, async (world, request) =>
     send(await world.service({}, { operators: testOperators }), request),
   ),
-  operatorForbidden: ofAll(
-    (operation) => operation === 'get /users',
-    async (world, request) =>
-      send(await world.service({}, { operators: testOperators }), withHeaders(request, operatorHeaders('admin'))),
-    operatorForbidden({ details: { role: 'admin' } }),
-  ),
+  operatorForbidden: [
+    ...ofAll(
+      (operation) => operation === 'get /users',
+      async (world, request) =>
+        send(await world.service({}, { operators: testOperators }), withHeaders(request, operatorHeaders('admin'))),
+      operatorForbidden({ details: { role: 'admin' } }),
+    ),
+    ...ofAll(
+      (operation) => operation === 'post /operator/imports',
+      async (world, request) =>
+        send(await world.service({}, { operators: testOperators }), withHeaders(request, operatorHeaders('viewer'))),
+      operatorForbidden({ details: { action: 'products.import', role: 'viewer' } }),
+    ),
+  ],
   idempotencyKeyMissing: ofAll(
     (operation) => operation === 'post /products' || operation === 'post /operator/imports',
     async (world, request) =>

@@ -50,7 +50,7 @@ export class Default extends OperatorController {
     body: 'raw',
     status: 202,
     returns: recordEnvelope(ReportedImportView, 202),
-    responses: { ...repeatable, 408: 'Nothing arrived for 30 s' },
+    responses: { ...repeatable, 403: 'The role of the operator may not do this', 408: 'Nothing arrived for 30 s' },
     summary: 'Start an import',
     description:
       'The body is as in POST /products/import. The file is kept until a process has imported it; GET shows how far it is.',
