@@ -150,7 +150,7 @@ export const damages: fc.Arbitrary<Damage> = fc.oneof(
   },
   {
     weight: 1,
-    arbitrary: fc.constantFrom('none' as const, 'own' as const).map(
+    arbitrary: fc.constantFrom('none' as const, 'own' as const, 'viewer' as const).map(
       (credential): Damage =>
         (plan) => ({ ...plan, credential }),
     ),

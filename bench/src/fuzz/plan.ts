@@ -1,5 +1,10 @@
-/** The owner of the credentials that a request carries. */
-export type Credential = 'own' | 'privileged' | 'none' | { readonly header: string }
+/**
+ * The owner of the credentials that a request carries. An operator has the role admin. A viewer is an operator who may only look.
+ */
+export type Credential = KnownCredential | 'none' | { readonly header: string }
+
+/** A credential that the service accepts. */
+export type KnownCredential = 'own' | 'privileged' | 'operator' | 'viewer'
 
 /** The body of a planned request. */
 export interface PlannedBody {

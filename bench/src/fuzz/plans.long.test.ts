@@ -28,7 +28,7 @@ const document = parseApiDocument({
   components: {},
 })
 const sources: PlanSources = {
-  ...{ document, bodies: {}, headers: { 'x-odd': fc.constant('1') }, actors: 2, isPrivileged: () => false },
+  ...{ document, bodies: {}, headers: { 'x-odd': fc.constant('1') }, actors: 2, credentialOf: () => 'own' },
   lexicon: { name: fc.constantFrom('Ada', 'Bob') },
 }
 const memory = createMemory({ actors: 2, pools: new Set() })

@@ -19,8 +19,8 @@ export interface PlanSources {
   /** Headers that the service reads. */
   readonly headers: Lexicon
   readonly actors: number
-  /** Operations that need a privileged credential. */
-  readonly isPrivileged: (operation: Operation) => boolean
+  /** The credential that an operation needs. */
+  readonly credentialOf: (operation: Operation) => Credential
 }
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
@@ -65,9 +65,9 @@ function validPlan(operation: Operation, sources: PlanSources): fc.Arbitrary<Pla
     query: fc
       .record<Record<string, unknown>>(members(inQuery), { requiredKeys: required })
       .map((query) => Object.entries(query).filter(([, value]) => value !== undefined)),
-    headers: headersOf(sources.headers),
+    headers: headersOf(operation, sources.headers, context),
     body: bodyOf(operation, sources, context),
-    credential: fc.constant<Credential>(sources.isPrivileged(operation) ? 'privileged' : 'own'),
+    credential: fc.constant(sources.credentialOf(operation)),
     actor: fc.nat(sources.actors - 1),
   })
   const together = sources.together?.[operation.name]
@@ -95,10 +95,22 @@ function preferWhole<Value>(whole: fc.Arbitrary<Value> | undefined, made: fc.Arb
   return whole ? fc.oneof({ weight: 2, arbitrary: whole }, { weight: 1, arbitrary: made }) : made
 }
 
-/** Draws a header with one of its values, or no header. */
-function headersOf(headers: Lexicon): fc.Arbitrary<Plan['headers']> {
+/** Draws the headers that the operation needs, and beside them one of the others, or none. */
+function headersOf(operation: Operation, headers: Lexicon, context: ValueContext): fc.Arbitrary<Plan['headers']> {
   const one = Object.entries(headers).map(([name, values]) => values.map((value): Plan['headers'] => [[name, value]]))
-  return fc.oneof({ weight: 1 + 3 * one.length, arbitrary: fc.constant([]) }, ...one)
+  const others = fc.oneof({ weight: 1 + 3 * one.length, arbitrary: fc.constant<Plan['headers']>([]) }, ...one)
+  return fc
+    .tuple(requiredHeaders(operation, context), others)
+    .map(([required, other]) => [...required.filter(([name]) => name !== other[0]?.[0]), ...other])
+}
+
+function requiredHeaders({ parameters }: Operation, context: ValueContext): fc.Arbitrary<Plan['headers']> {
+  const required = parameters.filter((parameter) => parameter.in === 'header' && parameter.required)
+  return fc.tuple(
+    ...required.map(({ name, schema }) =>
+      validValue(schema, name, context).map((value) => [name.toLowerCase(), value] as const),
+    ),
+  )
 }
 
 function damaged(valid: fc.Arbitrary<Plan>): fc.Arbitrary<Plan> {
@@ -107,7 +119,10 @@ function damaged(valid: fc.Arbitrary<Plan>): fc.Arbitrary<Plan> {
     .map(([start, damage]) => damage.reduce((damagedSoFar, change) => change(damagedSoFar), start))
 }
 
-function hostilePlan(operation: Operation, { actors, isPrivileged }: PlanSources): fc.Arbitrary<Plan> {
+function hostilePlan(
+  operation: Operation,
+  { actors, credentialOf, lexicon, document }: PlanSources,
+): fc.Arbitrary<Plan> {
   const params = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => [name, hostileText] as const)
   const names = operation.parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => name)
   const types = Object.keys(operation.bodies)
@@ -117,7 +132,7 @@ function hostilePlan(operation: Operation, { actors, isPrivileged }: PlanSources
     params: fc.record<Record<string, unknown>>(Object.fromEntries(params)),
     ending: fc.constantFrom('', '', '', '/', '//', '%2f', '/x'),
     query: fc.array(fc.tuple(fc.oneof(fc.constantFrom(...names, 'limit'), hostileName), hostileText), { maxLength: 4 }),
-    headers: fc.constant([]),
+    headers: requiredHeaders(operation, { lexicon, resolve: document.resolve }),
     body: fc.option(
       fc.record({
         type: fc.constantFrom(
@@ -132,7 +147,7 @@ function hostilePlan(operation: Operation, { actors, isPrivileged }: PlanSources
       }),
       { nil: undefined },
     ),
-    credential: fc.constant<Credential>(isPrivileged(operation) ? 'privileged' : 'own'),
+    credential: fc.constant(credentialOf(operation)),
     actor: fc.nat(actors - 1),
   })
 }

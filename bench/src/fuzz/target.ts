@@ -1,6 +1,5 @@
 import type { Deployment } from '../deployment.ts'
 import type { Memory } from './memory.ts'
-import type { Operation } from './openapi.ts'
 import type { PlanSources } from './plans.ts'
 import type { Lexicon } from './valid-value.ts'
 import type { WireContext } from './wire.ts'
@@ -13,7 +12,7 @@ export interface Target {
   readonly together?: PlanSources['together']
   readonly headers: Lexicon
   readonly actors: number
-  readonly isPrivileged: (operation: Operation) => boolean
+  readonly credentialOf: PlanSources['credentialOf']
   /** Names of values in answers that later requests need. */
   readonly pools: ReadonlySet<string>
   /** The names whose values no log may contain. */
@@ -66,6 +65,6 @@ export interface Ready {
 
 /** The part of a target that the generator reads. */
 export function sourcesOf(target: Target, document: PlanSources['document']): PlanSources {
-  const { lexicon, bodies, together, headers, actors, isPrivileged } = target
-  return { document, lexicon, bodies, together, headers, actors, isPrivileged }
+  const { lexicon, bodies, together, headers, actors, credentialOf } = target
+  return { document, lexicon, bodies, together, headers, actors, credentialOf }
 }

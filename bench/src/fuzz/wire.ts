@@ -1,6 +1,6 @@
 import { isLiteral } from './hostile.ts'
 import type { Kept, Memory } from './memory.ts'
-import type { Credential, Plan } from './plan.ts'
+import type { Credential, KnownCredential, Plan } from './plan.ts'
 import { isFromMemory } from './valid-value.ts'
 
 /** A request as it is sent. */
@@ -16,10 +16,7 @@ export interface WireRequest {
 export interface WireContext {
   readonly memory: Memory
   /** Headers with credentials; none for an unknown client. */
-  readonly authorize: (
-    credential: Exclude<Credential, 'none' | object>,
-    actor: number,
-  ) => Readonly<Record<string, string>>
+  readonly authorize: (credential: KnownCredential, actor: number) => Readonly<Record<string, string>>
 }
 
 /** The characters that Node accepts in a header. */
@@ -32,7 +29,7 @@ export function toWire(plan: Plan, { memory, authorize }: WireContext): WireRequ
   const query = plan.query.flatMap(([name, value]) => queryPairs(textOf(fill(name)), fill(value))).join('&')
   const type = plan.body?.type
   const headers = [
-    ...Object.entries(headersOf(plan.credential, () => authorize(asRole(plan.credential), plan.actor))),
+    ...Object.entries(headersOf(plan.credential, (known) => authorize(known, plan.actor))),
     ...(type === undefined ? [] : [['content-type', type] as const]),
     ...plan.headers.map(([name, value]) => [name, textOf(fill(value))] as const),
   ]
@@ -46,14 +43,10 @@ export function toWire(plan: Plan, { memory, authorize }: WireContext): WireRequ
 
 function headersOf(
   credential: Credential,
-  known: () => Readonly<Record<string, string>>,
+  authorize: (known: KnownCredential) => Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {
   if (credential === 'none') return {}
-  return typeof credential === 'object' ? { authorization: credential.header } : known()
-}
-
-function asRole(credential: Credential): 'own' | 'privileged' {
-  return credential === 'privileged' ? 'privileged' : 'own'
+  return typeof credential === 'object' ? { authorization: credential.header } : authorize(credential)
 }
 
 function filled(value: unknown, pick: (pool: string, choice: number) => Kept | undefined): unknown {

@@ -1,8 +1,10 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, randomUUID } from 'node:crypto'
 import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import { z } from 'zod'
 import type { Memory } from '../memory.ts'
-import type { Ask } from '../target.ts'
+import type { Ask, World } from '../target.ts'
+import { PASSWORD } from './auth-requests.ts'
+import { OPERATORS, type Operators, operatorHeaders } from './operators.ts'
 
 /** The origin of the web page that passkeys belong to. */
 export const WEB_ORIGIN = 'http://localhost:3000'
@@ -11,6 +13,7 @@ const Session = z.object({
   access_token: z.string(),
   user: z.object({ id: z.string(), identities: z.array(z.object({ identity_id: z.string() })) }),
 })
+const Claims = z.object({ session_id: z.string() })
 const Link = z.object({ hashed_token: z.string() })
 const Factor = z.object({ id: z.string(), totp: z.object({ secret: z.string() }) })
 const Id = z.object({ id: z.string() })
@@ -59,10 +62,17 @@ export async function openAccount({ ask, memory, actor, admin, ...account }: Ope
   memory.keep(actor, 'totpCode', body.code)
   memory.keep(actor, 'proof', { factorId, ...body })
   await addPasskeys(raisedOwner, memory)
+  const userId = session.user.id
+  memory.keep(actor, 'account', { userId, factorId: first.factorId, sessionId: sessionOf(raised.access_token) })
   // The answers of ceremonies name users by other ids.
-  memory.keep(actor, 'userId', session.user.id)
+  memory.keep(actor, 'userId', userId)
   for (const identity of session.user.identities) memory.keep(actor, 'identityId', identity.identity_id)
   return raised.access_token
+}
+
+function sessionOf(token: string): string {
+  const claims: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+  return Claims.parse(claims).session_id
 }
 
 /** The header of an access token. */
@@ -114,4 +124,55 @@ function totpCode(secret: string, now: Date): string {
   const mac = createHmac('sha1', key).update(counter).digest()
   const number = mac.readUInt32BE((mac.at(-1) ?? 0) & 0xf) & 0x7fffffff
   return String(number % 1_000_000).padStart(6, '0')
+}
+
+/** How new operators are made. */
+interface Appointment extends World {
+  /** Headers of an admin of the API. */
+  readonly admin: Readonly<Record<string, string>>
+  /** Unique to the operators. */
+  readonly name: string
+  /** The hash of the password that all accounts have. */
+  readonly passwordHash: string
+  /** The operators who give the role, while they may. */
+  readonly last: Operators | undefined
+}
+
+/** The actor in whose name operators are made. */
+const ACTOR = 0
+const User = z.object({ id: z.string() })
+const SignedIn = z.object({ access_token: z.string() })
+const Appointed = z.object({ user: z.object({ app_metadata: z.object({ console_role: z.string() }) }) })
+
+/** Makes new operators, since the last ones may be banned, deleted or signed out. */
+export async function appointOperators(appointment: Appointment): Promise<Operators> {
+  const [operator, viewer] = [
+    await appoint(appointment, OPERATORS.operator),
+    await appoint(appointment, OPERATORS.viewer),
+  ]
+  return { operator, viewer }
+}
+
+async function appoint(appointment: Appointment, role: (typeof OPERATORS)[keyof typeof OPERATORS]) {
+  const { ask, deployment, admin, name, passwordHash: password_hash } = appointment
+  const post = (target: string, body: object, headers = {}) =>
+    ask({ actor: ACTOR, method: 'POST', target, body, headers })
+  const email = `${role}-${name}@fuzz.example`
+  const { id } = User.parse(await post('/admin/users', { email, password_hash, email_confirm: true }, admin))
+  if (!(await assignRole(appointment, id, role))) await deployment.runCommand('users', 'assign-role', id, role)
+  const { access_token } = SignedIn.parse(await post('/token?grant_type=password', { email, password: PASSWORD }))
+  return operatorHeaders(deployment.secrets, role, access_token)
+}
+
+/** Whether the last operator could give the role. A command could always, and takes a second. */
+async function assignRole({ ask, last }: Appointment, userId: string, role: string): Promise<boolean> {
+  if (last === undefined) return false
+  const answer = await ask({
+    actor: ACTOR,
+    method: 'PUT',
+    target: `/operator/users/${userId}/console-role`,
+    body: { role },
+    headers: { ...last.operator, 'idempotency-key': randomUUID() },
+  })
+  return Appointed.safeParse(answer).data?.user.app_metadata.console_role === role
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
+import type { PlanSources } from '../plans.ts'
 import { known, knownTogether, type Lexicon } from '../valid-value.ts'
 
 /** The password of every account. No answer may contain it. */
@@ -32,6 +33,9 @@ export const lexicon: Lexicon = {
   challenge_id: known('challengeId', NOBODY),
   identityId: known('identityId', NOBODY),
   passkeyId: known('passkeyId', NOBODY),
+  sessionId: known('sessionId', NOBODY),
+  messageId: known('messageId', NOBODY),
+  kid: known('kid', 'unknown-key'),
   identifier: known('identifier', 'custom:fuzz'),
   email,
   phone,
@@ -74,6 +78,22 @@ export const lexicon: Lexicon = {
   should_soft_delete: fc.boolean(),
 }
 
+/** A user with a factor and a session of theirs. */
+const ofOneAccount = knownTogether('account', (part) => ({
+  params: {
+    userId: part('userId', NOBODY),
+    factorId: part('factorId', NOBODY),
+    sessionId: part('sessionId', NOBODY),
+  },
+}))
+
+/** The parts of paths that belong together. */
+export const together: PlanSources['together'] = {
+  'DELETE /admin/users/{userId}/factors/{factorId}': ofOneAccount,
+  'DELETE /operator/users/{userId}/factors/{factorId}': ofOneAccount,
+  'DELETE /operator/users/{userId}/sessions/{sessionId}': ofOneAccount,
+}
+
 /** Whole bodies that use cases accept. */
 export const bodies: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   'POST /signup': fc.oneof(
@@ -105,6 +125,10 @@ export const bodies: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     fc.record({ email: fresh, password, email_confirm: fc.boolean() }),
     fc.record({ phone, phone_confirm: fc.boolean(), user_metadata: data }),
   ),
+  'POST /operator/users': fc.record({ email: fresh, password, email_confirm: fc.boolean(), user_metadata: data }),
+  'POST /operator/users/invitations': fc.record({ email: fresh, user_metadata: data }),
+  'PUT /operator/users/{userId}': fc.oneof(fc.record({ email: fresh }), fc.record({ password })),
+  'PUT /operator/users/{userId}/ban': fc.record({ duration: fc.constantFrom('1s', '1h') }),
   'POST /admin/users/{userId}': fc.record({ email: fresh, password }),
   'PUT /admin/users/{userId}': fc.oneof(
     fc.record({ user_metadata: data }),

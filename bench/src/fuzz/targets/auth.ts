@@ -5,9 +5,10 @@ import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import fc from 'fast-check'
 import { signAdminToken } from '../../services/admin-token.ts'
-import type { Target } from '../target.ts'
-import { bearer, openAccount, WEB_ORIGIN } from './auth-account.ts'
-import { bodies, lexicon, PASSWORD, TEST_CODE, TEST_PHONES } from './auth-requests.ts'
+import type { Ready, Target } from '../target.ts'
+import { appointOperators, bearer, openAccount, WEB_ORIGIN } from './auth-account.ts'
+import { bodies, lexicon, PASSWORD, TEST_CODE, TEST_PHONES, together } from './auth-requests.ts'
+import { type Operators, operatorSecrets } from './operators.ts'
 
 const ACTORS = 4
 const GATEWAY_TOKEN = 'canary-gateway-token'
@@ -43,19 +44,25 @@ export const authTarget: Target = {
       'registration',
       'assertion',
       'proof',
+      'account',
+      'sessionId',
+      'messageId',
+      'kid',
     ],
     ...['emailOtp', ...TOKENS],
   ]),
   tokens: TOKENS,
   lexicon,
   bodies,
+  together,
   headers: {
     'x-supabase-api-version': fc.constantFrom('2024-01-01', '2023-01-01', 'x'),
     'x-jwt-aud': fc.constantFrom('authenticated', 'others'),
     referer: fc.constantFrom('http://localhost:3000/page', 'https://evil.example'),
     accept: fc.constantFrom('text/html', 'application/json'),
   },
-  isPrivileged: ({ path }) => path.startsWith('/admin/') || path === '/invite',
+  credentialOf: ({ path }) =>
+    path.startsWith('/operator/') ? 'operator' : /^\/(admin\/|invite$)/.test(path) ? 'privileged' : 'own',
   errorsOf: 'GET /user',
   pages: /^\/(ready|docs|openapi\.json)(\/|$)/,
   normalPath: (path) => path,
@@ -68,7 +75,8 @@ export const authTarget: Target = {
     stack.defer(smtp.close)
     return {
       env: { ...settings(await startPeers(stack)), AUTH_SMTP_PORT: String(smtp.port) },
-      prepare: async ({ ask, memory, deployment }) => {
+      prepare: async (world) => {
+        const { ask, memory, deployment } = world
         const admin = bearer(signAdminToken(deployment.secrets.AUTH_JWT_SECRET))
         const passwordHash = await hash(PASSWORD)
         const prepared: string[] = []
@@ -79,9 +87,12 @@ export const authTarget: Target = {
           const token = turn % 3 === 0 ? memory.pick(actor, 'accessToken', 1) : prepared[actor % ACTORS]
           return bearer(String(token ?? ''))
         }
+        let operators: Operators | undefined
         let round = 0
         const refresh = async () => {
           round += 1
+          operators = await appointOperators({ ...world, admin, name: String(round), passwordHash, last: operators })
+          for (const [name, secret] of operatorSecrets(operators)) secrets.set(name, secret)
           for (let actor = 0; actor < ACTORS; actor += 1) {
             const name = `actor${actor}-${round}`
             const phone = `453${String(round * ACTORS + actor).padStart(7, '0')}`
@@ -98,7 +109,11 @@ export const authTarget: Target = {
           ['key of the database', deployment.secrets.AUTH_SECURITY_DATABASE_ENCRYPTION_KEY],
           ['token of the operator', admin.authorization],
         ])
-        return { authorize: (role, actor) => (role === 'privileged' ? admin : own(actor)), refresh, secrets }
+        const authorize: Ready['authorize'] = (credential, actor) => {
+          if (credential === 'operator' || credential === 'viewer') return operators?.[credential] ?? {}
+          return credential === 'privileged' ? admin : own(actor)
+        }
+        return { authorize, refresh, secrets }
       },
     }
   },
@@ -129,6 +144,7 @@ function settings(peersUrl: string): Readonly<Record<string, string>> {
     ...Object.fromEntries(on.map((name) => [`AUTH_${name}_ENABLED`, 'true'])),
     ...Object.fromEntries(limits.map((name) => [`AUTH_RATE_LIMIT_${name}`, 'off'])),
     AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: 'off',
+    AUTH_OPERATOR_SIGN_IN_AS: 'true',
     AUTH_SECURITY_FAILED_ATTEMPTS: 'off',
     AUTH_EXTERNAL_KEYCLOAK_CLIENT_ID: 'client',
     AUTH_EXTERNAL_KEYCLOAK_SECRET: CLIENT_SECRET,

@@ -1,13 +1,16 @@
-import { generateKeyPairSync, sign } from 'node:crypto'
+import { generateKeyPairSync, randomUUID, sign } from 'node:crypto'
 import { createServer } from 'node:http'
 import { freePort } from '@trestle/testing/free-port.ts'
 import fc from 'fast-check'
 import type { Target } from '../target.ts'
 import { known } from '../valid-value.ts'
+import { operatorSecrets, tokenOperators, trustOperators } from './operators.ts'
 
 const ISSUER = 'http://auth.fuzz.example'
 const AUDIENCE = 'authenticated'
 const ACTORS = 3
+/** The actor who uses the main routes as an operator. */
+const OPERATING = ACTORS
 const HOUR_S = 3_600
 
 const id = (pool: string) => known(pool, 1)
@@ -23,11 +26,37 @@ const attributes = fc.record({
   dim: fc.record({ w: fc.nat(9) }),
 })
 
-/** Products, stock and reservations. Requests carry access tokens of a sign-in service that publishes only its keys. */
+const file = fc.oneof(
+  fc
+    .array(sku)
+    .map((skus) =>
+      ['sku,attributes', ...skus.map((each) => `${JSON.stringify(each)},"{""color"":""red""}"`)].join('\n'),
+    ),
+  fc
+    .array(attributes)
+    .map((rows) => ['sku,attributes.color', ...rows.map(({ color, price }) => `CSV-${price},${color}`)].join('\r\n')),
+  fc.string({ unit: 'binary' }),
+)
+
+/**
+ * Products, stock and reservations. Requests carry access tokens of a sign-in service that publishes only its keys, or the
+ * credentials of an operator.
+ */
 export const inventoryTarget: Target = {
   service: 'inventory',
-  actors: ACTORS,
-  pools: new Set(['productId', 'locationId', 'movementId', 'reservationId', 'userId', 'sku', 'cursor', 'etag', 'code']),
+  actors: ACTORS + 1,
+  pools: new Set([
+    'productId',
+    'locationId',
+    'movementId',
+    'reservationId',
+    'userId',
+    'importId',
+    'sku',
+    'cursor',
+    'etag',
+    'code',
+  ]),
   tokens: [],
   lexicon: {
     productId: id('productId'),
@@ -36,6 +65,7 @@ export const inventoryTarget: Target = {
     toLocationId: id('locationId'),
     movementId: id('movementId'),
     reservationId: id('reservationId'),
+    importId: id('importId'),
     userId: fc.integer({ min: 1, max: 5 }),
     cursor: known('cursor', ''),
     limit: fc.integer({ min: 1, max: 20 }),
@@ -76,28 +106,17 @@ export const inventoryTarget: Target = {
         quantity,
       }),
     ),
-    'POST /products/import': fc.oneof(
-      fc
-        .array(sku)
-        .map((skus) =>
-          ['sku,attributes', ...skus.map((each) => `${JSON.stringify(each)},"{""color"":""red""}"`)].join('\n'),
-        ),
-      fc
-        .array(attributes)
-        .map((rows) =>
-          ['sku,attributes.color', ...rows.map(({ color, price }) => `CSV-${price},${color}`)].join('\r\n'),
-        ),
-      fc.string({ unit: 'binary' }),
-    ),
+    'POST /products/import': file,
+    'POST /operator/imports': file,
   },
   headers: {
     'if-match': known('etag', '"1"'),
     'if-none-match': known('etag', '"1"'),
     'idempotency-key': fc.nat(500).map((number) => `key-${number}`),
-    accept: fc.constantFrom('application/json', 'application/x-ndjson', 'text/csv', '*/*'),
+    accept: fc.constantFrom('application/json', 'application/x-ndjson', 'text/csv', 'text/html', '*/*'),
     origin: fc.constant('https://shop.example'),
   },
-  isPrivileged: ({ path }) => path === '/locations',
+  credentialOf: ({ path }) => (path.startsWith('/operator/') ? 'operator' : 'own'),
   errorsOf: 'GET /products',
   pages: /^\/(ready|docs|openapi\.json)(\/|$)/,
   normalPath: (path) => path.replaceAll(/\/{2,}/g, '/'),
@@ -109,10 +128,14 @@ export const inventoryTarget: Target = {
       INVENTORY_AUTH_JWKS_URL: jwksUrl,
       INVENTORY_AUTH_ISSUER: ISSUER,
       INVENTORY_AUTH_AUDIENCE: AUDIENCE,
+      ...trustOperators('INVENTORY_'),
     }
     return {
       env,
-      prepare: async ({ ask, memory }) => {
+      prepare: async ({ ask, memory, deployment }) => {
+        const operators = tokenOperators(deployment.secrets)
+        // A change of an operator needs a key.
+        const operate = () => ({ ...operators.operator, 'idempotency-key': randomUUID() })
         const tokens = Array.from({ length: ACTORS }, (_, actor) =>
           token(`actor-${actor}`, 'inventory:read inventory:write'),
         )
@@ -130,9 +153,17 @@ export const inventoryTarget: Target = {
           }
         }
         return {
-          authorize: (_, actor) => ({ authorization: `Bearer ${tokens[actor % ACTORS]}` }),
+          authorize: (credential, actor) => {
+            if (credential === 'viewer') return operators.viewer
+            return credential === 'operator' || actor === OPERATING
+              ? operate()
+              : { authorization: `Bearer ${tokens[actor % ACTORS]}` }
+          },
           refresh,
-          secrets: new Map(tokens.map((each, actor) => [`access token ${actor}`, each])),
+          secrets: new Map([
+            ...tokens.map((each, actor) => [`access token ${actor}`, each] as const),
+            ...operatorSecrets(operators),
+          ]),
         }
       },
     }

@@ -181,7 +181,8 @@ export const paymentsTarget: Target = {
     accept: fc.constantFrom('text/html', 'application/json'),
     'x-request-id': fc.constantFrom('fuzz-1', 'a b', 'x'.repeat(65)),
   },
-  isPrivileged: ({ path }) => /^\/($|(payments|vault)\b)/.test(path),
+  credentialOf: ({ path }) =>
+    path.startsWith('/operator/') ? 'operator' : /^\/($|(payments|vault)\b)/.test(path) ? 'none' : 'own',
   errorsOf: 'POST /merchants',
   pages: /^\/($|ready|health|docs|openapi\.json|pos|acs|invitations)(\/|$)/,
   // A slash at the end is ignored, behind the root too.

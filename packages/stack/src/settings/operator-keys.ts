@@ -8,7 +8,7 @@ const ROLES = ['viewer', 'support', 'admin'] as const
 export const FIRST_OPERATOR = 'operator@example.com'
 
 /** The operator key of a role: each role has one of its own. */
-function keyOf(secret: string, role: (typeof ROLES)[number]): string {
+export function keyOf(secret: string, role: (typeof ROLES)[number]): string {
   return createHmac('sha256', secret).update(role).digest('base64url')
 }
 

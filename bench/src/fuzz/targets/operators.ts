@@ -1,0 +1,56 @@
+import { randomUUID } from 'node:crypto'
+import { keyOf } from '@trestle/stack/settings/operator-keys.ts'
+import type { Secrets } from '@trestle/stack/settings/secrets-file.ts'
+import { signToken } from '../../services/admin-token.ts'
+
+const ISSUER = 'https://auth.fuzz.example'
+const SECRET = 'canary-secret-of-the-tokens-of-operators'
+const DAY_S = 86_400
+
+/** The roles of an operator who may do everything, and of one who may only look. */
+export const OPERATORS = { operator: 'admin', viewer: 'viewer' } as const
+type OperatorRole = (typeof OPERATORS)[keyof typeof OPERATORS]
+
+/** The headers of an operator's request. */
+export type OperatorHeaders = Readonly<Record<'x-trestle-operator-key' | 'authorization', string>>
+
+/** The headers of both operators. */
+export type Operators = Readonly<Record<keyof typeof OPERATORS, OperatorHeaders>>
+
+/** The settings by which a service accepts the tokens of `tokenOperators`. @param prefix such as `PAYMENTS_` */
+export function trustOperators(prefix: string): Readonly<Record<string, string>> {
+  return { [`${prefix}OPERATOR_ISSUER`]: ISSUER, [`${prefix}OPERATOR_JWT_SECRET`]: SECRET }
+}
+
+/** The headers of both operators, with tokens such as auth signs. */
+export function tokenOperators(secrets: Secrets): Operators {
+  const headersOf = (role: OperatorRole) => operatorHeaders(secrets, role, signToken(SECRET, claimsOf(role)))
+  return { operator: headersOf(OPERATORS.operator), viewer: headersOf(OPERATORS.viewer) }
+}
+
+/** The headers of an operator's request: the key of a role, and an access token. */
+export function operatorHeaders({ TRESTLE_OPERATOR_KEY }: Secrets, role: OperatorRole, token: string): OperatorHeaders {
+  return { 'x-trestle-operator-key': keyOf(TRESTLE_OPERATOR_KEY, role), authorization: `Bearer ${token}` }
+}
+
+/** The parts of the credentials of operators that no answer and no log may contain, by name. */
+export function operatorSecrets(operators: Operators): readonly (readonly [string, string])[] {
+  return Object.values(operators).flatMap(({ 'x-trestle-operator-key': key, authorization }, at) => [
+    [`operator key ${at}`, key] as const,
+    [`token of operator ${at}`, authorization] as const,
+  ])
+}
+
+function claimsOf(role: OperatorRole): object {
+  const nowS = Math.floor(Date.now() / 1_000)
+  return {
+    iss: ISSUER,
+    sub: randomUUID(),
+    session_id: randomUUID(),
+    email: `${role}@console.fuzz.example`,
+    aal: 'aal2',
+    app_metadata: { console_role: role },
+    iat: nowS,
+    exp: nowS + DAY_S,
+  }
+}
