@@ -18,7 +18,7 @@ const country = text()
   .meta({ pattern: undefined, enum: [...COUNTRIES] })
 const iban = text()
   .overwrite(normaliseIban)
-  .refine(hasIbanShape, { error: FIELD_TEXTS.notIban })
+  .refine(hasIbanShape, { error: FIELD_TEXTS.notIban, abort: true })
   .meta({ pattern: '^[A-Z]{2}[0-9]{2}[A-Z0-9]{4,30}$' })
 
 /** An IBAN of an account that money is paid from, so its check digits must be right. */

@@ -60,6 +60,15 @@ describe('POST /operator/payouts/batches', () => {
     const fields = answer.json().map(({ field }: { field: string }) => field)
     expect([answer.statusCode, fields]).toEqual([400, ['iban', 'bic']])
   })
+
+  it.each([['[]'], ['DK50-0400440116243'], ['\u{10ffff}']])(
+    '400: refuses an account of other characters: %j',
+    async (iban) => {
+      const answer = await callPayouts(payments, 'POST', '/batches', { payload: { ...debtor, iban } })
+      const fields = [{ field: 'iban', message: 'must be an IBAN', code: 'FORMAT' }]
+      expect([answer.statusCode, answer.json()]).toEqual([400, fields])
+    },
+  )
 })
 
 describe('GET /operator/payouts/batches', () => {
