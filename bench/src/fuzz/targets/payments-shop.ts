@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { advanceOrder, payOrder } from '../../canaries/orders.ts'
 import type { Visitor } from '../../canaries/visitor.ts'
 import type { Memory } from '../memory.ts'
 import type { Ask } from '../target.ts'
+import type { OperatorHeaders } from './operators.ts'
 
 /** A card whose bank asks for approval. No log and no answer may contain its number. */
 export const PAN = '1000000000000000'
@@ -11,7 +13,7 @@ export const CODE = '271'
 /** The user who is invited to every merchant. */
 export const INVITED = 'ada@shop.example'
 /** The header of the checkout. */
-export const VERSION = { 'accept-version': '1' }
+const VERSION = { 'accept-version': '1' }
 
 const NewApp = z.object({ app: z.object({ id: z.string(), key: z.string() }) })
 const NewMerchant = z.object({ merchant: z.object({ id: z.string(), key: z.string() }) })
@@ -37,6 +39,12 @@ const SHOP = {
 /** The credentials of an app. */
 export function basic(key: string | undefined): { readonly authorization: string } {
   return { authorization: `Basic ${Buffer.from(`:${key}`).toString('base64')}` }
+}
+
+/** Opens the registration of apps again, which a request of an operator may have closed. */
+export async function openRegistration(ask: Ask, operator: OperatorHeaders): Promise<void> {
+  const headers = { ...operator, 'idempotency-key': randomUUID() }
+  await ask({ actor: 0, method: 'PUT', target: '/operator/registration', body: { isClosed: false }, headers })
 }
 
 /** A merchant of an actor: the key of its app, its public key, and ids. */
