@@ -12,8 +12,8 @@ export interface Order {
   /** The merchant's public key. */
   readonly key: string
   readonly card: CustomerCard
-  /** How the simulator must behave. */
-  readonly test: object
+  /** How the simulator must behave. Undefined at a live merchant. */
+  readonly test: object | undefined
 }
 
 /** The amount of every order: EUR 10.00. */

@@ -54,7 +54,7 @@ export async function fuzzService(target: Target, options: FuzzOptions): Promise
   await runBytes(rig, target)
   const after = await rig.settledMib()
   const secrets = new Map([...ready.secrets, ...tokensOf(target, rig)])
-  for (const problem of findLogProblems(readFileSync(rig.logFile, 'utf8'), secrets)) {
+  for (const problem of findLogProblems(readFileSync(rig.logFile, 'utf8'), { secrets, caused: target.causedErrors })) {
     session.addFinding(findingBesideAnswers('log', problem))
   }
   if (before !== undefined && after !== undefined && after > before + GROWTH_MIB_MAX) {

@@ -72,10 +72,17 @@ export function createJudge({ document, errorsOf, pages, normalPath, secrets }: 
     return [
       ...judgeHead(answer),
       ...(operation ? judgeDocumented(operation, answer, request) : isPage ? [] : judgeBeside(answer, request)),
-      ...findInternals(`${[...answer.headers].join('\n')}\n${answer.text}`),
+      ...findInternals(
+        `${[...answer.headers].join('\n')}\n${answer.text}`,
+        isOfOperators(path) ? 'operator' : 'anybody',
+      ),
       ...findSecrets(`${[...answer.headers].join('\n')}\n${answer.text}`, secrets()),
     ]
   }
+}
+
+function isOfOperators(path: string): boolean {
+  return path.startsWith('/operator/')
 }
 
 function asksForPage(headers: JudgedRequest['headers']): boolean {

@@ -3,7 +3,7 @@ import { findInternals, findLogProblems } from './leaks.ts'
 
 const line = (entry: object) => `${JSON.stringify({ time: '2026-11-20T10:00:00.000Z', msg: 'request', ...entry })}\n`
 const find = (...entries: readonly object[]) =>
-  findLogProblems(entries.map(line).join(''), new Map([['password', 'canary']]))
+  findLogProblems(entries.map(line).join(''), { secrets: new Map([['password', 'canary']]), caused: /^refused$/ })
 
 describe('findInternals', () => {
   it.each([
@@ -16,12 +16,25 @@ describe('findInternals', () => {
   ])('tells the path of a source file from the name of a document: %s', (text, problems) => {
     expect(findInternals(text)).toEqual(problems)
   })
+
+  it('lets operators alone read how a peer could not be reached', () => {
+    expect(findInternals('{"error":"ENOTFOUND"}')).toEqual(['tells of the network: ENOTFOUND'])
+    expect(findInternals('{"error":"ENOTFOUND"}', 'operator')).toEqual([])
+    expect(findInternals('no relation "x"', 'operator')).toEqual(['tells of the database: relation "'])
+  })
 })
 
 describe('findLogProblems', () => {
   it('finds no problem in lines of info, warnings and errors without a secret', () => {
     expect(find({ level: 'info' }, { level: 'error' }, { level: 'warn', msg: 'slow' })).toEqual([])
-    expect(findLogProblems('{"level":"error","ms\n\nnot a line\n', new Map())).toEqual([])
+    const cut = '{"level":"error","ms\n\nnot a line\n'
+    expect(findLogProblems(cut, { secrets: new Map(), caused: undefined })).toEqual([])
+  })
+
+  it('passes over errors that the surroundings of the service cause', () => {
+    expect(find({ level: 'error', msg: 'refused' }, { level: 'error', msg: 'refused twice' })).toEqual([
+      'has an error: refused twice',
+    ])
   })
 
   it('finds errors and secrets, also of work without an answer', () => {

@@ -19,14 +19,21 @@ const INTERNALS: readonly (readonly [what: string, pattern: RegExp])[] = [
   ],
   [
     'the runtime',
-    /Cannot read propert|is not a function|is not defined|is not iterable|Unexpected (token|end of|non-whitespace)|in JSON at position|\[object Object\]|Maximum call stack|\bERR_[A-Z]{2,}|\bE(CONN[A-Z]+|PIPE|NOTFOUND|TIMEDOUT)\b/,
+    /Cannot read propert|is not a function|is not defined|is not iterable|Unexpected (token|end of|non-whitespace)|in JSON at position|\[object Object\]|Maximum call stack|\bERR_[A-Z]{2,}/,
   ],
   ['a library', /ZodError|\bFST_ERR|\bkysely\b|pg-boss|\bajv\b|fastify|PostgresError|DatabaseError/],
 ]
 
-/** Names the internals that an answer reveals. @param texts body and headers, or lines of a log with `secrets` alone */
-export function findInternals(text: string): readonly string[] {
-  return INTERNALS.flatMap(([what, pattern]) => {
+/**
+ * The codes that say why a peer could not be reached. Operators are told: a delivery that failed has its error (console
+ * reference: Routes of payments).
+ */
+const NETWORK = ['the network', /\bE(CONN[A-Z]+|PIPE|NOTFOUND|TIMEDOUT)\b/] as const
+
+/** Names the internals that an answer reveals. @param text body and headers */
+export function findInternals(text: string, reader: 'anybody' | 'operator' = 'anybody'): readonly string[] {
+  const internals = reader === 'operator' ? INTERNALS : [...INTERNALS, NETWORK]
+  return internals.flatMap(([what, pattern]) => {
     const found = pattern.exec(text)
     return found === null ? [] : [`tells of ${what}: ${found[0].slice(0, 120)}`]
   })
@@ -48,11 +55,18 @@ const VARYING = /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\d+/g
 /** The line that each request writes. Its client has seen the status. */
 const ACCESS = 'request'
 
+interface LogRules {
+  readonly secrets: ReadonlyMap<string, string>
+  /** The errors that the surroundings of the service cause on purpose. */
+  readonly caused: RegExp | undefined
+}
+
 /** Names what a log must not contain: secrets; and errors, which no client sees behind a redirect or in the background. */
-export function findLogProblems(log: string, secrets: ReadonlyMap<string, string>): readonly string[] {
+export function findLogProblems(log: string, { secrets, caused }: LogRules): readonly string[] {
   const errors = log.split('\n').flatMap((line) => {
     const entry = parse(line)
-    if (entry === undefined || !/^(error|fatal)$/.test(entry.level) || entry.msg === ACCESS) return []
+    if (entry === undefined || !/^(error|fatal)$/.test(entry.level) || entry.msg === ACCESS || caused?.test(entry.msg))
+      return []
     const message = [entry.msg, entry.err?.message ?? ''].join(' ').trim().replaceAll(VARYING, '*')
     return [`has an error: ${message.slice(0, MESSAGE_MAX)}`]
   })

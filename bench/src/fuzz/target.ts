@@ -17,6 +17,8 @@ export interface Target {
   readonly pools: ReadonlySet<string>
   /** The names whose values no log may contain. */
   readonly tokens: readonly string[]
+  /** The errors of the log that the surroundings of the service cause on purpose. */
+  readonly causedErrors?: RegExp | undefined
   /** The operation whose errors have the form of errors beside any route. */
   readonly errorsOf: string
   readonly pages: RegExp

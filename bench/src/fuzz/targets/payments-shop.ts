@@ -26,7 +26,8 @@ const CARD = [
   ['pcn', PAN],
   ['pcsc', CODE],
 ] as const
-const SHOP = {
+/** The values of every new merchant. */
+export const SHOP = {
   currency: 'EUR',
   test: true,
   email: 'owner@shop.example',
@@ -119,7 +120,8 @@ async function tokenize(ask: Ask, actor: number, body: object): Promise<string> 
   return NewToken.parse(await ask({ actor, method: 'POST', target: '/vault', body, headers: VERSION })).token
 }
 
-function visitorOf(ask: Ask, actor: number): Pick<Visitor, 'ask'> {
+/** A customer who asks as an actor. */
+export function visitorOf(ask: Ask, actor: number): Pick<Visitor, 'ask'> {
   return {
     ask: async (method, target, body, headers = {}) => {
       const answer = await ask({ actor, method, target, body, headers })

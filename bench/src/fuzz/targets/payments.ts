@@ -3,10 +3,20 @@ import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
 import fc from 'fast-check'
 import type { Ready, Target } from '../target.ts'
 import { operatorSecrets, tokenOperators, trustOperators } from './operators.ts'
+import {
+  ACQUIRER_SECRET,
+  LIVE_PAN,
+  type LiveMerchant,
+  openLiveMerchant,
+  sellLive,
+  startAcquirer,
+} from './payments-live.ts'
 import { bodies, lexicon, pooled, STEPS, together } from './payments-requests.ts'
 import { basic, createMerchant, leaveAtBank, openRegistration, PAN, sell } from './payments-shop.ts'
 
 const ACTORS = 3
+/** A command gives a live merchant its acquirer, which takes a second. */
+const ROUNDS_OF_A_LIVE_MERCHANT = 8
 /** Merchants with payments in every state. Their apps, other apps and customers send the requests. */
 export const paymentsTarget: Target = {
   service: 'payments',
@@ -40,6 +50,7 @@ export const paymentsTarget: Target = {
   credentialOf: ({ path }) =>
     path.startsWith('/operator/') ? 'operator' : /^\/($|(payments|vault)\b)/.test(path) ? 'none' : 'own',
   errorsOf: 'POST /merchants',
+  causedErrors: /^the acquirer did not accept an operation$/,
   pages: /^\/($|ready|health|docs|openapi\.json|pos|acs|invitations)(\/|$)/,
   // A slash at the end is ignored, behind the root too.
   normalPath: (path) => (path === '//' ? '/' : path),
@@ -56,27 +67,34 @@ export const paymentsTarget: Target = {
       env: {
         ...Object.fromEntries(off),
         ...trustOperators('PAYMENTS_'),
+        ...(await startAcquirer(stack)),
         PAYMENTS_SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
         // The root of the address that the requests go to is the vault, and the page of payment links too.
         PAYMENTS_VAULT_HOST: '127.0.0.1',
         PAYMENTS_POS_URL: 'http://127.0.0.1/pos',
       },
-      prepare: async ({ ask, memory, deployment }) => {
+      prepare: async (world) => {
+        const { ask, memory, deployment } = world
         const { PAYMENTS_PEPPER, PAYMENTS_VAULT_KEYS } = deployment.secrets
         const secrets = new Map([
           ['pepper', PAYMENTS_PEPPER],
           ['vault key', PAYMENTS_VAULT_KEYS.replace(/^\d+:/, '')],
           ['card number', PAN],
+          ['number of a live card', LIVE_PAN],
+          ['secret of the acquirer', ACQUIRER_SECRET],
         ])
         const operators = tokenOperators(deployment.secrets)
         for (const [name, secret] of operatorSecrets(operators)) secrets.set(name, secret)
         const keys: string[] = []
         const authorize: Ready['authorize'] = (credential, actor) =>
           credential === 'operator' || credential === 'viewer' ? operators[credential] : basic(keys[actor % ACTORS])
+        let live: LiveMerchant | undefined
         let round = 0
         const refresh = async () => {
           round += 1
           await openRegistration(ask, operators.operator)
+          if (live === undefined || round % ROUNDS_OF_A_LIVE_MERCHANT === 0) live = await openLiveMerchant(world)
+          await sellLive(world, live, operators.operator)
           // Mails of the last round, since they are sent in the background.
           for (const [actor, { text }] of mails.list().slice(0, ACTORS).entries()) {
             memory.keep(actor, 'invitation', /\/invitations\/([\w-]+)/.exec(text ?? '')?.[1] ?? '')
