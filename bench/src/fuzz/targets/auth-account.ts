@@ -16,6 +16,7 @@ const Session = z.object({
 const Claims = z.object({ session_id: z.string() })
 const Link = z.object({ hashed_token: z.string() })
 const Factor = z.object({ id: z.string(), totp: z.object({ secret: z.string() }) })
+const RecoveryCodes = z.object({ codes: z.array(z.string()) })
 const Id = z.object({ id: z.string() })
 const Registration = z.object({
   challenge_id: z.string(),
@@ -57,7 +58,9 @@ export async function openAccount({ ask, memory, actor, admin, ...account }: Ope
   const first = await enroll(owner, 'first')
   const raised = Session.parse(await post(first.target, first.body, owner.headers))
   const raisedOwner = { ask, actor, headers: bearer(raised.access_token) }
-  await post('/factors/recovery-codes', {}, raisedOwner.headers)
+  // By its own name, `code` would also be that of a reason why somebody cannot sign in, which the log may contain.
+  const { codes } = RecoveryCodes.parse(await post('/factors/recovery-codes', {}, raisedOwner.headers))
+  for (const code of codes) memory.keep(actor, 'recoveryCode', code)
   const { factorId, body } = await enroll(raisedOwner, 'second')
   memory.keep(actor, 'totpCode', body.code)
   memory.keep(actor, 'proof', { factorId, ...body })

@@ -144,7 +144,7 @@ export const bodies: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     challenge_id: part('challenge_id', NOBODY),
     code: part('code', TEST_CODE),
   })),
-  'POST /factors/recovery-codes/verify': fc.record({ code: known('code', 'aaaabbbbccccdddd') }),
+  'POST /factors/recovery-codes/verify': fc.record({ code: known('recoveryCode', 'aaaabbbbccccdddd') }),
   'PUT /user': fc.oneof(
     fc.record({ data }),
     fc.record({ password }),

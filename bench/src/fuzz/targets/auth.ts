@@ -13,7 +13,7 @@ import { type Operators, operatorSecrets } from './operators.ts'
 const ACTORS = 4
 const GATEWAY_TOKEN = 'canary-gateway-token'
 const CLIENT_SECRET = 'canary-client-secret'
-const TOKENS = ['accessToken', 'refreshToken', 'hashedToken', 'authCode', 'code']
+const TOKENS = ['accessToken', 'refreshToken', 'hashedToken', 'authCode', 'recoveryCode']
 
 const PROVIDER = {
   provider_type: 'oauth2',
