@@ -106,6 +106,8 @@ export const paymentsTarget: Target = {
             secrets.set(`key of app ${actor} in round ${round}`, key)
             memory.keep(actor, 'publicKey', publicKey)
             await sell({ ask, memory, actor, publicKey, step: STEPS[(round + actor) % STEPS.length] ?? '' })
+            const kept = { transactionId: memory.pick(actor, 'transactionId', 1) }
+            await ask({ actor, method: 'POST', target: `/merchants/${shop.merchantId}/cards`, body: kept })
             await leaveAtBank({ ask, memory, actor, publicKey })
           }
         }
