@@ -287,9 +287,7 @@ describe('clean-up', () => {
     const kept = await Promise.all(Array.from({ length: 60 }, () => session(owner.id)))
     await withDatabase({ url: database.directUrl }, async (owned) => {
       await sql`INSERT INTO public.sessions_gone (id, user_id, not_after, created_at)
-        SELECT ${sql.id(authNames(deps.config).schema, 'app_uuid_v7')}(), ${owner.id}, ${ago(3 * DAY_MS)}, now() FROM generate_series(1, 2000)`.execute(
-        owned,
-      )
+        SELECT ${id('uuid_v7')}(), ${owner.id}, ${ago(3 * DAY_MS)}, now() FROM generate_series(1, 2000)`.execute(owned)
       await sql`INSERT INTO public.users_gone (id, is_anonymous, created_at)
         SELECT gen_random_uuid(), true, ${ago(40 * DAY_MS)} FROM generate_series(1, 2000)`.execute(owned)
     })

@@ -3,7 +3,7 @@ import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { describe, expect, it } from 'vitest'
 import { importPlacesOf, openRecord } from '../../src/adoption/import-record.ts'
 import { withSource } from '../../src/adoption/source-database.ts'
-import { authNames } from '../../src/migrations.ts'
+import { authNames, migrateOptions } from '../../src/migrations.ts'
 import { forgetImport } from '../../src/use-cases/forget-import.ts'
 import { importDatabase } from '../../src/use-cases/import-database.ts'
 import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
@@ -424,10 +424,9 @@ it('takes nothing from a standby in an earlier state than at the run before, but
   await app.run()
   const { directUrl } = app.database
   await runSql(directUrl, `UPDATE auth_imported.source SET position = 'FFFFFFFF/0'`)
-  const names = authNames(app.deps.config)
-  const target = { url: directUrl, names }
+  const { url, names } = migrateOptions(app.deps.config)
   const asStandby = withSource({ url: app.restored.database.url, schema: 'auth' }, (source) =>
-    underLock(target, (trx) =>
+    underLock({ url, names }, (trx) =>
       openRecord({ trx, places: importPlacesOf(names), source: { ...source, isStandby: true } }),
     ),
   )
