@@ -26,12 +26,16 @@ export async function updateCopies(
 ): Promise<void> {
   if (ids.length === 0) return
   const differences = await findDifferences(trx, copy, ids)
-  const idsOf = (isWhole: boolean) => differences.filter((each) => each.isWhole === isWhole).map(({ id }) => id)
-  await copyTokens(trx, copy, idsOf(true))
-  const goOn = idsOf(false)
-  if (goOn.length === 0) return
-  const { old, own, sessions, firstDerived } = copy
+  const whole = differences.filter(({ isWhole }) => isWhole)
   const kept = differences.filter(({ isWhole }) => !isWhole)
+  await copyTokens(
+    trx,
+    copy,
+    whole.map(({ id }) => id),
+  )
+  if (kept.length === 0) return
+  const { old, own, sessions, firstDerived } = copy
+  const goOn = kept.map(({ id }) => id)
   const numbers = (of: 'spent' | 'added') => sql`${kept.flatMap((each) => each[of])}::bigint[]`
   // SQL may have moved a token here from another session, whose copy has its number.
   await sql`
