@@ -149,8 +149,8 @@ function renderDocument(title: string, body: Html): string {
 <title>${title} · Trestle console</title>
 <link rel="icon" href="${PAGE_ICON}">
 <link rel="stylesheet" href="/assets/console.css">
+<script src="/assets/console.js"></script>
 <script src="/assets/htmx.js" defer></script>
-<script src="/assets/console.js" defer></script>
 </head>
 ${body}
 </html>

@@ -1,5 +1,6 @@
 // What the pages of the console do beside links and forms: times of the reader, copied ids, questions in
-// dialogs, toasts and keys. Every page works without this script.
+// dialogs, toasts and keys. Every page works without this script. It runs before the page is shown, so that no
+// click comes before it.
 const TOAST_MS = 6_000
 const COPIED_MS = 1_500
 const WAY_MS = 1_200
@@ -201,5 +202,8 @@ document.addEventListener('keydown', (event) => {
 addEventListener('pageshow', ({ persisted }) => persisted && location.reload())
 document.addEventListener('htmx:load', ({ target }) => prepare(target))
 document.documentElement.dataset.script = ''
-prepare(document)
-for (const line of document.querySelectorAll('.toasts .toast')) setTimeout(() => line.remove(), TOAST_MS)
+document.addEventListener('DOMContentLoaded', () => {
+  shownAt = performance.now()
+  prepare(document)
+  for (const line of document.querySelectorAll('.toasts .toast')) setTimeout(() => line.remove(), TOAST_MS)
+})
