@@ -17,7 +17,7 @@ export interface InstallOptions {
 }
 
 /** The version of the queue. Part of `settings` of a migration run, since the schema of the queue depends on it. */
-export const QUEUE_VERSION: string = `${pgBoss.version}, with turns`
+export const QUEUE_VERSION: string = `${pgBoss.version}, with turns of tiers`
 
 /**
  * Makes or updates the schema of the queue and its queues. It runs within `migrate`, under its lock. If all is up to date, it
@@ -72,18 +72,9 @@ const INT_MAX = 2_147_483_647
  */
 async function createTurns(db: Kysely<unknown>, schema: string): Promise<void> {
   const [jobs, setTurn] = [sql.id(schema, 'job_common'), sql.id(schema, 'set_turn')]
-  // Another CREATE would wait for the writers of jobs.
-  const { rows } = await sql`
-    SELECT FROM pg_trigger WHERE tgrelid = ${`"${schema}".job_common`}::regclass AND tgname = 'job_common_turn'`.execute(
-    db,
-  )
-  if (rows.length > 0) return
   await db.transaction().execute(async (trx) => {
     await sql`
-      CREATE INDEX job_common_turns ON ${jobs} (name, group_id, coalesce(group_tier, ''), state, priority)
-      WHERE group_id IS NOT NULL AND state < 'active'`.execute(trx)
-    await sql`
-      CREATE FUNCTION ${setTurn}() RETURNS trigger LANGUAGE plpgsql
+      CREATE OR REPLACE FUNCTION ${setTurn}() RETURNS trigger LANGUAGE plpgsql
       SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET search_path = pg_catalog, pg_temp AS $$
       BEGIN
         NEW.priority := -least(${sql.lit(INT_MAX)}, greatest(
@@ -94,6 +85,15 @@ async function createTurns(db: Kysely<unknown>, schema: string): Promise<void> {
            ORDER BY j.priority LIMIT 1)));
         RETURN NEW;
       END $$`.execute(trx)
+    // Another CREATE would wait for the writers of jobs.
+    const { rows } = await sql`
+      SELECT FROM pg_trigger WHERE tgrelid = ${`"${schema}".job_common`}::regclass AND tgname = 'job_common_turn'`.execute(
+      trx,
+    )
+    if (rows.length > 0) return
+    await sql`
+      CREATE INDEX job_common_turns ON ${jobs} (name, group_id, coalesce(group_tier, ''), state, priority)
+      WHERE group_id IS NOT NULL AND state < 'active'`.execute(trx)
     await sql`
       CREATE TRIGGER job_common_turn BEFORE INSERT ON ${jobs} FOR EACH ROW
       WHEN (NEW.group_id IS NOT NULL AND NEW.state < 'active') EXECUTE FUNCTION ${setTurn}()`.execute(trx)

@@ -451,4 +451,22 @@ describe('jobs', () => {
     const install = (db: Kysely<unknown>) => installJobs(db, { url: temporary.url, schema: names.jobSchema, tasks })
     await expect(withDatabase(temporary, install)).resolves.toBeUndefined()
   })
+
+  it('makes the turns of an older queue anew when it installs again', async () => {
+    const setTurn = sql.id(names.jobSchema, 'set_turn')
+    const readSource = async (db: Kysely<unknown>) => {
+      const { rows } = await sql`
+        SELECT prosrc FROM pg_proc WHERE oid = ${`${names.jobSchema}.set_turn()`}::regprocedure`.execute(db)
+      return rows
+    }
+    const [before, after] = await withDatabase(temporary, async (db) => {
+      const source = await readSource(db)
+      await sql`
+        CREATE OR REPLACE FUNCTION ${setTurn}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'`.execute(db)
+      await installJobs(db, { url: temporary.url, schema: names.jobSchema, tasks })
+      return [source, await readSource(db)]
+    })
+    expect(before).toHaveLength(1)
+    expect(after).toEqual(before)
+  })
 })
