@@ -21,9 +21,10 @@ export async function answerBehind<Answer>(
   return answer
 }
 
-/** Whether a statement waits for a lock. */
+/** Whether a statement waits for a row. What waits for all transactions, such as a concurrent build of an index, is another. */
 async function isAwaited(trx: Transaction<AuthTables>): Promise<boolean> {
-  const { rows } =
-    await sql`SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))`.execute(trx)
+  const { rows } = await sql`
+    SELECT FROM pg_locks
+    WHERE NOT granted AND locktype <> 'virtualxid' AND pg_backend_pid() = ANY(pg_blocking_pids(pid))`.execute(trx)
   return rows.length > 0
 }
