@@ -11,6 +11,7 @@ import {
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { hasRelation, readColumns } from './catalog.ts'
 import { COPIED_PROVIDERS } from './copy-live-rows.ts'
+import { listFirst } from './first-names.ts'
 import { listSealedSecrets } from './inspect-database.ts'
 
 /** The transaction that writes secrets back, its places, and the keys that open them. */
@@ -164,9 +165,7 @@ interface SealedRow {
 function describeUnopened(rows: readonly SealedRow[], keys: EncryptionKeys, table: string): readonly string[] {
   const unopened = rows.filter(({ id, sealed }) => !opens(keys, id, sealed))
   return [...Map.groupBy(unopened, ({ sealed }) => sealed.key_id)].map(([keyId, closed]) => {
-    const named = closed.slice(0, NAMED_MAX).map(({ id }) => id)
-    const more = closed.length > NAMED_MAX ? ` and ${closed.length - NAMED_MAX} more` : ''
-    return `the key ${keyId} sealed ${table} ${named.join(', ')}${more}`
+    return `the key ${keyId} sealed ${table} ${listFirst(closed.map(({ id }) => id))}`
   })
 }
 
@@ -178,8 +177,6 @@ function opens(keys: EncryptionKeys, id: string, sealed: SealedSecret): boolean 
     return false
   }
 }
-
-const NAMED_MAX = 5
 
 async function listChangedProviders(db: Kysely<unknown>, places: AdoptionPlaces): Promise<readonly OwnProvider[]> {
   const { rows } = await sql<OwnProvider>`
