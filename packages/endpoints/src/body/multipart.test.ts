@@ -11,21 +11,21 @@ class Bodies extends Controller {
     multipart: { parts: 3, fileBytes: 20_000, fieldBytes: 10 },
   })
   async POST_form(...[keywords]: Args<typeof Bodies.POST_form>) {
-    const told = Object.entries(keywords).map(async ([name, value]) => [
+    const fields = Object.entries(keywords).map(async ([name, value]) => [
       name,
       value instanceof File ? [value.name, value.type, await value.text()] : value,
     ])
-    return Promise.all(told)
+    return Promise.all(fields)
   }
 
   static POST_parts = accepts({ body: 'raw', bodyLimit: 100_000, multipart: { fileBytes: 50_000 } })
   async POST_parts() {
-    const told: unknown[] = []
+    const parts: unknown[] = []
     for await (const part of this.request.parts()) {
       if (part.name === 'skipped') continue
-      told.push([part.name, part.filename ?? null, part.type, await part.text()])
+      parts.push([part.name, part.filename ?? null, part.type, await part.text()])
     }
-    return told
+    return parts
   }
 }
 
@@ -76,19 +76,22 @@ describe('a multipart form', () => {
     expect(await post('form', `${parts.join('')}--X--\r\n`, type)).toEqual([200, expected])
   })
 
-  type Refusal = readonly [status: number, type: string, description: string]
-  const tooLarge = (description: string): Refusal => [413, 'PAYLOAD_TOO_LARGE', description]
-  const broken: Refusal = [400, 'BAD_REQUEST', 'The body is no multipart form']
+  const types = { 400: 'BAD_REQUEST', 413: 'PAYLOAD_TOO_LARGE' } as const
+  const refusalOf = (status: keyof typeof types, description: string): readonly [number, unknown] => [
+    status,
+    errorBody(status, types[status], description),
+  ]
+  const BROKEN = 'The body is no multipart form'
 
-  it.each<readonly [name: string, parts: readonly string[], Refusal]>([
-    ['too many parts', Array(4).fill(part('a', '1')), tooLarge('The form has more than 3 parts')],
-    ['a large field', [part('a', '12345678901')], tooLarge('A field is too large')],
-    ['a large file', [file('f', '1'.repeat(20_001), 'n')], tooLarge('A file is too large')],
-    ['a part without a name', ['--X\r\nContent-Type: text/plain\r\n\r\n1\r\n'], broken],
-    ['a part that is no field', ['--X\r\nContent-Disposition: file; name="a"\r\n\r\n1\r\n'], broken],
-    ['a forbidden name', [part('__proto__', '1')], [400, 'BAD_REQUEST', 'A keyword has a forbidden name']],
-  ])('is refused with %s', async (_name, parts, refusal) => {
-    expect(await post('form', `${parts.join('')}--X--\r\n`, type)).toEqual([refusal[0], errorBody(...refusal)])
+  it.each<readonly [status: keyof typeof types, name: string, parts: readonly string[], description: string]>([
+    [413, 'too many parts', Array(4).fill(part('a', '1')), 'The form has more than 3 parts'],
+    [413, 'a large field', [part('a', '12345678901')], 'A field is too large'],
+    [413, 'a large file', [file('f', '1'.repeat(20_001), 'n')], 'A file is too large'],
+    [400, 'a part without a name', ['--X\r\nContent-Type: text/plain\r\n\r\n1\r\n'], BROKEN],
+    [400, 'a part that is no field', ['--X\r\nContent-Disposition: file; name="a"\r\n\r\n1\r\n'], BROKEN],
+    [400, 'a forbidden name', [part('__proto__', '1')], 'A keyword has a forbidden name'],
+  ])('%i: is refused with %s', async (status, _name, parts, description) => {
+    expect(await post('form', `${parts.join('')}--X--\r\n`, type)).toEqual(refusalOf(status, description))
   })
 
   it('400: is refused when it is cut off anywhere', async () => {
@@ -115,7 +118,7 @@ describe('a multipart form', () => {
 
   it('413: a raw handler refuses a large file', async () => {
     const large = `${file('f', 'y'.repeat(50_001), 'n')}--X--`
-    expect(await post('parts', large, type)).toEqual([413, errorBody(...tooLarge('A file is too large'))])
+    expect(await post('parts', large, type)).toEqual(refusalOf(413, 'A file is too large'))
   })
 
   it('415: a raw handler refuses a body that is no form', async () => {
@@ -153,13 +156,13 @@ describe('a multipart form', () => {
   })
 
   const opening = '--X\r\nContent-Disposition: form-data; name="a"\r\n\r\n'
-  it.each<readonly [name: string, sent: readonly [type: string, start: string], Refusal]>([
-    ['a large field', [type, opening], tooLarge('A field is too large')],
-    ['a large header', [type, '--X\r\nX: '], broken],
-    ['a broken header', [type, '--X\r\n(: 1\r\n\r\n'], broken],
-    ['no name', [type, '--X\r\nContent-Disposition: form-data\r\n\r\n'], broken],
-    ['no boundary', ['multipart/form-data', opening], broken],
-  ])('is refused with %s before the rest arrives', async (_name, [contentType, start], expected) => {
+  it.each<readonly [status: keyof typeof types, name: string, sent: readonly [type: string, start: string], string]>([
+    [413, 'a large field', [type, opening], 'A field is too large'],
+    [400, 'a large header', [type, '--X\r\nX: '], BROKEN],
+    [400, 'a broken header', [type, '--X\r\n(: 1\r\n\r\n'], BROKEN],
+    [400, 'no name', [type, '--X\r\nContent-Disposition: form-data\r\n\r\n'], BROKEN],
+    [400, 'no boundary', ['multipart/form-data', opening], BROKEN],
+  ])('%i: is refused with %s before the rest arrives', async (status, _name, [contentType, start], description) => {
     let sent = 0
     const body = new ReadableStream({
       pull(controller) {
@@ -177,7 +180,7 @@ describe('a multipart form', () => {
     const { fetch } = new Application({ modules: { index: { Upload } } })
     const init: RequestInit = { method: 'POST', headers: { 'content-type': contentType }, body, duplex: 'half' }
     const answer = await fetch(new Request('http://localhost/upload', init))
-    expect([answer.status, await answer.json()]).toEqual([expected[0], errorBody(...expected)])
+    expect([answer.status, await answer.json()]).toEqual(refusalOf(status, description))
     expect(sent).toBeLessThan(6)
   })
 
