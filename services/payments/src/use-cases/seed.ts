@@ -56,7 +56,10 @@ function seedMerchants(trx: Trx, { config: { pricing } }: SeedDeps, { merchants 
 }
 
 /** Runs the operations that the trail does not have yet. */
-async function runOperations({ db, operations: queue }: SeedDeps, transaction: SeedTransaction): Promise<number> {
+async function runOperations(
+  { db, operations: operationGroup }: SeedDeps,
+  transaction: SeedTransaction,
+): Promise<number> {
   const { id, merchantId, operations } = transaction
   if (operations.length === 0) return 0
   const memberKey = await findMemberKey(db, merchantId)
@@ -64,7 +67,7 @@ async function runOperations({ db, operations: queue }: SeedDeps, transaction: S
   const left = operations.slice(await getTrailLength(db, merchantId, id))
   for (const { kind, amount } of left) {
     const operation = { keyMac: memberKey, userEmail: null, repeat: undefined, transactionId: id, kind, amount }
-    const { verdict, outcome } = await queue.run(operation)
+    const { verdict, outcome } = await operationGroup.run(operation)
     if (outcome?.verdict === 'done') continue
     throw new Error(`transaction ${id}: ${kind} of ${amount}: ${outcome?.refusal.reason ?? verdict}`)
   }
