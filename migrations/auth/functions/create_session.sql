@@ -4,12 +4,13 @@
 -- p_token_hash: the hash of the refresh token. p_method: how the user proved who they are, as the `amr` claim names it. p_ip:
 -- an IP address, or empty.
 --
--- Answers the verdict `done` with what the session's body is made of, so that no statement follows; or `user-not-found` alone.
+-- Answers the verdict `done` with all that the body of the session contains, so the caller needs no further statement; or
+-- `user-not-found` alone.
 --
 -- One statement writes all rows. Hashing a password evicts PostgreSQL's data from the CPU caches, so each further statement is
--- slow. The update of the user comes first: it locks the user's row before the session's, as everywhere. Rows are found by
--- key, so one plan serves all values. It must not depend on how small a table was when the plan was made, hence no plan reads
--- a whole table.
+-- slow. The update of the user comes first: every function locks the user's row before the session's. Rows are found by key,
+-- so one plan serves all values. The plan must not depend on how small a table was when it was made, hence it never reads a
+-- whole table.
 CREATE OR REPLACE FUNCTION {{create_session}}(
   p_user_id uuid, p_token_hash bytea, p_method text, p_user_agent text, p_ip text,
   OUT verdict text, OUT session_id uuid, OUT aal text, OUT started_at timestamptz, OUT amr json, OUT profile json

@@ -45,8 +45,8 @@ DECLARE
   actor jsonb;
   held_banned_until timestamptz;
 BEGIN
-  -- The rows are locked in the order of the FOR clauses: the user's before the session's, as everywhere. The token needs no
-  -- lock of its own: every writer of tokens holds the session's, and what is read of the token here never changes.
+  -- The rows are locked in the order of the FOR clauses: the user's before the session's, as in every function. The token needs
+  -- no lock of its own: every writer of tokens holds the session's, and what is read of the token here never changes.
   -- A session that SQL of others has made may lack its level and its times. SQL of others may have set deleted_at alone, so the
   -- session may still be there.
   SELECT t.id, t.counter, s.id, coalesce(s.aal, 'aal1'), coalesce(s.created_at, '0001-01-01 00:00:00+00'),

@@ -1,8 +1,8 @@
 -- distribute: p_merchant_id
--- Deletes events of a merchant older than 30 days, which are no longer listed, at most p_limit. Returns how many. Ids begin with
--- their time. Rows that are locked stay for the next call.
+-- Deletes at most p_limit events of a merchant that are older than 30 days and so no longer listed. Returns how many. The id of
+-- an event begins with its time. Rows that are locked stay for the next call.
 --
--- The service has no right to delete events itself: with it, its login could hide from a merchant what was done to the merchant.
+-- The service has no right to delete events itself: whoever held its login could hide from a merchant what was done to it.
 CREATE OR REPLACE FUNCTION {{delete_events_of}}(p_merchant_id text, p_limit int)
 RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER

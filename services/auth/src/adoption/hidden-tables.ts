@@ -4,13 +4,16 @@ import { type Kysely, sql } from 'kysely'
 import type { AuthTables } from '../database.ts'
 import { hasUpstreamTables } from './existing-schema.ts'
 
-/** The tables that supabase/auth has too keep what it has given them, and the view has the rights of its reader. */
+/**
+ * The tables that supabase/auth has too, whose privileges stay as it has granted them, and the view `user_factors`,
+ * which reads with the rights of its reader.
+ */
 type Shared = 'users' | 'identities' | 'sessions' | 'mfa_factors' | 'mfa_amr_claims' | 'user_factors'
 
 /** The counters of rate limits, which a library of its own reads and writes. */
 type Unqueried = 'rate_limits'
 
-/** The tables that are this service's own, each of them. */
+/** The tables of this service that supabase/auth does not have. The type requires that none is missing. */
 const OWN_TABLES: Readonly<Record<Exclude<keyof AuthTables, Shared> | Unqueried, true>> = {
   user_directory: true,
   one_time_tokens: true,
@@ -34,10 +37,10 @@ const OWN_TABLES: Readonly<Record<Exclude<keyof AuthTables, Shared> | Unqueried,
   rate_limits: true,
 }
 
-/** The names of the tables that are this service's own, and of those of the migrator. */
+/** The names of the tables that supabase/auth does not have: this service's and the migrator's. */
 export const ownTables: readonly string[] = [...Object.keys(OWN_TABLES), ...migratorTables]
 
-/** The functions of triggers that write with the rights of the owner. */
+/** The trigger functions that write with the rights of their owner. */
 const OWN_TRIGGERS = ['list_user', 'claim_user'] as const
 
 /**

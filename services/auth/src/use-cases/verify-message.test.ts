@@ -14,7 +14,7 @@ import { verifyMessage } from './verify-message.ts'
 const { deps, clock, close } = await openTestApp()
 afterAll(close)
 
-/** A code and a link for a user, as a mail would bring them. */
+/** Makes the code and the link that a mail of this type would bring the user. */
 const send = (type: LinkType, email: string, newEmail = '') =>
   generateLink(deps, { type, email, newEmail, password: undefined, data: {}, admin: SERVICE, context: CONTEXT })
 const type = (email: string, code: string) =>
