@@ -150,6 +150,16 @@ it('has a case for every error of the catalogue, and no other', () => {
   expect([...named].sort()).toEqual(errors.map(([name]) => name).sort())
 })
 
+it('names every code of the catalogue in a reference', () => {
+  const read = (name: string) => readFileSync(new URL(`../../../../docs/reference/${name}.md`, import.meta.url), 'utf8')
+  const [auth, operators] = [read('auth'), read('console')]
+  const codes = errors.flatMap(([, make]) => ('code' in make ? [String(make.code)] : []))
+  // The reference of the console writes the codes that all services have in capitals.
+  const isNamed = (code: string) =>
+    auth.includes(`\`${code}\``) || operators.includes(`\`${code}\``) || operators.includes(`\`${code.toUpperCase()}\``)
+  expect(codes.filter((code) => !isNamed(code))).toEqual([])
+})
+
 /** Status, code and text of a case: its own, or those of the catalogue. A text that names values is that of the case. */
 function declaredOf(make: object, { operation, expected, text }: ErrorCase) {
   const { status, code, message } = { ...make, ...expected, message: expected?.message ?? Reflect.get(make, 'message') }

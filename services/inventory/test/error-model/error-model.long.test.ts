@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { portOf } from '@trestle/testing/free-port.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -118,6 +119,14 @@ afterAll(async () => {
 it('has a case for every error of the catalogue', () => {
   const raised = names.filter((name) => casesOf(name).length > 0)
   expect([...raised].sort()).toEqual([...names].sort())
+})
+
+it('names every code of the catalogue in the reference', () => {
+  const reference = readFileSync(new URL('../../../../docs/reference/inventory.md', import.meta.url), 'utf8')
+  const codes = [...makers.values()].flatMap((make) =>
+    typeof make === 'function' && 'code' in make ? [String(make.code)] : [],
+  )
+  expect(codes.filter((code) => !reference.includes(`\`${code}\``))).toEqual([])
 })
 
 it('has a case for every error status that an operation documents, and no other', () => {
