@@ -4,6 +4,9 @@
 -- p_versions: versions that the change may be based on; null accepts any.
 -- p_code, p_name, p_active: the new values; null keeps a value.
 -- Returns done with the location as it is afterwards, or the verdict not-found or stale.
+--
+-- Lock order: the location, then its new code in the unique index. Two changes that each want the code which the other gives up
+-- can deadlock. PostgreSQL then ends one of them, and the caller runs it again.
 CREATE OR REPLACE FUNCTION {{change_location}}(
   p_id bigint, p_versions integer[], p_code text, p_name text, p_active boolean,
   OUT verdict text, OUT code text, OUT name text, OUT active boolean, OUT version integer

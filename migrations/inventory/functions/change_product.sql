@@ -9,8 +9,9 @@
 -- Returns done with the product as it is afterwards and whether it changed, or the verdict not-found, stale, or attributes-...
 -- with the fault of the merged attributes (see attributes_fault.sql).
 --
--- Lock order: the product, then its new SKU in the unique index. Only two changes that each want the SKU which the other gives up
--- can deadlock. PostgreSQL then ends one of them.
+-- Lock order: the product, then its new SKU in the unique index. Two changes that each want the SKU which the other gives up can
+-- deadlock, and so can a change with an import that creates the new SKU. PostgreSQL then ends one of them, and the caller runs it
+-- again.
 CREATE OR REPLACE FUNCTION {{change_product}}(
   p_id bigint, p_versions integer[], p_sku text, p_attributes jsonb, p_merge boolean, p_bytes_max integer,
   OUT verdict text, OUT changed boolean, OUT new_sku text, OUT new_attributes text, OUT new_version integer

@@ -7,8 +7,9 @@
 -- p_skus, p_attributes: the products, in the order of the file.
 -- Returns for each place in the batch, from 1, the verdict created, updated or exists.
 --
--- Lock order: new products in the order of the batch, then products that exist in the order of their ids. Only two batches that
--- create the same products in opposite orders can deadlock. PostgreSQL then ends one of them, and the caller stores it again.
+-- Lock order: new products in the order of the batch, then products that exist in the order of their ids. Two batches that create
+-- the same products in opposite orders can deadlock. So can a batch with a change that gives a product of the batch a SKU which
+-- the batch creates. PostgreSQL then ends one of them, and the caller runs it again.
 CREATE OR REPLACE FUNCTION {{import_products}}(p_replace boolean, p_skus text[], p_attributes text[])
 RETURNS TABLE (place bigint, verdict text)
 LANGUAGE plpgsql
