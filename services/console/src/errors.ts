@@ -45,10 +45,15 @@ export const serviceBusy: ErrorTemplate<{ readonly service: string }> = defineEr
   ({ service }) => `${capitalize(service)} has too much to do. Try again in a minute`,
   RETRY,
 )
-/** The complaints of the form of a product about fields that cannot be sent. */
-export const FIELD_TEXTS = {
+/** The texts of pages that show a form again: about its fields, about an attempt, or in place of a service without a reason. */
+export const FORM_TEXTS = {
   nameless: 'A value has no name',
   twice: (name: string): string => `The name ${name} is there twice`,
+  noProduct: (sku: string): string => `No product has the SKU ${sku}`,
+  otherFile: 'Choose a file whose name ends in .csv, .ndjson or .jsonl.',
+  outsider: 'This account may not use the console. Ask an operator with the role admin for a console role',
+  tooManyAttempts: 'Too many attempts. Wait a few minutes',
+  unexplained: 'The service refuses this, and does not say why',
 } as const
 export const requestMalformed = defineError(400, 'request_malformed', 'The request cannot be read')
 export const valuesInvalid = defineError(400, 'values_invalid', 'A value of the form or the address is not valid')

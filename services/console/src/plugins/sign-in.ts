@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { FORM_TEXTS } from '../errors.ts'
 import { PAGE_HEADERS } from '../pages/layout.ts'
 import { ownPath, PATHS } from '../pages/paths.ts'
 import type { AuthSessions, AuthTokens, FactorCaller, SignIn } from '../sessions/auth-session.ts'
@@ -68,8 +69,7 @@ async function refuseOutsider(
   { accessToken }: AuthTokens,
 ): Promise<FastifyReply> {
   await server.deps.auth.signOut(accessToken, ip)
-  const problem = 'This account may not use the console. Ask an operator with the role admin for a console role'
-  return sendSignInPage(reply, signInPage({ next: PATHS.home, problem }), 403)
+  return sendSignInPage(reply, signInPage({ next: PATHS.home, problem: FORM_TEXTS.outsider }), 403)
 }
 
 function factorPath(next: string): string {

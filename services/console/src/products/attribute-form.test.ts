@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { FIELD_TEXTS } from '../errors.ts'
+import { FORM_TEXTS } from '../errors.ts'
 import { parseJson } from '../service-calls/service-call.ts'
 import { fieldsOf, fieldText, prettyJson, readFields } from './attribute-form.ts'
 
@@ -52,14 +52,14 @@ describe('readFields', () => {
   })
 
   it.each<[string, [string, string][], string]>([
-    ['a value without a name', [['', '1']], FIELD_TEXTS.nameless],
+    ['a value without a name', [['', '1']], FORM_TEXTS.nameless],
     [
       'a name that is there twice',
       [
         ['a', '1'],
         ['a', '1'],
       ],
-      FIELD_TEXTS.twice('a'),
+      FORM_TEXTS.twice('a'),
     ],
   ])('refuses %s', (_what, fields, problem) => {
     expect(readFields(fields.map(([name, text]) => ({ name, text })))).toEqual({ kind: 'refused', problem })

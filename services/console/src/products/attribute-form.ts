@@ -1,4 +1,4 @@
-import { FIELD_TEXTS } from '../errors.ts'
+import { FORM_TEXTS } from '../errors.ts'
 import { parseJson } from '../service-calls/service-call.ts'
 
 /** An attribute as a form shows it: its name, and its value as somebody types it. */
@@ -32,9 +32,9 @@ export function fieldText(value: unknown): string {
 /** Reads the fields of a form. A field without a value is no attribute. */
 export function readFields(fields: readonly AttributeField[]): ReadAttributes {
   const given = fields.filter(({ text }) => text.trim() !== '')
-  if (given.some(({ name }) => name === '')) return { kind: 'refused', problem: FIELD_TEXTS.nameless }
+  if (given.some(({ name }) => name === '')) return { kind: 'refused', problem: FORM_TEXTS.nameless }
   const twice = given.find(({ name }, at) => given.findIndex((other) => other.name === name) < at)
-  if (twice) return { kind: 'refused', problem: FIELD_TEXTS.twice(twice.name) }
+  if (twice) return { kind: 'refused', problem: FORM_TEXTS.twice(twice.name) }
   const members = given.map(({ name, text }) => `${JSON.stringify(name)}:${isJson(text) ? text : JSON.stringify(text)}`)
   return { kind: 'read', json: `{${members.join(',')}}` }
 }

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { FORM_TEXTS } from '../errors.ts'
 import { importsPage } from '../imports/import-list.ts'
 import { importPage } from '../imports/import-page.ts'
 import { ImportsView, ImportView, importPath } from '../imports/import-view.ts'
@@ -77,7 +78,7 @@ async function sendFile(
 ): Promise<Outcome> {
   const type = typeOf(file.name)
   if (type === undefined) {
-    return { kind: 'refused', message: 'Choose a file whose name ends in .csv, .ndjson or .jsonl.' }
+    return { kind: 'refused', message: FORM_TEXTS.otherFile }
   }
   reply.liftDeadline()
   const judged = new AbortController()

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { notSignedIn } from '../errors.ts'
 import { ownPath } from '../pages/paths.ts'
 import { readSession } from '../plugins/browser-session.ts'
 import { findSignedIn } from '../plugins/operator.ts'
@@ -42,6 +43,6 @@ async function findNote(
 ): Promise<string | undefined> {
   const { ended, unended } = request.query
   if ((ended ?? unended) === undefined || (await readSession(request)) !== undefined) return undefined
-  if (unended === undefined) return 'Your session has ended. Sign in again.'
+  if (unended === undefined) return `${notSignedIn.message}.`
   return 'You are signed out of this browser. Auth has not answered, so the session is still open there. Nobody can use it without the cookie that was here.'
 }

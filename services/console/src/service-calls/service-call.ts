@@ -1,6 +1,6 @@
 import type { OutboundAnswer, OutboundRequest } from '@trestle/common/outbound/outbound.ts'
 import { z } from 'zod'
-import { objectNotFound } from '../errors.ts'
+import { FORM_TEXTS, objectNotFound } from '../errors.ts'
 
 /** The services whose pages the console has, in the order in which they are listed. */
 export const SERVICE_NAMES = ['auth', 'payments', 'inventory'] as const
@@ -142,5 +142,5 @@ export function readRefusal(body: unknown): Refusal {
   const envelope = EnvelopeError.safeParse(body)
   if (envelope.success) return { code: envelope.data.error.type, message: envelope.data.error.description }
   const plain = PlainError.safeParse(body)
-  return plain.success ? plain.data : { code: 'UNKNOWN', message: 'The service refuses this, and does not say why' }
+  return plain.success ? plain.data : { code: 'UNKNOWN', message: FORM_TEXTS.unexplained }
 }

@@ -1,6 +1,7 @@
 import { OPERATOR_ROLES, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { decodeJwt } from 'jose'
 import { z } from 'zod'
+import { FORM_TEXTS } from '../errors.ts'
 import { refuse } from '../service-calls/operator-calls.ts'
 import { type Refusal, readRefusal, type SendCall } from '../service-calls/service-call.ts'
 
@@ -76,7 +77,7 @@ const TOO_MANY = {
   kind: 'refused',
   status: 429,
   code: 'too_many',
-  message: 'Too many attempts. Wait a few minutes',
+  message: FORM_TEXTS.tooManyAttempts,
 } as const
 
 /** The name of the factors that operators set up here. A user has one factor of a name. */

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { FORM_TEXTS } from '../../errors.ts'
 import { isLedToForm, requireAction } from '../../plugins/operator.ts'
 import { sendPage } from '../../plugins/pages.ts'
 import { findProduct, readLevel, readLocations } from '../../plugins/stock-reads.ts'
@@ -41,7 +42,7 @@ async function showForm(
       movePage({ type: query.type, product, location, level, locations }, { role, proof }),
     )
   }
-  const problem = product === undefined && query.sku !== '' ? `No product has the SKU ${query.sku}` : undefined
+  const problem = product === undefined && query.sku !== '' ? FORM_TEXTS.noProduct(query.sku) : undefined
   const place = { type: query.type, sku: product?.sku ?? query.sku, locations, location: query.location?.toString() }
   return sendPage(request, reply, choosePlacePage(place, { role, problem }))
 }
