@@ -86,7 +86,7 @@ function isRead({ method }: FastifyRequest): boolean {
  * Asks auth again who the operator is, once the body of a change has arrived: it may end long after its
  * headers, and the operator may have lost role, session or account meanwhile. The services believe their
  * access token until it expires.
- * @throws notSignedIn, and operatorForbidden for a user who is no operator any more
+ * @throws notSignedIn, operatorForbidden for a user who is no operator any more, and as `OperatorCalls.read` does
  */
 export async function identifyAgain(request: FastifyRequest): Promise<void> {
   const { session, tokens } = await findTokens(request, visitOf(request).session)
@@ -129,7 +129,7 @@ interface SignedInSession {
   readonly tokens: AuthTokens
 }
 
-/** The session of a browser with its tokens. @throws notSignedIn */
+/** The session of a browser with its tokens. @throws notSignedIn, and serviceAway while auth does not answer */
 export async function requireTokens(request: FastifyRequest): Promise<SignedInSession> {
   return findTokens(request, requireSession(await readSession(request)))
 }

@@ -89,8 +89,8 @@ export interface GivenCode {
 }
 
 /**
- * Raises the session by a code. A wrong code shows the form again. @throws notSignedIn, and formRefused for a form of another
- * page
+ * Raises the session by a code. A wrong code shows the form again.
+ * @throws notSignedIn, formRefused for a form of another page, and serviceAway while auth does not answer
  */
 export async function answerFactor(
   request: FastifyRequest,

@@ -8,12 +8,12 @@ import { type Location, LocationsView } from '../stock/stock-view.ts'
 /** The most locations that forms offer. */
 const LOCATIONS_MAX = 500
 
-/** The locations that forms offer, by id. */
+/** The locations that forms offer, by id. @throws as `OperatorCalls.read` does */
 export async function readLocations(calls: OperatorCalls): Promise<readonly Location[]> {
   return (await calls.read('inventory', INVENTORY.locations, LocationsView, { limit: LOCATIONS_MAX })).value
 }
 
-/** The product with a SKU. Undefined: there is none. */
+/** The product with a SKU. Undefined: there is none. @throws as `OperatorCalls.read` does */
 export async function findProduct(
   calls: OperatorCalls,
   sku: string,
@@ -28,7 +28,7 @@ export async function findProduct(
 
 const LevelView = enveloped(z.looseObject({ onHand: z.int(), reserved: z.int(), available: z.int() }))
 
-/** The stock of a product at a location. It is all zeroes where there was never any. */
+/** The stock of a product at a location. It is all zeroes where there was never any. @throws as `OperatorCalls.read` does */
 export async function readLevel(
   calls: OperatorCalls,
   productId: number,

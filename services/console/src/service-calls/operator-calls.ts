@@ -65,8 +65,11 @@ export interface OperatorCalls {
   /** Opens a file. @throws the errors of `refuse`, serviceAway and serviceBusy */
   openFile(service: ServiceName, path: string, query: Query): Promise<Extract<OpenedFile, { kind: 'file' }>>
   /**
-   * Makes a change. @throws valuesInvalid for a malformed key or version, and notSignedIn, objectNotFound or
-   * tooManyRequests where the service says so
+   * Makes a change.
+   * @throws
+   * - valuesInvalid for a malformed key or version
+   * - operatorForbidden where the console has no key of the role
+   * - notSignedIn, objectNotFound or tooManyRequests where the service says so
    */
   change(change: Change): Promise<Outcome>
 }

@@ -15,7 +15,7 @@ export interface ExportPayoutsInput {
 /**
  * Puts waiting live payouts into a batch, and answers its files and how many payouts still wait, for an operator (reference: Bank
  * files). A repeat with the same key gets the same files.
- * @throws idempotencyKeyReused
+ * @throws idempotencyKeyReused, and Error for a waiting payout that was changed by hand, or that a batch has already
  */
 export function exportPayouts(
   { operatorDb }: Pick<PaymentsDeps, 'operatorDb'>,
