@@ -260,6 +260,22 @@ describe('work that runs twice', () => {
     expect([stored, lines]).toEqual([{ Token: lastMail().email_data.token }, [[{ email }, 'invited']]])
   })
 
+  it('runs again after a deadlock that it has lost, in the rehearsal as in the second run', async () => {
+    const lost = sql`DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '40P01'; END $$`
+    const { user, email } = await createSignedUp(test.deps)
+    const sent = stub.callsOf('SEND_EMAIL').length
+    let run = 0
+    await runHooked(test.deps, async (trx, deps) => {
+      run += 1
+      const variables = { Token: deps.randomBytes(8).toString('hex') }
+      await updateUser(trx, user.id, { raw_user_meta_data: { run } })
+      await queueMail(trx, deps, { kind: 'INVITE', to: email, userId: user.id, variables, expiresAt: '2030-01-01' })
+      if (run % 2 === 1) await lost.execute(trx)
+    })
+    const stored = (await findUserById(test.deps.db, user.id))?.userMetadata
+    expect([run, stored, stub.callsOf('SEND_EMAIL').length - sent]).toEqual([4, { run: 4 }, 1])
+  })
+
   it('503: stores and logs nothing when the second run would send another mail than the first', async () => {
     const { error, runs, lines, stored } = await invite(() => randomUUID())
     expect(error).toEqual(serverBusy())

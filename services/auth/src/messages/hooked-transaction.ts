@@ -1,4 +1,5 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import { againWhenLost } from '@trestle/database/again-when-lost.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { AuditDeps } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
@@ -85,6 +86,10 @@ export function isSentInRequest(
  * hook or the gateway gets the message, while no lock is held. Then the work runs again, with the same random bytes at the same
  * moment, and is committed. If the hook or the gateway fails, nothing has been stored but the intervals, which are restored.
  * AFTER_USER_CREATED is called after the commit.
+ *
+ * Lock order: none for all work. A request for a message locks its interval before the user, since nobody may have the address. A
+ * change of an address locks the user first, who has the address that the interval belongs to. Work that loses a deadlock runs
+ * again.
  * @param run does the same again with the same `deps`
  * @throws serverBusy when another request has changed meanwhile what the message is about, and what `run`, `reserveInterval`,
  * `announceUser` and `deliver` throw
@@ -95,13 +100,14 @@ export async function runHooked<Deps extends HookedDeps, Result>(
   transact: Transact = (work) => deps.db.transaction().execute(work),
 ): Promise<Result> {
   const sendsMessages = MEDIA.some((medium) => isSentInRequest(deps, medium))
-  if (!sendsMessages && !deps.hooks.isInRequest('AFTER_USER_CREATED')) return transact((trx) => run(trx, deps))
+  const transactAgain: Transact = (work) => againWhenLost(() => transact(work))
+  if (!sendsMessages && !deps.hooks.isInRequest('AFTER_USER_CREATED')) return transactAgain((trx) => run(trx, deps))
   const replay: Replay = { startedAt: deps.now(), draws: [] }
   const attempt = async (trx: Trx) => {
     const recorded: Recording = { mails: [], sms: [], createdIds: [], intervals: [], lines: [] }
     return { recorded, result: await run(trx, recordMessages(deps, recorded, replay)) }
   }
-  const first = await transact(async (trx) => {
+  const first = await transactAgain(async (trx) => {
     const done = await attempt(trx)
     const deliveries = await buildDeliveries(trx, deps, done.recorded)
     if (deliveries.length > 0) throw new RolledBack(done.recorded, deliveries)
@@ -114,7 +120,7 @@ export async function runHooked<Deps extends HookedDeps, Result>(
   if (!(first instanceof RolledBack)) return finish(deps, first)
   const second = await withReserved(deps, first.recorded.intervals, async (reserved) => {
     for (const delivery of first.deliveries) await deliver(deps, delivery)
-    return transact(async (trx) => {
+    return transactAgain(async (trx) => {
       await restoreIntervals(trx, reserved)
       const done = await attempt(trx)
       if (!wereDelivered(done.recorded, first.recorded)) throw serverBusy()
