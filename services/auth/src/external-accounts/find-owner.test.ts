@@ -132,7 +132,7 @@ describe.each(ROUNDS)('at the same moment, round %i', () => {
   })
 })
 
-it('404: an account whose user SQL has marked as deleted signs nobody in, and stays as it is', async () => {
+it('signs nobody in by an account whose user SQL has marked as deleted', async () => {
   await signInAs(service, 'keycloak', own)
   const { db } = service.deps
   await db.updateTable('users').set({ deleted_at: new Date() }).where('email', '=', own.email).execute()

@@ -124,12 +124,15 @@ describe('POST /invite', () => {
     )
   })
 
-  it('200: accepting by the link needs no password', async () => {
+  it('303: accepts the invitation by its link without a password', async () => {
     const email = 'link@example.com'
     await invite({ email })
     const { link } = await main.readMail(email)
     const followed = await main.app.inject({ method: 'GET', url: `/verify${link.search}` })
-    expect(followed.headers.location).toMatch(/^http:\/\/localhost:3000\/#access_token=.*&type=invite&/)
+    expect([followed.statusCode, followed.headers.location]).toEqual([
+      303,
+      expect.stringMatching(/^http:\/\/localhost:3000\/#access_token=.*&type=invite&/),
+    ])
   })
 
   it('200: invites an unconfirmed user again and removes their password', async () => {

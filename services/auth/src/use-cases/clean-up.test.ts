@@ -191,8 +191,22 @@ describe('clean-up', () => {
       auditRetentionMs: 'off',
       unconfirmedRetentionMs: 'off',
     } as const
-    const cleanUps = listCleanUps({ ...deps.config, database: off }, deps.now())
-    expect(cleanUps).toHaveLength(INDEXES.length - 4)
+    const users = [
+      await user({ is_anonymous: true, created_at: ago(31 * DAY_MS) }),
+      await user({ confirmation_sent_at: ago(31 * DAY_MS) }),
+    ]
+    const entry = await db
+      .insertInto('audit_log_entries')
+      .values({ action: 'login', log_type: 'account', payload: {}, created_at: ago(400 * DAY_MS) })
+      .returning('id')
+      .executeTakeFirstOrThrow()
+    await cleanUp({ ...deps, config: { ...deps.config, database: off }, countRows: () => {}, places: new Map() })
+    const ids = users.map(({ id }) => id)
+    expect(await db.selectFrom('users').select('id').where('id', 'in', ids).orderBy('created_at').execute()).toEqual(
+      users,
+    )
+    expect(await db.selectFrom('audit_log_entries').select('id').where('id', '=', entry.id).execute()).toEqual([entry])
+    expect(await run()).toEqual({ users: 2, audit_log_entries: 1 })
   })
 
   it('removes rows in batches of a hundred and skips locked rows', async () => {
