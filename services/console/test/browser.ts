@@ -12,7 +12,10 @@ export interface SeenPage {
   readonly text: string
 }
 
-/** A browser without script: it keeps cookies, follows redirects, and sends forms of the page that it has. */
+/**
+ * A browser without script: it keeps cookies, follows redirects, and sends forms of the page that it has. It follows no other
+ * redirect than 303, so a page of another path than that of the form proves one.
+ */
 export interface TestBrowser {
   readonly page: () => SeenPage
   readonly open: (path: string, headers?: Readonly<Record<string, string>>) => Promise<SeenPage>
