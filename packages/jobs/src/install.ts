@@ -17,7 +17,7 @@ export interface InstallOptions {
 }
 
 /** The version of the queue. Part of `settings` of a migration run, since the schema of the queue depends on it. */
-export const QUEUE_VERSION: string = `${pgBoss.version}, with turns of tiers`
+export const QUEUE_VERSION: string = `${pgBoss.version}, with turns by use`
 
 /**
  * Makes or updates the schema of the queue and its queues. It runs within `migrate`, under its lock. If all is up to date, it
@@ -57,18 +57,27 @@ export async function installJobs(db: Kysely<unknown>, { url, schema, tasks }: I
 
 /**
  * How far a waiting job of a group moves the next one back. The jobs of a backlog whose turn has come compete with new ones, so
- * this is long: sixteen workers that are busy for five seconds each keep up with the turns of 1,900 backlogs.
+ * this is long: 32 jobs at once that take five seconds each keep up with the turns of 380 backlogs.
  */
-const TURN_MINUTES = 10
+const TURN_MINUTES = 1
+/** How far each running job of a group moves a new one back, beyond the first `RUNNING_FREE`. */
+const RUNNING_MINUTES = 10
+/** A busy group whose jobs are quick has no more running jobs than this most of the time. */
+const RUNNING_FREE = 2
+/** How far a tier moves a job back: what is sent again comes after what is new. */
+const TIER_MINUTES = 10
 const INT_MAX = 2_147_483_647
 
 /**
  * Lets groups take turns. Workers take the job with the highest priority first, so the priority of a job with a group is the
- * minute, negated, in which it has its turn: the present one, or ten minutes after the last waiting job of its group. So a job
- * of a group without a backlog goes before all backlogs, however many groups have one: at most one job of each other group has
- * an earlier turn. Each job of a backlog goes before what is sent after its turn. Nothing waits for a turn while a worker is
- * free. The queue adds a job anew after each failure: jobs that are tried again are a backlog of their own, as are those of a
- * tier.
+ * minute, negated, in which it has its turn: the present one, or a minute after the last waiting job of its group. So a job of a
+ * group without a backlog goes before all backlogs: of each other group, only the few jobs whose turn has come go before it. Each
+ * job of a backlog goes before what is sent after its turn. Nothing waits for a turn while a worker is free.
+ *
+ * A group with many running jobs gets later turns. Otherwise some groups with slow jobs, which send the next one just as another
+ * ends, would never have a backlog, and keep all workers from the backlogs of others.
+ *
+ * The queue adds a job anew after each failure: jobs that are tried again are a backlog of their own, as are those of a tier.
  */
 async function createTurns(db: Kysely<unknown>, schema: string): Promise<void> {
   const [jobs, setTurn] = [sql.id(schema, 'job_common'), sql.id(schema, 'set_turn')]
@@ -78,7 +87,11 @@ async function createTurns(db: Kysely<unknown>, schema: string): Promise<void> {
       SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET search_path = pg_catalog, pg_temp AS $$
       BEGIN
         NEW.priority := -least(${sql.lit(INT_MAX)}, greatest(
-          floor(extract(epoch FROM now()) / 60)::bigint,
+          floor(extract(epoch FROM now()) / 60)::bigint
+            + CASE WHEN NEW.group_tier IS NULL THEN 0 ELSE ${sql.lit(TIER_MINUTES)} END
+            + ${sql.lit(RUNNING_MINUTES)} * greatest(0, (
+                SELECT count(*) FROM ${jobs} j WHERE j.name = NEW.name AND j.group_id = NEW.group_id AND j.state = 'active'
+              ) - ${sql.lit(RUNNING_FREE)}),
           (SELECT ${sql.lit(TURN_MINUTES)} - j.priority::bigint FROM ${jobs} j
            WHERE j.name = NEW.name AND j.group_id = NEW.group_id
              AND coalesce(j.group_tier, '') = coalesce(NEW.group_tier, '') AND j.state = NEW.state AND j.state < 'active'

@@ -35,6 +35,8 @@ const slow = defineTask<Greeting>('slow', { ...options })
 const shared = defineTask<Greeting>('shared', { ...options, workers: 4, batchJobs: 2, groupJobsMax: 2 })
 /** A task of which a process does one job of a group at once. */
 const fair = defineTask<Greeting>('fair', { ...options, workers: 2, batchJobs: 2, groupJobsMax: 1 })
+/** A task of which a process does four jobs of a group at once. */
+const many = defineTask<Greeting>('many', { ...options, workers: 4, batchJobs: 1, groupJobsMax: 4 })
 /** A task whose jobs wait for long after a failure. */
 const failing = defineTask<Greeting>('failing', {
   ...options,
@@ -45,7 +47,7 @@ const failing = defineTask<Greeting>('failing', {
 const noting = defineTask<Greeting>('noting', { ...options })
 /** A task that no worker takes. */
 const nobody = defineTask<Greeting>('nobody', { ...options })
-const tasks: readonly AnyTask[] = [greet, once, fail, hang, slow, shared, fair, failing, noting, nobody]
+const tasks: readonly AnyTask[] = [greet, once, fail, hang, slow, shared, fair, many, failing, noting, nobody]
 const names = createNames('example')
 
 const temporary = await createTemporaryDatabase({
@@ -72,6 +74,13 @@ const database = openDatabase<object>({
   prepared,
   onConnectionError: () => {},
 })
+/** The jobs of a task in the order of their turns, and how many minutes after the first each has its turn. */
+const readOrder = async (task: AnyTask, state: string) => {
+  const { rows } = await sql<{ to: string; minutes: number }>`
+    SELECT data ->> 'to' AS "to", max(priority) OVER () - priority AS minutes FROM example_jobs.job
+    WHERE name = ${task.name} AND state::text = ${state} ORDER BY minutes, "to"`.execute(database.db)
+  return rows.map(({ to, minutes }) => [to, minutes])
+}
 const greeted: { payload: Greeting; attempt: number }[] = []
 let refusals = 0
 let whenRefused = () => {}
@@ -206,20 +215,14 @@ describe('jobs', () => {
   })
 
   it('puts each job behind those of its group and tier that wait as it does', async () => {
-    const readOrder = async (task: AnyTask, state: string) => {
-      const { rows } = await sql<{ to: string; minutes: number }>`
-        SELECT data ->> 'to' AS "to", max(priority) OVER () - priority AS minutes FROM example_jobs.job
-        WHERE name = ${task.name} AND state::text = ${state} ORDER BY minutes, "to"`.execute(database.db)
-      return rows.map(({ to, minutes }) => [to, minutes])
-    }
     await jobs.work(failing, () => Promise.reject(new Error('not now')))
     for (let count = 0; count < 3; count += 1) await jobs.send(database.db, failing, { to: 'a' }, { group: 'a' })
     await expect
       .poll(() => readOrder(failing, 'retry'))
       .toEqual([
         ['a', 0],
-        ['a', 10],
-        ['a', 20],
+        ['a', 1],
+        ['a', 2],
       ])
     await database.db.transaction().execute(async (trx) => {
       const entries = ['a', 'a', 'b'].map((to) => ({ data: { to }, group: to }))
@@ -229,12 +232,37 @@ describe('jobs', () => {
     })
     expect(await readOrder(nobody, 'created')).toEqual([
       ['a', 0],
-      ['again', 0],
       ['b', 0],
-      ['a', 10],
+      ['a', 1],
+      ['a', 2],
       ['again', 10],
-      ['a', 20],
+      ['again', 11],
     ])
+  })
+
+  it('puts new jobs of a group that has many running ones behind the backlogs of others', async () => {
+    const end = Promise.withResolvers<void>()
+    const running: string[] = []
+    await jobs.work(many, async ({ to }) => {
+      running.push(to)
+      await end.promise
+      return 'done'
+    })
+    for (let count = 1; count <= 4; count += 1) {
+      await jobs.send(database.db, many, { to: 'slow' }, { group: 'slow' })
+      await expect.poll(() => running.length).toBe(count)
+    }
+    await database.db.transaction().execute(async (trx) => {
+      for (const to of ['slow', 'quick', 'quick', 'quick']) await jobs.send(trx, many, { to }, { group: to })
+    })
+    expect(await readOrder(many, 'created')).toEqual([
+      ['quick', 0],
+      ['quick', 1],
+      ['quick', 2],
+      ['slow', 20],
+    ])
+    end.resolve()
+    await expect.poll(() => running.length).toBe(8)
   })
 
   it('keeps the payload of a sealed task out of the database', async () => {
