@@ -43,6 +43,13 @@ describe('an access token of an operator', () => {
     expect(await verify(await byKey(claims))).toBeUndefined()
   })
 
+  it.each(['r&d@example.com', 'ops@host', 'a..b@example.com', 'x@example.c-d'])(
+    'names the user of %s',
+    async (email) => {
+      expect(await verifierOf()(await byKey({ ...claims, email }))).toEqual({ ...ANN, email })
+    },
+  )
+
   it('needs no second factor where none is required', async () => {
     expect(await verifierOf({ mfaRequired: false })(await byKey({ ...claims, aal: 'aal1' }))).toEqual(ANN)
   })

@@ -40,7 +40,8 @@ export function createOperatorTokens(
 const Claims = z.object({
   sub: z.guid(),
   session_id: z.guid(),
-  email: z.email(),
+  // Auth takes what browsers take, such as r&d@example.com and ops@host.
+  email: z.email({ pattern: z.regexes.html5Email }),
   aal: z.string(),
   is_anonymous: z.literal(false).optional(),
   app_metadata: z.object({ console_role: z.enum(OPERATOR_ROLES) }),
