@@ -88,7 +88,7 @@ let wokenAt = shownAt
  */
 function refuseSoon(event) {
   // A key that presses a button makes a click too, without a count.
-  if (event.detail === 0 || !event.target.closest('dialog, form:has([name=_key])')) return
+  if (event.detail === 0 || !event.target.closest('dialog, form:has([name=_key], [name=token_hash])')) return
   const sinceMs = event.target.closest('button') ? Math.max(shownAt, wokenAt) : shownAt
   if (event.timeStamp - sinceMs >= SIGHT_MS) return
   shownAt = event.timeStamp
