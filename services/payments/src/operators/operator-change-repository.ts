@@ -20,12 +20,12 @@ export async function runOperatorChange(
   change: OperatorChange,
   effect: (trx: Trx) => Promise<OperatorEffect>,
 ): Promise<OperatorAnswer> {
-  const { operator, repeat } = change
+  const { operator, repeat, status } = change
   return db.transaction().execute(async (trx) => {
     const claimed = await callClaimOperatorChange(trx, change)
     if (claimed.verdict === 'key-mismatch') refuseReusedKey()
     if (claimed.verdict === 'replayed') return requireAnswer(claimed)
-    const { status, answer, merchantId = null, object, changes } = await effect(trx)
+    const { answer, merchantId = null, object, changes } = await effect(trx)
     const body = JSON.stringify(answer)
     const payload = { ...toPayload({ ...change, object }), idempotencyKey: repeat.key, changes }
     await sql`

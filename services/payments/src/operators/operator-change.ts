@@ -7,12 +7,12 @@ export interface OperatorChange {
   readonly operator: Operator
   readonly action: OperatorAction
   readonly repeat: Repeat
+  /** The status of the answer, below 300, as the route documents it. */
+  readonly status: number
 }
 
 /** The answer to a change of an operator, and its entry in the audit log. */
 export interface OperatorEffect {
-  /** Below 300. */
-  readonly status: number
   /** The body of the answer. */
   readonly answer: object
   /** The object that was changed, for the audit log. */

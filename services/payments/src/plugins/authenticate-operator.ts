@@ -82,9 +82,11 @@ function readRepeat(request: FastifyRequest): Repeat {
 
 /** The change that a request of an operator asks for. @throws Error on a route that reads */
 export function readOperatorChange({ operator, operatorRepeat: repeat, routeOptions }: FastifyRequest): OperatorChange {
-  const { action } = routeOptions.config
-  if (repeat === undefined || action === undefined) throw new Error(`${routeOptions.url} changes nothing`)
-  return { operator, action, repeat }
+  const { config, schema, url } = routeOptions
+  const status = Object.keys(schema?.response ?? {}).find((documented) => Number(documented) < 300)
+  if (repeat === undefined || config.action === undefined || status === undefined)
+    throw new Error(`${url} changes nothing`)
+  return { operator, action: config.action, repeat, status: Number(status) }
 }
 
 /** Sends the answer to a change of an operator. A repeat gets the bytes of the first answer. */

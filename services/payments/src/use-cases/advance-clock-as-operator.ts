@@ -26,7 +26,6 @@ export function advanceClockAsOperator(
     const deps = { config, lanes: transactionLanes(trx) }
     const { now } = await advanceClock(deps, { caller: NOBODY, merchantId, input: valid({ seconds }) })
     return {
-      status: 201,
       answer: { clock: { now: now.toISOString() } },
       object: { kind: 'merchant', id: merchantId },
       merchantId,

@@ -22,7 +22,6 @@ export function changeRegistration(
   return runOperatorChange(operatorDb, change, async (trx) => {
     await callChangeRegistration(trx, isClosed)
     return {
-      status: 200,
       answer: { registration: { mode: config.registration, isClosed } },
       object: { kind: 'registration', id: 'apps' },
       changes: { isClosed },

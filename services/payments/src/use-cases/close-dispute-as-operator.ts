@@ -30,7 +30,6 @@ export async function closeDisputeAsOperator(
     const deps = { lanes: transactionLanes(trx, merchantId) }
     const { dispute } = await closeDispute(deps, { caller: NOBODY, disputeId, input: valid({ outcome }) })
     return {
-      status: 201,
       answer: { dispute: viewDispute(dispute) },
       object: { kind: 'dispute', id: disputeId },
       merchantId,

@@ -29,7 +29,6 @@ export async function closePayout(
     if (closed.verdict === 'not-found') refuseMissing()
     if (closed.verdict === 'conflict') throw payoutClosed()
     return {
-      status: 201,
       answer: { payout: viewPayout(closed.payout) },
       object: { kind: 'payout', id },
       merchantId,

@@ -25,10 +25,10 @@ export function exportPayouts(
     const wanted = { debtor, payoutsMax: BATCH_PAYOUTS_MAX }
     const made = await insertWaitingBatch(trx, wanted, callInsertBatch)
     const object = { kind: 'batch', id: made?.message.id ?? '' }
-    if (!made) return { status: 201, answer: { batch: null, files: [], waiting: 0 }, object, changes: { payouts: [] } }
+    if (!made) return { answer: { batch: null, files: [], waiting: 0 }, object, changes: { payouts: [] } }
     const { message, waiting } = made
     const payouts = message.transfers.map(({ payoutId }) => payoutId)
     const answer = { batch: viewBatch(message), files: viewBankFiles(toBankFiles(message)), waiting }
-    return { status: 201, answer, object, changes: { payouts } }
+    return { answer, object, changes: { payouts } }
   })
 }

@@ -33,7 +33,6 @@ export async function openDisputeAsOperator(
     const { dispute } = await openDispute(deps, { caller: NOBODY, transactionId, input: valid(wanted) })
     const { id, amount, currency } = dispute
     return {
-      status: 201,
       answer: { dispute: viewDispute(dispute) },
       object: { kind: 'dispute', id },
       merchantId,

@@ -28,7 +28,6 @@ export function priceMerchant(
     // A cluster refuses to read rows that a function with the rights of the owner has written in the same transaction.
     const changed = await updateOperatorSettings(trx, merchantId, { pricing })
     return {
-      status: 200,
       answer: { merchant: viewMerchant({ ...merchant, pricing: changed.pricing }) },
       object: { kind: 'merchant', id: merchantId },
       merchantId,

@@ -39,7 +39,6 @@ export async function replayDelivery(
     // A cluster refuses to read rows that a function with the rights of the owner has written in the same transaction.
     if (!(await callEnableWebhook(trx, replayed))) refuseObsolete()
     return {
-      status: 201,
       answer: { delivery: viewDelivery(delivery) },
       object: { kind: 'delivery', id },
       merchantId,

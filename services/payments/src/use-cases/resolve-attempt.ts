@@ -37,7 +37,6 @@ export async function resolveAttempt(
     const state = outcome === 'approved' ? 'reversed' : 'declined'
     if (!(await updateUnknownAttempt(trx, key, state))) throw attemptSettled()
     return {
-      status: 201,
       answer: { attempt: viewAttempt({ ...attempt, state }) },
       object: { kind: 'attempt', id },
       merchantId,

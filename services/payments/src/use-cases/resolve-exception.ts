@@ -25,7 +25,6 @@ export function resolveException(
   return runOperatorChange(operatorDb, change, async (trx) => {
     const { exception } = (await callResolveException(trx, { merchantId, id })) ?? refuseMissing()
     return {
-      status: 201,
       answer: { exception: viewException(exception) },
       object: { kind: 'exception', id },
       merchantId,

@@ -22,6 +22,6 @@ export async function retryTask(
   const task = tasks.find((known) => known.name === name) ?? refuseMissing()
   return runOperatorChange(operatorDb, change, async (trx) => {
     const retried = await jobs.retryDead(task, trx)
-    return { status: 201, answer: { retried }, object: { kind: 'task', id: name }, changes: { retried } }
+    return { answer: { retried }, object: { kind: 'task', id: name }, changes: { retried } }
   })
 }

@@ -20,6 +20,6 @@ export function revokeKeysOfApp(
 ): Promise<OperatorAnswer> {
   return runOperatorChange(operatorDb, change, async (trx) => {
     const revoked = (await updateKeysRevoked(trx, appId)) ?? refuseMissing()
-    return { status: 200, answer: { revoked }, object: { kind: 'app', id: appId }, changes: { revoked } }
+    return { answer: { revoked }, object: { kind: 'app', id: appId }, changes: { revoked } }
   })
 }

@@ -64,7 +64,6 @@ async function runInChange(
   // The refund is taken back with the transaction of the change.
   if (kind === 'refund' && transaction.trail.length > lastRefundOf(role)) throw trailReserved()
   return {
-    status: 201,
     answer: { transaction: viewTransaction(transaction) },
     object: { kind: 'transaction', id: transactionId },
     merchantId,

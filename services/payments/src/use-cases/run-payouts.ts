@@ -27,7 +27,7 @@ export async function runPayouts(
   return runOperatorChange(operatorDb, change, async (trx) => {
     const only = merchantId === undefined ? {} : { merchantId }
     const job = await jobs.send(trx, payoutRunTask, only)
-    return { status: 202, answer: { job }, object: { kind: 'job', id: job }, ...only, changes: only }
+    return { answer: { job }, object: { kind: 'job', id: job }, ...only, changes: only }
   })
 }
 
