@@ -1,3 +1,4 @@
+import type { Kysely, Transaction } from 'kysely'
 import { isLostConflict } from './unavailable.ts'
 
 /** How often work is repeated. */
@@ -14,4 +15,16 @@ export async function againWhenLost<T>(work: () => Promise<T>, times = TIMES_MAX
     if (times === 0 || !isLostConflict(error)) throw error
     return againWhenLost(work, times - 1)
   }
+}
+
+/**
+ * Runs a transaction, and runs it again when it has lost a conflict.
+ * @param work changes nothing but the database
+ * @throws as `againWhenLost` does
+ */
+export function transactAgain<Tables, T>(
+  db: Kysely<Tables>,
+  work: (trx: Transaction<Tables>) => Promise<T>,
+): Promise<T> {
+  return againWhenLost(() => db.transaction().execute(work))
 }

@@ -1,5 +1,5 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
-import { againWhenLost } from '@trestle/database/again-when-lost.ts'
+import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { AuditDeps } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
@@ -97,17 +97,16 @@ export function isSentInRequest(
 export async function runHooked<Deps extends HookedDeps, Result>(
   deps: Deps,
   run: (trx: Trx, deps: Repeatable<Deps>) => Promise<Result>,
-  transact: Transact = (work) => deps.db.transaction().execute(work),
+  transact: Transact = (work) => transactAgain(deps.db, work),
 ): Promise<Result> {
   const sendsMessages = MEDIA.some((medium) => isSentInRequest(deps, medium))
-  const transactAgain: Transact = (work) => againWhenLost(() => transact(work))
-  if (!sendsMessages && !deps.hooks.isInRequest('AFTER_USER_CREATED')) return transactAgain((trx) => run(trx, deps))
+  if (!sendsMessages && !deps.hooks.isInRequest('AFTER_USER_CREATED')) return transact((trx) => run(trx, deps))
   const replay: Replay = { startedAt: deps.now(), draws: [] }
   const attempt = async (trx: Trx) => {
     const recorded: Recording = { mails: [], sms: [], createdIds: [], intervals: [], lines: [] }
     return { recorded, result: await run(trx, recordMessages(deps, recorded, replay)) }
   }
-  const first = await transactAgain(async (trx) => {
+  const first = await transact(async (trx) => {
     const done = await attempt(trx)
     const deliveries = await buildDeliveries(trx, deps, done.recorded)
     if (deliveries.length > 0) throw new RolledBack(done.recorded, deliveries)
@@ -120,7 +119,7 @@ export async function runHooked<Deps extends HookedDeps, Result>(
   if (!(first instanceof RolledBack)) return finish(deps, first)
   const second = await withReserved(deps, first.recorded.intervals, async (reserved) => {
     for (const delivery of first.deliveries) await deliver(deps, delivery)
-    return transactAgain(async (trx) => {
+    return transact(async (trx) => {
       await restoreIntervals(trx, reserved)
       const done = await attempt(trx)
       if (!wereDelivered(done.recorded, first.recorded)) throw serverBusy()

@@ -57,7 +57,8 @@ export function recordOperatorChange<Result>(
  * after their headers, and another operator may have banned them, ended their session or taken their role
  * meanwhile. Their row stays locked until the change is made, so such an act waits for the change. Two
  * operators who change each other at once lock both rows in the order of their ids, so that the second one is
- * judged after the first change.
+ * judged after the first change. A user whom the work finds, such as by an email, is locked out of this order:
+ * a change that loses a deadlock runs again.
  */
 async function requireStillOperator(trx: Trx, change: OperatorChange): Promise<void> {
   const { session, userId } = change

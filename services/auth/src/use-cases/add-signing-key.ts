@@ -1,3 +1,4 @@
+import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import { sealSigningKey } from '../access-tokens/sealed-signing-key.ts'
 import { generateSigningKey, type SigningAlgorithm } from '../access-tokens/signing-key.ts'
 import {
@@ -28,7 +29,7 @@ export async function addSigningKey<Answer>(
   runWork: RunWork<SigningKeyStatus | undefined, Answer>,
 ): Promise<Answer> {
   const key = sealSigningKey(deps, await generateSigningKey(alg, kid))
-  return deps.db.transaction().execute((trx) =>
+  return transactAgain(deps.db, (trx) =>
     runWork(trx, deps, async () => {
       await lockSigningKeys(trx)
       // A token that JWT_SECRET has signed under this kid would be verified with the new key.

@@ -1,3 +1,4 @@
+import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import type { OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { adminTraits, type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
@@ -34,7 +35,7 @@ export async function assignConsoleRole<Answer>(
   { admin, role, ip, ...managed }: AssignConsoleRoleInput,
   runWork: RunWork<Profile, Answer>,
 ): Promise<Answer> {
-  return deps.db.transaction().execute((trx) =>
+  return transactAgain(deps.db, (trx) =>
     runWork(trx, deps, async () => {
       const named = await lockManagedUser(trx, managed, admin)
       const user = requireUser(named.deletedAt === null ? named : undefined)

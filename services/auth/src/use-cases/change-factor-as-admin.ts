@@ -1,3 +1,4 @@
+import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import { violates } from '@trestle/database/violations.ts'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
@@ -33,7 +34,7 @@ export async function changeFactorAsAdmin(
   deps: ChangeFactorDeps,
   { admin, factorId, ip, friendlyName, phone, ...managed }: ChangeFactorAsAdminInput,
 ): Promise<Factor> {
-  const changing = deps.db.transaction().execute(async (trx) => {
+  const changing = transactAgain(deps.db, async (trx) => {
     const user = await lockManagedUser(trx, managed, admin)
     const factor = requireFactor(await lockFactor(trx, user.id, factorId))
     const others = (await listFactors(trx, user.id)).filter(({ id }) => id !== factor.id)

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import { adminTraits, type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
@@ -29,7 +30,7 @@ export async function deleteUserAsAdmin<Answer>(
   { admin, manner, ip, ...managed }: DeleteUserAsAdminInput,
   runWork: RunWork<void, Answer>,
 ): Promise<Answer> {
-  return deps.db.transaction().execute((trx) =>
+  return transactAgain(deps.db, (trx) =>
     runWork(trx, deps, async () => {
       const user = await lockManagedUser(trx, managed, admin)
       if (manner === 'hard') await deleteUser(trx, user.id)

@@ -1,3 +1,4 @@
+import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import type { RunWork } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
@@ -27,7 +28,7 @@ export function endSessionsAsAdmin<Answer>(
   { admin, sessionId, ...managed }: EndSessionsAsAdminInput,
   runWork: RunWork<number, Answer>,
 ): Promise<Answer> {
-  return deps.db.transaction().execute((trx) =>
+  return transactAgain(deps.db, (trx) =>
     runWork(trx, deps, async () => {
       const user = await lockManagedUser(trx, managed, admin)
       const ended = await deleteListedSessions(trx, user.id, sessionId)

@@ -1,3 +1,4 @@
+import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import type { RunWork } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { confirmationUrl, generatedLinkPath } from '../messages/confirmation-url.ts'
@@ -30,7 +31,7 @@ export async function generateSignInLink<Answer>(
   { admin, userId, context }: GenerateSignInLinkInput,
   runWork: RunWork<string, Answer>,
 ): Promise<Answer> {
-  return deps.db.transaction().execute((trx) =>
+  return transactAgain(deps.db, (trx) =>
     runWork(trx, deps, async () => {
       const user = await lockManagedUser(trx, { userId, audience: undefined }, admin)
       const { secrets, link } = generateMailSecrets(

@@ -1,3 +1,4 @@
+import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import {
   findActiveKid,
   findSigningKeyStatus,
@@ -46,7 +47,7 @@ export async function promoteSigningKey<Answer>(
   input: PromoteSigningKeyInput,
   runWork: RunWork<Promotion, Answer>,
 ): Promise<Answer> {
-  return deps.db.transaction().execute((trx) => runWork(trx, deps, () => promoteLockedKey(trx, deps.config.jwt, input)))
+  return transactAgain(deps.db, (trx) => runWork(trx, deps, () => promoteLockedKey(trx, deps.config.jwt, input)))
 }
 
 async function promoteLockedKey(

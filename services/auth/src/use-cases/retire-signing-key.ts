@@ -1,3 +1,4 @@
+import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import {
   findSigningKeyStatus,
   getSigningKeyStatus,
@@ -49,7 +50,7 @@ export async function retireSigningKey<Answer>(
   input: RetireSigningKeyInput,
   runWork: RunWork<Retirement, Answer>,
 ): Promise<Answer> {
-  return deps.db.transaction().execute((trx) => runWork(trx, deps, () => retireLockedKey(trx, deps.config.jwt, input)))
+  return transactAgain(deps.db, (trx) => runWork(trx, deps, () => retireLockedKey(trx, deps.config.jwt, input)))
 }
 
 async function retireLockedKey(

@@ -1,3 +1,4 @@
+import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import { type RunWork, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { type Factor, requireFactor } from '../factors/factor.ts'
@@ -18,7 +19,7 @@ export async function unenrolFactorAsAdmin<Answer>(
   { admin, factorId, ip, ...managed }: ManagedFactor,
   runWork: RunWork<Factor, Answer>,
 ): Promise<Answer> {
-  return deps.db.transaction().execute((trx) =>
+  return transactAgain(deps.db, (trx) =>
     runWork(trx, deps, async () => {
       const user = await lockManagedUser(trx, managed, admin)
       const factor = requireFactor(await lockFactor(trx, user.id, factorId))

@@ -1,3 +1,4 @@
+import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import { violates } from '@trestle/database/violations.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import type { Db, Trx } from '../database.ts'
@@ -183,7 +184,7 @@ async function retryRaces<Result>(
 ): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await db.transaction().execute(run)
+      return await transactAgain(db, run)
     } catch (error) {
       if (!isRace(error) || attempt === attemptsMax) throw error
     }

@@ -1,4 +1,4 @@
-import { againWhenLost } from '@trestle/database/again-when-lost.ts'
+import { againWhenLost, transactAgain } from '@trestle/database/again-when-lost.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
@@ -40,7 +40,7 @@ export async function runOnce<Body extends object>(
   }
   // The caller of an open transaction repeats all of it.
   if (db.isTransaction) return claimAndRun(db)
-  return againWhenLost(() => db.transaction().execute(claimAndRun))
+  return transactAgain(db, claimAndRun)
 }
 
 const deleteQuery = prepare(

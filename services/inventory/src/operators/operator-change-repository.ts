@@ -1,4 +1,4 @@
-import { againWhenLost } from '@trestle/database/again-when-lost.ts'
+import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import { type Lanes, transactionLanes } from '@trestle/database/lanes.ts'
 import type { Db, Trx } from '../database.ts'
 import type { AuditedChange, OperatorChange, OperatorEffect } from './operator-change.ts'
@@ -21,13 +21,11 @@ export function runOperatorChange<Made>(
   change: OperatorChange,
   effect: (deps: TransactionDeps) => Promise<OperatorEffect<Made>>,
 ): Promise<Made> {
-  const run = () =>
-    db.transaction().execute(async (trx) => {
-      const { made, audited } = await effect({ db: trx, lanes: transactionLanes(trx) })
-      if (audited !== undefined) await insertOperatorAudit(trx, change, audited)
-      return made
-    })
-  return againWhenLost(run)
+  return transactAgain(db, async (trx) => {
+    const { made, audited } = await effect({ db: trx, lanes: transactionLanes(trx) })
+    if (audited !== undefined) await insertOperatorAudit(trx, change, audited)
+    return made
+  })
 }
 
 /** Adds the row of a change to the audit log, in the transaction of the change. */
