@@ -5,8 +5,9 @@
 -- Verdict: that of judge_test_access or claim_key; done, also with the alert that has the reference already. (reference: Fraud
 -- alerts)
 --
--- Lock order: the key, the balance. The key comes first: a repeat waits for it without the lock of the balance, for which
--- everything else of the merchant waits.
+-- Lock order: the transaction, the key, the balance. The alert refers to the transaction, which its foreign key would lock last,
+-- against the order of the operations. The key comes before the balance: a repeat waits for it without the lock of the balance,
+-- for which everything else of the merchant waits.
 CREATE OR REPLACE FUNCTION {{add_fraud}}(p_caller {{caller}}, p_merchant_id text, p_transaction_id text, p_fraud jsonb)
 RETURNS TABLE (verdict text, identity_id text, fraud {{frauds}})
 LANGUAGE plpgsql SECURITY DEFINER
@@ -23,6 +24,7 @@ BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
   {{include:judge_test_transaction.sql}}
   IF verdict <> 'done' OR p_fraud IS NULL THEN RETURN NEXT; RETURN; END IF;
+  PERFORM 1 FROM {{transactions}} t WHERE t.merchant_id = merchant AND t.id = p_transaction_id FOR KEY SHARE;
   claimed := {{claim_key}}(p_caller, merchant, identity_id);
   -- Takes the merchant's lock: of two alerts with one reference the second sees the first.
   ids := {{take_ids}}(merchant, 2);

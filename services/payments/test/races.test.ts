@@ -1,3 +1,4 @@
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { customerPayment } from './customer-payment.ts'
 import {
@@ -95,6 +96,25 @@ describe('races', () => {
     const { transaction } = (await payments.app.inject({ url: `/transactions/${id}`, headers: app.headers })).json()
     expect(transaction.pendingAmount).toBe(2)
     expect(transaction.capturedAmount + transaction.voidedAmount).toBe(98)
+  })
+
+  it('201: an alert of fraud that waits for its transaction leaves the balance to those who hold it', async () => {
+    const id = await customerPayment(payments, merchantId)
+    const owner = new pg.Client({ connectionString: payments.url })
+    await owner.connect()
+    await owner.query('BEGIN')
+    await owner.query('SELECT FROM payments.transactions WHERE merchant_id = $1 AND id = $2 FOR UPDATE', [
+      merchantId,
+      id,
+    ])
+    const reporting = Promise.resolve(send(payments, `/test/transactions/${id}/frauds`, {}))
+    const waits = 'SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))'
+    await expect.poll(async () => (await owner.query(waits)).rowCount).toBeGreaterThan(0)
+    const balance = 'SELECT FROM payments.merchant_balances WHERE merchant_id = $1 FOR UPDATE NOWAIT'
+    expect((await owner.query(balance, [merchantId])).rowCount).toBe(1)
+    await owner.query('COMMIT')
+    await owner.end()
+    expect((await reporting).statusCode).toBe(201)
   })
 
   it('lines of a merchant become visible in the order of their ids', async () => {
