@@ -1,5 +1,7 @@
 -- distribute: p_merchant_id
 -- Stores the answer of the bank to a challenge. The first answer counts, and only in time.
+--
+-- Lock order: the session alone. Of two answers at once, the second finds the outcome of the first.
 CREATE OR REPLACE FUNCTION {{decide_challenge}}(p_merchant_id text, p_session_id text, p_outcome text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER

@@ -1,6 +1,8 @@
 -- distribute: p_merchant_id
 -- Stores the step of an order that is offered now, p_to, after the one that was offered last, p_from. It changes nothing when
 -- another request has offered a step meanwhile.
+--
+-- Lock order: the session alone.
 CREATE OR REPLACE FUNCTION {{offer_step}}(p_merchant_id text, p_session_id text, p_from text, p_to text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER

@@ -2,6 +2,8 @@
 -- Stores when the customer of an order was first asked, and where the challenge leads. p_origin: NULL when
 -- the request did not say; the last known origin stays. True when the customer was first asked less than two
 -- seconds ago.
+--
+-- Lock order: the session alone. Of two first questions at once, the second keeps the moment of the first.
 CREATE OR REPLACE FUNCTION {{start_challenge}}(p_merchant_id text, p_session_id text, p_origin text, p_return_url text)
 RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER

@@ -80,7 +80,7 @@ export async function generateLink(deps: GenerateLinkDeps, input: GenerateLinkIn
 
 /**
  * Hashes the password of a sign-up. Nobody knows yet whether the link makes a user, and the policy is for new
- * users only: `makeUser` checks it.
+ * users only: `createUser` checks it.
  */
 async function hashPassword(
   deps: Pick<AuthDeps, 'config' | 'logger' | 'passwords' | 'outbound'>,
