@@ -32,6 +32,28 @@ describe('createLogger', () => {
       .split('\n')
       .map((line) => JSON.parse(line))
 
+  it('writes no credential of a request, a session or an operator', async () => {
+    const file = join(folder, 'redacted.log')
+    const log = createLogger({ level: 'info', file, stdout: false })
+    const secret = 'not-for-the-log'
+    const members = ['authorization', 'access_token', 'refreshToken', 'accessToken', 'operatorKey', 'password']
+    const credentials = Object.fromEntries(members.map((member) => [member, secret]))
+    const headers = Object.fromEntries(
+      ['authorization', 'cookie', 'idempotency-key', 'x-trestle-operator-key'].map((header) => [header, secret]),
+    )
+    log.logger.info({ ...credentials, session: credentials, headers }, 'a line')
+    await log.flush()
+    const redacted = Object.fromEntries(members.map((member) => [member, '[redacted]']))
+    expect(linesOf(file)).toEqual([
+      {
+        ...lineAt('10:00:00.000'),
+        ...redacted,
+        session: redacted,
+        headers: Object.fromEntries(Object.keys(headers).map((header) => [header, '[redacted]'])),
+      },
+    ])
+  })
+
   // ASVS 16.2.2
   it('writes the time of each line, to the millisecond', async () => {
     const file = join(folder, 'timed.log')

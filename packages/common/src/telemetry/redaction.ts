@@ -7,16 +7,23 @@ export const REDACTED_PATHS: readonly string[] = [
   'token',
   'access_token',
   'refresh_token',
+  'accessToken',
+  'refreshToken',
+  'operatorKey',
   'apikey',
   'headers.authorization',
   'headers.cookie',
   'headers["idempotency-key"]',
+  'headers["x-trestle-operator-key"]',
   '*.authorization',
   '*.password',
   '*.secret',
   '*.token',
   '*.access_token',
   '*.refresh_token',
+  '*.accessToken',
+  '*.refreshToken',
+  '*.operatorKey',
 ]
 
 /** Members of a flat line that are redacted. With paths pino would search every line, with wildcards every value. */

@@ -200,7 +200,8 @@ function createFailedCheckLimit(name: string, failedChecksMax: number | 'off', s
   }
 }
 
-function retryAfter(waitMs: number): { readonly headers: Record<string, string> } {
+/** The options of an error that may be tried again after a time. */
+export function retryAfter(waitMs: number): { readonly headers: Record<string, string> } {
   return { headers: { 'retry-after': String(retryAfterSeconds(waitMs)) } }
 }
 

@@ -10,7 +10,7 @@ import {
   hasRecoveryCode,
 } from '../factors/recovery-code-repository.ts'
 import { createFailedFactorChecks, type FailedFactorChecks } from '../rate-limits/failed-checks.ts'
-import { retryAfterSeconds } from '../rate-limits/windows.ts'
+import { retryAfter } from '../rate-limits/rate-limits.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import { judgeFactorAttempt } from '../sessions/attempt-hooks.ts'
 import { requireLiveSession } from '../sessions/live-session.ts'
@@ -74,7 +74,7 @@ async function guessRecoveryCode(
   { factor, userId, hashes, failedChecks }: RecoveryCodeGuess,
 ): Promise<boolean> {
   const waitMs = await countRecoveryGuess(deps.db, factor.id, deps.now())
-  if (waitMs !== undefined) throw recoveryCodesLocked({ headers: { 'retry-after': String(retryAfterSeconds(waitMs)) } })
+  if (waitMs !== undefined) throw recoveryCodesLocked(retryAfter(waitMs))
   const isRight = (await hasRecoveryCode(deps.db, { factorId: factor.id, hashes })) && !(await failedChecks.isBlocked())
   if (!isRight) await failedChecks.record()
   await judgeFactorAttempt(deps, userId, { factor, isRight })
