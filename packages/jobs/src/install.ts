@@ -17,7 +17,7 @@ export interface InstallOptions {
 }
 
 /** The version of the queue. Part of `settings` of a migration run, since the schema of the queue depends on it. */
-export const QUEUE_VERSION: string = `${pgBoss.version}, with turns by use`
+export const QUEUE_VERSION: string = `${pgBoss.version}, with turns that may be late`
 
 /**
  * Makes or updates the schema of the queue and its queues. It runs within `migrate`, under its lock. If all is up to date, it
@@ -60,12 +60,6 @@ export async function installJobs(db: Kysely<unknown>, { url, schema, tasks }: I
  * this is long: 32 jobs at once that take five seconds each keep up with the turns of 380 backlogs.
  */
 const TURN_MINUTES = 1
-/** How far each running job of a group moves a new one back, beyond the first `RUNNING_FREE`. */
-const RUNNING_MINUTES = 10
-/** A busy group whose jobs are quick has no more running jobs than this most of the time. */
-const RUNNING_FREE = 2
-/** How far a tier moves a job back: what is sent again comes after what is new. */
-const TIER_MINUTES = 10
 const INT_MAX = 2_147_483_647
 
 /**
@@ -74,10 +68,11 @@ const INT_MAX = 2_147_483_647
  * group without a backlog goes before all backlogs: of each other group, only the few jobs whose turn has come go before it. Each
  * job of a backlog goes before what is sent after its turn. Nothing waits for a turn while a worker is free.
  *
- * A group with many running jobs gets later turns. Otherwise some groups with slow jobs, which send the next one just as another
- * ends, would never have a backlog, and keep all workers from the backlogs of others.
+ * A job may be late by some minutes, which stand in its tier. Otherwise groups with slow jobs, which send the next one just as
+ * another ends, would never have a backlog, and keep all workers from the backlogs of others.
  *
- * The queue adds a job anew after each failure: jobs that are tried again are a backlog of their own, as are those of a tier.
+ * The queue adds a job anew after each failure: jobs that are tried again are a backlog of their own, as are those that are late
+ * by as many minutes.
  */
 async function createTurns(db: Kysely<unknown>, schema: string): Promise<void> {
   const [jobs, setTurn] = [sql.id(schema, 'job_common'), sql.id(schema, 'set_turn')]
@@ -87,11 +82,7 @@ async function createTurns(db: Kysely<unknown>, schema: string): Promise<void> {
       SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET search_path = pg_catalog, pg_temp AS $$
       BEGIN
         NEW.priority := -least(${sql.lit(INT_MAX)}, greatest(
-          floor(extract(epoch FROM now()) / 60)::bigint
-            + CASE WHEN NEW.group_tier IS NULL THEN 0 ELSE ${sql.lit(TIER_MINUTES)} END
-            + ${sql.lit(RUNNING_MINUTES)} * greatest(0, (
-                SELECT count(*) FROM ${jobs} j WHERE j.name = NEW.name AND j.group_id = NEW.group_id AND j.state = 'active'
-              ) - ${sql.lit(RUNNING_FREE)}),
+          floor(extract(epoch FROM now()) / 60)::bigint + coalesce(NEW.group_tier, '0')::int,
           (SELECT ${sql.lit(TURN_MINUTES)} - j.priority::bigint FROM ${jobs} j
            WHERE j.name = NEW.name AND j.group_id = NEW.group_id
              AND coalesce(j.group_tier, '') = coalesce(NEW.group_tier, '') AND j.state = NEW.state AND j.state < 'active'

@@ -35,8 +35,6 @@ const slow = defineTask<Greeting>('slow', { ...options })
 const shared = defineTask<Greeting>('shared', { ...options, workers: 4, batchJobs: 2, groupJobsMax: 2 })
 /** A task of which a process does one job of a group at once. */
 const fair = defineTask<Greeting>('fair', { ...options, workers: 2, batchJobs: 2, groupJobsMax: 1 })
-/** A task of which a process does four jobs of a group at once. */
-const many = defineTask<Greeting>('many', { ...options, workers: 4, batchJobs: 1, groupJobsMax: 4 })
 /** A task whose jobs wait for long after a failure. */
 const failing = defineTask<Greeting>('failing', {
   ...options,
@@ -47,7 +45,7 @@ const failing = defineTask<Greeting>('failing', {
 const noting = defineTask<Greeting>('noting', { ...options })
 /** A task that no worker takes. */
 const nobody = defineTask<Greeting>('nobody', { ...options })
-const tasks: readonly AnyTask[] = [greet, once, fail, hang, slow, shared, fair, many, failing, noting, nobody]
+const tasks: readonly AnyTask[] = [greet, once, fail, hang, slow, shared, fair, failing, noting, nobody]
 const names = createNames('example')
 
 const temporary = await createTemporaryDatabase({
@@ -214,7 +212,7 @@ describe('jobs', () => {
     await expect.poll(() => running.length).toBe(11)
   })
 
-  it('puts each job behind those of its group and tier that wait as it does', async () => {
+  it('puts each job behind those of its group that wait as it does', async () => {
     await jobs.work(failing, () => Promise.reject(new Error('not now')))
     for (let count = 0; count < 3; count += 1) await jobs.send(database.db, failing, { to: 'a' }, { group: 'a' })
     await expect
@@ -228,41 +226,18 @@ describe('jobs', () => {
       const entries = ['a', 'a', 'b'].map((to) => ({ data: { to }, group: to }))
       await jobs.insert(trx, nobody.name, entries)
       await jobs.send(trx, nobody, { to: 'a' }, { group: 'a' })
-      for (const to of ['again', 'again']) await jobs.send(trx, nobody, { to }, { group: 'a', tier: 'replay' })
+      for (const to of ['late', 'late']) await jobs.send(trx, nobody, { to }, { group: 'a', lateMinutes: 10 })
+      await jobs.insert(trx, nobody.name, [{ data: { to: 'later' }, group: 'a', lateMinutes: 20 }])
     })
     expect(await readOrder(nobody, 'created')).toEqual([
       ['a', 0],
       ['b', 0],
       ['a', 1],
       ['a', 2],
-      ['again', 10],
-      ['again', 11],
+      ['late', 10],
+      ['late', 11],
+      ['later', 20],
     ])
-  })
-
-  it('puts new jobs of a group that has many running ones behind the backlogs of others', async () => {
-    const end = Promise.withResolvers<void>()
-    const running: string[] = []
-    await jobs.work(many, async ({ to }) => {
-      running.push(to)
-      await end.promise
-      return 'done'
-    })
-    for (let count = 1; count <= 4; count += 1) {
-      await jobs.send(database.db, many, { to: 'slow' }, { group: 'slow' })
-      await expect.poll(() => running.length).toBe(count)
-    }
-    await database.db.transaction().execute(async (trx) => {
-      for (const to of ['slow', 'quick', 'quick', 'quick']) await jobs.send(trx, many, { to }, { group: to })
-    })
-    expect(await readOrder(many, 'created')).toEqual([
-      ['quick', 0],
-      ['quick', 1],
-      ['quick', 2],
-      ['slow', 20],
-    ])
-    end.resolve()
-    await expect.poll(() => running.length).toBe(8)
   })
 
   it('keeps the payload of a sealed task out of the database', async () => {

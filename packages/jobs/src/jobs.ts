@@ -20,8 +20,11 @@ export interface SendOptions {
   readonly startAfterSeconds?: number
   /** The group of the job, such as its merchant (`TaskOptions.groupJobsMax`). By default none. */
   readonly group?: string
-  /** A part of the group whose jobs have turns of their own, and delay no others of the group. By default none. */
-  readonly tier?: string
+  /**
+   * How many minutes later than at once the job has its turn among the jobs of all groups. It delays no other jobs of its group
+   * but those that are as late. By default 0.
+   */
+  readonly lateMinutes?: number
 }
 
 /** The background work of a service. A process that works on no jobs may still send them. */
@@ -100,7 +103,7 @@ export function createJobs(config: JobsConfig): Jobs {
       const id = await boss.send(task.name, await toData(task, payload), {
         db: fromKysely(trx),
         ...(options.startAfterSeconds === undefined ? {} : { startAfter: options.startAfterSeconds }),
-        ...(options.group === undefined ? {} : { group: toGroup(options.group, options.tier) }),
+        ...(options.group === undefined ? {} : { group: toGroup(options.group, options.lateMinutes) }),
       })
       if (id === null) throw new Error(`the queue has refused a job of task ${task.name}`)
       return id
@@ -150,16 +153,16 @@ function workOptions(task: AnyTask): WorkOptions & { includeMetadata: true } {
   }
 }
 
-function toInsert({ id, data, group }: Omit<OutboxEntry, 'task'>): JobInsert<object> {
+function toInsert({ id, data, group, lateMinutes }: Omit<OutboxEntry, 'task'>): JobInsert<object> {
   return {
     data,
     ...(id === undefined ? {} : { id }),
-    ...(group === undefined ? {} : { group: { id: group } }),
+    ...(group === undefined ? {} : { group: toGroup(group, lateMinutes) }),
   }
 }
 
-function toGroup(id: string, tier: string | undefined): GroupOptions {
-  return tier === undefined ? { id } : { id, tier }
+function toGroup(id: string, lateMinutes = 0): GroupOptions {
+  return lateMinutes === 0 ? { id } : { id, tier: String(lateMinutes) }
 }
 
 /** A worker that failed to report the outcome of its jobs still lists them. */

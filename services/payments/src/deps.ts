@@ -34,7 +34,7 @@ import { createOperationGroup, type OperationGroup } from './transactions/operat
 import { createPanVault, type PanVault } from './vault/pan-vault.ts'
 import { type CheckoutSeals, createCheckoutSeals } from './vault/text-seal.ts'
 import { openWebhooks, type WebhookDeps } from './webhooks/delivery.ts'
-import { countingMails } from './webhooks/outbox.ts'
+import { takeJobs } from './webhooks/outbox.ts'
 import { createWebhookSecrets, type WebhookSecrets } from './webhooks/webhook-secret.ts'
 
 /**
@@ -164,6 +164,7 @@ export async function createDeps(
   const rateLimits = createRateLimits(config.rateLimits, limiters.store)
   const jobs = openServingJobs(config, { meter, logger, database, now: SOURCES.now })
   const mailer = config.smtp && createMailer(config.smtp)
+  const webhooks = openWebhooks(config.webhooks, createWebhookSecrets(config))
   return {
     config,
     ...SOURCES,
@@ -181,11 +182,11 @@ export async function createDeps(
     outbox: createOutbox({
       db,
       jobs,
-      take: mailer ? placement.takeRows(db) : countingMails(placement.takeRows(db), meter),
+      take: takeJobs(placement.takeRows(db), { times: webhooks.times, meter: mailer ? undefined : meter }),
       onError: (error) => logger.warn({ err: error }, 'the outbox could not be emptied'),
     }),
     mailer,
-    webhooks: openWebhooks(config.webhooks, createWebhookSecrets(config)),
+    webhooks,
     userTokens: config.signIn && (await openSignIn(lanes, config.signIn)),
     operators: config.operators && (await openOperatorAccess(config.operators, SOURCES.now)),
     operatorDb: operatorDatabase.db,

@@ -11,6 +11,7 @@ import { COUNTRIES } from './merchants/countries.ts'
 import { CHARGEABLE } from './money/currencies.ts'
 import { addEarlyRefusals, addLinkParameters, documentNotes } from './openapi-notes.ts'
 import { describeForms } from './openapi-requests.ts'
+import { createDeliveryTimes } from './webhooks/delivery.ts'
 
 /** Makes the API document from the schemas of the routes. It opens no connection and calls no dependency. */
 export async function buildOpenApi(): Promise<object> {
@@ -109,6 +110,7 @@ const documentDeps: PaymentsDeps = {
     outbound: { mayCall: refuseUse, send: refuseUse, open: refuseUse },
     secrets: { seal: refuseUse, open: refuseUse, isCurrent: refuseUse },
     allowHttp: false,
+    times: createDeliveryTimes(),
   },
   userTokens: undefined,
   operators: undefined,

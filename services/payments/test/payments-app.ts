@@ -40,6 +40,8 @@ import { createRateLimits } from '../src/rate-limits/rate-limits.ts'
 import { createOperationGroup } from '../src/transactions/operation-group.ts'
 import { createPanVault } from '../src/vault/pan-vault.ts'
 import { createCheckoutSeals } from '../src/vault/text-seal.ts'
+import { createDeliveryTimes } from '../src/webhooks/delivery.ts'
+import { takeJobs } from '../src/webhooks/outbox.ts'
 import { createWebhookSecrets } from '../src/webhooks/webhook-secret.ts'
 
 /** The placement of the rows of the databases of tests. */
@@ -298,6 +300,7 @@ function testDepsOf(
   const readiness = createReadiness({ database: () => service.ping() })
   readiness.markReady()
   const logger = onLog ? pino({ base: {} }, { write: (line) => onLog(JSON.parse(line)) }) : pino({ enabled: false })
+  const times = createDeliveryTimes()
   const limits = createRateLimits({ ...UNLIMITED, ...rateLimits }, options.limiterStore ?? memoryStore())
   return {
     config: configOf(options),
@@ -326,12 +329,18 @@ function testDepsOf(
     jobs,
     names: service.names,
     mailer: createTestMailer(options),
-    outbox: createOutbox({ db: service.db, jobs, take: placement.takeRows(service.db), onError: () => {} }),
+    outbox: createOutbox({
+      db: service.db,
+      jobs,
+      take: takeJobs(placement.takeRows(service.db), { times, meter: undefined }),
+      onError: () => {},
+    }),
     webhooks: {
       // Tests listen on loopback.
       outbound: createOutbound(options.webhookHosts ?? []),
       secrets: createWebhookSecrets({ vaultKeys: TEST_VAULT_KEYS, pepper: testPepper.export() }),
       allowHttp: true,
+      times,
     },
     operators: options.operators,
     operatorDb: operators.db,

@@ -7,6 +7,7 @@ import {
   deliveryTask,
   isResting,
   rememberSilence,
+  rememberTime,
   type SilentWebhooks,
 } from '../webhooks/delivery.ts'
 import { type DeliveryAttempt, toShownAnswer } from '../webhooks/delivery-attempt.ts'
@@ -65,7 +66,9 @@ type Sent = Omit<DeliveryAttempt, 'at'>
 async function sendUnlessSilent(deps: AttemptDeps, webhookId: string, delivery: Delivery): Promise<Sent> {
   const { silentWebhooks, now } = deps
   if (isResting(silentWebhooks, webhookId, now())) return { error: RESTING }
+  const beganMs = performance.now()
   const sent = await send(deps, delivery)
+  rememberTime(deps.webhooks.times, delivery.event.merchantId, performance.now() - beganMs)
   if (sent.error === NO_ANSWER) rememberSilence(silentWebhooks, webhookId, now())
   else silentWebhooks.delete(webhookId)
   return sent

@@ -1,5 +1,15 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { createSilentWebhooks, isResting, rememberSilence, type SilentWebhooks } from './delivery.ts'
+import {
+  createDeliveryTimes,
+  createSilentWebhooks,
+  deliveryTask,
+  isResting,
+  isSlow,
+  rememberSilence,
+  rememberTime,
+  type SilentWebhooks,
+} from './delivery.ts'
+import { takeJobs } from './outbox.ts'
 
 let silent: SilentWebhooks
 beforeEach(() => {
@@ -41,5 +51,41 @@ describe('isResting', () => {
     silent.delete('a')
     beSilent(2, 2)
     expect(isResting(silent, 'a', at(2))).toBe(false)
+  })
+})
+
+describe('isSlow', () => {
+  it.each<[boolean, string, readonly number[]]>([
+    [false, 'a merchant without a delivery', []],
+    [false, 'a first delivery of 250 ms', [250]],
+    [true, 'a first delivery of 251 ms', [251]],
+    [false, 'one slow delivery after a quick one', [20, 900]],
+    [true, 'two slow deliveries after a quick one', [20, 900, 900]],
+    [false, 'quick deliveries after slow ones', [4_500, 4_500, ...Array(12).fill(20)]],
+  ])('is %s for %s', (slow, _what, durations) => {
+    const times = createDeliveryTimes()
+    for (const durationMs of durations) rememberTime(times, 'a', durationMs)
+    expect([isSlow(times, 'a'), isSlow(times, 'b')]).toEqual([slow, false])
+  })
+})
+
+describe('takeJobs', () => {
+  it('gives late turns to the events of merchants with slow webhooks, and to nothing else', async () => {
+    const times = createDeliveryTimes()
+    rememberTime(times, 'slow', 4_500)
+    rememberTime(times, 'quick', 20)
+    const entry = (task: string, group: string) => ({ task, data: {}, group })
+    const entries = [
+      entry(deliveryTask.name, 'slow'),
+      entry(deliveryTask.name, 'quick'),
+      entry(deliveryTask.name, 'new'),
+      entry('acquirer', 'slow'),
+    ]
+    const take = takeJobs(async () => ({ rows: 4, entries }), { times, meter: undefined })
+    const [slow, ...others] = entries
+    expect(await take(Object.create(null), 100, [])).toEqual({
+      rows: 4,
+      entries: [{ ...slow, lateMinutes: 60 }, ...others],
+    })
   })
 })

@@ -62,12 +62,18 @@ export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
   ],
 })
 
-/** The dependencies of a delivery: the way out, the secrets that sign it, and the rule for TLS. */
+/** How late the events of a merchant with slow webhooks have their turns, in minutes: after those of quick ones. */
+export const SLOW_LATE_MINUTES = 60
+/** How late an event that an operator sends again has its turn. Its turns are no others': it delays no new event. */
+export const REPLAY_LATE_MINUTES = 120
+
+/** The dependencies of a delivery: the way out, the secrets that sign it, the rule for TLS, and the memory of times. */
 export interface WebhookDeps {
   readonly outbound: Outbound
   readonly secrets: WebhookSecrets
   /** Whether events of test merchants may be sent without TLS. */
   readonly allowHttp: boolean
+  readonly times: DeliveryTimes
 }
 
 /** @param allowedHosts hosts of the operator's own network that may have webhooks */
@@ -75,7 +81,32 @@ export function openWebhooks(
   { allowedHosts, allowHttp }: { readonly allowedHosts: readonly string[]; readonly allowHttp: boolean },
   secrets: WebhookSecrets,
 ): WebhookDeps {
-  return { outbound: createOutbound(allowedHosts), secrets, allowHttp }
+  return { outbound: createOutbound(allowedHosts), secrets, allowHttp, times: createDeliveryTimes() }
+}
+
+/** How long deliveries of a merchant take, in milliseconds: a mean that forgets, by the id of the merchant. */
+export type DeliveryTimes = LRUCache<string, number>
+
+/** A merchant whose deliveries take longer is slow. A server that only stores the event answers sooner. */
+const SLOW_MS = 250
+/** The share of the last delivery in the mean. */
+const LAST_SHARE = 0.25
+const MERCHANTS_MAX = 10_000
+
+/** Makes the memory of delivery times. It is bounded, and each process has its own. */
+export function createDeliveryTimes(): DeliveryTimes {
+  return new LRUCache({ max: MERCHANTS_MAX })
+}
+
+/** Whether the webhooks of a merchant are slow. A merchant whom the process has not served yet is not. */
+export function isSlow(times: DeliveryTimes, merchantId: string): boolean {
+  return (times.get(merchantId) ?? 0) > SLOW_MS
+}
+
+/** Remembers how long a delivery of a merchant took. */
+export function rememberTime(times: DeliveryTimes, merchantId: string, durationMs: number): void {
+  const before = times.get(merchantId) ?? durationMs
+  times.set(merchantId, before + LAST_SHARE * (durationMs - before))
 }
 
 /** The webhooks that did not answer the last deliveries of this process, by their id. */

@@ -4,7 +4,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { invitationMailTask } from '../mail/invitation-mail.ts'
 import { countMails } from '../mail/mailer.ts'
 import { rejectionMailTask } from '../mail/rejection-mail.ts'
-import { type DeliveryJob, deliveryTask } from './delivery.ts'
+import { type DeliveryJob, type DeliveryTimes, deliveryTask, isSlow, SLOW_LATE_MINUTES } from './delivery.ts'
 
 /** A row of the outbox. An event has one for each webhook that wants it. */
 export interface OutboxRow {
@@ -65,14 +65,26 @@ export function toEntries({ kind, data, merchant_id, id, webhook_id }: OutboxRow
   return [{ task: deliveryTask.name, data: job, group: merchant_id }]
 }
 
-/** Takes rows, and counts the mails among them as waiting: without a mail server nobody sends them for now. */
-export function countingMails(takeRows: TakeRows, meter: Meter): TakeRows {
-  const mails = countMails(meter)
+interface TakeOptions {
+  readonly times: DeliveryTimes
+  /** Counts mails as waiting. Undefined where a mail server takes them. */
+  readonly meter: Meter | undefined
+}
+
+/**
+ * Takes rows as jobs. Events of merchants with slow webhooks get late turns. Without a mail server, mails are counted as waiting:
+ * nobody sends them for now.
+ */
+export function takeJobs(takeRows: TakeRows, { times, meter }: TakeOptions): TakeRows {
+  const mails = meter && countMails(meter)
+  const delayed = (entry: OutboxEntry): OutboxEntry =>
+    entry.task === deliveryTask.name && entry.group !== undefined && isSlow(times, entry.group)
+      ? { ...entry, lateMinutes: SLOW_LATE_MINUTES }
+      : entry
   return async (trx, limit, left) => {
     const taken = await takeRows(trx, limit, left)
-    const waiting = taken.entries.filter(({ task }) => MAIL_TASKS.has(task)).length
-    mails.add(waiting, { outcome: 'waiting' })
-    return taken
+    mails?.add(taken.entries.filter(({ task }) => MAIL_TASKS.has(task)).length, { outcome: 'waiting' })
+    return { ...taken, entries: taken.entries.map(delayed) }
   }
 }
 
