@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
-import { errorBody, outcomeOf } from '../../test/bodies.ts'
+import { errorBody, grantErrorBody, outcomeOf, unknownRefreshToken } from '../../test/bodies.ts'
 import { keyOf, OPERATOR_SETTINGS } from '../../test/operators.ts'
 import { readClientAddress } from './client-address.ts'
 
@@ -123,6 +123,21 @@ describe('the request limits', () => {
       ...[200, 200, LIMITED],
       ...[200, 200, LIMITED],
     ])
+  })
+
+  it('count the refreshes of a console apart from the sign-ins at the address of its browser', async () => {
+    const settings = { ...OPERATOR_SETTINGS, AUTH_TRUSTED_PROXIES: '0', AUTH_RATE_LIMIT_TOKEN_REFRESH: '30' }
+    const test = await openTestApp({ settings })
+    const headers = { 'x-trestle-operator-key': keyOf('viewer'), 'x-trestle-operator-address': '192.0.2.1' }
+    const ask = async (grant: string, payload: object) =>
+      outcomeOf(await test.app.inject({ method: 'POST', url: `/token?grant_type=${grant}`, payload, headers }))
+    for (let count = 0; count < 30; count += 1) await ask('password', {})
+    expect(await ask('password', {})).toEqual([
+      429,
+      grantErrorBody('slow_down', 'over_request_rate_limit', 'Request rate limit reached', 429),
+    ])
+    expect(await ask('refresh_token', { refresh_token: 'aaaaaaaaaaaa' })).toEqual(unknownRefreshToken)
+    await test.close()
   })
 
   it('are off when no setting names the proxies in front', async () => {

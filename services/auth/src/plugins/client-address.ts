@@ -3,6 +3,7 @@ import { addressKey, toAddress } from '@trestle/common/server/address-key.ts'
 import { operatorLimitKey, readOperatorAddress } from '@trestle/operators/operator.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { z } from 'zod'
 import type { AuthConfig } from '../config.ts'
 import { overEmailRateLimit } from '../errors.ts'
 import type { Bucket, RateLimits } from '../rate-limits/rate-limits.ts'
@@ -69,7 +70,7 @@ export const clientAddress = fp<{ readonly config: Config }>(
     app.addHook('onRequest', (request, _reply, done) => {
       const told = readOperatorAddress(config.operators.keys, request.headers)
       request.clientAddress =
-        told === undefined ? readClientAddress(addresses, sourcesOf(request)) : browserAddress(told)
+        told === undefined ? readClientAddress(addresses, sourcesOf(request)) : browserAddress(told, request)
       request.logFields = { remote_addr: request.clientAddress.ip }
       if (!warned && request.clientAddress.limitKey === undefined) {
         warned = true
@@ -81,9 +82,19 @@ export const clientAddress = fp<{ readonly config: Config }>(
   { name: 'client-address' },
 )
 
-/** The address of a browser that a console signs in for. Limits count by it, because all come from the address of the console. */
-function browserAddress(ip: string): ClientAddress {
-  return { ip, limitKey: operatorLimitKey(ip), network: addressKey(ip) }
+/**
+ * The address of a browser that a console calls for. Limits count by it, because all come from the address of the console. The
+ * refreshes of a console count apart: others at the address, who try passwords, must not end the sessions of its operators.
+ */
+function browserAddress(ip: string, request: FastifyRequest): ClientAddress {
+  const key = operatorLimitKey(ip)
+  return { ip, limitKey: isRefresh(request) ? `${key} refresh` : key, network: addressKey(ip) }
+}
+
+const TokenGrant = z.looseObject({ grant_type: z.literal('refresh_token') })
+
+function isRefresh({ query, routeOptions }: FastifyRequest): boolean {
+  return routeOptions.config.rateBucket === 'token' && TokenGrant.safeParse(query).success
 }
 
 function sourcesOf({ ip, headers }: FastifyRequest): Sources {
