@@ -172,9 +172,12 @@ async function identify(request: FastifyRequest, session: Session, tokens: AuthT
   }
 }
 
-/** Notes that the session is used. What a page asks by itself is no use; it brings at most a newer refresh token. */
+/**
+ * Notes that the session is used. What a page asks by itself is no use; it brings at most a newer refresh token. Neither is what
+ * another site asks, such as for an image: a page that it leads to opens once more.
+ */
 async function keepAlive(request: FastifyRequest, reply: FastifyReply, session: Session): Promise<void> {
-  if (request.headers['x-trestle-poll'] === '1') return writeSession(reply, session)
+  if (request.headers['x-trestle-poll'] === '1' || isLedByOthers(request)) return writeSession(reply, session)
   const { toast: _shown, isNew: _opened, ...others } = session
   await writeSession(reply, { ...others, usedAt: request.server.deps.now().getTime() })
 }

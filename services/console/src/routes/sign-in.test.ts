@@ -133,12 +133,15 @@ describe('POST /sign-in', () => {
 
 describe('a session', () => {
   // ASVS 7.3.1
-  it('303: ends after half an hour without use, which a poll is not', async () => {
+  it.each([
+    ['a poll', { 'x-trestle-poll': '1' }],
+    ['an image on a page of another port', { 'sec-fetch-site': 'same-site' }],
+  ])('303: ends after half an hour without use, which %s is not', async (_what, headers) => {
     const browser = await test.signedIn('viewer')
     test.advance(IDLE_MS - 1_000)
     expect((await browser.open('/')).path).toBe('/')
     test.advance(IDLE_MS - 1_000)
-    expect((await browser.open('/', { 'x-trestle-poll': '1' })).path).toBe('/')
+    expect((await browser.open('/', headers)).path).toBe('/')
     test.advance(1_000)
     const { path, text } = await browser.open('/')
     expect([path, text]).toEqual([
