@@ -32,12 +32,15 @@ export interface TestInventory extends TestReplica {
 const ROLE = 'inventory_service'
 
 /** Starts the service with the settings of the test, by their full names. */
-export async function startInventory(env: NodeJS.ProcessEnv = {}): Promise<TestInventory> {
+export async function startInventory(
+  env: NodeJS.ProcessEnv = {},
+  instead: Partial<InventoryDeps> = {},
+): Promise<TestInventory> {
   const temporary = await createTemporaryDatabase({
     template: 'inventory',
     migrate: (url) => migrateUp(migrateOptions({ database: { migrationUrl: url, namespace: '', role: ROLE } })),
   })
-  const replica = await startReplica(temporary.url, env)
+  const replica = await startReplica(temporary.url, env, instead)
   const pool = new pg.Pool({ connectionString: temporary.url, max: 1 })
   // pool.end() resolves before its connections are closed: the drop of the database may still cut one.
   pool.on('error', () => {})

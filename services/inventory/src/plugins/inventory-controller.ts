@@ -129,7 +129,7 @@ export abstract class InventoryController extends ClientController {
   }
 
   /**
-   * Makes a change that operators may ask for too, in its turn.
+   * Makes a change that operators may ask for too, in its turn. Operators have few turns at a time.
    * @param gate whose turns the change waits for
    * @throws serviceUnavailable when the turn does not come in time, or the error of the change
    */
@@ -139,8 +139,10 @@ export abstract class InventoryController extends ClientController {
   ): Promise<Made> {
     const operator = findOperator(this.request)
     const key = this.request.header('idempotency-key')
-    const change = operator === undefined ? asClient : () => asOperator({ operator, key })
-    return this.application.context[gate].run(change, { client: this.client })
+    const { client } = this
+    const { [gate]: turns, operatorWrites } = this.application.context
+    if (operator === undefined) return turns.run(asClient, { client })
+    return operatorWrites.run(() => turns.run(() => asOperator({ operator, key }), { client }), { client })
   }
 
   /** Answers a record with its tag. Undefined, with the status 304, for a client whose `If-None-Match` names the tag. */

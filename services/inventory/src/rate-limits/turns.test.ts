@@ -1,16 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startInventory, type TestInventory } from '../../test/inventory-app.ts'
+import { operatorHeaders, testOperators } from '../../test/operators.ts'
 
 const [ONE, TWO] = ['192.0.2.1', '192.0.2.2']
 /** Connections for writes, and how many of them one client gets. */
 const [POOL, EACH] = [4, 3]
 let inventory: TestInventory
 beforeAll(async () => {
-  inventory = await startInventory({
+  const settings = {
     ...{ INVENTORY_DB_POOL_SIZE: String(POOL), INVENTORY_DB_STATEMENT_TIMEOUT_MS: '60000' },
     // Clean-up is off, because it would wait for the locks of the tests.
     INVENTORY_RESERVATION_SWEEP_MS: '3600000',
-  })
+  }
+  inventory = await startInventory(settings, { operators: testOperators })
   await inventory.query(`INSERT INTO inventory.products (sku, attributes) VALUES ('P', '{}')`)
   const receipt = { type: 'receive', ...place, quantity: 100 }
   await inventory.app.inject({ method: 'POST', url: '/movements', payload: receipt })
@@ -49,5 +51,28 @@ describe('writes of one client leave connections to others', () => {
     expect([other.statusCode, await countWaiting()]).toEqual([201, [{ count: EACH }]])
     await inventory.query('COMMIT')
     expect((await Promise.all(writes)).map(({ statusCode }) => statusCode)).toEqual(writes.map(() => status))
+  })
+})
+
+describe('changes of one operator', () => {
+  it('leave the product that they move to its customers after two of them', async () => {
+    const move = (key: string) =>
+      inventory.app.inject({
+        ...{ method: 'POST', url: '/movements', remoteAddress: ONE },
+        headers: { ...operatorHeaders('support'), 'idempotency-key': key },
+        payload: { type: 'receive', ...place },
+      })
+    await inventory.query('BEGIN')
+    await inventory.query('LOCK TABLE inventory.stock_levels')
+    const moves = ['a', 'b', 'c', 'd'].map(move)
+    await vi.waitFor(async () => expect(await countWaiting()).toEqual([{ count: 2 }]), { timeout: 10_000 })
+    const reserving = inventory.app.inject({
+      ...{ method: 'POST', url: '/reservations', remoteAddress: TWO },
+      payload: place,
+    })
+    await vi.waitFor(async () => expect(await countWaiting()).toEqual([{ count: 3 }]), { timeout: 10_000 })
+    await inventory.query('COMMIT')
+    expect((await reserving).statusCode).toBe(201)
+    expect((await Promise.all(moves)).map(({ statusCode }) => statusCode)).toEqual([201, 201, 201, 201])
   })
 })

@@ -5,6 +5,8 @@ import { IMPORT_BATCHES, KEY_WAIT_MS, LISTS, READ_WAIT_MS, TRANSFER_WAIT_MS } fr
 
 /** The share of the connections for writes that products get, and the share of either kind that one client gets. */
 const WRITE_SHARE = 0.75
+/** The changes of one operator at a time: many movements of one product would keep its reservations waiting. */
+const OPERATOR_WRITES = 2
 /** Requests that wait for slow clients, in all and of one client. */
 const LONG_PAGES = { all: 32, each: 16 } as const
 const IMPORTS = { all: 16, each: 8 } as const
@@ -16,6 +18,8 @@ export interface Turns {
   readonly productWrites: FairGate
   /** Changes of stock and locations. One client leaves connections to other clients. */
   readonly stockWrites: FairGate
+  /** Changes of operators, before the turn of their kind. */
+  readonly operatorWrites: FairGate
   /** Reads of lists: as many as there are connections for lists. */
   readonly listTurns: FairGate
   /** Open long pages. Each may have a piece in memory. */
@@ -39,6 +43,7 @@ export function openTurns({ database }: { readonly database: { readonly poolSize
   return {
     productWrites: openWrites(Math.ceil(database.poolSize * WRITE_SHARE)),
     stockWrites: openWrites(database.poolSize),
+    operatorWrites: openGate({ places: database.poolSize, each: OPERATOR_WRITES, patienceMs: READ_WAIT_MS }),
     listTurns: openGate({ ...LISTS, patienceMs: READ_WAIT_MS }),
     longPages: new Slots(LONG_PAGES),
     imports: new Slots(IMPORTS),
