@@ -44,7 +44,7 @@ export const mutations: readonly Mutation[] = [
   {
     breaks: 'the code of a redirect needs the verifier of its challenge',
     file: 'services/auth/src/flows/pkce.ts',
-    text: 'digest(expected), digest(challenge)',
+    text: 'digest(expected), digest(codeChallenge)',
     replacement: 'digest(expected), digest(expected)',
     test: 'services/auth/src/use-cases/grant-auth-code.test.ts',
   },

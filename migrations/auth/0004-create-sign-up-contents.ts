@@ -49,9 +49,9 @@ async function dropObjects(db: Kysely<unknown>, names: Names): Promise<void> {
  * `sign_up_item`: the account. `confirmed`: whether the identifier counts as confirmed, so that the user is signed in.
  *
  * `sign_up_message`, whose members are all null where `confirmed`: the row of send_throttle that notes its interval, and until
- * when the last message must have gone out for a new one to be due. Then the secrets of the message, the challenge of a PKCE
- * flow or null, and the job {task, data} that sends the message: to a new user, and to a user who has not confirmed. A null job
- * sends nothing. The job for a new user has a third member, `message`: what operators see of it.
+ * when the last message must have gone out for a new one to be due. Then the secrets of the message, the code challenge of a
+ * PKCE flow or null, and the job {task, data} that sends the message: to a new user, and to a user who has not confirmed. A null
+ * job sends nothing. The job for a new user has a third member, `message`: what operators see of it.
  */
 async function createSignUpTypes(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
@@ -63,6 +63,6 @@ async function createSignUpTypes(db: Kysely<unknown>, names: Names): Promise<voi
     CREATE TYPE ${names.id('sign_up_message')} AS (
       interval_key bytea, interval_kind text, due_before timestamptz,
       token_kind text, link_hash bytea, code_hash bytea, code_salt bytea, expires_at timestamptz,
-      challenge text, challenge_method text, job jsonb, job_again jsonb
+      code_challenge text, code_challenge_method text, job jsonb, job_again jsonb
     )`.execute(db)
 }

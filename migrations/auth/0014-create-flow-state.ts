@@ -1,5 +1,5 @@
-// The data that a sign-in of several requests must remember: the PKCE challenge and the code issued against it, and for external
-// providers the page where the user came from and the provider's own secrets (sealed). Rows live minutes.
+// The data that a sign-in of several requests must remember: the code challenge of PKCE and the code issued against it, and for
+// external providers the page where the user came from and the provider's own secrets (sealed). Rows live minutes.
 //
 // - `claimed_at`: a provider's answer comes back once. The request that takes the row for the answer marks it, so that no lock is
 //   held while the service asks the provider.

@@ -17,10 +17,11 @@ DECLARE
   flow uuid;
 BEGIN
   IF p_verdict = 'sent' THEN
-    IF p_message.challenge IS NOT NULL THEN
+    IF p_message.code_challenge IS NOT NULL THEN
       INSERT INTO {{flow_state}}
           (user_id, provider_type, authentication_method, code_challenge, code_challenge_method, created_at)
-        VALUES (p_owner.id, 'email', 'email/signup', p_message.challenge, p_message.challenge_method, p_item.created_at)
+        VALUES (p_owner.id, 'email', 'email/signup', p_message.code_challenge, p_message.code_challenge_method,
+          p_item.created_at)
         RETURNING id INTO flow;
     END IF;
     INSERT INTO {{one_time_tokens}}

@@ -133,7 +133,8 @@ export const codeChallengeCharacters = invalid(
 export const codeChallengeMethodUnsupported = defineError(
   400,
   'validation_failed',
-  ({ method }: { readonly method: string }) => `unsupported code_challenge_method ${JSON.stringify(method)}`,
+  ({ codeChallengeMethod }: { readonly codeChallengeMethod: string }) =>
+    `unsupported code_challenge_method ${JSON.stringify(codeChallengeMethod)}`,
 )
 export const authCodeMissing = invalid('invalid request: both auth code and code verifier should be non-empty')
 export const refreshTokenMalformed = invalid('Refresh token is not valid')

@@ -77,7 +77,9 @@ function authorizationUrl(
     response_type: 'code',
     ...(scope === '' ? {} : { scope }),
     state,
-    ...(codeVerifier === undefined ? {} : { code_challenge: toChallenge(codeVerifier), code_challenge_method: 'S256' }),
+    ...(codeVerifier === undefined
+      ? {}
+      : { code_challenge: toCodeChallenge(codeVerifier), code_challenge_method: 'S256' }),
   }
   url.search = new URLSearchParams(parameters).toString().replaceAll('+', '%20')
   return url.href
@@ -93,6 +95,6 @@ function splitScopes(scopes: string): readonly string[] {
   return scopes.split(/[\s,]+/).filter((scope) => scope !== '')
 }
 
-function toChallenge(verifier: string): string {
-  return createHash('sha256').update(verifier).digest('base64url')
+function toCodeChallenge(codeVerifier: string): string {
+  return createHash('sha256').update(codeVerifier).digest('base64url')
 }

@@ -27,7 +27,7 @@ const transact = <Result>(run: (trx: Queries) => Promise<Result>) => database.db
 
 const AT = new Date('2026-01-02T03:04:05.678Z')
 const AT_TEXT = '2026-01-02T03:04:05.678000+00:00'
-const PKCE = { challenge: 'c'.repeat(43), method: 's256' } as const
+const PKCE = { codeChallenge: 'c'.repeat(43), codeChallengeMethod: 's256' } as const
 const sealed = (data: string) => ({ key_id: 'a', alg: 'aes-gcm-hkdf', nonce: 'n', data }) as const
 const newFlow = (members: Partial<NewAuthorizationFlow> = {}): NewAuthorizationFlow => ({
   id: randomUUID(),
@@ -152,7 +152,7 @@ describe('findFlowByCode', () => {
         user_id: userId,
         provider_type: 'github',
         authentication_method: 'oauth',
-        code_challenge: PKCE.challenge,
+        code_challenge: PKCE.codeChallenge,
         code_challenge_method: 's256',
         auth_code_hash: hashAuthCode('a hashed code'),
         auth_code_issued_at: AT_TEXT,

@@ -52,8 +52,8 @@ export async function insertAuthorizationFlow(db: Db, flow: NewAuthorizationFlow
       id: flow.id,
       provider_type: flow.provider,
       authentication_method: 'oauth',
-      code_challenge: flow.pkce?.challenge ?? null,
-      code_challenge_method: flow.pkce?.method ?? null,
+      code_challenge: flow.pkce?.codeChallenge ?? null,
+      code_challenge_method: flow.pkce?.codeChallengeMethod ?? null,
       redirect_to: flow.redirectTo,
       invite_token_hash: flow.inviteTokenHash,
       linking_target_id: flow.linking?.userId ?? null,
@@ -141,17 +141,17 @@ function toFlow(row: Selectable<FlowStateTable>): AuthorizationFlow {
 /** The `amr` method of the session that the exchange of the code opens (reference: Use of a secret). */
 export type FlowMethod = Selectable<FlowStateTable>['authentication_method']
 
-/** Stores the challenge of a mail's PKCE flow. @returns the id of its row */
+/** Stores the code challenge of a mail's PKCE flow. @returns the id of its row */
 export async function insertMailFlow(
   trx: Trx,
   userId: string,
   method: FlowMethod,
-  { challenge, method: challengeMethod }: PkceChallenge,
+  { codeChallenge, codeChallengeMethod }: PkceChallenge,
 ): Promise<string> {
   const values = { user_id: userId, provider_type: 'email', authentication_method: method }
   const { id } = await trx
     .insertInto('flow_state')
-    .values({ ...values, code_challenge: challenge, code_challenge_method: challengeMethod })
+    .values({ ...values, code_challenge: codeChallenge, code_challenge_method: codeChallengeMethod })
     .returning('id')
     .executeTakeFirstOrThrow()
   return id
@@ -217,8 +217,8 @@ export async function findFlowByCode(db: Db, code: string): Promise<FinishedFlow
 }
 
 function toPkce(row: Selectable<FlowStateTable>): PkceChallenge | undefined {
-  const { code_challenge: challenge, code_challenge_method: method } = row
-  return challenge === null || method === null ? undefined : { challenge, method }
+  const { code_challenge: codeChallenge, code_challenge_method: codeChallengeMethod } = row
+  return codeChallenge === null || codeChallengeMethod === null ? undefined : { codeChallenge, codeChallengeMethod }
 }
 
 /** The column is text. What is not `aal2` counts as `aal1`, which proves the least. */

@@ -11,9 +11,9 @@ import { withTexts } from '../requests/documented-fields.ts'
 import { equalSecrets } from '../secrets/equal-secrets.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
 
-const CHALLENGE = '^[A-Za-z0-9._~-]{43,128}$'
+const CODE_CHALLENGE = '^[A-Za-z0-9._~-]{43,128}$'
 /** s256 or plain in any case. */
-const METHOD = '^([sS]256|[pP][lL][aA][iI][nN])$'
+const CODE_CHALLENGE_METHOD = '^([sS]256|[pP][lL][aA][iI][nN])$'
 
 /**
  * The members of a body that begins a PKCE flow in some of its forms. Its other forms ignore these members,
@@ -24,30 +24,30 @@ export const pkceFieldsOfForms = {
     .string()
     .optional()
     .meta({
-      description: `Begins a PKCE flow, together with code_challenge_method: ${CHALLENGE}`,
+      description: `Begins a PKCE flow, together with code_challenge_method: ${CODE_CHALLENGE}`,
     }),
   code_challenge_method: z
     .string()
     .optional()
-    .meta({ description: `s256 or plain, in any case: ${METHOD}` }),
+    .meta({ description: `s256 or plain, in any case: ${CODE_CHALLENGE_METHOD}` }),
 }
 
 /** The members of a body that begins a PKCE flow in each of its forms. */
 export const pkceFields = {
   code_challenge: pkceFieldsOfForms.code_challenge.meta({
-    pattern: `^$|${CHALLENGE}`,
+    pattern: `^$|${CODE_CHALLENGE}`,
     description: 'Begins a PKCE flow, together with code_challenge_method',
   }),
   code_challenge_method: pkceFieldsOfForms.code_challenge_method.meta({
-    pattern: `^$|${METHOD}`,
+    pattern: `^$|${CODE_CHALLENGE_METHOD}`,
     description: 's256 or plain, in any case',
   }),
 }
 
 /** The fields of PKCE as parameters of a query, where neither may be empty. */
 export const pkceParameters = {
-  code_challenge: pkceFields.code_challenge.meta({ pattern: CHALLENGE }),
-  code_challenge_method: pkceFields.code_challenge_method.meta({ pattern: METHOD }),
+  code_challenge: pkceFields.code_challenge.meta({ pattern: CODE_CHALLENGE }),
+  code_challenge_method: pkceFields.code_challenge_method.meta({ pattern: CODE_CHALLENGE_METHOD }),
 }
 
 /** For the API document: each of the two members needs the other, and empty ones count as absent. */
@@ -56,7 +56,10 @@ export const PKCE_TOGETHER = {
   // biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON Schema
   then: {
     required: ['code_challenge_method'],
-    properties: { code_challenge: { pattern: CHALLENGE }, code_challenge_method: { type: 'string', pattern: METHOD } },
+    properties: {
+      code_challenge: { pattern: CODE_CHALLENGE },
+      code_challenge_method: { type: 'string', pattern: CODE_CHALLENGE_METHOD },
+    },
   },
   else: withTexts([], ['code_challenge_method']),
 }
@@ -64,11 +67,11 @@ export const PKCE_TOGETHER = {
 /** How a flow through a browser ends: with a session in the fragment, or with an auth code that its verifier exchanges. */
 export type FlowKind = 'implicit' | 'pkce'
 
-/** The challenge of a PKCE flow (RFC 7636). */
+/** The code challenge of a PKCE flow, and how it was made of the verifier (RFC 7636). */
 export interface PkceChallenge {
-  readonly challenge: string
+  readonly codeChallenge: string
   /** `parsePkce` makes `s256` of both. Flows of supabase/auth may be `plain`. */
-  readonly method: 's256' | 'plain'
+  readonly codeChallengeMethod: 's256' | 'plain'
 }
 
 /** `required`: every flow that ends in a redirect needs PKCE, by S256. */
@@ -83,22 +86,24 @@ const LENGTH_MIN = 43
 const LENGTH_MAX = 128
 
 /**
- * Reads the challenge of a request (reference: PKCE). Empty members count as absent.
+ * Reads the code challenge of a request (reference: PKCE). Empty members count as absent.
  * @returns undefined when the request begins no PKCE flow
  * @throws pkceIncomplete, codeChallengeLength, codeChallengeCharacters, codeChallengeMethodUnsupported
  */
 export function parsePkce(body: PkceFields, rule: PkceRule): PkceChallenge | undefined {
-  const { code_challenge: challenge, code_challenge_method: method } = body
-  if (!challenge && !method) return undefined
-  if (!challenge || !method) throw pkceIncomplete()
-  if (challenge.length < LENGTH_MIN || challenge.length > LENGTH_MAX) {
+  const { code_challenge: codeChallenge, code_challenge_method: codeChallengeMethod } = body
+  if (!codeChallenge && !codeChallengeMethod) return undefined
+  if (!codeChallenge || !codeChallengeMethod) throw pkceIncomplete()
+  if (codeChallenge.length < LENGTH_MIN || codeChallenge.length > LENGTH_MAX) {
     throw codeChallengeLength({ min: LENGTH_MIN, max: LENGTH_MAX })
   }
-  if (!/^[A-Za-z0-9._~-]*$/.test(challenge)) throw codeChallengeCharacters()
-  const name = method.toLowerCase()
-  if (name !== 's256' && (name !== 'plain' || rule === 'required')) throw codeChallengeMethodUnsupported({ method })
-  // A plain challenge is the verifier itself, so the row holds its hash instead, which serves as well.
-  return { challenge: name === 'plain' ? toS256(challenge) : challenge, method: 's256' }
+  if (!/^[A-Za-z0-9._~-]*$/.test(codeChallenge)) throw codeChallengeCharacters()
+  const method = codeChallengeMethod.toLowerCase()
+  if (method !== 's256' && (method !== 'plain' || rule === 'required')) {
+    throw codeChallengeMethodUnsupported({ codeChallengeMethod })
+  }
+  // A plain code challenge is the verifier itself, so the row holds its hash instead, which serves as well.
+  return { codeChallenge: method === 'plain' ? toS256(codeChallenge) : codeChallenge, codeChallengeMethod: 's256' }
 }
 
 /** Requires PKCE of a flow through a browser, where the rule does. @throws pkceRequired */
@@ -106,10 +111,13 @@ export function requirePkce(pkce: PkceChallenge | null | undefined, rule: PkceRu
   if (rule === 'required' && !pkce) throw pkceRequired()
 }
 
-/** Whether a challenge was made of a verifier (RFC 7636, section 4.6). Compares in constant time. */
-export function matchesChallenge({ challenge, method }: PkceChallenge, verifier: string): boolean {
-  const expected = method === 's256' ? toS256(verifier) : verifier
-  return equalSecrets(digest(expected), digest(challenge))
+/** Whether a code challenge was made of a verifier (RFC 7636, section 4.6). Compares in constant time. */
+export function matchesCodeChallenge(
+  { codeChallenge, codeChallengeMethod }: PkceChallenge,
+  codeVerifier: string,
+): boolean {
+  const expected = codeChallengeMethod === 's256' ? toS256(codeVerifier) : codeVerifier
+  return equalSecrets(digest(expected), digest(codeChallenge))
 }
 
 /** A new auth code of a PKCE flow: a random UUID (RFC 9562, version 4), which is the form that clients of GoTrue know. */
@@ -120,8 +128,8 @@ export function generateAuthCode(randomBytes: RandomBytes): string {
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 
-function toS256(verifier: string): string {
-  return digest(verifier).toString('base64url')
+function toS256(codeVerifier: string): string {
+  return digest(codeVerifier).toString('base64url')
 }
 
 function digest(text: string): Buffer {

@@ -43,7 +43,7 @@ const StoredRequest = z.object({
   identifier: z.object({ kind: z.enum(['email', 'phone']), value: z.string() }),
   audience: z.string(),
   stage: z.object({ data: z.record(z.string(), z.unknown()) }).optional(),
-  pkce: z.object({ challenge: z.string(), method: z.enum(['s256', 'plain']) }).optional(),
+  pkce: z.object({ codeChallenge: z.string(), codeChallengeMethod: z.enum(['s256', 'plain']) }).optional(),
   channel: z.enum(SMS_CHANNELS).exactOptional(),
   redirectTo: z.string(),
   linkBase: z.string(),
@@ -52,7 +52,7 @@ const StoredRequest = z.object({
   askedAt: z.string(),
 })
 
-/** Sealed, because it names the user and carries a PKCE challenge. */
+/** Sealed, because it names the user and carries the code challenge of PKCE. */
 export const messageRequestTask = defineSealedTask(
   'message-request',
   (json): MessageRequest => StoredRequest.parse(json),

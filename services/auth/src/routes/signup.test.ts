@@ -199,7 +199,7 @@ describe('POST /signup', () => {
     "Invalid channel, supported values are 'sms' or 'whatsapp'. 'whatsapp' is only supported if Twilio or Twilio Verify is used as the provider."
   const invalidEmail = 'Unable to validate email address: invalid format'
   const phone = '+14155550100'
-  const challenge = 'a'.repeat(43)
+  const codeChallenge = 'a'.repeat(43)
   // ASVS 2.2.1, 2.2.2, 2.2.3
   it.each([
     [400, { email: 'x@example.com' }, 'validation_failed', 'Signup requires a valid password'],
@@ -211,13 +211,13 @@ describe('POST /signup', () => {
     [400, { phone, password, channel: 'whatsapp' }, 'validation_failed', noChannel],
     [
       400,
-      { phone, password, code_challenge: challenge, code_challenge_method: 's256' },
+      { phone, password, code_challenge: codeChallenge, code_challenge_method: 's256' },
       'validation_failed',
       'PKCE not supported for phone signups',
     ],
     [
       400,
-      { email: 'x@example.com', password, code_challenge: challenge },
+      { email: 'x@example.com', password, code_challenge: codeChallenge },
       'validation_failed',
       'PKCE flow requires code_challenge_method and code_challenge',
     ],

@@ -299,8 +299,8 @@ describe('GET /verify', () => {
   })
 
   it('303: a PKCE flow ends in an auth code', async () => {
-    const challenge = 'c'.repeat(43)
-    const { id, link, token } = await signUp({ code_challenge: challenge, code_challenge_method: 's256' })
+    const codeChallenge = 'c'.repeat(43)
+    const { id, link, token } = await signUp({ code_challenge: codeChallenge, code_challenge_method: 's256' })
     expect(token).toMatch(/^pkce_[0-9a-f]{56}$/)
     const { headers } = await follow(link.search.slice(1))
     const target = new URL(headers.location ?? '')
@@ -319,7 +319,7 @@ describe('GET /verify', () => {
       .executeTakeFirstOrThrow()
     expect(flow).toEqual({
       authentication_method: 'email/signup',
-      code_challenge: challenge,
+      code_challenge: codeChallenge,
       code_challenge_method: 's256',
       auth_code_hash: createHash('sha256').update(code).digest(),
       auth_code_issued_at: timestamp(clock.now()),

@@ -43,7 +43,7 @@ async function send(
 }
 
 const sendPkce = async (signedUp: SignedUp) => {
-  const pkce = { challenge: 'c'.repeat(43), method: 's256' } as const
+  const pkce = { codeChallenge: 'c'.repeat(43), codeChallengeMethod: 's256' } as const
   const flowStateId = await deps.db
     .transaction()
     .execute((trx) => insertMailFlow(trx, signedUp.user.id, 'magiclink', pkce))

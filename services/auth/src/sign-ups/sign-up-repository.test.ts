@@ -69,7 +69,7 @@ function toSignUp({ kind, value }: Address, { nowMs, autoconfirm }: SignUpOption
             sentAt: now,
             expiresAt: new Date(nowMs + INTERVAL_MS),
           },
-          pkce: kind === 'email' ? { challenge: 'c'.repeat(43), method: 's256' } : undefined,
+          pkce: kind === 'email' ? { codeChallenge: 'c'.repeat(43), codeChallengeMethod: 's256' } : undefined,
           message: { ...message('first'), message: shown(userId, value) },
           messageAgain: message('again'),
         },

@@ -91,7 +91,7 @@ const callSignUp = (
     ROW(${p.userId}, ${p.identityId}, ${p.email}, ${p.phone}, ${p.audience}, ${p.role}, ${p.passwordHash}, ${p.data},
       ${p.identityData}, ${p.now}, ${p.confirmed})::${sql.table('sign_up_item')},
     ROW(${p.intervalKey}, ${p.intervalKind}, ${p.dueBefore}, ${p.tokenKind}, ${p.linkHash}, ${p.codeHash}, ${p.codeSalt},
-      ${p.expiresAt}, ${p.challenge}, ${p.challengeMethod}, ${p.message}, ${p.messageAgain})::${sql.table('sign_up_message')},
+      ${p.expiresAt}, ${p.codeChallenge}, ${p.codeChallengeMethod}, ${p.message}, ${p.messageAgain})::${sql.table('sign_up_message')},
     ${p.tokenHash}, ${p.userAgent}, ${p.ip}, ${p.audit}) AS r`
 
 const signUpQuery: PreparedQuery<ReturnType<typeof toParameters>, SignUpRow> = prepare('sign_up', callSignUp)
@@ -171,8 +171,8 @@ function toParameters({ confirmation, ...input }: SignUp) {
     codeHash: confirmation?.secrets.codeHash,
     codeSalt: confirmation?.secrets.codeSalt,
     expiresAt: confirmation?.secrets.expiresAt,
-    challenge: confirmation?.pkce?.challenge,
-    challengeMethod: confirmation?.pkce?.method,
+    codeChallenge: confirmation?.pkce?.codeChallenge,
+    codeChallengeMethod: confirmation?.pkce?.codeChallengeMethod,
     message: confirmation?.message,
     messageAgain: confirmation?.messageAgain,
   }

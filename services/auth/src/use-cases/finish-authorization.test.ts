@@ -17,7 +17,7 @@ import { finishAuthorization } from './finish-authorization.ts'
 const { deps, clock, close } = await openTestApp()
 afterAll(close)
 
-const PKCE = { challenge: 'x'.repeat(43), method: 'plain' } as const
+const PKCE = { codeChallenge: 'x'.repeat(43), codeChallengeMethod: 'plain' } as const
 const FLOW = {
   provider: 'github',
   redirectTo: CONTEXT.redirectTo,

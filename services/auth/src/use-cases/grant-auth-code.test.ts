@@ -28,8 +28,8 @@ const claimsOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[1] ?
 /** A verifier and the parameters that begin its flow. */
 function newPair() {
   const verifier = randomBytes(32).toString('base64url')
-  const challenge = createHash('sha256').update(verifier).digest('base64url')
-  return { verifier, pair: { code_challenge: challenge, code_challenge_method: 's256' } }
+  const codeChallenge = createHash('sha256').update(verifier).digest('base64url')
+  return { verifier, pair: { code_challenge: codeChallenge, code_challenge_method: 's256' } }
 }
 
 /** Follows the link of the next mail to an address. @returns the auth code that it ends in */
@@ -100,7 +100,7 @@ describe('POST /token?grant_type=pkce', () => {
     expect(await methodOf('staged@example.com', otp)).toEqual(['magiclink'])
   })
 
-  it('200: compares a plain challenge with the verifier itself', async () => {
+  it('200: compares a plain code challenge with the verifier itself', async () => {
     const { email } = await createSignedUp(deps)
     const verifier = 'v'.repeat(43)
     await main.post('/recover', { email, code_challenge: verifier, code_challenge_method: 'plain' })

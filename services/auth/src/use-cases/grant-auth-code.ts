@@ -6,7 +6,7 @@ import { linkExternalIdentity } from '../external-accounts/link.ts'
 import type { ExternalOutcome } from '../external-accounts/sign-in.ts'
 import { refuseUnverified, type UnverifiedDeps } from '../external-accounts/unverified-email.ts'
 import { deleteFlow, type FinishedFlow, findFlowByCode } from '../flows/flow-repository.ts'
-import { matchesChallenge } from '../flows/pkce.ts'
+import { matchesCodeChallenge } from '../flows/pkce.ts'
 import { authCodeMissing } from '../request-errors.ts'
 import { openSecret, type SealedSecret } from '../secrets/sealed-secret.ts'
 import { createSession } from '../sessions/create-session.ts'
@@ -49,7 +49,7 @@ export async function grantAuthCode(deps: GrantAuthCodeDeps, input: GrantAuthCod
   if (!flow) refuseFlow()
   const { flowStateLifetimeMs } = deps.config.external
   if (deps.now().getTime() >= Date.parse(flow.codeIssuedAt) + flowStateLifetimeMs) throw flowStateExpired()
-  if (!matchesChallenge(flow.pkce, codeVerifier)) throw badCodeVerifier()
+  if (!matchesCodeChallenge(flow.pkce, codeVerifier)) throw badCodeVerifier()
   const outcome = await withUniqueAccount(deps, (trx) => exchangeFlow(trx, deps, { ...input, flow }))
   if (outcome.verdict === 'signed-in') {
     return { ...(await signNewSession(deps, outcome.session)), ...openProviderTokens(deps, flow) }

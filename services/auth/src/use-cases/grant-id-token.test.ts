@@ -119,8 +119,8 @@ describe('keycloak', () => {
     const tokens = { provider_token: expect.stringMatching(/^ey/), provider_refresh_token: anyId }
     expect(implicit.fragment).toEqual(fragmentBody('keycloak', tokens))
     const verifier = 'v'.repeat(64)
-    const challenge = createHash('sha256').update(verifier).digest('base64url')
-    const { query } = await signIn('keycloak', { code_challenge: challenge, code_challenge_method: 'S256' })
+    const codeChallenge = createHash('sha256').update(verifier).digest('base64url')
+    const { query } = await signIn('keycloak', { code_challenge: codeChallenge, code_challenge_method: 'S256' })
     const exchange = { auth_code: query.code, code_verifier: verifier }
     const session = (await service.post('/token?grant_type=pkce', exchange)).json()
     expect(session).toEqual(

@@ -20,8 +20,8 @@ const signUp = (body: object): InjectOptions => post('/signup', { password, ...b
 const createUser = (body: object): InjectOptions => post('/admin/users', body)
 const invalidGrant = { oauth: 'invalid_request' }
 const token = (grant: string, body: object): InjectOptions => post(`/token?grant_type=${grant}`, body)
-const pkce = (challenge: string, method = 's256'): InjectOptions =>
-  signUp({ email, code_challenge: challenge, code_challenge_method: method })
+const pkce = (codeChallenge: string, method = 's256'): InjectOptions =>
+  signUp({ email, code_challenge: codeChallenge, code_challenge_method: method })
 const form = (payload: string, suffix = ''): InjectOptions =>
   post('/token?grant_type=password', payload, { 'content-type': `application/x-www-form-urlencoded${suffix}` })
 

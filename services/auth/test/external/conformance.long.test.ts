@@ -97,8 +97,8 @@ describe.each(STUBS)('the provider %s', (name, stub) => {
   it('signs in the same user again in the PKCE flow', async () => {
     service.answer(play(stub, service.clock))
     const verifier = 'v'.repeat(43)
-    const challenge = createHash('sha256').update(verifier).digest('base64url')
-    const pkce = { code_challenge: challenge, code_challenge_method: 's256' }
+    const codeChallenge = createHash('sha256').update(verifier).digest('base64url')
+    const pkce = { code_challenge: codeChallenge, code_challenge_method: 's256' }
     const { state } = await service.begin(name, pkce)
     const { status, url, query, fragment } = await comeBack(stub, state)
     expect([status, url.origin, fragment]).toEqual([302, 'http://localhost:3000', {}])
