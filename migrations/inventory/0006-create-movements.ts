@@ -10,12 +10,13 @@ export const createMovements: MigrationSource = (names) => ({
     await createTable(db, names)
     await createIndexes(db, names)
     await refuseChanges(db, names)
-    // A line of a request. `change` is what on_hand grows by, `counted` is what on_hand becomes; one of the two is null. Where
-    // `to_location_id` is set, what leaves one location enters the other. `expected` is what on_hand must be before.
+    // A line of a request. `on_hand_delta` is what on_hand grows by, `counted` is what on_hand becomes; one of the two is null.
+    // Where `to_location_id` is set, what leaves one location enters the other. `expected_on_hand` is what must be on hand
+    // before.
     await sql`
       CREATE TYPE ${names.id('stock_line')} AS (
         type text, product_id bigint, location_id bigint, to_location_id bigint,
-        change bigint, counted bigint, expected bigint, reason text, reference text
+        on_hand_delta bigint, counted bigint, expected_on_hand bigint, reason text, reference text
       )`.execute(db)
   },
   async down(db: Kysely<unknown>) {

@@ -16,18 +16,18 @@ DECLARE
   transfer_id bigint := CASE WHEN l.to_location_id IS NOT NULL THEN nextval('{{movements_id_seq}}') END;
   written bigint;
 BEGIN
-  IF l.counted IS NOT NULL OR l.expected IS NOT NULL THEN
+  IF l.counted IS NOT NULL OR l.expected_on_hand IS NOT NULL THEN
     PERFORM {{check_target}}(l.product_id, l.location_id);
     SELECT s.on_hand INTO held FROM {{stock_levels}} s
       WHERE s.product_id = l.product_id AND s.location_id = l.location_id;
-    IF held <> l.expected THEN PERFORM {{refuse}}('stale-quantity', held); END IF;
+    IF held <> l.expected_on_hand THEN PERFORM {{refuse}}('stale-quantity', held); END IF;
   END IF;
   written := ({{apply_movement}}(ROW(transfer_id, l.product_id, l.location_id, l.type,
-    coalesce(l.change, l.counted - coalesce(held, 0)), 0, NULL, NULL,
+    coalesce(l.on_hand_delta, l.counted - coalesce(held, 0)), 0, NULL, NULL,
     l.reason, l.reference, transfer_id, NULL, p_actor, NULL)::{{movements}})).id;
   IF transfer_id IS NULL THEN RETURN ARRAY[written]; END IF;
   RETURN ARRAY[written, ({{apply_movement}}(ROW(NULL, l.product_id, l.to_location_id, l.type,
-    -l.change, 0, NULL, NULL,
+    -l.on_hand_delta, 0, NULL, NULL,
     l.reason, l.reference, transfer_id, NULL, p_actor, NULL)::{{movements}})).id];
 END
 $$;

@@ -200,7 +200,7 @@ async function operate(
 ): Promise<object> {
   const place = `of ${sku} are available at ${order.locations[0]}`
   const { moved, levels } = await moveStockByName(database, { ...order, sku }).catch((error: unknown) =>
-    explain(error, { expected: expect, place }),
+    explain(error, { expectedOnHand: expect, place }),
   )
   if (format === 'json') return moved
   const movements = await Promise.all(moved.ids.map((id) => findMovement(database.lanes, id)))
@@ -214,11 +214,14 @@ async function operate(
 }
 
 /** @throws Error saying how much there is, as far as the details of a refusal say it; else the error itself */
-function explain(error: unknown, { expected, place }: { readonly expected: unknown; readonly place: string }): never {
+function explain(
+  error: unknown,
+  { expectedOnHand, place }: { readonly expectedOnHand: unknown; readonly place: string },
+): never {
   if (!(error instanceof HttpError)) throw error
   const { available, current, reserved } = error.details
   const text = error.message.replace(/\.$/, '')
-  if (current !== undefined) throw new Error(`${current} are on hand, not ${expected}`, { cause: error })
+  if (current !== undefined) throw new Error(`${current} are on hand, not ${expectedOnHand}`, { cause: error })
   if (available === undefined) throw error
   if (reserved !== undefined) throw new Error(`${text}; ${reserved} are reserved`, { cause: error })
   throw new Error(`${text}: ${available} ${place}`, { cause: error })

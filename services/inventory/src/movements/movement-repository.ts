@@ -80,16 +80,16 @@ export function callMoveStock(
 
 /** A line as the SQL type `stock_line`. */
 function toRow(line: MovementLine): object {
-  const { locationId, toLocationId, change, counted } = effectOf(line)
+  const { locationId, toLocationId, onHandDelta, counted } = effectOf(line)
   const { type, productId, expectedOnHand, reason, reference } = line
   return {
     type,
     product_id: productId,
     location_id: locationId,
     to_location_id: toLocationId,
-    change,
+    on_hand_delta: onHandDelta,
     counted,
-    expected: expectedOnHand,
+    expected_on_hand: expectedOnHand,
     reason,
     reference,
   }

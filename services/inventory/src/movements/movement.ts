@@ -31,13 +31,13 @@ export type MovementLine = (
   readonly expectedOnHand?: number | undefined
 }
 
-/** The effect of a line on `onHand` of a level. Exactly one of `change` and `counted` is set. */
+/** The effect of a line on `onHand` of a level. Exactly one of `onHandDelta` and `counted` is set. */
 export interface LineEffect {
   readonly locationId: number
   /** Takes in what leaves the location. */
   readonly toLocationId?: number | undefined
   /** Added to `onHand`. */
-  readonly change?: number
+  readonly onHandDelta?: number
   /** Replaces `onHand`. */
   readonly counted?: number
 }
@@ -46,14 +46,14 @@ export interface LineEffect {
 export function effectOf(line: MovementLine): LineEffect {
   switch (line.type) {
     case 'receive':
-      return { locationId: line.locationId, change: line.quantity }
+      return { locationId: line.locationId, onHandDelta: line.quantity }
     case 'ship':
-      return { locationId: line.locationId, change: -line.quantity }
+      return { locationId: line.locationId, onHandDelta: -line.quantity }
     case 'adjust':
-      return { locationId: line.locationId, change: line.delta }
+      return { locationId: line.locationId, onHandDelta: line.delta }
     case 'count':
       return { locationId: line.locationId, counted: line.quantity }
     case 'transfer':
-      return { locationId: line.fromLocationId, toLocationId: line.toLocationId, change: -line.quantity }
+      return { locationId: line.fromLocationId, toLocationId: line.toLocationId, onHandDelta: -line.quantity }
   }
 }

@@ -183,7 +183,7 @@ describe('a product or location with stock', () => {
   const receive = (db: Kysely<InventoryTables>) =>
     sql<{ verdict: string }>`
       SELECT verdict FROM inventory.move_stock(NULL, ${JSON.stringify([
-        { type: 'receive', product_id: productId, location_id: locationId, change: 1 },
+        { type: 'receive', product_id: productId, location_id: locationId, on_hand_delta: 1 },
       ])})`.execute(db)
 
   it.each(['products', 'locations'] as const)(

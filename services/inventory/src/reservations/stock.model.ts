@@ -55,7 +55,8 @@ export function moveStock(stock: Stock, lines: readonly MovementLine[]): Outcome
 }
 
 function moveLine(stock: Stock, line: MovementLine): Outcome<MoveRefusal> {
-  const { locationId, toLocationId, change, counted } = effectOf(line)
+  const effect = effectOf(line)
+  const { locationId, toLocationId, counted } = effect
   const from = { productId: line.productId, locationId }
   const { onHand } = quantitiesAt(stock, from)
   if (counted !== undefined || line.expectedOnHand !== undefined) {
@@ -65,10 +66,10 @@ function moveLine(stock: Stock, line: MovementLine): Outcome<MoveRefusal> {
       return { verdict: 'stale-quantity', quantity: onHand }
     }
   }
-  const delta = change ?? (counted ?? 0) - onHand
-  const left = changeLevel(stock, from, { onHand: delta, reserved: 0 })
+  const onHandDelta = effect.onHandDelta ?? (counted ?? 0) - onHand
+  const left = changeLevel(stock, from, { onHand: onHandDelta, reserved: 0 })
   if (left.verdict !== 'done' || toLocationId === undefined) return left
-  return changeLevel(left.stock, { ...from, locationId: toLocationId }, { onHand: -delta, reserved: 0 })
+  return changeLevel(left.stock, { ...from, locationId: toLocationId }, { onHand: -onHandDelta, reserved: 0 })
 }
 
 /** Model of `reserve`. The reservation gets the id that the database gave it. */
