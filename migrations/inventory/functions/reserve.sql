@@ -2,13 +2,14 @@
 --
 -- p_caller: who asks, and the key of the request.
 -- p_product_id, p_location_id, p_quantity: what to reserve.
--- p_seconds: how long the reservation lasts; null for one that does not expire.
+-- p_expires_in_seconds: how long the reservation lasts; null for one that does not expire.
 -- p_reference: what the client calls it, or null.
 -- Returns done or replayed with the reservation, a verdict about the key, or a refusal of apply_movement.
 --
 -- Lock order: the key, the level. A repeat waits at the key before it locks any stock.
 CREATE OR REPLACE FUNCTION {{reserve}}(
-  p_caller {{caller}}, p_product_id bigint, p_location_id bigint, p_quantity bigint, p_seconds integer, p_reference text
+  p_caller {{caller}}, p_product_id bigint, p_location_id bigint, p_quantity bigint, p_expires_in_seconds integer,
+  p_reference text
 )
 RETURNS TABLE (verdict text, answer json, quantity bigint, line integer)
 LANGUAGE plpgsql
@@ -33,7 +34,7 @@ BEGIN
       id, product_id, location_id, quantity, remaining, reference, expires_at, created_at
     ) OVERRIDING SYSTEM VALUE
     VALUES (m.reservation_id, p_product_id, p_location_id, p_quantity, p_quantity, p_reference,
-      least(m.created_at, clock_timestamp()) + p_seconds * interval '1 second', m.created_at)
+      least(m.created_at, clock_timestamp()) + p_expires_in_seconds * interval '1 second', m.created_at)
     RETURNING made.* INTO r;
   answer := {{reservation_json}}(r);
 
