@@ -70,13 +70,13 @@ export interface AcquiringConfig {
 
 /** Returns the settings of acquirers and payouts, with the names that the code uses. Delays are days. */
 export function toAcquiringConfig(values: SettingValues<typeof acquiringSettings>): AcquiringConfig {
-  const delay = values.PAYOUT_DELAY_DAYS
+  const delayDays = values.PAYOUT_DELAY_DAYS
   return {
     acquirers: values.ACQUIRERS,
     payouts: {
       schedule: values.PAYOUT_SCHEDULE,
       minimumMajorUnits: values.PAYOUT_MIN,
-      delayDays: { live: delay ?? DELAY_DAYS.live, test: delay ?? DELAY_DAYS.test },
+      delayDays: { live: delayDays ?? DELAY_DAYS.live, test: delayDays ?? DELAY_DAYS.test },
     },
     seedAllowed: values.ALLOW_SEED,
   } as const

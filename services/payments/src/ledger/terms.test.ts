@@ -147,11 +147,10 @@ describe('what the login of the service chooses', () => {
     const test = await createMerchant()
     expect((await clock(test, 259_200)).rows).toEqual([{ verdict: 'done' }])
     expect((await clock(test, -1)).rows).toEqual([{ verdict: 'limit-exceeded' }])
-    for (const delay of [-1, null]) {
-      await expect(attack(sql`SELECT FROM ${sql.table('pay_out')}(NULL, ${live}, 1, ${delay})`)).rejects.toHaveProperty(
-        'code',
-        INVALID,
-      )
+    for (const delayDays of [-1, null]) {
+      await expect(
+        attack(sql`SELECT FROM ${sql.table('pay_out')}(NULL, ${live}, 1, ${delayDays})`),
+      ).rejects.toHaveProperty('code', INVALID)
     }
   })
 })
