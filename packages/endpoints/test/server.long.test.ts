@@ -55,10 +55,10 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close()
 })
 
-async function listening(writeTimeout?: number): Promise<{ readonly server: Server; readonly port: number }> {
+async function listening(writeTimeoutMs?: number): Promise<{ readonly server: Server; readonly port: number }> {
   const app = await new Application({
     modules: { index: { Big } },
-    ...(writeTimeout === undefined ? {} : { writeTimeout }),
+    ...(writeTimeoutMs === undefined ? {} : { writeTimeoutMs }),
   }).ready()
   const server = createServer(app.listener).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -112,8 +112,8 @@ describe('a client that reads nothing of its answer', () => {
     expect(await (await fetch(`http://127.0.0.1:${port}/big/slow`)).text()).toBe('[1,2]')
   })
 
-  it('refuses a writeTimeout that is no number', () => {
-    expect(() => new Application({ writeTimeout: Number.NaN })).toThrow('writeTimeout must be a number')
+  it('refuses a writeTimeoutMs that is no number', () => {
+    expect(() => new Application({ writeTimeoutMs: Number.NaN })).toThrow('writeTimeoutMs must be a number')
   })
 })
 

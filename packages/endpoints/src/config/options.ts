@@ -15,7 +15,10 @@ import type { Settings } from './settings.ts'
 /** Modules by path: `{ 'index': m0, './foo/bar.ts': () => import('./controllers/foo/bar.ts') }`. */
 export type ModuleMap = Readonly<Record<string, object | (() => Promise<object>)>>
 
-/** The options of an application. All of them have a default (reference: Application options). */
+/**
+ * The options of an application. All of them have a default (reference: Application options). A name ends in the unit of its
+ * value. `bodyLimit` is called as in Fastify, whose users know that it is in bytes.
+ */
 export interface ApplicationOptions<Context = unknown> {
   /** Folder or file of the controllers, or several. */
   readonly controllerPrefix?: string | URL | readonly (string | URL)[]
@@ -36,7 +39,7 @@ export interface ApplicationOptions<Context = unknown> {
    * A client of `app.listener` that takes no byte of an answer for so many milliseconds is cut off; 0 for never. Default: 30 s.
    * Fastify and fetch servers have limits of their own.
    */
-  readonly writeTimeout?: number
+  readonly writeTimeoutMs?: number
   /** How many trusted proxies stand in front of the server; `true` for one. */
   readonly trustProxy?: boolean | number
   /** Default: `X-Request-Id`. */
@@ -71,7 +74,7 @@ export interface ApplicationOptions<Context = unknown> {
   readonly onFault?: (error: unknown, request: EndpointRequest) => void
 }
 
-/** Default of `writeTimeout`. */
+/** Default of `writeTimeoutMs`. */
 export const WRITE_TIMEOUT_MS = 30_000
 const MIB = 1024 * 1024
 const BODY_BYTES_MAX = MIB
@@ -90,7 +93,7 @@ export function readOptions(options: ApplicationOptions): Settings {
     signatures: options.signatures ?? true,
     bodyBytesMax: checkLimit('bodyLimit', options.bodyLimit ?? BODY_BYTES_MAX),
     multipart: multipartLimits(options.multipart, MULTIPART),
-    writeTimeoutMs: checkLimit('writeTimeout', options.writeTimeout ?? WRITE_TIMEOUT_MS),
+    writeTimeoutMs: checkLimit('writeTimeoutMs', options.writeTimeoutMs ?? WRITE_TIMEOUT_MS),
     use: options.use ?? [],
     cors: corsPolicy(options.cors),
     trustedProxies: checkLimit('trustProxy', Number(options.trustProxy ?? 0)),
