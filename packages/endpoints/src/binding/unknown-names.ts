@@ -20,7 +20,7 @@ export function unknownNames(names: readonly string[], known: ReadonlySet<string
 
 /** The name of which at most a third of the letters differ, capitals aside. */
 function findMeant(name: string, known: ReadonlySet<string>): string | undefined {
-  const maxDistance = Math.floor(name.length / 3)
+  const distanceMax = Math.floor(name.length / 3)
   const capital = [...known].find((each) => each.toLowerCase() === name.toLowerCase())
-  return capital ?? closestMatch(name, [...known], { maxDistance })
+  return capital ?? closestMatch(name, [...known], { maxDistance: distanceMax })
 }
