@@ -121,7 +121,7 @@ class Slot {
     if (this.#owed === 0) this.#activeAtMs = performance.now()
     this.#owed += 1
     const answer = runStatement(this.#client, statement, this.#options.parserOf)
-    answer.then(this.#noteAnswer, this.#noteAnswer)
+    answer.then(this.#recordAnswer, this.#recordAnswer)
     return answer
   }
 
@@ -140,7 +140,7 @@ class Slot {
     setImmediate(() => socket.uncork())
   }
 
-  readonly #noteAnswer = (): void => {
+  readonly #recordAnswer = (): void => {
     this.#owed -= 1
     this.#activeAtMs = performance.now()
   }
