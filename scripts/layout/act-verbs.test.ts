@@ -12,6 +12,7 @@ it.each([
   ['the second of two acts', 'function findOrMakeCart() {}', 'findOrMakeCart', 'create, generate or build'],
   ['a method', 'class Cart { note() {} }', 'note', 'record, remember or add'],
   ['a private method', 'class Cart { #makeRoom() {} }', 'makeRoom', 'create, generate or build'],
+  ['a private field', 'class Cart { readonly #noteSale = () => {} }', 'noteSale', 'record, remember or add'],
   ['a member', 'export const cart = { makeItem: () => {} }', 'makeItem', 'create, generate or build'],
 ])('refuses %s that begins with another verb for its act', async (_, text, name, instead) => {
   expect(await problemsOf(actVerbs, { [cart]: `\n${text}\n` })).toEqual([
@@ -29,6 +30,7 @@ it('allows the verbs of the tables, nouns, values, and words that only begin wit
     'const colorMakes = () => {}',
     'const notice = () => {}',
     'const note = 1',
+    'class Cart { readonly note = 1 }',
   ]
   expect(await problemsOf(actVerbs, { [cart]: text.join('\n') })).toEqual([])
 })

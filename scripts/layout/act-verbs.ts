@@ -12,7 +12,7 @@ const NOUNS = /^(?:note(?:Of|For)|compose(?:File|Image)s?)$/
 
 /**
  * One act has one verb: a function of production code does not begin with `make`, `compose` or `note`, and has none of them after
- * `Or`. It may be a declaration, a method, or a constant or member that is a function.
+ * `Or`. It may be a declaration, a method, or a constant, a member or a field of a class that is a function.
  */
 export const actVerbs: Rule = (tree) =>
   productionFiles(tree, 'services', 'packages', 'migrations', 'scripts', 'bench', 'examples').flatMap(problemsOf)
@@ -38,6 +38,10 @@ function problemsOf(file: SourceFile): readonly Problem[] {
     },
     MethodDefinition({ key, start }) {
       if (key.type === 'Identifier' || key.type === 'PrivateIdentifier') judge(key.name, start)
+    },
+    PropertyDefinition({ key, value, start }) {
+      const isNamed = key.type === 'Identifier' || key.type === 'PrivateIdentifier'
+      if (isNamed && value && isFunction(value.type)) judge(key.name, start)
     },
     Property({ key, value, start }) {
       if (key.type === 'Identifier' && isFunction(value.type)) judge(key.name, start)
