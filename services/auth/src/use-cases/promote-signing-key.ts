@@ -40,7 +40,7 @@ type PromoteSigningKeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
  * Makes a key the one that signs. The key that signed before verifies until its last token has expired. A retired key can be
  * promoted again while it still verifies.
  * @param runWork what the caller does in the same transaction
- * @throws Error when its row has a state that this release does not know
+ * @throws Error when the row of the key has a state that this release does not know
  */
 export async function promoteSigningKey<Answer>(
   deps: PromoteSigningKeyDeps,
