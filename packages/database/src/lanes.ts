@@ -168,6 +168,7 @@ function createLane({ ask, again, mode, read }: LaneParts): Lane {
     const owned = { ...input, owner }
     const asked = ask(form, owned)
     if (again === undefined || owner === '') return asked
+    // The parameter `Row` has no bound, but `pg` makes only objects of rows.
     return asked.then((rows) => (again.isMissing(rows as object[]) ? again.ask(form, owned) : rows))
   }
   const execute = <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]> => {
