@@ -7,7 +7,8 @@
 -- another merchant has invited the address. (reference: Invitations)
 --
 -- Lock order: the key, the user, the membership, the balance. A repeat waits at the key before it locks anything. The
--- membership comes before the balance, as in revoke_user, so that the two never wait for each other.
+-- membership comes before the balance, as in revoke_user, so that the two never wait for each other. The invitation is new,
+-- so nobody waits for it.
 CREATE OR REPLACE FUNCTION {{invite_user}}(
   p_caller {{caller}}, p_merchant_id text, p_email text, p_token_hash bytea, p_kind text, p_payload jsonb
 )

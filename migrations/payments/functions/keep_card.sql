@@ -6,8 +6,9 @@
 -- done. Access, permission and row are one decision, so a merchant that loses the permission meanwhile keeps no card.
 -- (reference: Kept cards)
 --
--- Lock order: the key, the balance. The key comes first: a repeat waits for it without the lock of the balance, for which
--- everything else of the merchant waits.
+-- Lock order: the key, the transaction, the balance. The key comes first: a repeat waits for it without the lock of the balance,
+-- for which everything else of the merchant waits. The foreign key of the card locks the transaction when the row is inserted,
+-- and so before the balance, as the operations do. Another locks the instrument, whose key never changes, so nobody waits there.
 CREATE OR REPLACE FUNCTION {{keep_card}}(p_caller {{caller}}, p_merchant_id text, p_transaction_id text, p_notes text)
 RETURNS TABLE (verdict text, identity_id text, card_id text, error_code int)
 LANGUAGE plpgsql SECURITY DEFINER

@@ -4,8 +4,9 @@
 --
 -- Verdict: that of judge_access; not-found; done. (reference: Users of a merchant)
 --
--- Lock order: the membership, its invitations, the balance. accept_invitation and invite_user take them in this order too, so
--- that two calls never wait for each other.
+-- Lock order: the membership, its invitations, the balance. accept_invitation takes the first two in this order too, and
+-- invite_user takes the membership before the balance, so that two calls never wait for each other. The invitation that
+-- invite_user may add under the lock of the balance is new: nobody can wait for it.
 CREATE OR REPLACE FUNCTION {{revoke_user}}(p_caller {{caller}}, p_merchant_id text, p_user_id text)
 RETURNS TABLE (verdict text, identity_id text)
 LANGUAGE plpgsql SECURITY DEFINER
