@@ -80,7 +80,10 @@ export function fromCallError(error: CallError, contentType: string | undefined)
   return errorVocabulary.unexpected(error)
 }
 
-/** The error for values that a schema refuses: of the framework for controllers, or of the service for other routes. */
+/**
+ * The error for values that a schema refuses: of the framework for controllers, or of the service for other routes. Both share
+ * this line, because an error is made on one line.
+ */
 function invalidBySchema(issues: readonly [Issue, ...Issue[]]): HttpError {
   return validationError(issues)
 }

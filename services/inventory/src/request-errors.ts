@@ -25,8 +25,6 @@ export function validationError(issues: readonly [Issue, ...Issue[]]): HttpError
   return invalidValues({ text }, { details: { issues: issues.slice(0, ISSUES_MAX) } })
 }
 
-/** Parameters of a list that are no filters. */
-export const filtersInvalid = (issues: readonly [Issue, ...Issue[]]): HttpError => validationError(issues)
 /** Attributes that cannot be stored (reference: Attributes). */
 export const attributesInvalid = (reason: string): HttpError =>
   validationError([{ path: 'attributes', message: reason }])

@@ -2,7 +2,7 @@ import { p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { PageKeywords } from '../pagination/page-query.ts'
-import { filtersInvalid, filtersTooLong, type Issue, tooManyFilters, tooManyFilterValues } from '../request-errors.ts'
+import { filtersTooLong, type Issue, tooManyFilters, tooManyFilterValues, validationError } from '../request-errors.ts'
 import { readFilter, VALUES_MAX } from './product-filter.ts'
 import { ATTRIBUTES_FORMS, PRODUCT_SORTS, type ProductSelection } from './product-list-repository.ts'
 import { INCLUDES } from './product-view.ts'
@@ -86,7 +86,7 @@ type FilterInput = Readonly<Record<string, unknown>>
 /**
  * Reads filters and order.
  * @returns the selection, with the filters in the order of the query
- * @throws filtersInvalid for parameters that are not filters; tooManyFilters, filtersTooLong, tooManyFilterValues
+ * @throws validationError for parameters that are not filters; tooManyFilters, filtersTooLong, tooManyFilterValues
  */
 export function readSelection({
   sort,
@@ -97,7 +97,7 @@ export function readSelection({
   const [first, ...others] = reads.flatMap(({ name, read }): Issue[] =>
     read.verdict === 'refused' ? [{ path: name.slice(0, 64), message: read.problem }] : [],
   )
-  if (first !== undefined) throw filtersInvalid([first, ...others])
+  if (first !== undefined) throw validationError([first, ...others])
   if (given.length > FILTERS_MAX) throw tooManyFilters(FILTERS_MAX)
   if (lengthInUrl(given) > FILTERS_LENGTH_MAX) {
     throw filtersTooLong(FILTERS_LENGTH_MAX)

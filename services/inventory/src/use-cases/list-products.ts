@@ -66,7 +66,7 @@ interface ListRequest extends Pick<ListProductsInput, 'client' | 'signal'> {
 /**
  * Lists products (reference: Product filters, Long pages).
  * @throws serviceUnavailable when no turn comes in time, serverBusy for too many long pages, limitTooHigh for
- * too many rows, cursorForeign for a cursor of another list; filtersInvalid, tooManyFilters, filtersTooLong,
+ * too many rows, cursorForeign for a cursor of another list; validationError, tooManyFilters, filtersTooLong,
  * tooManyFilterValues for wrong filters
  */
 export async function listProducts(deps: ListDeps, input: ListProductsInput): Promise<ListedProducts> {

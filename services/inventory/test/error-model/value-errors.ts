@@ -47,13 +47,6 @@ export const valueErrors: ErrorCases = {
         send(await world.service(), json('POST', '/products', { sku: unique(), attributes: '[' })),
     },
   ],
-  filtersInvalid: [
-    query(
-      'get /products',
-      'sku%5Bgt%5D=A',
-      errors.filtersInvalid([{ path: 'sku[gt]', message: 'has an operator that is not known' }]),
-    ),
-  ],
   flattenInvalid: [
     query('get /products/export', 'format=csv&flatten=', errors.flattenInvalid('must be keys joined with dots')),
   ],
