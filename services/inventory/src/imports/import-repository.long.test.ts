@@ -37,7 +37,7 @@ it('stores one product for each SKU of a batch, and reports every row', async ()
 it.each([
   { what: 'each SKU once', copies: 1 },
   { what: 'each SKU twice', copies: 2 },
-])('stores batches with $what that name products in opposite orders without a deadlock', async ({ copies }) => {
+])('updates existing products by batches with $what in opposite orders without a deadlock', async ({ copies }) => {
   const skus = Array.from({ length: 500 }, (_, n) => `O-${n}`)
   const store = (value: number, batch: readonly string[]) => {
     const products = Array.from({ length: copies }, () => batch).flat()
