@@ -188,7 +188,7 @@ const AMOUNT_TEXTS = {
 /** `possible` is money as text: `EUR 3.00`. */
 export const amountBeyondLimit = (act: keyof typeof AMOUNT_TEXTS, possible: string): HttpError =>
   fieldInvalid('amount', 'LIMIT_EXCEEDED', AMOUNT_TEXTS[act](possible))
-/** `currency` is the currency of the transaction. */
+/** The text is such as "must be EUR". `currency` is the currency of the transaction. */
 export const otherCurrency = (currency: string): HttpError =>
   fieldInvalid('currency', 'MISMATCH', `must be ${currency}`)
 export const trailFull = (): HttpError => fieldInvalid('body', 'LIMIT_EXCEEDED', 'the trail of the transaction is full')
