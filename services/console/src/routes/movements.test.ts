@@ -61,7 +61,7 @@ describe('POST /movements', () => {
     await browser.open(`/movements/new?type=count&product=${id}&location=${shelf}`)
     lossy.loseAnswers(true)
     const lost = await browser.submit('/movements', { quantity: '9' })
-    expect([lost.status, problemOf(lost.html), lost.html.includes('name="expected" value="2"')]).toEqual([
+    expect([lost.status, problemOf(lost.html), lost.html.includes('name="expectedOnHand" value="2"')]).toEqual([
       503,
       'The service has not answered, so nobody knows whether it was done. Press the button again: it is done at most once.',
       true,
@@ -80,7 +80,7 @@ describe('POST /movements', () => {
     await browser.open(`/movements/new?type=count&product=${id}&location=${shelf}`)
     await callInventory(inventory, '/movements', { type: 'receive', productId: id, locationId: shelf, quantity: 2 })
     const page = await browser.submit('/movements', { quantity: '9' })
-    expect([page.status, problemOf(page.html), page.html.includes('name="expected" value="2"')]).toEqual([
+    expect([page.status, problemOf(page.html), page.html.includes('name="expectedOnHand" value="2"')]).toEqual([
       422,
       'The quantity on hand is not the expected one.',
       true,

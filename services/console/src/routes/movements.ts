@@ -24,7 +24,7 @@ const MoveBody = FormBody.extend({
   location: RecordId,
   to: OptionalId,
   quantity: z.string().trim().max(20),
-  expected: z.coerce.number().pipe(z.int()),
+  expectedOnHand: z.coerce.number().pipe(z.int()),
   reason: z.string().trim().max(1_000).prefault(''),
   reference: z.string().trim().max(1_000).prefault(''),
 })
@@ -71,8 +71,8 @@ async function moveStock(
   const { status, ...asked } = askedAgain(request, outcome)
   const { quantity, reason, reference, to } = body
   // A repeat with the same key must be the same request. A count that was refused starts from what is there now.
-  const expected = outcome.kind === 'unknown' ? body.expected : undefined
-  const sent = { quantity, reason, reference, to: to?.toString(), expected }
+  const expectedOnHand = outcome.kind === 'unknown' ? body.expectedOnHand : undefined
+  const sent = { quantity, reason, reference, to: to?.toString(), expectedOnHand }
   return sendPage(request, reply, movePage(place, { ...asked, role, sent }), status)
 }
 

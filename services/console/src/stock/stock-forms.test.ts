@@ -8,7 +8,7 @@ const TYPED: TypedMovement = {
   location: 1,
   to: undefined,
   quantity: '5',
-  expected: 3,
+  expectedOnHand: 3,
   reason: '',
   reference: '',
 }
@@ -78,7 +78,7 @@ const place = (type: MovementType): MovePlace => ({
   locations: LOCATIONS,
 })
 const PROOF = { csrf: 'c', key: 'k' }
-const SENT = { quantity: '9', reason: 'broken', reference: 'PO 1', to: '2', expected: undefined }
+const SENT = { quantity: '9', reason: 'broken', reference: 'PO 1', to: '2', expectedOnHand: undefined }
 const hiddenOf = (html: string) =>
   Object.fromEntries([...html.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)].map(([, ...pair]) => pair))
 const namesOf = (html: string) => [...html.matchAll(/<(?:input|select) id="(\w+)"/g)].map(([, name]) => name)
@@ -118,10 +118,17 @@ describe('movePage', () => {
   it.each([
     ['what is on hand now', {}, '3'],
     ['what is on hand now after a refusal', { sent: SENT }, '3'],
-    ['what was sent, for a repeat under the same key', { sent: { ...SENT, expected: 2 } }, '2'],
+    ['what was sent, for a repeat under the same key', { sent: { ...SENT, expectedOnHand: 2 } }, '2'],
   ])('carries %s as the expected quantity', (_what, changes, expected) => {
     const { html } = movePage(place('count'), { role: 'admin', proof: PROOF, ...changes }).main
-    expect(hiddenOf(html)).toEqual({ _csrf: 'c', _key: 'k', type: 'count', product: '7', location: '1', expected })
+    expect(hiddenOf(html)).toEqual({
+      _csrf: 'c',
+      _key: 'k',
+      type: 'count',
+      product: '7',
+      location: '1',
+      expectedOnHand: expected,
+    })
   })
 
   it('keeps what was typed, with what is wrong above it', () => {

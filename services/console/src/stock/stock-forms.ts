@@ -31,7 +31,7 @@ interface SentMovement {
   /** The id of the location that takes the stock of a transfer. */
   readonly to: string | undefined
   /** The quantity on hand that a count is sent for. Undefined: the one that is there now. */
-  readonly expected: number | undefined
+  readonly expectedOnHand: number | undefined
 }
 
 const TEXT_LENGTH = 255
@@ -101,7 +101,7 @@ ${problemOf(problem)}
         proof,
         submit: MOVEMENTS[type],
         cancel: productPath(product.id),
-        fields: html`${hiddenField('type', type)}${hiddenField('product', product.id)}${hiddenField('location', location.id)}${hiddenField('expected', sent?.expected ?? level.onHand)}
+        fields: html`${hiddenField('type', type)}${hiddenField('product', product.id)}${hiddenField('location', location.id)}${hiddenField('expectedOnHand', sent?.expectedOnHand ?? level.onHand)}
 <div class="form-grid">${quantityField(type, sent?.quantity)}
 ${type === 'transfer' ? choiceField({ name: 'to', label: 'To', value: sent?.to, isRequired: true, options: others.map(({ id, code, name }) => [String(id), `${code} – ${name}`]) }) : undefined}</div>
 ${textField({ name: 'reason', label: type === 'adjust' ? 'Reason' : 'Reason (optional)', value: sent?.reason, isRequired: type === 'adjust', maxLength: TEXT_LENGTH })}
@@ -129,19 +129,19 @@ export interface TypedMovement {
   /** The text of the field. */
   readonly quantity: string
   /** The quantity on hand that the form has shown. */
-  readonly expected: number
+  readonly expectedOnHand: number
   readonly reason: string
   readonly reference: string
 }
 
 /** The movement as inventory takes it (inventory reference: Movements). Texts that are empty are left out. */
 export function movementOf(typed: TypedMovement): Readonly<Record<string, unknown>> {
-  const { type, product: productId, location: locationId, to, expected, reason, reference } = typed
+  const { type, product: productId, location: locationId, to, expectedOnHand, reason, reference } = typed
   const common = { type, productId, ...(reason && { reason }), ...(reference && { reference }) }
   const quantity = readQuantity(typed.quantity)
   if (type === 'transfer') return { ...common, fromLocationId: locationId, toLocationId: to, quantity }
   if (type === 'adjust') return { ...common, locationId, delta: quantity }
-  if (type === 'count') return { ...common, locationId, quantity, expectedOnHand: expected }
+  if (type === 'count') return { ...common, locationId, quantity, expectedOnHand }
   return { ...common, locationId, quantity }
 }
 
