@@ -71,7 +71,7 @@ export const inventoryTarget: Target = {
     limit: fc.integer({ min: 1, max: 20 }),
     quantity,
     delta: fc.integer({ min: -5, max: 5 }),
-    expected: quantity,
+    expectedOnHand: quantity,
     sku,
     'sku[in]': fc.array(fc.nat(100)).map((numbers) => numbers.map((number) => `SKU-${number}`).join(',')),
     'sku[prefix]': fc.constantFrom('S', 'SKU-1', '%', '_'),
