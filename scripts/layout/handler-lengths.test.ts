@@ -13,6 +13,9 @@ it.each([
   [route, (lines: number) => `app.post('/carts', async function () ${body(lines)})\n`],
   [route, (lines: number) => `export async function showCart(request, reply) ${body(lines)}\n`],
   [route, (lines: number) => `const showCart = async (_request, reply) => ${body(lines)}\n`],
+  [route, (lines: number) => `export const showCart = async (req, rep) => ${body(lines)}\n`],
+  [route, (lines: number) => `app.route({ url: '/carts', handler: async (asked) => ${body(lines)} })\n`],
+  [route, (lines: number) => `app.get('/carts', { async handler() ${body(lines)} })\n`],
   [controller, (lines: number) => `export class Carts { async GET() ${body(lines)} }\n`],
 ])('refuses a handler of more than ten lines: %s %#', async (path, handlerOf) => {
   expect(await problemsOf(handlerLengths, { [path]: handlerOf(11) })).toEqual([refused(path, 11)])

@@ -7,6 +7,8 @@ const LINES_MAX = 10
 
 const HANDLER_FILE = /^services\/[^/]+\/src\/(routes|controllers)\//
 const METHOD = /^(get|head|post|put|patch|delete|options)$/i
+const REQUEST = /^_?req(uest)?$/
+const REPLY = /^_?(rep|reply|res|response)$/
 
 type Handler = FunctionNode | ArrowFunctionExpression
 
@@ -30,13 +32,16 @@ function problemsOf(file: SourceFile): readonly Problem[] {
   })
 }
 
-/** Functions that are given to `app.get(…)` and the like, or take `request` and `reply`, and methods such as `GET`. */
+/**
+ * Functions that are given to `app.get(…)` and the like, also as the `handler` of its options, or take `request` and `reply`, and
+ * methods such as `GET`.
+ */
 function handlersOf(file: SourceFile): readonly Handler[] {
   const found = new Map<number, Handler>()
   const add = (handler: Handler): void => void found.set(handler.start, handler)
   const addIfNamed = (handler: Handler): void => {
     const names = handler.params.map((parameter) => (parameter.type === 'Identifier' ? parameter.name : ''))
-    if (/^_?request$/.test(names[0] ?? '') && /^_?reply$/.test(names[1] ?? '')) add(handler)
+    if (REQUEST.test(names[0] ?? '') && REPLY.test(names[1] ?? '')) add(handler)
   }
   visitSyntax(file, {
     CallExpression({ callee, arguments: given }) {
@@ -44,6 +49,10 @@ function handlersOf(file: SourceFile): readonly Handler[] {
       const last = given.at(-1)
       if (!METHOD.test(callee.property.name) || given.length < 2) return
       if (last?.type === 'ArrowFunctionExpression' || last?.type === 'FunctionExpression') add(last)
+    },
+    Property({ key, value }) {
+      const isHandler = key.type === 'Identifier' && key.name === 'handler'
+      if (isHandler && (value.type === 'ArrowFunctionExpression' || value.type === 'FunctionExpression')) add(value)
     },
     ArrowFunctionExpression: addIfNamed,
     FunctionDeclaration: addIfNamed,
