@@ -6,4 +6,5 @@ const path = String(workerData)
 const module: { buildOpenApi?: unknown } = await import(pathToFileURL(path).href)
 if (typeof module.buildOpenApi !== 'function') throw new Error(`${path} exports no function buildOpenApi`)
 // A message takes no functions, which a schema may have.
-parentPort?.postMessage(JSON.parse(JSON.stringify(await module.buildOpenApi())))
+const document: unknown = JSON.parse(JSON.stringify(await module.buildOpenApi()))
+parentPort?.postMessage(document)

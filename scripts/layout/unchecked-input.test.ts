@@ -7,6 +7,7 @@ const test = 'services/shop/src/items/price.test.ts'
 const schema = 'parse it with a schema, or call it unknown'
 const stated = `states the type of JSON: ${schema}`
 const returned = `returns JSON without a check: ${schema}`
+const handed = `hands JSON on without a check: ${schema}`
 const boxed = 'Object(…) is any, which switches the compiler off: narrow the value, or parse it with a schema'
 const shaped = 'states the members of a value: parse it with a schema, or give its source a type'
 const member = 'Reflect.get(…) is any, which switches the compiler off: call it unknown, or parse it with a schema'
@@ -30,6 +31,9 @@ it.each([
   ['function read(): unknown { return till((): Price => JSON.parse(text)) }', returned],
   ['const till = { read(): Price { try { return JSON.parse(text) } catch { return none } } }', returned],
   ['export const sell = (price: any) => price', 'any switches the compiler off: use unknown'],
+  ['const price: Price = identity(JSON.parse(text))', handed],
+  ['const till = new Till(JSON.parse(text))', handed],
+  ['sell(await response.json(), (JSON.parse(text)))', handed, handed],
   ['const { price } = Object(item)', boxed],
   ['const { price } = row as { price: string }', shaped],
   ['const [{ price }] = rows as readonly { price: string }[]', shaped],
@@ -48,6 +52,9 @@ it.each([
   'const price = JSON.parse(text) as unknown',
   'const price = Price.parse(JSON.parse(text))',
   'const price = Price.parse(await response.json())',
+  'const price = Price.safeParse(JSON.parse(text)).data',
+  'const text = String(JSON.parse(json))',
+  'const Prices = z.array(z.json())',
   'const page = c.json({ price: 1 }) as Page',
   'const url = URL.parse(text) as URL',
   'const prices = [1, 2] as const',

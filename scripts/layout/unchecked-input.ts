@@ -1,4 +1,11 @@
-import type { ArrowFunctionExpression, Expression, Function as FunctionNode, TSType } from 'oxc-parser'
+import type {
+  ArrowFunctionExpression,
+  CallExpression,
+  Expression,
+  Function as FunctionNode,
+  NewExpression,
+  TSType,
+} from 'oxc-parser'
 import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
 import { lineAt, visitSyntax } from './syntax.ts'
 
@@ -7,6 +14,7 @@ const FOLDERS = ['services', 'packages', 'migrations', 'bench', 'scripts', 'exam
 const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ['packages/endpoints/src/openapi/schemas.ts', 'copies a schema that it has just written as JSON'],
 ])
+const READERS = /^(safeParse|parse|stringify)(Async)?$/
 const SCHEMA = 'parse it with a schema, or call it unknown'
 const BOXED = 'Object(…) is any, which switches the compiler off: narrow the value, or parse it with a schema'
 
@@ -17,7 +25,8 @@ const MEMBER = 'Reflect.get(…) is any, which switches the compiler off: call i
  * Data from outside has no type until a schema has read it. So nobody states the type of `JSON.parse(…)` or
  * `response.json()`, nor the members of a value, such as a row, with `as { … }`. Nothing is `any`, nor
  * `Object(…)`, whose result is `any`. Outside of tests the JSON is not read either: it goes to a schema, into
- * a variable of type unknown, or out of a function that returns unknown. The same holds for `Reflect.get(…)`.
+ * a variable of type unknown, or out of a function that returns unknown. Only the `parse`
+ * of a schema, `String` and `stringify` take it as an argument. The same holds for `Reflect.get(…)`.
  */
 export const uncheckedInput: Rule = (tree) => {
   const production = new Set(productionFiles(tree, ...FOLDERS))
@@ -44,6 +53,13 @@ function problemsOf(file: SourceFile, { isProduction }: { readonly isProduction:
     if (isJson(value)) refuse(value, `returns JSON without a check: ${SCHEMA}`)
     if (isMember(value)) refuse(value, MEMBER)
   }
+  const checkArguments = ({ callee, arguments: values }: CallExpression | NewExpression): void => {
+    if (!isProduction || readsUnknown(callee)) return
+    for (const value of values) {
+      if (value.type === 'SpreadElement' || !isJson(value) || statesType(value)) continue
+      refuse(value, `hands JSON on without a check: ${SCHEMA}`)
+    }
+  }
   visitSyntax(file, {
     FunctionDeclaration: enter,
     'FunctionDeclaration:exit': leave,
@@ -69,7 +85,9 @@ function problemsOf(file: SourceFile, { isProduction }: { readonly isProduction:
     SpreadElement(node) {
       if (isProduction && isMember(node.argument)) refuse(node, MEMBER)
     },
+    NewExpression: checkArguments,
     CallExpression(node) {
+      checkArguments(node)
       if (isProduction && isJson(node) && node.typeArguments) refuse(node, `states the type of JSON: ${SCHEMA}`)
       if (node.callee.type === 'Identifier' && node.callee.name === 'Object') refuse(node, BOXED)
     },
@@ -81,7 +99,15 @@ function isUnknown(type: TSType | undefined): boolean {
   return type?.type === 'TSUnknownKeyword'
 }
 
-/** Whether an expression is a call of `JSON.parse`, or of `json` without an argument, awaited or not. */
+/** Whether a function takes any value and checks it: the `parse` of a schema, or one that makes a text of it. */
+function readsUnknown(callee: Expression): boolean {
+  if (callee.type === 'Identifier') return callee.name === 'String'
+  return (
+    callee.type === 'MemberExpression' && callee.property.type === 'Identifier' && READERS.test(callee.property.name)
+  )
+}
+
+/** Whether an expression is a call of `JSON.parse`, or of `json` without an argument, awaited or not. `z.json()` is a schema. */
 function isJson(expression: Expression | null): boolean {
   if (expression?.type === 'AwaitExpression') return isJson(expression.argument)
   if (expression?.type === 'ParenthesizedExpression') return isJson(expression.expression)
@@ -89,7 +115,13 @@ function isJson(expression: Expression | null): boolean {
   const { object, property } = expression.callee
   if (property.type !== 'Identifier') return false
   if (property.name === 'parse') return object.type === 'Identifier' && object.name === 'JSON'
-  return property.name === 'json' && expression.arguments.length === 0
+  const isSchema = object.type === 'Identifier' && object.name === 'z'
+  return property.name === 'json' && expression.arguments.length === 0 && !isSchema
+}
+
+/** Whether a call states the type of its result, which is refused by itself. */
+function statesType(call: Expression): boolean {
+  return call.type === 'CallExpression' && Boolean(call.typeArguments)
 }
 
 /** Whether an expression is a call of `Reflect.get`, or may be one. */

@@ -120,7 +120,10 @@ function judgeBody(
   if (!types.includes(type)) return [`answers ${status} as "${type}", which is not documented`]
   if (type !== JSON_TYPE && type !== LINES_TYPE) return []
   try {
-    if (type === JSON_TYPE) return validate(JSON.parse(text), type)
+    if (type === JSON_TYPE) {
+      const body: unknown = JSON.parse(text)
+      return validate(body, type)
+    }
     for (const line of text.split('\n').filter((each) => each !== '')) JSON.parse(line)
     return []
   } catch (error) {

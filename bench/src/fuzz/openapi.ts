@@ -92,11 +92,12 @@ const REFERENCE = '#/components/schemas/'
 
 /** Reads `docs/openapi/<service>.json` of a checkout. */
 export function readApiDocument(checkout: string, service: string): ApiDocument {
-  return parseApiDocument(JSON.parse(readFileSync(join(checkout, 'docs', 'openapi', `${service}.json`), 'utf8')))
+  const document: unknown = JSON.parse(readFileSync(join(checkout, 'docs', 'openapi', `${service}.json`), 'utf8'))
+  return parseApiDocument(document)
 }
 
 /** @throws ZodError when the document does not have the form that the services write */
-export function parseApiDocument(document: object): ApiDocument {
+export function parseApiDocument(document: unknown): ApiDocument {
   const whole = inlineResponses(document)
   const { paths, components } = Document.parse(whole)
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
@@ -127,7 +128,7 @@ const Answers = z.object({ components: z.object({ responses: z.record(z.string()
 const Reference = z.object({ $ref: z.string().startsWith('#/components/responses/') })
 
 /** Puts each answer that operations refer to in the place of the references. */
-function inlineResponses(document: object): object {
+function inlineResponses(document: unknown): object {
   const { responses } = Answers.parse(document).components
   const inlined: unknown = JSON.parse(JSON.stringify(document), (_, value: unknown) => {
     const name = Reference.safeParse(value).data?.$ref.split('/').at(-1)
