@@ -1,4 +1,5 @@
 import { isBuiltin } from 'node:module'
+import type { Expression } from 'oxc-parser'
 import type { SourceFile } from './source-tree.ts'
 import { type ImportedModule, importsOf, visitSyntax } from './syntax.ts'
 
@@ -31,7 +32,7 @@ const PURE_EXPORTS: ReadonlyMap<string, RegExp> = new Map([
   ['pg', /^DatabaseError$/],
 ])
 
-/** Globals of Node.js that reach the terminal, the network, the environment, randomness or the clock. */
+/** Globals that reach the terminal, the network, the environment, randomness or the clock, or run a text that no rule reads. */
 const GLOBALS = new Set([
   'console',
   'process',
@@ -48,9 +49,15 @@ const GLOBALS = new Set([
   'setInterval',
   'setImmediate',
   'queueMicrotask',
+  'Function',
+  'eval',
 ])
 /** Members of globals that are pure otherwise. */
-const MEMBERS = new Set(['Math.random', 'Date.now', 'AbortSignal.timeout'])
+const MEMBERS = new Set(['Math.random', 'Date.now', 'AbortSignal.timeout', 'Atomics.wait', 'Atomics.waitAsync'])
+/** Globals whose impure members nobody would find under another name. */
+const ALIASED = new Set(['Date', 'Math', 'AbortSignal', 'Atomics'])
+/** The methods of `Intl.DateTimeFormat` that format the present moment when they have no argument. */
+const FORMATS = /^format(ToParts)?$/
 
 /** The modules and globals by which the code of a file itself reaches outside its arguments, in the order of the file. */
 export function outsideUses(file: SourceFile): readonly string[] {
@@ -74,6 +81,10 @@ function isOutside({ specifier, names, typeNames, isWhole }: ImportedModule): bo
 function globalsOf(file: SourceFile): readonly string[] {
   const found: { readonly name: string; readonly start: number }[] = []
   const keys = new Set<number>()
+  const addAlias = (value: Expression | null): void => {
+    const named = value && bare(value)
+    if (named?.type === 'Identifier' && ALIASED.has(named.name)) found.push({ name: named.name, start: named.start })
+  }
   visitSyntax(file, {
     Property: ({ key, computed, shorthand }) => void (computed || shorthand || keys.add(key.start)),
     PropertyDefinition: ({ key, computed }) => void (computed || keys.add(key.start)),
@@ -82,13 +93,17 @@ function globalsOf(file: SourceFile): readonly string[] {
     TSMethodSignature: ({ key }) => void keys.add(key.start),
     MemberExpression({ object, property, computed, start }) {
       if (!computed) keys.add(property.start)
-      if (object.type !== 'Identifier') return
+      const owner = bare(object)
+      if (owner.type !== 'Identifier') return
       const member =
         property.type === 'Identifier' && !computed ? property.name : 'value' in property ? property.value : ''
-      const name = `${object.name}.${member}`
+      const name = `${owner.name}.${member}`
       if (MEMBERS.has(name)) found.push({ name, start })
     },
+    AssignmentExpression: ({ right }) => addAlias(right),
+    AssignmentPattern: ({ right }) => addAlias(right),
     VariableDeclarator({ id, init }) {
+      if (id.type === 'Identifier') addAlias(init)
       if (id.type !== 'ObjectPattern' || init?.type !== 'Identifier') return
       for (const taken of id.properties) {
         if (taken.type !== 'Property' || taken.key.type !== 'Identifier') continue
@@ -97,11 +112,12 @@ function globalsOf(file: SourceFile): readonly string[] {
       }
     },
     NewExpression({ callee, arguments: given, start }) {
-      if (callee.type === 'Identifier' && callee.name === 'Date' && given.length === 0)
-        found.push({ name: 'new Date()', start })
+      if (isDate(callee) && given.length === 0) found.push({ name: 'new Date()', start })
     },
-    CallExpression({ callee, start }) {
-      if (callee.type === 'Identifier' && callee.name === 'Date') found.push({ name: 'Date()', start })
+    CallExpression({ callee, arguments: given, start }) {
+      if (isDate(callee)) found.push({ name: 'Date()', start })
+      if (callee.type !== 'MemberExpression' || callee.property.type !== 'Identifier' || given.length > 0) return
+      if (FORMATS.test(callee.property.name)) found.push({ name: `${callee.property.name}()`, start })
     },
     Identifier({ name, start }) {
       if (GLOBALS.has(name)) found.push({ name, start })
@@ -111,4 +127,14 @@ function globalsOf(file: SourceFile): readonly string[] {
     .filter(({ start, name }) => name.includes('.') || !keys.has(start))
     .sort((a, b) => a.start - b.start)
     .map(({ name }) => name)
+}
+
+/** An expression without the parentheses around it. */
+function bare(expression: Expression): Expression {
+  return expression.type === 'ParenthesizedExpression' ? bare(expression.expression) : expression
+}
+
+function isDate(callee: Expression): boolean {
+  const named = bare(callee)
+  return named.type === 'Identifier' && named.name === 'Date'
 }
