@@ -1,6 +1,6 @@
-import type { VariableDeclarator } from 'oxc-parser'
+import type { Expression, Node, VariableDeclarator } from 'oxc-parser'
 import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
-import { lineAt, programOf } from './syntax.ts'
+import { lineAt, programOf, visitSyntax } from './syntax.ts'
 
 /** State that belongs to a process as a whole, and why a test file cannot disturb the next one by it. */
 const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
@@ -16,10 +16,15 @@ const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
 /** Programs that nothing imports, and the set-up of the tests themselves. */
 const EXEMPT = /^packages\/(stack|testing)\/|^packages\/[^/]+\/(examples|scripts|test)\//
 const COLLECTIONS: ReadonlySet<string> = new Set(['Map', 'Set'])
+/** The methods that change an array, or a Map or Set that is a member of an object. */
+const CHANGES = /^(push|pop|shift|unshift|splice|sort|reverse|fill|copyWithin|set|add|delete|clear)$/
+/** The functions of Object and Reflect that change their first argument. */
+const CHANGES_OF_FIRST = /^(assign|definePropert(y|ies)|set|setPrototypeOf|deleteProperty)$/
 
 /**
- * No module keeps state: a `let`, or a Map or Set that it changes or lets others change. Test files share modules, so state of
- * one file would reach the next. A WeakMap is no such state: what it keeps belongs to an object and goes with it.
+ * No module keeps state: a `let`, a Map or Set that it changes or lets others change, or an object or array
+ * that it changes. Test files share modules, so state of one file would reach the next. A WeakMap is no such
+ * state: what it keeps belongs to an object and goes with it.
  */
 export const moduleState: Rule = (tree) => {
   const found = productionFiles(tree, 'services', 'packages', 'migrations')
@@ -35,6 +40,7 @@ export const moduleState: Rule = (tree) => {
 }
 
 function stateOf(file: SourceFile): readonly Problem[] {
+  const changed = changedNames(file)
   return programOf(file).body.flatMap((statement) => {
     const isExported = statement.type === 'ExportNamedDeclaration'
     const declaration = isExported ? statement.declaration : statement
@@ -43,7 +49,10 @@ function stateOf(file: SourceFile): readonly Problem[] {
     return declarations
       .filter(
         (each) =>
-          kind === 'let' || kind === 'var' || (isCollection(file, each) && (isExported || isChanged(file, each))),
+          kind === 'let' ||
+          kind === 'var' ||
+          (isCollection(file, each) && (isExported || isChanged(file, each))) ||
+          (isLiteral(each.init) && each.id.type === 'Identifier' && changed.has(each.id.name)),
       )
       .map(({ start }) => ({
         path: file.path,
@@ -63,4 +72,37 @@ function isCollection({ text }: SourceFile, { id, init }: VariableDeclarator): b
 
 function isChanged({ text }: SourceFile, { id }: VariableDeclarator): boolean {
   return id.type === 'Identifier' && new RegExp(`\\b${id.name}\\.(set|add|delete|clear)\\(`).test(text)
+}
+
+/** Whether a value is an object or an array that is written out, whatever type it is said to have. */
+function isLiteral(value: Expression | null): boolean {
+  if (value?.type === 'TSAsExpression' || value?.type === 'TSSatisfiesExpression') return isLiteral(value.expression)
+  return value?.type === 'ObjectExpression' || value?.type === 'ArrayExpression'
+}
+
+/** The names of the variables of which a file changes a member. */
+function changedNames(file: SourceFile): ReadonlySet<string> {
+  const names = new Set<string>()
+  const addOwner = (node: Node): void => {
+    if (node.type === 'MemberExpression') addOwner(node.object)
+    if (node.type === 'Identifier') names.add(node.name)
+  }
+  const addOwnerOfMember = (node: Node): void => {
+    if (node.type === 'MemberExpression') addOwner(node)
+  }
+  visitSyntax(file, {
+    AssignmentExpression: ({ left }) => addOwnerOfMember(left),
+    UpdateExpression: ({ argument }) => addOwnerOfMember(argument),
+    UnaryExpression({ operator, argument }) {
+      if (operator === 'delete') addOwnerOfMember(argument)
+    },
+    CallExpression({ callee, arguments: [first] }) {
+      if (callee.type !== 'MemberExpression' || callee.property.type !== 'Identifier') return
+      const { object, property } = callee
+      if (CHANGES.test(property.name)) addOwner(object)
+      const isStatic = object.type === 'Identifier' && /^(Object|Reflect)$/.test(object.name)
+      if (isStatic && first && CHANGES_OF_FIRST.test(property.name)) addOwner(first)
+    },
+  })
+  return names
 }
