@@ -14,6 +14,11 @@ it.each([
   "const judge = () => ({ problem: 'must be a name' })",
   "const itemGone = defineError(404, 'NOT_FOUND', 'Gone')",
   "throw new HttpError(404, 'NOT_FOUND', { message })",
+  "const problem = 'A name is missing'; page({ problem })",
+  "const MISSING = 'A name is missing'; throw refused({ message: MISSING })",
+  "const MISSING = 'A name is missing'; z.string({ error: MISSING })",
+  "const error = 'A name is missing'; z.string().refine(isName, { error })",
+  'const MISSING = `A name is missing`; z.string().min(1, MISSING)',
 ])('refuses %j beside a check', async (text) => {
   expect(await problemsOf(catalogueTexts, { [item]: `${text}\n` })).toEqual([`${item}:1 ${problem}`])
 })
@@ -21,6 +26,9 @@ it.each([
 it.each([
   'z.string().refine(isName, { error: FIELD_TEXTS.notName })',
   "const redirect = { error: 'server_error' }",
+  "const error = 'server_error'; redirect({ error })",
+  "const NO_ANSWER = 'no answer in time'; await recordAttempt({ error: NO_ANSWER })",
+  "const problem = 'A name is missing'; logger.warn(problem)",
   "logger.error({ problem }, 'an item could not be stored')",
   '/** The body of an error: `{ code, message }`. */',
 ])('allows %j beside a check', async (text) => {

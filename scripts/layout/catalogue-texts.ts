@@ -17,6 +17,9 @@ const PLACES = [
   /\b(?:defineError|new HttpError)\(/g,
 ]
 
+const CHECKS = /^(refine|regex|min|max)$/
+const ELSEWHERE = 'the text of an error stands in the catalogue: errors.ts, or a file …-errors.ts that it lists'
+
 /**
  * The text of an error of a service stands in its catalogue alone, so that a search from an answer finds it
  * there. It stands whole in the line of its error: neither in a constant of several errors, nor put together
@@ -29,7 +32,9 @@ export const catalogueTexts: Rule = (tree) => {
   const catalogues = files.filter(({ path }) => CATALOGUE.test(path))
   const services = Map.groupBy(catalogues, ({ path }) => path.split('/')[1])
   return [
-    ...files.filter(({ path }) => !EXEMPT.test(path)).flatMap(textsElsewhere),
+    ...files
+      .filter(({ path }) => !EXEMPT.test(path))
+      .flatMap((file) => [...textsElsewhere(file), ...namedTextsElsewhere(file)]),
     ...catalogues.flatMap(textsInPieces),
     ...[...services.values()].flatMap((own) => repeatedTexts([...frameworkTexts(tree, own), ...own])),
   ]
@@ -40,11 +45,34 @@ function textsElsewhere(file: SourceFile): readonly Problem[] {
   const comments = commentsOf(file)
   return PLACES.flatMap((place) => [...text.matchAll(place)])
     .filter(({ index }) => !comments.some(({ start, end }) => start <= index && index < end))
-    .map(({ index }) => ({
-      path,
-      line: lineAt(text, index),
-      message: 'the text of an error stands in the catalogue: errors.ts, or a file …-errors.ts that it lists',
-    }))
+    .map(({ index }) => ({ path, line: lineAt(text, index), message: ELSEWHERE }))
+}
+
+/** Texts of variables that stand where a text may not: `problem: TEXT`, and `{ problem }` of a variable `problem`. */
+function namedTextsElsewhere(file: SourceFile): readonly Problem[] {
+  const texts = new Set<string>()
+  const used: { readonly name: string; readonly start: number }[] = []
+  const use = (value: Node | undefined): void => {
+    if (value?.type === 'Identifier') used.push({ name: value.name, start: value.start })
+  }
+  visitSyntax(file, {
+    VariableDeclarator({ id, init }) {
+      if (id.type === 'Identifier' && init && isSentence(file, init)) texts.add(id.name)
+    },
+    Property({ key, value }) {
+      if (key.type === 'Identifier' && /^(message|problem)$/.test(key.name)) use(value)
+    },
+    CallExpression({ callee, arguments: values }) {
+      if (callee.type !== 'MemberExpression' || callee.property.type !== 'Identifier') return
+      const isOfSchema = callee.object.type === 'Identifier' && callee.object.name === 'z'
+      if (!isOfSchema && !CHECKS.test(callee.property.name)) return
+      use(values[1])
+      for (const value of values) use(errorOf(value))
+    },
+  })
+  return used
+    .filter(({ name }) => texts.has(name))
+    .map(({ start }) => ({ path: file.path, line: lineAt(file.text, start), message: ELSEWHERE }))
 }
 
 function textsInPieces(file: SourceFile): readonly Problem[] {
@@ -132,6 +160,20 @@ function declaredIn(file: SourceFile): Declared {
 function isText(value: Node | null): boolean {
   if (value?.type === 'ArrowFunctionExpression') return value.body.type !== 'BlockStatement' && isText(value.body)
   return value?.type === 'TemplateLiteral' || (value?.type === 'Literal' && typeof value.value === 'string')
+}
+
+/** The member `error` of the options of a schema. An `error` of another object may be why an attempt has failed. */
+function errorOf(options: Argument): Node | undefined {
+  if (options.type !== 'ObjectExpression') return undefined
+  const found = options.properties.find(
+    (each) => each.type === 'Property' && each.key.type === 'Identifier' && each.key.name === 'error',
+  )
+  return found?.type === 'Property' ? found.value : undefined
+}
+
+/** Whether a value is a text of two words or more. */
+function isSentence({ text }: SourceFile, value: Node): boolean {
+  return isText(value) && text.slice(value.start, value.end).includes(' ')
 }
 
 /** Whether an argument is a text of the file, or the text of an error of the file. */
