@@ -1,9 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { oauthServerDisabled } from '../../errors.ts'
 import { refuseFeature } from '../../plugins/refuse-feature.ts'
 
 /** `/admin/oauth` and every path below: refused, because auth is no OAuth server. */
 export const adminOauthRoutes: FastifyPluginAsync = async (app) => {
-  app.all('/admin/oauth', refuseFeature(oauthServerDisabled))
-  app.all('/admin/oauth/*', refuseFeature(oauthServerDisabled))
+  app.all('/admin/oauth', refuseFeature('oauthServer'))
+  app.all('/admin/oauth/*', refuseFeature('oauthServer'))
 }

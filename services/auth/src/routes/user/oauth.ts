@@ -1,9 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify'
-import { oauthServerDisabled } from '../../errors.ts'
 import { refuseFeature } from '../../plugins/refuse-feature.ts'
 
 /** `/user/oauth` and every path below: refused, because auth is no OAuth server. */
 export const userOauthRoutes: FastifyPluginAsync = async (app) => {
-  app.all('/user/oauth', refuseFeature(oauthServerDisabled))
-  app.all('/user/oauth/*', refuseFeature(oauthServerDisabled))
+  app.all('/user/oauth', refuseFeature('oauthServer'))
+  app.all('/user/oauth/*', refuseFeature('oauthServer'))
 }
