@@ -21,6 +21,20 @@ describe('errors of a catalogue', () => {
       { [buy]: THROW, [sell]: `${IMPORT}function f() { return itemGone }\n` },
       [refused(sell, 2)],
     ],
+    ['thrown and given to a function', { [buy]: THROW, [sell]: `${IMPORT}refuse(1, itemGone)\n` }, [refused(sell, 2)]],
+    [
+      'given to a function in two files',
+      { [buy]: `${IMPORT}refuse(itemGone)\n`, [sell]: `${IMPORT}new Gate(itemGone)\n` },
+      [refused(sell, 2)],
+    ],
+    ['thrown and listed', { [buy]: THROW, [sell]: `${IMPORT}const all = [itemGone]\n` }, [refused(sell, 2)]],
+    ['thrown and named anew', { [buy]: THROW, [sell]: `${IMPORT}const gone = itemGone\n` }, [refused(sell, 2)]],
+    ['thrown and a member', { [buy]: THROW, [sell]: `${IMPORT}open({ itemGone })\n` }, [refused(sell, 2)]],
+    [
+      'thrown and a default',
+      { [buy]: THROW, [sell]: `${IMPORT}const f = (e = itemGone) => e()\n` },
+      [refused(sell, 2)],
+    ],
     ['thrown and chosen', { [buy]: THROW, [sell]: `${IMPORT}const f = (a) => a ? itemGone : 0\n` }, [refused(sell, 2)]],
     [
       'thrown and asked of the vocabulary',
@@ -53,7 +67,6 @@ describe('errors of a catalogue', () => {
     ],
     ['thrown by two services', { [buy]: THROW, [buy.replace('shop', 'bar')]: THROW }],
     ['thrown, and asked for their code', { [buy]: THROW, [sell]: `${IMPORT}const code = itemGone.code\n` }],
-    ['thrown, and named by a list', { [buy]: THROW, [sell]: `${IMPORT}const all = [itemGone]\n` }],
     ['listed', { [buy]: THROW.replace('itemGone()', 'serverBusy()'), [sell]: `${IMPORT}const a = serverBusy()\n` }],
     ['texts of values', { [buy]: `${IMPORT}const a = [itemText(1), itemText(2), ITEM_TEXTS(1), ITEM_TEXTS(2)]\n` }],
     ['of the same name elsewhere', { [buy]: THROW, [sell]: 'const itemGone = () => 0\nconst a = itemGone()\n' }],

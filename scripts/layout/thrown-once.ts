@@ -10,7 +10,10 @@ const TRANSLATION_IMPORT = /^\.{1,2}\/(\.\.\/)*error-body\.ts$/
 const VOCABULARY = 'errorVocabulary'
 /** The errors that are made in several places, and why. */
 const MANY_PLACES: ReadonlyMap<string, string> = new Map([
-  ['serverBusy', 'each queue refuses by itself, and its metric says which queue was full'],
+  [
+    'serverBusy',
+    'each queue refuses by itself, and its metric says which was full; a message is refused whose subject has changed meanwhile',
+  ],
   ['invalidFields', 'what is wrong with a value is in the text, and field-errors.ts has each text once'],
 ])
 
@@ -23,10 +26,10 @@ interface Site {
 }
 
 /**
- * Outside of `error-body.ts`, an error of a catalogue is made on one line of its service, so that a search
- * from its name finds the rule behind it. Places that refuse for the same reason share a function:
- * `requireUser`, `refuseToken`. A member of the vocabulary that a file asks for counts as the error of its
- * name.
+ * Outside of `error-body.ts`, an error of a catalogue is made on one line of its service, or handed on there
+ * to what makes it, so that a search from its name finds the rule behind it. Places that refuse for the same
+ * reason share a function: `requireUser`, `refuseToken`. A member of the vocabulary that a file asks for
+ * counts as the error of its name.
  */
 export const thrownOnce: Rule = (tree) => {
   const sites = productionFiles(tree, 'services')
@@ -53,8 +56,15 @@ function sitesOf(file: SourceFile): readonly Site[] {
     if (error && !MANY_PLACES.has(error)) sites.push({ error, service, file, start: expression.start })
   }
   visitSyntax(file, {
-    CallExpression: ({ callee }) => add(callee),
-    Property: ({ value, shorthand }) => shorthand || add(value),
+    CallExpression: ({ callee, arguments: values }) => [callee, ...values].forEach(add),
+    NewExpression: ({ arguments: values }) => values.forEach(add),
+    ArrayExpression: ({ elements }) => elements.forEach(add),
+    ObjectExpression({ properties }) {
+      for (const each of properties) if (each.type === 'Property') add(each.value)
+    },
+    VariableDeclarator: ({ init }) => add(init),
+    AssignmentExpression: ({ right }) => add(right),
+    AssignmentPattern: ({ right }) => add(right),
     ReturnStatement: ({ argument }) => add(argument),
     ArrowFunctionExpression: ({ body }) => add(body),
     ConditionalExpression: ({ consequent, alternate }) => {
