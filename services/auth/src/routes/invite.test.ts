@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
+import { runSql } from '../../test/adoption/restored-database.ts'
 import {
   anyId,
   anyTime,
@@ -223,6 +224,23 @@ describe('POST /invite', () => {
 })
 
 describe('POST /invite under settings', () => {
+  it('429: counts a mail that is queued, although its interval could not start', async () => {
+    const settings = { AUTH_PROFILE: 'supabase', AUTH_RATE_LIMIT_EMAIL_SENT: '1' }
+    const open = await openMailApp(settings)
+    const { schema, prefix } = open.deps.names
+    await runSql(open.database.url, `DROP TABLE ${schema}.${prefix}send_throttle`)
+    expect(statusAndBody(await open.post('/invite', { email: 'a@example.com' }, OPERATOR))).toEqual([
+      500,
+      errorBody(500, 'unexpected_failure', 'Unexpected failure, please check server logs for more information', {
+        error_id: anyId,
+      }),
+    ])
+    await open.readMail('a@example.com')
+    const request = { method: 'POST', url: '/invite', payload: { email: 'b@example.com' }, headers: OPERATOR } as const
+    await expectFailure(open, request, [429, 'over_email_send_rate_limit', 'email rate limit exceeded'])
+    await open.close()
+  })
+
   it('429: stores nothing when no mail is left, and a refusal uses up no mail', async () => {
     const open = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '1' })
     const { email } = await createSignedUp(open.deps)

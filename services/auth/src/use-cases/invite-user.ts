@@ -31,17 +31,15 @@ export async function inviteUser<Answer>(
 ): Promise<Answer> {
   await askBeforeOwnUser(deps, { ...input, identifier: { kind: 'email', value: input.email } })
   const allowance = await deps.rateLimits.email.take(input.admin.limitKey)
-  try {
-    const answer = await runHooked(deps, (trx, repeatable) =>
-      runWork(trx, repeatable, () => storeInvitation(trx, repeatable, input)),
-    )
-    const { email, context } = input
-    await startInterval(deps, { kind: 'confirmation', identifier: email, audience: context.audience })
-    return answer
-  } catch (error) {
+  const answer = await runHooked(deps, (trx, repeatable) =>
+    runWork(trx, repeatable, () => storeInvitation(trx, repeatable, input)),
+  ).catch(async (error: unknown) => {
     await allowance.giveBack()
     throw error
-  }
+  })
+  const { email, context } = input
+  await startInterval(deps, { kind: 'confirmation', identifier: email, audience: context.audience })
+  return answer
 }
 
 async function storeInvitation(trx: Trx, deps: Repeatable<InviteUserDeps>, input: InviteUserInput): Promise<Profile> {
