@@ -1,22 +1,8 @@
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { compareMigrations, inLatest } from '@trestle/database/migrations/migrator.ts'
-import { type Kysely, sql } from 'kysely'
-import { lifetimesOf } from '../adoption/begin-adoption.ts'
-import { hasRelation } from '../adoption/catalog.ts'
 import { listClientSessions } from '../adoption/client-sessions.ts'
-import { type CopiedEntries, copyAuditLog, describeRewritten } from '../adoption/copy-audit-log.ts'
-import { copyLiveRows } from '../adoption/copy-live-rows.ts'
-import { copyTokens } from '../adoption/copy-refresh-tokens.ts'
-import { copyCustomProviders, copyFlows, type SealedCopyContext } from '../adoption/copy-sealed-rows.ts'
-import { holdCollisions } from '../adoption/hold-collisions.ts'
-import {
-  findChanges,
-  type HeldBack,
-  listHeldBack,
-  recordTakenRows,
-  type TableChange,
-} from '../adoption/import-changes.ts'
-import { type ImportRecord, importPlacesOf, openRecord } from '../adoption/import-record.ts'
+import { importPlacesOf, openRecord } from '../adoption/import-record.ts'
+import { importSnapshot, type SnapshotImport } from '../adoption/import-snapshot.ts'
 import { countRows, type Loss, listBrokenValues, listClosedSecrets, UNSERVED } from '../adoption/inspect-database.ts'
 import { type AdminGroup, listAdmins } from '../adoption/list-admins.ts'
 import { countLoneTokens } from '../adoption/lone-tokens.ts'
@@ -32,33 +18,17 @@ import {
   setFormats,
   withSource,
 } from '../adoption/source-database.ts'
-import {
-  createStages,
-  dayOf,
-  type Staging,
-  stageEntries,
-  stageOthers,
-  stageUserPrints,
-  stageUsers,
-} from '../adoption/stage-source.ts'
 import { listOtherColumns } from '../adoption/upstream-columns.ts'
 import { requireReadable } from '../adoption/upstream-database.ts'
-import { writeStagedUsers } from '../adoption/write-staged-users.ts'
 import type { AuthDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
 
 type ImportDatabaseDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'now' | 'randomBytes'>
 
 /** The report of an import that has succeeded. */
-export interface DatabaseImport {
+export interface DatabaseImport extends SnapshotImport {
   /** The newest migration of supabase/auth at the source. */
   readonly version: string
-  /** The result of each table here. */
-  readonly tables: readonly TableChange[]
-  /** The rows that have changed at the source and stay as they are here. */
-  readonly heldBack: readonly HeldBack[]
-  /** Custom providers that were not copied. */
-  readonly leftProviders: readonly string[]
   /** Emails of which several users have one, in lower case. The oldest confirmed user of each keeps it for sign-ins. */
   readonly sharedEmails: readonly string[]
   /** Users of the source who are admins here, as they are there. */
@@ -74,13 +44,6 @@ export interface DatabaseImport {
   /** Columns that others have added to tables of supabase/auth, such as `users.tenant_id`. They are not copied. */
   readonly otherColumns: readonly string[]
 }
-
-/** The tables that an import writes. The service must not write them meanwhile. */
-const WRITTEN = [
-  ...['users', 'identities', 'sessions', 'mfa_amr_claims', 'mfa_factors', 'refresh_tokens', 'one_time_tokens'],
-  ...['flow_state', 'webauthn_credentials', 'custom_oauth_providers'],
-] as const
-const BATCH_SESSIONS = 5_000
 
 /** The source. `force`: whether to read a version of supabase/auth that is newer than this release knows. */
 export interface ImportDatabaseInput extends SourceAddress {
@@ -115,110 +78,10 @@ export async function importDatabase(deps: ImportDatabaseDeps, input: ImportData
   )
 }
 
-async function importSnapshot(
-  deps: ImportDatabaseDeps,
-  staging: Staging,
-  { tokenOffset }: ImportRecord,
-): Promise<Pick<DatabaseImport, 'tables' | 'heldBack' | 'leftProviders' | 'losses'>> {
-  const { trx, places } = staging
-  const { names, kept } = places
-  await sql`
-    LOCK TABLE ${sql.join(WRITTEN.map((table) => names.id(table)))} IN SHARE ROW EXCLUSIVE MODE`.execute(trx)
-  const lifetimes = lifetimesOf(deps.config, deps.now())
-  const longestMs = Math.max(lifetimes.mailCodeSeconds, lifetimes.flowSeconds) * 1_000
-  await createStages(staging)
-  await stageUserPrints(staging)
-  await stageOthers(staging, new Date(lifetimes.now.getTime() - longestMs))
-  await findChanges(trx, places)
-  await stageUsers(
-    staging,
-    sql`
-    SELECT id FROM ${sql.id(kept, 'changes')} WHERE kind = 'user' AND change <> 'gone'`,
-  )
-  await holdCollisions(trx, places)
-  await writeStagedUsers(trx, places)
-  const { encryptionKeys, randomBytes } = deps
-  const context: SealedCopyContext = {
-    trx,
-    places,
-    users: sql.id(kept, 'users'),
-    lifetimes,
-    sealing: { encryptionKeys, randomBytes },
-  }
-  await deleteChanged(trx, staging)
-  await copyFlows(context)
-  await copyLiveRows(context)
-  await copyStagedTokens(staging, { tokenOffset, encryptionKeys })
-  const leftProviders = await copyCustomProviders(context)
-  const tables = await recordTakenRows(trx, places, leftProviders)
-  const { copied, rewritten } = await importAuditLog(staging)
-  const entries = { table: 'audit_log_entries', added: copied, changed: 0, deleted: 0 }
-  const heldBack = await listHeldBack(trx, places)
-  await sql`DROP SCHEMA ${sql.id(kept)} CASCADE`.execute(trx)
-  return { tables: [...tables, entries], heldBack, leftProviders, losses: describeRewritten(rewritten) }
-}
-
-/** Flows and providers are copied anew when they have changed. */
-async function deleteChanged(trx: Kysely<unknown>, { places: { names, kept } }: Staging): Promise<void> {
-  for (const [table, kind] of Object.entries({ flow_state: 'flow', custom_oauth_providers: 'provider' })) {
-    await sql`
-      DELETE FROM ${names.id(table)} o USING ${sql.id(kept, 'changes')} c
-      WHERE c.kind = ${kind} AND c.id = o.id AND c.change <> 'new'`.execute(trx)
-  }
-}
-
-async function copyStagedTokens(
-  { trx, places: { names, kept } }: Staging,
-  { tokenOffset, encryptionKeys }: Pick<ImportRecord, 'tokenOffset'> & Pick<ImportDatabaseDeps, 'encryptionKeys'>,
-): Promise<void> {
-  const { rows } = await sql<{ id: string }>`SELECT id FROM ${sql.id(kept, 'sessions')} ORDER BY id`.execute(trx)
-  const copy = {
-    old: sql.id(kept, 'refresh_tokens'),
-    own: names.id('refresh_tokens'),
-    sessions: names.id('sessions'),
-    hasKeys: true,
-    idOffset: tokenOffset,
-    encryptionKeys,
-  }
-  for (let start = 0; start < rows.length; start += BATCH_SESSIONS) {
-    const ids = rows.slice(start, start + BATCH_SESSIONS).map(({ id }) => id)
-    await copyTokens(trx, copy, ids)
-  }
-}
-
-/**
- * Entries are never changed: the days that have more or fewer of them are read again. The source may lack the
- * table. An entry does not become one of a user here whom no run has taken over.
- */
-async function importAuditLog(staging: Staging): Promise<CopiedEntries> {
-  const { trx, places, source } = staging
-  if (!(await hasRelation(source.db, source.names.schema, 'audit_log_entries'))) return { copied: 0, rewritten: 0 }
-  const { rows: days } = await sql<{ day: string; print: string }>`
-    SELECT ${dayOf('t')}::text AS day, sum(hashtextextended(t.id::text, 0))::text AS print
-    FROM ${source.names.id('audit_log_entries')} t GROUP BY 1`.execute(source.db)
-  const { rows: changed } = await sql<{ day: string }>`
-    INSERT INTO ${sql.id(places.record, 'taken_days')} AS t (day, print)
-      SELECT * FROM unnest(${days.map(({ day }) => day)}::date[], ${days.map(({ print }) => print)}::numeric[])
-      ON CONFLICT (day) DO UPDATE SET print = excluded.print WHERE t.print <> excluded.print
-      RETURNING day::text`.execute(trx)
-  await stageEntries(
-    staging,
-    changed.map(({ day }) => day),
-  )
-  const { names, record } = places
-  return copyAuditLog(
-    trx,
-    places,
-    (id) => sql`
-    EXISTS (SELECT FROM ${names.id('users')} u WHERE u.id = ${id})
-      AND NOT EXISTS (SELECT FROM ${sql.id(record, 'taken')} t WHERE t.kind = 'user' AND t.id = ${id})`,
-  )
-}
-
 async function describeSource(
   { config: { jwt, behaviours }, encryptionKeys }: ImportDatabaseDeps,
   source: Source,
-): Promise<Omit<DatabaseImport, 'version' | 'tables' | 'heldBack' | 'leftProviders'>> {
+): Promise<Omit<DatabaseImport, 'version' | Exclude<keyof SnapshotImport, 'losses'>>> {
   const { db } = source
   const unserved = await countRows(db, source, UNSERVED)
   return {
