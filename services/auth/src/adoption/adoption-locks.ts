@@ -123,3 +123,15 @@ async function isGranted(
   await sql`RELEASE SAVEPOINT asking`.execute(trx)
   return true
 }
+
+/**
+ * The processes of PostgreSQL of connections that have a name of this service. Anybody may give a connection this name, so only
+ * those count that may act as the owner.
+ */
+export async function listOwnConnections(db: Kysely<unknown>, application: string): Promise<readonly number[]> {
+  const { rows } = await sql<{ pid: number }>`
+    SELECT pid FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = ${application}
+      AND pg_has_role(usesysid, current_user, 'MEMBER')`.execute(db)
+  return rows.map(({ pid }) => pid)
+}

@@ -78,3 +78,8 @@ export async function createUserIndexes(
   const index = { name: 'users_email_lower_key', table: 'users', isUnique, definition: EMAIL_KEY }
   await createIndexConcurrently(db, names, index, report)
 }
+
+/** Drops the index of emails by which users are found here, as an undo does. */
+export async function dropEmailIndex(trx: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`DROP INDEX IF EXISTS ${names.id('users_email_lower_key')}`.execute(trx)
+}

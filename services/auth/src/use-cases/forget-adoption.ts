@@ -1,10 +1,8 @@
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { inLatest } from '@trestle/database/migrations/migrator.ts'
 import { readDependents } from '@trestle/database/violations.ts'
-import { type Kysely, sql } from 'kysely'
-import { type AdoptionPlaces, isLeftOver, placesOf, readRecord } from '../adoption/adoption-record.ts'
-import { dropKept } from '../adoption/drop-adoption.ts'
-import { countRows, SERVED, UNSERVED } from '../adoption/inspect-database.ts'
+import { isLeftOver, placesOf, readRecord } from '../adoption/adoption-record.ts'
+import { countKept, dropKeptTables } from '../adoption/drop-adoption.ts'
 import { listReplaced } from '../adoption/switch-tables.ts'
 import type { AuthDeps } from '../deps.ts'
 import { adoptOptions } from '../migrations.ts'
@@ -36,9 +34,10 @@ export async function forgetAdoption(
     const { switchedAt, finishedAt } = record
     if (switchedAt === null || (finishedAt === null && !(await isLeftOver(db, places, record))))
       throw new Error('the adoption is not finished: run auth adopt again, or adopt --undo')
-    if (!(await confirm({ switchedAt, rows: await countKept(db, places) }))) return false
+    const replaced = await listReplaced(target.names)
+    if (!(await confirm({ switchedAt, rows: await countKept(db, places, replaced) }))) return false
     try {
-      await inLatest(db).execute((trx) => dropKeptTables(trx, places))
+      await inLatest(db).execute((trx) => dropKeptTables(trx, places, replaced))
     } catch (error) {
       const dependents = readDependents(error)
       if (dependents.length === 0) throw error
@@ -48,27 +47,4 @@ export async function forgetAdoption(
     }
     return true
   })
-}
-
-async function countKept(db: Kysely<unknown>, { names, kept }: AdoptionPlaces): Promise<ReadonlyMap<string, number>> {
-  const counts = await countRows(
-    db,
-    { names: { ...names, schema: kept, id: (name) => sql.id(kept, name) } },
-    await listReplaced(names),
-  )
-  return new Map([...counts].map(([table, count]) => [`${kept}.${table}`, count]))
-}
-
-/** Foreign keys of the tables of supabase/auth that stay go with the tables that they lead to. */
-async function dropKeptTables(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
-  const { names, kept } = places
-  const { rows: keys } = await sql<{ table: string; name: string }>`
-    SELECT c.relname AS "table", k.conname AS name
-    FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_class o ON o.oid = k.confrelid
-    WHERE k.contype = 'f' AND o.relnamespace = to_regnamespace(format('%I', ${kept}::text))
-      AND c.relnamespace = to_regnamespace(format('%I', ${names.schema}::text))
-      AND c.relname = ANY (${[...SERVED, ...UNSERVED]}::text[])`.execute(trx)
-  for (const { table, name } of keys)
-    await sql`ALTER TABLE ${names.id(table)} DROP CONSTRAINT ${sql.id(name)}`.execute(trx)
-  await dropKept(trx, places, await listReplaced(names))
 }

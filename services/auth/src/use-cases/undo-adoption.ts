@@ -3,18 +3,19 @@ import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { takeBackAll } from '@trestle/database/migrations/migrator.ts'
 import { readDependents } from '@trestle/database/violations.ts'
 import { dropJobs } from '@trestle/jobs/install.ts'
-import { type Kysely, sql } from 'kysely'
-import { lockTables } from '../adoption/adoption-locks.ts'
+import type { Kysely } from 'kysely'
+import { listOwnConnections, lockTables } from '../adoption/adoption-locks.ts'
 import { type AdoptionPlaces, type AdoptionRecord, findRecord, placesOf } from '../adoption/adoption-record.ts'
 import { withoutOtherRuns } from '../adoption/begin-adoption.ts'
 import { requireOwnSchemas, underPathOfTriggers } from '../adoption/catalog.ts'
-import { dropKept, dropStaging } from '../adoption/drop-adoption.ts'
+import { dropKept, dropPgcrypto, dropStaging } from '../adoption/drop-adoption.ts'
 import { describeAdopted, findUnrecorded } from '../adoption/existing-schema.ts'
 import { giveBackRows } from '../adoption/give-back-rows.ts'
 import { listUnopened } from '../adoption/give-back-sealed-rows.ts'
 import { listAdditions } from '../adoption/list-dependents.ts'
 import { recoverRecord } from '../adoption/lost-record.ts'
 import { requireRights } from '../adoption/missing-rights.ts'
+import { dropEmailIndex } from '../adoption/prepare-users.ts'
 import { allowOldServer } from '../adoption/refuse-old-server.ts'
 import { dropTriggers } from '../adoption/staging-tables.ts'
 import { migrationsInPlace, moveBack, stayingTables } from '../adoption/switch-tables.ts'
@@ -84,18 +85,14 @@ async function describeUnrecorded(db: Kysely<unknown>, { names, kept }: Adoption
 }
 
 /**
- * The tables would be taken away under a service that serves: each sign-in at it would fail with 500. Anybody
- * may give a connection the name of a service, so only connections count that may act as the owner. Those that a pooler keeps
- * after the service has ended look like those of a service that waits for its next job.
+ * The tables would be taken away under a service that serves: each sign-in at it would fail with 500. The connections that a
+ * pooler keeps after the service has ended look like those of a service that waits for its next job.
  */
 async function requireStopped(db: Kysely<unknown>): Promise<void> {
-  const { rows } = await sql<{ pid: number }>`
-    SELECT pid FROM pg_stat_activity
-    WHERE datname = current_database() AND application_name = ${JOBS_APPLICATION}
-      AND pg_has_role(usesysid, current_user, 'MEMBER')`.execute(db)
-  if (rows.length > 0)
+  const pids = await listOwnConnections(db, JOBS_APPLICATION)
+  if (pids.length > 0)
     throw new Error(
-      `auth still serves from connections named ${JOBS_APPLICATION} (pid ${rows.map(({ pid }) => pid).join(', ')}): stop it first. Once it has ended, a pooler may keep them: end them with SELECT pg_terminate_backend(…)`,
+      `auth still serves from connections named ${JOBS_APPLICATION} (pid ${pids.join(', ')}): stop it first. Once it has ended, a pooler may keep them: end them with SELECT pg_terminate_backend(…)`,
     )
 }
 
@@ -203,7 +200,7 @@ async function restore(
   { version: since, changes, hadPgcrypto, switchedAt }: AdoptionRecord,
 ): Promise<void> {
   const { names } = places
-  await sql`DROP INDEX IF EXISTS ${names.id('users_email_lower_key')}`.execute(trx)
+  await dropEmailIndex(trx, names)
   await moveBack(trx, places)
   const version = await findVersion(trx, names)
   const made = ownChanges(changes, places, { since, version })
@@ -212,12 +209,4 @@ async function restore(
   if (!hadPgcrypto) await dropPgcrypto(trx)
   await dropKept(trx, places, [])
   if (switchedAt === null) await dropStaging(trx, places)
-}
-
-/** Functions of applications may have come to need the extension. */
-async function dropPgcrypto(trx: Kysely<unknown>): Promise<void> {
-  await sql`
-    DO $$ BEGIN DROP EXTENSION IF EXISTS pgcrypto; EXCEPTION WHEN dependent_objects_still_exist THEN END $$`.execute(
-    trx,
-  )
 }
