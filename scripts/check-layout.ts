@@ -48,6 +48,7 @@ import { sizes } from './layout/sizes.ts'
 import { smallFolders } from './layout/small-folders.ts'
 import { type Problem, type Rule, readSourceTree } from './layout/source-tree.ts'
 import { stateDiagrams } from './layout/state-diagrams.ts'
+import { statements } from './layout/statements.ts'
 import { testTitles } from './layout/test-titles.ts'
 import { testsBeside } from './layout/tests-beside.ts'
 import { thrownOnce } from './layout/thrown-once.ts'
@@ -101,6 +102,7 @@ export const rules: readonly Rule[] = [
   commentWidths,
   handlerLengths,
   pureFiles,
+  statements,
   actVerbs,
   queryVerbs,
   refusedWords,
