@@ -2,9 +2,9 @@
 -- refresh_session before, which has checked the session and answered `stolen` without revoking anything.
 --
 -- p_token_hash: the token that was sent. p_child_number, p_child_hash: a child of it that the service has derived; the first has
--- the number 0. p_parent_lasts: whether the parent of the newest live token may be reused at any time, and not only within
--- p_reuse_seconds. p_ancestors_branch: whether any other spent token may be reused within p_reuse_seconds of its last use.
--- p_revoke_family: whether a refused reuse revokes all tokens of the session. p_audit: whether to write the audit log.
+-- the number 0. p_ancestors_branch: whether a spent token that is not the parent of the newest live token may be reused within
+-- p_reuse_seconds of its last use. That parent may be reused at any time. p_revoke_family: whether a refused reuse revokes all
+-- tokens of the session. p_audit: whether to write the audit log.
 --
 -- Answers a verdict. `reused`: the derived child is the newest live token, and is given again. `branched`: the derived child is
 -- new, and other live tokens of the session stay alive. `renumber`: the service must derive the child child_number and call
@@ -20,7 +20,7 @@
 -- Lock order: the user, the session, as in refresh_session.
 CREATE OR REPLACE FUNCTION {{reuse_refresh_token}}(
   p_token_hash bytea, p_child_hash bytea, p_child_number int, p_user_agent text, p_ip text,
-  p_parent_lasts boolean, p_ancestors_branch boolean, p_revoke_family boolean, p_reuse_seconds float8, p_audit boolean,
+  p_ancestors_branch boolean, p_revoke_family boolean, p_reuse_seconds float8, p_audit boolean,
   OUT verdict text, OUT session_id uuid, OUT aal text, OUT started_at timestamptz, OUT amr json, OUT user_id uuid,
   OUT profile json, OUT child_number int
 )
@@ -63,7 +63,6 @@ BEGIN
   is_recent := moment <= held_used_at + make_interval(secs => p_reuse_seconds);
 
   verdict := CASE
-    WHEN is_parent AND NOT p_parent_lasts AND NOT is_recent THEN 'stolen'
     WHEN NOT is_parent AND NOT (p_ancestors_branch AND is_recent) THEN 'stolen'
     WHEN is_parent AND newest.token_hash = p_child_hash THEN 'reused'
     WHEN p_child_number < children THEN 'renumber'

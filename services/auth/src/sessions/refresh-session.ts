@@ -44,25 +44,18 @@ export interface RefreshConfig {
 
 /** The rules of a refresh, in the units of the SQL function: seconds, and null for no limit. */
 export function toRefreshRules({ sessions, database, behaviours }: RefreshConfig): RefreshRules {
-  const judgesAgain = judgesReuseAgain(behaviours)
+  // Otherwise `reuseRefreshToken` decides on spent tokens: the refresh itself refuses them and revokes nothing.
+  const judgesReuse = !behaviours.acceptSpentParentUntilChildIsUsed
   return {
-    revokeFamily: sessions.revokeFamilyOnReuse && !judgesAgain,
+    revokeFamily: sessions.revokeFamilyOnReuse && judgesReuse,
     // Without rotation no spent token is exchanged again (reference: Refresh tokens).
-    reuseSeconds: sessions.revokeFamilyOnReuse && !judgesAgain ? sessions.reuseIntervalMs / 1_000 : 0,
+    reuseSeconds: sessions.revokeFamilyOnReuse && judgesReuse ? sessions.reuseIntervalMs / 1_000 : 0,
     timeboxSeconds: toSeconds(sessions.timeboxMs),
     inactivitySeconds: toSeconds(sessions.inactivityTimeoutMs),
     lowAalSeconds: toSeconds(sessions.lowAalMs),
     singlePerUser: sessions.singlePerUser,
     audit: database.auditInPostgres,
   }
-}
-
-/** Whether `reuseRefreshToken` decides on spent tokens, so that the refresh itself refuses them and revokes nothing. */
-export function judgesReuseAgain({
-  acceptSpentParentUntilChildIsUsed,
-  branchOnAncestorReuse,
-}: RefreshConfig['behaviours']): boolean {
-  return acceptSpentParentUntilChildIsUsed || branchOnAncestorReuse
 }
 
 function toSeconds(ms: number | undefined): number | null {

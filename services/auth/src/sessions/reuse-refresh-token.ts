@@ -29,8 +29,8 @@ export interface ReuseOutcome {
 const TRIES_MAX = 20
 
 /**
- * Judges a spent refresh token that `RefreshSession` has called stolen. The parent of the newest live token, and other ancestors
- * within the interval, may be exchanged again (reference: Refresh tokens).
+ * Judges a spent refresh token that `RefreshSession` has called stolen. The parent of the newest live token may be
+ * exchanged again, and other ancestors within the interval (reference: Refresh tokens).
  */
 export async function reuseRefreshToken(deps: ReuseDeps, spent: SpentToken): Promise<ReuseOutcome> {
   let number = 0
@@ -48,7 +48,6 @@ interface ReuseParameters extends SessionOrigin {
   readonly tokenHash: Buffer
   readonly childHash: Buffer
   readonly childNumber: number
-  readonly parentLasts: boolean
   readonly branchOnAncestorReuse: boolean
   readonly revokeFamily: boolean
   readonly reuseSeconds: number
@@ -63,7 +62,7 @@ interface ReuseRow extends SessionRow {
 const reuseQuery: PreparedQuery<ReuseParameters, ReuseRow> = prepare(
   'reuse_refresh_token',
   (p) => sql`SELECT ${sessionColumns}, r.user_id, r.child_number FROM ${sql.table('reuse_refresh_token')}(
-    ${p.tokenHash}, ${p.childHash}, ${p.childNumber}, ${p.userAgent}, ${p.ip}, ${p.parentLasts}, ${p.branchOnAncestorReuse},
+    ${p.tokenHash}, ${p.childHash}, ${p.childNumber}, ${p.userAgent}, ${p.ip}, ${p.branchOnAncestorReuse},
     ${p.revokeFamily}, ${p.reuseSeconds}, ${p.audit}) AS r`,
 )
 
@@ -76,7 +75,6 @@ async function callReuse(
     return await lanes.write.one(reuseQuery, {
       ...spent,
       tokenHash: hashRefreshToken(token),
-      parentLasts: behaviours.acceptSpentParentUntilChildIsUsed,
       branchOnAncestorReuse: behaviours.branchOnAncestorReuse,
       revokeFamily: sessions.revokeFamilyOnReuse,
       reuseSeconds: sessions.reuseIntervalMs / 1_000,

@@ -12,7 +12,7 @@ import {
   tooManyRefreshes,
 } from '../errors.ts'
 import { oauthClientRequired, refreshTokenMalformed } from '../request-errors.ts'
-import { judgesReuseAgain, type RefreshRefusal, type RefreshResult } from '../sessions/refresh-session.ts'
+import type { RefreshRefusal, RefreshResult } from '../sessions/refresh-session.ts'
 import { deriveChildToken, hashRefreshToken, REFRESH_TOKEN_PATTERN } from '../sessions/refresh-token.ts'
 import { type ReuseOutcome, reuseRefreshToken } from '../sessions/reuse-refresh-token.ts'
 import type { SessionOrigin, StoredSession } from '../sessions/session.ts'
@@ -87,7 +87,7 @@ async function exchangeToken(
   const refresh = () => deps.refreshSession({ userAgent, ip, ...hashes })
   let result = await refresh()
   if (result.verdict === 'token-not-found' && (await storeAncestor(deps, token))) result = await refresh()
-  if (result.verdict !== 'stolen' || !judgesReuseAgain(deps.config.behaviours)) return { result, child }
+  if (result.verdict !== 'stolen' || !deps.config.behaviours.acceptSpentParentUntilChildIsUsed) return { result, child }
   return reuseRefreshToken(deps, { token, userAgent, ip })
 }
 
