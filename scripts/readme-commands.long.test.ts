@@ -15,6 +15,20 @@ it.each([
   expect([...new Set(listedIn(text, service))].sort()).toEqual(printed.sort())
 })
 
+it.each([
+  ['auth', 'services/auth/README.md'],
+  ['payments', 'services/payments/README.md'],
+  ['payments', 'docs/reference/payments.md'],
+  ['inventory', 'services/inventory/README.md'],
+  ['inventory', 'docs/reference/inventory.md'],
+  ['console', 'services/console/README.md'],
+])('what %s doctor --help says that it checks stands in %s', async (service, file) => {
+  const text = readFileSync(join(import.meta.dirname, '..', file), 'utf8')
+  const doctor = (await commandsOf(service)).find((command) => command.name() === 'doctor')
+  const row = new RegExp(`^\\| \`(${service} )?doctor\` \\| checks (.*), and says what to do \\|$`, 'm').exec(text)
+  expect(doctor?.description()).toBe(`check ${row?.[2]}, and say what to do`)
+})
+
 /** Every command below a command, and each with each of its options: `keys add`, `keys add --alg`. */
 function linesOf(command: ListedCommand, above = ''): readonly string[] {
   const path = `${above}${command.name()}`

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 /** The members of a command of commander that are read. */
 export interface ListedCommand {
   readonly name: () => string
+  readonly description: () => string
   readonly options: readonly { readonly long?: string | undefined }[]
   readonly commands: readonly ListedCommand[]
 }

@@ -53,7 +53,9 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
     doctor: async () => {
       const { doctor } = await import('./doctor.ts')
       return new Command('doctor')
-        .description('try settings, database, mail server, keys, clock and URLs, and say what to do')
+        .description(
+          'check settings, log file, database, migrations, clock, signing keys, mail server, URLs, SMS gateway, mail templates, rate limits, schema, adoption and dead jobs, and say what to do',
+        )
         .option(
           '--env <file>',
           'say of each setting of a Supabase installation (its Compose file or .env) what becomes of it',

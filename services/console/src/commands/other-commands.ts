@@ -19,9 +19,11 @@ export function otherCommands({ load, process }: OtherCommandsOptions): CommandL
     },
     doctor: async () => {
       const { doctor } = await import('./doctor.ts')
-      return new Command('doctor').description('check settings and services, and say what to do').action(async () => {
-        if (!(await doctor(load, print))) process.exitCode = 1
-      })
+      return new Command('doctor')
+        .description('check settings, services and their operator keys, and say what to do')
+        .action(async () => {
+          if (!(await doctor(load, print))) process.exitCode = 1
+        })
     },
     version: async () => new Command('version').description('print the version').action(() => print(VERSION)),
   }

@@ -43,7 +43,9 @@ export function otherCommands({ load, process }: OtherCommandsOptions): CommandL
     doctor: async () => {
       const { doctor } = await import('./doctor.ts')
       return new Command('doctor')
-        .description('check settings, log file, database and migrations, and say what to do')
+        .description(
+          'check settings, log file, database, standby, migrations, stock, dead jobs, rate limit and keys of tokens, and say what to do',
+        )
         .action(async () => {
           if (!(await doctor(load, print))) process.exitCode = 1
         })

@@ -61,7 +61,9 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
     doctor: async () => {
       const { doctor } = await import('./doctor.ts')
       return new Command('doctor')
-        .description('try settings, database, mail server, clock, URLs, rates and jobs, and say what to do')
+        .description(
+          'check settings, log file, database, standby, migrations, cluster, clock, mail server, URLs, acquirers, vault keys, exchange rates and dead jobs, and say what to do',
+        )
         .action(async () => {
           if (!(await doctor(load, print, now))) process.exitCode = 1
         })
