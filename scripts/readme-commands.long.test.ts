@@ -8,6 +8,7 @@ it.each([
   ['payments', 'services/payments/README.md'],
   ['payments', 'docs/reference/payments.md'],
   ['inventory', 'services/inventory/README.md'],
+  ['console', 'services/console/README.md'],
 ])('the commands and options that %s --help prints are listed in %s', async (service, file) => {
   const text = readFileSync(join(import.meta.dirname, '..', file), 'utf8')
   const commands = await commandsOf(service)
