@@ -33,7 +33,8 @@ const SERVER_CLASSES = /^(08|53|57)|^(40001|40P01|25006)$/
 /** Citus gives no code of its own (XX000) to what it says of its tables, and of other servers. */
 const CITUS_CODE = 'XX000'
 // A part of a table has gone since a statement was planned: Citus has split or moved it. Nothing was written.
-// The second is what the server says that had the part. The name of a part ends with its number.
+// STALE_PART is the message of Citus. DROPPED_PART is that of the server that had the part: its table, whose name ends with the
+// number of the part, is gone.
 const STALE_PART = /^could not find valid entry for (shard|citus table) /i
 const NO_TABLE_CODE = '42P01'
 const DROPPED_PART = /^relation "[^"]+_\d+" does not exist$/

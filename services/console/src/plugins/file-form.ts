@@ -66,8 +66,9 @@ interface RestBounds {
 const REST_MAX: RestBounds = { bytes: 64 * 1_024 * 1_024, ms: 30_000 }
 
 /**
- * Reads what nobody has read of a file, and what comes of it within the bounds: a browser takes an answer
- * once it has sent all of its form. Then the connection is cut, so that nobody keeps connections for nothing.
+ * Reads the rest of a form that was answered before its end, and throws the rest away: a browser shows an answer only once it
+ * has sent its whole form. A client that sends more than the bounds permit loses its connection, so that nobody holds
+ * connections for nothing.
  */
 export function readRest(raw: Readable, { bytes, ms }: RestBounds = REST_MAX): void {
   raw.unpipe()
