@@ -150,14 +150,25 @@ it('has a case for every error of the catalogue, and no other', () => {
   expect([...named].sort()).toEqual(errors.map(([name]) => name).sort())
 })
 
+const readReference = (name: string) =>
+  readFileSync(new URL(`../../../../docs/reference/${name}.md`, import.meta.url), 'utf8')
+const [auth, operators] = [readReference('auth'), readReference('console')]
+
 it('names every code of the catalogue in a reference', () => {
-  const read = (name: string) => readFileSync(new URL(`../../../../docs/reference/${name}.md`, import.meta.url), 'utf8')
-  const [auth, operators] = [read('auth'), read('console')]
   const codes = errors.flatMap(([, make]) => ('code' in make ? [String(make.code)] : []))
   // The reference of the console writes the codes that all services have in capitals.
   const isNamed = (code: string) =>
     auth.includes(`\`${code}\``) || operators.includes(`\`${code}\``) || operators.includes(`\`${code.toUpperCase()}\``)
   expect(codes.filter((code) => !isNamed(code))).toEqual([])
+})
+
+it('names every text of the catalogue without values in a reference', () => {
+  const texts = errors.flatMap(([, make]) => ('message' in make ? [String(make.message)] : []))
+  const isNamed = (text: string) => auth.includes(`\`${text}\``) || operators.includes(text)
+  // The reference names the beginning of the texts about a body once, and each reason.
+  const isReason = (text: string) =>
+    text.startsWith('Could not parse request body as ') && isNamed(text.split(': ')[1] ?? '')
+  expect(texts.filter((text) => !isNamed(text) && !isReason(text))).toEqual([])
 })
 
 /** Status, code and text of a case: its own, or those of the catalogue. A text that names values is that of the case. */

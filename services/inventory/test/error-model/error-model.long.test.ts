@@ -121,12 +121,20 @@ it('has a case for every error of the catalogue', () => {
   expect([...raised].sort()).toEqual([...names].sort())
 })
 
+const reference = readFileSync(new URL('../../../../docs/reference/inventory.md', import.meta.url), 'utf8')
+
 it('names every code of the catalogue in the reference', () => {
-  const reference = readFileSync(new URL('../../../../docs/reference/inventory.md', import.meta.url), 'utf8')
   const codes = [...makers.values()].flatMap((make) =>
     typeof make === 'function' && 'code' in make ? [String(make.code)] : [],
   )
   expect(codes.filter((code) => !reference.includes(`\`${code}\``))).toEqual([])
+})
+
+it('names every text of the catalogue without values in the reference', () => {
+  const texts = [...makers.values()].flatMap((make) =>
+    typeof make === 'function' && 'message' in make ? [String(make.message)] : [],
+  )
+  expect(texts.filter((text) => !reference.includes(`\`${text}\``))).toEqual([])
 })
 
 it('has a case for every error status that an operation documents, and no other', () => {
