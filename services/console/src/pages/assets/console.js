@@ -143,16 +143,20 @@ document.addEventListener('submit', ({ target, submitter }) => {
   setTimeout(() => submitter?.setAttribute('disabled', ''))
 })
 
-/** The rows of the list of the page, by their links. A row without a page of its own has another link, or opens in place. */
+/**
+ * The rows of the list of the page, by their links. A row without a page of its own has another link, or opens in place. A button
+ * that sends a form is none: keys that are typed for another site could press it. Tab leads from its row to it.
+ */
 const rowLinks = () =>
-  [...document.querySelectorAll('main tr[data-row]')].flatMap(
-    (row) => row.querySelector('a.main-link') ?? row.querySelector('a, summary, button') ?? [],
+  [...document.querySelectorAll('main tr[data-row]')].map(
+    (row) => row.querySelector('a.main-link') ?? row.querySelector('a, summary, button[type=button]') ?? row,
   )
 
 function moveRow(step) {
   const links = rowLinks()
   const at = links.findIndex((link) => link.closest('tr').contains(document.activeElement))
   const next = links[at < 0 ? (step > 0 ? 0 : links.length - 1) : Math.min(Math.max(at + step, 0), links.length - 1)]
+  if (next instanceof HTMLTableRowElement) next.tabIndex = -1
   next?.focus()
 }
 
