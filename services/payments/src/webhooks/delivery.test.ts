@@ -4,7 +4,7 @@ import {
   createSilentWebhooks,
   deliveryTask,
   isResting,
-  isSlow,
+  lateMinutesOf,
   rememberSilence,
   rememberTime,
   type SilentWebhooks,
@@ -54,18 +54,22 @@ describe('isResting', () => {
   })
 })
 
-describe('isSlow', () => {
-  it.each<[boolean, string, readonly number[]]>([
-    [false, 'a merchant without a delivery', []],
-    [false, 'a first delivery of 250 ms', [250]],
-    [true, 'a first delivery of 251 ms', [251]],
-    [false, 'one slow delivery after a quick one', [20, 900]],
-    [true, 'two slow deliveries after a quick one', [20, 900, 900]],
-    [false, 'quick deliveries after slow ones', [4_500, 4_500, ...Array(12).fill(20)]],
-  ])('is %s for %s', (slow, _what, durations) => {
+describe('lateMinutesOf', () => {
+  it.each<[number, string, readonly number[]]>([
+    [0, 'a merchant without a delivery', []],
+    [0, 'a first delivery of 250 ms', [250]],
+    [10, 'a first delivery of 251 ms', [251]],
+    [10, '500 ms', [500]],
+    [20, '501 ms', [501]],
+    [40, '2,000 ms', [2_000]],
+    [80, '2,001 ms', [2_001]],
+    [0, 'one slow delivery after a quick one', [20, 900]],
+    [10, 'two slow deliveries after a quick one', [20, 900, 900]],
+    [0, 'quick deliveries after slow ones', [4_500, 4_500, ...Array(12).fill(20)]],
+  ])('is %i for %s', (lateMinutes, _what, durations) => {
     const times = createDeliveryTimes()
     for (const durationMs of durations) rememberTime(times, 'a', durationMs)
-    expect([isSlow(times, 'a'), isSlow(times, 'b')]).toEqual([slow, false])
+    expect([lateMinutesOf(times, 'a'), lateMinutesOf(times, 'b')]).toEqual([lateMinutes, 0])
   })
 })
 
@@ -82,10 +86,10 @@ describe('takeJobs', () => {
       entry('acquirer', 'slow'),
     ]
     const take = takeJobs(async () => ({ rows: 4, entries }), { times, meter: undefined })
-    const [slow, ...others] = entries
+    const [slow, quick, unknown, other] = entries
     expect(await take(Object.create(null), 100, [])).toEqual({
       rows: 4,
-      entries: [{ ...slow, lateMinutes: 60 }, ...others],
+      entries: [{ ...slow, lateMinutes: 80 }, { ...quick, lateMinutes: 0 }, { ...unknown, lateMinutes: 0 }, other],
     })
   })
 })

@@ -62,10 +62,18 @@ export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
   ],
 })
 
-/** How late the events of a merchant with slow webhooks have their turns, in minutes: after those of quick ones. */
-export const SLOW_LATE_MINUTES = 60
+/**
+ * How late the events of a merchant have their turns, in minutes, by the mean time of its deliveries, in milliseconds: the longer
+ * they keep a place from others, the later. A merchant whose deliveries take no longer than the first is not late.
+ */
+const LATE_MINUTES: readonly (readonly [overMs: number, lateMinutes: number])[] = [
+  [250, 10],
+  [500, 20],
+  [1_000, 40],
+  [2_000, 80],
+]
 /** How late an event that an operator sends again has its turn. Its turns are no others': it delays no new event. */
-export const REPLAY_LATE_MINUTES = 120
+export const REPLAY_LATE_MINUTES = 150
 
 /** The dependencies of a delivery: the way out, the secrets that sign it, the rule for TLS, and the memory of times. */
 export interface WebhookDeps {
@@ -87,8 +95,6 @@ export function openWebhooks(
 /** How long deliveries of a merchant take, in milliseconds: a mean that forgets, by the id of the merchant. */
 export type DeliveryTimes = LRUCache<string, number>
 
-/** A merchant whose deliveries take longer is slow. A server that only stores the event answers sooner. */
-const SLOW_MS = 250
 /** The share of the last delivery in the mean. */
 const LAST_SHARE = 0.25
 const MERCHANTS_MAX = 10_000
@@ -98,9 +104,10 @@ export function createDeliveryTimes(): DeliveryTimes {
   return new LRUCache({ max: MERCHANTS_MAX })
 }
 
-/** Whether the webhooks of a merchant are slow. A merchant whom the process has not served yet is not. */
-export function isSlow(times: DeliveryTimes, merchantId: string): boolean {
-  return (times.get(merchantId) ?? 0) > SLOW_MS
+/** How late the events of a merchant have their turns, in minutes. A merchant whom the process has not served yet has none. */
+export function lateMinutesOf(times: DeliveryTimes, merchantId: string): number {
+  const meanMs = times.get(merchantId) ?? 0
+  return LATE_MINUTES.findLast(([overMs]) => meanMs > overMs)?.[1] ?? 0
 }
 
 /** Remembers how long a delivery of a merchant took. */

@@ -4,7 +4,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { invitationMailTask } from '../mail/invitation-mail.ts'
 import { countMails } from '../mail/mailer.ts'
 import { rejectionMailTask } from '../mail/rejection-mail.ts'
-import { type DeliveryJob, type DeliveryTimes, deliveryTask, isSlow, SLOW_LATE_MINUTES } from './delivery.ts'
+import { type DeliveryJob, type DeliveryTimes, deliveryTask, lateMinutesOf } from './delivery.ts'
 
 /** A row of the outbox. An event has one for each webhook that wants it. */
 export interface OutboxRow {
@@ -77,10 +77,10 @@ interface TakeOptions {
  */
 export function takeJobs(takeRows: TakeRows, { times, meter }: TakeOptions): TakeRows {
   const mails = meter && countMails(meter)
-  const delayed = (entry: OutboxEntry): OutboxEntry =>
-    entry.task === deliveryTask.name && entry.group !== undefined && isSlow(times, entry.group)
-      ? { ...entry, lateMinutes: SLOW_LATE_MINUTES }
-      : entry
+  const delayed = (entry: OutboxEntry): OutboxEntry => {
+    if (entry.task !== deliveryTask.name || entry.group === undefined) return entry
+    return { ...entry, lateMinutes: lateMinutesOf(times, entry.group) }
+  }
   return async (trx, limit, left) => {
     const taken = await takeRows(trx, limit, left)
     mails?.add(taken.entries.filter(({ task }) => MAIL_TASKS.has(task)).length, { outcome: 'waiting' })
