@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
 import { createSession } from '../sessions/create-session.ts'
 import { insertUser } from '../users/user-change-repository.ts'
-import { type CountedGuesses, countOne, type GuessCounts, isCompared } from './count-guess.model.ts'
+import { type CountedGuesses, countOne, type GuessCounts, isCompared, type ModelGuess } from './count-guess.model.ts'
 import { countGuess, replaceToken } from './one-time-token-repository.ts'
 
 let database: TestDatabase
@@ -19,31 +19,37 @@ const MINUTE_MS = 60_000
 const DAY_MS = 1_440 * MINUTE_MS
 const ago = (minutes: number) => NOW - minutes * MINUTE_MS
 
-describe('isCompared', () => {
-  const fresh = { ofCode: 0, ofAddress: undefined, ofNetwork: undefined }
-  const guess = { guessesMax: 5, isKnownNetwork: false, now: NOW }
-  const spent = { ...fresh, ofAddress: { guesses: 100, since: ago(14) } }
-  const quarter = { ...fresh, ofAddress: { guesses: 100, since: ago(15) } }
+const fresh = { ofCode: 0, ofAddress: undefined, ofNetwork: undefined }
+const guess = { guessesMax: 5, isKnownNetwork: false, now: NOW }
+const spent = { ...fresh, ofAddress: { guesses: 100, since: ago(14) } }
+const quarter = { ...fresh, ofAddress: { guesses: 100, since: ago(15) } }
 
-  it.each([
-    ['the first guess', fresh, guess, true],
-    ['the last guess at its code', { ...fresh, ofCode: 4 }, guess, true],
-    ['a guess beyond those at its code', { ...fresh, ofCode: 5 }, guess, false],
-    ['any guess where none is compared', fresh, { ...guess, guessesMax: 0 }, false],
-    ['the hundredth guess of a day', { ...fresh, ofAddress: { guesses: 99, since: NOW } }, guess, true],
-    ['the next one within a quarter of an hour', spent, guess, false],
-    ['the next one after a quarter of an hour', quarter, guess, true],
-    ['a second one after it', { ...quarter, ofAddress: { guesses: 101, since: ago(15) } }, guess, false],
-    ['the same from a network with two guesses', { ...quarter, ofNetwork: { guesses: 2, since: NOW } }, guess, true],
-    ['the same from a network with three', { ...quarter, ofNetwork: { guesses: 3, since: NOW } }, guess, false],
-    ['the same with three of yesterday', { ...quarter, ofNetwork: { guesses: 3, since: ago(1_440) } }, guess, true],
-    ['one from a network where the user has a session', spent, { ...guess, isKnownNetwork: true }, true],
-    ['one a day after the first', { ...fresh, ofAddress: { guesses: 500, since: ago(1_440) } }, guess, true],
-    ['one a moment earlier', { ...fresh, ofAddress: { guesses: 500, since: ago(1_440) + 1 } }, guess, false],
-  ])('%s: compared is %4$s', (_, counts, asked, expected) => {
+/** Whether a guess is compared, after what was counted. */
+const cases: [string, boolean, GuessCounts, ModelGuess][] = [
+  ['the first guess', true, fresh, guess],
+  ['the last guess at its code', true, { ...fresh, ofCode: 4 }, guess],
+  ['a guess beyond those at its code', false, { ...fresh, ofCode: 5 }, guess],
+  ['any guess where none is compared', false, fresh, { ...guess, guessesMax: 0 }],
+  ['the hundredth guess of a day', true, { ...fresh, ofAddress: { guesses: 99, since: NOW } }, guess],
+  ['the next one within a quarter of an hour', false, spent, guess],
+  ['the next one after a quarter of an hour', true, quarter, guess],
+  ['a second one after it', false, { ...quarter, ofAddress: { guesses: 101, since: ago(15) } }, guess],
+  ['the same from a network with two guesses', true, { ...quarter, ofNetwork: { guesses: 2, since: NOW } }, guess],
+  ['the same from a network with three', false, { ...quarter, ofNetwork: { guesses: 3, since: NOW } }, guess],
+  ['the same with three of yesterday', true, { ...quarter, ofNetwork: { guesses: 3, since: ago(1_440) } }, guess],
+  ['one from a network where the user has a session', true, spent, { ...guess, isKnownNetwork: true }],
+  ['one a day after the first', true, { ...fresh, ofAddress: { guesses: 500, since: ago(1_440) } }, guess],
+  ['one a moment earlier', false, { ...fresh, ofAddress: { guesses: 500, since: ago(1_440) + 1 } }, guess],
+]
+
+describe('isCompared', () => {
+  it.each(cases)('%s: compared is %s', (_, expected, counts, asked) => {
     expect(isCompared(counts, asked)).toBe(expected)
   })
 })
+
+/** The place that a guess comes from. */
+type Place = 'known network' | 'network' | 'many'
 
 const counted = fc.option(
   fc.record({
@@ -65,7 +71,7 @@ const guesses = fc.array(
   fc.record({
     guessesMax: fc.constantFrom(0, 5, 1_000),
     minutesLater: fc.constantFrom(0, 0, 1, 15, 61),
-    place: fc.constantFrom('known network', 'network', 'many'),
+    place: fc.constantFrom<Place>('known network', 'network', 'many'),
   }),
   { minLength: 1, maxLength: 6 },
 )
@@ -101,7 +107,29 @@ async function readCount(key: Buffer): Promise<CountedGuesses | undefined> {
   return row && { guesses: row.guesses, since: Date.parse(String(row.since)) }
 }
 
+/** The codes that a guess from a place is compared with. */
+async function guessAt(
+  { email, keyHash, networkHash }: Awaited<ReturnType<typeof store>>,
+  place: Place,
+  { guessesMax, now }: Omit<ModelGuess, 'isKnownNetwork'>,
+) {
+  const from = {
+    'known network': { networkHash, network: '192.0.2.0/24' },
+    network: { networkHash, network: '198.51.100.0/24' },
+    many: { networkHash: undefined, network: undefined },
+  }
+  const at = { audience: 'authenticated', identifier: email, kinds: ['recovery' as const], keyHash }
+  const found = await countGuess(database.db, { ...at, ...from[place], now: new Date(now) }, guessesMax)
+  return found.map(({ userId, codeHash }) => ({ userId, codeHash }))
+}
+
 describe('count_guess', () => {
+  it.each(cases)('%s: compared is %s, as by the model', async (_, expected, counts, asked) => {
+    const stored = await store(counts)
+    const found = await guessAt(stored, asked.isKnownNetwork ? 'known network' : 'network', asked)
+    expect(found).toEqual(expected ? [{ userId: stored.userId, codeHash: stored.codeHash }] : [])
+  })
+
   it('compares and counts the guesses that its model does, from any counts and any network', async () => {
     await fc.assert(
       fc.asyncProperty(start, guesses, async (counts, asked) => {
@@ -111,25 +139,10 @@ describe('count_guess', () => {
         for (const { guessesMax, minutesLater, place } of asked) {
           now += minutesLater * MINUTE_MS
           const hasNetwork = place !== 'many'
-          const networks = { 'known network': '192.0.2.0/24', network: '198.51.100.0/24', many: undefined }
-          const found = await countGuess(
-            database.db,
-            {
-              audience: 'authenticated',
-              identifier: stored.email,
-              kinds: ['recovery'],
-              keyHash: stored.keyHash,
-              networkHash: hasNetwork ? stored.networkHash : undefined,
-              network: networks[place],
-              now: new Date(now),
-            },
-            guessesMax,
-          )
+          const found = await guessAt(stored, place, { guessesMax, now })
           const seen = hasNetwork ? model : { ...model, ofNetwork: undefined }
           const expected = isCompared(seen, { guessesMax, isKnownNetwork: place === 'known network', now })
-          expect(found.map(({ userId, codeHash }) => ({ userId, codeHash }))).toEqual(
-            expected ? [{ userId: stored.userId, codeHash: stored.codeHash }] : [],
-          )
+          expect(found).toEqual(expected ? [{ userId: stored.userId, codeHash: stored.codeHash }] : [])
           if (!expected) continue
           model = {
             ofCode: model.ofCode + 1,

@@ -8,7 +8,14 @@ import { createSession } from './create-session.ts'
 import { type RefreshRules, updateSession } from './refresh-session.ts'
 import { deriveChildToken, deriveRefreshTokenKey, hashRefreshToken } from './refresh-token.ts'
 import { deleteSessionsInScope } from './session-repository.ts'
-import { judgeSession, type ModelLimits } from './session-validity.model.ts'
+import {
+  judgeSession,
+  type ModelLimits,
+  type SessionCircumstances,
+  type SessionOfUser,
+  type SessionTimes,
+  type SessionVerdict,
+} from './session-validity.model.ts'
 
 let database: TestDatabase
 let count = 0
@@ -55,53 +62,112 @@ const session = fc.record({
   aal: fc.constantFrom('aal1', 'aal2'),
 })
 
+/** The user's sessions, of which the first refreshes. Times are milliseconds since 1970. */
+async function open(sessions: readonly SessionOfUser[], hasVerifiedFactor: boolean) {
+  const user = await createUser()
+  if (hasVerifiedFactor) {
+    const factor = { user_id: user.id, factor_type: 'totp', status: 'verified' }
+    await database.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
+  }
+  const at = (ms: number | null) => (ms === null ? null : new Date(ms))
+  const tokens: string[] = []
+  for (const { startedAt, refreshedAt, notAfter, aal } of sessions) {
+    const { sessionId, refreshToken } = await user.open()
+    tokens.push(refreshToken)
+    const refreshed = at(refreshedAt)?.toISOString() ?? null
+    const times = { created_at: new Date(startedAt), refreshed_at: refreshed, not_after: at(notAfter) }
+    const changed = database.db.updateTable('sessions').set({ ...times, aal })
+    await changed.where('id', '=', sessionId).execute()
+  }
+  return tokens[0] ?? ''
+}
+
+async function decide(sessions: readonly SessionOfUser[], hasVerifiedFactor: boolean, limits: ModelLimits) {
+  const { verdict } = await refresh(await open(sessions, hasVerifiedFactor), limits)
+  return verdict === 'rotated' ? 'valid' : verdict
+}
+
 describe('judgeSession', () => {
   const now = 10 * MINUTE_MS
-  const start = { startedAt: 0, refreshedAt: null, notAfter: null, aal: 'aal1' } as const
-  const around = { hasVerifiedFactor: false, others: [], now }
+  const start: SessionOfUser = { startedAt: 0, refreshedAt: null, notAfter: null, aal: 'aal1' }
+  const around: SessionCircumstances = { hasVerifiedFactor: false, others: [], now }
+  const alone = { ...noLimits, singlePerUser: true }
+  const beside = (...others: readonly SessionTimes[]) => ({ ...around, others })
+  type Case = [string, SessionOfUser, SessionCircumstances, ModelLimits, SessionVerdict]
+  const refreshed = { ...start, refreshedAt: 1 }
 
-  it.each([
-    ['no limit', start, {}, {}, 'valid'],
-    ['the last moment of its time', start, {}, { timeboxMs: now }, 'valid'],
-    ['the first moment after its time', start, {}, { timeboxMs: now - 1 }, 'session-expired'],
-    ['the last moment before its own end', { ...start, notAfter: now }, {}, {}, 'valid'],
-    ['the first moment after its own end', { ...start, notAfter: now - 1 }, {}, {}, 'session-expired'],
-    ['no refresh since its start', start, {}, { inactivityMs: now - 1 }, 'session-inactive'],
-    ['a refresh meanwhile', { ...start, refreshedAt: 1 }, {}, { inactivityMs: now - 1 }, 'valid'],
-    ['aal1 and no factor', start, {}, { lowAalMs: 1 }, 'valid'],
-    ['aal1 and a verified factor', start, { hasVerifiedFactor: true }, { lowAalMs: 1 }, 'session-low-aal'],
-    ['aal2 and a verified factor', { ...start, aal: 'aal2' }, { hasVerifiedFactor: true }, { lowAalMs: 1 }, 'valid'],
+  /** The cases that hold at one moment alone. */
+  const lastMoments: Case[] = [
+    ['the last moment of its time', start, around, { ...noLimits, timeboxMs: now }, 'valid'],
+    ['the last moment before its own end', { ...start, notAfter: now }, around, noLimits, 'valid'],
+    ['a refresh meanwhile', refreshed, around, { ...noLimits, inactivityMs: now - 1 }, 'valid'],
+  ]
+  /** The cases that still hold a while later, when the database decides. */
+  const cases: Case[] = [
+    ['no limit', start, around, noLimits, 'valid'],
+    ['the first moment after its time', start, around, { ...noLimits, timeboxMs: now - 1 }, 'session-expired'],
+    ['the first moment after its own end', { ...start, notAfter: now - 1 }, around, noLimits, 'session-expired'],
+    ['no refresh since its start', start, around, { ...noLimits, inactivityMs: now - 1 }, 'session-inactive'],
+    ['aal1 and no factor', start, around, { ...noLimits, lowAalMs: 1 }, 'valid'],
     [
-      'a newer session beside it',
+      'aal1 and a verified factor',
       start,
-      { others: [{ ...start, startedAt: 1 }] },
-      { singlePerUser: true },
-      'session-superseded',
+      { ...around, hasVerifiedFactor: true },
+      { ...noLimits, lowAalMs: 1 },
+      'session-low-aal',
     ],
+    [
+      'aal2 and a verified factor',
+      { ...start, aal: 'aal2' },
+      { ...around, hasVerifiedFactor: true },
+      { ...noLimits, lowAalMs: 1 },
+      'valid',
+    ],
+    ['a newer session beside it', start, beside({ ...start, startedAt: 1 }), alone, 'session-superseded'],
     [
       'a newer session beside it that has ended',
       start,
-      { others: [{ ...start, startedAt: 1, notAfter: 2 }] },
-      { singlePerUser: true },
+      beside({ ...start, startedAt: 1, notAfter: 2 }),
+      alone,
       'valid',
     ],
-    ['another session of the same moment', start, { others: [start] }, { singlePerUser: true }, 'valid'],
-  ] as const)('judges a session with %s', (...[, given, changes, limits, verdict]) => {
-    expect(judgeSession(given, { ...around, ...changes }, { ...noLimits, ...limits })).toBe(verdict)
+    ['another session of the same moment', start, beside(start), alone, 'valid'],
+    ['another session refreshed at the same moment', refreshed, beside(refreshed), alone, 'valid'],
+    [
+      'another session refreshed a moment later',
+      refreshed,
+      beside({ ...start, refreshedAt: 2 }),
+      alone,
+      'session-superseded',
+    ],
+    ['another session that began when it was refreshed', refreshed, beside({ ...start, startedAt: 1 }), alone, 'valid'],
+  ]
+
+  it.each([...lastMoments, ...cases])('judges a session with %s', (...[, given, circumstances, limits, verdict]) => {
+    expect(judgeSession(given, circumstances, limits)).toBe(verdict)
   })
 
-  it('decides as refresh_session does', async () => {
+  it.each(cases)(
+    'decides as refresh_session does: %s',
+    async (...[, given, { others, hasVerifiedFactor }, limits, verdict]) => {
+      const began = Date.now() - now
+      const sessions = [given, ...others].map((session) => ({
+        aal: given.aal,
+        startedAt: began + session.startedAt,
+        refreshedAt: session.refreshedAt === null ? null : began + session.refreshedAt,
+        notAfter: session.notAfter === null ? null : began + session.notAfter,
+      }))
+      expect(await decide(sessions, hasVerifiedFactor, limits)).toBe(verdict)
+    },
+  )
+
+  it('decides as refresh_session does, whatever the sessions', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(session, { minLength: 1, maxLength: 3 }),
         fc.record({ timeboxMs: limit, inactivityMs: limit, lowAalMs: limit, singlePerUser: fc.boolean() }),
         fc.boolean(),
         async (sessions, limits, hasVerifiedFactor) => {
-          const user = await createUser()
-          if (hasVerifiedFactor) {
-            const factor = { user_id: user.id, factor_type: 'totp', status: 'verified' }
-            await database.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
-          }
           const now = Date.now()
           const states = sessions.map(({ startedAgo, refreshedAgo, endsIn, aal }, order) => ({
             // No two sessions are used in the same millisecond.
@@ -110,27 +176,10 @@ describe('judgeSession', () => {
             notAfter: endsIn === null ? null : now + endsIn,
             aal,
           }))
-          const tokens: string[] = []
-          for (const { startedAt, refreshedAt, notAfter, aal } of states) {
-            const { sessionId, refreshToken } = await user.open()
-            tokens.push(refreshToken)
-            const at = (ms: number | null) => (ms === null ? null : new Date(ms))
-            await database.db
-              .updateTable('sessions')
-              .set({
-                created_at: new Date(startedAt),
-                refreshed_at: at(refreshedAt)?.toISOString() ?? null,
-                not_after: at(notAfter),
-                aal,
-              })
-              .where('id', '=', sessionId)
-              .execute()
-          }
           const [first, ...others] = states
           if (!first) return
           const expected = judgeSession(first, { hasVerifiedFactor, others, now }, limits)
-          const { verdict } = await refresh(tokens[0] ?? '', limits)
-          expect(verdict === 'rotated' ? 'valid' : verdict).toBe(expected)
+          expect(await decide(states, hasVerifiedFactor, limits)).toBe(expected)
         },
       ),
       { numRuns: 150 },
