@@ -155,6 +155,12 @@ describe('verifyAccessToken', () => {
     const at = (ms: number) => verify(secret, token, new Date((iat + 3600) * 1_000 + ms)).verdict
     expect([at(-1), at(0)]).toEqual(['valid', 'invalid'])
   })
+
+  it('takes a token from nbf on, to the second', () => {
+    const early = signed({ nbf: iat + 10 })
+    const at = (ms: number) => verify(secret, early, new Date((iat + 10) * 1_000 + ms)).verdict
+    expect([at(-1), at(0)]).toEqual(['invalid', 'valid'])
+  })
 })
 
 describe('importSigningKey', () => {
