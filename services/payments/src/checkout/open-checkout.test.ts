@@ -129,4 +129,14 @@ describe('openCheckout', () => {
     await expect(open(order, inHours(1))).rejects.toThrow(tokenInvalid(ofCode))
     await expect(open(order, inHours(24))).rejects.toThrow(tokenInvalid(ofNumber))
   })
+
+  it('takes a token up to the moment before it expires', async () => {
+    const order = await orderOf()
+    const opened = await open(order)
+    if (opened.verdict === 'ended') expect.unreachable()
+    const expires = opened.tokens.code.expires.getTime()
+    const at = (ms: number) => open(order, { now: () => new Date(expires + ms) })
+    expect((await at(-1)).verdict).toBe('open')
+    await expect(at(0)).rejects.toThrow(tokenInvalid({ details: { path: 'card.code' } }))
+  })
 })
