@@ -50,10 +50,27 @@ it('names an index of others before undo drops it, where PostgreSQL quotes all n
   )
 })
 
-it('adopts where a backslash begins an escape in texts', async () => {
+it('keeps backslashes as they are where a backslash begins an escape in texts', async () => {
   const restored = await restore('v2.196.0')
+  const { superuserUrl } = restored.database
+  const id = '11111111-1111-4111-8111-111111111111'
+  // A backslash, and beside it an escape that jsonb refuses.
+  const payload = String.raw`{"action":"C:\\new","traits":{"refused":"\\u0000\u0000"}}`
+  await runSql(
+    superuserUrl,
+    `INSERT INTO auth.audit_log_entries (id, payload, ip_address) VALUES ('${id}', $text$${payload}$text$, '')`,
+  )
+  const metadata = String.raw`{"path":"C:\\new"}`
+  await runSql(superuserUrl, `UPDATE auth.users SET raw_user_meta_data = $text$${metadata}$text$`)
   await setDefault(restored, 'standard_conforming_strings = off')
   expect((await adopt(restored)).switchMs).toBeGreaterThan(0)
+  expect([
+    await runSql(superuserUrl, `SELECT payload, action FROM auth.audit_log_entries WHERE id = '${id}'`),
+    await runSql(superuserUrl, 'SELECT DISTINCT raw_user_meta_data FROM auth.users'),
+  ]).toEqual([
+    [{ payload: { action: 'C:\\new', traits: { refused: '\\u0000\ufffd' } }, action: 'C:\\new' }],
+    [{ raw_user_meta_data: { path: 'C:\\new' } }],
+  ])
 })
 
 it('prepares where the owner of the tables has a time limit for statements', async () => {
