@@ -4,6 +4,8 @@ import { PASSWORD } from './services.ts'
 
 /** A page as a browser has it. */
 export interface SeenPage {
+  /** The status of the first answer: 303 where the browser was led to the page. */
+  readonly firstStatus: number
   readonly status: number
   readonly path: string
   readonly headers: Readonly<Record<string, unknown>>
@@ -42,7 +44,7 @@ const REDIRECTS_MAX = 5
 /** Opens a browser at the console. */
 export function openBrowser(app: Server, origin: string): TestBrowser {
   const cookies = new Map<string, string>()
-  let seen: SeenPage = { status: 0, path: '', headers: {}, html: '', text: '' }
+  let seen: SeenPage = { firstStatus: 0, status: 0, path: '', headers: {}, html: '', text: '' }
   const request = async (method: 'GET' | 'POST', path: string, more: Sent, redirects = 0): Promise<SeenPage> => {
     const answer = await app.inject({
       method,
@@ -57,9 +59,12 @@ export function openBrowser(app: Server, origin: string): TestBrowser {
     }
     const { location } = answer.headers
     if (answer.statusCode === 303 && location && redirects < REDIRECTS_MAX) {
-      return request('GET', location, {}, redirects + 1)
+      await request('GET', location, {}, redirects + 1)
+      seen = { ...seen, firstStatus: answer.statusCode }
+      return seen
     }
-    seen = { status: answer.statusCode, path, headers: answer.headers, html: answer.body, text: textOf(answer.body) }
+    const { statusCode: status, headers, body: html } = answer
+    seen = { firstStatus: status, status, path, headers, html, text: textOf(html) }
     return seen
   }
   const post: TestBrowser['post'] = (path, fields, from = origin) =>
@@ -109,6 +114,9 @@ interface Sent {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
 }
+
+/** How a browser came to a page: the status of the first answer, and the path of the page. */
+export const wayTo = ({ firstStatus, path }: SeenPage): readonly [number, string] => [firstStatus, path]
 
 /** The hidden fields of the form with an action. @throws Error when the page has no such form */
 export function hiddenFields(page: string, action: string): Record<string, string> {

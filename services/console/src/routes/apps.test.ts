@@ -40,7 +40,11 @@ describe('POST /apps/:appId/:change', () => {
       'Revoke all keys of Nordhavn Coffee Every API key of Nordhavn Coffee stops working at once, for all merchants that the app serves. Payments through this app fail until it has a new key. This cannot be undone. Revoke keys Cancel',
     )
     const page = await browser.submit(path)
-    expect([page.path, page.html.includes('<span>The keys of the app are revoked</span>')]).toEqual(['/apps', true])
+    expect([page.firstStatus, page.path, page.html.includes('<span>The keys of the app are revoked</span>')]).toEqual([
+      303,
+      '/apps',
+      true,
+    ])
     expect([page.text.includes('Revoked'), page.html.includes(path)]).toEqual([true, false])
   })
 

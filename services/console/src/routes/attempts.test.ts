@@ -41,7 +41,8 @@ describe('POST /attempts/:attemptId/:change', () => {
       'Outcome of the authorization of EUR 5.00 Ask north first: only they know what became of the authorization. Where they have approved it, the authorization is reversed, because nobody waits for it any more. This cannot be undone. Outcome Choose… approved: the acquirer has authorized it declined: the acquirer has refused it Record the outcome Cancel',
     )
     const page = await browser.submit(path, { outcome: 'declined' })
-    expect([page.path, toastOf(page.html), page.text]).toEqual([
+    expect([page.firstStatus, page.path, toastOf(page.html), page.text]).toEqual([
+      303,
       '/attempts',
       'The authorization was declined',
       'Exceptions Exceptions Unknown outcomes The outcome of every authorization is known.',

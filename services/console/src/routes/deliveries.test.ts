@@ -81,7 +81,8 @@ describe('POST /deliveries/:deliveryId/:change', () => {
     )
     const page = await browser.submit(path)
     const { paths: all } = await pathsOf(2)
-    expect([page.path, toastOf(page.html)]).toEqual([
+    expect([page.firstStatus, page.path, toastOf(page.html)]).toEqual([
+      303,
       all.find((each) => !paths.includes(each)),
       'The event is on its way again',
     ])

@@ -59,6 +59,10 @@ describe('GET /disputes', () => {
     const [, question = ''] = /href="(\/transactions\/[^"]+close-dispute[^"]+)" data-ask/.exec(html) ?? []
     await browser.open(question)
     const page = await browser.submit(`/transactions/${idOf(1)}/close-dispute`, { outcome: 'won' })
-    expect([page.path, toastOf(page.html)]).toEqual([`/transactions/${idOf(1)}`, 'The dispute is won'])
+    expect([page.firstStatus, page.path, toastOf(page.html)]).toEqual([
+      303,
+      `/transactions/${idOf(1)}`,
+      'The dispute is won',
+    ])
   })
 })

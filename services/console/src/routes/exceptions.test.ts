@@ -64,7 +64,8 @@ describe('POST /exceptions/:merchantId/:exceptionId/:change', () => {
       'Mark as resolved The books stay as they are: you say that what north answered about the operation needs nothing more. The exception leaves the list of those that wait. Note (optional) For the audit log: what you have found out and done. Mark as resolved Cancel',
     )
     const page = await browser.submit(path, { note: 'Refunded by hand' })
-    expect([page.path, toastOf(page.html), page.text]).toEqual([
+    expect([page.firstStatus, page.path, toastOf(page.html), page.text]).toEqual([
+      303,
       '/exceptions',
       'The exception is resolved',
       `Exceptions Exceptions Unknown outcomes ${FILTERS} Acquirers and books agree.`,

@@ -69,7 +69,7 @@ describe('POST /imports', () => {
     await admin.open('/imports')
     const text = `sku,attributes\nNEW-1,{}\nTAKEN,{}\n"${XSS}",{\n`
     const begun = await admin.upload('/imports', OPTIONS, { name: 'autumn.csv', text })
-    expect([begun.status, begun.path]).toEqual([200, expect.stringMatching(/^\/imports\/\d+$/)])
+    expect([begun.firstStatus, begun.status, begun.path]).toEqual([303, 200, expect.stringMatching(/^\/imports\/\d+$/)])
     const seen = async () => (await admin.open(begun.path, { 'x-trestle-poll': '1' })).html
     await expect.poll(seen, LONG).not.toContain('hx-trigger="every 2s"')
     const page = await admin.open(begun.path)

@@ -44,7 +44,11 @@ describe('POST /jobs/:task/:change', () => {
       'Retry the dead jobs of clean_up All dead jobs of the task (1 now) run again, with all their attempts. Mend the cause first, or they fail again. Retry Cancel',
     )
     const page = await browser.submit('/jobs/clean_up/retry')
-    expect([page.path, toastOf(page.html)]).toEqual(['/jobs', 'The dead jobs of clean_up run again'])
+    expect([page.firstStatus, page.path, toastOf(page.html)]).toEqual([
+      303,
+      '/jobs',
+      'The dead jobs of clean_up run again',
+    ])
     expect([page.text.includes('No job is dead.'), page.html.includes('/retry"')]).toEqual([true, false])
   })
 

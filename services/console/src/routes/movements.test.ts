@@ -43,7 +43,8 @@ describe('POST /movements', () => {
     expect(/On hand \S+ Reserved \S+ Available \S+/.exec(form.text)?.[0]).toBe('On hand 0 Reserved 0 Available 0')
     const [, key = ''] = /name="_key" value="([^"]*)"/.exec(form.html.split('action="/movements"')[1] ?? '') ?? []
     const page = await browser.submit('/movements', { quantity: '5', reason: 'delivery' })
-    expect([page.path, page.html.includes('<span>Receive of ONCE is recorded</span>')]).toEqual([
+    expect([page.firstStatus, page.path, page.html.includes('<span>Receive of ONCE is recorded</span>')]).toEqual([
+      303,
       `/products/${id}`,
       true,
     ])
@@ -92,7 +93,8 @@ describe('POST /movements', () => {
     await callInventory(inventory, '/movements', { type: 'receive', productId: id, locationId: shelf, quantity: 2 })
     const browser = await test.signedIn('support')
     await browser.open(`/movements/new?type=transfer&product=${id}&location=${shelf}`)
-    await browser.submit('/movements', { quantity: '2', to: '1' })
+    const page = await browser.submit('/movements', { quantity: '2', to: '1' })
+    expect(page.firstStatus).toBe(303)
     expect(await levelsOf(id)).toEqual([
       [1, 2],
       [shelf, 0],
@@ -102,7 +104,8 @@ describe('POST /movements', () => {
   it('303: lets an admin adjust by a difference', async () => {
     const browser = await test.signedIn('admin')
     await browser.open(`/movements/new?type=adjust&product=${mug}&location=${shelf}`)
-    await browser.submit('/movements', { quantity: '-200', reason: 'broken' })
+    const page = await browser.submit('/movements', { quantity: '-200', reason: 'broken' })
+    expect(page.firstStatus).toBe(303)
     expect(await levelsOf(mug)).toEqual([[shelf, 1000]])
   })
 

@@ -60,7 +60,11 @@ describe('POST /payouts/:change', () => {
       'Pay out all merchants A job makes a payout of the balance of each merchant, less what open disputes and young captures keep. The payouts wait until a file for the bank is made. Merchant (optional) The id of one merchant. Empty: all with a balance above 0. Pay out Cancel',
     )
     const page = await browser.submit('/payouts/run', { merchant: merchantId })
-    expect([page.path, toastOf(page.html)]).toEqual(['/payouts', 'A job pays out. Its payouts appear here'])
+    expect([page.firstStatus, page.path, toastOf(page.html)]).toEqual([
+      303,
+      '/payouts',
+      'A job pays out. Its payouts appear here',
+    ])
   })
 
   it('403: shows no form to the role support', async () => {
@@ -78,14 +82,19 @@ describe('POST /payouts/:merchantId/:payoutId/:change', () => {
     await browser.open('/payouts/export')
     const debtor = { name: 'Trestle A/S', iban: 'DK5000400440116243', bic: '' }
     const batches = await browser.submit('/payouts/export', debtor)
-    expect([batches.path, toastOf(batches.html)]).toEqual(['/payouts/batches', 'The files for the bank are made'])
+    expect([batches.firstStatus, batches.path, toastOf(batches.html)]).toEqual([
+      303,
+      '/payouts/batches',
+      'The files for the bank are made',
+    ])
     const { html } = await browser.open('/payouts')
     const [, question = ''] = /href="(\/payouts\/[0-9a-f]+\/[0-9a-f]+\/outcome)" data-ask/.exec(html) ?? []
     expect((await browser.open(question)).text).toBe(
       'Outcome of the payout of EUR 1,000.00 The bank has made of EUR 1,000.00 to DK5000400440116243 what you record here. This cannot be undone. Outcome Choose… settled: the account of the merchant has the money failed: the money goes back to the balance Record the outcome Cancel',
     )
     const page = await browser.submit(question, { outcome: 'failed' })
-    expect([page.path, toastOf(page.html), page.text.includes('EUR 1,000.00 Failed')]).toEqual([
+    expect([page.firstStatus, page.path, toastOf(page.html), page.text.includes('EUR 1,000.00 Failed')]).toEqual([
+      303,
       '/payouts',
       'The payout is failed',
       true,

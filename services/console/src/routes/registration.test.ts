@@ -30,15 +30,20 @@ describe('POST /registration/:change', () => {
       'Close registration Nobody registers an app from now on. Apps that are registered go on. You can open it again. Close registration Cancel',
     )
     const closed = await browser.submit('/registration/close')
-    expect([closed.path, toastOf(closed.html), closed.text.includes('Closed by an operator')]).toEqual([
-      '/jobs',
-      'The registration of apps is closed',
-      true,
-    ])
+    expect([
+      closed.firstStatus,
+      closed.path,
+      toastOf(closed.html),
+      closed.text.includes('Closed by an operator'),
+    ]).toEqual([303, '/jobs', 'The registration of apps is closed', true])
     expect(await register()).toBe(403)
     await browser.open('/registration/open')
     const opened = await browser.submit('/registration/open')
-    expect([opened.path, opened.text.includes('Everybody may register apps.')]).toEqual(['/jobs', true])
+    expect([opened.firstStatus, opened.path, opened.text.includes('Everybody may register apps.')]).toEqual([
+      303,
+      '/jobs',
+      true,
+    ])
     expect(await register()).toBe(201)
   })
 

@@ -1,6 +1,6 @@
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { signIn } from '../../test/browser.ts'
+import { signIn, wayTo } from '../../test/browser.ts'
 import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
 import { createUser, PASSWORD, type RunningService, startService } from '../../test/services.ts'
 import { IDLE_MS, LIFE_MS } from '../sessions/session-seal.ts'
@@ -69,9 +69,9 @@ describe('POST /sign-in', () => {
   // ASVS 3.3.2, 3.3.4
   it('303: opens a session whose cookie no script reads, and leads to the page that was asked for', async () => {
     const browser = test.browser()
-    expect((await browser.open('/?q=a%26b')).path).toBe('/sign-in?next=%2F%3Fq%3Da%2526b')
+    expect(wayTo(await browser.open('/?q=a%26b'))).toEqual([303, '/sign-in?next=%2F%3Fq%3Da%2526b'])
     const page = await browser.submit('/sign-in', { email: 'ada@example.com', password: PASSWORD })
-    expect([page.status, page.path]).toEqual([200, '/?q=a%26b'])
+    expect([page.firstStatus, page.status, page.path]).toEqual([303, 200, '/?q=a%26b'])
     const answer = await test.app.inject({
       method: 'POST',
       url: '/sign-in',
@@ -141,8 +141,9 @@ describe('a session', () => {
     for (const headers of [{ 'x-trestle-poll': '1' }, { 'sec-fetch-site': 'same-site' }])
       expect((await browser.open('/', headers)).path).toBe('/')
     test.advance(1_000)
-    const { path, text } = await browser.open('/')
-    expect([path, text]).toEqual([
+    const { firstStatus, path, text } = await browser.open('/')
+    expect([firstStatus, path, text]).toEqual([
+      303,
       '/sign-in?ended=1',
       'Trestle console Sign in Your session has ended. Sign in again. Email Password Sign in',
     ])
@@ -156,7 +157,7 @@ describe('a session', () => {
       expect((await browser.open('/')).path).toBe('/')
     }
     test.advance(IDLE_MS / 2)
-    expect((await browser.open('/')).path).toBe('/sign-in?ended=1')
+    expect(wayTo(await browser.open('/'))).toEqual([303, '/sign-in?ended=1'])
   })
 
   it('303: ends at once when the role is taken', async () => {
@@ -165,6 +166,6 @@ describe('a session', () => {
     await signIn(browser, 'leaver@example.com')
     expect((await browser.open('/')).path).toBe('/')
     await auth.command('users', 'assign-role', 'leaver@example.com', 'none')
-    expect((await browser.open('/')).path).toBe('/sign-in?ended=1')
+    expect(wayTo(await browser.open('/'))).toEqual([303, '/sign-in?ended=1'])
   })
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { signIn } from '../../test/browser.ts'
+import { signIn, wayTo } from '../../test/browser.ts'
 import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
 import { openLossyWay } from '../../test/lost-answers.ts'
 import { createUser, type RunningService, startService } from '../../test/services.ts'
@@ -20,10 +20,10 @@ describe('POST /sign-out', () => {
   it('303: ends the session at auth too, so that a copy of the cookie is useless', async () => {
     const browser = await test.signedIn('viewer')
     const [[name = '', value = ''] = []] = browser.cookies
-    expect((await browser.submit('/sign-out')).path).toBe('/sign-in')
+    expect(wayTo(await browser.submit('/sign-out'))).toEqual([303, '/sign-in'])
     expect(browser.cookies.size).toBe(0)
     browser.cookies.set(name, value)
-    expect((await browser.open('/')).path).toBe('/sign-in?ended=1')
+    expect(wayTo(await browser.open('/'))).toEqual([303, '/sign-in?ended=1'])
   })
 
   it('303: signs out of the browser also while auth does not answer, and says so', async () => {
@@ -34,12 +34,13 @@ describe('POST /sign-out', () => {
     await signIn(browser, email)
     way.loseAnswers(true)
     const page = await browser.submit('/sign-out')
-    expect([page.path, page.text, browser.cookies.size]).toEqual([
+    expect([page.firstStatus, page.path, page.text, browser.cookies.size]).toEqual([
+      303,
       '/sign-in?unended=1',
       'Trestle console Sign in You are signed out of this browser. Auth has not answered, so the session is still open there. Nobody can use it without the cookie that was here. Email Password Sign in',
       0,
     ])
-    expect((await browser.open('/')).path).toBe('/sign-in')
+    expect(wayTo(await browser.open('/'))).toEqual([303, '/sign-in'])
     await lossy.close()
     way.close()
   })
@@ -59,6 +60,6 @@ describe('POST /sign-out', () => {
   })
 
   it('303: leads to the sign-in without a session', async () => {
-    expect((await test.browser().post('/sign-out', {})).path).toBe('/sign-in')
+    expect(wayTo(await test.browser().post('/sign-out', {}))).toEqual([303, '/sign-in'])
   })
 })

@@ -38,7 +38,8 @@ describe('POST /signing-keys/:kid/:change', () => {
       'Retire the key spring The key leaves the key set, and never signs. This cannot be undone: its id is never given again. Retire Cancel',
     )
     const page = await browser.submit('/signing-keys/spring/retirement')
-    expect([toastOf(page.html), plain(page.text).endsWith('spring Over ES256 TIME')]).toEqual([
+    expect([page.firstStatus, toastOf(page.html), plain(page.text).endsWith('spring Over ES256 TIME')]).toEqual([
+      303,
       'The key is retired',
       true,
     ])

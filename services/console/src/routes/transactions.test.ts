@@ -31,7 +31,7 @@ const changesOf = (html: string) =>
 const sends = async (browser: TestBrowser, path: string, fields: Readonly<Record<string, string>>) => {
   await browser.open(path)
   const page = await browser.submit(path, fields)
-  return [page.path, toastOf(page.html)]
+  return [page.firstStatus, page.path, toastOf(page.html)]
 }
 const pathOf = (number: number, change = '') => `/transactions/${idOf(number)}${change}`
 
@@ -122,8 +122,9 @@ describe('POST /transactions/:transactionId/:change', () => {
       'Capture a payment The amount is taken from Visa •••• 0000 and credited to Nordhavn <b>Coffee</b>. Only a refund gives it back. Amount in EUR At most EUR 12.50. Reference (optional) Capture Cancel',
     )
     const page = await browser.submit(pathOf(1, '/capture'), { amount: '10,00', reference: '' })
-    expect([page.path, toastOf(page.html)]).toEqual([pathOf(1), 'EUR 10.00 captured'])
+    expect([page.firstStatus, page.path, toastOf(page.html)]).toEqual([303, pathOf(1), 'EUR 10.00 captured'])
     expect(await sends(browser, pathOf(1, '/void'), { amount: '2.50', reference: 'sold out' })).toEqual([
+      303,
       pathOf(1),
       'EUR 2.50 voided',
     ])
@@ -134,6 +135,7 @@ describe('POST /transactions/:transactionId/:change', () => {
   it('303: moves forints with their two decimals, which cash does not have', async () => {
     const browser = await test.signedIn('admin')
     expect(await sends(browser, pathOf(6, '/capture'), { amount: '1000', reference: '' })).toEqual([
+      303,
       pathOf(6),
       'HUF 1,000.00 captured',
     ])
@@ -170,7 +172,7 @@ describe('POST /transactions/:transactionId/:change', () => {
     )
     expect(browser.page().html).toContain('value="50.00"')
     const page = await browser.submit(path, { amount: '50.00', reference: 'broken cup' })
-    expect([page.path, toastOf(page.html)]).toEqual([pathOf(3), 'EUR 50.00 refunded'])
+    expect([page.firstStatus, page.path, toastOf(page.html)]).toEqual([303, pathOf(3), 'EUR 50.00 refunded'])
     expect(page.text).toContain('You may still refund EUR 30.00 today.')
     await browser.open(path)
     const beyond = await browser.submit(path, { amount: '31.00', reference: '' })
@@ -193,7 +195,11 @@ describe('POST /transactions/:transactionId/:change', () => {
       'Reason Cardholder dispute (4853) Fraud, card absent (104) Not received (131)',
     )
     const typed = { amount: '150', reference: 'paper 7', reason: '131' }
-    expect(await sends(browser, pathOf(4, '/dispute'), typed)).toEqual([pathOf(4), 'A dispute of EUR 150.00 is open'])
+    expect(await sends(browser, pathOf(4, '/dispute'), typed)).toEqual([
+      303,
+      pathOf(4),
+      'A dispute of EUR 150.00 is open',
+    ])
     expect(plain(cardOf(browser.page(), 'Disputes and fraud alerts'))).toBe(
       'Disputes and fraud alerts Amount Reason When Actions EUR 150.00 Not received open due TIME Outcome…',
     )
@@ -202,7 +208,7 @@ describe('POST /transactions/:transactionId/:change', () => {
       'Outcome of the dispute of EUR 150.00 Won: Nordhavn <b>Coffee</b> keeps the money. Lost: it goes back to Visa •••• 0000. This cannot be undone. Outcome Choose… won: the money stays with the merchant lost: the money goes to the customer Record the outcome Cancel',
     )
     const page = await browser.submit(pathOf(4, '/close-dispute'), { outcome: 'lost' })
-    expect([page.path, toastOf(page.html)]).toEqual([pathOf(4), 'The dispute is lost'])
+    expect([page.firstStatus, page.path, toastOf(page.html)]).toEqual([303, pathOf(4), 'The dispute is lost'])
     expect(plain(cardOf(page, 'Disputes and fraud alerts'))).toBe(
       'Disputes and fraud alerts Amount Reason When Actions EUR 150.00 Not received lost',
     )

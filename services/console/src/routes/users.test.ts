@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cardOf, hiddenFields, setUpFactor, signIn, type TestBrowser } from '../../test/browser.ts'
+import { cardOf, hiddenFields, setUpFactor, signIn, type TestBrowser, wayTo } from '../../test/browser.ts'
 import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
 import { openLossyConsole } from '../../test/lost-answers.ts'
 import { createUser, type RunningService, startService, type TestUser } from '../../test/services.ts'
@@ -30,7 +30,7 @@ const NOT_FOUND = [404, '404 Not found There is no such object, or it is gone. G
 const sends = async (browser: TestBrowser, path: string, fields: Readonly<Record<string, string>> = {}) => {
   await browser.open(path)
   const page = await browser.submit(path, fields)
-  return [page.path, toastOf(page.html)]
+  return [page.firstStatus, page.path, toastOf(page.html)]
 }
 
 describe('GET /users', () => {
@@ -115,13 +115,14 @@ describe('POST /users/:userId/:change', () => {
       `Ban ${email} ${email} can no longer sign in, and all their sessions pause. You can end the ban at any time. The sessions then go on, unless you sign the user out everywhere. For how long an hour a day seven days thirty days until somebody ends the ban Ban Cancel`,
     )
     expect(await sends(browser, `/users/${id}/ban`, { duration: '168h' })).toEqual([
+      303,
       `/users/${id}`,
       'The user is banned',
     ])
     expect(plain(cardOf(browser.page(), 'Why this user cannot sign in'))).toBe(
       'Why this user cannot sign in Banned until TIME .',
     )
-    expect(await sends(browser, `/users/${id}/end-ban`)).toEqual([`/users/${id}`, 'The ban is over'])
+    expect(await sends(browser, `/users/${id}/end-ban`)).toEqual([303, `/users/${id}`, 'The ban is over'])
     expect(cardOf(browser.page(), 'Nothing keeps this user from signing in')).toBe(
       'Nothing keeps this user from signing in',
     )
@@ -164,13 +165,14 @@ describe('POST /users/:userId/:change', () => {
     const [newest = ''] = [...html.matchAll(/href="([^"]+end-session\?session=[^"]+)"/g)].map(([, path = '']) => path)
     await browser.open(newest)
     const page = await browser.submit(`/users/${id}/end-session`)
-    expect([page.path, toastOf(page.html)]).toEqual([`/users/${id}`, 'The session is over'])
+    expect([page.firstStatus, page.path, toastOf(page.html)]).toEqual([303, `/users/${id}`, 'The session is over'])
     expect([(await one.open('/')).path, (await two.open('/')).path]).toEqual(['/', '/sign-in?ended=1'])
     expect(await sends(browser, `/users/${id}/end-sessions`)).toEqual([
+      303,
       `/users/${id}`,
       'All sessions of the user are over',
     ])
-    expect((await one.open('/')).path).toBe('/sign-in?ended=1')
+    expect(wayTo(await one.open('/'))).toEqual([303, '/sign-in?ended=1'])
   })
 
   it('303: removes a second factor, so that its user signs in without it and can set up another', async () => {
@@ -180,7 +182,7 @@ describe('POST /users/:userId/:change', () => {
     await theirs.open('/sign-in/factor')
     const codeOf = await setUpFactor(theirs)
     await theirs.submit('/sign-in/factor', { code: codeOf(0) })
-    expect((await signIn(later, email)).path).toBe('/sign-in/factor')
+    expect(wayTo(await signIn(later, email))).toEqual([303, '/sign-in/factor'])
     const browser = await test.signedIn('admin')
     const { html } = await browser.open(`/users/${id}`)
     const [, question = ''] = /href="([^"]+reset-factor\?factor=[^"]+)"/.exec(html) ?? []
@@ -188,12 +190,16 @@ describe('POST /users/:userId/:change', () => {
       `Remove the second factor Trestle console ${email} signs in without this second factor from now on. Make sure that the user asks for this, and nobody else: whoever has the password gets in. This cannot be undone. The user can set up a new one. Remove Cancel`,
     )
     const page = await browser.submit(`/users/${id}/reset-factor`)
-    expect([page.path, toastOf(page.html)]).toEqual([`/users/${id}`, 'The second factor is removed'])
+    expect([page.firstStatus, page.path, toastOf(page.html)]).toEqual([
+      303,
+      `/users/${id}`,
+      'The second factor is removed',
+    ])
     expect(cardOf(page, 'Second factors and passkeys')).toBe(
       'Second factors and passkeys This user has no second factor and no passkey.',
     )
     const again = test.browser()
-    expect((await signIn(again, email)).path).toBe('/')
+    expect(wayTo(await signIn(again, email))).toEqual([303, '/'])
     expect((await again.open('/sign-in/factor')).text).toContain('Set up your authenticator app')
   })
 
@@ -208,7 +214,7 @@ describe('POST /users/:userId/:change', () => {
       'Change ID@example.com Nothing is changed yet. A new address is not confirmed, so the user cannot sign in by it before it is. You can confirm it here. A field that you leave as it is stays as it is. Email Phone With the code of the country, in digits. New password Empty: the password stays. Change Cancel',
     ])
     const typed = { email: 'new-name@example.com', phone: '', password: '' }
-    expect(await sends(browser, `/users/${id}/change`, typed)).toEqual([`/users/${id}`, 'The user is changed'])
+    expect(await sends(browser, `/users/${id}/change`, typed)).toEqual([303, `/users/${id}`, 'The user is changed'])
     expect(plain(cardOf(browser.page(), 'Profile'))).toBe(
       'Profile Email new-name@example.com Not confirmed Role authenticated Last sign-in never Changed TIME',
     )
@@ -221,9 +227,10 @@ describe('POST /users/:userId/:change', () => {
     const [, email = ''] = /name="email" type="email" value="([^"]+)"/.exec(html) ?? []
     await sends(other, `/users/${id}/change`, { email: 'moved@example.com', phone: '', password: '' })
     const page = await browser.submit(`/users/${id}/change`, { email, phone: '36301112233', password: '' })
-    expect(plain(cardOf(page, 'Profile'))).toBe(
+    expect([page.firstStatus, plain(cardOf(page, 'Profile'))]).toEqual([
+      303,
       'Profile Email moved@example.com Not confirmed Phone +36301112233 Not confirmed Role authenticated Last sign-in never Changed TIME',
-    )
+    ])
   })
 
   it('303: sends an invitation again after a question that masks its address', async () => {
@@ -235,7 +242,7 @@ describe('POST /users/:userId/:change', () => {
       'Send the mail again A new message of the same kind goes to r…@example.com. Its code and its link replace those of earlier messages. Send again Cancel',
     )
     const page = await browser.submit(`${path}/resend`)
-    expect([page.path, toastOf(page.html)]).toEqual([path, 'The message waits to be sent'])
+    expect([page.firstStatus, page.path, toastOf(page.html)]).toEqual([303, path, 'The message waits to be sent'])
     expect(page.text.match(/mail to r…@example\.com/g)).toEqual(['mail to r…@example.com', 'mail to r…@example.com'])
   })
 
@@ -256,6 +263,7 @@ describe('POST /users/:userId/:change', () => {
     const { id } = await newUser()
     const browser = await test.signedIn('admin')
     expect(await sends(browser, `/users/${id}/console-role`, { role: 'support' })).toEqual([
+      303,
       `/users/${id}`,
       'The console role is changed',
     ])
@@ -268,11 +276,15 @@ describe('POST /users/:userId/:change', () => {
     const [kept, removed] = [await newUser(), await newUser()]
     const browser = await test.signedIn('admin')
     const deleted = 'The user is deleted'
-    expect(await sends(browser, `/users/${kept.id}/delete`, { soft: 'true' })).toEqual([`/users/${kept.id}`, deleted])
+    expect(await sends(browser, `/users/${kept.id}/delete`, { soft: 'true' })).toEqual([
+      303,
+      `/users/${kept.id}`,
+      deleted,
+    ])
     expect(plain(cardOf(browser.page(), 'Why this user cannot sign in'))).toBe(
       'Why this user cannot sign in Deleted TIME . The user has no password. Other ways may be open.',
     )
-    expect(await sends(browser, `/users/${removed.id}/delete`, { soft: 'false' })).toEqual(['/users', deleted])
+    expect(await sends(browser, `/users/${removed.id}/delete`, { soft: 'false' })).toEqual([303, '/users', deleted])
     const gone = await browser.open(`/users/${removed.id}`)
     expect([gone.status, gone.text]).toEqual(NOT_FOUND)
   })
@@ -284,7 +296,8 @@ describe('POST /users/:userId/:change', () => {
     const question = html.split('class="question"')[1] ?? ''
     const hidden = (name: string) => new RegExp(`name="${name}" value="([^"]+)"`).exec(question)?.[1] ?? ''
     const fields = { _csrf: hidden('_csrf'), _key: hidden('_key'), duration: '1h' }
-    await Promise.all([1, 2].map(() => browser.post(`/users/${id}/ban`, fields)))
+    const sent = await Promise.all([1, 2].map(() => browser.post(`/users/${id}/ban`, fields)))
+    expect(sent.map(({ firstStatus }) => firstStatus)).toEqual([303, 303])
     const audit = (await browser.open(`/users/${id}`)).text
     expect(audit.match(/operator\.users\.ban/g)).toEqual(['operator.users.ban'])
   })
@@ -306,7 +319,7 @@ describe('POST /users/:userId/:change', () => {
       [`/users/${id}`, 'The session is over'],
     ])
     expect(browser.page().text.match(/operator\.sessions\.end/g)).toEqual(['operator.sessions.end'])
-    expect((await theirs.open('/')).path).toBe('/sign-in?ended=1')
+    expect(wayTo(await theirs.open('/'))).toEqual([303, '/sign-in?ended=1'])
   })
 
   it('404: ends no session and removes no second factor of another user', async () => {

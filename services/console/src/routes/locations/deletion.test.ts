@@ -19,6 +19,6 @@ describe('POST /locations/:locationId/deletion', () => {
     expect(changed.text).toContain('VAN-2 The other van takes no stock Change')
     await browser.open(`/locations/${id}/deletion`)
     const deleted = await browser.submit(`/locations/${id}/deletion`)
-    expect([deleted.path, deleted.text.includes('VAN-2')]).toEqual(['/locations', false])
+    expect([deleted.firstStatus, deleted.path, deleted.text.includes('VAN-2')]).toEqual([303, '/locations', false])
   })
 })

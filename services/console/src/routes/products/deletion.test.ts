@@ -26,7 +26,8 @@ describe('POST /products/:productId/deletion', () => {
       'Delete GONE GONE leaves the list, exports and the API, and its SKU becomes free. Its movements stay in the ledger. A product with stock or an active reservation is not deleted. This cannot be undone. Delete Cancel',
     )
     const page = await browser.submit(`/products/${id}/deletion`)
-    expect([page.status, page.path, page.html.includes('<span>GONE is deleted</span>')]).toEqual([
+    expect([page.firstStatus, page.status, page.path, page.html.includes('<span>GONE is deleted</span>')]).toEqual([
+      303,
       200,
       '/products',
       true,

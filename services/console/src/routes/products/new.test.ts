@@ -48,8 +48,8 @@ describe('POST /products/new', () => {
       ['value', ''],
     ])
     const id = Number(page.path.split('/').at(-1))
-    expect([page.status, page.html.includes('<span>MUG-1 is created</span>'), await textOf(id)]).toEqual([
-      200,
+    expect([page.firstStatus, page.html.includes('<span>MUG-1 is created</span>'), await textOf(id)]).toEqual([
+      303,
       true,
       `{"statusCode":200,"data":{"id":${id},"sku":"MUG-1","attributes":{"code": "42", "price": 0.10, "colour": "blue"}}}`,
     ])

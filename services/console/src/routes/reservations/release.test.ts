@@ -28,7 +28,11 @@ describe('POST /reservations/:reservationId/release', () => {
       `Release reservation ${id} 4 that order-7 keeps can be sold to others at once. Whoever has made the reservation can no longer commit it. This cannot be undone. Release Cancel`,
     ])
     const page = await browser.submit(path)
-    expect([page.path, page.html.includes('<span>The reservation is released</span>')]).toEqual(['/reservations', true])
+    expect([page.firstStatus, page.path, page.html.includes('<span>The reservation is released</span>')]).toEqual([
+      303,
+      '/reservations',
+      true,
+    ])
     const levels = { onHand: 1200, reserved: 0, available: 1200 }
     const level = { productId: mug, locationId: shelf, ...levels, updatedAt: time }
     expect(await callInventory(inventory, `/stock/${mug}`)).toEqual({

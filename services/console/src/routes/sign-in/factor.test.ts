@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type SeenPage, setUpFactor, signIn, type TestBrowser } from '../../../test/browser.ts'
+import { type SeenPage, setUpFactor, signIn, type TestBrowser, wayTo } from '../../../test/browser.ts'
 import { openTestConsole, type TestConsole } from '../../../test/console-app.ts'
 import { createUser, type RunningService, startService } from '../../../test/services.ts'
 
@@ -63,7 +63,7 @@ describe('GET /sign-in/factor', () => {
   })
 
   it('303: leads to the sign-in without a session', async () => {
-    expect((await test.browser().open('/sign-in/factor')).path).toBe('/sign-in?next=%2Fsign-in%2Ffactor')
+    expect(wayTo(await test.browser().open('/sign-in/factor'))).toEqual([303, '/sign-in?next=%2Fsign-in%2Ffactor'])
   })
 })
 
@@ -74,7 +74,7 @@ describe('POST /sign-in/factor', () => {
     await signIn(browser, email)
     const codeOf = await setUpFactor(browser)
     const first = await browser.submit('/sign-in/factor', { code: codeOf(0) })
-    expect([first.status, first.path]).toEqual([200, '/'])
+    expect([first.firstStatus, first.status, first.path]).toEqual([303, 200, '/'])
     const later = test.browser()
     expect(seen(await signIn(later, email))).toEqual({
       status: 200,
@@ -82,7 +82,7 @@ describe('POST /sign-in/factor', () => {
       text: 'Trestle console Enter your code Your authenticator app shows a code of six digits. Code Confirm',
     })
     const next = await later.submit('/sign-in/factor', { code: codeOf(1) })
-    expect([next.status, next.path]).toEqual([200, '/'])
+    expect([next.firstStatus, next.status, next.path]).toEqual([303, 200, '/'])
   })
 
   it('303: asks for a factor that is set up also where the console requires none, and opens no page before', async () => {
@@ -96,9 +96,9 @@ describe('POST /sign-in/factor', () => {
     const codeOf = await setUpFactor(first)
     await first.submit('/sign-in/factor', { code: codeOf(0) })
     await signIn(later, email)
-    expect((await later.open('/users', { 'x-trestle-poll': '1' })).path).toBe('/sign-in/factor')
-    expect((await later.open('/users')).path).toBe('/sign-in/factor')
-    expect((await later.submit('/sign-in/factor', { code: codeOf(1) })).path).toBe('/')
+    expect(wayTo(await later.open('/users', { 'x-trestle-poll': '1' }))).toEqual([303, '/sign-in/factor'])
+    expect(wayTo(await later.open('/users'))).toEqual([303, '/sign-in/factor'])
+    expect(wayTo(await later.submit('/sign-in/factor', { code: codeOf(1) }))).toEqual([303, '/'])
     expect((await later.open('/users')).path).toBe('/users')
     await open.close()
     await lenient.stop()
@@ -110,11 +110,11 @@ describe('POST /sign-in/factor', () => {
     const { email } = await createUser(auth, 'turns@example.com', 'viewer')
     await signIn(here, email)
     moveSession(here, there)
-    expect((await there.open('/users')).path).toBe('/sign-in/factor')
+    expect(wayTo(await there.open('/users'))).toEqual([303, '/sign-in/factor'])
     moveSession(there, here)
     await here.open('/sign-in/factor')
     const codeOf = await setUpFactor(here)
-    expect((await here.submit('/sign-in/factor', { code: codeOf(0) })).path).toBe('/')
+    expect(wayTo(await here.submit('/sign-in/factor', { code: codeOf(0) }))).toEqual([303, '/'])
     moveSession(here, there)
     expect((await there.open('/users')).path).toBe('/users')
     moveSession(there, here)
@@ -131,7 +131,7 @@ describe('POST /sign-in/factor', () => {
     moveSession(here, there)
     await there.open('/sign-in/factor')
     const codeOf = await setUpFactor(there)
-    expect((await there.submit('/sign-in/factor', { code: codeOf(0) })).path).toBe('/')
+    expect(wayTo(await there.submit('/sign-in/factor', { code: codeOf(0) }))).toEqual([303, '/'])
     moveSession(there, here)
     expect((await here.open('/users')).path).toBe('/users')
     await first.close()

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { setUpFactor, signIn } from '../../../test/browser.ts'
+import { setUpFactor, signIn, wayTo } from '../../../test/browser.ts'
 import { openTestConsole, type TestConsole } from '../../../test/console-app.ts'
 import { createUser, type RunningService, startService } from '../../../test/services.ts'
 
@@ -51,6 +51,6 @@ describe('POST /sign-in/factors', () => {
   })
 
   it('303: leads to the sign-in without a session', async () => {
-    expect((await test.browser().post('/sign-in/factors', { _csrf: 'x', _key: 'k' })).path).toBe('/sign-in')
+    expect(wayTo(await test.browser().post('/sign-in/factors', { _csrf: 'x', _key: 'k' }))).toEqual([303, '/sign-in'])
   })
 })

@@ -21,7 +21,11 @@ describe('POST /users/invite', () => {
       'Invite a user A mail with a link to sign in goes to the address. The link confirms the address. Email Invite Cancel',
     )
     const page = await browser.submit('/users/invite', { email: 'invited@example.com' })
-    expect([page.path, page.html.includes('<span>invited@example.com is invited</span>')]).toEqual(['/users', true])
+    expect([page.firstStatus, page.path, page.html.includes('<span>invited@example.com is invited</span>')]).toEqual([
+      303,
+      '/users',
+      true,
+    ])
     expect(page.text).toContain('invited@example.com Not confirmed')
   })
 

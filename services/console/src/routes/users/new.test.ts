@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { signIn } from '../../../test/browser.ts'
+import { signIn, wayTo } from '../../../test/browser.ts'
 import { openTestConsole, type TestConsole } from '../../../test/console-app.ts'
 import { openLossyConsole } from '../../../test/lost-answers.ts'
 import { PASSWORD, type RunningService, startService } from '../../../test/services.ts'
@@ -23,9 +23,13 @@ describe('POST /users/new', () => {
     )
     const typed = { email: 'made@example.com', password: PASSWORD, confirmed: 'yes' }
     const page = await browser.submit('/users/new', typed)
-    expect([page.path, page.html.includes('<span>made@example.com is created</span>')]).toEqual(['/users', true])
+    expect([page.firstStatus, page.path, page.html.includes('<span>made@example.com is created</span>')]).toEqual([
+      303,
+      '/users',
+      true,
+    ])
     await auth.command('users', 'assign-role', typed.email, 'viewer')
-    expect((await signIn(test.browser(), typed.email)).path).toBe('/')
+    expect(wayTo(await signIn(test.browser(), typed.email))).toEqual([303, '/'])
   })
 
   it('503: a lost answer asks for the same password again, and the repeat makes the user once', async () => {

@@ -31,7 +31,7 @@ describe('POST /merchants/:merchantId/apps/:appId/keys', () => {
     )
     expect(await isKeyGood()).toBe(true)
     const page = await browser.submit(path)
-    expect([page.status, page.path]).toEqual([200, `/merchants/${shop.merchantId}`])
+    expect([page.firstStatus, page.status, page.path]).toEqual([303, 200, `/merchants/${shop.merchantId}`])
     expect(page.html).toContain('<span>The keys of the app are revoked</span>')
     expect(await isKeyGood()).toBe(false)
     expect((await browser.open(`/merchants/${shop.merchantId}`)).html).not.toContain('The keys of the app are revoked')
