@@ -43,13 +43,12 @@ describe('transactAgain', () => {
       })
     await Promise.all([visit(1, 2), visit(2, 1)])
     const { rows } = await sql`SELECT id, visits FROM public.places ORDER BY id`.execute(database.db)
-    expect([runs, rows]).toEqual([
-      3,
-      [
-        { id: 1, visits: 2 },
-        { id: 2, visits: 2 },
-      ],
+    expect(rows).toEqual([
+      { id: 1, visits: 2 },
+      { id: 2, visits: 2 },
     ])
+    // The one that has lost may take its first row again before the other one wakes, and lose once more.
+    expect(runs).toBeGreaterThan(2)
   })
 
   it('runs work once that fails for another reason', async () => {
