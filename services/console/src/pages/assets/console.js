@@ -84,7 +84,8 @@ let wokenAt = shownAt
 
 /**
  * Another site may have its visitor click again and again, and put a page of the console under the pointer. What comes too soon
- * after a page, a dialog or the window came up neither enters the form of a change nor sends it, and starts the time anew.
+ * after a page, a dialog or the window came up neither enters nor sends the form of a change, or of a link that signs in. It
+ * starts the time anew.
  */
 function refuseSoon(event) {
   // A key that presses a button makes a click too, without a count.
