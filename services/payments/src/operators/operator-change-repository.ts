@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { transactAgain } from '@trestle/database/again-when-lost.ts'
 import { sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
 import { idempotencyKeyReused } from '../operator-errors.ts'
@@ -21,7 +22,7 @@ export async function runOperatorChange(
   effect: (trx: Trx) => Promise<OperatorEffect>,
 ): Promise<OperatorAnswer> {
   const { operator, repeat, status } = change
-  return db.transaction().execute(async (trx) => {
+  return transactAgain(db, async (trx) => {
     const claimed = await callClaimOperatorChange(trx, change)
     if (claimed.verdict === 'key-mismatch') refuseReusedKey()
     if (claimed.verdict === 'replayed') return requireAnswer(claimed)
