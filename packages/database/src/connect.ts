@@ -1,5 +1,5 @@
 import type { Names } from '@trestle/migrations/migration.ts'
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { type Connections, connectionsOf } from './driver/pool.ts'
 import type { Statement } from './driver/statement-query.ts'
 import { createLanes, type DatabaseMode, type Lanes } from './lanes.ts'
@@ -94,6 +94,11 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
       await Promise.all([standby?.close(), closePool(checks, checkPool), ...servers])
     },
   }
+}
+
+/** Asks the database for nothing, as a check of its health. @throws Error when it does not answer */
+export async function pingDatabase<Tables>(db: Kysely<Tables>): Promise<void> {
+  await sql`SELECT`.execute(db)
 }
 
 interface StandbyContext<Tables> {

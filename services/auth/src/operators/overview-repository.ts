@@ -63,8 +63,3 @@ export async function countUnsentMessages(db: Db): Promise<MessageCounts> {
     FROM ${sql.table('messages')} WHERE status <> 'sent'`.execute(db)
   return rows[0] ?? { waiting: 0, failed: 0 }
 }
-
-/** Asks the database for nothing. @throws Error when it does not answer */
-export async function getAnswer(db: Db): Promise<void> {
-  await sql`SELECT`.execute(db)
-}

@@ -1,11 +1,11 @@
 import { askHealth, type Health } from '@trestle/common/lifecycle/ask-health.ts'
+import { pingDatabase } from '@trestle/database/connect.ts'
 import { readUnlessAway } from '@trestle/service/read-unless-away.ts'
 import type { AuthDeps } from '../deps.ts'
 import {
   countUnsentMessages,
   countUserStates,
   type DayCounts,
-  getAnswer,
   listDayCounts,
   type MessageCounts,
   type UserCounts,
@@ -42,7 +42,7 @@ async function countAll({ db, now }: OverviewDeps): Promise<OverviewCounts> {
 
 async function findHealth({ config, db, hooks, jobs, mailer }: OverviewDeps): Promise<Overview['health']> {
   const [database, mail, queue] = await Promise.all([
-    askHealth(() => getAnswer(db), 'does not answer'),
+    askHealth(() => pingDatabase(db), 'does not answer'),
     findMailHealth({ config, hooks, mailer }),
     askHealth(() => jobs.check(), 'does not work on jobs'),
   ])

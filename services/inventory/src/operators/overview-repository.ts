@@ -52,11 +52,6 @@ export async function countInventory(db: Db, names: Names, below: number): Promi
   return counts
 }
 
-/** Asks the database for nothing. @throws Error when it does not answer */
-export async function getAnswer(db: Db): Promise<void> {
-  await sql`SELECT`.execute(db)
-}
-
 /**
  * Levels with less than `below` available, the lowest first, at most `limit`, that come after the position
  * `after`: available, product, location. Reads every level, because an index by what is available would make

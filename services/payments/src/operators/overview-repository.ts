@@ -91,8 +91,3 @@ export async function countDeadJobsOf(
     WHERE j.name = ${queue} AND m.test = ${mode === 'test'}`.execute(db)
   return rows[0]?.count ?? 0
 }
-
-/** Asks the database for nothing. @throws Error when it does not answer */
-export async function getAnswer(db: Db): Promise<void> {
-  await sql`SELECT`.execute(db)
-}

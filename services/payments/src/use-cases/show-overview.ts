@@ -1,4 +1,5 @@
 import { askHealth, type Health } from '@trestle/common/lifecycle/ask-health.ts'
+import { pingDatabase } from '@trestle/database/connect.ts'
 import { listDeadJobs } from '@trestle/jobs/list-jobs.ts'
 import { deadQueue } from '@trestle/jobs/task.ts'
 import { readUnlessAway } from '@trestle/service/read-unless-away.ts'
@@ -10,7 +11,6 @@ import {
   countWaiting,
   type DayFigures,
   type DueFigures,
-  getAnswer,
   listDayFigures,
   listDuePayouts,
   type MerchantMode,
@@ -63,7 +63,7 @@ async function countAll(
 
 async function findHealth({ jobs, mailer, operatorDb: db }: OverviewDeps): Promise<Overview['health']> {
   const [database, queue, mail, rates] = await Promise.all([
-    askHealth(() => getAnswer(db), 'does not answer'),
+    askHealth(() => pingDatabase(db), 'does not answer'),
     askHealth(() => jobs.check(), 'does not work on jobs'),
     mailer === undefined ? 'no mail server is set' : askHealth(() => mailer.check(), 'does not answer'),
     findRatesHealth(db),

@@ -1,8 +1,9 @@
 import { askHealth } from '@trestle/common/lifecycle/ask-health.ts'
+import { pingDatabase } from '@trestle/database/connect.ts'
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { readUnlessAway } from '@trestle/service/read-unless-away.ts'
 import { z } from 'zod'
-import { countInventory, getAnswer, OverviewView } from '../../operators/overview-repository.ts'
+import { countInventory, OverviewView } from '../../operators/overview-repository.ts'
 import { operatorGuardsFor } from '../../plugins/authorize.ts'
 import { OperatorController } from '../../plugins/inventory-controller.ts'
 import { recordBody, recordEnvelope } from '../../requests/envelope.ts'
@@ -29,7 +30,7 @@ export class Default extends OperatorController {
     const { names, db, jobs } = this.application.context
     const [counts, database, queue] = await Promise.all([
       readUnlessAway(() => this.readLagging((lagging) => countInventory(lagging, names, below))),
-      askHealth(() => getAnswer(db), 'does not answer'),
+      askHealth(() => pingDatabase(db), 'does not answer'),
       askHealth(() => jobs.check(), 'does not work on jobs'),
     ])
     return recordBody(200, JSON.stringify({ ...counts, health: { database, queue } }))
