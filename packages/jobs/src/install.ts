@@ -6,6 +6,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { PgBoss } from 'pg-boss'
 import pgBoss from 'pg-boss/package.json' with { type: 'json' }
 import { type AnyTask, deadQueue, type JobIndex } from './task.ts'
+import { createTurns } from './turns.ts'
 
 /** The schema that the queue is installed into, and the tasks that get a queue there. */
 export interface InstallOptions {
@@ -17,7 +18,7 @@ export interface InstallOptions {
 }
 
 /** The version of the queue. Part of `settings` of a migration run, since the schema of the queue depends on it. */
-export const QUEUE_VERSION: string = `${pgBoss.version}, with turns that may be late`
+export const QUEUE_VERSION: string = `${pgBoss.version}, with turns by their length`
 
 /**
  * Makes or updates the schema of the queue and its queues. It runs within `migrate`, under its lock. If all is up to date, it
@@ -53,55 +54,6 @@ export async function installJobs(db: Kysely<unknown>, { url, schema, tasks }: I
     ON name, state FROM ${sql.id(schema, 'job_common')}`.execute(db)
   await createTurns(db, schema)
   for (const task of tasks) for (const index of task.indexes ?? []) await createIndex(db, schema, { task, index })
-}
-
-/**
- * How far a waiting job of a group moves the next one back. The jobs of a backlog whose turn has come compete with new ones, so
- * this is long: 32 jobs at once that take five seconds each keep up with the turns of 380 backlogs.
- */
-const TURN_MINUTES = 1
-const INT_MAX = 2_147_483_647
-
-/**
- * Lets groups take turns. Workers take the job with the highest priority first, so the priority of a job with a group is the
- * minute, negated, in which it has its turn: the present one, or a minute after the last waiting job of its group. So a job of a
- * group without a backlog goes before all backlogs: of each other group, only the few jobs whose turn has come go before it. Each
- * job of a backlog goes before what is sent after its turn. Nothing waits for a turn while a worker is free.
- *
- * A job may be late by some minutes, which stand in its tier. Otherwise groups with slow jobs, which send the next one just as
- * another ends, would never have a backlog, and keep all workers from the backlogs of others.
- *
- * The queue adds a job anew after each failure: jobs that are tried again are a backlog of their own, as are those that are late
- * by as many minutes.
- */
-async function createTurns(db: Kysely<unknown>, schema: string): Promise<void> {
-  const [jobs, setTurn] = [sql.id(schema, 'job_common'), sql.id(schema, 'set_turn')]
-  await db.transaction().execute(async (trx) => {
-    await sql`
-      CREATE OR REPLACE FUNCTION ${setTurn}() RETURNS trigger LANGUAGE plpgsql
-      SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET search_path = pg_catalog, pg_temp AS $$
-      BEGIN
-        NEW.priority := -least(${sql.lit(INT_MAX)}, greatest(
-          floor(extract(epoch FROM now()) / 60)::bigint + coalesce(NEW.group_tier, '0')::int,
-          (SELECT ${sql.lit(TURN_MINUTES)} - j.priority::bigint FROM ${jobs} j
-           WHERE j.name = NEW.name AND j.group_id = NEW.group_id
-             AND coalesce(j.group_tier, '') = coalesce(NEW.group_tier, '') AND j.state = NEW.state AND j.state < 'active'
-           ORDER BY j.priority LIMIT 1)));
-        RETURN NEW;
-      END $$`.execute(trx)
-    // Another CREATE would wait for the writers of jobs.
-    const { rows } = await sql`
-      SELECT FROM pg_trigger WHERE tgrelid = ${`"${schema}".job_common`}::regclass AND tgname = 'job_common_turn'`.execute(
-      trx,
-    )
-    if (rows.length > 0) return
-    await sql`
-      CREATE INDEX job_common_turns ON ${jobs} (name, group_id, coalesce(group_tier, ''), state, priority)
-      WHERE group_id IS NOT NULL AND state < 'active'`.execute(trx)
-    await sql`
-      CREATE TRIGGER job_common_turn BEFORE INSERT ON ${jobs} FOR EACH ROW
-      WHEN (NEW.group_id IS NOT NULL AND NEW.state < 'active') EXECUTE FUNCTION ${setTurn}()`.execute(trx)
-  })
 }
 
 /**

@@ -35,17 +35,10 @@ const slow = defineTask<Greeting>('slow', { ...options })
 const shared = defineTask<Greeting>('shared', { ...options, workers: 4, batchJobs: 2, groupJobsMax: 2 })
 /** A task of which a process does one job of a group at once. */
 const fair = defineTask<Greeting>('fair', { ...options, workers: 2, batchJobs: 2, groupJobsMax: 1 })
-/** A task whose jobs wait for long after a failure. */
-const failing = defineTask<Greeting>('failing', {
-  ...options,
-  firstDelaySeconds: 600,
-  delaySecondsMax: 600,
-  workers: 1,
-})
 const noting = defineTask<Greeting>('noting', { ...options })
 /** A task that no worker takes. */
 const nobody = defineTask<Greeting>('nobody', { ...options })
-const tasks: readonly AnyTask[] = [greet, once, fail, hang, slow, shared, fair, failing, noting, nobody]
+const tasks: readonly AnyTask[] = [greet, once, fail, hang, slow, shared, fair, noting, nobody]
 const names = createNames('example')
 
 const temporary = await createTemporaryDatabase({
@@ -72,13 +65,6 @@ const database = openDatabase<object>({
   prepared,
   onConnectionError: () => {},
 })
-/** The jobs of a task in the order of their turns, and how many minutes after the first each has its turn. */
-const readOrder = async (task: AnyTask, state: string) => {
-  const { rows } = await sql<{ to: string; minutes: number }>`
-    SELECT data ->> 'to' AS "to", max(priority) OVER () - priority AS minutes FROM example_jobs.job
-    WHERE name = ${task.name} AND state::text = ${state} ORDER BY minutes, "to"`.execute(database.db)
-  return rows.map(({ to, minutes }) => [to, minutes])
-}
 const greeted: { payload: Greeting; attempt: number }[] = []
 let refusals = 0
 let whenRefused = () => {}
@@ -210,34 +196,6 @@ describe('jobs', () => {
     others.resolve()
     expect(next).toContain('quick')
     await expect.poll(() => running.length).toBe(11)
-  })
-
-  it('puts each job behind those of its group that wait as it does', async () => {
-    await jobs.work(failing, () => Promise.reject(new Error('not now')))
-    for (let count = 0; count < 3; count += 1) await jobs.send(database.db, failing, { to: 'a' }, { group: 'a' })
-    await expect
-      .poll(() => readOrder(failing, 'retry'))
-      .toEqual([
-        ['a', 0],
-        ['a', 1],
-        ['a', 2],
-      ])
-    await database.db.transaction().execute(async (trx) => {
-      const entries = ['a', 'a', 'b'].map((to) => ({ data: { to }, group: to }))
-      await jobs.insert(trx, nobody.name, entries)
-      await jobs.send(trx, nobody, { to: 'a' }, { group: 'a' })
-      for (const to of ['late', 'late']) await jobs.send(trx, nobody, { to }, { group: 'a', lateMinutes: 10 })
-      await jobs.insert(trx, nobody.name, [{ data: { to: 'later' }, group: 'a', lateMinutes: 20 }])
-    })
-    expect(await readOrder(nobody, 'created')).toEqual([
-      ['a', 0],
-      ['b', 0],
-      ['a', 1],
-      ['a', 2],
-      ['late', 10],
-      ['late', 11],
-      ['later', 20],
-    ])
   })
 
   it('keeps the payload of a sealed task out of the database', async () => {

@@ -5,6 +5,7 @@ import type { OutboxEntry } from './outbox.ts'
 import { type JobTransaction, openQueue, type Queue, type QueueConfig, retryDead } from './queue.ts'
 import { sealPayload } from './seal.ts'
 import type { AnyTask, Task } from './task.ts'
+import { type NewTurns, renewTurns } from './turns.ts'
 
 /** How background work reaches its queue, seals its payloads and is measured. */
 export interface JobsConfig extends QueueConfig, AttemptConfig {
@@ -21,10 +22,10 @@ export interface SendOptions {
   /** The group of the job, such as its merchant (`TaskOptions.groupJobsMax`). By default none. */
   readonly group?: string
   /**
-   * How many minutes later than at once the job has its turn among the jobs of all groups. It delays no other jobs of its group
-   * but those that are as late. By default 0.
+   * How long the turn of the job is, a whole number: while workers are busy, it waits for so much longer, and so do the jobs of
+   * its group behind it. Jobs of a group whose turns differ in length do not wait for each other. By default `TURN_SECONDS`.
    */
-  readonly lateMinutes?: number
+  readonly turnSeconds?: number
 }
 
 /** The background work of a service. A process that works on no jobs may still send them. */
@@ -49,6 +50,11 @@ export interface Jobs {
   insert(trx: JobTransaction, task: string, entries: readonly Omit<OutboxEntry, 'task'>[]): Promise<void>
   /** Takes jobs of a task as soon as they are committed, at most four at once for each of its workers. */
   work<Payload extends object>(task: Task<Payload>, handler: Handler<Payload>): Promise<void>
+  /**
+   * Gives the next jobs of a group turns of another length, where it was not known when they were sent how long they
+   * take. Jobs that another call is changing are left out.
+   */
+  renewTurns(turns: NewTurns): Promise<void>
   /** Adds a job of a task at each time of a cron expression (UTC), once for all processes. */
   schedule(task: Task<Record<string, never>>, cron: string): Promise<void>
   /**
@@ -103,7 +109,7 @@ export function createJobs(config: JobsConfig): Jobs {
       const id = await boss.send(task.name, await toData(task, payload), {
         db: fromKysely(trx),
         ...(options.startAfterSeconds === undefined ? {} : { startAfter: options.startAfterSeconds }),
-        ...(options.group === undefined ? {} : { group: toGroup(options.group, options.lateMinutes) }),
+        ...(options.group === undefined ? {} : { group: toGroup(options.group, options.turnSeconds) }),
       })
       if (id === null) throw new Error(`the queue has refused a job of task ${task.name}`)
       return id
@@ -123,6 +129,7 @@ export function createJobs(config: JobsConfig): Jobs {
         Promise.all(jobs.map(runJob)),
       )
     },
+    renewTurns: async (turns) => renewTurns((await queue()).boss, config.schema, turns),
     schedule: async (task, cron) => (await queue()).boss.schedule(task.name, cron, {}, { tz: 'UTC' }),
     retryDead: async (task, trx) => retryDead(await queue(), task, trx),
     check: async () => {
@@ -153,16 +160,16 @@ function workOptions(task: AnyTask): WorkOptions & { includeMetadata: true } {
   }
 }
 
-function toInsert({ id, data, group, lateMinutes }: Omit<OutboxEntry, 'task'>): JobInsert<object> {
+function toInsert({ id, data, group, turnSeconds }: Omit<OutboxEntry, 'task'>): JobInsert<object> {
   return {
     data,
     ...(id === undefined ? {} : { id }),
-    ...(group === undefined ? {} : { group: toGroup(group, lateMinutes) }),
+    ...(group === undefined ? {} : { group: toGroup(group, turnSeconds) }),
   }
 }
 
-function toGroup(id: string, lateMinutes = 0): GroupOptions {
-  return lateMinutes === 0 ? { id } : { id, tier: String(lateMinutes) }
+function toGroup(id: string, turnSeconds: number | undefined): GroupOptions {
+  return turnSeconds === undefined ? { id } : { id, tier: String(turnSeconds) }
 }
 
 /** A worker that failed to report the outcome of its jobs still lists them. */

@@ -10,8 +10,8 @@ export interface OutboxEntry {
   readonly id?: string
   /** The group of the job, such as its merchant (`TaskOptions.groupJobsMax`). Undefined: none. */
   readonly group?: string
-  /** How late the job has its turn (`SendOptions`). Undefined: not at all. */
-  readonly lateMinutes?: number
+  /** How long the turn of the job is (`SendOptions`). Undefined: `TURN_SECONDS`. */
+  readonly turnSeconds?: number
 }
 
 /**

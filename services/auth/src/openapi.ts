@@ -75,6 +75,7 @@ function createDocumentDeps(): AuthDeps {
     jobs: {
       open: refuseUse,
       send: refuseUse,
+      renewTurns: refuseUse,
       run: refuseUse,
       prepare: refuseUse,
       insert: refuseUse,

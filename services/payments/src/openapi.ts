@@ -94,6 +94,7 @@ const documentDeps: PaymentsDeps = {
   jobs: {
     open: refuseUse,
     send: refuseUse,
+    renewTurns: refuseUse,
     prepare: refuseUse,
     insert: refuseUse,
     run: refuseUse,

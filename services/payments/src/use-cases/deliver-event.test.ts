@@ -20,6 +20,7 @@ import {
 } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
 import { deliveriesCommand } from '../commands/deliveries.ts'
+import { deliveryTask } from '../webhooks/delivery.ts'
 
 let sink: StubProvider
 /** The answers of the sink by path; undefined: it stays silent. By default the sink accepts the event. */
@@ -124,6 +125,22 @@ describe.concurrent('deliveries', () => {
     await expect.poll(() => at('/rolled-back')).toHaveLength(1)
     expect(namesAt('/rolled-back')).toEqual(['After'])
     expect(at('/other')).toEqual([])
+  })
+
+  it('gives waiting events other turns once it knows how long a delivery takes', async ({ expect }) => {
+    const { id, webhook, update } = await listen('/turns')
+    const job = { merchantId: id, eventId: '1', webhookId: webhook.id }
+    const waiting = { group: id, turnSeconds: 1, startAfterSeconds: 3_600 }
+    const jobId = await payments.deps.jobs.send(payments.database.db, deliveryTask, job, waiting)
+    await update('Coffee')
+    const turn = async () =>
+      (
+        await sql<{ seconds: number }>`SELECT group_tier::int AS seconds FROM ${JOB} WHERE id = ${jobId}`.execute(
+          payments.database.db,
+        )
+      ).rows[0]?.seconds
+    await expect.poll(turn).toBeGreaterThan(1)
+    expect(at('/turns')).toHaveLength(1)
   })
 
   it('sends only the types of the webhook', async ({ expect }) => {

@@ -2,13 +2,16 @@ import type { Counter } from '@opentelemetry/api'
 import type { JobAttempt, Outcome } from '@trestle/jobs/attempt.ts'
 import type { PaymentsDeps, QueueDeps } from '../deps.ts'
 import {
+  ANSWER_MS,
   createSilentWebhooks,
   type DeliveryJob,
   deliveryTask,
   isResting,
+  REPLAY_TURN_SECONDS,
   rememberSilence,
   rememberTime,
   type SilentWebhooks,
+  turnSecondsOf,
 } from '../webhooks/delivery.ts'
 import { type DeliveryAttempt, toShownAnswer } from '../webhooks/delivery-attempt.ts'
 import { toDelivery } from '../webhooks/webhook.ts'
@@ -19,9 +22,10 @@ type DeliverDeps = QueueDeps & Pick<PaymentsDeps, 'lanes' | 'webhooks' | 'now' |
 interface AttemptDeps extends DeliverDeps {
   readonly deliveries: Counter
   readonly silentWebhooks: SilentWebhooks
+  /** Gives the waiting events of a merchant turns by its deliveries as they are now, in the background. */
+  readonly renewTurns: (merchantId: string) => void
 }
 
-const ANSWER_MS = 5_000
 const ANSWER_BYTES_MAX = 65_536
 const NO_ANSWER = `no answer within ${ANSWER_MS} ms`
 const RESTING = 'not tried: there was no answer several times'
@@ -68,7 +72,9 @@ async function sendUnlessSilent(deps: AttemptDeps, webhookId: string, delivery: 
   if (isResting(silentWebhooks, webhookId, now())) return { error: RESTING }
   const beganMs = performance.now()
   const sent = await send(deps, delivery)
-  rememberTime(deps.webhooks.times, delivery.event.merchantId, performance.now() - beganMs)
+  const { merchantId } = delivery.event
+  const durationMs = performance.now() - beganMs
+  if (rememberTime(deps.webhooks.times, merchantId, { durationMs, now: now() })) deps.renewTurns(merchantId)
   if (sent.error === NO_ANSWER) rememberSilence(silentWebhooks, webhookId, now())
   else silentWebhooks.delete(webhookId)
   return sent
@@ -104,13 +110,31 @@ function isLater(until: Date | null, now: Date): boolean {
   return until !== null && until > now
 }
 
+/**
+ * Makes what gives waiting events other turns. Otherwise a merchant that has become slow would keep all workers with the
+ * events that it had written before, and those of a merchant that was not known would wait for long. It works for one
+ * merchant after another, so that the queue has connections left for its workers.
+ */
+function createRenewal({ jobs, webhooks, logger }: DeliverDeps): AttemptDeps['renewTurns'] {
+  let last = Promise.resolve()
+  return (merchantId) => {
+    last = last
+      .then(() => {
+        const turnSeconds = turnSecondsOf(webhooks.times, merchantId)
+        return jobs.renewTurns({ task: deliveryTask, group: merchantId, turnSeconds, below: REPLAY_TURN_SECONDS })
+      })
+      .catch((error) => logger.warn({ err: error, merchant_id: merchantId }, 'turns of waiting events not renewed'))
+  }
+}
+
 /** Takes deliveries from the queue while the process runs. */
 export async function startDeliveries(deps: DeliverDeps): Promise<void> {
   const deliveries = deps.meter.createCounter('payments_webhook_deliveries_total', {
     description: 'Attempts to deliver an event, by outcome',
   })
   const silentWebhooks = createSilentWebhooks()
+  const renewTurns = createRenewal(deps)
   await deps.jobs.work(deliveryTask, (job, attempt) =>
-    deliverEvent({ ...deps, deliveries, silentWebhooks }, job, attempt),
+    deliverEvent({ ...deps, deliveries, silentWebhooks, renewTurns }, job, attempt),
   )
 }

@@ -79,6 +79,7 @@ describe('inquireAttempt', () => {
     run: unused,
     prepare: unused,
     insert: unused,
+    renewTurns: unused,
     work: unused,
     retryDead: unused,
     schedule: unused,

@@ -3,7 +3,7 @@ import type { PaymentsDeps } from '../deps.ts'
 import { deliveryObsolete } from '../operator-errors.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
-import { deliveryTask, REPLAY_LATE_MINUTES } from '../webhooks/delivery.ts'
+import { deliveryTask, REPLAY_TURN_SECONDS } from '../webhooks/delivery.ts'
 import { callEnableWebhook, findDeliveryJob } from '../webhooks/delivery-repository.ts'
 import { viewDelivery } from '../webhooks/delivery-view.ts'
 
@@ -31,7 +31,7 @@ export async function replayDelivery(
     const replayed = (await findDeliveryJob(trx, names.jobSchema, id)) ?? refuseMissing()
     const { merchantId, eventId, webhookId, type } = replayed
     if (type === null) refuseObsolete()
-    const options = { group: merchantId, lateMinutes: REPLAY_LATE_MINUTES }
+    const options = { group: merchantId, turnSeconds: REPLAY_TURN_SECONDS }
     const job = await jobs.send(trx, deliveryTask, { merchantId, eventId, webhookId }, options)
     const delivery = await findDeliveryJob(trx, names.jobSchema, job)
     if (delivery === undefined) throw new Error(`the queue has no job ${job}`)

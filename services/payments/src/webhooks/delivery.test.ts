@@ -4,10 +4,10 @@ import {
   createSilentWebhooks,
   deliveryTask,
   isResting,
-  lateMinutesOf,
   rememberSilence,
   rememberTime,
   type SilentWebhooks,
+  turnSecondsOf,
 } from './delivery.ts'
 import { takeJobs } from './outbox.ts'
 
@@ -54,30 +54,92 @@ describe('isResting', () => {
   })
 })
 
-describe('lateMinutesOf', () => {
+describe('turnSecondsOf', () => {
   it.each<[number, string, readonly number[]]>([
-    [0, 'a merchant without a delivery', []],
-    [0, 'a first delivery of 250 ms', [250]],
-    [10, 'a first delivery of 251 ms', [251]],
-    [10, '500 ms', [500]],
-    [20, '501 ms', [501]],
-    [40, '2,000 ms', [2_000]],
-    [80, '2,001 ms', [2_001]],
-    [0, 'one slow delivery after a quick one', [20, 900]],
-    [10, 'two slow deliveries after a quick one', [20, 900, 900]],
-    [0, 'quick deliveries after slow ones', [4_500, 4_500, ...Array(12).fill(20)]],
-  ])('is %i for %s', (lateMinutes, _what, durations) => {
+    [8_192, 'a merchant without a delivery', []],
+    [64, 'a first delivery of 5 ms', [5]],
+    [64, 'one of 53 ms', [53]],
+    [128, 'one of 54 ms', [54]],
+    [512, 'one of 350 ms', [350]],
+    [8_192, 'one of 4,500 ms', [4_500]],
+    [8_192, 'one that takes longer than a webhook may', [6_000]],
+    [1_024, 'a slow delivery among ten', [...Array(9).fill(20), 4_800]],
+    [512, 'a slow delivery among twenty', [4_800, ...Array(19).fill(20)]],
+    [256, 'quick deliveries after a slow one', [...Array(20).fill(20), 4_800, ...Array(10).fill(20)]],
+    [64, 'many quick deliveries after slow ones', [4_500, 4_500, ...Array(120).fill(20)]],
+  ])('is %i for %s', (turnSeconds, _what, durations) => {
     const times = createDeliveryTimes()
-    for (const durationMs of durations) rememberTime(times, 'a', durationMs)
-    expect([lateMinutesOf(times, 'a'), lateMinutesOf(times, 'b')]).toEqual([lateMinutes, 0])
+    for (const durationMs of durations) rememberTime(times, 'a', { durationMs, now: at(0) })
+    expect([turnSecondsOf(times, 'a'), turnSecondsOf(times, 'b')]).toEqual([turnSeconds, 8_192])
+  })
+})
+
+describe('rememberTime', () => {
+  it.each<[boolean, string, readonly (readonly [durationMs: number, seconds: number])[]]>([
+    [true, 'the first delivery', [[20, 0]]],
+    [
+      false,
+      'one as quick',
+      [
+        [20, 0],
+        [20, 29],
+      ],
+    ],
+    [
+      true,
+      'one as quick after half a minute',
+      [
+        [20, 0],
+        [20, 30],
+      ],
+    ],
+    [
+      true,
+      'one that makes turns longer',
+      [
+        [20, 0],
+        [900, 1],
+      ],
+    ],
+    [
+      false,
+      'one that makes turns shorter',
+      [
+        [900, 0],
+        [20, 29],
+      ],
+    ],
+    [
+      true,
+      'one that makes turns shorter after half a minute',
+      [
+        [900, 0],
+        [20, 30],
+      ],
+    ],
+    [
+      false,
+      'one that makes turns as long as they were',
+      [
+        [900, 0],
+        [20, 1],
+        [900, 2],
+      ],
+    ],
+  ])('says %s after %s', (isDue, _what, deliveries) => {
+    const times = createDeliveryTimes()
+    const answers = deliveries.map(([durationMs, seconds]) =>
+      rememberTime(times, 'a', { durationMs, now: at(seconds) }),
+    )
+    expect(answers.at(-1)).toBe(isDue)
   })
 })
 
 describe('takeJobs', () => {
-  it('gives late turns to the events of merchants with slow webhooks, and to nothing else', async () => {
+  it('gives the events of a merchant turns by the time of its deliveries, and leaves other jobs', async () => {
     const times = createDeliveryTimes()
-    rememberTime(times, 'slow', 4_500)
-    rememberTime(times, 'quick', 20)
+    rememberTime(times, 'slow', { durationMs: 4_500, now: at(0) })
+    rememberTime(times, 'quick', { durationMs: 20, now: at(0) })
     const entry = (task: string, group: string) => ({ task, data: {}, group })
     const entries = [
       entry(deliveryTask.name, 'slow'),
@@ -89,7 +151,12 @@ describe('takeJobs', () => {
     const [slow, quick, unknown, other] = entries
     expect(await take(Object.create(null), 100, [])).toEqual({
       rows: 4,
-      entries: [{ ...slow, lateMinutes: 80 }, { ...quick, lateMinutes: 0 }, { ...unknown, lateMinutes: 0 }, other],
+      entries: [
+        { ...slow, turnSeconds: 8_192 },
+        { ...quick, turnSeconds: 64 },
+        { ...unknown, turnSeconds: 8_192 },
+        other,
+      ],
     })
   })
 })

@@ -11,6 +11,8 @@ export interface DeliveryJob {
 }
 
 const DAY_SECONDS = 86_400
+/** How long a webhook may take to answer. */
+export const ANSWER_MS = 5_000
 
 /** When the delivery of a dead job was sent to the queue. SQL that lists and their indexes share. */
 export const FIRST_CREATED = 'coalesce(source_created_on, created_on)'
@@ -63,17 +65,16 @@ export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
 })
 
 /**
- * How late the events of a merchant have their turns, in minutes, by the mean time of its deliveries, in milliseconds: the longer
- * they keep a place from others, the later. A merchant whose deliveries take no longer than the first is not late.
+ * The seconds of an event's turn for each second of its delivery. An event goes before all that are slower until these have
+ * waited for the rest of their turn, so this is much. And 32 deliveries at once keep up with the turns of 38,400 backlogs.
  */
-const LATE_MINUTES: readonly (readonly [overMs: number, lateMinutes: number])[] = [
-  [250, 10],
-  [500, 20],
-  [1_000, 40],
-  [2_000, 80],
-]
-/** How late an event that an operator sends again has its turn. Its turns are no others': it delays no new event. */
-export const REPLAY_LATE_MINUTES = 150
+const TURN_SHARE = 1_200
+const SHORTEST_TURN_SECONDS = 64
+/**
+ * How long the turn is of an event that an operator sends again: longer than any other, so that it delays no new event of another
+ * merchant.
+ */
+export const REPLAY_TURN_SECONDS = 30_000
 
 /** The dependencies of a delivery: the way out, the secrets that sign it, the rule for TLS, and the memory of times. */
 export interface WebhookDeps {
@@ -92,11 +93,23 @@ export function openWebhooks(
   return { outbound: createOutbound(allowedHosts), secrets, allowHttp, times: createDeliveryTimes() }
 }
 
-/** How long deliveries of a merchant take, in milliseconds: a mean that forgets, by the id of the merchant. */
-export type DeliveryTimes = LRUCache<string, number>
+/** How long deliveries take, by the id of the merchant. */
+export type DeliveryTimes = LRUCache<string, DeliveryTime>
 
-/** The share of the last delivery in the mean. */
-const LAST_SHARE = 0.25
+interface DeliveryTime {
+  /** The number of deliveries. */
+  readonly count: number
+  /** A mean that forgets slowly, so that a few quick deliveries do not hide a slow one. */
+  readonly meanMs: number
+  /** When the waiting events of the merchant last got new turns, and how long. */
+  readonly renewedAtMs: number
+  readonly turnSeconds: number
+}
+
+/** The share of the last delivery in the mean. The first deliveries count alike. */
+const LAST_SHARE = 0.05
+/** How long waiting events may have turns that are longer than those of new ones. */
+const RENEWAL_MS = 30_000
 const MERCHANTS_MAX = 10_000
 
 /** Makes the memory of delivery times. It is bounded, and each process has its own. */
@@ -104,16 +117,47 @@ export function createDeliveryTimes(): DeliveryTimes {
   return new LRUCache({ max: MERCHANTS_MAX })
 }
 
-/** How late the events of a merchant have their turns, in minutes. A merchant whom the process has not served yet has none. */
-export function lateMinutesOf(times: DeliveryTimes, merchantId: string): number {
-  const meanMs = times.get(merchantId) ?? 0
-  return LATE_MINUTES.findLast(([overMs]) => meanMs > overMs)?.[1] ?? 0
+/**
+ * How long the turns of a merchant's events are, in seconds: a power of two, so that the events of one merchant
+ * share few lengths. A merchant whom the process has not served yet has the longest: a burst of new ones with slow
+ * webhooks delays no others.
+ */
+export function turnSecondsOf(times: DeliveryTimes, merchantId: string): number {
+  return toTurnSeconds(times.get(merchantId)?.meanMs ?? ANSWER_MS)
 }
 
-/** Remembers how long a delivery of a merchant took. */
-export function rememberTime(times: DeliveryTimes, merchantId: string, durationMs: number): void {
-  const before = times.get(merchantId) ?? durationMs
-  times.set(merchantId, before + LAST_SHARE * (durationMs - before))
+function toTurnSeconds(meanMs: number): number {
+  const seconds = (Math.min(meanMs, ANSWER_MS) / 1_000) * TURN_SHARE
+  return Math.max(SHORTEST_TURN_SECONDS, 2 ** Math.ceil(Math.log2(seconds)))
+}
+
+/**
+ * Remembers how long a delivery of a merchant took.
+ * @returns whether its waiting events should get new turns: turns have become longer, or the last ones are half a minute old
+ */
+export function rememberTime(
+  times: DeliveryTimes,
+  merchantId: string,
+  { durationMs, now }: { readonly durationMs: number; readonly now: Date },
+): boolean {
+  const before = times.get(merchantId)
+  const { count, meanMs } = toMean(before, durationMs)
+  const turnSeconds = toTurnSeconds(meanMs)
+  const isKept =
+    before !== undefined && turnSeconds <= before.turnSeconds && now.getTime() < before.renewedAtMs + RENEWAL_MS
+  times.set(
+    merchantId,
+    isKept ? { ...before, count, meanMs } : { count, meanMs, turnSeconds, renewedAtMs: now.getTime() },
+  )
+  return !isKept
+}
+
+function toMean(
+  { count, meanMs }: Pick<DeliveryTime, 'count' | 'meanMs'> = { count: 0, meanMs: 0 },
+  durationMs: number,
+) {
+  const share = Math.max(LAST_SHARE, 1 / (count + 1))
+  return { count: count + 1, meanMs: meanMs + share * (durationMs - meanMs) }
 }
 
 /** The webhooks that did not answer the last deliveries of this process, by their id. */

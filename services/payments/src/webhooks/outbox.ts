@@ -4,7 +4,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { invitationMailTask } from '../mail/invitation-mail.ts'
 import { countMails } from '../mail/mailer.ts'
 import { rejectionMailTask } from '../mail/rejection-mail.ts'
-import { type DeliveryJob, type DeliveryTimes, deliveryTask, lateMinutesOf } from './delivery.ts'
+import { type DeliveryJob, type DeliveryTimes, deliveryTask, turnSecondsOf } from './delivery.ts'
 
 /** A row of the outbox. An event has one for each webhook that wants it. */
 export interface OutboxRow {
@@ -72,19 +72,19 @@ interface TakeOptions {
 }
 
 /**
- * Takes rows as jobs. Events of merchants with slow webhooks get late turns. Without a mail server, mails are counted as waiting:
- * nobody sends them for now.
+ * Takes rows as jobs. The slower a merchant's webhooks are, the longer are the turns of its events. Without a mail server, mails
+ * are counted as waiting: nobody sends them for now.
  */
 export function takeJobs(takeRows: TakeRows, { times, meter }: TakeOptions): TakeRows {
   const mails = meter && countMails(meter)
-  const delayed = (entry: OutboxEntry): OutboxEntry => {
+  const withTurn = (entry: OutboxEntry): OutboxEntry => {
     if (entry.task !== deliveryTask.name || entry.group === undefined) return entry
-    return { ...entry, lateMinutes: lateMinutesOf(times, entry.group) }
+    return { ...entry, turnSeconds: turnSecondsOf(times, entry.group) }
   }
   return async (trx, limit, left) => {
     const taken = await takeRows(trx, limit, left)
     mails?.add(taken.entries.filter(({ task }) => MAIL_TASKS.has(task)).length, { outcome: 'waiting' })
-    return { ...taken, entries: taken.entries.map(delayed) }
+    return { ...taken, entries: taken.entries.map(withTurn) }
   }
 }
 

@@ -1,0 +1,164 @@
+import { createNoopMeter } from '@opentelemetry/api'
+import { openDatabase } from '@trestle/database/connect.ts'
+import { migrateUp } from '@trestle/database/migrations/migrate.ts'
+import { createNames } from '@trestle/database/names.ts'
+import { grantToRole } from '@trestle/database/rights/roles.ts'
+import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { installJobs } from './install.ts'
+import { createJobs, type Jobs } from './jobs.ts'
+import { type AnyTask, defineTask } from './task.ts'
+
+interface Letter {
+  readonly to: string
+}
+
+const options = { retryLimit: 1, firstDelaySeconds: 600, delaySecondsMax: 600, timeoutSeconds: 30, workers: 1 }
+/** A task that no worker takes. */
+const nobody = defineTask<Letter>('nobody', options)
+/** Tasks whose jobs wait for long after a failure. */
+const failing = defineTask<Letter>('failing', options)
+const stopped = defineTask<Letter>('stopped', options)
+const names = createNames('turns')
+
+const temporary = await createTemporaryDatabase({
+  template: 'turns-test',
+  migrate: (url) =>
+    migrateUp({
+      url,
+      names,
+      sources: { '0001-schema': () => ({ up: async () => {} }) },
+      afterwards: [
+        (db) => installJobs(db, { url, schema: names.jobSchema, tasks: [nobody, failing, stopped] }),
+        (db) => grantToRole(db, { names, role: 'turns_service', appendOnly: [] }),
+      ],
+    }),
+})
+const database = openDatabase<object>({
+  url: temporary.url,
+  names,
+  applicationName: 'test',
+  poolSize: 2,
+  role: 'turns_service',
+  statementTimeoutMs: 5_000,
+  lockTimeoutMs: 2_000,
+  prepared,
+  onConnectionError: () => {},
+})
+let jobs: Jobs
+
+beforeAll(async () => {
+  jobs = createJobs({
+    url: temporary.url,
+    schema: names.jobSchema,
+    role: 'turns_service',
+    prepared,
+    applicationName: 'test',
+    sealKeys: [Buffer.alloc(32, 7)],
+    meter: createNoopMeter(),
+    onError: () => {},
+    now: () => new Date(),
+  })
+  await jobs.open()
+})
+
+beforeEach(async () => {
+  await sql`DELETE FROM turns_jobs.job`.execute(database.db)
+})
+
+afterAll(async () => {
+  await jobs.close()
+  await database.close()
+  await temporary.drop()
+})
+
+/** The jobs of a task in the order of their turns, and how many seconds after the first turn each one ends. */
+const readOrder = async (task: AnyTask, state: string) => {
+  const { rows } = await sql<{ to: string; seconds: number }>`
+    SELECT data ->> 'to' AS "to", max(priority) OVER () - priority AS seconds FROM turns_jobs.job
+    WHERE name = ${task.name} AND state::text = ${state} ORDER BY seconds, "to"`.execute(database.db)
+  return rows
+}
+/** The jobs of a task with a group in the order of their turns: how long each is, when it may begin, and when it ends. */
+const readTurns = async (task: AnyTask, state: string) => {
+  const { rows } = await sql<{ to: string; place: number; length: number; mayBegin: number; ends: number }>`
+    SELECT data ->> 'to' AS "to", row_number() OVER (ORDER BY priority DESC)::int AS place,
+      coalesce(group_tier::int, 60) AS length,
+      floor(extract(epoch FROM start_after))::int - extract(epoch FROM timestamptz '2026-01-01Z')::int AS "mayBegin",
+      -priority AS ends
+    FROM turns_jobs.job WHERE name = ${task.name} AND state::text = ${state} ORDER BY place`.execute(database.db)
+  return rows
+}
+
+describe('turns', () => {
+  it('puts each job behind those of its group that wait as it does', async () => {
+    await jobs.work(failing, () => Promise.reject(new Error('not now')))
+    for (let count = 0; count < 3; count += 1) await jobs.send(database.db, failing, { to: 'a' }, { group: 'a' })
+    // A turn begins when the job may be tried again, or when that of the job before ends.
+    const due = async () => (await readTurns(failing, 'retry')).toSorted((one, other) => one.ends - other.ends)
+    await expect.poll(due).toHaveLength(3)
+    let ends = 0
+    for (const turn of await due()) {
+      expect(turn.ends).toBe(Math.max(turn.mayBegin, ends) + 60)
+      ends = turn.ends
+    }
+    await database.db.transaction().execute(async (trx) => {
+      const entries = ['a', 'a', 'b'].map((to) => ({ data: { to }, group: to }))
+      await jobs.insert(trx, nobody.name, entries)
+      await jobs.send(trx, nobody, { to: 'a' }, { group: 'a' })
+      for (const to of ['slow', 'slow']) await jobs.send(trx, nobody, { to }, { group: 'a', turnSeconds: 100 })
+      await jobs.insert(trx, nobody.name, [{ data: { to: 'quick' }, group: 'a', turnSeconds: 8 }])
+    })
+    expect(await readOrder(nobody, 'created')).toEqual([
+      { to: 'quick', seconds: 0 },
+      { to: 'a', seconds: 52 },
+      { to: 'b', seconds: 52 },
+      { to: 'slow', seconds: 92 },
+      { to: 'a', seconds: 112 },
+      { to: 'a', seconds: 172 },
+      { to: 'slow', seconds: 192 },
+    ])
+  })
+
+  it('gives the jobs of a group turns of another length, and leaves long ones and those of others', async () => {
+    const send = (to: string, group: string, turnSeconds?: number) =>
+      jobs.send(database.db, nobody, { to }, { group, ...(turnSeconds && { turnSeconds }) })
+    for (const to of ['first', 'second']) await send(to, 'a', 8)
+    await send('third', 'a')
+    await send('replay', 'a', 9_000)
+    await send('other', 'b', 8)
+    const renew = (turnSeconds: number) => jobs.renewTurns({ task: nobody, group: 'a', turnSeconds, below: 9_000 })
+    const lengths = async () =>
+      (await readTurns(nobody, 'created')).map(({ to, length, place }) => `${place}. ${to} ${length}`)
+    await renew(1_000)
+    expect(await lengths()).toEqual([
+      '1. other 8',
+      '2. first 1000',
+      '3. second 1000',
+      '4. third 1000',
+      '5. replay 9000',
+    ])
+    await renew(1)
+    expect(await lengths()).toEqual(['1. first 1', '2. second 1', '3. third 1', '4. other 8', '5. replay 9000'])
+  })
+
+  it('keeps the length of a turn for the next attempt of a job that runs', async () => {
+    const end = Promise.withResolvers<void>()
+    const running: string[] = []
+    await jobs.work(stopped, async ({ to }) => {
+      running.push(to)
+      await end.promise
+      throw new Error('not now')
+    })
+    await jobs.send(database.db, stopped, { to: 'slow' }, { group: 'a', turnSeconds: 8 })
+    await expect.poll(() => running).toEqual(['slow'])
+    await jobs.renewTurns({ task: stopped, group: 'a', turnSeconds: 1_000, below: 9_000 })
+    end.resolve()
+    await expect
+      .poll(async () =>
+        (await readTurns(stopped, 'retry')).map(({ length, ends, mayBegin }) => [length, ends - mayBegin]),
+      )
+      .toEqual([[1_000, 1_000]])
+  })
+})
