@@ -7,16 +7,26 @@ import { operatorHeaders } from './operators.ts'
 import { createTestMerchant, type TestApp, type TestPayments } from './payments-app.ts'
 import { type ShownPayout, TEST_IBAN } from './payout-requests.ts'
 
+const DAY_SECONDS = 86_400n
+
 /** Makes a live merchant with a balance in a currency that may be paid out. Returns its id. */
 export async function payableMerchant(payments: TestPayments, member: TestApp, currency: string): Promise<string> {
   const bank = { iban: TEST_IBAN }
   const { id } = await createTestMerchant(payments, member, { currency, bank, name: `Shop of ${currency}` })
-  const paid = await customerPayment(payments, id, { amount: 100_000, currency })
-  await capture(payments, member, paid, 100_000)
-  // A capture that is younger than two days is not paid out.
-  const ahead = { clock_offset: 3n * 86_400n }
-  await payments.database.db.updateTable('merchant_balances').set(ahead).where('merchant_id', '=', id).execute()
+  await makePayable(payments, member, { merchantId: id, currency, days: 3n })
   return id
+}
+
+/** Captures a payment, and moves the merchant's clock some days on from now. A capture that is younger than two days is not paid out. */
+async function makePayable(
+  payments: TestPayments,
+  member: TestApp,
+  { merchantId, currency, days }: { readonly merchantId: string; readonly currency: string; readonly days: bigint },
+): Promise<void> {
+  const paid = await customerPayment(payments, merchantId, { amount: 100_000, currency })
+  await capture(payments, member, paid, 100_000)
+  const ahead = { clock_offset: days * DAY_SECONDS }
+  await payments.database.db.updateTable('merchant_balances').set(ahead).where('merchant_id', '=', merchantId).execute()
 }
 
 /** A live merchant that was paid out, and the payout. */
@@ -27,12 +37,32 @@ interface PaidOut {
 
 /** As `payableMerchant`, and pays the merchant out. */
 export async function paidOutLiveMerchant(payments: TestPayments, member: TestApp, currency: string): Promise<PaidOut> {
-  const only = await payableMerchant(payments, member, currency)
-  const { lanes, config } = payments.deps
-  for await (const turn of payOutMerchants({ db: payments.service.db, lanes, config }, { only })) {
-    if ('payout' in turn) return { merchantId: only, payoutId: turn.payout }
+  const merchantId = await payableMerchant(payments, member, currency)
+  return { merchantId, payoutId: await payOutLive(payments, merchantId) }
+}
+
+/** Makes a live merchant with several payouts that wait for a batch. Their ids stand in the order in which they were made. */
+export async function merchantOfWaitingPayouts(
+  payments: TestPayments,
+  member: TestApp,
+  count: number,
+): Promise<{ readonly merchantId: string; readonly payoutIds: readonly string[] }> {
+  const { merchantId, payoutId } = await paidOutLiveMerchant(payments, member, 'EUR')
+  const payoutIds = [payoutId]
+  while (payoutIds.length < count) {
+    await makePayable(payments, member, { merchantId, currency: 'EUR', days: 3n * BigInt(payoutIds.length + 1) })
+    payoutIds.push(await payOutLive(payments, merchantId))
   }
-  throw new Error(`merchant ${only} was not paid out`)
+  return { merchantId, payoutIds }
+}
+
+/** Pays a merchant out. Returns the id of the payout. */
+async function payOutLive(payments: TestPayments, merchantId: string): Promise<string> {
+  const { lanes, config } = payments.deps
+  for await (const turn of payOutMerchants({ db: payments.service.db, lanes, config }, { only: merchantId })) {
+    if ('payout' in turn) return turn.payout
+  }
+  throw new Error(`merchant ${merchantId} was not paid out`)
 }
 
 /** A payout as its merchant sees it. */
