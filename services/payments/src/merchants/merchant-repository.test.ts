@@ -161,23 +161,23 @@ describe('listMerchants', () => {
 })
 
 describe('callAdvanceClock', () => {
-  const advance = (merchantId: string, seconds: number | null) =>
-    callAdvanceClock(payments.deps.lanes, { ...credentialsOf(member), ...ADVANCE, merchantId, seconds })
+  const advanceBy = (merchantId: string, advance: number | null) =>
+    callAdvanceClock(payments.deps.lanes, { ...credentialsOf(member), ...ADVANCE, merchantId, advance })
 
   it('goes 100 years ahead, and not a second further', async () => {
     const { id } = await create()
-    const far = await advance(id, CENTURY_SECONDS)
+    const far = await advanceBy(id, CENTURY_SECONDS)
     const advanced = { verdict: 'advanced', now: expect.any(Date) }
     expect(far).toEqual({ verdict: 'done', identityId: member.id, outcome: advanced })
     const now = far.outcome?.verdict === 'advanced' ? far.outcome.now.getTime() : 0
     expect(Math.round((now - Date.now()) / 1_000 / 60)).toBe(CENTURY_SECONDS / 60)
     const refused = { verdict: 'limit-exceeded' }
-    expect(await advance(id, 1)).toEqual({ verdict: 'done', identityId: member.id, outcome: refused })
+    expect(await advanceBy(id, 1)).toEqual({ verdict: 'done', identityId: member.id, outcome: refused })
   })
 
   it('refuses a live merchant, also to a member', async () => {
     const { id } = await create({ test: false })
-    expect(await advance(id, 1)).toEqual({ verdict: 'forbidden', identityId: member.id, outcome: undefined })
+    expect(await advanceBy(id, 1)).toEqual({ verdict: 'forbidden', identityId: member.id, outcome: undefined })
   })
 })
 

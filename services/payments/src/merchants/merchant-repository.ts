@@ -219,10 +219,10 @@ export function toMerchant(row: MerchantColumns): Merchant {
 /** A hundred years of 365 days: what one move of a test clock may be at most. The database judges the sum of all moves. */
 export const CLOCK_SECONDS_MAX = 3_153_600_000
 
-/** `seconds` is null when only access is checked. */
+/** `advance` is in seconds, and null when only access is checked. */
 export interface AdvanceClockCall extends CallerColumns {
   readonly merchantId: string
-  readonly seconds: number | null
+  readonly advance: number | null
 }
 
 /** `now`: the new time. `limit-exceeded`: the clock would run more than 100 years ahead, so nothing changed. */
@@ -236,7 +236,7 @@ const advanceQuery = prepare(
   'advance_clock',
   (p: AdvanceClockCall) => sql<AdvancedRow>`
     SELECT verdict, identity_id, moment
-    FROM ${sql.table('advance_clock')}(${callerRow(p)}, ${p.merchantId}, ${p.seconds})`,
+    FROM ${sql.table('advance_clock')}(${callerRow(p)}, ${p.merchantId}, ${p.advance})`,
 )
 
 /** Advances the clock of a test merchant. */

@@ -109,10 +109,10 @@ it('payout agrees with its model after any sequence of steps, and never pays wha
             const disputeId = open.get(at(next.place))?.pop()
             if (disputeId) await callCloseDispute(lanes, { ...OPERATOR, disputeId, outcome: next.outcome })
           } else if (next.step === 'wait') {
-            await callAdvanceClock(lanes, { ...OPERATOR, merchantId, seconds: next.days * DAY_SECONDS })
+            await callAdvanceClock(lanes, { ...OPERATOR, merchantId, advance: next.days * DAY_SECONDS })
           } else {
             // Each payout has its own day, because a merchant is paid out once a day.
-            await callAdvanceClock(lanes, { ...OPERATOR, merchantId, seconds: DAY_SECONDS })
+            await callAdvanceClock(lanes, { ...OPERATOR, merchantId, advance: DAY_SECONDS })
             const { minimumMajorUnits, delayDays } = next
             const position = await readPosition(merchantId, delayDays)
             const minor = BigInt(minimumMajorUnits) * 100n

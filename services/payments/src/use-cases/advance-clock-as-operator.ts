@@ -10,7 +10,8 @@ import { advanceClock } from './advance-clock.ts'
 export interface AdvanceClockAsOperatorInput {
   readonly change: OperatorChange
   readonly merchantId: string
-  readonly seconds: number
+  /** In seconds. */
+  readonly advance: number
 }
 
 /**
@@ -20,16 +21,16 @@ export interface AdvanceClockAsOperatorInput {
  */
 export function advanceClockAsOperator(
   { operatorDb, config }: Pick<PaymentsDeps, 'operatorDb' | 'config'>,
-  { change, merchantId, seconds }: AdvanceClockAsOperatorInput,
+  { change, merchantId, advance }: AdvanceClockAsOperatorInput,
 ): Promise<OperatorAnswer> {
   return runOperatorChange(operatorDb, change, async (trx) => {
     const deps = { config, lanes: transactionLanes(trx) }
-    const { now } = await advanceClock(deps, { caller: NOBODY, merchantId, input: valid({ seconds }) })
+    const { now } = await advanceClock(deps, { caller: NOBODY, merchantId, input: valid({ advance }) })
     return {
       answer: { clock: { now: now.toISOString() } },
       object: { kind: 'merchant', id: merchantId },
       merchantId,
-      changes: { advance: seconds },
+      changes: { advance },
     }
   })
 }

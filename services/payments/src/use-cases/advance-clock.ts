@@ -11,14 +11,15 @@ import { callExpireInBatches } from '../transactions/transaction-repository.ts'
 export interface AdvanceClockInput {
   readonly caller: Caller
   readonly merchantId: string
-  readonly input: RequestInput<{ readonly seconds: number }>
+  /** `advance` is in seconds. */
+  readonly input: RequestInput<{ readonly advance: number }>
 }
 
 /** As many batches as one request may take. The hourly job does the rest. */
 const EXPIRY_BATCHES = 50
 
 /**
- * Advances the clock of a test merchant by seconds, and voids authorizations that have expired by the new time (reference:
+ * Advances the clock of a test merchant, and voids authorizations that have expired by the new time (reference:
  * Test clock).
  * @returns the new time, and whether an earlier request with the Idempotency-Key advanced the clock
  * @throws clockTooFar when the clock would run more than 100 years ahead; unauthorized, notFound, forbidden,
@@ -28,8 +29,8 @@ export async function advanceClock(
   { lanes, config }: Pick<PaymentsDeps, 'lanes'> & { readonly config: Pick<PaymentsConfig, 'dayLimits'> },
   { caller, merchantId, input }: AdvanceClockInput,
 ): Promise<{ readonly now: Date; readonly replayed: boolean }> {
-  const seconds = valuesOrNull(input)?.seconds ?? null
-  const advanced = await callAdvanceClock(lanes, { ...callerColumns(caller), merchantId, seconds })
+  const advance = valuesOrNull(input)?.advance ?? null
+  const advanced = await callAdvanceClock(lanes, { ...callerColumns(caller), merchantId, advance })
   const { outcome, replayed } = requireOutcome(caller, advanced, input)
   if (outcome.verdict === 'limit-exceeded') throw clockTooFar()
   const days = config.dayLimits.authorizationExpiryDays

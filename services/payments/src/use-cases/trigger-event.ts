@@ -207,8 +207,8 @@ async function captureAndPayOut(actor: Actor): Promise<string> {
   const { deps, merchant, caller } = actor
   if (merchant.iban === null) throw new Error(`merchant ${merchant.id} has no IBAN, so nothing is paid out to it`)
   await chargeAndCapture(actor)
-  const seconds = (deps.config.payouts.delayDays.test + 1) * DAY_SECONDS
-  await advanceClock(deps, { caller, merchantId: merchant.id, input: valid({ seconds }) })
+  const advance = (deps.config.payouts.delayDays.test + 1) * DAY_SECONDS
+  await advanceClock(deps, { caller, merchantId: merchant.id, input: valid({ advance }) })
   const { payout } = await payOut(deps, { caller, merchantId: merchant.id, input: valid(undefined) })
   return payout.id
 }

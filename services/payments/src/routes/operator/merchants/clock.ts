@@ -27,8 +27,8 @@ export const operatorClockRoutes: Routes = async (app) => {
     },
     async (request, reply) => {
       const { merchantId } = request.params
-      const { advance: seconds } = requireValues(request.body)
-      const input = { change: readOperatorChange(request), merchantId, seconds }
+      const { advance } = requireValues(request.body)
+      const input = { change: readOperatorChange(request), merchantId, advance }
       return sendOperatorAnswer(reply, await advanceClockAsOperator(app.deps, input))
     },
   )

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { mapInput } from '../../../access/request-input.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { CLOCK_SECONDS_MAX } from '../../../merchants/merchant-repository.ts'
 import { answerCreated } from '../../../plugins/answers.ts'
@@ -25,8 +24,7 @@ export const testClockRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, params: { merchantId }, body }, reply) => {
-      const input = mapInput(body, ({ advance }) => ({ seconds: advance }))
-      const { now, replayed } = await advanceClock(app.deps, { caller, merchantId, input })
+      const { now, replayed } = await advanceClock(app.deps, { caller, merchantId, input: body })
       answerCreated(reply, { replayed })
       return { clock: { now: now.toISOString() } }
     },
