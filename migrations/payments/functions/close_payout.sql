@@ -1,12 +1,12 @@
 -- distribute: p_merchant_id
--- Ends a payout: settled, or failed, which gives the money back. p_status: settled or failed.
+-- Ends a payout: settled, or failed, which gives the money back. p_outcome: settled or failed.
 --
--- Verdict: done, also for the same status again, which changes nothing; conflict when the payout has the other status;
+-- Verdict: done, also for the same outcome again, which changes nothing; conflict when the payout has the other outcome;
 -- not-found. (reference: States of a payout)
 --
 -- Lock order: the payout, the balance. export_waiting_payouts takes them in this order too, so that the two
 -- never wait for each other.
-CREATE OR REPLACE FUNCTION {{close_payout}}(p_merchant_id text, p_payout_id text, p_status text)
+CREATE OR REPLACE FUNCTION {{close_payout}}(p_merchant_id text, p_payout_id text, p_outcome text)
 RETURNS TABLE (verdict text, payout {{payouts}})
 LANGUAGE plpgsql SECURITY DEFINER
 SET plan_cache_mode = force_generic_plan
@@ -25,18 +25,18 @@ BEGIN
   IF payout.id IS NULL THEN verdict := 'not-found'; RETURN NEXT; RETURN; END IF;
   SELECT p.* INTO payout FROM {{payouts}} p
     WHERE p.merchant_id = payout.merchant_id AND p.id = p_payout_id FOR UPDATE;
-  verdict := CASE WHEN payout.status IN ('created', 'exported', p_status) THEN 'done' ELSE 'conflict' END;
+  verdict := CASE WHEN payout.status IN ('created', 'exported', p_outcome) THEN 'done' ELSE 'conflict' END;
   IF payout.status IN ('created', 'exported') THEN
     PERFORM {{expect_recorded}}(payout.merchant_id, 'payouts', ARRAY[payout.id]);
     PERFORM {{post}}(ARRAY[{{balance_movement}}(
-      payout.merchant_id, CASE p_status WHEN 'settled' THEN 'payoutSettled' ELSE 'payoutReversal' END,
+      payout.merchant_id, CASE p_outcome WHEN 'settled' THEN 'payoutSettled' ELSE 'payoutReversal' END,
       payout.amount, payout.id, NULL
     )]);
-    UPDATE {{payouts}} p SET status = p_status
+    UPDATE {{payouts}} p SET status = p_outcome
       WHERE p.merchant_id = payout.merchant_id AND p.id = payout.id RETURNING p.* INTO payout;
     PERFORM {{record_states}}(payout.merchant_id, 'payouts', ARRAY[payout.id]);
     PERFORM {{add_audit}}(
-      payout.merchant_id, NULL, 'payout.' || p_status, jsonb_build_object('payoutId', payout.id)
+      payout.merchant_id, NULL, 'payout.' || p_outcome, jsonb_build_object('payoutId', payout.id)
     );
   END IF;
   RETURN NEXT;

@@ -94,8 +94,8 @@ function payAndRecord({ db }: Pick<OperatorDeps, 'db'>, call: PayOutCall): Promi
 }
 
 /** The SQL function adds the row to the audit log. */
-async function closePayout({ lanes }: OperatorDeps, id: string, status: 'settled' | 'failed'): Promise<object> {
-  const closed = await callClosePayout(lanes, { id, status })
+async function closePayout({ lanes }: OperatorDeps, id: string, outcome: 'settled' | 'failed'): Promise<object> {
+  const closed = await callClosePayout(lanes, { id, outcome })
   if (closed.verdict === 'not-found') throw new Error(`there is no payout ${id}`)
   if (closed.verdict === 'conflict') throw new Error(`payout ${id} is ${closed.payout.status}`)
   return { id, status: closed.payout.status }

@@ -72,8 +72,8 @@ type ClosedPayoutRow = { verdict: 'done' | 'not-found' | 'conflict' } & (PayoutC
 const closeQuery = withOwner(
   prepare(
     'close_payout',
-    (p: Owned<{ id: string; status: 'settled' | 'failed' }>) => sql<ClosedPayoutRow>`
-    SELECT f.verdict, ${columnsOfRow('(f.payout)', COLUMNS)} FROM ${sql.table('close_payout')}(${p.owner}::text, ${p.id}, ${p.status}) f`,
+    (p: Owned<{ id: string; outcome: 'settled' | 'failed' }>) => sql<ClosedPayoutRow>`
+    SELECT f.verdict, ${columnsOfRow('(f.payout)', COLUMNS)} FROM ${sql.table('close_payout')}(${p.owner}::text, ${p.id}, ${p.outcome}) f`,
   ),
   ({ id }, find) => find(id),
 )
@@ -86,7 +86,7 @@ export type MovedPayout =
 /** Settles a payout, or fails it. A failed payout returns its money to the balance. */
 export async function callClosePayout(
   lanes: Lanes,
-  input: { readonly id: string; readonly status: 'settled' | 'failed' },
+  input: { readonly id: string; readonly outcome: 'settled' | 'failed' },
 ): Promise<MovedPayout> {
   const row = await lanes.write.one(closeQuery, input)
   const { verdict } = row

@@ -25,7 +25,7 @@ export async function closePayout(
 ): Promise<OperatorAnswer> {
   const { merchantId } = (await findPayoutOfAll(operatorLanes, id)) ?? refuseMissing()
   return runOperatorChange(operatorDb, change, async (trx) => {
-    const closed = await callClosePayout(transactionLanes(trx, merchantId), { id, status: outcome })
+    const closed = await callClosePayout(transactionLanes(trx, merchantId), { id, outcome })
     if (closed.verdict === 'not-found') refuseMissing()
     if (closed.verdict === 'conflict') throw payoutClosed()
     return {
