@@ -32,26 +32,46 @@ describe('createLogger', () => {
       .split('\n')
       .map((line) => JSON.parse(line))
 
-  it('writes no credential of a request, a session or an operator', async () => {
-    const file = join(folder, 'redacted.log')
+  const secretMembers = ['password', 'secret', 'token', 'access_token', 'refreshToken', 'operatorKey', 'apiKey']
+  const secretHeaders = ['authorization', 'cookie', 'set-cookie', 'apikey', 'idempotency-key', 'x-trestle-operator-key']
+  const allOf = (names: readonly string[], value: string) => Object.fromEntries(names.map((name) => [name, value]))
+  const credentials = (value: string) => allOf([...secretMembers, ...secretHeaders], value)
+
+  it.each([
+    ['the line itself', credentials],
+    ['an object of the line', (value: string) => ({ session: { ...credentials(value), id: 1 } })],
+    ['headers', (value: string) => ({ headers: { ...credentials(value), accept: 'text/html' } })],
+    [
+      'the headers of a request and an answer',
+      (value: string) => ({
+        req: { method: 'GET', headers: { ...allOf(secretHeaders, value), accept: 'text/html' } },
+        res: { statusCode: 200, headers: allOf(secretHeaders, value) },
+      }),
+    ],
+  ])('writes no credential in %s', async (place, members) => {
+    const file = join(folder, `${place}.log`)
     const log = createLogger({ level: 'info', file, stdout: false })
-    const secret = 'not-for-the-log'
-    const members = ['authorization', 'access_token', 'refreshToken', 'accessToken', 'operatorKey', 'password']
-    const credentials = Object.fromEntries(members.map((member) => [member, secret]))
-    const headers = Object.fromEntries(
-      ['authorization', 'cookie', 'idempotency-key', 'x-trestle-operator-key'].map((header) => [header, secret]),
-    )
-    log.logger.info({ ...credentials, session: credentials, headers }, 'a line')
+    const line = members('not-for-the-log')
+    log.logger.info(line, 'a line')
+    log.logger.child({ component: 'api' }).info(line, 'a line')
     await log.flush()
-    const redacted = Object.fromEntries(members.map((member) => [member, '[redacted]']))
-    expect(linesOf(file)).toEqual([
-      {
-        ...lineAt('10:00:00.000'),
-        ...redacted,
-        session: redacted,
-        headers: Object.fromEntries(Object.keys(headers).map((header) => [header, '[redacted]'])),
-      },
-    ])
+    const written = { ...lineAt('10:00:00.000'), ...members('[redacted]') }
+    expect(linesOf(file)).toEqual([written, { ...written, component: 'api' }])
+  })
+
+  it('writes no credential in the headers that an error has', async () => {
+    const file = join(folder, 'error.log')
+    const log = createLogger({ level: 'info', file, stdout: false })
+    const failure = (value: string) => ({ headers: allOf(secretHeaders, value), apiKey: value })
+    log.logger.error(Object.assign(new Error('no answer'), failure('not-for-the-log')), 'a line')
+    await log.flush()
+    const [line] = linesOf(file)
+    expect(line.err).toEqual({
+      type: 'Error',
+      message: 'no answer',
+      stack: expect.any(String),
+      ...failure('[redacted]'),
+    })
   })
 
   // ASVS 16.2.2

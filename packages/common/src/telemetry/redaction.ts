@@ -1,7 +1,5 @@
-/** Paths in a log line whose values are never logged. Services add their own. */
-export const REDACTED_PATHS: readonly string[] = [
-  'authorization',
-  'cookie',
+/** Members whose value is a credential, in whatever object they stand. */
+const SECRET_MEMBERS = [
   'password',
   'secret',
   'token',
@@ -10,24 +8,37 @@ export const REDACTED_PATHS: readonly string[] = [
   'accessToken',
   'refreshToken',
   'operatorKey',
+  'apiKey',
+] as const
+
+/** Headers whose value is a credential, or names a request that may be repeated. Node.js writes their names in lower case. */
+const SECRET_HEADERS = [
+  'authorization',
+  'cookie',
+  'set-cookie',
   'apikey',
-  'headers.authorization',
-  'headers.cookie',
-  'headers["idempotency-key"]',
-  'headers["x-trestle-operator-key"]',
-  '*.authorization',
-  '*.password',
-  '*.secret',
-  '*.token',
-  '*.access_token',
-  '*.refresh_token',
-  '*.accessToken',
-  '*.refreshToken',
-  '*.operatorKey',
-]
+  'idempotency-key',
+  'x-trestle-operator-key',
+] as const
 
 /** Members of a flat line that are redacted. With paths pino would search every line, with wildcards every value. */
-export const REDACTED_MEMBERS: ReadonlySet<string> = new Set(REDACTED_PATHS.filter((path) => /^\w+$/.test(path)))
+export const REDACTED_MEMBERS: ReadonlySet<string> = new Set([...SECRET_MEMBERS, ...SECRET_HEADERS])
+
+/**
+ * Paths in a log line whose values are never logged: a secret in the line itself or in one of its objects, and the headers of a
+ * request or an answer that the line has. In a path `*` stands for one level, and each further level makes a line slower.
+ * Services add their own paths.
+ */
+export const REDACTED_PATHS: readonly string[] = [
+  ...[...REDACTED_MEMBERS].flatMap((member) => [pathTo('', member), pathTo('*', member)]),
+  ...SECRET_HEADERS.map((header) => pathTo('*.headers', header)),
+]
+
+/** The path to a member of an object. A name with a hyphen stands in brackets. */
+function pathTo(object: string, member: string): string {
+  if (/\W/.test(member)) return `${object}["${member}"]`
+  return object === '' ? member : `${object}.${member}`
+}
 
 /** The text that replaces a redacted value. A reader sees that the member was there. */
 export const CENSOR = '[redacted]'
