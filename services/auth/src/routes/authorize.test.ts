@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expectFailure } from '../../test/expect-failure.ts'
 import { type ExternalApp, openExternalApp, REDIRECT_URI } from '../../test/external/external-app.ts'
+import { OPERATOR } from '../../test/forged-token.ts'
 
 let service: ExternalApp
 beforeAll(async () => {
@@ -87,6 +88,18 @@ describe('GET /authorize', () => {
 
   it('404: refuses an unknown invitation', async () => {
     const invited = { method: 'GET', url: '/authorize?provider=github&invite_token=none' } as const
+    await expectFailure(service, invited, [404, 'user_not_found', 'User not found'])
+  })
+
+  it('404: refuses an invitation from the moment at which it expires', async () => {
+    const email = 'ada@example.com'
+    await service.post('/invite', { email }, OPERATOR)
+    const { token } = await service.readMail(email)
+    service.clock.advance(service.deps.config.mail.codeLifetimeSeconds * 1_000 - 1)
+    const before = await ask({ provider: 'github', invite_token: token })
+    expect([before.status, before.url]).toEqual([302, 'https://github.com/login/oauth/authorize'])
+    service.clock.advance(1)
+    const invited = { method: 'GET', url: `/authorize?provider=github&invite_token=${token}` } as const
     await expectFailure(service, invited, [404, 'user_not_found', 'User not found'])
   })
 
