@@ -156,7 +156,10 @@ export async function callChangeLocation(
   return { id: target.id, code, name, active, version }
 }
 
-/** Deletes a location, unless it has stock. */
+/**
+ * Deletes a location. `done` when it is deleted, `has-stock` when it has stock and stays, `not-found` when there is no such
+ * location, `stale` when it has another version than the deletion is based on.
+ */
 export async function callDeleteLocation(
   { lanes, names }: WriteDeps,
   target: LocationTarget,
