@@ -38,3 +38,13 @@ describe('defineError', () => {
     })
   })
 })
+
+describe('isOfInput', () => {
+  it.each([400, 413, 414, 415, 422])('is true for %d, which refuses the input', (status) => {
+    expect(defineError(status, 'refused', 'Refused')().isOfInput).toBe(true)
+  })
+
+  it.each([401, 403, 404, 409, 412, 429, 500, 503])('is false for %d, which does not refuse the input', (status) => {
+    expect(defineError(status, 'refused', 'Refused')().isOfInput).toBe(false)
+  })
+})

@@ -22,7 +22,17 @@ export class HttpError extends Error {
     this.details = options.details ?? {}
     this.headers = options.headers ?? {}
   }
+
+  /**
+   * Whether the error is about the input, which its sender has to change. Any other error is about the caller, about what others
+   * do at the same time or too often, or about the service.
+   */
+  get isOfInput(): boolean {
+    return INPUT_STATUSES.has(this.status)
+  }
 }
+
+const INPUT_STATUSES: ReadonlySet<number> = new Set([400, 413, 414, 415, 422])
 
 /** Makes an error of a catalogue. Its own members are for the API document. */
 export interface ErrorFactory {

@@ -73,7 +73,7 @@ async function storeRecords(
     return { ...end, report: outcome.report }
   } catch (error) {
     // The file itself is wrong, so another attempt would find the same.
-    if (error instanceof HttpError && error.status < 500) return failed(shownError(error))
+    if (error instanceof HttpError && error.isOfInput) return failed(shownError(error))
     throw error
   }
 }

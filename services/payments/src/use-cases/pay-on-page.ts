@@ -192,7 +192,7 @@ async function payByLink(deps: PayDeps & ChallengeDeps, payment: LinkPayment): P
     return await takeSteps(deps, payment)
   } catch (error) {
     // The customer is told what is wrong with an order, and nothing about other errors.
-    if (error instanceof HttpError && error.status === 400) return { verdict: 'refused', statusCode: error.code }
+    if (error instanceof HttpError && error.isOfInput) return { verdict: 'refused', statusCode: error.code }
     throw error
   }
 }
