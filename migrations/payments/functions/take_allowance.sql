@@ -25,7 +25,9 @@ BEGIN
   -- A key that is older than a day pays again: the day of the old use is over.
   DELETE FROM {{allowance_uses}} u
     WHERE u.actor_id = p_actor_id AND u.key = p_key AND u.created < now() - interval '24 hours';
-  -- Old uses of other keys come after the own one: a call that waits for its use holds no other.
+  -- Old uses of other keys come after the own one: a call that waits for its own old use holds no other. A call whose key has no
+  -- old use may hold those of other keys while it waits below for another call with its key. That call never waits for them: it
+  -- has passed its own old use, and what it deletes later skips locked uses.
   DELETE FROM {{allowance_uses}} o WHERE (o.actor_id, o.key) IN (
     SELECT u.actor_id, u.key FROM {{allowance_uses}} u WHERE u.created < now() - interval '24 hours'
       LIMIT 100 FOR UPDATE SKIP LOCKED
