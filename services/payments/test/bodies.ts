@@ -222,6 +222,12 @@ export const statusAndBody = ({ statusCode, body, json }: LightMyRequestResponse
   body === '' ? '' : json(),
 ]
 
+/** The body of an answer, whose status it compares. */
+export function expectBody(status: number, answer: LightMyRequestResponse) {
+  expect(answer.statusCode, answer.body).toBe(status)
+  return answer.json()
+}
+
 /** The refusals of a caller that any operation may answer, with their statuses. */
 export const refusals = {
   unauthorized: [401, errorBodies.unauthorized],

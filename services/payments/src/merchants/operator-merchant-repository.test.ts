@@ -44,6 +44,15 @@ const numbered = (numbers: readonly number[]) => numbers.map((number) => ids[num
 const seldom = Array.from({ length: MERCHANTS / 100 }, (_, index) => MERCHANTS - 100 * index)
 
 describe('a search among many merchants', () => {
+  it('finds each text that it searches by an index', async () => {
+    const { rows } = await sql<{ indexdef: string }>`
+      SELECT indexdef FROM pg_indexes WHERE schemaname = 'payments' AND tablename = 'merchants'`.execute(
+      payments.owner.db,
+    )
+    const searched = rows.map(({ indexdef }) => /lower\((\w+)\)/.exec(indexdef)?.[1]).filter(Boolean)
+    expect(searched.toSorted()).toEqual(['email', 'name', 'website'])
+  })
+
   it.each<[string, Partial<MerchantSearch>, () => readonly (string | undefined)[]]>([
     ['a beginning that all have', { search: 'HTTPS' }, () => ids.slice(-LIMIT).toReversed()],
     ['a beginning that most have', { search: 'shop' }, () => ids.slice(-LIMIT).toReversed()],

@@ -1,6 +1,6 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { statusAndBody } from '../../../test/bodies.ts'
+import { expectBody, statusAndBody } from '../../../test/bodies.ts'
 import { operatorHeaders, testOperators } from '../../../test/operators.ts'
 import { createTestApp, startPayments, type TestApp, type TestPayments } from '../../../test/payments-app.ts'
 
@@ -32,7 +32,7 @@ describe('GET /operator/apps', () => {
   it('200: finds apps by id, by the beginning of a name in any case, and by the end of a key', async () => {
     const searches = [named.id.toUpperCase(), 'corner', named.key.slice(-4), 'shop', 'x']
     const answers = await Promise.all(searches.map((search) => get(`search=${encodeURIComponent(search)}`)))
-    const found = answers.map((answer) => answer.json().apps.map(({ id }: { id: string }) => id))
+    const found = answers.map((answer) => expectBody(200, answer).apps.map(({ id }: { id: string }) => id))
     expect(found).toEqual([[named.id], [named.id], [named.id], [], []])
   })
 
@@ -42,8 +42,8 @@ describe('GET /operator/apps', () => {
     const answer = await get('limit=1')
     const [link] = String(answer.headers.link).split('>')
     const next = await payments.app.inject({ url: link?.slice(1) ?? '', headers: operatorHeaders('viewer') })
-    const [{ keys }] = answer.json().apps
-    expect([keys, next.json().apps.map(({ id }: { id: string }) => id), next.headers.link]).toEqual([
+    const [{ keys }] = expectBody(200, answer).apps
+    expect([keys, expectBody(200, next).apps.map(({ id }: { id: string }) => id), next.headers.link]).toEqual([
       [{ id: anyId, keyHint: plain.key.slice(-4), created: anyTime, revoked: anyTime }],
       [named.id],
       undefined,

@@ -1,6 +1,6 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusedField, statusAndBody } from '../../../test/bodies.ts'
+import { expectBody, refusedField, statusAndBody } from '../../../test/bodies.ts'
 import { actorOf, operatorHeaders, testOperators } from '../../../test/operators.ts'
 import {
   createTestApp,
@@ -36,7 +36,7 @@ afterAll(() => payments.close())
 
 const get = (query = '') => payments.app.inject({ url: `/operator/audit?${query}`, headers: operatorHeaders('viewer') })
 const actionsOf = async (query: string): Promise<readonly string[]> =>
-  (await get(query)).json().entries.map(({ action }: { action: string }) => action)
+  expectBody(200, await get(query)).entries.map(({ action }: { action: string }) => action)
 
 const CLOCK = 'operator.merchants.advance-clock'
 /** The acts that were recorded, the newest first. */
@@ -44,7 +44,7 @@ const ACTIONS = [CLOCK, 'webhook.created', 'app.added', 'key.created']
 
 describe('GET /operator/audit', () => {
   it('200: lists the acts of operators and members, newest first, with who acted', async () => {
-    const { entries } = (await get()).json()
+    const { entries } = expectBody(200, await get())
     const { id, email } = actorOf('admin')
     const entry = { id: anyId, created: anyTime }
     expect(entries.filter(({ action }: { action: string }) => [CLOCK, 'key.created'].includes(action))).toEqual([
@@ -85,7 +85,7 @@ describe('GET /operator/audit', () => {
     let query: string | undefined = 'limit=1&order=asc'
     for (let pages = 0; query !== undefined && pages < 9; pages++) {
       const answer = await get(query)
-      seen.push(...answer.json().entries.map(({ action }: { action: string }) => action))
+      seen.push(...expectBody(200, answer).entries.map(({ action }: { action: string }) => action))
       query = /\?(.+)>; rel="next"$/.exec(String(answer.headers.link))?.[1]
     }
     expect(seen).toEqual(ACTIONS.toReversed())

@@ -1,6 +1,6 @@
 import { anyId, anyTime, anyUuid } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusals, refusedField, statusAndBody } from '../../../test/bodies.ts'
+import { expectBody, refusals, refusedField, statusAndBody } from '../../../test/bodies.ts'
 import {
   type DeliveryWorld,
   getDeliveries,
@@ -34,9 +34,9 @@ afterAll(() => world.close())
 
 const get = (rest: string) => getDeliveries(world, rest)
 const webhooksOf = async (query: string) =>
-  (await get(query)).json().deliveries.map(({ webhookId }: { webhookId: string }) => webhookId)
+  expectBody(200, await get(query)).deliveries.map(({ webhookId }: { webhookId: string }) => webhookId)
 const idOf = async ({ webhook }: SentEvent): Promise<string> =>
-  (await get(`?webhook=${webhook.id}`)).json().deliveries[0].id
+  expectBody(200, await get(`?webhook=${webhook.id}`)).deliveries[0].id
 
 describe('GET /operator/deliveries', () => {
   it('200: lists the deliveries of all merchants, newest first', async () => {
@@ -75,7 +75,7 @@ describe('GET /operator/deliveries', () => {
     let query: string | undefined = `limit=1&order=${order}`
     for (let pages = 0; query !== undefined && pages < 9; pages++) {
       const answer = await get(`?${query}`)
-      seen.push(...answer.json().deliveries.map(({ webhookId }: { webhookId: string }) => webhookId))
+      seen.push(...expectBody(200, answer).deliveries.map(({ webhookId }: { webhookId: string }) => webhookId))
       query = /\?(.+)>; rel="next"$/.exec(String(answer.headers.link))?.[1]
     }
     expect(seen).toEqual(all().map(({ webhook }) => webhook.id))
@@ -110,7 +110,7 @@ describe('GET /operator/deliveries/:deliveryId', () => {
     const id = await idOf(refused)
     await retrySoon(world, refused)
     await expect.poll(async () => (await get(`/${id}`)).json().attempts).toHaveLength(2)
-    const { attempts } = (await get(`/${id}`)).json()
+    const { attempts } = expectBody(200, await get(`/${id}`))
     // The first part has 31 bytes, and a letter has two.
     const answer = `\ufffd no: 9999 9999 9999 9999 <b>${'å'.repeat(2_032)}`
     expect(attempts).toEqual([1, 2].map(() => ({ at: anyTime, status: 500, error: 'answered 500', answer })))
@@ -125,9 +125,9 @@ describe('GET /operator/deliveries/:deliveryId', () => {
     const url = `/merchants/${merchantId}/webhooks/${webhook.id}`
     await payments.app.inject({ method: 'DELETE', url, headers: member.headers })
     const attempt = { at: anyTime, status: 404, error: 'answered 404', answer: '' }
-    expect([dead?.id, (await get(`/${id}`)).json()]).toEqual([
+    expect([dead?.id, statusAndBody(await get(`/${id}`))]).toEqual([
       id,
-      { delivery: { ...dead, attempts: 13 }, event: expect.any(Object), attempts: [attempt, attempt] },
+      [200, { delivery: { ...dead, attempts: 13 }, event: expect.any(Object), attempts: [attempt, attempt] }],
     ])
     await payments.deps.jobs.retryDead(deliveryTask)
     const [dropped] = await waitForStatuses(world, failed, ['dropped'])

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { statusAndBody } from '../../../test/bodies.ts'
+import { expectBody, statusAndBody } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import { capture } from '../../../test/operations.ts'
 import { operatorHeaders, testOperators } from '../../../test/operators.ts'
@@ -70,7 +70,9 @@ describe('GET /operator/disputes', () => {
       `merchant=${first?.merchantId}&transaction=${third?.transactionId}`,
     ]
     const answers = await Promise.all(queries.map((query) => get(query)))
-    expect(answers.map((answer) => answer.json().disputes)).toEqual([[second, first], [third], [second], []])
+    expect(answers.map(statusAndBody)).toEqual(
+      [[second, first], [third], [second], []].map((found) => [200, { disputes: found }]),
+    )
   })
 
   it('200: Link leads through all pages with the same filters, each dispute once', async () => {
@@ -78,7 +80,7 @@ describe('GET /operator/disputes', () => {
     let query: string | undefined = 'limit=1&status=open'
     for (let pages = 0; query !== undefined && pages < 9; pages++) {
       const answer = await get(query)
-      seen.push(...answer.json().disputes)
+      seen.push(...expectBody(200, answer).disputes)
       query = /^<\/operator\/disputes\?(.+)>; rel="next"$/.exec(String(answer.headers.link))?.[1]
     }
     expect(seen).toEqual([disputes[2], disputes[0]])

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusals, refusedField, statusAndBody } from '../../../test/bodies.ts'
+import { expectBody, refusals, refusedField, statusAndBody } from '../../../test/bodies.ts'
 import { operatorHeaders, testOperators } from '../../../test/operators.ts'
 import {
   createTestApp,
@@ -39,11 +39,11 @@ interface Shown {
 const get = (query = '') =>
   payments.app.inject({ url: `/operator/exceptions?${query}`, headers: operatorHeaders('viewer') })
 const reasons = async (query: string) =>
-  (await get(query)).json().exceptions.map(({ payload }: Shown) => payload.reason)
+  expectBody(200, await get(query)).exceptions.map(({ payload }: Shown) => payload.reason)
 
 describe('GET /operator/exceptions', () => {
   it('200: lists what waits, newest first, with what the acquirer said', async () => {
-    const { exceptions } = (await get()).json()
+    const { exceptions } = expectBody(200, await get())
     expect(exceptions).toEqual(
       [2, 1, 0].map((number) => ({
         merchantId: number === 1 ? otherId : merchantId,
@@ -66,7 +66,7 @@ describe('GET /operator/exceptions', () => {
     let query: string | undefined = 'limit=1'
     for (let pages = 0; query !== undefined && pages < 9; pages++) {
       const answer = await get(query)
-      seen.push(...answer.json().exceptions.map(({ payload }: Shown) => payload.reason))
+      seen.push(...expectBody(200, answer).exceptions.map(({ payload }: Shown) => payload.reason))
       query = /\?(.+)>; rel="next"$/.exec(String(answer.headers.link))?.[1]
     }
     expect(seen).toEqual(['n-2', 'n-1', 'n-0'])

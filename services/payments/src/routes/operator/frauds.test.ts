@@ -28,14 +28,18 @@ describe('GET /operator/frauds', () => {
     const queries = [`merchant=${merchant.id}&order=asc`, `transaction=${ids.transaction}&order=asc`]
     const none = [`merchant=${UNKNOWN_ID}`, `merchant=${merchant.id}&transaction=${UNKNOWN_ID}`]
     const answers = await Promise.all([...queries, ...none].map(get))
-    expect(answers.map((answer) => answer.json().frauds)).toEqual([frauds, frauds, [], []])
+    expect(answers.map(statusAndBody)).toEqual([frauds, frauds, [], []].map((found) => [200, { frauds: found }]))
   })
 
   it('200: Link leads to the rest', async () => {
     const answer = await get('limit=1')
     const query = /\?(.+)>; rel="next"$/.exec(String(answer.headers.link))?.[1] ?? ''
     const rest = await get(query)
-    expect([answer.json().frauds, rest.json().frauds, rest.headers.link]).toEqual([[frauds[1]], [frauds[0]], undefined])
+    expect([statusAndBody(answer), statusAndBody(rest), rest.headers.link]).toEqual([
+      [200, { frauds: [frauds[1]] }],
+      [200, { frauds: [frauds[0]] }],
+      undefined,
+    ])
   })
 
   it('400: refuses a malformed id of a merchant', async () => {

@@ -77,7 +77,8 @@ describe('GET /operator/me', () => {
 
   it('200: names the operator in the log line, and neither key nor token', async () => {
     lines.length = 0
-    await me(operatorHeaders('support'))
+    const { statusCode, body } = await me(operatorHeaders('support'))
+    expect([statusCode, body]).toEqual([200, expect.stringContaining(actorOf('support').id)])
     expect(lines).toEqual([
       {
         ...{ level: 30, msg: 'request', method: 'GET', path: '/operator/me', route: '/operator/me', status: 200 },

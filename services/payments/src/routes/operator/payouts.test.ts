@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { statusAndBody } from '../../../test/bodies.ts'
+import { expectBody, statusAndBody } from '../../../test/bodies.ts'
 import { callPayouts, findShownPayout, paidOutLiveMerchant } from '../../../test/operator-payouts.ts'
 import { operatorHeaders, testOperators } from '../../../test/operators.ts'
 import { createTestApp, startPayments, type TestPayments } from '../../../test/payments-app.ts'
@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-const list = async (query: string) => (await callPayouts(payments, 'GET', query)).json().payouts
+const list = async (query: string) => expectBody(200, await callPayouts(payments, 'GET', query)).payouts
 
 describe('GET /operator/payouts', () => {
   it('200: lists the payouts of everybody, newest first, as members see them, also by state and merchant', async () => {
@@ -42,6 +42,7 @@ describe('GET /operator/payouts', () => {
     const headers = { ...operatorHeaders('viewer'), accept: 'text/csv' }
     const answer = await payments.app.inject({ url: `/operator/payouts?merchant=${krone}`, headers })
     const [{ id, created, amount, lineId }] = await list(`?merchant=${krone}`)
+    expect(answer.statusCode).toBe(200)
     expect(answer.body.split('\r\n')).toEqual([
       'id,merchantId,created,test,currency,amount,status,bank.iban,lineId',
       `${id},${krone},${created},false,DKK,${amount},created,DK5000400440116243,${lineId}`,

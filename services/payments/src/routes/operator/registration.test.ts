@@ -79,15 +79,15 @@ describe('PUT /operator/registration', () => {
   })
 
   it('200: never opens what the settings close', async () => {
-    await change(false)
+    expect(statusAndBody(await change(false))).toEqual(shown(false))
     expect(statusAndBody(await register('closed'))).toEqual(CLOSED)
   })
 
   it('200: a code of an invitation makes no app meanwhile, and stays good', async () => {
     const { code } = await insertAppInvitation(payments.database.db, { code: 'c'.repeat(43), note: null })
-    await change(true)
+    expect(statusAndBody(await change(true))).toEqual(shown(true))
     expect(statusAndBody(await register('invited', { code }))).toEqual(CLOSED)
-    await change(false)
+    expect(statusAndBody(await change(false))).toEqual(shown(false))
     expect(statusAndBody(await register('invited', { code }))).toEqual(MADE)
   })
 

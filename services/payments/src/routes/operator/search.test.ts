@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusedField, statusAndBody } from '../../../test/bodies.ts'
+import { expectBody, refusedField, statusAndBody } from '../../../test/bodies.ts'
 import { openWorld, type World } from '../../../test/error-model/world.ts'
 import { operatorHeaders, testOperators } from '../../../test/operators.ts'
 import type { TestPayments } from '../../../test/payments-app.ts'
@@ -29,7 +29,7 @@ describe('GET /operator/search', () => {
     const { merchant, ids } = world
     const of = { merchantId: merchant.id }
     const answers = await Promise.all([ids.dispute, ids.payout, merchant.id, ids.app].map(search))
-    expect(answers.map((answer) => answer.json().hits)).toEqual([
+    expect(answers.map((answer) => expectBody(200, answer).hits)).toEqual([
       [{ kind: 'dispute', id: ids.dispute, ...of, title: 'EUR 0.10 Cardholder dispute' }],
       [{ kind: 'payout', id: ids.payout, ...of, title: 'EUR 98.40 settled' }],
       [{ kind: 'merchant', id: merchant.id, title: 'https://example.com' }],
@@ -39,9 +39,9 @@ describe('GET /operator/search', () => {
 
   it('200: finds a merchant by the beginning of its website, and nothing for a text that no object has', async () => {
     const answers = await Promise.all([search('HTTPS://exam'), search('nothing like it')])
-    expect(answers.map((answer) => answer.json())).toEqual([
-      { hits: [{ kind: 'merchant', id: world.merchant.id, title: 'https://example.com' }] },
-      { hits: [] },
+    expect(answers.map(statusAndBody)).toEqual([
+      [200, { hits: [{ kind: 'merchant', id: world.merchant.id, title: 'https://example.com' }] }],
+      [200, { hits: [] }],
     ])
   })
 

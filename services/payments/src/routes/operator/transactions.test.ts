@@ -1,6 +1,6 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusals, statusAndBody } from '../../../test/bodies.ts'
+import { expectBody, refusals, statusAndBody } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import { createLiveMerchant } from '../../../test/live-merchant.ts'
 import { capture } from '../../../test/operations.ts'
@@ -62,7 +62,7 @@ const get = (
   { role = 'viewer', accept = '*/*' }: { role?: 'viewer' | 'support'; accept?: string } = {},
 ) => payments.app.inject({ url: `/operator/transactions${path}`, headers: { ...operatorHeaders(role), accept } })
 async function list(query: string): Promise<readonly string[]> {
-  const { transactions } = (await get(`?${query}`)).json()
+  const { transactions } = expectBody(200, await get(`?${query}`))
   return transactions.map(({ id }: { id: string }) => id)
 }
 const asMember = async (url: string) => (await payments.app.inject({ url, headers: member.headers })).json()
@@ -113,7 +113,7 @@ describe('GET /operator/transactions', () => {
       let query: string | undefined = `limit=2&search=300&order=${order}`
       for (let pages = 0; query !== undefined && pages < 9; pages++) {
         const answer = await get(`?${query}`)
-        seen.push(...answer.json().transactions.map(({ id }: { id: string }) => id))
+        seen.push(...expectBody(200, answer).transactions.map(({ id }: { id: string }) => id))
         query = /^<\/operator\/transactions\?(.+)>; rel="next"$/.exec(String(answer.headers.link))?.[1]
       }
       const found = [ids[0], ids[4], ids[5]]
@@ -126,7 +126,7 @@ describe('GET /operator/transactions', () => {
     const long = [await customerPayment(payments, owner.id, { amount: 999 }), await customerPayment(payments, owner.id)]
     await payments.database.db.updateTable('transactions').set({ trail_length: 400 }).where('id', 'in', long).execute()
     const answer = await get(`?merchant=${owner.id}`)
-    const shown = answer.json().transactions.map(({ id }: { id: string }) => id)
+    const shown = expectBody(200, answer).transactions.map(({ id }: { id: string }) => id)
     const next = /^<\/operator\/transactions\?(.+)>; rel="next"$/.exec(String(answer.headers.link))?.[1]
     expect([shown, await list(next ?? '')]).toEqual([[long[1]], [long[0]]])
     await payments.database.db.updateTable('transactions').set({ trail_length: 0 }).where('id', 'in', long).execute()
@@ -230,7 +230,7 @@ describe('GET /operator/transactions/:transactionId', () => {
   it('200: names the acquirer, how the customer was authenticated, and what is left of the allowance of support', async () => {
     const id = ids[5] ?? ''
     await payments.database.db.updateTable('transactions').set({ tds: 'full' }).where('id', '=', id).execute()
-    const { transaction, ...rest } = (await get(`/${id}`, { role: 'support' })).json()
+    const { transaction, ...rest } = expectBody(200, await get(`/${id}`, { role: 'support' }))
     const [created] = await asMember(`/merchants/${other.id}/events?limit=1`)
     expect(rest).toEqual({
       merchant: { id: other.id },
@@ -256,7 +256,7 @@ describe('GET /operator/transactions/:transactionId', () => {
     const headers = { ...operatorHeaders('support'), 'idempotency-key': 'part' }
     const refunded = await payments.app.inject({ method: 'POST', url, headers, payload: { amount: 90 } })
     const answers = await Promise.all([euro, krone].map((id) => get(`/${id}`, { role: 'support' })))
-    expect([refunded.statusCode, ...answers.map((answer) => answer.json().limits)]).toEqual([
+    expect([refunded.statusCode, ...answers.map((answer) => expectBody(200, answer).limits)]).toEqual([
       201,
       { capture: 200, refund: 210, void: 200, dispute: 210, refundLimit: 100, refundAllowance: 160 },
       { capture: 500, refund: 0, void: 500, dispute: 0, refundLimit: 0, refundAllowance: 0 },

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusals, statusAndBody } from '../../../../test/bodies.ts'
+import { expectBody, refusals, statusAndBody } from '../../../../test/bodies.ts'
 import { openWorld, type World } from '../../../../test/error-model/world.ts'
 import { operatorHeaders, testOperators } from '../../../../test/operators.ts'
 import { UNKNOWN_ID } from '../../../../test/payments-app.ts'
@@ -27,8 +27,9 @@ describe('GET /operator/merchants/:merchantId/events', () => {
 
   it('200: lists those of one type alone, oldest first where it is asked to', async () => {
     const payouts = events.filter(({ type }) => type === 'payout.settled')
-    expect([payouts.length, (await get('?type=payout.settled')).json()]).toEqual([1, { events: payouts }])
-    expect((await get('?order=asc')).json()).toEqual({ events: events.toReversed() })
+    expect(payouts).toHaveLength(1)
+    expect(statusAndBody(await get('?type=payout.settled'))).toEqual([200, { events: payouts }])
+    expect(statusAndBody(await get('?order=asc'))).toEqual([200, { events: events.toReversed() }])
   })
 
   it('200: a page ends before trails that are too long together, and Link leads to the rest', async () => {
@@ -38,7 +39,7 @@ describe('GET /operator/merchants/:merchantId/events', () => {
     let pages = 0
     for (let url: string | undefined = ''; url !== undefined && pages < 9; pages++) {
       const answer = await get(url)
-      seen.push(...answer.json().events.map(({ id }: { id: string }) => id))
+      seen.push(...expectBody(200, answer).events.map(({ id }: { id: string }) => id))
       url = /\/events(\?.+)>; rel="next"$/.exec(String(answer.headers.link))?.[1]
     }
     const isLast = events.at(-1)?.type === 'transaction.captured'

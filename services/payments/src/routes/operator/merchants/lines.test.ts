@@ -31,7 +31,11 @@ describe('GET /operator/merchants/:merchantId/lines', () => {
     const first = await get('?limit=1')
     const [link = ''] = String(first.headers.link).slice(1).split('>')
     const second = await world.payments.app.inject({ url: link, headers: operatorHeaders('viewer') })
-    expect([first.json().lines, second.json().lines, second.headers.link]).toEqual([[lines[0]], [lines[1]], undefined])
+    expect([statusAndBody(first), statusAndBody(second), second.headers.link]).toEqual([
+      [200, { lines: [lines[0]] }],
+      [200, { lines: [lines[1]] }],
+      undefined,
+    ])
   })
 
   it('200: answers the same lines as CSV', async () => {
@@ -39,6 +43,7 @@ describe('GET /operator/merchants/:merchantId/lines', () => {
     const [payout, capture] = lines
     const { id: merchantId } = world.merchant
     const { transaction } = world.ids
+    expect(answer.statusCode).toBe(200)
     expect(answer.body.split('\r\n')).toEqual([
       'id,merchantId,created,test,capture,refund,dispute,payout,payoutReversal,adjustment,amount.currency,amount.amount,balance,fee,balanceAfter,transactionId,description',
       `${payout?.id},${merchantId},${payout?.created},true,,,,true,,,,,-9840,,0,,${payout?.description}`,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { lastAudit, operatorAudit } from '../../../../test/audit.ts'
-import { refusals, statusAndBody } from '../../../../test/bodies.ts'
+import { expectBody, refusals, statusAndBody } from '../../../../test/bodies.ts'
 import { actorOf, operatorHeaders, testOperators } from '../../../../test/operators.ts'
 import { startPayments, type TestPayments } from '../../../../test/payments-app.ts'
 
@@ -71,7 +71,7 @@ describe('POST /operator/tasks/:task/retry', () => {
   it('201: two operators at once put each job back once', async () => {
     await addDeadJobs('payout', 4)
     const answers = await Promise.all([1, 2].map(() => retry('payout')))
-    const counts: readonly number[] = answers.map((answer) => answer.json().retried)
+    const counts: readonly number[] = answers.map((answer) => expectBody(201, answer).retried)
     expect([counts.reduce((sum, count) => sum + count, 0), await queues()]).toEqual([4, [{ name: 'payout', count: 4 }]])
   })
 
