@@ -1,6 +1,6 @@
 import { createSecretKey } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusals, statusAndBody } from '../../test/bodies.ts'
+import { expectBody, refusals, statusAndBody } from '../../test/bodies.ts'
 import { basic, createdOf, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { buildApp } from '../app.ts'
 import { keyMac } from '../apps/app.ts'
@@ -57,7 +57,7 @@ describe('POST /apps', () => {
   it.each([[{ name: '' }], [{ name: null }], [{ other: 1 }]])(
     '201: makes an app without a name from %j',
     async (payload) => {
-      expect((await post({ payload })).json()).toEqual({ app: { id: ID, key: KEY } })
+      expect(statusAndBody(await post({ payload }))).toEqual([201, { app: { id: ID, key: KEY } }])
     },
   )
 
@@ -126,7 +126,7 @@ describe('POST /apps', () => {
   })
 
   it('201: stores only the MAC and four characters of the key', async () => {
-    const { id, key } = (await post()).json().app
+    const { id, key } = expectBody(201, await post()).app
     const rows = await payments.database.db.selectFrom('app_keys').selectAll().where('app_id', '=', id).execute()
     const created = expect.any(Date)
     expect(rows).toEqual([

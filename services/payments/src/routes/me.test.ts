@@ -20,7 +20,7 @@ describe('GET /me', () => {
     const created = await payments.app.inject({ method: 'POST', url: '/apps', payload: { name: 'Shop' } })
     const { id, key } = created.json().app
     const response = await payments.app.inject({ url: '/me/', headers: basic(key) })
-    expect(response.json()).toEqual({ identity: { id, name: 'Shop', created: createdOf(id) } })
+    expect(statusAndBody(response)).toEqual([200, { identity: { id, name: 'Shop', created: createdOf(id) } }])
   })
 
   it('401: refuses revoked and expired keys with the same words', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { refusals, refusedField, statusAndBody } from '../../../test/bodies.ts'
+import { expectBody, refusals, refusedField, statusAndBody } from '../../../test/bodies.ts'
 import {
   basic,
   createdOf,
@@ -44,7 +44,7 @@ const revoke = (appId: string, headers: object = {}, id = merchantId) =>
   })
 const list = (query = 'limit=10', headers: object = {}, id = merchantId) =>
   payments.app.inject({ url: `/merchants/${id}/apps?${query}`, headers: { ...member.headers, ...headers } })
-const idsOf = async (query?: string) => (await list(query)).json().map(({ id }: { id: string }) => id)
+const idsOf = async (query?: string) => expectBody(200, await list(query)).map(({ id }: { id: string }) => id)
 /** 200 for a member of the merchant, or the status and the body of the refusal. */
 const see = async ({ headers }: TestApp) => {
   const response = await payments.app.inject({ url: `/merchants/${merchantId}`, headers })
@@ -197,8 +197,11 @@ describe('GET /merchants/:merchantId/apps', () => {
     await add({ appId: added.id })
     const own = { id: member.id, created: createdOf(member.id), keyHint: member.key.slice(-4) }
     const shown = { id: added.id, created: createdOf(added.id) }
-    expect((await list()).json()).toEqual([shown, own])
-    expect((await list(undefined, added.headers)).json()).toEqual([{ ...shown, keyHint: added.key.slice(-4) }, own])
+    expect(statusAndBody(await list())).toEqual([200, [shown, own]])
+    expect(statusAndBody(await list(undefined, added.headers))).toEqual([
+      200,
+      [{ ...shown, keyHint: added.key.slice(-4) }, own],
+    ])
   })
 
   it('200: pages by the id of the app, whenever it was added', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusals, refusedField, shownCard, shownTransaction, statusAndBody } from '../../../test/bodies.ts'
+import { expectBody, refusals, refusedField, shownCard, shownTransaction, statusAndBody } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import {
   basic,
@@ -44,7 +44,7 @@ const list = (query = 'limit=1000', headers: object = member.headers, id = merch
 /** The events since the last call, oldest first. */
 let seen = ''
 async function news(): Promise<Event[]> {
-  const events = (await list(`limit=1000&after=${seen || '0'.repeat(24)}`)).json()
+  const events = expectBody(200, await list(`limit=1000&after=${seen || '0'.repeat(24)}`))
   seen = events.at(-1)?.id ?? seen
   return events
 }
@@ -152,7 +152,7 @@ describe('GET /merchants/:merchantId/events', () => {
     await send('POST', `/merchants/${merchant.id}/users`, { email: 'ada@example.com' })
     const [user] = await send('GET', `/merchants/${merchant.id}/users?limit=1`)
     await send('DELETE', `/merchants/${merchant.id}/users/${user.id}`)
-    const events = (await list()).json()
+    const events = expectBody(200, await list())
     const [newest, next] = events
     expect(newest).toEqual({
       id: newest?.id,
@@ -162,14 +162,15 @@ describe('GET /merchants/:merchantId/events', () => {
       merchantId: merchant.id,
       data: { user },
     })
-    expect((await list(`limit=1&before=${newest?.id}`)).body).toBe(`[\n${JSON.stringify(next)}\n]\n`)
-    expect((await list('limit=9&filter[test]=no')).json()).toEqual([])
+    const second = await list(`limit=1&before=${newest?.id}`)
+    expect([second.statusCode, second.body]).toEqual([200, `[\n${JSON.stringify(next)}\n]\n`])
+    expect(statusAndBody(await list('limit=9&filter[test]=no'))).toEqual([200, []])
     await payments.database.db
       .updateTable('events')
       .set({ created: new Date(Date.now() - 31 * 86_400_000) })
       .where('id', '=', newest?.id ?? '')
       .execute()
-    expect((await list()).json()).toEqual(events.slice(1))
+    expect(statusAndBody(await list())).toEqual([200, events.slice(1)])
   })
 
   it('401: refuses an unknown key before it looks for the merchant', async () => {

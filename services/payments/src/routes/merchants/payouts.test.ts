@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusals, statusAndBody } from '../../../test/bodies.ts'
+import { expectBody, refusals, statusAndBody } from '../../../test/bodies.ts'
 import {
   basic,
   createTestApp,
@@ -25,7 +25,7 @@ afterAll(() => payments.close())
 
 const get = (url: string, headers: object = {}) =>
   payments.app.inject({ url, headers: { ...member.headers, ...headers } })
-const list = async (query: string) => (await get(`/merchants/${merchantId}/payouts?${query}`)).json()
+const list = async (query: string) => expectBody(200, await get(`/merchants/${merchantId}/payouts?${query}`))
 
 describe('GET /merchants/:merchantId/payouts', () => {
   it('200: pages newest first, oldest first after a cursor', async () => {

@@ -2,7 +2,7 @@ import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { eventRow, refusals, refusedField, statusAndBody } from '../../../test/bodies.ts'
+import { eventRow, expectBody, refusals, refusedField, statusAndBody } from '../../../test/bodies.ts'
 import {
   basic,
   createdOf,
@@ -41,6 +41,7 @@ beforeEach(async () => {
 })
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+const INVITED = [201, '{"isMember":false}\n']
 const NO_INVITATION = '<h1>There is no such invitation</h1>'
 
 const invite = (payload: object | string = { email }, headers: object = {}, id = merchantId) =>
@@ -58,7 +59,7 @@ const revoke = (userId: string, headers: object = {}, id = merchantId) =>
   })
 const list = (query = 'limit=10', headers: object = {}, id = merchantId) =>
   payments.app.inject({ url: `/merchants/${id}/users?${query}`, headers: { ...member.headers, ...headers } })
-const users = async () => (await list()).json()
+const users = async () => expectBody(200, await list())
 const read = (url: string) => payments.app.inject({ url, headers: member.headers })
 const mailTo = (address: string) =>
   sink.take(({ to }) => to?.some((each) => each.address?.toLowerCase() === address.toLowerCase()) ?? false)
@@ -111,9 +112,11 @@ describe('POST /merchants/:merchantId/users', () => {
   })
 
   it('201: accepts a form, and finds a user by an address in any case', async () => {
-    expect((await invite(`email=${encodeURIComponent(email.toUpperCase())}`, FORM)).body).toBe('{"isMember":false}\n')
+    const form = await invite(`email=${encodeURIComponent(email.toUpperCase())}`, FORM)
+    expect([form.statusCode, form.body]).toEqual(INVITED)
     await mailTo(email.toUpperCase())
-    expect((await invite()).body).toBe('{"isMember":false}\n')
+    const again = await invite()
+    expect([again.statusCode, again.body]).toEqual(INVITED)
     expect(await users()).toEqual([{ email: email.toUpperCase(), pending: true, id: anyId, created: anyTime }])
     expect(
       await payments.database.db.selectFrom('users').select('id').where('email', 'ilike', email).execute(),
@@ -152,7 +155,7 @@ describe('POST /merchants/:merchantId/users', () => {
     await Promise.all([invite(), invite()])
     await letTimePass()
     const answers = await Promise.all(Array.from({ length: 5 }, () => invite()))
-    expect(answers.map(({ body }) => body)).toEqual(Array.from({ length: 5 }, () => '{"isMember":false}\n'))
+    expect(answers.map(({ statusCode, body }) => [statusCode, body])).toEqual(Array.from({ length: 5 }, () => INVITED))
     const second = linkIn((await mailTo(email)).text)
     expect(sink.mails.filter(({ to }) => to?.[0]?.address === email)).toHaveLength(2)
     expect(second).not.toBe(first)
@@ -224,7 +227,8 @@ describe('POST /merchants/:merchantId/users', () => {
       400,
       [{ field: 'email', message: 'must be an e-mail address', code: 'FORMAT' }],
     ])
-    await invite({ email: `one${addresses}@example.com` })
+    const one = await invite({ email: `one${addresses}@example.com` })
+    expect([one.statusCode, one.body]).toEqual(INVITED)
     const mail = await mailTo(`one${addresses}@example.com`)
     expect(mail.text).not.toContain('evil')
     expect(mail.to).toEqual([{ name: '', address: `one${addresses}@example.com` }])
@@ -237,16 +241,18 @@ describe('GET /merchants/:merchantId/users', () => {
     const all = (await users()).map(({ id }: { id: string }) => id)
     expect(all).toEqual(all.toSorted().reverse())
     const [c = '', b = '', a = ''] = all
-    const idsOf = async (query: string) => (await list(query)).json().map(({ id }: { id: string }) => id)
+    const idsOf = async (query: string) => expectBody(200, await list(query)).map(({ id }: { id: string }) => id)
     expect(await idsOf('limit=2')).toEqual([c, b])
     expect(await idsOf(`limit=2&before=${b}`)).toEqual([a])
     expect(await idsOf(`limit=2&after=${a}`)).toEqual([b, c])
     expect(await idsOf('limit=9&filter[test]=0')).toEqual([])
     await payments.database.db.updateTable('users').set({ name: 'Carla' }).where('email', '=', `c.${email}`).execute()
     await accept(linkIn((await mailTo(`c.${email}`)).text))
-    expect((await list('limit=1')).body).toBe(
+    const first = await list('limit=1')
+    expect([first.statusCode, first.body]).toEqual([
+      200,
       `[\n{"id":"${c}","email":"c.${email}","name":"Carla","created":"${createdOf(c)}","pending":false}\n]\n`,
-    )
+    ])
   })
 
   it('401: refuses an unknown key before it looks for the merchant', async () => {

@@ -136,10 +136,8 @@ describe('POST /merchants/:merchantId/webhooks', () => {
   it('400: permits ten, also when many requests come at once', async () => {
     const answers = await Promise.all(Array.from({ length: 14 }, () => create()))
     const refused = answers.filter(({ statusCode }) => statusCode !== 201)
-    expect(refused.map((response) => response.json())).toEqual(
-      Array.from({ length: 4 }, () => [
-        { field: 'body', message: 'a merchant has at most 10 webhooks', code: 'LIMIT_EXCEEDED' },
-      ]),
+    expect(refused.map(statusAndBody)).toEqual(
+      Array.from({ length: 4 }, () => refusedField('body', 'a merchant has at most 10 webhooks', 'LIMIT_EXCEEDED')),
     )
     const all = (await list()).json()
     expect(all).toHaveLength(10)
