@@ -36,7 +36,8 @@ describe('GET /assets/:name', () => {
   it.each(['page.css', 'pay.css', 'approval.css', 'bank.css'])(
     '200: serves styles in %s that load nothing else',
     async (name) => {
-      expect((await load(name)).body).not.toMatch(/url\(|@import/)
+      const { statusCode, body } = await load(name)
+      expect([statusCode, body]).toEqual([200, expect.not.stringMatching(/url\(|@import/)])
     },
   )
 

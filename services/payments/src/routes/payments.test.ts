@@ -1,7 +1,7 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { errorBodies, shownCard, shownTransaction } from '../../test/bodies.ts'
+import { errorBodies, paidOrder, shownCard, shownTransaction } from '../../test/bodies.ts'
 import {
   type CheckoutRefusal,
   REFUSED_MERCHANT,
@@ -95,8 +95,9 @@ describe('POST /payments', () => {
   })
 
   it('200: offers the steps one after the other', async () => {
-    const { challenges } = (await browser.send('/payments', await newOrder())).body
-    expect(challenges).toEqual([{ name: 'card-lookup', type: 'fetch', path: '/payments/challenges/card-lookup' }])
+    const { status, body } = await browser.send('/payments', await newOrder())
+    const lookup = { name: 'card-lookup', type: 'fetch', path: '/payments/challenges/card-lookup' }
+    expect([status, body]).toEqual([200, { challenges: [lookup] }])
     const { types } = await walk(browser, await newOrder())
     expect(types).toEqual(['fetch', 'background-iframe', 'background-iframe', 'iframe'])
   })
@@ -131,7 +132,8 @@ describe('POST /payments', () => {
       { currency: 'DKK', amount: 999_999_999_999 },
     ],
   ])('201: stores the amount %j as %j', async (amount, money) => {
-    const { body } = await walk(browser, await newOrder({ amount }))
+    const { status, body } = await walk(browser, await newOrder({ amount }))
+    expect([status, body]).toEqual(paidOrder)
     expect(await get(body.transactionId)).toEqual(
       shownTransaction({ ...money, pendingAmount: money.amount, merchantId: merchant.id, tds: 'full' }),
     )
@@ -177,7 +179,8 @@ describe('POST /payments', () => {
   })
 
   it('201: adds an event of the merchant', async () => {
-    const { body } = await walk(browser, await newOrder())
+    const { status, body } = await walk(browser, await newOrder())
+    expect([status, body]).toEqual(paidOrder)
     const url = `/merchants/${merchant.id}/events?limit=1`
     const [event] = (await payments.app.inject({ method: 'GET', url, headers: app.headers })).json()
     expect(event).toEqual({
@@ -326,7 +329,15 @@ describe('POST /payments', () => {
   it('400: stores a refusal from the scheme on', async () => {
     const orders = await faultyOrders()
     const before = await list()
-    for (const each of orders) await browser.send('/payments', each)
+    const answers: [status: number, code: string][] = []
+    for (const each of orders) {
+      const { status, body } = await browser.send('/payments', each)
+      answers.push([status, body.code])
+    }
+    expect(answers.slice(-2)).toEqual([
+      [400, 'PAYMENT_CARD_SCHEME_UNKNOWN'],
+      [400, 'PAYMENT_CARD_EXPIRED'],
+    ])
     const refused = (await list()).slice(0, -before.length || undefined)
     expect(refused.map(({ error }) => error.code)).toEqual([6, 29])
   })

@@ -48,15 +48,15 @@ describe('GET /pos', () => {
 
   // ASVS 3.4.3, 3.4.5, 14.2.3
   it('200: has headers that let it load and send nothing elsewhere', async () => {
-    const { headers } = await open({ value: '10.99' })
+    const { statusCode, headers } = await open({ value: '10.99' })
     const checkout = "connect-src 'self' https://payments.example; frame-src 'self' https://payments.example"
     const forms = "form-action 'self' https://payments.example; base-uri 'none'; frame-ancestors 'none'"
-    expect(headers).toEqual(pageHeaders(`${checkout}; ${forms}`, COMPRESSIBLE))
+    expect([statusCode, headers]).toEqual([200, pageHeaders(`${checkout}; ${forms}`, COMPRESSIBLE)])
   })
 
   // ASVS 1.2.3
   it('200: gives its script the order of the link', async () => {
-    const { body } = await open({
+    const { statusCode, body } = await open({
       value: '10.9',
       reference: 'R-1',
       text: 'T',
@@ -66,6 +66,7 @@ describe('GET /pos', () => {
     })
     const json = /data-checkout="([^"]*)"/.exec(body)?.[1]?.replaceAll('&quot;', '"').replaceAll('&#39;', "'") ?? ''
     const { api, locale, order } = JSON.parse(json)
+    expect(statusCode).toBe(200)
     expect({ api, locale, order }).toEqual({
       api: 'https://payments.example',
       locale: 'en-IE',
@@ -82,12 +83,13 @@ describe('GET /pos', () => {
 
   it('200: is in the language of the link, else of the browser', async () => {
     const da = await open({ value: '1234.5', locale: 'da_DK' }, { 'accept-language': 'fr' })
-    expect([da.body.includes('<html lang="da">'), pageText(da.body)]).toEqual([
+    expect([da.statusCode, da.body.includes('<html lang="da">'), pageText(da.body)]).toEqual([
+      200,
       true,
       'Testtilstand: der flyttes ingen penge. Betal til Corner &lt;Shop&gt; &amp; Co 1.234,50 € Kortnummer Visa og Mastercard Udløbsdato MM/ÅÅ Sikkerhedskode 3 cifre på bagsiden Betal 1.234,50 € Dine kortoplysninger går direkte til betalingstjenesten, aldrig til butikken. Testkortnumre 1000 0000 0000 0000 Betales efter godkendelse hos banken 1000 0000 0001 0000 Betales uden godkendelse 1000 0000 0000 0007 Afvises: der er ikke penge nok 1000 0000 0000 0031 Afvises: 3-D Secure mislykkes Enhver fremtidig udløbsdato og enhver sikkerhedskode kan bruges. Din bank beder dig bekræfte Stop, og gå tilbage til kortet',
     ])
     const fr = await open({ value: '1234.5', locale: 'xx' }, { 'accept-language': 'ja, fr-CA;q=0.5' })
-    expect(fr.body).toContain('<html lang="fr">')
+    expect([fr.statusCode, fr.body]).toEqual([200, expect.stringContaining('<html lang="fr">')])
   })
 
   it('200: asks for the amount when the link has none', async () => {

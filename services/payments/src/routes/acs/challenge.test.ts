@@ -88,6 +88,7 @@ describe('POST /acs/challenge', () => {
   ])('200: speaks, where %j pays and %j reads, %s', async (paying, reading, language) => {
     const { state } = await open('iframe', paying === undefined ? {} : { 'accept-language': paying })
     const page = await post({ state }, { 'accept-language': reading })
+    expect(page.statusCode).toBe(200)
     expect(page.body).toContain(`<html lang="${language}">`)
     expect(pageText(page.body)).toBe(TEXTS[language])
   })
@@ -97,6 +98,7 @@ describe('POST /acs/challenge', () => {
     // A server that polls in between sends no origin.
     await browser.send('/payments/challenges/tds-challenge/poll', { ...order, hints })
     const page = await post({ state, decision: 'approve' })
+    expect(page.statusCode).toBe(200)
     expect(page.body).toContain('data-origin="https://shop.example"')
     expect(page.body).toContain('<script src="/assets/conclude.js" defer></script>')
     expect(hintsOf(page.body)).toHaveLength(1)
@@ -111,7 +113,8 @@ describe('POST /acs/challenge', () => {
     '200: sends the decision to any page when the browser names the origin %j',
     async (origin) => {
       const { state } = await open('iframe', { origin })
-      expect((await post({ state, decision: 'approve' })).body).toContain('data-origin="*"')
+      const { statusCode, body } = await post({ state, decision: 'approve' })
+      expect([statusCode, body]).toEqual([200, expect.stringContaining('data-origin="*"')])
     },
   )
 
@@ -140,7 +143,7 @@ describe('GET /acs/challenge', () => {
     async (decision, status) => {
       const { order, hints, state } = await open('redirect')
       const page = await get(state)
-      expect(page.headers).toEqual(headersOf('', COMPRESSIBLE))
+      expect([page.statusCode, page.headers]).toEqual([200, headersOf('', COMPRESSIBLE)])
       expect(pageText(page.body)).toBe(TEXTS.en)
       expect((await browser.send('/payments', { ...order, hints })).body.challenges).toHaveLength(3)
       const back = await post({ state, decision })
@@ -183,6 +186,7 @@ describe('GET /acs/challenge', () => {
     const { state } = await open('redirect')
     await payments.database.db.updateTable('payment_sessions').set({ expires: new Date() }).execute()
     const page = await post({ state, decision: 'approve' })
+    expect(page.statusCode).toBe(200)
     expect(pageText(page.body)).toBe(
       'It is too late to approve this payment The shop is at shop.example:8443. This service is for tests, and does not know who runs it. Back to the shop',
     )

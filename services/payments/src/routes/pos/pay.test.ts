@@ -144,6 +144,7 @@ describe('POST /pos/pay', () => {
     const form = await formOf()
     const answers = await Promise.all(Array.from({ length: 10 }, () => inject('POST', '/pos/pay', form)))
     const again = await inject('POST', '/pos/pay', form)
+    expect([...answers, again].map(({ statusCode }) => statusCode)).toEqual(Array.from({ length: 11 }, () => 303))
     const shown = await Promise.all(
       [...answers, again].map(async ({ headers }) => receiptOf((await inject('GET', String(headers.location))).body)),
     )
@@ -171,7 +172,8 @@ describe('POST /pos/pay', () => {
   })
 
   it('303: leads to a bank that speaks the language of the page', async () => {
-    const { headers } = await pay(linkOf({ value: '1234.5', locale: 'de_AT' }), { number: '1000000000000000' })
+    const { statusCode, headers } = await pay(linkOf({ value: '1234.5', locale: 'de_AT' }), { number: CHALLENGED })
+    expect(statusCode).toBe(303)
     const { pathname, search } = new URL(String(headers.location))
     expect(pageText((await inject('GET', pathname + search)).body)).toBe(
       'Diese Bank ist simuliert: Es fließt kein Geld. Zahlung freigeben? € 1.234,50 Händler Shop Karte •••• 0000 Freigeben Ablehnen',
@@ -203,6 +205,7 @@ describe('POST /pos/pay', () => {
     const { form: scripted, transactionId } = await payByScript(linkOf({ reference: 'ORDER-A' }))
     const { link, page } = await formOf(linkOf({ reference: 'ORDER-B' }))
     const answer = await inject('POST', '/pos/pay', { ...scripted, link, page })
+    expect(answer.statusCode).toBe(303)
     const receipt = receiptOf((await inject('GET', String(answer.headers.location))).body)
     const [scriptPaid] = await transactions()
     expect([scriptPaid.id, receipt]).toEqual([
@@ -212,6 +215,7 @@ describe('POST /pos/pay', () => {
     const form = await formOf()
     const answers = [await inject('POST', '/pos/pay', form)]
     answers.push(await inject('POST', '/pos/pay', { ...form, number: '2000000000001234' }))
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([303, 303])
     const shown = await Promise.all(answers.map(({ headers }) => inject('GET', String(headers.location))))
     expect(pageText(shown[1]?.body ?? '')).toBe(pageText(shown[0]?.body ?? '-'))
   })
@@ -242,13 +246,11 @@ describe('POST /pos/pay', () => {
   it('303: shows a payment of a merchant that may no longer charge', async () => {
     const closing = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
     const paid = await formOf(linkOf({ key: closing.key }))
-    const { headers } = await inject('POST', '/pos/pay', paid)
+    const before = await inject('POST', '/pos/pay', paid)
     await forbidCharges(closing.id)
-    const receipts = await Promise.all(
-      [headers, (await inject('POST', '/pos/pay', paid)).headers].map(({ location }) =>
-        inject('GET', String(location)),
-      ),
-    )
+    const after = await inject('POST', '/pos/pay', paid)
+    expect([before.statusCode, after.statusCode]).toEqual([303, 303])
+    const receipts = await Promise.all([before, after].map(({ headers }) => inject('GET', String(headers.location))))
     expect(pageText(receipts[1]?.body ?? '')).toBe(pageText(receipts[0]?.body ?? '-'))
   })
 
@@ -440,7 +442,7 @@ describe('a payment without script', () => {
   // ASVS 3.4.1
   it('303: requires TLS for the cookie when the page came by TLS', async () => {
     const form = await formOf(linkOf(), { number: CHALLENGED })
-    const { headers } = await payments.app.inject({
+    const { statusCode, headers } = await payments.app.inject({
       method: 'POST',
       url: '/pos/pay',
       payload: new URLSearchParams(form).toString(),
@@ -450,6 +452,7 @@ describe('a payment without script', () => {
         'content-type': 'application/x-www-form-urlencoded',
       },
     })
+    expect(statusCode).toBe(303)
     expect(String(headers['set-cookie'])).toMatch(/; Secure; /)
     const page = await payments.app.inject({
       method: 'GET',
@@ -462,6 +465,7 @@ describe('a payment without script', () => {
   it('303: keeps cards and tokens out of the log and of the URL to which the bank returns', async () => {
     logged.length = 0
     const first = await pay(linkOf(), { number: CHALLENGED })
+    expect(first.statusCode).toBe(303)
     const cookie = /^card=([^;]+)/.exec(String(first.headers['set-cookie']))?.[1] ?? '-'
     await approve(first)
     await pay(linkOf(), { number: '1000000000000007', code: '917' })

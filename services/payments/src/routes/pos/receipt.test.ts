@@ -58,7 +58,8 @@ describe('GET /pos/receipt', () => {
   it.each([null, undefined])(
     '200: calls a live payment no test, and leaves out a reference or text that was not given, such as %j',
     async (text) => {
-      const { body } = await open(sealed({ test: false, reference: null, text }))
+      const { statusCode, body } = await open(sealed({ test: false, reference: null, text }))
+      expect(statusCode).toBe(200)
       expect(textsOf(body).slice(0, 5)).toEqual([
         'Your payment was received',
         '€10.99',
@@ -71,14 +72,16 @@ describe('GET /pos/receipt', () => {
   )
 
   it('200: has a button that prints, shown by a script of this origin', async () => {
-    const { headers, body } = await open(sealed())
+    const { statusCode, headers, body } = await open(sealed())
+    expect(statusCode).toBe(200)
     expect(body).toContain('<button type="button" class="quiet" id="print" hidden>Print</button>')
     expect(body.match(/<script.*?<\/script>/g)).toEqual(['<script src="/assets/print.js" defer></script>'])
     expect(headers['content-security-policy']).toContain("; script-src 'self';")
   })
 
   it('200: is in the language of the browser', async () => {
-    const { body } = await open(sealed(), { 'accept-language': 'da' })
+    const { statusCode, body } = await open(sealed(), { 'accept-language': 'da' })
+    expect(statusCode).toBe(200)
     expect(body).toContain('<html lang="da">')
     expect(textsOf(body)).toContain('10,99\u00a0€')
   })
