@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusals, statusAndBody } from '../../test/bodies.ts'
+import { expectBody, refusals, statusAndBody } from '../../test/bodies.ts'
 import { disputeRequests, type ShownDispute } from '../../test/dispute-requests.ts'
 import {
   basic,
@@ -37,7 +37,8 @@ describe('GET /disputes', () => {
       await requests.open(first, { amount: 3 }),
     ]
   })
-  const list = async (query: string, headers: object = {}) => (await requests.get(`/disputes?${query}`, headers)).json()
+  const list = async (query: string, headers: object = {}) =>
+    expectBody(200, await requests.get(`/disputes?${query}`, headers))
 
   it('200: pages newest first, oldest first after a cursor, and by transaction', async () => {
     const [a, b, c] = disputes
@@ -52,7 +53,8 @@ describe('GET /disputes', () => {
     expect(await list(`${all}&filter[test]=0`)).toEqual([])
     expect(await list(`${all}&filter[transactionId]=${UNKNOWN_ID}`)).toEqual([])
     const empty = (await createTestMerchant(payments, member, { test: true })).id
-    expect((await requests.get(`/disputes?limit=1&filter[merchantId]=${empty}`)).body).toBe('[\n]\n')
+    const answer = await requests.get(`/disputes?limit=1&filter[merchantId]=${empty}`)
+    expect([answer.statusCode, answer.body]).toEqual([200, '[\n]\n'])
   })
 
   it.each<[string, readonly [string, string, string][]]>([

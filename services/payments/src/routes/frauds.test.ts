@@ -1,7 +1,7 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import type { LightMyRequestResponse } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusals, statusAndBody } from '../../test/bodies.ts'
+import { expectBody, refusals, statusAndBody } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
   basic,
@@ -43,7 +43,7 @@ describe('GET /frauds', () => {
     const { id } = await createTestMerchant(payments, member, { test: true })
     const [one, two] = [await customerPayment(payments, id), await customerPayment(payments, id)]
     const [a, b, c] = [await report(one), await report(two), await report(one)].map(fraudOf)
-    const list = async (query: string) => (await get(`/frauds?limit=2&filter[merchantId]=${id}${query}`)).json()
+    const list = async (query: string) => expectBody(200, await get(`/frauds?limit=2&filter[merchantId]=${id}${query}`))
     expect(await list('')).toEqual([c, b])
     expect(await list(`&before=${b?.id}`)).toEqual([a])
     expect(await list(`&after=${a?.id}`)).toEqual([b, c])

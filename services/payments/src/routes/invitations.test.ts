@@ -191,6 +191,8 @@ ${titled('This invitation has expired')}
   it('303: keeps the token out of tables and logs', async () => {
     const { path, token } = await invite()
     await get(path)
+    const answer = await post(path)
+    expect([answer.statusCode, answer.body]).toEqual([303, ''])
     const { db } = payments.database
     const rows = await db.selectFrom('invitations').selectAll().execute()
     expect(JSON.stringify(rows.map((row) => row.token_hash.toString('latin1')))).not.toContain(token)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusals, shownCard, shownTransaction, statusAndBody } from '../../test/bodies.ts'
+import { expectBody, refusals, shownCard, shownTransaction, statusAndBody } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
   basic,
@@ -75,7 +75,9 @@ describe('GET /transactions/:transactionId', () => {
     }
     const response = await post(`/merchants/${merchantId}/transactions`, charge)
     const { id } = response.json().transaction
-    expect((await get(`/transactions/${id}`)).json().transaction).toEqual(
+    const shown = await get(`/transactions/${id}`)
+    expect(shown.statusCode).toBe(200)
+    expect(shown.json().transaction).toEqual(
       shownTransaction({
         id,
         merchantId,
@@ -104,7 +106,7 @@ describe('GET /transactions/:transactionId', () => {
     expect(answer.statusCode).toBe(400)
     const list = await get(`/merchants/${merchantId}/transactions?limit=1&filter[successful]=n`)
     const [refused] = list.json()
-    expect((await get(`/transactions/${refused?.id}`)).json()).toEqual({ transaction: refused })
+    expect(statusAndBody(await get(`/transactions/${refused?.id}`))).toEqual([200, { transaction: refused }])
     expect(refused).toEqual(
       shownTransaction({
         merchantId,
@@ -142,7 +144,7 @@ describe('GET /transactions/:transactionId', () => {
       await post(`/test/disputes/${dispute}/outcomes`, { outcome })
       disputes.push(dispute)
     }
-    const { transaction } = (await get(`/transactions/${id}`)).json()
+    const { transaction } = expectBody(200, await get(`/transactions/${id}`))
     expect(transaction.disputedAmount).toBe(200)
     expect(transaction.trail.slice(1)).toEqual([
       {
@@ -197,15 +199,15 @@ describe('GET /merchants/:merchantId/transactions', () => {
     await post(`/merchants/${id}/transactions`, { transactionId: transactionIds[0], currency: 'EUR', amount: 5 })
   })
   const list = async (query: string) =>
-    (await get(`/merchants/${id}/transactions?${query}`)).json().map((each: { id: string }) => each.id)
+    expectBody(200, await get(`/merchants/${id}/transactions?${query}`)).map((each: { id: string }) => each.id)
 
   it('200: lists the newest first, one a line, each as it is shown alone', async () => {
     const response = await get(`/merchants/${id}/transactions?limit=1000`)
-    const ids = response.json().map((each: { id: string }) => each.id)
+    const ids = expectBody(200, response).map((each: { id: string }) => each.id)
     expect(ids.slice(1)).toEqual(transactionIds.toReversed())
     expect(response.body.split('\n')).toHaveLength(ids.length + 3)
     for (const [index, each] of response.json().entries()) {
-      expect((await get(`/transactions/${ids[index]}`)).json()).toEqual({ transaction: each })
+      expect(statusAndBody(await get(`/transactions/${ids[index]}`))).toEqual([200, { transaction: each }])
     }
   })
 
@@ -232,7 +234,7 @@ describe('GET /merchants/:merchantId/transactions', () => {
 
   it('400: refuses limits, cursors and filters, after 404 and 403', async () => {
     const fields = async (query: string) =>
-      (await get(`/merchants/${id}/transactions?${query}`)).json().map(({ field }: { field: string }) => field)
+      expectBody(400, await get(`/merchants/${id}/transactions?${query}`)).map(({ field }: { field: string }) => field)
     expect(await fields('')).toEqual(['limit'])
     expect(await fields('limit=0&before=x&filter[recurring]=maybe')).toEqual(['limit', 'before', 'filter.recurring'])
     const stranger = await createTestApp(payments)

@@ -1,7 +1,7 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusals, shownTransaction, statusAndBody, trailEntry } from '../../../test/bodies.ts'
+import { expectBody, refusals, shownTransaction, statusAndBody, trailEntry } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import { disputeRequests } from '../../../test/dispute-requests.ts'
 import {
@@ -94,7 +94,7 @@ describe('POST /transactions/:transactionId/refunds', () => {
     await send('refunds', id, { amount: 120, descriptor: 'Beans back' })
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
     const rest = await send('refunds', id, 'amount=80', form)
-    expect(rest.json().transaction.trail[2]).toEqual(
+    expect(expectBody(201, rest).transaction.trail[2]).toEqual(
       trailEntry({ amount: 80, balance: -80, descriptor: 'Coffee & John', refund: true, lineId: anyId }),
     )
   })

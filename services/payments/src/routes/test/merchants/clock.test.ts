@@ -56,7 +56,7 @@ describe('POST /test/merchants/:merchantId/clock', () => {
     const key = { 'idempotency-key': 'k' }
     const first = await advance({ advance: 86_400 }, key)
     const again = await advance({ advance: 86_400 }, key)
-    expect([again.body, again.headers['idempotent-replayed']]).toEqual([first.body, 'true'])
+    expect([again.statusCode, again.body, again.headers['idempotent-replayed']]).toEqual([201, first.body, 'true'])
     expect(nowOf(await advance({ advance: 0 })) - nowOf(first)).toBeLessThan(60_000)
   })
 

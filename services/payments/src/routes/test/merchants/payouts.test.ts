@@ -83,13 +83,14 @@ describe('POST /test/merchants/:merchantId/payouts', () => {
 
   it('200: shows a payout as it was answered', async () => {
     const { response, payout } = await payOutCaptured()
-    expect((await get(`/payouts/${payout.id}`)).body).toBe(response.body)
+    const shown = await get(`/payouts/${payout.id}`)
+    expect([shown.statusCode, shown.body]).toEqual([200, response.body])
   })
 
   it('200: lists a payout as it was answered', async () => {
     const { id, response } = await payOutCaptured()
     const list = await get(`/merchants/${id}/payouts?limit=5`)
-    expect(list.body).toBe(`[\n${response.body.slice('{"payout":'.length, -2)}\n]\n`)
+    expect([list.statusCode, list.body]).toEqual([200, `[\n${response.body.slice('{"payout":'.length, -2)}\n]\n`])
   })
 
   it('201: writes a line of the payout', async () => {
@@ -221,7 +222,7 @@ describe('POST /test/merchants/:merchantId/payouts', () => {
     await advance(id, 1)
     await captured(id, 10_000)
     const again = await payOut(id, key)
-    expect([again.body, again.headers['idempotent-replayed']]).toEqual([first.body, 'true'])
+    expect([again.statusCode, again.body, again.headers['idempotent-replayed']]).toEqual([201, first.body, 'true'])
   })
 
   it('201: pays out under a key whose payout was refused before', async () => {

@@ -66,7 +66,7 @@ describe('POST /test/transactions/:transactionId/frauds', () => {
 
   it('201: answers a repeat with the same bytes, and writes one event for each report', async () => {
     const [first, again] = [await report({}, { 'idempotency-key': 'k' }), await report({}, { 'idempotency-key': 'k' })]
-    expect([again.body, again.headers['idempotent-replayed']]).toEqual([first.body, 'true'])
+    expect([again.statusCode, again.body, again.headers['idempotent-replayed']]).toEqual([201, first.body, 'true'])
     const events = await payments.database.db
       .selectFrom('events')
       .select('type')
