@@ -40,9 +40,15 @@ export const outcomeOf = (answer: Answer): unknown => (answer.statusCode === 200
 export const refusalsIn = (answers: readonly Answer[]): readonly unknown[] =>
   answers.filter(({ statusCode }) => statusCode >= 400).map(statusAndBody)
 
-/** The whole bodies of answers that came in any order: those of success, then those that refuse. */
-export const bodiesByStatus = (answers: readonly LightMyRequestResponse[]): readonly unknown[] =>
-  answers.toSorted((a, b) => a.statusCode - b.statusCode).map((answer) => answer.json())
+/** Statuses and whole bodies of answers that came in any order: those of success, then those that refuse. */
+export const answersByStatus = (answers: readonly Answer[]): readonly unknown[] =>
+  answers.toSorted((a, b) => a.statusCode - b.statusCode).map(statusAndBody)
+
+/** The body of an answer, whose status it compares. */
+export function expectBody(status: number, answer: LightMyRequestResponse) {
+  expect(answer.statusCode, answer.body).toBe(status)
+  return answer.json()
+}
 
 /** The refusal of a wrong password, with its status. */
 export const wrongPassword = [400, grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials')]

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import { bodiesByStatus, errorBody, outcomeOf, statusAndBody } from './bodies.ts'
+import { answersByStatus, errorBody, outcomeOf, statusAndBody } from './bodies.ts'
 import { NOTHING, startHookStub } from './hook-stub.ts'
 import { openBeside, openMailApp } from './mail-app.ts'
 import { createSignedUp } from './signed-up.ts'
@@ -38,7 +38,10 @@ describe('POST /otp where codes sign up', () => {
     expect([await countUsers(email), await countUsers(phone)]).toEqual([[false], [false]])
     const same = await Promise.all([1, 2].map(() => confirming.post('/otp', { email: confirmed })))
     const wait = 'For security purposes, you can only request this after 60 seconds.'
-    expect(bodiesByStatus(same)).toEqual([{}, errorBody(429, 'over_email_send_rate_limit', wait)])
+    expect(answersByStatus(same)).toEqual([
+      [200, {}],
+      [429, errorBody(429, 'over_email_send_rate_limit', wait)],
+    ])
     expect(await countUsers(confirmed)).toEqual([true])
     const { link, code } = await test.readMail(confirmed)
     expect(link.searchParams.get('type')).toBe('magiclink')

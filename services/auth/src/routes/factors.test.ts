@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { encode } from 'uqr'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addApp, answerChallenge, challenge, enrolApp } from '../../test/authenticator-app.ts'
-import { anyId, bodiesByStatus, errorBody, factorBody, statusAndBody } from '../../test/bodies.ts'
+import { answersByStatus, anyId, errorBody, expectBody, factorBody, statusAndBody } from '../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
 import { factorRow } from '../../test/factor-row.ts'
 import { forgeBearer } from '../../test/forged-token.ts'
@@ -68,7 +68,7 @@ describe('POST /factors', () => {
 
   it('200: draws the URI as a QR code', async () => {
     const { headers } = await createSignedIn(test)
-    const { qr_code, uri } = (await enrol({ factor_type: 'totp' }, headers)).json().totp
+    const { qr_code, uri } = expectBody(200, await enrol({ factor_type: 'totp' }, headers)).totp
     const { data, size } = encode(uri, { ecc: 'L', boostEcc: true, border: 4 })
     const dark = data.flat().filter(Boolean).length
     expect(qr_code).toContain(`viewBox="0 0 ${size * 5} ${size * 5}"`)
@@ -80,10 +80,10 @@ describe('POST /factors', () => {
     const { headers } = await createSignedIn(test)
     const answer = await enrol({ factor_type: 'phone', phone: '+1 415 555 0100' }, headers)
     const id = expect.any(String)
-    expect(answer.json()).toEqual({ id, type: 'phone', friendly_name: '', phone: '14155550100' })
+    expect(statusAndBody(answer)).toEqual([200, { id, type: 'phone', friendly_name: '', phone: '14155550100' }])
     // Enrolling again replaces an unverified factor.
     const again = await enrol({ factor_type: 'phone', phone: '14155550100' }, headers)
-    expect(again.json()).toEqual({ ...answer.json(), id })
+    expect(statusAndBody(again)).toEqual([200, { ...answer.json(), id }])
     expect(await factorsOf(headers)).toEqual([
       factorBody({ id: again.json().id, status: 'unverified', factor_type: 'phone', phone: '14155550100' }),
     ])
@@ -96,7 +96,8 @@ describe('POST /factors', () => {
     const query = test.deps.db.insertInto('sessions').values({ id: randomUUID(), user_id: user.id }).returning('id')
     const { id } = await query.executeTakeFirstOrThrow()
     const headers = { authorization: forgeBearer({ sub: user.id, session_id: id }) }
-    expect((await enrol({ factor_type: 'totp' }, headers)).json().totp.uri).toContain(`:${phone}?`)
+    const { totp } = expectBody(200, await enrol({ factor_type: 'totp' }, headers))
+    expect(totp.uri).toContain(`:${phone}?`)
   })
 
   it('400: refuses an unknown type, a phone without a valid number and texts that are too long', async () => {
@@ -188,7 +189,10 @@ describe('POST /factors', () => {
       friendly_name: expect.stringMatching(/^app \d+$/),
       totp: { qr_code: expect.any(String), secret: expect.any(String), uri: expect.any(String) },
     }
-    expect(bodiesByStatus(answers)).toEqual([...Array(3).fill(enrolled), ...Array(9).fill(errorBody(...TOO_MANY))])
+    expect(answersByStatus(answers)).toEqual([
+      ...Array(3).fill([200, enrolled]),
+      ...Array(9).fill([422, errorBody(...TOO_MANY)]),
+    ])
     expect(await factorsOf(headers)).toHaveLength(3)
   })
 

@@ -67,7 +67,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
   it('200: sends a code to a phone, and the code raises the session', async () => {
     const { headers, factorId, phone } = await createWithPhone()
     const answer = await ask(factorId, headers)
-    expect(answer.json()).toEqual({ id: anyId, type: 'phone', expires_at: expect.any(Number) })
+    expect(statusAndBody(answer)).toEqual([200, { id: anyId, type: 'phone', expires_at: expect.any(Number) }])
     const { text, code, channel } = await test.sms.read(phone)
     expect([text, channel]).toEqual([`${code} it is`, 'sms'])
     expect(code).toMatch(/^\d{8}$/)
@@ -173,9 +173,9 @@ describe('POST /factors/{factor_id}/challenge', () => {
     for (let sent = 0; sent < 10 && refused === undefined; sent += 1) {
       tight.clock.advance(61_000)
       const answer = await tight.post(`/factors/${factorId}/challenge`, {}, headers)
-      if (answer.statusCode !== 200) refused = answer.json()
+      if (answer.statusCode !== 200) refused = statusAndBody(answer)
     }
-    expect(refused).toEqual(limited)
+    expect(refused).toEqual([429, limited])
     await tight.close()
   })
 

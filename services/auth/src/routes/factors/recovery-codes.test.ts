@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { claimsOf } from '../../../test/authenticator-app.ts'
 import {
+  answersByStatus,
   anyId,
   anyTime,
-  bodiesByStatus,
   claimsBody,
   errorBody,
   factorBody,
   proof,
   signedUpBody,
+  statusAndBody,
 } from '../../../test/bodies.ts'
 import { expectFailure } from '../../../test/expect-failure.ts'
 import { OPERATOR } from '../../../test/forged-token.ts'
@@ -54,10 +55,10 @@ describe('POST /factors/recovery-codes', () => {
 
   it('200: stores the given name, and a default name when there is no body', async () => {
     const { headers } = await test.createWithApp()
-    expect((await test.generate(headers, { friendly_name: 'Safe' })).json()).toEqual(codesBody('Safe'))
+    expect(statusAndBody(await test.generate(headers, { friendly_name: 'Safe' }))).toEqual([200, codesBody('Safe')])
     const { headers: other } = await test.createWithApp()
     const answer = await test.app.inject({ method: 'POST', url: PATH, headers: other })
-    expect(answer.json()).toEqual(codesBody('Recovery codes'))
+    expect(statusAndBody(answer)).toEqual([200, codesBody('Recovery codes')])
   })
 
   it('422: refuses codes to a user without another factor', async () => {
@@ -82,7 +83,10 @@ describe('POST /factors/recovery-codes', () => {
     const { headers } = await test.createWithApp()
     const answers = await Promise.all(Array.from({ length: 5 }, () => test.generate(headers)))
     const exists = [422, 'mfa_verified_factor_exists', 'Recovery codes already exist, regenerate them instead'] as const
-    expect(bodiesByStatus(answers)).toEqual([codesBody('Recovery codes'), ...Array(4).fill(errorBody(...exists))])
+    expect(answersByStatus(answers)).toEqual([
+      [200, codesBody('Recovery codes')],
+      ...Array(4).fill([422, errorBody(...exists)]),
+    ])
     await test.fail('POST', PATH, headers, exists)
   })
 })
@@ -122,13 +126,15 @@ describe('the last other factor', () => {
     const { user, headers, app } = owner
     const path = who === 'an admin' ? `/admin/users/${user.id}/factors` : '/factors'
     const request = { url: `${path}/${app.factorId}`, headers: who === 'an admin' ? OPERATOR : headers }
-    expect((await test.app.inject({ method: 'DELETE', ...request })).json()).toEqual(
+    expect(statusAndBody(await test.app.inject({ method: 'DELETE', ...request }))).toEqual([
+      200,
       who === 'an admin'
         ? factorBody({ id: app.factorId, friendly_name: 'app', last_challenged_at: anyTime })
         : { id: app.factorId },
-    )
-    expect((await test.app.inject({ url: '/user', headers })).json()).toEqual(
+    ])
+    expect(statusAndBody(await test.app.inject({ url: '/user', headers }))).toEqual([
+      200,
       signedUpBody(owner, { last_sign_in_at: anyTime }),
-    )
+    ])
   })
 })

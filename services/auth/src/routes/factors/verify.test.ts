@@ -13,6 +13,7 @@ import {
   anyTime,
   claimsBody,
   errorBody,
+  expectBody,
   factorBody,
   grantErrorBody,
   proof,
@@ -131,9 +132,10 @@ describe('POST /factors/{factor_id}/verify', () => {
     const elsewhere = await signIn(test, signedIn)
     const planted = await enrolApp(test, elsewhere.headers, 'planted')
     const raised = await addApp(test, signedIn.headers, 'mine')
-    expect((await refresh(elsewhere.refreshToken)).json()).toEqual(
+    expect(statusAndBody(await refresh(elsewhere.refreshToken))).toEqual([
+      400,
       grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
-    )
+    ])
     const other = await signIn(test, signedIn)
     const { headers } = other
     const code = { factorId: raised.app.factorId, code: raised.app.code(1) }
@@ -215,7 +217,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     const { app, headers, ask } = await createWithApp()
     const challenge_id = await ask()
     const guesses = wrongCodes(app, 40).map((code) => verify(app.factorId, { challenge_id, code }, headers))
-    const bodies = (await Promise.all(guesses)).map((answer) => answer.json())
+    const bodies = (await Promise.all(guesses)).map((answer) => expectBody(422, answer))
     const byText = bodies.toSorted((a, b) => b.msg.localeCompare(a.msg))
     expect(byText).toEqual([...Array(30).fill(errorBody(...NOT_FOUND)), ...Array(10).fill(errorBody(...WRONG))])
   })
@@ -250,7 +252,7 @@ describe('POST /factors/{factor_id}/verify', () => {
     const answer = (code: string) => answerChallenge(test, headers, { factorId: app.factorId, code })
     expectSession(await answer(app.code()), expected)
     for (const code of [app.code(), app.code(-1)]) {
-      expect((await answer(code)).json()).toEqual({ code: 422, error_code: WRONG[1], msg: WRONG[2] })
+      expect(statusAndBody(await answer(code))).toEqual([422, { code: 422, error_code: WRONG[1], msg: WRONG[2] }])
     }
     expectSession(await answer(app.code(1)), expected)
   })

@@ -5,6 +5,7 @@ import {
   anyTime,
   claimsBody,
   errorBody,
+  expectBody,
   factorBody,
   proof,
   refusalsIn,
@@ -72,7 +73,7 @@ describe('a WebAuthn factor', () => {
   it('200: enrols and returns only the id, type and name', async () => {
     const { headers } = await createSignedIn(test)
     const answer = await test.post('/factors', { factor_type: 'webauthn', friendly_name: 'key' }, headers)
-    expect(answer.json()).toEqual({ id: expect.any(String), type: 'webauthn', friendly_name: 'key' })
+    expect(statusAndBody(answer)).toEqual([200, { id: expect.any(String), type: 'webauthn', friendly_name: 'key' }])
   })
 
   it('200: asks for a new credential at the first challenge', async () => {
@@ -105,7 +106,7 @@ describe('a WebAuthn factor', () => {
   it('200: raises the session, now and after the next sign-in', async () => {
     const owner = await createWithKey()
     const { key, factorId, answer, sessionId } = owner
-    expect(claimsOf(answer.json().access_token)).toEqual(
+    expect(claimsOf(expectBody(200, answer).access_token)).toEqual(
       claimsBody({
         sub: owner.user.id,
         email: owner.email,
@@ -124,7 +125,7 @@ describe('a WebAuthn factor', () => {
     expect(options.rpId).toBe('app.example.com')
     const webauthn = { type: 'request', credential_response: key.get(options) }
     const verified = await verify(factorId, { challenge_id, webauthn }, later.headers)
-    expect(claimsOf(verified.json().access_token)).toEqual(
+    expect(claimsOf(expectBody(200, verified).access_token)).toEqual(
       claimsBody({
         sub: owner.user.id,
         email: owner.email,

@@ -2,13 +2,14 @@ import { createAuthenticator, type Misbehaviour } from '@trestle/testing/softwar
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { claimsOf } from '../../../../test/authenticator-app.ts'
 import {
+  answersByStatus,
   anyTime,
-  bodiesByStatus,
   claimsBody,
   errorBody,
   proof,
   sessionBody,
   signedUpBody,
+  statusAndBody,
 } from '../../../../test/bodies.ts'
 import { failures, openPasskeyApp, type PasskeyApp, paths } from '../../../../test/passkey-app.ts'
 
@@ -48,13 +49,13 @@ describe('POST /passkeys/authentication/verify', () => {
 
   it('400: refuses an old counter, an unknown passkey and a deleted passkey', async () => {
     const { key, passkeyId, headers, user, email } = await test.createWithPasskey()
-    expect((await test.signInBy(key)).json()).toEqual(sessionBody(signedUpBody({ user, email })))
-    expect((await test.signInBy(key, { counter: 1 })).json()).toEqual(refused)
+    expect(statusAndBody(await test.signInBy(key))).toEqual([200, sessionBody(signedUpBody({ user, email }))])
+    expect(statusAndBody(await test.signInBy(key, { counter: 1 }))).toEqual([400, refused])
     const stranger = createAuthenticator()
     stranger.create({ challenge: 'AAAA', rp: { id: 'app.example.com' } })
-    expect((await test.signInBy(stranger)).json()).toEqual(refused)
+    expect(statusAndBody(await test.signInBy(stranger))).toEqual([400, refused])
     await test.app.inject({ method: 'DELETE', url: `/passkeys/${passkeyId}`, headers })
-    expect((await test.signInBy(key)).json()).toEqual(refused)
+    expect(statusAndBody(await test.signInBy(key))).toEqual([400, refused])
   })
 
   it('400: accepts one of many parallel answers with the same counter, since the others come from a copy', async () => {
@@ -65,13 +66,14 @@ describe('POST /passkeys/authentication/verify', () => {
         test.post(paths.signInFinish, { challenge_id, credential: key.get(options, { counter: 7 }) }),
       ),
     )
-    expect(bodiesByStatus(answers)).toEqual([sessionBody(signedUpBody({ user, email })), ...Array(9).fill(refused)])
+    const signedIn = sessionBody(signedUpBody({ user, email }))
+    expect(answersByStatus(answers)).toEqual([[200, signedIn], ...Array(9).fill([400, refused])])
   })
 
   it('200: accepts an authenticator whose counter stays 0', async () => {
     const { key, user, email } = await test.createWithPasskey()
     const body = sessionBody(signedUpBody({ user, email }))
-    for (const counter of [0, 0]) expect((await test.signInBy(key, { counter })).json()).toEqual(body)
+    for (const counter of [0, 0]) expect(statusAndBody(await test.signInBy(key, { counter }))).toEqual([200, body])
   })
 
   it('400: refuses a used challenge, an expired challenge and that of a registration', async () => {
@@ -79,9 +81,9 @@ describe('POST /passkeys/authentication/verify', () => {
     const { challenge_id, options } = await test.ask()
     const payload = { challenge_id, credential: key.get(options) }
     const answers = await Promise.all(Array.from({ length: 5 }, () => test.post(paths.signInFinish, payload)))
-    expect(bodiesByStatus(answers)).toEqual([
-      sessionBody(signedUpBody({ user, email })),
-      ...Array(4).fill(errorBody(...failures.challengeNotFound)),
+    expect(answersByStatus(answers)).toEqual([
+      [200, sessionBody(signedUpBody({ user, email }))],
+      ...Array(4).fill([400, errorBody(...failures.challengeNotFound)]),
     ])
     const own = await test.start(headers)
     const crossed = { challenge_id: own.challenge_id, credential: key.get(own.options) }
@@ -89,13 +91,13 @@ describe('POST /passkeys/authentication/verify', () => {
     const late = await test.ask()
     test.clock.advance(300_000)
     const expired = { challenge_id: late.challenge_id, credential: key.get(late.options) }
-    expect((await test.post(paths.signInFinish, expired)).json()).toEqual(errorBody(...failures.expired))
+    expect(statusAndBody(await test.post(paths.signInFinish, expired))).toEqual([400, errorBody(...failures.expired)])
   })
 
   it('403: refuses a banned user', async () => {
     const { key, user } = await test.createWithPasskey()
     const banned_until = new Date('2100-01-01')
     await test.deps.db.updateTable('users').set({ banned_until }).where('id', '=', user.id).execute()
-    expect((await test.signInBy(key)).json()).toEqual(errorBody(403, 'user_banned', 'User is banned'))
+    expect(statusAndBody(await test.signInBy(key))).toEqual([403, errorBody(403, 'user_banned', 'User is banned')])
   })
 })

@@ -1,7 +1,7 @@
 import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addApp } from '../../../../test/authenticator-app.ts'
-import { anyId, anyTime, bodiesByStatus, errorBody } from '../../../../test/bodies.ts'
+import { answersByStatus, anyId, anyTime, errorBody, statusAndBody } from '../../../../test/bodies.ts'
 import { failures, openPasskeyApp, type PasskeyApp, paths } from '../../../../test/passkey-app.ts'
 import { createSignedIn, signIn } from '../../../../test/signed-in.ts'
 
@@ -34,13 +34,17 @@ describe('POST /passkeys/registration/verify', () => {
     const request = { method: 'POST', url: paths.finish } as const
     await test.fail({ ...request, headers: other.headers, payload }, failures.challengeNotFound)
     const answers = await Promise.all(Array.from({ length: 5 }, () => test.post(paths.finish, payload, headers)))
-    expect(bodiesByStatus(answers)).toEqual([stored, ...Array(4).fill(errorBody(...failures.challengeNotFound))])
+    const notFound = errorBody(...failures.challengeNotFound)
+    expect(answersByStatus(answers)).toEqual([[200, stored], ...Array(4).fill([400, notFound])])
     await test.fail({ ...request, headers, payload }, failures.challengeNotFound)
     await test.fail({ ...request, headers, payload: { ...payload, challenge_id: 'x' } }, failures.challengeNotFound)
     const late = await test.start(headers)
     test.clock.advance(300_000)
     const expired = { challenge_id: late.challenge_id, credential: payload.credential }
-    expect((await test.post(paths.finish, expired, headers)).json()).toEqual(errorBody(...failures.expired))
+    expect(statusAndBody(await test.post(paths.finish, expired, headers))).toEqual([
+      400,
+      errorBody(...failures.expired),
+    ])
   })
 
   it('400: refuses an answer to another challenge', async () => {
@@ -51,12 +55,18 @@ describe('POST /passkeys/registration/verify', () => {
 
   it('200: accepts a credential id of 1023 bytes', async () => {
     const { headers } = await createSignedIn(test)
-    expect((await test.register(headers, createAuthenticator(), { idBytes: 1_023 })).json()).toEqual(stored)
+    expect(statusAndBody(await test.register(headers, createAuthenticator(), { idBytes: 1_023 }))).toEqual([
+      200,
+      stored,
+    ])
   })
 
   it('400: refuses a credential id of 1024 bytes', async () => {
     const { headers } = await createSignedIn(test)
-    expect((await test.register(headers, createAuthenticator(), { idBytes: 1_024 })).json()).toEqual(refused)
+    expect(statusAndBody(await test.register(headers, createAuthenticator(), { idBytes: 1_024 }))).toEqual([
+      400,
+      refused,
+    ])
   })
 
   it('422: refuses a credential that is already registered', async () => {
@@ -86,9 +96,9 @@ describe('POST /passkeys/registration/verify', () => {
         test.post(paths.finish, { challenge_id, credential: createAuthenticator().create(options) }, headers),
       ),
     )
-    expect(bodiesByStatus(answers)).toEqual([
-      ...Array(3).fill(stored),
-      ...Array(3).fill(errorBody(...failures.tooMany)),
+    expect(answersByStatus(answers)).toEqual([
+      ...Array(3).fill([200, stored]),
+      ...Array(3).fill([422, errorBody(...failures.tooMany)]),
     ])
     await test.fail({ method: 'POST', url: paths.start, headers, payload: {} }, failures.tooMany)
   })
