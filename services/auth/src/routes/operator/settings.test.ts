@@ -104,7 +104,8 @@ describe('GET /operator/settings', () => {
   })
 
   it('200: shows no secret, and of URLs the host alone', async () => {
-    const { body } = await ask()
+    const { statusCode, body } = await ask()
+    expect(statusCode).toBe(200)
     for (const secret of [SECRET, 'secret-path', 'client-secret', 'password-of', 'at-vonage', 'wiki.example'])
       expect(body).not.toContain(secret)
   })

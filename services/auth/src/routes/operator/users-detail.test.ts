@@ -30,7 +30,11 @@ const Shown = z.object({
   messages: z.array(z.unknown()),
   why_not: z.array(z.unknown()),
 })
-const read = async (id: string) => Shown.parse((await show(id))[1])
+const read = async (id: string) => {
+  const [status, body] = await show(id)
+  expect(status).toBe(200)
+  return Shown.parse(body)
+}
 const show = (id: string) => operate(test, viewer, `GET /users/${id}`)
 const whyNot = async (changes: Parameters<typeof createSignedUp>[1]) => {
   const { user } = await createSignedUp(test.deps, changes)

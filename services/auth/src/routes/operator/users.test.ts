@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
-import { anyId, anyTime, errorBody, factorBody, signedUpBody, statusAndBody } from '../../../test/bodies.ts'
+import { anyId, anyTime, errorBody, expectBody, factorBody, signedUpBody, statusAndBody } from '../../../test/bodies.ts'
 import { createOperator, OPERATOR_SETTINGS, type SignedInOperator } from '../../../test/operators.ts'
 import { createSignedIn } from '../../../test/signed-in.ts'
 import { createSignedUp, type SignedUp } from '../../../test/signed-up.ts'
@@ -36,7 +36,7 @@ afterAll(() => test.close())
 const ask = (query = '') => test.app.inject({ url: `/operator/users${query}`, headers: { ...viewer.credentials } })
 const emailsOf = async (query: string) => {
   const answer = await ask(query)
-  return answer.json().users.map(({ email }: { readonly email: string }) => email)
+  return expectBody(200, answer).users.map(({ email }: { readonly email: string }) => email)
 }
 /** An identity of a user in the list, by default that of their email. */
 const listedIdentity = ({ user: { id }, email }: SignedUp, members: object = {}) => ({

@@ -44,7 +44,9 @@ describe('POST /operator/users/invitations', () => {
   it('201: records the names of at most 50 members of user_metadata, each cut off after 100 characters', async () => {
     const long = 'n'.repeat(101)
     const others = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`name-${i}`, 'private']))
-    const [, body] = await invite({ email: 'many@example.com', user_metadata: { [long]: 'private', ...others } })
+    const metadata = { [long]: 'private', ...others }
+    const [status, body] = await invite({ email: 'many@example.com', user_metadata: metadata })
+    expect(status).toBe(201)
     const { user } = z.object({ user: z.object({ id: z.string() }) }).parse(body)
     const names = [long.slice(0, 100), ...Object.keys(others).slice(0, 49)]
     const changes = { email: 'many@example.com', user_metadata: names }

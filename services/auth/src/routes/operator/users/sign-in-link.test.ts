@@ -79,7 +79,8 @@ describe('POST /operator/users/:userId/sign-in-link', () => {
 
   it('201: makes a link that is dead after ten minutes', async () => {
     const { user } = await createSignedUp(test.deps)
-    const [, body] = await make(user.id)
+    const [status, body] = await make(user.id)
+    expect(status).toBe(201)
     const { expires_at: end, sent_at: start } = await test.deps.db
       .selectFrom('one_time_tokens')
       .select(['expires_at', 'sent_at'])
