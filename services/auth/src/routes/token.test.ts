@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
-import { anyTime, claimsBody, emailIdentity, grantErrorBody, proof, signedUpBody } from '../../test/bodies.ts'
+import {
+  anyTime,
+  claimsBody,
+  emailIdentity,
+  grantErrorBody,
+  proof,
+  signedUpBody,
+  wrongPassword,
+} from '../../test/bodies.ts'
 import { factorRow } from '../../test/factor-row.ts'
 import { createSignedUp, type SignedUp } from '../../test/signed-up.ts'
 import { deriveChildToken } from '../sessions/refresh-token.ts'
@@ -98,8 +106,9 @@ describe('POST /token', () => {
   // ASVS 16.3.1
   it('400: keeps an unknown grant out of the log', async () => {
     const unknown = 'unsupported_grant_type'
-    const { body } = await ask('a password put into the wrong place', {})
-    expect([body, logFields]).toEqual([
+    const { status, body } = await ask('a password put into the wrong place', {})
+    expect([status, body, logFields]).toEqual([
+      400,
       failure(400, 'invalid_credentials', unknown, unknown).plain,
       { remote_addr: '127.0.0.1' },
     ])
@@ -118,7 +127,8 @@ describe('POST /token', () => {
     ['', 'the body is empty'],
   ])('400: refuses the body %j', async (payload, reason) => {
     const text = `Could not parse request body as JSON: ${reason}`
-    expect((await ask('password', payload)).body).toEqual(grantErrorBody('invalid_request', 'bad_json', text))
+    const { status, body } = await ask('password', payload)
+    expect([status, body]).toEqual([400, grantErrorBody('invalid_request', 'bad_json', text)])
   })
 
   it('200: reads the grant from a form body', async () => {
@@ -165,10 +175,10 @@ describe('POST /token?grant_type=password', () => {
       const signedUp = await createSignedUp(test.deps)
       const { email, password } = signedUp
       const headers = { 'x-forwarded-for': address }
-      const { body } = await ask('password', { email, password }, headers)
-      expect(body).toEqual(sessionOf(signedUp))
+      const { status, body } = await ask('password', { email, password }, headers)
+      expect([status, body]).toEqual([200, sessionOf(signedUp)])
       const refreshed = await ask('refresh_token', { refresh_token: body.refresh_token }, headers)
-      expect(refreshed.body).toEqual(sessionOf(signedUp))
+      expect([refreshed.status, refreshed.body]).toEqual([200, sessionOf(signedUp)])
     },
   )
 
@@ -184,9 +194,9 @@ describe('POST /token?grant_type=password', () => {
   it('200: signs in with a password that no longer meets the policy and names what it lacks', async () => {
     const strict = await openTestApp({ database: test.database, settings: { AUTH_PASSWORD_MIN_LENGTH: '40' } })
     const signedUp = await createSignedUp(strict.deps)
-    const { body } = await ask('password', { email: signedUp.email, password: signedUp.password }, {}, strict)
+    const { status, body } = await ask('password', { email: signedUp.email, password: signedUp.password }, {}, strict)
     const weak_password = { message: 'Password should be at least 40 characters.', reasons: ['length'] }
-    expect(body).toEqual({ ...sessionOf(signedUp), expires_at: expect.any(Number), weak_password })
+    expect([status, body]).toEqual([200, { ...sessionOf(signedUp), expires_at: expect.any(Number), weak_password }])
     await strict.close()
   })
 
@@ -242,11 +252,10 @@ describe('POST /token?grant_type=password', () => {
   it('400: refuses a user of another audience', async () => {
     const signedUp = await createSignedUp(test.deps)
     const { email, password } = signedUp
-    expect((await ask('password', { email, password }, { 'x-jwt-aud': 'elsewhere' })).body).toEqual(
-      grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials'),
-    )
+    const { status, body } = await ask('password', { email, password }, { 'x-jwt-aud': 'elsewhere' })
+    expect([status, body]).toEqual(wrongPassword)
     const own = await ask('password', { email, password }, { 'x-jwt-aud': 'authenticated' })
-    expect(own.body).toEqual(sessionOf(signedUp))
+    expect([own.status, own.body]).toEqual([200, sessionOf(signedUp)])
   })
 })
 
@@ -333,7 +342,8 @@ describe('POST /token?grant_type=refresh_token', () => {
     const { session: after } = await grantRefreshToken(changed, { refreshToken: token, userAgent: null, ip: '' })
     expect(after.refresh_token).not.toBe(before.refresh_token)
     await expectFailure('refresh_token', { refresh_token: before.refresh_token }, notFound)
-    expect((await refresh(after.refresh_token)).body).toEqual(sessionOf(signedUp))
+    const { status, body } = await refresh(after.refresh_token)
+    expect([status, body]).toEqual([200, sessionOf(signedUp)])
     const rows = await test.deps.db
       .selectFrom('refresh_tokens')
       .select('id')

@@ -75,8 +75,9 @@ describe('PUT /user', () => {
 
   it('200: parallel changes of different keys lose none', async () => {
     const { headers } = await createSignedIn(test)
-    await Promise.all(Array.from({ length: 10 }, (_, i) => put({ data: { [`k${i}`]: i } }, headers)))
-    const { body } = await put({}, headers)
+    const changes = await Promise.all(Array.from({ length: 10 }, (_, i) => put({ data: { [`k${i}`]: i } }, headers)))
+    const { status, body } = await put({}, headers)
+    expect([...changes.map((change) => change.status), status]).toEqual(Array(11).fill(200))
     expect(Object.keys(body.user_metadata).sort()).toEqual([...Array.from({ length: 10 }, (_, i) => `k${i}`), 'name'])
   })
 
@@ -166,7 +167,10 @@ describe('PUT /user', () => {
         401,
         errorBody(401, 'no_authorization', 'This endpoint requires a valid Bearer token'),
       ])
-    expect((await ask()).json()).toEqual(errorBody(429, 'over_request_rate_limit', 'Request rate limit reached'))
+    expect(statusAndBody(await ask())).toEqual([
+      429,
+      errorBody(429, 'over_request_rate_limit', 'Request rate limit reached'),
+    ])
     await limited.close()
   })
 })

@@ -69,7 +69,9 @@ describe('GET /user', () => {
     const { token, user } = await signIn()
     const factor = { user_id: user.id, factor_type: 'phone', phone: '14155550100', friendly_name: 'mine' }
     await test.deps.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
-    expect((await getUser(`Bearer ${token}`)).body.factors).toEqual([
+    const { status, body } = await getUser(`Bearer ${token}`)
+    expect(status).toBe(200)
+    expect(body.factors).toEqual([
       {
         id: expect.any(String),
         created_at: expect.stringMatching(/\.\d{6}\+00:00$/),
@@ -120,7 +122,9 @@ describe('GET /user', () => {
     const moved = { email: `moved.${email}` }
     await test.deps.db.updateTable('users').set(moved).where('id', '=', user.id).execute()
     await createSignedUp(test.deps, { email })
-    expect((await getUser(`Bearer ${token}`)).body).toEqual(
+    const { status, body } = await getUser(`Bearer ${token}`)
+    expect(status).toBe(200)
+    expect(body).toEqual(
       userBody({
         ...moved,
         id: user.id,

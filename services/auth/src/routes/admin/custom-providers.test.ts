@@ -73,9 +73,12 @@ let people = 0
 /** Signs in as a browser does, until the last redirect. */
 async function signIn(provider: string, query: Readonly<Record<string, string>> = {}) {
   const started = await service.app.inject(`/authorize?${new URLSearchParams({ provider, ...query })}`)
+  expect(started.statusCode).toBe(302)
   const authorize = new URL(String(started.headers.location))
   const { pathname, search } = await openId.agree(authorize)
-  return { authorize, ...land(await service.app.inject(`${pathname}${search}`)) }
+  const landed = await service.app.inject(`${pathname}${search}`)
+  expect(landed.statusCode).toBe(302)
+  return { authorize, ...land(landed) }
 }
 
 /** The data of an identity and the metadata of its user. */

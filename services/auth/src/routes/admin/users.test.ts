@@ -273,10 +273,11 @@ describe('POST /admin/users', () => {
   })
 
   it('400: refuses members of the wrong type', async () => {
-    const { body } = await ask('POST', '/admin/users', { email: 'a@b.c', email_confirm: 'yes' })
-    expect(body).toEqual(
+    const { status, body } = await ask('POST', '/admin/users', { email: 'a@b.c', email_confirm: 'yes' })
+    expect([status, body]).toEqual([
+      400,
       errorBody(400, 'bad_json', 'Could not parse request body as JSON: email_confirm: must be a boolean'),
-    )
+    ])
   })
 
   it('422: refuses a taken email or phone, also to all but one of many parallel requests', async () => {
