@@ -223,7 +223,9 @@ describe('PUT /user with a password, where it needs reauthentication', () => {
     await ask(old.headers)
     const nonce = await readNonce(old.email)
     const sets = ['first horse', 'second horse', 'third horse'].map((password) => put({ password, nonce }, old.headers))
-    expect(refusalsIn(await Promise.all(sets))).toEqual(
+    const answers = await Promise.all(sets)
+    expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(1)
+    expect(refusalsIn(answers)).toEqual(
       Array(2).fill([422, errorBody(422, 'reauthentication_not_valid', 'Nonce has expired or is invalid')]),
     )
   })

@@ -135,23 +135,25 @@ describe('POST /resend', () => {
   it('429: counts the interval from the signup, for known and unknown addresses alike', async () => {
     await main.post('/signup', { email: 'known@example.com', password })
     clock.advance(1_000)
-    expect((await resend({ type: 'signup', email: 'known@example.com' })).json()).toEqual(
+    expect(statusAndBody(await resend({ type: 'signup', email: 'known@example.com' }))).toEqual([
+      429,
       errorBody(
         429,
         'over_email_send_rate_limit',
         'For security purposes, you can only request this after 899 seconds.',
       ),
-    )
+    ])
     const { email } = await createSignedUp(deps)
     await main.post('/signup', { email, password })
     clock.advance(1_000)
-    expect((await resend({ type: 'signup', email })).json()).toEqual(
+    expect(statusAndBody(await resend({ type: 'signup', email }))).toEqual([
+      429,
       errorBody(
         429,
         'over_email_send_rate_limit',
         'For security purposes, you can only request this after 899 seconds.',
       ),
-    )
+    ])
   })
 
   const missing = 'Missing one of these types: signup, email_change, sms, phone_change'
@@ -169,7 +171,7 @@ describe('POST /resend', () => {
     [{ type: 'signup', email: 'nobody' }, 'Unable to validate email address: invalid format'],
     [{ type: 'sms', phone: '0415' }, 'Invalid phone number format (E.164 required)'],
   ])('400: refuses %j', async (body, message) => {
-    expect((await resend(body)).json()).toEqual(errorBody(400, 'validation_failed', message))
+    expect(statusAndBody(await resend(body))).toEqual([400, errorBody(400, 'validation_failed', message)])
   })
 })
 
@@ -220,12 +222,14 @@ describe('POST /resend under settings', () => {
 
   it('400: refuses emails and phones while they are off', async () => {
     const open = await openBeside(main, { AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
-    expect((await open.post('/resend', { type: 'signup', email: 'a@example.com' })).json()).toEqual(
+    expect(statusAndBody(await open.post('/resend', { type: 'signup', email: 'a@example.com' }))).toEqual([
+      400,
       errorBody(400, 'email_provider_disabled', 'Email logins are disabled'),
-    )
-    expect((await open.post('/resend', { type: 'sms', phone: '14155550100' })).json()).toEqual(
+    ])
+    expect(statusAndBody(await open.post('/resend', { type: 'sms', phone: '14155550100' }))).toEqual([
+      400,
       errorBody(400, 'phone_provider_disabled', 'Phone logins are disabled'),
-    )
+    ])
     await open.close()
   })
 })

@@ -119,7 +119,14 @@ describe('POST /signup by phone', () => {
   })
 
   it('200: sends the code by WhatsApp when the gateway is Twilio', async () => {
-    await signUp('14155550102', { channel: 'whatsapp' })
+    expectUser(
+      await signUp('14155550102', { channel: 'whatsapp' }),
+      phoneBody('14155550102', {
+        phone_confirmed_at: undefined,
+        confirmed_at: undefined,
+        identities: [phoneIdentity(anyId, '14155550102')],
+      }),
+    )
     expect(await sms.read('14155550102')).toEqual({
       to: '14155550102',
       text: expect.any(String),
@@ -129,9 +136,10 @@ describe('POST /signup by phone', () => {
   })
 
   it('400: refuses a malformed number', async () => {
-    expect((await signUp('0415')).json()).toEqual(
+    expect(statusAndBody(await signUp('0415'))).toEqual([
+      400,
       errorBody(400, 'validation_failed', 'Invalid phone number format (E.164 required)'),
-    )
+    ])
   })
 })
 
@@ -143,9 +151,10 @@ describe('POST /signup by phone under settings', () => {
       AUTH_SMS_TEST_OTP: '15005550006:123456',
     })
     const answer = await open.post('/signup', { phone: '14155550100', password })
-    expect(answer.json()).toEqual(
+    expect(statusAndBody(answer)).toEqual([
+      500,
       errorBody(500, 'unexpected_failure', 'Unable to get SMS provider', { error_id: answer.headers['x-request-id'] }),
-    )
+    ])
     expectUser(
       await open.post('/signup', { phone: '15005550006', password }),
       phoneBody('15005550006', {
@@ -174,10 +183,11 @@ describe('POST /signup by phone under settings', () => {
       user_metadata: { email: 'x@example.com' },
       identities: [phoneIdentity(anyId, '14155550100', { phone_verified: true })],
     })
-    expect(answer.json()).toEqual({ ...sessionBody(user), ...user, last_sign_in_at: anyTime })
-    expect((await open.post('/signup', { phone: '14155550100', password })).json()).toEqual(
+    expect(statusAndBody(answer)).toEqual([200, { ...sessionBody(user), ...user, last_sign_in_at: anyTime }])
+    expect(statusAndBody(await open.post('/signup', { phone: '14155550100', password }))).toEqual([
+      400,
       errorBody(400, 'user_already_exists', 'User already registered'),
-    )
+    ])
     await open.close()
   })
 
@@ -193,9 +203,10 @@ describe('POST /signup by phone under settings', () => {
       })
       expect(statusAndBody(await signUpWith(phone))).toEqual([200, user])
     }
-    expect((await signUpWith('14155550102')).json()).toEqual(
+    expect(statusAndBody(await signUpWith('14155550102'))).toEqual([
+      429,
       errorBody(429, 'over_sms_send_rate_limit', 'SMS rate limit exceeded'),
-    )
+    ])
     const users = await open.deps.db.selectFrom('users').select('phone').orderBy('phone').execute()
     expect(users).toEqual([{ phone: '14155550100' }, { phone: '14155550101' }])
     await open.close()

@@ -9,6 +9,7 @@ import {
   proof,
   refusalsIn,
   sessionBody,
+  statusAndBody,
 } from '../../test/bodies.ts'
 import { expectSession } from '../../test/expect-user.ts'
 import { openMailApp } from '../../test/mail-app.ts'
@@ -84,10 +85,11 @@ describe('POST /verify', () => {
   it.each([['token_hash'], ['token']])('200: accepts the token of a link as %s', async (member) => {
     const { id, token } = await signUp()
     const answer = await verify({ type: 'email', [member]: token })
-    expect(answer.json()).toEqual(
+    expect(statusAndBody(answer)).toEqual([
+      200,
       sessionBody(confirmedBody(id, expect.any(String), { confirmation_sent_at: anyTime }), { type: 'signup' }),
-    )
-    expect((await verify({ type: 'email', [member]: token })).json()).toEqual(LINK_EXPIRED)
+    ])
+    expect(statusAndBody(await verify({ type: 'email', [member]: token }))).toEqual([403, LINK_EXPIRED])
   })
 
   // ASVS 6.5.1
@@ -99,6 +101,7 @@ describe('POST /verify', () => {
       verify({ type: 'signup', token_hash: token }),
       verify({ type: 'signup', token_hash: token }),
     ])
+    expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(1)
     const refused = refusalsIn(answers)
     expect(refused).toHaveLength(3)
     for (const each of refused) {
@@ -113,15 +116,21 @@ describe('POST /verify', () => {
   it('403: gives the same answer to an unknown address, a wrong code and an expired code', async () => {
     const { email, code, token } = await signUp()
     const wrong = code === '000000' ? '000001' : '000000'
-    expect((await verify({ type: 'signup', token: code, email: 'nobody@example.com' })).json()).toEqual(OTP_EXPIRED)
-    expect((await verify({ type: 'signup', token: wrong, email })).json()).toEqual(OTP_EXPIRED)
-    expect((await verify({ type: 'recovery', token: code, email })).json()).toEqual(OTP_EXPIRED)
-    expect((await verify({ type: 'invite', token: code, email })).json()).toEqual(OTP_EXPIRED)
-    expect((await verify({ type: 'signup', token: code, email }, { 'x-jwt-aud': 'other' })).json()).toEqual(OTP_EXPIRED)
-    expect((await verify({ type: 'recovery', token_hash: token })).json()).toEqual(LINK_EXPIRED)
+    expect(statusAndBody(await verify({ type: 'signup', token: code, email: 'nobody@example.com' }))).toEqual([
+      403,
+      OTP_EXPIRED,
+    ])
+    expect(statusAndBody(await verify({ type: 'signup', token: wrong, email }))).toEqual([403, OTP_EXPIRED])
+    expect(statusAndBody(await verify({ type: 'recovery', token: code, email }))).toEqual([403, OTP_EXPIRED])
+    expect(statusAndBody(await verify({ type: 'invite', token: code, email }))).toEqual([403, OTP_EXPIRED])
+    expect(statusAndBody(await verify({ type: 'signup', token: code, email }, { 'x-jwt-aud': 'other' }))).toEqual([
+      403,
+      OTP_EXPIRED,
+    ])
+    expect(statusAndBody(await verify({ type: 'recovery', token_hash: token }))).toEqual([403, LINK_EXPIRED])
     clock.advance(86_400_000)
-    expect((await verify({ type: 'signup', token: code, email })).json()).toEqual(OTP_EXPIRED)
-    expect((await verify({ type: 'signup', token_hash: token })).json()).toEqual(LINK_EXPIRED)
+    expect(statusAndBody(await verify({ type: 'signup', token: code, email }))).toEqual([403, OTP_EXPIRED])
+    expect(statusAndBody(await verify({ type: 'signup', token_hash: token }))).toEqual([403, LINK_EXPIRED])
   })
 
   it('403: refuses the right code after ten wrong ones and still accepts the link', async () => {
@@ -148,8 +157,8 @@ describe('POST /verify', () => {
       await verify({ ...wrong, email: 'nobody@example.com' }),
     ]
     expect([known.statusCode, known.json()]).toEqual([unknown.statusCode, unknown.json()])
-    expect((await verify({ type: 'signup', token: code, email })).json()).toEqual(banned)
-    expect((await verify({ type: 'signup', token_hash: token })).json()).toEqual(banned)
+    expect(statusAndBody(await verify({ type: 'signup', token: code, email }))).toEqual([403, banned])
+    expect(statusAndBody(await verify({ type: 'signup', token_hash: token }))).toEqual([403, banned])
     clock.advance(1_000)
     expectSession(
       await verify({ type: 'signup', token: code, email }),
@@ -161,17 +170,21 @@ describe('POST /verify', () => {
   it('400: needs a password when the user of a signup has none, and keeps the code', async () => {
     const { email, id, code } = await signUp()
     await deps.db.updateTable('users').set({ encrypted_password: null }).where('id', '=', id).execute()
-    expect((await verify({ type: 'signup', token: code, email })).json()).toEqual({
-      code: 400,
-      error_code: 'validation_failed',
-      msg: 'Password is required',
-    })
+    expect(statusAndBody(await verify({ type: 'signup', token: code, email }))).toEqual([
+      400,
+      {
+        code: 400,
+        error_code: 'validation_failed',
+        msg: 'Password is required',
+      },
+    ])
     const weak = await verify({ type: 'signup', token: code, email, password: 'x' })
-    expect(weak.json()).toEqual(
+    expect(statusAndBody(weak)).toEqual([
+      422,
       errorBody(422, 'weak_password', 'Password should be at least 6 characters.', {
         weak_password: { reasons: ['length'] },
       }),
-    )
+    ])
     expectSession(
       await verify({ type: 'signup', token: code, email, password: 'a good one' }),
       confirmedBody(id, email, { confirmation_sent_at: anyTime }),
@@ -198,11 +211,12 @@ describe('POST /verify', () => {
       .where('id', '=', id)
       .execute()
     const answer = await verify({ type: 'invite', token: code, email })
-    expect(answer.json()).toEqual(
+    expect(statusAndBody(answer)).toEqual([
+      200,
       sessionBody(confirmedBody(id, email, { invited_at: timestamp(clock.now()), confirmation_sent_at: anyTime }), {
         type: 'invite',
       }),
-    )
+    ])
     expect((await userOf(id)).encrypted_password).toBeNull()
     const audit = await deps.db.selectFrom('audit_log_entries').select('action').where('actor_id', '=', id).execute()
     expect(audit.map(({ action }) => action)).toContain('invite_accepted')
@@ -230,19 +244,25 @@ describe('POST /verify', () => {
 
   it('400: refuses a body without a token', async () => {
     const answer = await verify({ type: 'signup' })
-    expect(answer.json()).toEqual({
-      code: 400,
-      error_code: 'validation_failed',
-      msg: 'Verify requires either a token or a token hash',
-    })
+    expect(statusAndBody(answer)).toEqual([
+      400,
+      {
+        code: 400,
+        error_code: 'validation_failed',
+        msg: 'Verify requires either a token or a token hash',
+      },
+    ])
   })
 
   it('422: refuses a malformed email', async () => {
-    expect((await verify({ type: 'signup', token: '1', email: 'x' })).json()).toEqual({
-      code: 422,
-      error_code: 'validation_failed',
-      msg: 'Invalid email format',
-    })
+    expect(statusAndBody(await verify({ type: 'signup', token: '1', email: 'x' }))).toEqual([
+      422,
+      {
+        code: 422,
+        error_code: 'validation_failed',
+        msg: 'Invalid email format',
+      },
+    ])
   })
 })
 
@@ -265,7 +285,9 @@ describe('GET /verify', () => {
     const email = 'mobile@example.com'
     await main.post('/signup', { email, password }, { 'x-jwt-aud': 'mobile' })
     const { link } = await main.readMail(email)
-    const { location = '' } = (await follow(link.search.slice(1))).headers
+    const { statusCode, headers } = await follow(link.search.slice(1))
+    expect(statusCode).toBe(303)
+    const { location = '' } = headers
     const token = new URLSearchParams(new URL(location).hash.slice(1)).get('access_token') ?? ''
     expect(claimsOf(token)).toEqual(claimsBody({ aud: 'mobile', email, amr: [proof('otp')] }))
   })
@@ -274,35 +296,45 @@ describe('GET /verify', () => {
     const { token } = await signUp()
     const location = async (target: string) => {
       const answer = await follow(`token=wrong&type=signup&redirect_to=${encodeURIComponent(target)}`)
-      return answer.headers.location
+      return [answer.statusCode, answer.headers.location]
     }
-    expect(await location('http://localhost:5173/cb?x=1')).toBe(`http://localhost:5173/cb?x=1${LINK_EXPIRED_FRAGMENT}`)
-    expect(await location('https://evil.test')).toBe(`http://localhost:3000/${LINK_EXPIRED_FRAGMENT}`)
-    expect(await location('http://localhost:3000/\r\nX: y')).toBe(`http://localhost:3000/${LINK_EXPIRED_FRAGMENT}`)
+    const refused = (site: string) => [303, `${site}${LINK_EXPIRED_FRAGMENT}`]
+    expect(await location('http://localhost:5173/cb?x=1')).toEqual(refused('http://localhost:5173/cb?x=1'))
+    expect(await location('https://evil.test')).toEqual(refused('http://localhost:3000/'))
+    expect(await location('http://localhost:3000/\r\nX: y')).toEqual(refused('http://localhost:3000/'))
     const answer = await follow(`token_hash=${token}&type=signup&redirect_to=myapp://callback`)
+    expect(answer.statusCode).toBe(303)
     expect(answer.headers.location).toMatch(/^myapp:\/\/callback\/?#access_token=/)
   })
 
   it('303: puts every other error into the redirect', async () => {
     const { id, token } = await signUp()
-    expect((await follow(`token=${token}&type=sms`)).headers.location).toBe(
+    const leads = async (query: string) => {
+      const { statusCode, headers } = await follow(query)
+      return [statusCode, headers.location]
+    }
+    expect(await leads(`token=${token}&type=sms`)).toEqual([
+      303,
       'http://localhost:3000/#error=invalid_request&error_code=validation_failed&error_description=Invalid+email+verification+type&sb=',
-    )
+    ])
     const until = new Date(clock.now().getTime() + 1_000)
     await deps.db.updateTable('users').set({ banned_until: until }).where('id', '=', id).execute()
-    expect((await follow(`token=${token}&type=signup`)).headers.location).toBe(
+    expect(await leads(`token=${token}&type=signup`)).toEqual([
+      303,
       'http://localhost:3000/#error=access_denied&error_code=user_banned&error_description=User+is+banned&sb=',
-    )
-    expect((await follow('token=pkce_wrong&type=signup')).headers.location).toBe(
+    ])
+    expect(await leads('token=pkce_wrong&type=signup')).toEqual([
+      303,
       `http://localhost:3000/?error=access_denied&error_code=otp_expired&error_description=Email+link+is+invalid+or+has+expired${LINK_EXPIRED_FRAGMENT}`,
-    )
+    ])
   })
 
   it('303: a PKCE flow ends in an auth code', async () => {
     const codeChallenge = 'c'.repeat(43)
     const { id, link, token } = await signUp({ code_challenge: codeChallenge, code_challenge_method: 's256' })
     expect(token).toMatch(/^pkce_[0-9a-f]{56}$/)
-    const { headers } = await follow(link.search.slice(1))
+    const { statusCode, headers } = await follow(link.search.slice(1))
+    expect(statusCode).toBe(303)
     const target = new URL(headers.location ?? '')
     expect(target.hash).toBe('')
     const code = target.searchParams.get('code') ?? ''
@@ -329,12 +361,14 @@ describe('GET /verify', () => {
   })
 
   it('400: answers in JSON when type or token is missing', async () => {
-    expect((await follow('token=x')).json()).toEqual(
+    expect(statusAndBody(await follow('token=x'))).toEqual([
+      400,
       errorBody(400, 'validation_failed', 'Verify requires a verification type'),
-    )
-    expect((await follow('type=signup&token=')).json()).toEqual(
+    ])
+    expect(statusAndBody(await follow('type=signup&token='))).toEqual([
+      400,
       errorBody(400, 'validation_failed', 'Verify requires a token or a token hash'),
-    )
+    ])
   })
 
   it('400: shows a browser a page when type or token is missing', async () => {
@@ -352,11 +386,14 @@ describe('GET /verify', () => {
   ])('400: a prefetch uses nothing up: %s: %s', async (name, value) => {
     const { link } = await signUp()
     const ahead = await follow(link.search.slice(1), { [name]: value })
-    expect(ahead.json()).toEqual({
-      code: 400,
-      error_code: 'validation_failed',
-      msg: 'Links of mails are not to be fetched before somebody opens them',
-    })
+    expect(statusAndBody(ahead)).toEqual([
+      400,
+      {
+        code: 400,
+        error_code: 'validation_failed',
+        msg: 'Links of mails are not to be fetched before somebody opens them',
+      },
+    ])
     expect(ahead.headers['cache-control']).toBe('no-store')
     expect((await follow(link.search.slice(1))).headers.location).toContain('#access_token=')
   })
