@@ -1,7 +1,3 @@
-import { once } from 'node:events'
-import { createServer, get, type ServerResponse } from 'node:http'
-import { promisify } from 'node:util'
-import { portOf } from '@trestle/testing/free-port.ts'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestConsole, type TestConsole } from '../../../test/console-app.ts'
@@ -41,27 +37,5 @@ describe('GET /products/export', () => {
     expect((await over.app.inject('/health')).statusCode).toBe(200)
     await over.close()
     await busy.close()
-  })
-
-  it('200: comes too late for a browser that has left, and is closed at once', async () => {
-    const asked = Promise.withResolvers<ServerResponse>()
-    const slow = createServer((_request, response) => asked.resolve(response)).listen(0, '127.0.0.1')
-    await once(slow, 'listening')
-    const over = await openTestConsole([auth, { name: 'inventory', url: `http://127.0.0.1:${portOf(slow)}` }])
-    const { cookies } = await over.signedIn('viewer')
-    await over.app.listen({ port: 0 })
-    const countBrowsers = promisify(over.app.server.getConnections.bind(over.app.server))
-    const cookie = [...cookies].map((each) => each.join('=')).join('; ')
-    const download = get({ port: portOf(over.app.server), path: '/products/export', headers: { cookie } })
-    download.on('error', () => {})
-    const answer = await asked.promise
-    download.destroy()
-    await expect.poll(() => countBrowsers()).toBe(0)
-    const closed = once(answer, 'close')
-    answer.writeHead(200, { 'content-type': 'text/csv' }).write('x'.repeat(1_000_000))
-    await closed
-    expect(answer.writableFinished).toBe(false)
-    await over.close()
-    slow.close()
   })
 })
