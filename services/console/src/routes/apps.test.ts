@@ -24,10 +24,13 @@ describe('GET /apps', () => {
   it('200: finds an app by the last characters of its key, and says when there is none', async () => {
     const browser = await test.signedIn('viewer')
     const hint = shop.appKey.slice(-4)
-    expect(plain((await browser.open(`/apps?search=${hint}`)).text)).toBe(
+    const found = await browser.open(`/apps?search=${hint}`)
+    expect([found.status, plain(found.text)]).toEqual([
+      200,
       `Apps ${FILTERS} App Id Keys Created ↓ Actions Nordhavn Coffee ID …${hint} Good never used TIME`,
-    )
-    expect((await browser.open('/apps?search=nobody')).text).toBe(`Apps ${FILTERS} No app matches. Clear the filters`)
+    ])
+    const none = await browser.open('/apps?search=nobody')
+    expect([none.status, none.text]).toEqual([200, `Apps ${FILTERS} No app matches. Clear the filters`])
   })
 })
 

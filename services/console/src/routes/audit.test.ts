@@ -25,6 +25,7 @@ describe('GET /audit/:service', () => {
     const browser = await test.signedIn('viewer')
     expect((await browser.open('/audit')).path).toBe('/audit/auth')
     const page = await browser.open(`/audit/auth?action=users.ban&user=${id}`)
+    expect(page.status).toBe(200)
     expect(plain(page.text)).toMatch(
       new RegExp(
         `^Audit Auth Payments Inventory Whole action, such as users\\.ban User ${id} Filter Action By Address Details Created ↓ operator\\.users\\.ban support-\\S+@example\\.com 127\\.0\\.0\\.1 Details { .* } TIME$`,
@@ -38,6 +39,7 @@ describe('GET /audit/:service', () => {
     await admin.open(`/apps/${appId}/keys`)
     await admin.submit(`/apps/${appId}/keys`)
     const page = await (await test.signedIn('viewer')).open('/audit/payments?action=apps.revoke-keys')
+    expect(page.status).toBe(200)
     expect(plain(page.text)).toMatch(
       /^Audit Auth Payments Inventory Whole action, such as payouts\.run Filter Action By Address Details Created ↓ operator\.apps\.revoke-keys admin-\S+@example\.com 127\.0\.0\.1 Details { .* } TIME$/,
     )

@@ -49,7 +49,8 @@ const pathsOf = async (number: number) => {
 describe('GET /deliveries', () => {
   it('200: lists the deliveries of a webhook with their states, and says how to take the filter away', async () => {
     const { browser } = await pathsOf(1)
-    const { text, html } = await browser.open(`/deliveries?webhook=${webhookId}`)
+    const { status, text, html } = await browser.open(`/deliveries?webhook=${webhookId}`)
+    expect(status).toBe(200)
     expect(text.replaceAll(/\b[0-9a-f]{24}\b/g, 'ID')).toMatch(
       /^Deliveries Id of a merchant State All states .* Webhook ID Filter Event State Last error Attempts Merchant Created ↓ merchant\.updated delivered 1 ID .* UTC$/,
     )
@@ -58,7 +59,7 @@ describe('GET /deliveries', () => {
 
   it('200: says when no delivery is in the state', async () => {
     const page = await (await test.signedIn('viewer')).open('/deliveries?status=failed')
-    expect(page.text).toContain('No delivery matches. Clear the filters')
+    expect([page.status, page.text]).toEqual([200, expect.stringContaining('No delivery matches. Clear the filters')])
   })
 })
 
@@ -66,6 +67,7 @@ describe('GET /deliveries/:deliveryId', () => {
   it('200: shows attempts, the event and what the webhook has answered, as text', async () => {
     const { browser, paths } = await pathsOf(1)
     const page = await browser.open(paths[0] ?? '')
+    expect(page.status).toBe(200)
     expect(page.text).toMatch(/^Deliveries merchant\.updated delivered .* Send again… Attempts 200 /)
     expect(page.html).toContain('&lt;img src=x onerror=alert(1)&gt;')
     expect(page.html).not.toContain(ANSWER)

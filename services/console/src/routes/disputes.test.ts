@@ -28,18 +28,22 @@ describe('GET /disputes', () => {
   it('200: lists disputes by state and merchant, and leads to their payments', async () => {
     const browser = await test.signedIn('viewer')
     const page = await browser.open(`/disputes?status=open&merchant=${SHOP_ID}`)
+    expect(page.status).toBe(200)
     expect(plain(page.text)).toBe(
       `Disputes Disputes Fraud alerts ${FILTERS} Amount State Reason Due Merchant Created ↓ Actions EUR 50.00 open Not received TIME ID TIME CSV`,
     )
     expect(page.html).toContain(`<a class="main-link figure" href="/transactions/${idOf(1)}">`)
-    expect((await browser.open('/disputes?status=won')).text).toBe(
+    const won = await browser.open('/disputes?status=won')
+    expect([won.status, won.text]).toEqual([
+      200,
       `Disputes Disputes Fraud alerts ${FILTERS} No dispute matches. Clear the filters`,
-    )
+    ])
   })
 
   it('200: gives the rows as CSV', async () => {
     const page = await (await test.signedIn('viewer')).open('/disputes?format=csv')
-    expect([page.headers['content-disposition'], page.html.split('\r\n')[1]]).toEqual([
+    expect([page.status, page.headers['content-disposition'], page.html.split('\r\n')[1]]).toEqual([
+      200,
       'attachment; filename="disputes.csv"',
       expect.stringContaining(idOf(1)),
     ])

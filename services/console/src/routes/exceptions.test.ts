@@ -30,13 +30,13 @@ const FILTERS = 'Id of a merchant State Waiting Resolved Filter'
 describe('GET /exceptions', () => {
   it('200: lists what waits, with what the acquirer has said as text', async () => {
     const page = await (await test.signedIn('viewer')).open('/exceptions')
+    expect(page.status).toBe(200)
     expect(plain(page.text)).toBe(
       `Exceptions Exceptions Unknown outcomes ${FILTERS} About State What was said Merchant Created ↓ Actions operation north Waits Answer { "acquirer": "north", "type": "operation", "reason": "<b>late</b>" } ID TIME`,
     )
     expect(page.html).toContain('&lt;b&gt;late&lt;/b&gt;')
-    expect((await (await test.signedIn('viewer')).open('/exceptions?open=false')).text).toContain(
-      'No exception matches.',
-    )
+    const resolved = await (await test.signedIn('viewer')).open('/exceptions?open=false')
+    expect([resolved.status, resolved.text]).toEqual([200, expect.stringContaining('No exception matches.')])
   })
 })
 

@@ -25,6 +25,7 @@ describe('GET /frauds', () => {
   it('200: lists fraud alerts by merchant with their reasons, and leads to their payments', async () => {
     const browser = await test.signedIn('viewer')
     const page = await browser.open(`/frauds?merchant=${SHOP_ID}`)
+    expect(page.status).toBe(200)
     expect(plain(page.text)).toBe(
       'Disputes Disputes Fraud alerts Id of a merchant Filter Transaction Reason Reported Merchant Created ↓ ID Fraudulent usage – ID TIME',
     )

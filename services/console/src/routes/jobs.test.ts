@@ -18,6 +18,7 @@ const toastOf = (html: string) => /<div class="toast">.*?<span>([^<]*)<\/span>/.
 describe('GET /jobs', () => {
   it('200: counts the jobs of each task, says who may register apps, and offers a viewer nothing', async () => {
     const page = await (await test.signedIn('viewer')).open('/jobs?state=running')
+    expect(page.status).toBe(200)
     expect(page.text).toMatch(
       /^Jobs Dead Waiting Running .* Tasks Task Waiting Running Dead Actions .* Registration of apps /,
     )

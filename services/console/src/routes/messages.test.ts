@@ -18,7 +18,7 @@ const FILTERS = 'State All states Waiting Sent Failed'
 describe('GET /messages', () => {
   it('200: says when no message is in the state', async () => {
     const page = await (await test.signedIn('viewer')).open('/messages?status=sent')
-    expect(page.text).toBe(`Messages ${FILTERS} Filter No message matches. Clear the filters`)
+    expect([page.status, page.text]).toEqual([200, `Messages ${FILTERS} Filter No message matches. Clear the filters`])
   })
 
   it('200: lists the messages of a user with masked addresses, and sends none again for a viewer', async () => {
@@ -26,12 +26,17 @@ describe('GET /messages', () => {
     await support.open('/users/invite')
     await support.submit('/users/invite', { email: 'ada@example.com' })
     const [, id = ''] = /href="\/users\/([^"]+)">ada@<wbr>example/.exec(support.page().html) ?? []
-    const { text, html } = await support.open(`/messages?user=${id}`)
+    const { status, text, html } = await support.open(`/messages?user=${id}`)
+    expect(status).toBe(200)
     expect(text.replaceAll(id, 'ID')).toMatch(
       /^Messages .* User ID Filter Message State Last error To Created ↓ Actions invite mail .* a…@example\.com .* UTC Send again…$/,
     )
     expect(html).toContain(`href="/users/${id}/resend?message=`)
     const seen = await (await test.signedIn('viewer')).open(`/messages?user=${id}`)
-    expect([seen.text.includes('a…@example.com'), seen.text.includes('Send again')]).toEqual([true, false])
+    expect([seen.status, seen.text.includes('a…@example.com'), seen.text.includes('Send again')]).toEqual([
+      200,
+      true,
+      false,
+    ])
   })
 })

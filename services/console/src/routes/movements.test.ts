@@ -28,6 +28,7 @@ const problemOf = (html: string) => /role="alert">([^<]*)</.exec(html)?.[1]
 describe('GET /movements', () => {
   it('200: lists the ledger of a product', async () => {
     const page = await (await test.signedIn('viewer')).open(`/movements?product=${mug}&search=PO-1`)
+    expect(page.status).toBe(200)
     const [, rows] = page.text.split(`Product ${mug} Filter `)
     expect(textOf(rows ?? '')).toBe(
       'SKU Type On hand Reserved After Location Reason and reference At MUG receive +1,200 0 1,200 SHELF PO-1 TIME',

@@ -38,7 +38,8 @@ describe('GET /payouts', () => {
 
   it('200: gives the rows as CSV', async () => {
     const page = await (await test.signedIn('viewer')).open('/payouts?format=csv')
-    expect([page.headers['content-disposition'], page.html.split('\r\n')[1]]).toEqual([
+    expect([page.status, page.headers['content-disposition'], page.html.split('\r\n')[1]]).toEqual([
+      200,
       'attachment; filename="payouts.csv"',
       expect.stringContaining(merchantId),
     ])

@@ -35,14 +35,16 @@ describe('GET /products', () => {
   it('200: lists the newest first with a way to older ones', async () => {
     const browser = await test.signedIn('viewer')
     const first = await browser.open('/products')
+    expect(first.status).toBe(200)
     expect(skusOf(first.html)).toEqual(Array.from({ length: 25 }, (_, index) => `TEA-${25 - index}`))
     const [, next = ''] = /<a class="button" href="([^"]+)" rel="next" data-next>/.exec(first.html) ?? []
     const second = await browser.open(next.replaceAll('&amp;', '&'))
-    expect(skusOf(second.html)).toEqual(['&lt;img src=x onerror=alert(1)&gt;', 'MUG-BLUE'])
+    expect([second.status, skusOf(second.html)]).toEqual([200, ['&lt;img src=x onerror=alert(1)&gt;', 'MUG-BLUE']])
   })
 
   it('200: finds by the beginning of a SKU with what is in stock', async () => {
     const page = await (await test.signedIn('viewer')).open('/products?search=mug-b')
+    expect(page.status).toBe(200)
     expect(withoutTimes(page.text)).toBe(
       'Products SKU, or words of attributes Filter SKU Attributes Available On hand Created ↓ MUG-BLUE tags: ["new"] · price: 18.50 · colour: blue 1,000 1,200 TIME',
     )
@@ -50,21 +52,30 @@ describe('GET /products', () => {
 
   it('200: lists the oldest first when the order is turned round', async () => {
     const page = await (await test.signedIn('viewer')).open('/products?order=asc')
-    expect(skusOf(page.html).slice(0, 2)).toEqual(['MUG-BLUE', '&lt;img src=x onerror=alert(1)&gt;'])
+    expect([page.status, skusOf(page.html).slice(0, 2)]).toEqual([
+      200,
+      ['MUG-BLUE', '&lt;img src=x onerror=alert(1)&gt;'],
+    ])
   })
 
   it('200: says when nothing is found', async () => {
     const page = await (await test.signedIn('viewer')).open('/products?search=nothing')
-    expect(page.text).toBe('Products SKU, or words of attributes Filter No product matches. Clear the filters')
+    const text = 'Products SKU, or words of attributes Filter No product matches. Clear the filters'
+    expect([page.status, page.text]).toEqual([200, text])
   })
 
   it('200: offers a new product to the role admin alone', async () => {
     const offers = await Promise.all(
-      (['viewer', 'support', 'admin'] as const).map(async (role) =>
-        (await (await test.signedIn(role)).open('/products')).html.includes('href="/products/new"'),
-      ),
+      (['viewer', 'support', 'admin'] as const).map(async (role) => {
+        const { status, html } = await (await test.signedIn(role)).open('/products')
+        return [status, html.includes('href="/products/new"')]
+      }),
     )
-    expect(offers).toEqual([false, false, true])
+    expect(offers).toEqual([
+      [200, false],
+      [200, false],
+      [200, true],
+    ])
   })
 })
 

@@ -16,11 +16,16 @@ describe('GET /reservations', () => {
   it('200: names products and locations, and escapes them', async () => {
     await callInventory(inventory, '/reservations', { productId: mug, locationId: shelf, quantity: 2, reference: XSS })
     const page = await (await test.signedIn('viewer')).open('/reservations')
-    expect([page.text.includes('MUG SHELF 2 of 2 active'), page.html.includes('<img')]).toEqual([true, false])
+    expect([page.status, page.text.includes('MUG SHELF 2 of 2 active'), page.html.includes('<img')]).toEqual([
+      200,
+      true,
+      false,
+    ])
   })
 
   it('200: offers no release to a viewer', async () => {
     await callInventory(inventory, '/reservations', { productId: mug, locationId: shelf, quantity: 1 })
-    expect((await (await test.signedIn('viewer')).open('/reservations')).html).not.toContain('/release')
+    const page = await (await test.signedIn('viewer')).open('/reservations')
+    expect([page.status, page.html]).toEqual([200, expect.not.stringContaining('/release')])
   })
 })

@@ -27,12 +27,14 @@ describe('GET /search', () => {
     const mug = await createProduct(services[2], 'nordhavn-mug')
     const browser = await test.signedIn('viewer')
     const page = await browser.open('/search?q=nordhavn')
+    expect(page.status).toBe(200)
     expect(plain(page.text)).toBe(
       `Results for “nordhavn” Users ${email} ID TIME user Payments Nordhavn <b>Coffee</b> ID merchant Products nordhavn-mug ${mug} product`,
     )
     expect(page.html).toContain(`href="/users/${id}"`)
     expect(page.html).toContain(`href="/products/${mug}"`)
     const amount = await browser.open('/search?q=12.50')
+    expect(amount.status).toBe(200)
     expect(amount.html).toContain(`href="/transactions/${idOf(1)}"`)
     expect(plain(amount.text)).toBe(
       'Results for “12.50” Payments EUR 12.50 Visa •••• 0000 ID TIME Authorized Test transaction',
@@ -43,29 +45,31 @@ describe('GET /search', () => {
     const id = await createProduct(services[2], 'GRINDER-HAND', '{"name":"Hand grinder, steel"}')
     const browser = await test.signedIn('viewer')
     for (const search of ['grinder-h', 'Hand grinder', 'steel']) {
-      expect((await browser.open(`/search?${new URLSearchParams({ q: search })}`)).text).toBe(
-        `Results for “${search}” Products GRINDER-HAND ${id} product`,
-      )
+      const page = await browser.open(`/search?${new URLSearchParams({ q: search })}`)
+      expect([page.status, page.text]).toEqual([200, `Results for “${search}” Products GRINDER-HAND ${id} product`])
     }
   })
 
   it('200: finds a payment by the last four digits of its card with its amount, behind a hundred newer ones', async () => {
     const page = await (await test.signedIn('viewer')).open('/search?q=0000+12.50')
-    expect(plain(page.text)).toBe(
+    expect([page.status, plain(page.text)]).toEqual([
+      200,
       'Results for “0000 12.50” Payments EUR 12.50 Visa •••• 0000 ID TIME Authorized Test transaction',
-    )
+    ])
   })
 
   it('200: shows the newest payments, and leads to the list that has the others', async () => {
     const browser = await test.signedIn('viewer')
     const all = await browser.open('/search?q=0000')
-    expect([all.text.split('transaction').length - 1, all.text.split(' ').slice(-6).join(' ')]).toEqual([
+    expect([all.status, all.text.split('transaction').length - 1, all.text.split(' ').slice(-6).join(' ')]).toEqual([
+      200,
       20,
       '20 shown, more in the list',
     ])
     expect(all.html).toContain('<a href="/transactions?search=0000">20 shown, more in the list</a>')
     const both = await browser.open('/search?q=0000+99.00')
-    expect([both.text.split('transaction').length - 1, both.text.split(' ').slice(-6).join(' ')]).toEqual([
+    expect([both.status, both.text.split('transaction').length - 1, both.text.split(' ').slice(-6).join(' ')]).toEqual([
+      200,
       20,
       '20 shown, more in the list',
     ])
@@ -73,6 +77,7 @@ describe('GET /search', () => {
 
   it('200: says when nothing is found, and how things are found, with the text in the field', async () => {
     const page = await (await test.signedIn('viewer')).open(`/search?${new URLSearchParams({ q: '<b>"x' })}`)
+    expect(page.status).toBe(200)
     expect(page.text).toBe(
       'Results for “<b>"x” Nothing matches. Names and emails are found by how they begin, products by their SKU and by words of their attributes, all else by its whole value.',
     )

@@ -21,7 +21,8 @@ const GITHUB = {
 
 describe('GET /settings', () => {
   it('200: shows providers that are on first, hooks and limits, and no secret', async () => {
-    const { text, html } = await (await test.signedIn('viewer')).open('/settings')
+    const { status, text, html } = await (await test.signedIn('viewer')).open('/settings')
+    expect(status).toBe(200)
     expect(text).toMatch(
       /^Settings Providers, hooks, limits Signing keys These are the settings of auth\. .* Providers Name State Client id GitHub On the-client /,
     )

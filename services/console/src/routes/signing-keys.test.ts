@@ -19,9 +19,11 @@ const TABS = 'Settings Providers, hooks, limits Signing keys'
 
 describe('GET /signing-keys', () => {
   it('200: says what signs while there is no key, and offers a viewer nothing', async () => {
-    expect((await (await test.signedIn('viewer')).open('/signing-keys')).text).toBe(
+    const page = await (await test.signedIn('viewer')).open('/signing-keys')
+    expect([page.status, page.text]).toEqual([
+      200,
       `${TABS} There is no key: the shared secret signs. Add one, so that others verify without it.`,
-    )
+    ])
   })
 })
 

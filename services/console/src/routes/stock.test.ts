@@ -25,13 +25,17 @@ describe('GET /stock', () => {
 
   it('200: shows the level of a SKU at a location', async () => {
     const page = await (await test.signedIn('support')).open(`/stock?search=MUG&location=${shelf}`)
-    expect(textOf(page.text)).toContain('Available On hand Reserved Changed Actions MUG SHELF 1,200 1,200 0 TIME Count')
+    expect([page.status, textOf(page.text)]).toEqual([
+      200,
+      expect.stringContaining('Available On hand Reserved Changed Actions MUG SHELF 1,200 1,200 0 TIME Count'),
+    ])
   })
 
   it('200: says when no stock matches the filters', async () => {
     const page = await (await test.signedIn('viewer')).open('/stock?search=NOTHING')
-    expect(page.text).toBe(
+    expect([page.status, page.text]).toEqual([
+      200,
       `${TABS} SKU, whole Location All locations MAIN SHELF Filter No stock matches. Clear the filters`,
-    )
+    ])
   })
 })

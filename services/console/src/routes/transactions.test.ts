@@ -39,20 +39,24 @@ describe('GET /transactions', () => {
   it('200: finds by an amount as people write it, in minor units, by last four digits and by id', async () => {
     const browser = await test.signedIn('viewer')
     for (const search of ['12.50', '12,50', '1250', idOf(1)]) {
-      const { html } = await browser.open(`/transactions?${new URLSearchParams({ search })}`)
+      const { status, html } = await browser.open(`/transactions?${new URLSearchParams({ search })}`)
+      expect(status).toBe(200)
       expect([...html.matchAll(/main-link figure" href="([^"]+)">([^<]+)/g)].map(([, ...found]) => found)).toEqual([
         [pathOf(1), 'EUR 12.50'],
       ])
     }
-    expect((await browser.open('/transactions?search=9999')).text).toBe(
+    const none = await browser.open('/transactions?search=9999')
+    expect([none.status, none.text]).toEqual([
+      200,
       'Transactions Last 4, amount (12.50, HUF 1000) or both, reference, id Outcome All outcomes Authorized Refused Mode Live and test Live Test Filter No transaction matches. Clear the filters',
-    )
+    ])
   })
 
   it('200: finds by last four digits with an amount, in either order, and nothing where one of them differs', async () => {
     const browser = await test.signedIn('viewer')
     const found = async (search: string) => {
-      const { html } = await browser.open(`/transactions?${new URLSearchParams({ search })}`)
+      const { status, html } = await browser.open(`/transactions?${new URLSearchParams({ search })}`)
+      expect(status).toBe(200)
       return [...html.matchAll(/main-link figure" href="([^"]+)"/g)].map(([, path]) => path)
     }
     for (const search of ['0000 12.50', '12,50 0000', '0000 EUR 12.50', '0000 €12.50'])
@@ -65,6 +69,7 @@ describe('GET /transactions', () => {
   it('200: lists those of a merchant with their states, and says how to take the filter away', async () => {
     const browser = await test.signedIn('viewer')
     const all = await browser.open(`/transactions?merchant=${SHOP_ID}&search=12.50`)
+    expect(all.status).toBe(200)
     expect(plain(all.text)).toBe(
       'Transactions Last 4, amount (12.50, HUF 1000) or both, reference, id Outcome All outcomes Authorized Refused Mode Live and test Live Test Merchant ID Filter Amount State Card Reference Id Created ↓ EUR 12.50 Authorized Test Visa •••• 0000 – ID TIME CSV',
     )
@@ -74,10 +79,11 @@ describe('GET /transactions', () => {
   it('200: gives the rows of the filter as CSV, for download alone', async () => {
     const page = await (await test.signedIn('viewer')).open('/transactions?search=1250&format=csv')
     expect([
+      page.status,
       page.headers['content-type'],
       page.headers['content-disposition'],
       page.headers['x-content-type-options'],
-    ]).toEqual(['text/csv; charset=utf-8', 'attachment; filename="transactions.csv"', 'nosniff'])
+    ]).toEqual([200, 'text/csv; charset=utf-8', 'attachment; filename="transactions.csv"', 'nosniff'])
     const [, created = ''] = /,(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z),/.exec(page.html) ?? []
     expect(page.html.split('\r\n')).toEqual([
       'id,merchantId,created,test,currency,amount,pendingAmount,capturedAmount,refundedAmount,voidedAmount,disputedAmount,reference,descriptor,card.bin,card.last4,card.scheme,tds,recurring,successful,error.code,error.message',
@@ -90,6 +96,7 @@ describe('GET /transactions', () => {
 describe('GET /transactions/:transactionId', () => {
   it('200: shows amounts, trail, ledger, details and events, with the name of the merchant as text', async () => {
     const page = await (await test.signedIn('viewer')).open(pathOf(1))
+    expect(page.status).toBe(200)
     expect(plain(page.text)).toBe(
       'Transactions EUR 12.50 Authorized Test Nordhavn <b>Coffee</b> ID TIME Your role viewer may not use “Capture”, “Void”; admin may. Captured EUR 0.00 Pending EUR 12.50 Trail Nothing was captured, refunded or voided yet. Ledger Nothing is booked yet. Details Card Visa •••• 0000 Expires 2066-12 BIN 410000 Security code given 3-D Secure none Made by the customer Descriptor NORDHAVN Acquirer simulator Events Deliveries of the merchant No event in the last 30 days.',
     )
@@ -97,8 +104,11 @@ describe('GET /transactions/:transactionId', () => {
   })
 
   it('200: offers each role only what it may do', async () => {
-    const offered = async (role: 'viewer' | 'support' | 'admin') =>
-      changesOf((await (await test.signedIn(role)).open(pathOf(1))).html)
+    const offered = async (role: 'viewer' | 'support' | 'admin') => {
+      const { status, html } = await (await test.signedIn(role)).open(pathOf(1))
+      expect(status).toBe(200)
+      return changesOf(html)
+    }
     expect([await offered('viewer'), await offered('support'), await offered('admin')]).toEqual([
       [],
       [],

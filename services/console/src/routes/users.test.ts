@@ -44,7 +44,8 @@ describe('GET /users', () => {
 
   it('200: says when nobody is found, and shows what was searched for as text', async () => {
     const page = await (await test.signedIn('viewer')).open(`/users?${new URLSearchParams({ search: XSS })}`)
-    expect(page.text).toBe('Users Email, phone, name, id or provider id Filter No user matches. Clear the filters')
+    const text = 'Users Email, phone, name, id or provider id Filter No user matches. Clear the filters'
+    expect([page.status, page.text]).toEqual([200, text])
     expect(page.html).toContain('value="&quot;&gt;&lt;img-src=x&gt;@example.com"')
   })
 })
@@ -53,6 +54,7 @@ describe('GET /users/:userId', () => {
   it('200: shows why a user cannot sign in, then all that support asks for', async () => {
     const { id, email } = await newUser()
     const page = await (await test.signedIn('support')).open(`/users/${id}`)
+    expect(page.status).toBe(200)
     expect(plain(page.text)).toBe(
       `Users ID@example.com ID since TIME Ban… Your role support may not use “Sign in as”, “Change”, “Console role”, “Delete”; admin may. Nothing keeps this user from signing in Sessions Nobody is signed in. Second factors and passkeys This user has no second factor and no passkey. Messages No mail and no SMS was sent. Audit user_signedup by service_role · TIME Profile Email ID@example.com Confirmed Role authenticated Last sign-in never Changed TIME Identities email ID@example.com since TIME Metadata Of the application { "provider": "email", "providers": [ "email" ] } Of the user {}`.replace(
         'ID@example.com',
@@ -65,6 +67,7 @@ describe('GET /users/:userId', () => {
     const { id, email } = await newUser()
     await auth.command('users', 'ban', email, '--for', '24h')
     const page = await (await test.signedIn('viewer')).open(`/users/${id}`)
+    expect(page.status).toBe(200)
     expect(page.text.replaceAll(UTC, 'TIME').replaceAll(UUID, 'ID')).toMatch(
       /^Users ID@example\.com Banned ID since TIME Your role viewer may not use “End the ban”; support and admin may\. Your role viewer may not use .+; admin may\. Why this user cannot sign in Banned until TIME \. Sessions /,
     )
@@ -73,7 +76,8 @@ describe('GET /users/:userId', () => {
   it('200: offers each role only what it may do, and to nobody but admins what concerns an operator', async () => {
     const operator = await createUser(auth, 'operator@example.com', 'support')
     const offered = async (role: 'viewer' | 'support' | 'admin', id: string) => {
-      const { html } = await (await test.signedIn(role)).open(`/users/${id}`)
+      const { status, html } = await (await test.signedIn(role)).open(`/users/${id}`)
+      expect(status).toBe(200)
       return [...html.matchAll(/href="\/users\/[^/"]+\/([a-z-]+)" data-ask/g)].map(([, name]) => name)
     }
     expect([
@@ -375,7 +379,8 @@ describe('POST /users/:userId/:change', () => {
 
   it('200: ignores a role that a link names', async () => {
     const { id } = await newUser()
-    const { html } = await (await test.signedIn('admin')).open(`/users/${id}/console-role?role=admin`)
+    const { status, html } = await (await test.signedIn('admin')).open(`/users/${id}/console-role?role=admin`)
+    expect(status).toBe(200)
     expect([...html.matchAll(/<option value="([^"]*)" selected/g)].map(([, value]) => value)).toEqual([''])
   })
 

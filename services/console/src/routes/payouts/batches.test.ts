@@ -24,15 +24,19 @@ const debtor = { name: 'Trestle A/S', iban: 'DK5000400440116243', bic: '' }
 describe('GET /payouts/batches', () => {
   it('200: lists batches after their export, with a button for each file for admins alone', async () => {
     const browser = await test.signedIn('admin')
-    expect((await browser.open('/payouts/batches')).text).toBe(
+    const empty = await browser.open('/payouts/batches')
+    expect([empty.status, empty.text]).toEqual([
+      200,
       'Payouts Pay out… Make bank files… Payouts Bank files No files were made for the bank yet.',
-    )
+    ])
     await browser.open('/payouts/export')
     const page = await browser.submit('/payouts/export', debtor)
+    expect(page.status).toBe(200)
     expect(plain(page.text)).toBe(
       'Payouts Pay out… Make bank files… Payouts Bank files Batch Amounts Payouts Created ↓ Actions ID EUR 1,000.00 DKK 1,000.00 2 TIME pain.001 CSV',
     )
-    expect((await (await test.signedIn('support')).open('/payouts/batches')).html).not.toContain('pain.001')
+    const seen = await (await test.signedIn('support')).open('/payouts/batches')
+    expect([seen.status, seen.html]).toEqual([200, expect.not.stringContaining('pain.001')])
   })
 })
 

@@ -76,8 +76,9 @@ describe('POST /products/:productId/edit', () => {
   it('200: edits attributes that are no object as JSON alone', async () => {
     const id = await createProduct(inventory, 'LIST', '[1.0,"<b>"]')
     const page = await (await test.signedIn('admin')).open(`/products/${id}/edit`)
-    expect(page.text).toBe(
+    expect([page.status, page.text]).toEqual([
+      200,
       'LIST Edit LIST Product SKU Attributes [ 1.0, "<b>" ] JSON. Numbers keep every digit. Save Cancel',
-    )
+    ])
   })
 })

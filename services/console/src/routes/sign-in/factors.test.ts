@@ -36,6 +36,7 @@ describe('POST /sign-in/factors', () => {
     const lost = await setUpFactor(browser)
     await signIn(browser, 'grace@example.com')
     const code = await setUpFactor(browser)
+    expect(browser.page().status).toBe(200)
     expect(code(0)).not.toBe(lost(0))
     expect((await browser.submit('/sign-in/factor', { code: code(0) })).path).toBe('/')
   })

@@ -59,7 +59,11 @@ describe('POST /sign-in/link', () => {
 
   it('200: has its button focused where nobody is signed in, so that no key ends a session', async () => {
     const link = await linkOf('ada@example.com')
-    const isFocused = async (browser: TestBrowser) => (await browser.open(link)).html.includes('autofocus')
+    const isFocused = async (browser: TestBrowser) => {
+      const { status, html } = await browser.open(link)
+      expect(status).toBe(200)
+      return html.includes('autofocus')
+    }
     expect([await isFocused(test.browser()), await isFocused(await test.signedIn('viewer'))]).toEqual([true, false])
   })
 
@@ -69,9 +73,11 @@ describe('POST /sign-in/link', () => {
     const [[name = '', former = ''] = []] = browser.cookies
     await browser.submit('/sign-out')
     browser.cookies.set(name, former)
-    expect((await browser.open(link)).text).toBe(
+    const page = await browser.open(link)
+    expect([page.status, page.text]).toEqual([
+      200,
       'Trestle console Sign in The link works once. Press the button to use it in this browser. Sign in',
-    )
+    ])
   })
 
   it('401: refuses a used link and an unknown link', async () => {

@@ -15,13 +15,17 @@ const TABS =
 describe('GET /stock/low', () => {
   it('200: lists what runs low', async () => {
     const page = await (await test.signedIn('viewer')).open('/stock/low')
-    expect(textOf(page.text)).toBe(
+    expect([page.status, textOf(page.text)]).toEqual([
+      200,
       `${TABS} Less available than Show SKU Location Available On hand Reserved Changed ${XSS} MAIN 3 3 0 TIME`,
-    )
+    ])
   })
 
   it('200: lists levels below the limit of the query', async () => {
     const page = await (await test.signedIn('viewer')).open('/stock/low?below=2')
-    expect(textOf(page.text)).toBe(`${TABS} Less available than Show No level has less than 2 available.`)
+    expect([page.status, page.text]).toEqual([
+      200,
+      `${TABS} Less available than Show No level has less than 2 available.`,
+    ])
   })
 })
