@@ -91,7 +91,7 @@ describe('PUT /operator/registration', () => {
     expect(statusAndBody(await register('invited', { code }))).toEqual(MADE)
   })
 
-  it('200: a registration that waits for the change makes no app', async () => {
+  it('403: a registration that waits for the change makes no app', async () => {
     const waiting = await payments.owner.db.transaction().execute(async (trx) => {
       await sql`SELECT ${sql.table('change_registration')}(true)`.execute(trx)
       const registration = register('open')

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusedField, statusAndBody } from '../../../test/bodies.ts'
+import { expectBody, refusedField, statusAndBody } from '../../../test/bodies.ts'
 import { operatorHeaders, testOperators } from '../../../test/operators.ts'
 import { startPayments, type TestPayments } from '../../../test/payments-app.ts'
 import { tasks } from '../../migrations.ts'
@@ -69,14 +69,14 @@ describe('GET /operator/tasks', () => {
   })
 
   it('200: lists the jobs that wait', async () => {
-    expect((await get('state=waiting')).json().jobs).toEqual([
+    expect(expectBody(200, await get('state=waiting')).jobs).toEqual([
       { id: ids[1], task: 'clean_up', created: at(2), attempts: 2, error: 'no room' },
       { id: ids[0], task: 'payout', created: at(1), attempts: 0 },
     ])
   })
 
   it('200: lists the jobs that run', async () => {
-    expect((await get('state=running')).json().jobs).toEqual([
+    expect(expectBody(200, await get('state=running')).jobs).toEqual([
       { id: ids[2], task: 'payout', created: at(3), attempts: 1 },
     ])
   })
