@@ -1,4 +1,5 @@
 import { anyTime, anyUuid } from '@trestle/testing/any-value.ts'
+import type { LightMyRequestResponse } from 'fastify'
 import { expect } from 'vitest'
 
 /** Any number, such as an id. */
@@ -17,6 +18,19 @@ export type Differences = Readonly<Record<string, unknown>>
 export function invalidBody(path: string, message: string): object {
   const description = `${path === '' ? 'The request' : path}: ${message}`
   return { statusCode: 400, error: { type: 'VALIDATION_ERROR', description, issues: [{ path, message }] } }
+}
+
+/** The body of an answer, whose status it compares. */
+export function expectBody(status: number, answer: LightMyRequestResponse) {
+  expect(answer.statusCode, answer.body).toBe(status)
+  return answer.json()
+}
+
+/** The envelope of an answer, which repeats the status of the answer (reference: Envelopes). */
+export function envelopeOf(answer: LightMyRequestResponse) {
+  const envelope = answer.json()
+  expect(envelope.statusCode).toBe(answer.statusCode)
+  return envelope
 }
 
 /** The headers of an answer in JSON, whole, as `withoutConnection` leaves them. `undefined` stands for a header that is not sent. */

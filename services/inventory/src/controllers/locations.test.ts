@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { invalidBody, refusedBody } from '../../test/bodies.ts'
+import { envelopeOf, expectBody, invalidBody, refusedBody } from '../../test/bodies.ts'
 import { startInventory, type TestInventory } from '../../test/inventory-app.ts'
 import { stockRequests } from '../../test/stock-requests.ts'
 
@@ -27,7 +27,7 @@ describe('GET /locations', () => {
 
   it('200: lists the location that the migrations add', async () => {
     const response = await fresh.app.inject('/locations')
-    expect(response.json()).toEqual({ statusCode: 200, data: [MAIN] })
+    expect(envelopeOf(response)).toEqual({ statusCode: 200, data: [MAIN] })
     expect([response.headers.link, response.headers['cache-control']]).toEqual([
       '</locations>; rel="first"',
       'no-store',
@@ -35,7 +35,7 @@ describe('GET /locations', () => {
   })
 
   it('200: finds a location by its code, and none by another one', async () => {
-    const found = async (query: string) => (await fresh.app.inject(`/locations?${query}`)).json().data
+    const found = async (query: string) => expectBody(200, await fresh.app.inject(`/locations?${query}`)).data
     expect([await found('code=MAIN'), await found('code=main'), await found('limit=1&code=NOPE')]).toEqual([
       [MAIN],
       [],
@@ -48,9 +48,9 @@ describe('GET /locations', () => {
     const ids = [1, await addLocation(), await addLocation()]
     const seen: number[] = []
     for (let url: string | undefined = '/locations?limit=2'; url; ) {
-      const { headers, body }: Answer = await fresh.app.inject(url)
-      seen.push(...JSON.parse(body).data.map(({ id }: { id: number }) => id))
-      url = /<([^>]+)>; rel="next"/.exec(String(headers.link))?.[1]
+      const answer: Answer = await fresh.app.inject(url)
+      seen.push(...expectBody(200, answer).data.map(({ id }: { id: number }) => id))
+      url = /<([^>]+)>; rel="next"/.exec(String(answer.headers.link))?.[1]
     }
     expect(seen).toEqual(ids)
   })
@@ -61,7 +61,7 @@ describe('GET /locations', () => {
     ['code=', 'code', 'must be 1 to 64 letters, digits, dots, underscores and hyphens'],
     ['name=x', 'name', 'is not known here'],
   ])('400: refuses ?%s', async (query, path, message) => {
-    expect((await get(`/locations?${query}`)).json()).toEqual(invalidBody(path, message))
+    expect(envelopeOf(await get(`/locations?${query}`))).toEqual(invalidBody(path, message))
   })
 })
 
@@ -86,7 +86,7 @@ describe('POST /locations', () => {
       payload: 'code=FORM&name=A+form&active=no',
     })
     const { id } = response.json().data
-    expect((await get(`/locations/${id}`)).json()).toEqual({
+    expect(envelopeOf(await get(`/locations/${id}`))).toEqual({
       statusCode: 200,
       data: { id, code: 'FORM', name: 'A form', active: false },
     })
@@ -135,13 +135,13 @@ describe('POST /locations', () => {
 
   it.each(['a b', '', 'x'.repeat(256), 'ä'])('400: refuses the key "%s"', async (key) => {
     const response = await post({ code: 'K', name: 'x' }, { 'idempotency-key': Buffer.from(key).toString('latin1') })
-    expect(response.json()).toEqual(invalidBody('Idempotency-Key', 'must be 1 to 255 visible characters of ASCII'))
+    expect(envelopeOf(response)).toEqual(invalidBody('Idempotency-Key', 'must be 1 to 255 visible characters of ASCII'))
   })
 })
 
 describe('GET /locations/:locationId', () => {
   it('200: shows every member of a location', async () => {
-    expect((await get('/locations/1')).json()).toEqual({ statusCode: 200, data: MAIN })
+    expect(envelopeOf(await get('/locations/1'))).toEqual({ statusCode: 200, data: MAIN })
   })
 
   it('404: refuses an unknown id', async () => {
@@ -155,7 +155,7 @@ describe('GET /locations/:locationId', () => {
     ['abc', 'must be a whole number'],
     ['9007199254740992', 'must be at most 9007199254740991'],
   ])('400: refuses the id %s', async (id, message) => {
-    expect((await get(`/locations/${id}`)).json()).toEqual(invalidBody('locationId', message))
+    expect(envelopeOf(await get(`/locations/${id}`))).toEqual(invalidBody('locationId', message))
   })
 })
 
@@ -185,12 +185,12 @@ describe('PATCH /locations/:locationId', () => {
 
   // ASVS 15.3.3
   it('400: refuses unknown members and invalid names', async () => {
-    expect((await patch(1, { deleted: true })).json()).toEqual(invalidBody('deleted', 'is not known here'))
-    expect((await patch(1, { name: null })).json()).toEqual(invalidBody('name', 'must be a string'))
+    expect(envelopeOf(await patch(1, { deleted: true }))).toEqual(invalidBody('deleted', 'is not known here'))
+    expect(envelopeOf(await patch(1, { name: null }))).toEqual(invalidBody('name', 'must be a string'))
   })
 
   it('400: refuses a change without members', async () => {
-    expect((await patch(1, {})).json()).toEqual({
+    expect(envelopeOf(await patch(1, {}))).toEqual({
       statusCode: 400,
       error: {
         type: 'VALIDATION_ERROR',
@@ -226,7 +226,7 @@ describe('the version of a location', () => {
     expect([created.headers.etag, await tagOf(id)]).toEqual([first, first])
     expect((await patch(id, { name: 'x' }, first)).headers.etag).toBe(first)
     expect((await patch(id, { name: 'y' }, first)).headers.etag).toBe(`"l${id}-2"`)
-    expect((await requests.get(`/locations/${id}`, { 'if-none-match': first })).json()).toEqual({
+    expect(envelopeOf(await requests.get(`/locations/${id}`, { 'if-none-match': first }))).toEqual({
       statusCode: 200,
       data: { id, code: 'V.1', name: 'y', active: true },
     })
@@ -238,13 +238,13 @@ describe('the version of a location', () => {
     const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => patch(id, { name: `n-${n}` }, tag)))
     const refused = answers.filter(({ statusCode }) => statusCode !== 200).map((answer) => answer.json())
     expect(refused).toEqual(Array(19).fill(changed))
-    expect((await patch(id, { name: 'late' }, tag)).json()).toEqual(changed)
-    expect((await patch(id, { name: 'weak' }, `W/${await tagOf(id)}`)).json()).toEqual(changed)
+    expect(envelopeOf(await patch(id, { name: 'late' }, tag))).toEqual(changed)
+    expect(envelopeOf(await patch(id, { name: 'weak' }, `W/${await tagOf(id)}`))).toEqual(changed)
     const remove = (etag: string) => requests.send('DELETE', `/locations/${id}`, undefined, { 'if-match': etag })
-    expect((await remove(tag)).json()).toEqual(changed)
+    expect(envelopeOf(await remove(tag))).toEqual(changed)
     const removed = await remove(await tagOf(id))
     expect([removed.statusCode, removed.body]).toEqual([204, ''])
-    expect((await remove('*')).json()).toEqual(absent)
+    expect(envelopeOf(await remove('*'))).toEqual(absent)
   })
 })
 

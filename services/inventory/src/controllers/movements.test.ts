@@ -1,7 +1,7 @@
 import { anyTime } from '@trestle/testing/any-value.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { anyNumber, invalidBody, refusedBody, shownMovement } from '../../test/bodies.ts'
+import { anyNumber, envelopeOf, expectBody, invalidBody, refusedBody, shownMovement } from '../../test/bodies.ts'
 import { startInventory, type TestInventory } from '../../test/inventory-app.ts'
 import { stockRequests } from '../../test/stock-requests.ts'
 
@@ -128,7 +128,7 @@ describe('POST /movements', () => {
         { type: 'ship', ...at(), quantity: 4 },
       ],
     })
-    expect(response.json()).toEqual(
+    expect(envelopeOf(response)).toEqual(
       refusedBody(
         409,
         'INSUFFICIENT_STOCK',
@@ -137,7 +137,7 @@ describe('POST /movements', () => {
       ),
     )
     expect(await inventory.query('SELECT count(*) FROM inventory.movements')).toEqual(before)
-    expect((await get(`/stock/${productId}`)).json()).toEqual(stockOf(3))
+    expect(envelopeOf(await get(`/stock/${productId}`))).toEqual(stockOf(3))
   })
 
   it('409: reports the quantity before the batch, not after its earlier lines', async () => {
@@ -176,9 +176,9 @@ describe('POST /movements', () => {
         [line, 'quantity'],
         [`{"lines":[${line}]}`, 'lines.0.quantity'],
       ] as const) {
-        expect((await move(body)).json()).toEqual(invalidBody(path, 'must be a whole number'))
+        expect(envelopeOf(await move(body))).toEqual(invalidBody(path, 'must be a whole number'))
       }
-      expect((await get(`/stock/${productId}`)).json()).toEqual(stockOf(3))
+      expect(envelopeOf(await get(`/stock/${productId}`))).toEqual(stockOf(3))
     },
   )
 
@@ -239,8 +239,8 @@ describe('POST /movements', () => {
     const product = refusedBody(404, 'RESOURCE_NOT_FOUND', 'The product you requested does not exist.')
     const location = refusedBody(404, 'RESOURCE_NOT_FOUND', 'The location you requested does not exist.')
     const levels = await inventory.query('SELECT count(*) FROM inventory.stock_levels')
-    expect((await move({ type, productId: ABSENT, locationId, quantity: 1 })).json()).toEqual(product)
-    expect((await move({ type, productId, locationId: ABSENT, quantity: 1 })).json()).toEqual(location)
+    expect(envelopeOf(await move({ type, productId: ABSENT, locationId, quantity: 1 }))).toEqual(product)
+    expect(envelopeOf(await move({ type, productId, locationId: ABSENT, quantity: 1 }))).toEqual(location)
     expect(await inventory.query('SELECT count(*) FROM inventory.stock_levels')).toEqual(levels)
   })
 
@@ -373,7 +373,7 @@ describe('POST /movements', () => {
   })
 
   it.each(['[]', '"x"', 'null', '{"type":'])('400: refuses the body %s', async (body) => {
-    expect((await move(body)).json()).toEqual({
+    expect(envelopeOf(await move(body))).toEqual({
       statusCode: 400,
       error: { type: 'BAD_REQUEST', description: expect.any(String) },
     })
@@ -396,7 +396,7 @@ describe('GET /movements', () => {
   const list = async (query: string) => {
     const response = await get(`/movements?productId=${productId}${query}`)
     const next = /<([^>]+)>; rel="next"/.exec(String(response.headers.link))?.[1]
-    return { next, ids: response.json().data.map(({ id }: { id: number }) => id) }
+    return { next, ids: expectBody(200, response).data.map(({ id }: { id: number }) => id) }
   }
   const every = (...places: number[]) => places.map((place) => ids[place])
 
@@ -416,7 +416,7 @@ describe('GET /movements', () => {
     const seen: number[] = []
     for (let url: string | undefined = `/movements?productId=${productId}&limit=${limit}&type=receive`; url; ) {
       const response = await get(url)
-      seen.push(...response.json().data.map(({ id }: { id: number }) => id))
+      seen.push(...expectBody(200, response).data.map(({ id }: { id: number }) => id))
       url = /<([^>]+)>; rel="next"/.exec(String(response.headers.link))?.[1]
       await move({ type: 'count', ...at(), quantity: 50 })
     }
@@ -475,7 +475,7 @@ describe('GET /movements/:movementId', () => {
     ['abc', 'must be a whole number'],
     ['1.0', 'must be a whole number'],
   ])('400: refuses the id %s', async (id, message) => {
-    expect((await get(`/movements/${id}`)).json()).toEqual(invalidBody('movementId', message))
+    expect(envelopeOf(await get(`/movements/${id}`))).toEqual(invalidBody('movementId', message))
   })
 
   it('405: refuses to change the ledger', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { invalidBody, refusedBody } from '../../test/bodies.ts'
+import { envelopeOf, expectBody, invalidBody, refusedBody } from '../../test/bodies.ts'
 import { startInventory, type TestInventory } from '../../test/inventory-app.ts'
 
 let inventory: TestInventory
@@ -69,7 +69,7 @@ describe('POST /products', () => {
   it('201: the last value of a repeated key counts', async () => {
     const response = await post(`{"sku":"lost","sku":"${newSku()}","attributes":{"a":1},"attributes":{"a":2,"a":3}}`)
     const { id } = response.json().data
-    expect((await get(`/products/${id}`)).json()).toEqual(shown(id, `SKU-${serial}`, { a: 3 }))
+    expect(envelopeOf(await get(`/products/${id}`))).toEqual(shown(id, `SKU-${serial}`, { a: 3 }))
   })
 
   it('201: makes the product of a form', async () => {
@@ -80,7 +80,7 @@ describe('POST /products', () => {
       payload: new URLSearchParams({ sku: 'ä form+', attributes: '{"a b":"c&d"}' }).toString(),
     })
     const { id } = response.json().data
-    expect((await get(`/products/${id}`)).json()).toEqual(shown(id, 'ä form+', { 'a b': 'c&d' }))
+    expect(envelopeOf(await get(`/products/${id}`))).toEqual(shown(id, 'ä form+', { 'a b': 'c&d' }))
   })
 
   it.each(['{"sku":"A"}', '[{"sku":"A"}]', ' {"sku":"A=B&C=D","attributes":{}}'])(
@@ -94,14 +94,14 @@ describe('POST /products', () => {
       })
       const message = 'is JSON, which needs the header Content-Type: application/json'
       const issues = [{ path: '', message }]
-      expect(response.json()).toEqual(refusedBody(400, 'VALIDATION_ERROR', `The request: ${message}`, { issues }))
+      expect(envelopeOf(response)).toEqual(refusedBody(400, 'VALIDATION_ERROR', `The request: ${message}`, { issues }))
     },
   )
 
   it('400: names an unknown member of JSON that begins like JSON', async () => {
     const response = await post({ sku: newSku(), attributes: {}, '{a': 1 })
     const issues = [{ path: '{a', message: 'is not known here' }]
-    expect(response.json()).toEqual(refusedBody(400, 'VALIDATION_ERROR', '{a: is not known here', { issues }))
+    expect(envelopeOf(response)).toEqual(refusedBody(400, 'VALIDATION_ERROR', '{a: is not known here', { issues }))
   })
 
   // ASVS 1.2.4
@@ -175,7 +175,7 @@ describe('POST /products', () => {
 
   it('400: names every member that is missing', async () => {
     const issues = ['sku', 'attributes'].map((path) => ({ path, message: 'is required' }))
-    expect((await post({})).json()).toEqual(refusedBody(400, 'VALIDATION_ERROR', 'sku: is required', { issues }))
+    expect(envelopeOf(await post({}))).toEqual(refusedBody(400, 'VALIDATION_ERROR', 'sku: is required', { issues }))
   })
 
   it('400: accepts an object with 1,000 keys and 32 levels, and refuses one more', async () => {
@@ -183,10 +183,10 @@ describe('POST /products', () => {
     const nested = (depth: number) => JSON.parse('['.repeat(depth) + ']'.repeat(depth))
     await create(keys(1_000))
     await create(nested(32))
-    expect((await post({ sku: newSku(), attributes: keys(1_001) })).json()).toEqual(
+    expect(envelopeOf(await post({ sku: newSku(), attributes: keys(1_001) }))).toEqual(
       invalidBody('attributes', 'must have at most 1000 keys in all'),
     )
-    expect((await post({ sku: newSku(), attributes: nested(33) })).json()).toEqual(
+    expect(envelopeOf(await post({ sku: newSku(), attributes: nested(33) }))).toEqual(
       invalidBody('attributes', 'must be nested at most 32 levels deep'),
     )
   })
@@ -231,7 +231,7 @@ describe('Idempotency-Key', () => {
   it('422: refuses the key for another request', async () => {
     await send(newSku(), 'taken')
     const response = await send(newSku(), 'taken')
-    expect(response.json()).toEqual({
+    expect(envelopeOf(response)).toEqual({
       statusCode: 422,
       error: { type: 'VERIFICATION_ERROR', description: 'This Idempotency-Key was used for another request.' },
     })
@@ -240,7 +240,7 @@ describe('Idempotency-Key', () => {
   it('409: a refused request leaves its key free', async () => {
     const sku = newSku()
     const id = await create('{}', sku)
-    expect((await send(sku, 'free')).json()).toEqual({
+    expect(envelopeOf(await send(sku, 'free'))).toEqual({
       statusCode: 409,
       error: { type: 'CONFLICT', description: 'A product with this sku already exists.' },
     })
@@ -258,9 +258,9 @@ describe('GET /products/:productId', () => {
     const id = await create('{"a":1}', sku)
     const etag = `"p${id}-1"`
     const response = await get(`/products/${id}`)
-    expect(response.json()).toEqual({ statusCode: 200, data: { id, sku, attributes: { a: 1 } } })
+    expect(envelopeOf(response)).toEqual({ statusCode: 200, data: { id, sku, attributes: { a: 1 } } })
     expect([response.headers.etag, response.headers['cache-control']]).toEqual([etag, 'no-cache'])
-    expect((await get(`/products/${id}`, { 'if-none-match': '"other"' })).json()).toEqual(response.json())
+    expect(envelopeOf(await get(`/products/${id}`, { 'if-none-match': '"other"' }))).toEqual(response.json())
   })
 
   it('304: sends no body to a client that has the ETag', async () => {
@@ -341,9 +341,10 @@ describe('GET /products', () => {
   })
   afterAll(() => list.close())
   const page = async (url: string) => {
-    const { headers, body } = await list.app.inject({ url })
-    const next = /<([^>]+)>; rel="next"/.exec(String(headers.link))?.[1]
-    return { next, link: headers.link, ids: JSON.parse(body).data.map(({ id }: { id: number }) => id) }
+    const answer = await list.app.inject({ url })
+    const { link } = answer.headers
+    const next = /<([^>]+)>; rel="next"/.exec(String(link))?.[1]
+    return { next, link, ids: expectBody(200, answer).data.map(({ id }: { id: number }) => id) }
   }
   const live = Array.from({ length: 120 }, (_, at) => at + 1).filter((id) => id !== 3 && id !== 60)
 
@@ -367,7 +368,7 @@ describe('GET /products', () => {
     const empty = await startInventory()
     const response = await empty.app.inject({ url: '/products' })
     await empty.close()
-    expect(response.json()).toEqual({ statusCode: 200, data: [] })
+    expect(envelopeOf(response)).toEqual({ statusCode: 200, data: [] })
     expect(response.headers.link).toBe('</products>; rel="first"')
   })
 
@@ -391,6 +392,6 @@ describe('GET /products', () => {
   it('400: refuses the cursor of another list', async () => {
     const { next = '' } = await page('/products?limit=1')
     const response = await list.app.inject({ url: next.replace('/products', '/users') })
-    expect(response.json()).toEqual(invalidBody('cursor', 'must come from the Link header of a page of this list'))
+    expect(envelopeOf(response)).toEqual(invalidBody('cursor', 'must come from the Link header of a page of this list'))
   })
 })

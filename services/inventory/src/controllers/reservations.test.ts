@@ -1,6 +1,6 @@
 import { anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { invalidBody, refusedBody, shownMovement, shownReservation } from '../../test/bodies.ts'
+import { envelopeOf, expectBody, invalidBody, refusedBody, shownMovement, shownReservation } from '../../test/bodies.ts'
 import { startInventory, type TestInventory } from '../../test/inventory-app.ts'
 import { addStockedProduct, reservationRequests, type StockedProduct } from '../../test/reservation-requests.ts'
 import { stockRequests } from '../../test/stock-requests.ts'
@@ -38,7 +38,7 @@ describe('POST /reservations', () => {
   })
 
   it('201: reserves until the given seconds have passed', async () => {
-    const { data } = (await reservations.reserve({ quantity: 4, expiresInSeconds: 2_592_000 })).json()
+    const { data } = expectBody(201, await reservations.reserve({ quantity: 4, expiresInSeconds: 2_592_000 }))
     expect(Date.parse(data.expiresAt) - Date.parse(data.createdAt)).toBe(2_592_000_000)
   })
 
@@ -47,7 +47,7 @@ describe('POST /reservations', () => {
       `UPDATE inventory.stock_levels SET updated_at = now() + interval '1 hour' WHERE product_id = $1`,
       [product.productId],
     )
-    const { data } = (await reservations.reserve({ quantity: 4, expiresInSeconds: 60 })).json()
+    const { data } = expectBody(201, await reservations.reserve({ quantity: 4, expiresInSeconds: 60 }))
     const [{ left } = {}] = await inventory.query(
       `SELECT extract(epoch FROM expires_at - now())::float8 AS left FROM inventory.reservations WHERE id = $1`,
       [data.id],
@@ -76,10 +76,10 @@ describe('POST /reservations', () => {
 
   it('404: refuses an unknown product or location', async () => {
     const body = { quantity: 1 }
-    expect((await reservations.reserve({ ...body, productId: ABSENT })).json()).toEqual(
+    expect(envelopeOf(await reservations.reserve({ ...body, productId: ABSENT }))).toEqual(
       refusedBody(404, 'RESOURCE_NOT_FOUND', 'The product you requested does not exist.'),
     )
-    expect((await reservations.reserve({ ...body, locationId: ABSENT })).json()).toEqual(
+    expect(envelopeOf(await reservations.reserve({ ...body, locationId: ABSENT }))).toEqual(
       refusedBody(404, 'RESOURCE_NOT_FOUND', 'The location you requested does not exist.'),
     )
   })
@@ -159,7 +159,7 @@ describe('DELETE /reservations/:reservationId', () => {
   })
 
   it('404: refuses an unknown id', async () => {
-    expect((await reservations.release(ABSENT)).json()).toEqual(absent)
+    expect(envelopeOf(await reservations.release(ABSENT))).toEqual(absent)
   })
 })
 
@@ -173,7 +173,10 @@ describe('GET /reservations', () => {
     await reservations.release(ids[1] ?? 0)
     const list = async (query: string) => {
       const response = await requests.get(`/reservations?${query}`)
-      return { ids: response.json().data.map(({ id }: { id: number }) => id), link: String(response.headers.link) }
+      return {
+        ids: expectBody(200, response).data.map(({ id }: { id: number }) => id),
+        link: String(response.headers.link),
+      }
     }
     const of = `productId=${product.productId}`
     expect((await list(of)).ids).toEqual(ids)
@@ -190,7 +193,7 @@ describe('GET /reservations', () => {
     const { sku } = (await requests.get(`/products/${product.productId}`)).json().data
     const { code } = (await requests.get(`/locations/${locationId}`)).json().data
     const named = await requests.get(`/reservations?productId=${product.productId}&include=names`)
-    expect(named.json()).toEqual({
+    expect(envelopeOf(named)).toEqual({
       statusCode: 200,
       data: [{ ...(await requests.get(`/reservations/${id}`)).json().data, sku, location: code }],
     })
@@ -202,14 +205,14 @@ describe('GET /reservations', () => {
     ['limit=0', 'limit', 'must be at least 1'],
     ['id=1', 'id', 'is not known here'],
   ])('400: refuses ?%s', async (query, path, message) => {
-    expect((await requests.get(`/reservations?${query}`)).json()).toEqual(invalidBody(path, message))
+    expect(envelopeOf(await requests.get(`/reservations?${query}`))).toEqual(invalidBody(path, message))
   })
 })
 
 describe('GET /reservations/:reservationId', () => {
   it('404: refuses an unknown id', async () => {
     const response = await requests.get(`/reservations/${ABSENT}`)
-    expect([response.statusCode, response.json()]).toEqual([404, absent])
+    expect([response.statusCode, envelopeOf(response)]).toEqual([404, absent])
   })
 })
 
@@ -220,7 +223,7 @@ describe('a reservation that is due', () => {
     const taken = { productId: await own.addProduct(), locationId: 1, quantity: 5 }
     await own.move({ type: 'receive', ...taken })
     const first = (await own.reserve({ ...taken, reference: 'DUE', expiresInSeconds: 60 })).json().data.id
-    expect((await own.reserve(taken)).json()).toEqual(
+    expect(envelopeOf(await own.reserve(taken))).toEqual(
       refusedBody(409, 'INSUFFICIENT_STOCK', 'There is not enough stock available.', { available: 0 }),
     )
     const pass = (id: number) =>
@@ -236,19 +239,22 @@ describe('a reservation that is due', () => {
       reference: 'DUE',
       expiresAt: anyTime,
     })
-    expect((await own.get(`/reservations/${first}`)).json()).toEqual({ statusCode: 200, data: shown })
-    expect((await own.get('/reservations?reference=DUE&status=expired')).json()).toEqual({
+    expect(envelopeOf(await own.get(`/reservations/${first}`))).toEqual({ statusCode: 200, data: shown })
+    expect(envelopeOf(await own.get('/reservations?reference=DUE&status=expired'))).toEqual({
       statusCode: 200,
       data: [shown],
     })
-    expect((await own.get('/reservations?reference=DUE&status=active')).json()).toEqual({ statusCode: 200, data: [] })
+    expect(envelopeOf(await own.get('/reservations?reference=DUE&status=active'))).toEqual({
+      statusCode: 200,
+      data: [],
+    })
     expect(await replica.query('SELECT status FROM inventory.reservations WHERE id = $1', [first])).toEqual([
       { status: 'active' },
     ])
     const second = await own.reserve({ ...taken, expiresInSeconds: 60 })
     expect(second.statusCode).toBe(201)
     await pass(second.json().data.id)
-    expect((await own.move({ type: 'ship', ...taken })).json().data.levels).toEqual([
+    expect(envelopeOf(await own.move({ type: 'ship', ...taken })).data.levels).toEqual([
       {
         onHand: 0,
         reserved: 0,
@@ -258,7 +264,7 @@ describe('a reservation that is due', () => {
         updatedAt: anyTime,
       },
     ])
-    expect((await own.get('/movements?type=expire')).json().data).toEqual([
+    expect(envelopeOf(await own.get('/movements?type=expire')).data).toEqual([
       shownMovement({
         type: 'expire',
         onHandDelta: 0,

@@ -1,6 +1,6 @@
 import { anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { invalidBody, refusedBody } from '../../test/bodies.ts'
+import { envelopeOf, expectBody, invalidBody, refusedBody } from '../../test/bodies.ts'
 import { startInventory, type TestInventory } from '../../test/inventory-app.ts'
 import { stockRequests } from '../../test/stock-requests.ts'
 
@@ -41,7 +41,7 @@ const missing = (noun: string) => ({
 describe('GET /stock', () => {
   it('200: lists levels by product and location', async () => {
     const response = await get('/stock')
-    expect(response.json()).toEqual({ statusCode: 200, data: every() })
+    expect(envelopeOf(response)).toEqual({ statusCode: 200, data: every() })
     expect(response.headers.link).toBe('</stock>; rel="first"')
   })
 
@@ -49,14 +49,14 @@ describe('GET /stock', () => {
     const seen: object[] = []
     for (let url: string | undefined = `/stock?limit=${limit}&below=1000`; url; ) {
       const response = await get(url)
-      seen.push(...response.json().data)
+      seen.push(...expectBody(200, response).data)
       url = /<([^>]+)>; rel="next"/.exec(String(response.headers.link))?.[1]
     }
     expect(seen).toEqual(every())
   })
 
   it('200: filters by product, location, SKU and available quantity together', async () => {
-    const list = async (query: string) => (await get(`/stock?${query}`)).json().data
+    const list = async (query: string) => expectBody(200, await get(`/stock?${query}`)).data
     const { sku } = (await get(`/products/${products[1]}`)).json().data
     expect(await list(`productId=${products[1]}`)).toEqual([level(1, 0), level(1, 1), level(1, 2)])
     expect(await list('locationId=1')).toEqual([level(0, 0), level(1, 0), level(2, 0)])
@@ -73,9 +73,9 @@ describe('GET /stock', () => {
     const codes = (await get('/locations')).json().data.map(({ code }: { code: string }) => code)
     const named = [0, 1, 2].map((location) => ({ ...level(1, location), sku, location: codes[location] }))
     const response = await get(`/stock?productId=${products[1]}&include=names&limit=2`)
-    expect(response.json()).toEqual({ statusCode: 200, data: named.slice(0, 2) })
+    expect(envelopeOf(response)).toEqual({ statusCode: 200, data: named.slice(0, 2) })
     const next = /<([^>]+)>; rel="next"/.exec(String(response.headers.link))?.[1] ?? ''
-    expect((await get(next)).json()).toEqual({ statusCode: 200, data: named.slice(2) })
+    expect(envelopeOf(await get(next))).toEqual({ statusCode: 200, data: named.slice(2) })
   })
 
   it.each<[string, string, string]>([
@@ -89,13 +89,13 @@ describe('GET /stock', () => {
     ['cursor=x', 'cursor', 'must come from the Link header of a page of this list'],
     ['q=x', 'q', 'is not known here'],
   ])('400: refuses ?%s', async (query, path, message) => {
-    expect((await get(`/stock?${query}`)).json()).toEqual(invalidBody(path, message))
+    expect(envelopeOf(await get(`/stock?${query}`))).toEqual(invalidBody(path, message))
   })
 })
 
 describe('GET /stock/:productId', () => {
   it('200: shows the sums over all locations, and each level', async () => {
-    expect((await get(`/stock/${products[0]}`)).json()).toEqual({
+    expect(envelopeOf(await get(`/stock/${products[0]}`))).toEqual({
       statusCode: 200,
       data: {
         ...{ productId: products[0], onHand: 6, reserved: 1, available: 5 },
@@ -107,7 +107,7 @@ describe('GET /stock/:productId', () => {
   it('200: shows no stock of a new product', async () => {
     const productId = await requests.addProduct()
     const data = { productId, onHand: 0, reserved: 0, available: 0, locations: [] }
-    expect((await get(`/stock/${productId}`)).json()).toEqual({ statusCode: 200, data })
+    expect(envelopeOf(await get(`/stock/${productId}`))).toEqual({ statusCode: 200, data })
   })
 
   it('404: refuses an unknown product', async () => {
@@ -128,19 +128,19 @@ describe('GET /stock/:productId/:locationId', () => {
     const url = `/stock/${products[2]}/1`
     const response = await get(url)
     const etag = String(response.headers.etag)
-    expect(response.json()).toEqual({ statusCode: 200, data: level(2, 0) })
+    expect(envelopeOf(response)).toEqual({ statusCode: 200, data: level(2, 0) })
     expect(response.headers['cache-control']).toBe('no-cache')
     expect(etag).toMatch(new RegExp(`^"s${products[2]}-1-\\d{16}"$`))
     await requests.move({ type: 'count', productId: products[2], locationId: 1, quantity: 21 })
     const counted = await get(url, { 'if-none-match': etag })
-    expect(counted.json()).toEqual({ statusCode: 200, data: level(2, 0) })
+    expect(envelopeOf(counted)).toEqual({ statusCode: 200, data: level(2, 0) })
     expect(counted.headers.etag).not.toBe(etag)
   })
 
   it('200: shows zeroes for a level that never had stock', async () => {
     const productId = await requests.addProduct()
     const response = await get(`/stock/${productId}/1`)
-    expect(response.json()).toEqual({
+    expect(envelopeOf(response)).toEqual({
       statusCode: 200,
       data: { productId, locationId: 1, onHand: 0, reserved: 0, available: 0, updatedAt: null },
     })
@@ -148,9 +148,9 @@ describe('GET /stock/:productId/:locationId', () => {
   })
 
   it('404: refuses an unknown product or location', async () => {
-    expect((await get(`/stock/${ABSENT}/1`)).json()).toEqual(missing('product'))
-    expect((await get(`/stock/${products[0]}/${ABSENT}`)).json()).toEqual(missing('location'))
-    expect((await get(`/stock/${products[0]}/1/2`)).json()).toEqual(
+    expect(envelopeOf(await get(`/stock/${ABSENT}/1`))).toEqual(missing('product'))
+    expect(envelopeOf(await get(`/stock/${products[0]}/${ABSENT}`))).toEqual(missing('location'))
+    expect(envelopeOf(await get(`/stock/${products[0]}/1/2`))).toEqual(
       refusedBody(404, 'RESOURCE_NOT_FOUND', 'The resource you requested does not exist. /docs shows all paths.'),
     )
   })
@@ -160,7 +160,7 @@ describe('GET /stock/:productId/:locationId', () => {
     ['/stock/1/x', 'locationId', 'must be a whole number'],
     ['/stock/01', 'productId', 'must be a whole number'],
   ])('400: refuses %s', async (url, path, message) => {
-    expect((await get(url)).json()).toEqual(invalidBody(path, message))
+    expect(envelopeOf(await get(url))).toEqual(invalidBody(path, message))
   })
 })
 
@@ -169,10 +169,10 @@ describe('a deleted product or location', () => {
     const [productId, locationId] = [await requests.addProduct(), await requests.addLocation()]
     for (const quantity of [1, 0]) await requests.move({ type: 'count', productId, locationId, quantity })
     const empty = { productId, locationId, onHand: 0, reserved: 0, available: 0, updatedAt: anyTime }
-    expect((await get(`/stock?locationId=${locationId}`)).json()).toEqual({ statusCode: 200, data: [empty] })
+    expect(envelopeOf(await get(`/stock?locationId=${locationId}`))).toEqual({ statusCode: 200, data: [empty] })
     await requests.send('DELETE', `/locations/${locationId}`)
-    expect((await get(`/stock?locationId=${locationId}`)).json()).toEqual({ statusCode: 200, data: [] })
-    expect((await get(`/stock/${productId}`)).json().data.locations).toEqual([])
-    expect((await get(`/stock/${productId}/${locationId}`)).json()).toEqual(missing('location'))
+    expect(envelopeOf(await get(`/stock?locationId=${locationId}`))).toEqual({ statusCode: 200, data: [] })
+    expect(envelopeOf(await get(`/stock/${productId}`)).data.locations).toEqual([])
+    expect(envelopeOf(await get(`/stock/${productId}/${locationId}`))).toEqual(missing('location'))
   })
 })

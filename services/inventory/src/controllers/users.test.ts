@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { invalidBody, jsonHeaders, withoutConnection } from '../../test/bodies.ts'
+import { envelopeOf, invalidBody, jsonHeaders, withoutConnection } from '../../test/bodies.ts'
 import { startInventory, type TestInventory } from '../../test/inventory-app.ts'
 
 const SEED = [
@@ -28,10 +28,10 @@ describe('GET /users', () => {
 
   it('200: lists pages by cursor', async () => {
     const first = await get('/users?limit=3')
-    expect(first.json()).toEqual({ statusCode: 200, data: SEED.slice(0, 3) })
+    expect(envelopeOf(first)).toEqual({ statusCode: 200, data: SEED.slice(0, 3) })
     const next = /<([^>]+)>; rel="next"/.exec(String(first.headers.link))?.[1] ?? ''
     const second = await get(next)
-    expect(second.json()).toEqual({ statusCode: 200, data: SEED.slice(3) })
+    expect(envelopeOf(second)).toEqual({ statusCode: 200, data: SEED.slice(3) })
     expect(second.headers.link).toBe('</users?limit=3>; rel="first"')
   })
 
@@ -42,7 +42,7 @@ describe('GET /users', () => {
     ['username=bill.gates', 'username', 'is not known here'],
   ])('400: refuses ?%s', async (query, path, message) => {
     const response = await get(`/users?${query}`)
-    expect(response.json()).toEqual(invalidBody(path, message))
+    expect(envelopeOf(response)).toEqual(invalidBody(path, message))
   })
 })
 
@@ -50,7 +50,7 @@ describe('GET /users/:userId', () => {
   // ASVS 15.3.1
   it('200: shows the sample user of the id', async () => {
     const response = await get('/users/5')
-    expect(response.json()).toEqual({ statusCode: 200, data: SEED[4] })
+    expect(envelopeOf(response)).toEqual({ statusCode: 200, data: SEED[4] })
   })
 
   it('404: refuses an unknown id', async () => {
@@ -70,6 +70,6 @@ describe('GET /users/:userId', () => {
     ['abc', 'must be a whole number'],
     ['9007199254740992', 'must be at most 9007199254740991'],
   ])('400: refuses the id %s', async (id, message) => {
-    expect((await get(`/users/${id}`)).json()).toEqual(invalidBody('userId', message))
+    expect(envelopeOf(await get(`/users/${id}`))).toEqual(invalidBody('userId', message))
   })
 })

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { expectBody } from '../../../test/bodies.ts'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from '../../../test/inventory-app.ts'
 import { operatorHeaders, testOperators } from '../../../test/operators.ts'
 
@@ -31,7 +32,7 @@ const receive = (products: readonly number[], quantity: number) =>
 /** The keys of the changes, in the order of the answer. */
 const list = async (url: string) => {
   const answer = await guarded.app.inject({ url, headers: operatorHeaders('viewer') })
-  const entries: readonly { readonly idempotencyKey: string }[] = answer.json().data
+  const entries: readonly { readonly idempotencyKey: string }[] = expectBody(200, answer).data
   return {
     keys: entries.map(({ idempotencyKey }) => idempotencyKey),
     next: /<([^>]+)>; rel="next"/.exec(String(answer.headers.link))?.[1],

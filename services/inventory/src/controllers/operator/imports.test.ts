@@ -81,7 +81,8 @@ describe('POST /operator/imports', () => {
   })
 
   it('202: reports each record that fails by its line', async () => {
-    const { body } = await send('sku,attributes\nA,{}\nA,{}\n')
+    const { status, body } = await send('sku,attributes\nA,{}\nA,{}\n')
+    expect(status).toBe(202)
     const error = { line: 3, sku: 'A', type: 'CONFLICT', description: 'A product with this sku already exists.' }
     expect(await ended(body.data.id)).toEqual(
       importOf(body.data.id, {
@@ -92,7 +93,8 @@ describe('POST /operator/imports', () => {
   })
 
   it('202: an atomic import with a record that fails ends as failed with its report', async () => {
-    const { body } = await send('sku,attributes\nA,{}\nA,{}\n', '?atomic=true')
+    const { status, body } = await send('sku,attributes\nA,{}\nA,{}\n', '?atomic=true')
+    expect(status).toBe(202)
     const { state, error, report } = await ended(body.data.id)
     expect([state, error, report.failed, await skus()]).toEqual([
       'failed',
@@ -103,7 +105,8 @@ describe('POST /operator/imports', () => {
   })
 
   it('202: a dry run stores nothing and leaves one row in the audit log', async () => {
-    const { body } = await send('sku,attributes\nA,{}\nB,{}\n', '?dryRun=true')
+    const { status, body } = await send('sku,attributes\nA,{}\nB,{}\n', '?dryRun=true')
+    expect(status).toBe(202)
     const { state, report } = await ended(body.data.id)
     expect([state, report, await skus()]).toEqual(['done', reportOf({ created: 2 }), []])
     expect((await auditOf(body.data.id)).length).toBe(1)
@@ -111,7 +114,8 @@ describe('POST /operator/imports', () => {
 
   it.each(['', '&atomic=true'])('202: the products that are stored (%s) are in the audit log', async (more) => {
     await send('sku,attributes\nA,{}\n').then(({ body }) => ended(body.data.id))
-    const { body } = await send('sku,attributes\nA,"{""n"":1}"\nB,{}\n', `?mode=upsert${more}`)
+    const { status, body } = await send('sku,attributes\nA,"{""n"":1}"\nB,{}\n', `?mode=upsert${more}`)
+    expect(status).toBe(202)
     await ended(body.data.id)
     const stored = (await inventory.query('SELECT id FROM inventory.products ORDER BY id')).map(({ id }) => id)
     const storing = more === '' ? 'batches' : 'all-or-nothing'
@@ -251,6 +255,7 @@ describe('GET /operator/imports', () => {
     const listed = ({ report: _report, error: _error, ...shown }: ReturnType<typeof importOf>) => shown
     const done = { state: 'done', mode: 'skip', total: 0, ended: time }
     const first = await get('/operator/imports?limit=2')
+    expect(first.status).toBe(200)
     expect(first.body.data).toEqual(ids.slice(0, 2).map((id) => listed(importOf(id, done))))
     const next = /<([^>]+)>; rel="next"/.exec(first.link)?.[1] ?? ''
     expect((await get(next)).body.data).toEqual(ids.slice(2).map((id) => listed(importOf(id, done))))

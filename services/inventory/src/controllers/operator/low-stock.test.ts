@@ -42,6 +42,7 @@ const level = (productId: number, locationId: number, onHand: number, reserved =
 
 it('200: GET /operator/low-stock lists the lowest levels first, in pages', async () => {
   const first = await get('/operator/low-stock?limit=2')
+  expect(first.status).toBe(200)
   expect(first.body).toEqual({ statusCode: 200, data: [level(1, 1, 4), level(1, 2, 20, 15)] })
   const next = /<([^>]+)>; rel="next"/.exec(first.link)?.[1] ?? ''
   expect((await get(next)).body).toEqual({ statusCode: 200, data: [level(2, 1, 9)] })

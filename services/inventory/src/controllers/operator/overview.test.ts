@@ -1,7 +1,7 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { refusedBody } from '../../../test/bodies.ts'
+import { envelopeOf, refusedBody } from '../../../test/bodies.ts'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from '../../../test/inventory-app.ts'
 import { operatorHeaders, testOperators } from '../../../test/operators.ts'
 import type { InventoryDeps } from '../../deps.ts'
@@ -35,8 +35,11 @@ const get = async (url: string) => {
 }
 it('200: GET /operator/overview counts what there is', async () => {
   const data = { products: 2, locations: 2, lowStock: 3, openReservations: 1, health: { database: 'ok', queue: 'ok' } }
-  expect((await get('/operator/overview')).body).toEqual({ statusCode: 200, data })
-  expect((await get('/operator/overview?below=5')).body).toEqual({ statusCode: 200, data: { ...data, lowStock: 1 } })
+  expect(await get('/operator/overview')).toEqual({ status: 200, body: { statusCode: 200, data } })
+  expect(await get('/operator/overview?below=5')).toEqual({
+    status: 200,
+    body: { statusCode: 200, data: { ...data, lowStock: 1 } },
+  })
 })
 
 it('200: GET /operator/overview tells that the database does not answer, without counts', async () => {
@@ -45,7 +48,10 @@ it('200: GET /operator/overview tells that the database does not answer, without
   const readLagging: InventoryDeps['readLagging'] = (read) => read(away)
   const cut = await startReplica(inventory.databaseUrl, {}, { operators: testOperators, db: away, readLagging })
   const answer = await cut.app.inject({ url: '/operator/overview', headers: operatorHeaders('viewer') })
-  expect(answer.json()).toEqual({ statusCode: 200, data: { health: { database: 'does not answer', queue: 'ok' } } })
+  expect(envelopeOf(answer)).toEqual({
+    statusCode: 200,
+    data: { health: { database: 'does not answer', queue: 'ok' } },
+  })
   await away.destroy()
   await cut.close()
 })

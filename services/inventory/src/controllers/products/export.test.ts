@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { invalidBody, requestLine } from '../../../test/bodies.ts'
+import { envelopeOf, invalidBody, requestLine } from '../../../test/bodies.ts'
 import { startInventory, type TestInventory } from '../../../test/inventory-app.ts'
 
 let inventory: TestInventory
@@ -28,6 +28,7 @@ describe('GET /products/export', () => {
   // ASVS 1.2.3, 5.4.1
   it('200: writes NDJSON by default', async () => {
     const response = await get()
+    expect(response.statusCode).toBe(200)
     expect([response.headers['content-type'], response.headers['content-disposition']]).toEqual([
       'application/x-ndjson; charset=utf-8',
       `attachment; filename="products-${today()}.ndjson"`,
@@ -44,6 +45,7 @@ describe('GET /products/export', () => {
 
   it('200: writes CSV with a row for each product', async () => {
     const response = await get('?format=csv')
+    expect(response.statusCode).toBe(200)
     expect([response.headers['content-type'], response.headers['content-disposition']]).toEqual([
       'text/csv; charset=utf-8',
       `attachment; filename="products-${today()}.csv"`,
@@ -63,7 +65,9 @@ describe('GET /products/export', () => {
   // ASVS 1.1.2
   it('200: gives values columns of their own, and guards cells against spreadsheets', async () => {
     const query = `?format=csv&flatten=color,dim.w,note&spreadsheetSafe=true`
-    expect((await get(query)).body).toBe(
+    const { statusCode, body } = await get(query)
+    expect(statusCode).toBe(200)
+    expect(body).toBe(
       [
         'id,sku,attributes.color,attributes.dim.w,attributes.note,attributes',
         '1,A,red,2,,"{""n"": 0.10, ""dim"": {}}"',
@@ -76,14 +80,16 @@ describe('GET /products/export', () => {
   })
 
   it('200: exports the products that match, in the requested order', async () => {
-    const { body } = await get('?format=csv&attributes.color[exists]=true&sort=-id&flatten=color')
+    const { statusCode, body } = await get('?format=csv&attributes.color[exists]=true&sort=-id&flatten=color')
+    expect(statusCode).toBe(200)
     expect(body.split('\r\n').map((line) => line.slice(0, 2))).toEqual(['id', '2,', '1,', ''])
     expect((await get('?sku=none')).body).toBe('')
     expect((await get('?sku=none&format=csv')).body).toBe('id,sku,attributes\r\n')
   })
 
   it('200: logs how many bytes were sent', async () => {
-    const { body } = await get('', { 'x-request-id': 'sized' })
+    const { statusCode, body } = await get('', { 'x-request-id': 'sized' })
+    expect([statusCode, body]).toEqual([200, expect.stringContaining('"sku":"A"')])
     await expect
       .poll(async () => (await inventory.logLines()).filter(({ request_id }) => request_id === 'sized'))
       .toEqual([
@@ -116,11 +122,11 @@ describe('GET /products/export', () => {
     ['?flatten=a', 'flatten', 'is for CSV'],
     ['?format=csv&flatten=a..b', 'flatten', 'must be keys joined with dots'],
   ])('400: refuses ?%s', async (query, path, message) => {
-    expect((await get(query)).json()).toEqual(invalidBody(path, message))
+    expect(envelopeOf(await get(query))).toEqual(invalidBody(path, message))
   })
 
   it('406: refuses an Accept without CSV and NDJSON', async () => {
-    expect((await get('', { accept: 'application/xml' })).json()).toEqual({
+    expect(envelopeOf(await get('', { accept: 'application/xml' }))).toEqual({
       statusCode: 406,
       error: { type: 'NOT_ACCEPTABLE', description: 'Accept must allow text/csv or application/x-ndjson.' },
     })

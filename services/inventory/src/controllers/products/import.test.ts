@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { request as nodeRequest } from 'node:http'
 import { portOf } from '@trestle/testing/free-port.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { importReport, invalidBody, refusedBody, requestLine } from '../../../test/bodies.ts'
+import { envelopeOf, expectBody, importReport, invalidBody, refusedBody, requestLine } from '../../../test/bodies.ts'
 import { startInventory, startReplica, type TestInventory } from '../../../test/inventory-app.ts'
 import { SCOPES } from '../../access/scopes.ts'
 import { Slots } from '../../rate-limits/turns.ts'
@@ -47,7 +47,7 @@ describe('POST /products/import, CSV', () => {
     const csv =
       '\ufeffid,sku,attributes\r\n7,A,"{""n"":0.10}"\r\n,"B ""b"", c","{\r\n""big"":12345678901234567890}"\r\n'
     const response = await post(csv)
-    expect(response.json()).toEqual(reportBody({ received: 2, created: 2 }))
+    expect(envelopeOf(response)).toEqual(reportBody({ received: 2, created: 2 }))
     expect(await stored()).toEqual([
       ['A', '{"n": 0.10}', 1],
       ['B "b", c', '{"big": 12345678901234567890}', 1],
@@ -57,7 +57,7 @@ describe('POST /products/import, CSV', () => {
   it('200: reads columns of attributes as JSON or text, and skips empty cells', async () => {
     const csv =
       'attributes.size,sku,attributes.dim.w,"attributes.""a.b""",attributes.dim.h\n42,A,1.50,true,\n"4 2",B,,"""q""",x\n,C,,,\n'
-    expect((await post(csv)).json()).toEqual(reportBody({ received: 3, created: 3 }))
+    expect(envelopeOf(await post(csv))).toEqual(reportBody({ received: 3, created: 3 }))
     expect(await stored()).toEqual([
       ['A', '{"a.b": true, "dim": {"w": 1.50}, "size": 42}', 1],
       ['B', '{"a.b": "q", "dim": {"h": "x"}, "size": "4 2"}', 1],
@@ -67,7 +67,7 @@ describe('POST /products/import, CSV', () => {
 
   it('200: a bad row fails alone, and is reported with its line', async () => {
     const csv = 'sku,attributes\nA,{}\n"A\n",{}\nB\nC,{bad\nD,null\nE"e,{}\n"F","{}"\n'
-    const body = (await post(csv)).json()
+    const body = envelopeOf(await post(csv))
     expect(body).toEqual(
       reportBody({
         received: 7,
@@ -98,14 +98,14 @@ describe('POST /products/import, CSV', () => {
     ['"sku,attributes\n', 'The header of the file has misplaced quotes.'],
   ])('400: refuses the file %j', async (csv, description) => {
     const expected = { statusCode: 400, error: { type: 'BAD_REQUEST', description } }
-    expect((await post(csv)).json()).toEqual(expected)
-    expect((await post(csv, '', LINES)).json()).toEqual(expected)
+    expect(envelopeOf(await post(csv))).toEqual(expected)
+    expect(envelopeOf(await post(csv, '', LINES))).toEqual(expected)
   })
 
   // ASVS 5.2.2
   it('400: refuses bytes that are not UTF-8', async () => {
     const response = await post(Buffer.concat([Buffer.from('sku,attributes\n'), Buffer.from([0xff, 0x0a])]))
-    expect(response.json()).toEqual({
+    expect(envelopeOf(response)).toEqual({
       statusCode: 400,
       error: { type: 'BAD_REQUEST', description: 'The file is not UTF-8.' },
     })
@@ -127,7 +127,7 @@ describe('POST /products/import, NDJSON', () => {
       '{"sku":"G","attributes":{"__proto__":1}}',
       '{"sku":"\\u00e4","attributes":[]}',
     ]
-    const body = (await post(lines.join('\n'), '', NDJSON)).json()
+    const body = envelopeOf(await post(lines.join('\n'), '', NDJSON))
     expect(body).toEqual(
       reportBody({
         received: 10,
@@ -157,7 +157,7 @@ describe('POST /products/import, NDJSON', () => {
   })
 
   it('200: imports nothing from an empty file', async () => {
-    expect((await post('\n\n', '', NDJSON)).json()).toEqual(reportBody({ received: 0 }))
+    expect(envelopeOf(await post('\n\n', '', NDJSON))).toEqual(reportBody({ received: 0 }))
   })
 })
 
@@ -166,7 +166,7 @@ describe('mode', () => {
   beforeEach(() => post('sku,attributes\nA,"{""n"":1}"\n'))
 
   it('200: insert fails only the rows with a taken or repeated SKU', async () => {
-    const body = (await post(file)).json()
+    const body = envelopeOf(await post(file))
     expect(body).toEqual(
       reportBody({
         received: 3,
@@ -182,7 +182,7 @@ describe('mode', () => {
   })
 
   it('200: skip counts a product with a taken SKU, and leaves it as it is', async () => {
-    expect((await post(file, '?mode=skip')).json()).toEqual(reportBody({ received: 3, created: 1, skipped: 2 }))
+    expect(envelopeOf(await post(file, '?mode=skip'))).toEqual(reportBody({ received: 3, created: 1, skipped: 2 }))
     expect(await stored()).toEqual([
       ['A', '{"n": 1}', 1],
       ['B', '{}', 1],
@@ -190,22 +190,22 @@ describe('mode', () => {
   })
 
   it('200: upsert gives an existing product other attributes and the next version', async () => {
-    expect((await post(file, '?mode=upsert')).json()).toEqual(reportBody({ received: 3, created: 1, updated: 2 }))
+    expect(envelopeOf(await post(file, '?mode=upsert'))).toEqual(reportBody({ received: 3, created: 1, updated: 2 }))
     const after = [
       ['A', '{"n": 2}', 2],
       ['B', '[1]', 1],
     ]
     expect(await stored()).toEqual(after)
     const again = 'sku,attributes\nA,"{""n"":2}"\nB,[1]\n'
-    expect((await post(again, '?mode=upsert')).json()).toEqual(reportBody({ received: 2, skipped: 2 }))
+    expect(envelopeOf(await post(again, '?mode=upsert'))).toEqual(reportBody({ received: 2, skipped: 2 }))
     expect(await stored()).toEqual(after)
   })
 
   it('200: dryRun reports everything, and stores nothing', async () => {
-    expect((await post(file, '?mode=upsert&dryRun=true')).json()).toEqual(
+    expect(envelopeOf(await post(file, '?mode=upsert&dryRun=true'))).toEqual(
       reportBody({ received: 3, created: 1, updated: 2 }),
     )
-    expect((await post(file, '?dryRun=true')).json()).toEqual(
+    expect(envelopeOf(await post(file, '?dryRun=true'))).toEqual(
       reportBody({ received: 3, created: 1, failed: 2, errors: [existing(2, 'A'), existing(4, 'B')] }),
     )
     expect(await stored()).toEqual([['A', '{"n": 1}', 1]])
@@ -213,7 +213,7 @@ describe('mode', () => {
 
   it('400: atomic stores nothing, and reports each record that could not be stored', async () => {
     const refused = await post(file, '?atomic=true')
-    expect(refused.json()).toEqual({
+    expect(envelopeOf(refused)).toEqual({
       statusCode: 400,
       error: {
         type: 'VALIDATION_ERROR',
@@ -225,7 +225,7 @@ describe('mode', () => {
   })
 
   it('200: atomic stores all products when each of them can be', async () => {
-    expect((await post(file, '?atomic=true&mode=skip')).json()).toEqual(
+    expect(envelopeOf(await post(file, '?atomic=true&mode=skip'))).toEqual(
       reportBody({ received: 3, created: 1, skipped: 2 }),
     )
     expect(await stored()).toHaveLength(2)
@@ -237,7 +237,7 @@ describe('mode', () => {
     ['dryRun=', 'dryRun', 'must be true or false'],
     ['limit=1', 'limit', 'is not known here'],
   ])('400: refuses ?%s', async (query, path, message) => {
-    expect((await post(file, `?${query}`)).json()).toEqual(invalidBody(path, message))
+    expect(envelopeOf(await post(file, `?${query}`))).toEqual(invalidBody(path, message))
   })
 })
 
@@ -245,12 +245,13 @@ describe('many rows', () => {
   const rows = (count: number) => `sku,attributes\n${Array.from({ length: count }, (_, n) => `R-${n},{}\n`).join('')}`
 
   it('200: stores many rows, with ids in the order of the file', async () => {
-    expect((await post(rows(2_345))).json()).toEqual(reportBody({ received: 2_345, created: 2_345 }))
+    expect(envelopeOf(await post(rows(2_345)))).toEqual(reportBody({ received: 2_345, created: 2_345 }))
     expect((await stored()).map(([sku]) => sku)).toEqual(Array.from({ length: 2_345 }, (_, n) => `R-${n}`))
   })
 
   it('200: reports each batch, then the end, with Accept: application/x-ndjson', async () => {
     const response = await post(`${rows(1_200)}\nR-3,{}\n`, '', LINES)
+    expect(response.statusCode).toBe(200)
     expect(response.headers['content-type']).toBe('application/x-ndjson; charset=utf-8')
     const lines = response.body
       .trimEnd()
@@ -275,21 +276,22 @@ describe('many rows', () => {
   const lastLineOf = async (first: string, getRest: () => Promise<string>, more = {}): Promise<unknown> => {
     const port = portOf(inventory.app.server)
     const headers = { 'content-type': 'text/csv', 'transfer-encoding': 'chunked', ...LINES, ...more }
+    let status: number | undefined
     const body = await new Promise<string>((resolve, reject) => {
-      let text = ''
+      const pieces: Buffer[] = []
       const request = nodeRequest(
         { host: '127.0.0.1', port, method: 'POST', path: '/products/import', headers },
         (response) => {
+          status = response.statusCode
           response.once('data', () => getRest().then((rest) => request.end(rest), reject))
-          response.on('data', (piece) => {
-            text += piece
-          })
-          response.on('end', () => resolve(text))
+          response.on('data', (piece) => pieces.push(piece))
+          response.on('end', () => resolve(Buffer.concat(pieces).toString()))
         },
       )
       request.on('error', reject)
       request.write(first)
     })
+    expect(status).toBe(200)
     return JSON.parse(body.trimEnd().split('\n').at(-1) ?? '')
   }
 
@@ -301,7 +303,7 @@ describe('many rows', () => {
 
   it('200: a product that only PostgreSQL refuses fails alone', async () => {
     await inventory.query(`ALTER TABLE inventory.products ADD CONSTRAINT no_r_1 CHECK (sku <> 'R-1')`)
-    const body = (await post(rows(3))).json()
+    const body = envelopeOf(await post(rows(3)))
     await inventory.query('ALTER TABLE inventory.products DROP CONSTRAINT no_r_1')
     const description = 'The product could not be stored.'
     const errors = [{ line: 3, sku: 'R-1', type: 'SERVER_ERROR', description }]
@@ -313,7 +315,7 @@ describe('many rows', () => {
     await inventory.query('ALTER TABLE inventory.products RENAME COLUMN sku TO renamed')
     const response = await post(rows(3))
     await inventory.query('ALTER TABLE inventory.products RENAME COLUMN renamed TO sku')
-    expect(response.json()).toEqual({
+    expect(envelopeOf(response)).toEqual({
       statusCode: 500,
       error: { type: 'SERVER_ERROR', description: 'An internal error has occurred while processing your request.' },
     })
@@ -338,7 +340,7 @@ describe('many rows', () => {
       type: 'BAD_REQUEST',
       description,
     }))
-    expect((await post(`sku,attributes\n${'x\n'.repeat(1_500)}`)).json()).toEqual(
+    expect(envelopeOf(await post(`sku,attributes\n${'x\n'.repeat(1_500)}`))).toEqual(
       reportBody({ received: 1_500, failed: 1_500, errors }),
     )
   })
@@ -392,7 +394,7 @@ it('200: takes no slot when the client has left before the import begins', async
   }
   gone.resolve()
   const answer = await replica.app.inject({ method: 'POST', url: '/products/import', headers: own, payload: '' })
-  expect(answer.json()).toEqual(reportBody({ received: 0 }))
+  expect(envelopeOf(answer)).toEqual(reportBody({ received: 0 }))
   await replica.close()
 })
 
@@ -426,7 +428,7 @@ describe('limits', () => {
     ['', 'sku,attributes\n'],
     ['text/plain', 'sku,attributes\n'],
   ])('415: refuses a file with the headers %j', async (type, payload) => {
-    expect((await post(payload, '', { 'content-type': type })).json()).toEqual({
+    expect(envelopeOf(await post(payload, '', { 'content-type': type }))).toEqual({
       statusCode: 415,
       error: {
         type: 'UNSUPPORTED_MEDIA_TYPE',
@@ -464,10 +466,10 @@ describe('limits', () => {
       ],
     ]
     for (const [payload, description] of large) {
-      expect((await post(payload)).json()).toEqual(refusedBody(413, 'PAYLOAD_TOO_LARGE', description))
+      expect(envelopeOf(await post(payload))).toEqual(refusedBody(413, 'PAYLOAD_TOO_LARGE', description))
     }
     const line = `{"sku":"A","attributes":{"a":"${'x'.repeat(1_100_000)}"}}`
-    expect((await post(line, '', NDJSON)).json()).toEqual(
+    expect(envelopeOf(await post(line, '', NDJSON))).toEqual(
       refusedBody(413, 'PAYLOAD_TOO_LARGE', 'The record on line 1 is longer than 1048576 characters.'),
     )
   })
@@ -479,7 +481,7 @@ describe('limits', () => {
 })
 
 it('200: logs a line with the counts of the import', async () => {
-  await post('sku,attributes\nA,{}\nA,{}\n', '', { 'x-request-id': 'imported' })
+  expectBody(200, await post('sku,attributes\nA,{}\nA,{}\n', '', { 'x-request-id': 'imported' }))
   expect((await inventory.logLines()).filter((line) => line.request_id === 'imported')).toEqual([
     requestLine({
       request_id: 'imported',

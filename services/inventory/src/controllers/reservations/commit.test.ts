@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { invalidBody, refusedBody, shownMovement, shownReservation } from '../../../test/bodies.ts'
+import { envelopeOf, invalidBody, refusedBody, shownMovement, shownReservation } from '../../../test/bodies.ts'
 import { startInventory, type TestInventory } from '../../../test/inventory-app.ts'
 import { addStockedProduct, reservationRequests, type StockedProduct } from '../../../test/reservation-requests.ts'
 import { stockRequests } from '../../../test/stock-requests.ts'
@@ -94,7 +94,7 @@ describe('POST /reservations/commit/:reservationId', () => {
     ['1', { all: true }, 'all', 'is not known here'],
   ])('400: refuses %s with %j', async (id, body, path, message) => {
     const response = await requests.send('POST', `/reservations/commit/${id}`, body)
-    expect(response.json()).toEqual(invalidBody(path, message))
+    expect(envelopeOf(response)).toEqual(invalidBody(path, message))
   })
 
   // ASVS 3.5.3
