@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto'
 import type { LightMyRequestResponse } from 'fastify'
 import type { TestApp } from './auth-app.ts'
+import { expectBody } from './bodies.ts'
 
 type Headers = { readonly authorization: string }
 type Service = Pick<TestApp, 'app' | 'clock'>
@@ -29,7 +30,7 @@ export function totpCode(secret: string, now: Date, stepsFromNow = 0): string {
 /** Enrolls a factor of an authenticator app, which is not verified yet. */
 export async function enrolApp({ app, clock }: Service, headers: Headers, name = ''): Promise<AuthenticatorApp> {
   const payload = { factor_type: 'totp', friendly_name: name }
-  const { id, totp } = (await app.inject({ method: 'POST', url: '/factors', headers, payload })).json()
+  const { id, totp } = expectBody(200, await app.inject({ method: 'POST', url: '/factors', headers, payload }))
   const secret = String(totp.secret)
   return { factorId: id, secret, code: (stepsFromNow) => totpCode(secret, clock.now(), stepsFromNow) }
 }
