@@ -85,7 +85,7 @@ describe('POST /locations', () => {
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       payload: 'code=FORM&name=A+form&active=no',
     })
-    const { id } = response.json().data
+    const { id } = expectBody(201, response).data
     expect(envelopeOf(await get(`/locations/${id}`))).toEqual({
       statusCode: 200,
       data: { id, code: 'FORM', name: 'A form', active: false },

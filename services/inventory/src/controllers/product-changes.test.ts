@@ -95,7 +95,7 @@ describe('PATCH /products/:productId', () => {
   ])('200: %j patched with %j becomes %j', async (before, attributes, after) => {
     const { sku, url } = await create(before)
     const response = await send('PATCH', url, { attributes })
-    const { statusCode, data } = response.json()
+    const { statusCode, data } = envelopeOf(response)
     expect([statusCode, data.sku, data.attributes]).toEqual([200, sku, after])
   })
 

@@ -68,7 +68,7 @@ describe('POST /products', () => {
 
   it('201: the last value of a repeated key counts', async () => {
     const response = await post(`{"sku":"lost","sku":"${newSku()}","attributes":{"a":1},"attributes":{"a":2,"a":3}}`)
-    const { id } = response.json().data
+    const { id } = expectBody(201, response).data
     expect(envelopeOf(await get(`/products/${id}`))).toEqual(shown(id, `SKU-${serial}`, { a: 3 }))
   })
 
@@ -79,7 +79,7 @@ describe('POST /products', () => {
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       payload: new URLSearchParams({ sku: 'ä form+', attributes: '{"a b":"c&d"}' }).toString(),
     })
-    const { id } = response.json().data
+    const { id } = expectBody(201, response).data
     expect(envelopeOf(await get(`/products/${id}`))).toEqual(shown(id, 'ä form+', { 'a b': 'c&d' }))
   })
 
