@@ -55,7 +55,7 @@ function providersCard({ providers, custom_providers: custom }: AuthSettings): H
         : [],
     ),
   ]
-  const heads = ['Name', { label: 'State', kind: 'state' }, { label: 'Client id', kind: 'gone' }] as const
+  const heads = ['Name', { label: 'State', kind: 'state' }, 'Client id'] as const
   return card(
     'Providers',
     html`${rows.length === 0 ? emptyState('settings', 'Users sign in without a provider.') : smallTable('Providers', heads, rows)}
@@ -69,10 +69,7 @@ function hooksCard({ hooks }: AuthSettings): Html {
     stateBadge({ enabled }),
     orDash(host && html`<span class="long">${host}</span>`),
   ])
-  return card(
-    'Hooks',
-    smallTable('Hooks', ['Name', { label: 'State', kind: 'state' }, { label: 'Host', kind: 'gone' }], rows),
-  )
+  return card('Hooks', smallTable('Hooks', ['Name', { label: 'State', kind: 'state' }, 'Host'], rows))
 }
 
 function messagesCard({ profile, mail, sms }: AuthSettings): Html {

@@ -107,8 +107,8 @@ function keyColumns(viewer: Viewer): readonly Column<SigningKey>[] {
   return [
     { label: 'Key', cell: ({ kid }) => copyableId(kid) },
     { label: 'State', kind: 'state', cell: ({ state }) => badge(STATES[state][0], STATES[state][1]) },
-    { label: 'Algorithm', kind: 'gone', cell: ({ algorithm }) => html`<code>${algorithm}</code>` },
-    { label: 'Added', kind: 'gone', cell: ({ created_at: at }) => time(at) },
+    { label: 'Algorithm', cell: ({ algorithm }) => html`<code>${algorithm}</code>` },
+    { label: 'Added', cell: ({ created_at: at }) => time(at) },
     { label: '', cell: (key) => html`<div class="actions">${changeLinks(signingKeyChanges, key, viewer)}</div>` },
   ]
 }

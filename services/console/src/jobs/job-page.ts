@@ -66,7 +66,7 @@ function jobsCard(jobs: readonly Job[], state: ShownJobs['state']): Html {
     String(attempts),
     time(created),
   ])
-  const heads = ['Task', { label: 'Id', kind: 'gone' }, { label: 'Attempts', kind: 'number' }, 'Created'] as const
+  const heads = ['Task', 'Id', { label: 'Attempts', kind: 'number' }, 'Created'] as const
   return html`<section class="card">${smallTable(title, heads, rows)}</section>`
 }
 

@@ -45,7 +45,7 @@ ${listCard({
 function appColumns(viewer: Viewer): readonly Column<App>[] {
   return [
     { label: 'App', cell: ({ name }) => html`<strong>${name ?? 'without a name'}</strong>` },
-    { label: 'Id', kind: 'gone', cell: ({ id }) => copyableId(id) },
+    { label: 'Id', cell: ({ id }) => copyableId(id) },
     {
       label: 'Keys',
       cell: ({ keys }) =>

@@ -73,13 +73,13 @@ function appsCard({ merchant, apps }: ShownMerchant, viewer: Viewer): Html {
     copyableId(app.id),
     html`${changeLinks(appChanges, { merchant, app }, viewer)}`,
   ])
-  return card('Apps', smallTable('Apps', ['Name', { label: 'Id', kind: 'gone' }, ''], rows))
+  return card('Apps', smallTable('Apps', ['Name', 'Id', ''], rows))
 }
 
 function membersCard({ users }: ShownMerchant): Html {
   if (users.length === 0) return card('Users', emptyState('users', 'No user has access.'))
   const rows = users.map(({ email, id }) => [email ?? '–', id === undefined ? '–' : html`<code>${id}</code>`])
-  return card('Users', smallTable('Users', ['Email', { label: 'Id', kind: 'gone' }], rows))
+  return card('Users', smallTable('Users', ['Email', 'Id'], rows))
 }
 
 function webhooksCard({ webhooks }: ShownMerchant): Html {

@@ -137,8 +137,8 @@ export function auditPath(service: ServiceName): string {
 const COLUMNS: readonly Column<Entry>[] = [
   { label: 'Action', cell: ({ action }) => html`<strong>${action}</strong>` },
   { label: 'By', kind: 'bare', cell: ({ actor }) => orDash(actor && actorOf(actor)) },
-  { label: 'Address', kind: 'gone', cell: ({ address }) => orDash(address && html`<code>${address}</code>`) },
-  { label: 'Details', kind: 'gone', cell: ({ details }) => detailsOf(details) },
+  { label: 'Address', cell: ({ address }) => orDash(address && html`<code>${address}</code>`) },
+  { label: 'Details', kind: 'state', cell: ({ details }) => detailsOf(details) },
   { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
 ]
 

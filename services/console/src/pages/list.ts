@@ -32,9 +32,9 @@ export interface Column<Row> {
   readonly label: string
   readonly cell: (row: Row) => Html | string
   /**
-   * `number`: at the end of its column. `gone`: left out on phones. `wide`: left out on tablets too. `state`:
-   * on phones beside the first column, without its label. `bare`: on phones without its label. `when`: the
-   * same, at the end. `created`: the same, and the list is sorted by it.
+   * `number`: at the end of its column. `gone`: left out on phones, where another page shows the value. `wide`:
+   * left out on tablets too. `state`: on phones beside the first column, without its label. `bare`: on phones
+   * without its label. `when`: the same, at the end. `created`: the same, and the list is sorted by it.
    */
   readonly kind?: 'number' | 'gone' | 'wide' | 'state' | 'bare' | 'when' | 'created'
 }

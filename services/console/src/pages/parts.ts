@@ -24,7 +24,7 @@ export function time(iso: string | null | undefined): Html {
 
 /** A value, or a muted dash when the value is missing. */
 export function orDash(value: Html | string | null | undefined): Html {
-  return value === undefined || value === null || value === '' ? html`<span class="soft">–</span>` : html`${value}`
+  return value === undefined || value === null || value === '' ? html`<span class="soft none">–</span>` : html`${value}`
 }
 
 /** A whole number, as `1,234`. */
@@ -62,20 +62,19 @@ export function factList(facts: readonly (readonly [string, Html | string | unde
 }
 
 /**
- * The head of a column: its label, and whether it holds numbers or a state, or is left out on phones. The column of buttons has
- * an empty label.
+ * The head of a column: its label, and what it holds, as in a `Column` of a list. The column of buttons has an empty label.
  */
-export type Head = string | { readonly label: string; readonly kind: 'number' | 'gone' | 'state' }
+export type Head = string | { readonly label: string; readonly kind: 'number' | 'state' | 'bare' | 'when' }
 
 /** Writes a short table inside a card. @param rows as many cells as heads; the cells of a head share its kind */
 export function smallTable(label: string, heads: readonly Head[], rows: readonly (readonly (Html | string)[])[]): Html {
   const classes = heads.map((head) => {
     if (head === '') return html` class="fit"`
     if (typeof head === 'string') return undefined
-    return html` class="${head.kind === 'gone' ? 'narrow-gone' : head.kind}"`
+    return html` class="${head.kind}"`
   })
   const labels = heads.map((head) => (typeof head === 'string' ? head : head.label))
-  // On phones a row has no heads above it, and a state tells what it is.
+  // On phones a row has no heads above it. A state and a time tell what they are.
   const shown = heads.map((head) => (typeof head === 'string' ? head : head.kind === 'number' ? head.label : undefined))
   const headings = labels.map(
     (text, at) =>

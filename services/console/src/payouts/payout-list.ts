@@ -99,7 +99,7 @@ function payoutColumns(viewer: Viewer, decimals: Decimals): readonly Column<Payo
       cell: ({ merchantId }) =>
         html`<a class="main-link" href="/merchants/${encodeURIComponent(merchantId)}"><code>${merchantId}</code></a>`,
     },
-    { label: 'IBAN', kind: 'gone', cell: ({ bank }) => html`<code>${bank.iban}</code>` },
+    { label: 'IBAN', kind: 'bare', cell: ({ bank }) => html`<code>${bank.iban}</code>` },
     { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
     {
       label: '',

@@ -142,11 +142,10 @@ function reservationColumns(viewer: Viewer): readonly Column<ListedReservation>[
     { label: 'State', kind: 'state', cell: ({ status }) => badge(status, STATUS_TONES[status]) },
     {
       label: 'Reference',
-      kind: 'gone',
       cell: ({ reference }) => orDash(reference && html`<span class="long">${reference}</span>`),
     },
-    { label: 'Until', kind: 'gone', cell: ({ expiresAt }) => (expiresAt === null ? 'no end' : time(expiresAt)) },
-    { label: 'Id', kind: 'gone', cell: ({ id }) => html`<code>${id}</code>` },
+    { label: 'Until', cell: ({ expiresAt }) => (expiresAt === null ? 'no end' : time(expiresAt)) },
+    { label: 'Id', cell: ({ id }) => html`<code>${id}</code>` },
     {
       label: '',
       cell: (reservation) => html`${changeLinks(reservationChanges, reservation, viewer)}`,

@@ -133,7 +133,7 @@ function fraudColumns(reasons: Reasons): readonly Column<Fraud>[] {
         html`<a class="main-link" href="${transactionPath(transactionId)}"><code>${transactionId}</code></a>`,
     },
     { label: 'Reason', cell: (fraud) => fraudReason(fraud, reasons) || '–' },
-    { label: 'Reported', kind: 'gone', cell: ({ reported }) => time(reported) },
+    { label: 'Reported', cell: ({ reported }) => time(reported) },
     { label: 'Merchant', kind: 'gone', cell: ({ merchantId }) => merchantLink(merchantId) },
     { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
   ]

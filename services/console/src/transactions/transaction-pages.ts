@@ -123,7 +123,7 @@ function disputesCard(shown: ShownTransaction, viewer: Viewer): Html | undefined
     ]),
   ]
   const title = 'Disputes and fraud alerts'
-  return card(title, smallTable(title, ['Amount', 'Reason', { label: 'When', kind: 'gone' }, ''], rows))
+  return card(title, smallTable(title, ['Amount', 'Reason', { label: 'When', kind: 'when' }, ''], rows))
 }
 
 function journalsCard({ journals, decimals }: ShownTransaction): Html {
@@ -136,7 +136,7 @@ function journalsCard({ journals, decimals }: ShownTransaction): Html {
       at === 0 ? time(created) : '',
     ]),
   )
-  const heads = ['Journal', 'Account', { label: 'Amount', kind: 'number' }, { label: 'Booked', kind: 'gone' }] as const
+  const heads = ['Journal', 'Account', { label: 'Amount', kind: 'number' }, { label: 'Booked', kind: 'when' }] as const
   return card('Ledger', smallTable('Ledger', heads, rows))
 }
 

@@ -154,7 +154,7 @@ function factorsCard(shown: ShownUser, viewer: Viewer): Html {
       '',
     ]),
   ]
-  return card(title, smallTable(title, ['Name', 'Kind', { label: 'Since', kind: 'gone' }, ''], rows))
+  return card(title, smallTable(title, ['Name', 'Kind', 'Since', ''], rows))
 }
 
 function sessionsCard(shown: ShownUser, viewer: Viewer): Html {
@@ -165,10 +165,7 @@ function sessionsCard(shown: ShownUser, viewer: Viewer): Html {
     time(used ?? made),
     html`${partChangeLink(userChanges, { name: 'end-session', shown, given: { session: id } }, viewer)}`,
   ])
-  return card(
-    'Sessions',
-    smallTable('Sessions', ['Browser', 'Address', { label: 'Last used', kind: 'gone' }, ''], rows),
-  )
+  return card('Sessions', smallTable('Sessions', ['Browser', 'Address', 'Last used', ''], rows))
 }
 
 /** Browsers by what only they say of themselves: most claim to be Chrome and Safari too. */
@@ -206,7 +203,7 @@ function messagesCard(shown: ShownUser, viewer: Viewer): Html {
     time(at),
     html`${mayBeRepeated(purpose) ? partChangeLink(userChanges, { name: 'resend', shown, given: { message: id } }, viewer) : undefined}`,
   ])
-  const heads = ['Message', { label: 'To', kind: 'gone' }, { label: 'At', kind: 'gone' }, ''] as const
+  const heads = ['Message', { label: 'To', kind: 'bare' }, { label: 'At', kind: 'when' }, ''] as const
   return card('Messages', smallTable('Messages', heads, rows), all)
 }
 
