@@ -363,7 +363,7 @@ async function walk(page: Page, steps: readonly Step[]): Promise<void> {
 
 /** The name of the field, link or button that has the focus, as a reader is told it. A heading may have the name of a button. */
 const FOCUSED_NAME = `(({ labels, innerText, ariaLabel, tabIndex }) =>
-  tabIndex < 0 ? '' : (ariaLabel ?? labels?.[0]?.innerText ?? innerText ?? '').trim())(document.activeElement)`
+  tabIndex < 0 ? '' : (ariaLabel ?? labels?.[0]?.innerText ?? innerText ?? '').replaceAll('\u00a0', ' ').trim())(document.activeElement)`
 
 /** Presses Tab until an element with this name has the focus. */
 async function reach(page: Page, name: string): Promise<void> {

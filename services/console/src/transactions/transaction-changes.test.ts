@@ -177,7 +177,7 @@ describe('the form of a refund', () => {
     ],
   ])('names the limits and who may refund more: %s', (_case, limits, expected) => {
     expect(changeOf('refund').consequences(shownTransaction({ limits: { refund: 5000, ...limits } }), {})).toEqual([
-      'The amount goes back to Visa •••• 4242, and is taken from the balance of Corner Shop.',
+      'The amount goes back to Visa ••••\u00A04242, and is taken from the balance of Corner Shop.',
       'This cannot be undone.',
       ...expected,
     ])

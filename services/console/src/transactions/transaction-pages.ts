@@ -83,9 +83,10 @@ function amountsCard(shown: ShownTransaction): Html {
     )}</dl>${allowance}</section>`
 }
 
-function trailCard({ transaction: { trail, currency }, decimals }: ShownTransaction): Html {
+function trailCard({ transaction: { trail, currency, successful }, decimals }: ShownTransaction): Html {
   if (trail.length === 0) {
-    return card('Trail', emptyState('transactions', 'Nothing was captured, refunded or voided yet.'))
+    const text = `Nothing was captured, refunded or voided${successful ? ' yet' : ''}.`
+    return card('Trail', emptyState('transactions', text))
   }
   return card(
     'Trail',
@@ -126,8 +127,10 @@ function disputesCard(shown: ShownTransaction, viewer: Viewer): Html | undefined
   return card(title, smallTable(title, ['Amount', 'Reason', { label: 'When', kind: 'when' }, ''], rows))
 }
 
-function journalsCard({ journals, decimals }: ShownTransaction): Html {
-  if (journals.length === 0) return card('Ledger', emptyState('payouts', 'Nothing is booked yet.'))
+function journalsCard({ transaction: { successful }, journals, decimals }: ShownTransaction): Html {
+  if (journals.length === 0) {
+    return card('Ledger', emptyState('payouts', `Nothing is booked${successful ? ' yet' : ''}.`))
+  }
   const rows = journals.flatMap(({ created, kind, entries }) =>
     entries.map(({ account, currency, amount }, at) => [
       at === 0 ? kind : html`<span class="unseen">${kind}</span>`,

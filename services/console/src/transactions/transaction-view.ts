@@ -118,7 +118,10 @@ export function transactionPath(id: string): string {
   return `${TRANSACTIONS_PATH}/${encodeURIComponent(id)}`
 }
 
-/** The card of a transaction, as `Visa •••• 4242`. Payments writes the scheme in small letters. */
+/**
+ * The card of a transaction, as `Visa •••• 4242`. No line ends before the digits. Payments writes the scheme in
+ * small letters.
+ */
 export function cardText({ card: { scheme = '', last4 } }: Pick<Transaction, 'card'>): string {
-  return `${scheme.slice(0, 1).toUpperCase()}${scheme.slice(1)} •••• ${last4}`.trim()
+  return `${scheme.slice(0, 1).toUpperCase()}${scheme.slice(1)} ••••\u00A0${last4}`.trim()
 }
