@@ -2,7 +2,7 @@ import { html } from '@trestle/common/documents/html.ts'
 import { z } from 'zod'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, ListQuery, listCard, MerchantId } from '../pages/list.ts'
-import { badge, breakable, emptyState, pageHead, time } from '../pages/parts.ts'
+import { badge, emptyState, pageHead, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import {
   DELIVERIES_PATH,
@@ -74,7 +74,7 @@ const COLUMNS: readonly Column<Delivery>[] = [
   {
     label: 'Event',
     cell: ({ id, type, eventId }) =>
-      html`<a class="main-link" href="${deliveryPath(id)}">${breakable(type ?? eventId)}</a>`,
+      html`<a class="main-link figure" href="${deliveryPath(id)}">${type ?? eventId}</a>`,
   },
   { label: 'State', kind: 'state', cell: ({ status }) => badge(status, DELIVERY_TONES[status]) },
   {
@@ -84,7 +84,7 @@ const COLUMNS: readonly Column<Delivery>[] = [
   { label: 'Attempts', kind: 'number', cell: ({ attempts }) => String(attempts) },
   {
     label: 'Merchant',
-    kind: 'gone',
+    kind: 'wide',
     cell: ({ merchantId }) =>
       html`<a href="/merchants/${encodeURIComponent(merchantId)}"><code>${merchantId}</code></a>`,
   },

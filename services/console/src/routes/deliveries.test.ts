@@ -40,7 +40,7 @@ const pathsOf = async (number: number) => {
   const browser = await test.signedIn('support')
   const list = async () => {
     const { html } = await browser.open(`/deliveries?webhook=${webhookId}&status=delivered`)
-    return [...html.matchAll(/class="main-link" href="(\/deliveries\/[^"]+)"/g)].map(([, path = '']) => path)
+    return [...html.matchAll(/class="main-link figure" href="(\/deliveries\/[^"]+)"/g)].map(([, path = '']) => path)
   }
   await vi.waitFor(async () => expect(await list()).toHaveLength(number), { timeout: 20_000, interval: 200 })
   return { browser, paths: await list() }
