@@ -34,9 +34,10 @@ export interface Column<Row> {
   /**
    * `number`: at the end of its column. `gone`: left out on phones, where another page shows the value. `wide`:
    * left out on tablets too. `state`: on phones beside the first column, without its label. `bare`: on phones
-   * without its label. `when`: the same, at the end. `created`: the same, and the list is sorted by it.
+   * without its label. `spare`: the same, and left out on tablets alone, whose tables lack the width. `when`: on
+   * phones without its label, at the end. `created`: the same, and the list is sorted by it.
    */
-  readonly kind?: 'number' | 'gone' | 'wide' | 'state' | 'bare' | 'when' | 'created'
+  readonly kind?: 'number' | 'gone' | 'wide' | 'state' | 'bare' | 'spare' | 'when' | 'created'
 }
 
 /** A list with its columns and its place among the pages. */
@@ -107,6 +108,7 @@ const CLASSES = {
   wide: 'narrow-gone wide-only',
   state: 'state',
   bare: 'bare',
+  spare: 'bare wide-only',
   when: 'when',
   created: 'when',
 } as const

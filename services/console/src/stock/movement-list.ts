@@ -22,7 +22,7 @@ const MOVEMENT_COLUMNS: readonly Column<Movement>[] = [
   { label: 'Location', cell: ({ location }) => html`<span class="long">${location}</span>` },
   {
     label: 'Reason and reference',
-    kind: 'wide',
+    kind: 'spare',
     cell: ({ reason, reference }) =>
       orDash(
         (reason || reference) && html`<span class="long">${[reason, reference].filter(Boolean).join(' · ')}</span>`,
