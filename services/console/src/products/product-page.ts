@@ -98,12 +98,12 @@ ${levelTable(levels, role)}${hint}`,
 
 function levelTable(levels: readonly Level[], role: OperatorRole): Html {
   const mayCount = mayDo(role, 'stock.count')
-  const numbers = ['On hand', 'Reserved', 'Available'].map((label) => ({ label, kind: 'number' as const }))
+  const numbers = ['Available', 'On hand', 'Reserved'].map((label) => ({ label, kind: 'number' as const }))
   const rows = levels.map(({ productId, locationId, location, onHand, reserved, available }) => [
     location,
+    count(available),
     count(onHand),
     quietCount(reserved),
-    count(available),
     ...(mayCount
       ? [
           html`<a class="button quiet" href="${movePath('count', { productId, locationId })}" aria-label="Count at ${location}">Count</a>`,

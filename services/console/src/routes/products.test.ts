@@ -84,7 +84,7 @@ describe('GET /products/:productId', () => {
     const page = await (await test.signedIn('viewer')).open(`/products/${mug}`)
     expect([page.status, withoutTimes(page.text)]).toEqual([
       200,
-      `Products MUG-BLUE id ${mug} version 1 created TIME changed TIME Attributes tags ["new"] price 18.50 colour blue serial 12345678901234567890 As JSON { "tags": [ "new" ], "price": 18.50, "colour": "blue", "serial": 12345678901234567890 } Stock Movements Available 1,000 On hand 1,200 Reserved 200 Location On hand Reserved Available SHELF 1,200 200 1,000 Your role viewer may not count or move stock; support and admin may. History No operator has changed this product or its stock.`,
+      `Products MUG-BLUE id ${mug} version 1 created TIME changed TIME Attributes tags ["new"] price 18.50 colour blue serial 12345678901234567890 As JSON { "tags": [ "new" ], "price": 18.50, "colour": "blue", "serial": 12345678901234567890 } Stock Movements Available 1,000 On hand 1,200 Reserved 200 Location Available On hand Reserved SHELF 1,000 1,200 200 Your role viewer may not count or move stock; support and admin may. History No operator has changed this product or its stock.`,
     ])
   })
 
