@@ -17,11 +17,8 @@ import { checkTemplates } from '../src/messages/template-loader.ts'
 import { verifyCaptcha } from '../src/plugins/captcha.ts'
 import { REFUSED_HOSTS, REFUSED_KINDS, RESOLVED } from './refused-addresses.ts'
 
-const outbound = createOutbound([], (name, _options, callback) =>
-  callback(
-    null,
-    (RESOLVED[name] ?? []).map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
-  ),
+const outbound = createOutbound([], async ({ host }) =>
+  (RESOLVED[host] ?? []).map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
 )
 /** Addresses with the port that packets were sent to. */
 const attempts: string[] = []

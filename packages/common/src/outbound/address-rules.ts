@@ -18,15 +18,21 @@ type Network = [Address, number]
  * called only if the list of allowed hosts has the host or its network.
  */
 export function createAddressRules(allowedHosts: readonly string[]): AddressRule {
-  const names = new Set(allowedHosts.map((entry) => entry.toLowerCase()))
+  const isNamed = createNameRule(allowedHosts)
   const networks = allowedHosts.flatMap(parseNetwork)
   return (text, { host, origin }) => {
     const address = parseAddress(text)
     if (!address || isNever(address)) return false
-    if (isPublic(address) || names.has(host.toLowerCase())) return true
+    if (isPublic(address) || isNamed(host)) return true
     if (networks.some((network) => contains(network, address))) return true
     return origin === 'operator' && address.range() === 'loopback' && namesLoopback(host)
   }
+}
+
+/** Returns whether the list of allowed hosts names a host itself, and not only its address or its network. */
+export function createNameRule(allowedHosts: readonly string[]): (host: string) => boolean {
+  const names = new Set(allowedHosts.map((entry) => entry.toLowerCase()))
+  return (host) => names.has(host.toLowerCase())
 }
 
 const NEVER_RANGES: ReadonlySet<string> = new Set(['linkLocal', 'multicast', 'unspecified', 'broadcast'])

@@ -84,11 +84,8 @@ describe('send', () => {
 
   // ASVS 1.3.6
   it('connects only to allowed addresses of a name', async () => {
-    const mixed = createOutbound(['127.0.0.1'], (_name, _options, callback) =>
-      callback(
-        null,
-        ['10.0.0.1', '169.254.169.254', '127.0.0.1'].map((address) => ({ address, family: 4 })),
-      ),
+    const mixed = createOutbound(['127.0.0.1'], async () =>
+      ['10.0.0.1', '169.254.169.254', '127.0.0.1'].map((address) => ({ address, family: 4 })),
     )
     const url = peer.url.replace('127.0.0.1', 'mixed.example')
     const answer = await mixed.send({ method: 'GET', url, timeoutMs: 2_000, origin: 'data' })

@@ -1,8 +1,8 @@
-import { lookup as lookUp } from 'node:dns'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { createAddressRules, type OwnHost } from './address-rules.ts'
+import { createNameLookup, isLocalhost, type NameLookup } from './name-lookup.ts'
 
 /** A call to another server. Times are in milliseconds, `bytesMax` counts the body of the answer. */
 export interface OutboundRequest {
@@ -54,19 +54,6 @@ export interface Outbound {
   open(request: Omit<OutboundRequest, 'bytesMax' | 'beyondMax'>): Promise<OutboundStream>
 }
 
-/** Finds the addresses of a name, as `dns.lookup` with `all`. */
-export type Resolve = (
-  name: string,
-  options: { readonly all: true },
-  callback: (error: NodeJS.ErrnoException | null, addresses: readonly ResolvedAddress[]) => void,
-) => void
-
-/** An address of a name. `family` is 4 or 6. */
-export interface ResolvedAddress {
-  readonly address: string
-  readonly family: number
-}
-
 /** The address is not allowed. A repeat of the call would fail too. */
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused'
@@ -77,13 +64,17 @@ const BYTES_MAX = 1_048_576
 /**
  * Makes calls to other servers. It looks up each name itself, and connects only to the addresses that it has checked.
  * @param allowedHosts host names, addresses and networks (CIDR) of the internal network that the operator allows
+ * @param findAddresses finds the addresses of a name, before they are checked
  */
-export function createOutbound(allowedHosts: readonly string[], resolve: Resolve = lookUp): Outbound {
+export function createOutbound(
+  allowedHosts: readonly string[],
+  findAddresses: NameLookup = createNameLookup(allowedHosts),
+): Outbound {
   const isAllowed = createAddressRules(allowedHosts)
   // A connection that is kept open was checked for one origin. Calls of the other origin must not use it.
   const agents = new Map<OwnHost['origin'], Promise<Dispatcher>>()
   const agentFor = (origin: OwnHost['origin']): Promise<Dispatcher> => {
-    const agent = agents.get(origin) ?? openAgent(checkedLookup(isAllowed, resolve, origin))
+    const agent = agents.get(origin) ?? openAgent(checkedLookup(isAllowed, findAddresses, origin))
     agents.set(origin, agent)
     return agent
   }
@@ -102,30 +93,25 @@ export function createOutbound(allowedHosts: readonly string[], resolve: Resolve
 
 const LOOPBACK = '127.0.0.1'
 
-/** Whether a name means this machine wherever it is looked up (RFC 6761). */
-function isLocalhost(host: string): boolean {
-  return /(?:^|\.)localhost\.?$/i.test(host)
-}
-
 /** The host of a URL. An IPv6 address has no brackets, as in the list of allowed hosts. */
 export function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, '')
 }
 
-/** Resolves a name and returns only allowed addresses, so the connection goes to an address that was checked. */
+/** Looks up a name and returns only allowed addresses, so the connection goes to an address that was checked. */
 function checkedLookup(
   isAllowed: ReturnType<typeof createAddressRules>,
-  resolve: Resolve,
+  findAddresses: NameLookup,
   origin: OwnHost['origin'],
 ): LookupFunction {
   return (host, options, callback) => {
-    resolve(host, { all: true }, (error, addresses) => {
-      if (error) return callback(error, '', 0)
+    const check = (addresses: Awaited<ReturnType<NameLookup>>) => {
       const allowed = addresses.filter(({ address }) => isAllowed(address, { host, origin }))
       const [first] = allowed
       if (!first) return callback(refused(host), '', 0)
       return options.all ? callback(null, allowed) : callback(null, first.address, first.family)
-    })
+    }
+    findAddresses({ host, origin }).then(check, (error) => callback(error, '', 0))
   }
 }
 

@@ -45,7 +45,9 @@ const protectionSettings = group('Protection', {
     }),
   SECURITY_OUTBOUND_ALLOWED_HOSTS: hostList()
     .default([])
-    .describe('Hosts and networks that the service may call though they are private.'),
+    .describe(
+      'Hosts and networks that the service may call though they are private. A name in the database that only the hosts file or a search domain knows must be listed itself.',
+    ),
 })
 
 const limitSettings = group(

@@ -16,7 +16,9 @@ export const messageSettings = group('Mails and webhooks', {
   WEBHOOK_ALLOW_HTTP: flag().prefault('false').describe('Send events of test merchants to http:// addresses too.'),
   WEBHOOK_ALLOWED_HOSTS: commaList()
     .default([])
-    .describe('Hosts, addresses and networks inside your own network that events may be sent to.'),
+    .describe(
+      'Hosts, addresses and networks inside your own network that events may be sent to. A name that only the hosts file or a search domain knows must be listed itself.',
+    ),
 })
 
 type MessageValues = SettingValues<typeof messageSettings>
