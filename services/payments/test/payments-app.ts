@@ -1,6 +1,7 @@
 import { createSecretKey, randomBytes, randomUUID } from 'node:crypto'
 import { createNoopMeter } from '@opentelemetry/api'
 import { createReadiness } from '@trestle/common/lifecycle/readiness.ts'
+import type { NameLookup } from '@trestle/common/outbound/name-lookup.ts'
 import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import { type DistributeOptions, distributeDatabase } from '@trestle/database/distribution/distribute.ts'
@@ -84,6 +85,8 @@ export interface TestOptions {
   readonly refundLimits?: PaymentsDeps['config']['refundLimits']
   /** Hosts of the operator's own network that may have webhooks. */
   readonly webhookHosts?: readonly string[]
+  /** Replaces the look-up of the names of webhooks. Default: that of the service. */
+  readonly findAddresses?: NameLookup
   readonly authorizationExpiryDays?: number
   readonly requireTls?: boolean
   readonly vaultHost?: string
@@ -337,7 +340,7 @@ function testDepsOf(
     }),
     webhooks: {
       // Tests listen on loopback.
-      outbound: createOutbound(options.webhookHosts ?? []),
+      outbound: createOutbound(options.webhookHosts ?? [], options.findAddresses),
       secrets: createWebhookSecrets({ vaultKeys: TEST_VAULT_KEYS, pepper: testPepper.export() }),
       allowHttp: true,
       times,

@@ -4,6 +4,7 @@ import { errorText, transactionIdOf } from './delivery-view.ts'
 describe('errorText', () => {
   it.each([
     ['ECONNREFUSED', 'The connection was refused: nothing listens at the address (ECONNREFUSED)'],
+    ['ETIMEOUT', 'The name servers of the address did not answer in time (ETIMEOUT)'],
     ['EUNHEARD', 'EUNHEARD'],
     ['The webhook answered with status 500', 'The webhook answered with status 500'],
   ])('says what the code %s means, and keeps what it does not know', (error, expected) => {

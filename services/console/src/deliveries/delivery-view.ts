@@ -59,6 +59,7 @@ const ERROR_WORDS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'The name of the address is not known',
   EAI_AGAIN: 'The name of the address could not be looked up',
   EPIPE: 'The connection was cut while the event was sent',
+  ETIMEOUT: 'The name servers of the address did not answer in time',
   ETIMEDOUT: 'The connection was not made in time',
   CERT_HAS_EXPIRED: 'The certificate of the address has expired',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'The certificate of the address is signed by itself',

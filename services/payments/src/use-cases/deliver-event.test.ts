@@ -25,11 +25,17 @@ import { deliveryTask } from '../webhooks/delivery.ts'
 let sink: StubProvider
 /** The answers of the sink by path; undefined: it stays silent. By default the sink accepts the event. */
 const answers = new Map<string, StubAnswer | undefined>()
+/** The names of webhooks that were looked up. Their name servers are silent. */
+const namesAsked: string[] = []
+const findAddresses = ({ host }: { readonly host: string }) => {
+  namesAsked.push(host)
+  return Promise.reject(Object.assign(new Error(host), { code: 'ETIMEOUT' }))
+}
 let payments: TestPayments
 let member: TestApp
 beforeAll(async () => {
   sink = await startStubProvider(({ url }) => (answers.has(url) ? answers.get(url) : {}))
-  payments = await startPayments({ work: true, webhookHosts: ['127.0.0.1'] })
+  payments = await startPayments({ work: true, webhookHosts: ['127.0.0.1'], findAddresses })
   member = await createTestApp(payments)
 })
 afterAll(async () => {
@@ -47,9 +53,9 @@ const send = async (method: 'POST' | 'PUT' | 'DELETE' | 'GET', url: string, payl
 }
 
 /** Creates a test merchant with a webhook that sends events to a path of the sink. */
-async function listen(path: string, events: readonly string[] = []) {
+async function listen(path: string, events: readonly string[] = [], base = sink.url) {
   const { id } = await createTestMerchant(payments, member, { test: true })
-  const { webhook } = await send('POST', `/merchants/${id}/webhooks`, { url: sink.url + path, events })
+  const { webhook } = await send('POST', `/merchants/${id}/webhooks`, { url: base + path, events })
   return { id, webhook, update: (name: string) => send('PUT', `/merchants/${id}`, { name }) }
 }
 const at = (path: string) => sink.requests.filter(({ url }) => url === path)
@@ -225,6 +231,16 @@ describe.concurrent('deliveries', () => {
     await expect.poll(retrying).toBe(4)
     expect(namesAt('/mute')).toEqual(['One', 'Three', 'Two'])
   }, 40_000)
+
+  it('lets a webhook rest whose name servers were silent three times in a row', async ({ expect }) => {
+    const { webhook, update } = await listen('/', [], 'http://silent.example:8080')
+    const retrying = async () => (await jobsOf(webhook.id)).filter(({ state }) => state === 'retry').length
+    for (const count of [1, 2, 3, 4]) {
+      await update(`Coffee ${count}`)
+      await expect.poll(retrying).toBe(count)
+    }
+    expect(namesAsked).toEqual(['silent.example', 'silent.example', 'silent.example'])
+  })
 
   it('disables a webhook after twelve retries, and tells the others', async ({ expect }) => {
     const { id, webhook, update } = await listen('/given-up')

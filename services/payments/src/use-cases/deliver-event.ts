@@ -28,6 +28,9 @@ interface AttemptDeps extends DeliverDeps {
 
 const ANSWER_BYTES_MAX = 65_536
 const NO_ANSWER = `no answer within ${ANSWER_MS} ms`
+/** The code of a name whose name servers do not answer. It holds a worker nearly as long as a silent webhook. */
+const NAME_SILENT = 'ETIMEOUT'
+const SILENCES: readonly (string | undefined)[] = [NO_ANSWER, NAME_SILENT]
 const RESTING = 'not tried: there was no answer several times'
 
 /**
@@ -75,7 +78,7 @@ async function sendUnlessSilent(deps: AttemptDeps, webhookId: string, delivery: 
   const { merchantId } = delivery.event
   const durationMs = performance.now() - beganMs
   if (rememberTime(deps.webhooks.times, merchantId, { durationMs, now: now() })) deps.renewTurns(merchantId)
-  if (sent.error === NO_ANSWER) rememberSilence(silentWebhooks, webhookId, now())
+  if (SILENCES.includes(sent.error)) rememberSilence(silentWebhooks, webhookId, now())
   else silentWebhooks.delete(webhookId)
   return sent
 }
