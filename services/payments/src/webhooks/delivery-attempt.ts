@@ -20,13 +20,22 @@ export const DeliveryAttempt = z.object({
 export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>
 
 const SHOWN_BYTES = 4_096
+const READ_CHARS = 2 * SHOWN_BYTES
+/**
+ * No text that is masked is longer. The longest is a card number of 19 digits that are percent-encoded many times, with
+ * six such separators between two of them: 1,397 characters.
+ */
+const MASKED_CHARS_MAX = 1_536
 
 /**
  * The first 4 KiB of an answer, without card numbers, accounts and addresses, because a receiver may answer
- * with data that it knows. U+FFFD replaces U+0000, which PostgreSQL does not store.
+ * with data that it knows. Of a longer answer only a part is read. A card number that is cut there has no mask, because
+ * it is no card number any more, so the end of that part is never shown. Where masks have shortened the text, less than
+ * 4 KiB are shown. U+FFFD replaces U+0000, which PostgreSQL does not store.
  */
 export function toShownAnswer(body: string): string {
-  const text = scrub(body.slice(0, 2 * SHOWN_BYTES)).replaceAll('\0', '\ufffd')
+  const masked = scrub(body.slice(0, READ_CHARS)).replaceAll('\0', '\ufffd')
+  const text = body.length > READ_CHARS ? masked.slice(0, -MASKED_CHARS_MAX) : masked
   // As a stream, the decoder leaves out a character that is cut.
   return new TextDecoder().decode(Buffer.from(text).subarray(0, SHOWN_BYTES), { stream: true })
 }
