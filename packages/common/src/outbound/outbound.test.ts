@@ -82,6 +82,12 @@ describe('send', () => {
     await expect(get('/silent', { timeoutMs: 50 })).rejects.toThrow('The operation was aborted due to timeout')
   })
 
+  it('gives up a server that cannot be reached in time', async () => {
+    const unreached = createOutbound([], () => new Promise(() => {}))
+    const call = unreached.send({ method: 'GET', url: 'http://silent.test/', timeoutMs: 50, origin: 'data' })
+    await expect(call).rejects.toThrow('The operation was aborted due to timeout')
+  })
+
   // ASVS 1.3.6
   it('connects only to allowed addresses of a name', async () => {
     const mixed = createOutbound(['127.0.0.1'], async () =>

@@ -161,17 +161,31 @@ async function begin(
   { method, url, headers, body, timeoutMs }: OutboundRequest,
 ): Promise<OutboundStream> {
   const { origin, pathname, search } = new URL(url)
-  const answer = await dispatcher.request({
+  const signal = AbortSignal.timeout(timeoutMs)
+  const request = dispatcher.request({
     origin,
     path: pathname + search,
     method,
     headers: headers ?? {},
     body: body ?? null,
-    signal: AbortSignal.timeout(timeoutMs),
+    signal,
   })
+  const answer = await untilAborted(request, signal)
   // An answer that breaks while nobody reads it, or is destroyed unread, must not end the process. A reader gets the error too.
   answer.body.on('error', () => {})
   return { status: answer.statusCode, headers: answer.headers, body: answer.body }
+}
+
+/** Leaves what `signal` does not end: undici looks at it only once a connection is there. @throws the reason of `signal` */
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>()
+  const abort = () => aborted.reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    return await Promise.race([work, aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
 }
 
 async function readAnswer(
