@@ -23,6 +23,6 @@ export const limitSettings = group('Limits', {
   EXPORT_SPOOL_MAX_BYTES: integer(0, undefined, 'bytes')
     .prefault('268435456')
     .describe(
-      'Space on disk for exports whose readers are slow, of all exports together. Beyond it, an export that is not read for a minute ends.',
+      'Space on disk for exports whose readers are slow, of all exports together; one client has at most half of it. Beyond it, an export that is not read for a minute ends.',
     ),
 })

@@ -20,6 +20,10 @@ async function* source(count: number, onEnd = () => {}): AsyncGenerator<Uint8Arr
 /** Comparing millions of bytes one by one, as `toEqual` does, takes seconds. */
 const expectSame = (given: Buffer, wanted: Buffer) => expect(given.equals(wanted)).toBe(true)
 
+/** Only two clients together can have the whole space. */
+const expectFree = (space: SpoolSpace, bytes: number) =>
+  expect(['a', 'b'].map((client) => space.take(client, bytes / 2))).toEqual([true, true])
+
 describe('readAhead', () => {
   it.each([
     ['memory', 3, 0],
@@ -42,7 +46,7 @@ describe('readAhead', () => {
     expectSame(await buffer(readAhead(source(2), shared)), await buffer(source(2)))
     const rest = await buffer(slow)
     expectSame(Buffer.concat([first.value ?? Buffer.of(), rest]), await buffer(source(200)))
-    expect(shared.space.take(64 * MIB)).toBe(true)
+    expectFree(shared.space, 64 * MIB)
   })
 
   it('fails when the space is used up and the client does not read, and frees the space', async () => {
@@ -55,7 +59,35 @@ describe('readAhead', () => {
     await stalled.next()
     await ended.promise
     await expect(buffer(stalled)).rejects.toThrow('read too slowly')
-    expect(shared.space.take(MIB)).toBe(true)
+    expectFree(shared.space, MIB)
+  })
+
+  it('leaves half of the space to other clients while one reads nothing', async () => {
+    const shared = {
+      ...sharing(8 * MIB, 20),
+      turns: new FairGate({ places: 2, patienceMs: 60_000, refuse: serverBusy }),
+    }
+    const ended = Promise.withResolvers<void>()
+    const stalled = readAhead(
+      source(200, () => ended.resolve()),
+      shared,
+      'one',
+    )
+    await stalled.next()
+    await ended.promise
+    // Half of the space holds its pieces until they are read.
+    const filled = Promise.withResolvers<void>()
+    const slow = readAhead(
+      source(80, () => filled.resolve()),
+      shared,
+      'other',
+    )
+    const first = await slow.next()
+    await filled.promise
+    const rest = await buffer(slow)
+    expectSame(Buffer.concat([first.value ?? Buffer.of(), rest]), await buffer(source(80)))
+    await expect(buffer(stalled)).rejects.toThrow('read too slowly')
+    expectFree(shared.space, 8 * MIB)
   })
 
   it('throws a failure of the source after the pieces before it', async () => {
@@ -78,6 +110,6 @@ describe('readAhead', () => {
     await pieces.next()
     await pieces.return()
     await ended.promise
-    expect(shared.space.take(MIB)).toBe(true)
+    expectFree(shared.space, MIB)
   })
 })

@@ -12,24 +12,32 @@ const READ_BYTES = 32_768
 /** How long an export waits for its client in all, once the space is used up (reference: Turns). */
 const SLOW_CLIENT_MS = 60_000
 
-/** The space on disk that all exports share. */
+/** The space on disk that all exports share. The exports of one client have at most half of it, so that others have some too. */
 export class SpoolSpace {
   /** How long an export waits for its client in all, once the space is used up. */
   readonly patienceMs: number
+  readonly #clientBytesMax: number
+  readonly #taken = new Map<string, number>()
   #free: number
 
   constructor({ bytes, patienceMs }: { readonly bytes: number; readonly patienceMs: number }) {
     this.patienceMs = patienceMs
+    this.#clientBytesMax = bytes / 2
     this.#free = bytes
   }
 
-  take(bytes: number): boolean {
-    if (bytes > this.#free) return false
+  take(client: string, bytes: number): boolean {
+    const taken = (this.#taken.get(client) ?? 0) + bytes
+    if (bytes > this.#free || taken > this.#clientBytesMax) return false
+    this.#taken.set(client, taken)
     this.#free -= bytes
     return true
   }
 
-  give(bytes: number): void {
+  give(client: string, bytes: number): void {
+    const taken = (this.#taken.get(client) ?? 0) - bytes
+    if (taken > 0) this.#taken.set(client, taken)
+    else this.#taken.delete(client)
     this.#free += bytes
   }
 }
@@ -43,7 +51,7 @@ export interface ReadingAhead {
 /**
  * Reads a source to its end, however slowly the client takes it, because a snapshot of the database must not wait for a client.
  * Pieces that the client has not taken yet wait in memory, and then in a file without a name, which ends with the process.
- * @param client names the client, which waits for its turn
+ * @param client names the client, which waits for its turn, and has its share of the space
  * @throws serverBusy when the turn of the client does not come in time, Error when the space is used up and the client has not
  * caught up in time
  */
@@ -52,7 +60,7 @@ export async function* readAhead(
   { space, turns }: ReadingAhead,
   client = '',
 ): AsyncGenerator<Uint8Array, void> {
-  const spool = new Spool(space)
+  const spool = new Spool(space, client)
   const filled = turns.run(() => spool.fill(source), { client }).finally(() => spool.end())
   // A failure of the source is thrown below, after the pieces that came before it.
   filled.catch(() => {})
@@ -80,6 +88,7 @@ export function openReadingAhead(bytesMax: number): ReadingAhead {
  */
 class Spool {
   readonly #space: SpoolSpace
+  readonly #client: string
   #memory: Uint8Array[] = []
   #memoryBytes = 0
   #file: FileHandle | undefined
@@ -90,8 +99,9 @@ class Spool {
   #isAbandoned = false
   #change = Promise.withResolvers<void>()
 
-  constructor(space: SpoolSpace) {
+  constructor(space: SpoolSpace, client: string) {
     this.#space = space
+    this.#client = client
   }
 
   async fill(source: AsyncIterable<Uint8Array>): Promise<void> {
@@ -130,7 +140,7 @@ class Spool {
   }
 
   async close(): Promise<void> {
-    this.#space.give(this.#written)
+    this.#space.give(this.#client, this.#written)
     await this.#file?.close()
   }
 
@@ -142,9 +152,9 @@ class Spool {
       this.#keep(piece)
       return true
     }
-    if (this.#space.take(piece.byteLength)) {
+    if (this.#space.take(this.#client, piece.byteLength)) {
       if (await this.#writeFile(piece)) return true
-      this.#space.give(piece.byteLength)
+      this.#space.give(this.#client, piece.byteLength)
     }
     if (!isFileEmpty) await this.#awaitClient()
     this.#keep(piece)
@@ -185,7 +195,7 @@ class Spool {
    * writing has its place.
    */
   #empty(): void {
-    this.#space.give(this.#written)
+    this.#space.give(this.#client, this.#written)
     this.#written = 0
     this.#read = 0
   }
