@@ -34,6 +34,13 @@ describe('readAhead', () => {
     expectSame(await buffer(readAhead(source(count), sharing(bytes))), await buffer(source(count)))
   })
 
+  it('passes pieces that memory has no room for to a client that waits for them, without a file', async () => {
+    const large = async function* () {
+      for (let n = 0; n < 20; n++) yield Buffer.alloc(100_000, n)
+    }
+    expectSame(await buffer(readAhead(large(), sharing(0, 1_000))), await buffer(large()))
+  })
+
   it('reads to the end while the client takes nothing, and ends its turn', async () => {
     const shared = sharing(64 * MIB)
     const ended = Promise.withResolvers<void>()

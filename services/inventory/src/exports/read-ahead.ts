@@ -202,6 +202,8 @@ class Spool {
 
   /** Waits until the client has taken everything. */
   async #awaitClient(): Promise<void> {
+    // The client may wait for the piece that was kept last.
+    this.#notify()
     while (!this.#isAbandoned && (this.#memoryBytes > 0 || this.#read < this.#written)) {
       const left = this.#space.patienceMs - this.#waitedMs
       if (left <= 0) throw new Error('an export was read too slowly for the space that it needs')
