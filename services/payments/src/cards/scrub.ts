@@ -50,6 +50,8 @@ const DIGITS_MIN = 12
 const DIGITS_MAX = 19
 /** Digits in one run, or grouped as on cards. */
 const USUAL = /^(?:\d+|\d{4,6}(?:[ -]\d{4,6}){2,4}(?:[ -]\d{1,3})?)$/
+/** A usual number begins with so many digits in a row. */
+const USUAL_GROUP_MIN = 4
 
 /**
  * Replaces each digit of the cards in a long number by 9. So a number in JSON stays a number, and a run of nines never
@@ -62,9 +64,21 @@ function maskCards(match: string): string {
   // Only a place where a group of digits begins or ends can be the edge of a card number. Other places are not tried.
   const isEdge = (place: number) => (places[place - 1] ?? -2) + 1 !== places[place]
   const hasCheckDigit = checkDigitsIn(digits)
+  // A stranger may send digits of which each run has a correct check digit: they repeat, or are zeros, and no number of
+  // a scheme begins with 0.
+  const ofScheme = new Map<string, boolean>()
+  const isKnown = (number: string): boolean => {
+    const known = ofScheme.get(number) ?? isOfScheme(number)
+    ofScheme.set(number, known)
+    return known
+  }
+  const beginsUsually = (from: number) =>
+    places[from + USUAL_GROUP_MIN - 1] === (places[from] ?? 0) + USUAL_GROUP_MIN - 1
+  const isUsual = (from: number, to: number) =>
+    USUAL.test(pieces.slice(places[from], (places[to - 1] ?? 0) + 1).join(''))
   const isCard = (from: number, to: number) =>
     hasCheckDigit(from, to) &&
-    (isOfScheme(digits.slice(from, to)) || USUAL.test(pieces.slice(places[from], (places[to - 1] ?? 0) + 1).join('')))
+    ((digits[from] !== '0' && isKnown(digits.slice(from, to))) || (beginsUsually(from) && isUsual(from, to)))
   for (let from = 0; from + DIGITS_MIN <= places.length; from++) {
     if (!isEdge(from)) continue
     let to = Math.min(from + DIGITS_MAX, places.length)
