@@ -79,12 +79,18 @@ describe('the access token of a session', () => {
   })
 
   it('is gone when auth has ended the session, and when it was forgotten', async () => {
-    const { tokens, asked } = open(async (refreshToken) => (refreshToken === 'r0' ? undefined : 'r9'))
+    const { tokens, asked } = open(async (refreshToken) => (refreshToken === 'r1' ? 'r9' : undefined))
     expect(await tokens.find(session, '127.0.0.1')).toBeUndefined()
     tokens.keep({ ...made('r1', start), generation: 1 })
     tokens.forget('s1')
-    expect(await tokens.find(session, '127.0.0.1')).toBeUndefined()
-    expect(asked).toEqual(['r0', 'r0'])
+    expect(await tokens.find({ ...session, refreshToken: 'r2' }, '127.0.0.1')).toBeUndefined()
+    expect(asked).toEqual(['r0', 'r2'])
+  })
+
+  it('is asked for once by a refresh token whose session has ended, however often its cookie is sent', async () => {
+    const { tokens, asked } = open(async () => undefined)
+    for (let times = 0; times < 3; times += 1) expect(await tokens.find(session, '127.0.0.1')).toBeUndefined()
+    expect(asked).toEqual(['r0'])
   })
 
   it('is asked for again after auth did not answer', async () => {

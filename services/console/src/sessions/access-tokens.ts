@@ -23,14 +23,18 @@ export interface AccessTokens {
 const MARGIN_MS = 20_000
 /** A session beyond this many loses its access token, and refreshes at its next request. */
 const SESSIONS_MAX = 10_000
+const ENDED_MAX = 10_000
 
 /** Makes the memory of access tokens. */
 export function createAccessTokens(auth: Pick<AuthSessions, 'refresh'>, now: () => Date): AccessTokens {
   const kept = new LRUCache<string, Tokens>({ max: SESSIONS_MAX })
   const refreshing = new Map<string, Promise<Tokens | undefined>>()
+  // Auth limits the refreshes of an address: an old cookie that is sent again and again would use up those of others.
+  const ended = new LRUCache<string, true>({ max: ENDED_MAX })
   const refresh = async ({ id, refreshToken, generation }: Session, address: string) => {
-    const made = await auth.refresh(refreshToken, address)
+    const made = ended.has(refreshToken) ? undefined : await auth.refresh(refreshToken, address)
     if (made === undefined) {
+      ended.set(refreshToken, true)
       kept.delete(id)
       return undefined
     }
