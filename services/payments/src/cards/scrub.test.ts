@@ -62,6 +62,9 @@ describe('scrub', () => {
     ['"pcn": 1000 0000 0000 0001', '"pcn": [redacted]'],
     ['type=pcn&value=12', 'type=pcn&value=[redacted]'],
     ['DK5000400440116243', '[redacted]6243'],
+    ['to DK50 0040 0440 1162 43, today', 'to [redacted]6243, today'],
+    ['GB29 NWBK 6016 1331 9268 19', '[redacted]6819'],
+    ['ISO 9001 and DK50 0040', 'ISO 9001 and DK50 0040'],
     ['to john.doe+x@mail.example.com now', 'to j***@mail.example.com now'],
     ["o'neil@example.com", 'o***@example.com'],
   ])('masks %s', (text, expected) => {

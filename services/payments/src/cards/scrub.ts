@@ -29,9 +29,10 @@ const rules: readonly Rule[] = [
     mask: (_match, word) => `${word}${CENSOR}`,
   },
   {
-    mayMatch: (text) => /[A-Z]{2}\d{2}[A-Z0-9]{11}/.test(text),
-    pattern: /\b[A-Z]{2}\d{2}[A-Z0-9]{7,26}([A-Z0-9]{4})\b/g,
-    mask: (_match, last4) => `${CENSOR}${last4}`,
+    // As they are stored, or printed in groups of four.
+    mayMatch: (text) => /[A-Z]{2}\d{2}(?:[A-Z0-9]{11}|(?: [A-Z0-9]{4}){2})/.test(text),
+    pattern: /\b[A-Z]{2}\d{2}(?:[A-Z0-9]{11,30}|(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,4})?)\b/g,
+    mask: (match) => `${CENSOR}${match.replaceAll(' ', '').slice(-4)}`,
   },
   {
     mayMatch: (text) => hasLongNumber(text) || text.includes('%') || text.includes('\\'),
