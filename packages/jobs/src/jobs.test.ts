@@ -32,13 +32,17 @@ const fail = defineTask<Greeting>('fail', { ...options, retryLimit: 0 })
 const hang = defineTask<Greeting>('hang', { ...options, timeoutSeconds: 1 })
 const slow = defineTask<Greeting>('slow', { ...options })
 /** A task of which a process does two jobs of a group at once. */
-const shared = defineTask<Greeting>('shared', { ...options, workers: 4, batchJobs: 2, groupJobsMax: 2 })
+const shared = defineTask<Greeting>('shared', { ...options, groups: { jobsMax: 8, groupJobsMax: 2 } })
 /** A task of which a process does one job of a group at once. */
-const fair = defineTask<Greeting>('fair', { ...options, workers: 2, batchJobs: 2, groupJobsMax: 1 })
+const fair = defineTask<Greeting>('fair', { ...options, groups: { jobsMax: 2, groupJobsMax: 1 } })
 const noting = defineTask<Greeting>('noting', { ...options })
+/** A task of which a process does more jobs at once than it begins at a time. */
+const wide = defineTask<Greeting>('wide', { ...options, groups: { jobsMax: 64, groupJobsMax: 40 } })
+/** A task whose worker ends with a job under way. */
+const left = defineTask<Greeting>('left', { ...options, groups: { jobsMax: 1, groupJobsMax: 1 } })
 /** A task that no worker takes. */
 const nobody = defineTask<Greeting>('nobody', { ...options })
-const tasks: readonly AnyTask[] = [greet, once, fail, hang, slow, shared, fair, noting, nobody]
+const tasks: readonly AnyTask[] = [greet, once, fail, hang, slow, shared, fair, wide, left, noting, nobody]
 const names = createNames('example')
 
 const temporary = await createTemporaryDatabase({
@@ -175,7 +179,7 @@ describe('jobs', () => {
     await expect.poll(() => running.length).toBe(14)
   })
 
-  it('takes the job of a group without a backlog next when slow jobs of other groups keep all workers busy', async () => {
+  it('takes the job whose turn ends first when slow jobs of other groups have all places', async () => {
     const running: string[] = []
     const [first, others] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     await jobs.work(fair, async ({ to }) => {
@@ -183,19 +187,58 @@ describe('jobs', () => {
       if (to !== 'quick') await (to === 'slow a' ? first : others).promise
       return 'done'
     })
-    const send = (to: string, group: string) => jobs.send(database.db, fair, { to }, { group })
+    const send = (to: string, group: string, turnSeconds = 60) =>
+      jobs.send(database.db, fair, { to }, { group, turnSeconds })
     for (const group of ['a', 'b']) {
       await send(`slow ${group}`, group)
       await expect.poll(() => running).toContain(`slow ${group}`)
     }
     for (let count = 0; count < 4; count += 1) for (const group of ['a', 'b']) await send(`more of ${group}`, group)
-    await send('quick', 'c')
+    await send('quick', 'c', 8)
     first.resolve()
-    await expect.poll(() => running.length).toBeGreaterThan(2)
+    await expect.poll(() => running.length).toBe(4)
     const next = running.slice(2)
     others.resolve()
-    expect(next).toContain('quick')
+    expect(next).toEqual(['quick', 'more of a'])
     await expect.poll(() => running.length).toBe(11)
+  })
+
+  it('begins more jobs of a task with groups while those before wait', async () => {
+    const end = Promise.withResolvers<void>()
+    let running = 0
+    await jobs.work(wide, async () => {
+      running += 1
+      await end.promise
+      return 'done'
+    })
+    await database.db.transaction().execute(async (trx) => {
+      const entries = Array.from({ length: 40 }, () => ({ data: { to: 'nobody' }, group: 'a' }))
+      await jobs.insert(trx, wide.name, entries)
+    })
+    await expect.poll(() => running).toBe(40)
+    end.resolve()
+    const states = sql<{ state: string; count: number }>`
+      SELECT state::text AS state, count(*)::int AS count FROM example_jobs.job WHERE name = 'wide' GROUP BY state`
+    await expect.poll(async () => (await states.execute(database.db)).rows).toEqual([{ state: 'completed', count: 40 }])
+  })
+
+  it('gives a job of a task with groups up that does not end in time when the process ends', async () => {
+    const ending = createJobs(config)
+    await ending.open()
+    const begun = Promise.withResolvers<void>()
+    const end = Promise.withResolvers<void>()
+    await ending.work(left, async () => {
+      begun.resolve()
+      await end.promise
+      return 'done'
+    })
+    await jobs.send(database.db, left, { to: 'nobody' }, { group: 'a' })
+    await begun.promise
+    await ending.close(2_100)
+    const job = sql<object>`
+      SELECT state::text AS state, output ->> 'message' AS message FROM example_jobs.job WHERE name = 'left'`
+    expect((await job.execute(database.db)).rows).toEqual([{ state: 'retry', message: 'the process ends' }])
+    end.resolve()
   })
 
   it('keeps the payload of a sealed task out of the database', async () => {

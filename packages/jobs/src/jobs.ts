@@ -1,6 +1,7 @@
 import type { Counter, Meter } from '@opentelemetry/api'
-import type { GroupOptions, JobInsert, WipData, WorkOptions } from 'pg-boss'
+import type { GroupOptions, JobInsert, JobResult, JobWithMetadata, PgBoss, WipData } from 'pg-boss'
 import { type AttemptConfig, type Handler, jobRunner, OUTCOMES, type Outcome, withinTime } from './attempt.ts'
+import { type AnyGroupWorker, GroupWorker } from './group-worker.ts'
 import type { OutboxEntry } from './outbox.ts'
 import { type JobTransaction, openQueue, type Queue, type QueueConfig, retryDead } from './queue.ts'
 import { sealPayload } from './seal.ts'
@@ -19,7 +20,7 @@ export interface JobsConfig extends QueueConfig, AttemptConfig {
 /** When a job is due; by default at once. */
 export interface SendOptions {
   readonly startAfterSeconds?: number
-  /** The group of the job, such as its merchant (`TaskOptions.groupJobsMax`). By default none. */
+  /** The group of the job, such as its merchant (`TaskOptions.groups`). By default none. */
   readonly group?: string
   /**
    * How long the turn of the job is, a whole number: while workers are busy, it waits for so much longer, and so do the jobs of
@@ -48,8 +49,10 @@ export interface Jobs {
   prepare<Payload extends object>(task: Task<Payload>, payload: Payload): Promise<OutboxEntry>
   /** Adds prepared jobs of one task. */
   insert(trx: JobTransaction, task: string, entries: readonly Omit<OutboxEntry, 'task'>[]): Promise<void>
-  /** Takes jobs of a task as soon as they are committed, at most four at once for each of its workers. */
+  /** Takes jobs of a task as soon as they are committed: at most eight at once, or as many as its `groups` say. */
   work<Payload extends object>(task: Task<Payload>, handler: Handler<Payload>): Promise<void>
+  /** Looks for jobs of a task with groups now, after the commit that has added them. */
+  wake(task: string): void
   /**
    * Gives the next jobs of a group turns of another length, where it was not known when they were sent how long they
    * take. Jobs that another call is changing are left out.
@@ -80,10 +83,10 @@ const WORK_OPTIONS = {
   burstWhenBatchFull: true,
   pollingIntervalSeconds: POLL_SECONDS,
   notifyPollingIntervalSeconds: POLL_SECONDS,
+  // A batch ends with its slowest job. While a job hangs, the other worker goes on.
+  localConcurrency: 2,
+  batchSize: 4,
 } as const
-/** A batch ends with its slowest job. While a job hangs, the other worker goes on. */
-const WORKERS = 2
-const BATCH_JOBS = 4
 /** Part of the time to close that is kept for giving up running jobs. */
 const GIVE_UP_MS = 2_000
 const CLOSE_MS = 25_000
@@ -96,6 +99,7 @@ export function createJobs(config: JobsConfig): Jobs {
   const own = createOwnRuns(queue, outcomes)
   const { silentMs = SILENT_MS } = config
   let running = false
+  const groupWorkers: AnyGroupWorker[] = []
   const toData = async <Payload extends object>(task: Task<Payload>, payload: Payload): Promise<object> =>
     task.sealed ? sealPayload(config.sealKeys, payload) : payload
   return {
@@ -125,38 +129,27 @@ export function createJobs(config: JobsConfig): Jobs {
       for (const outcome of OUTCOMES) outcomes.add(0, { task: task.name, outcome })
       const { boss } = await queue()
       const runJob = jobRunner(config, { boss, outcomes, task, handler })
-      await boss.work(task.name, workOptions(task), (jobs: Parameters<typeof runJob>[0][]) =>
-        Promise.all(jobs.map(runJob)),
-      )
+      groupWorkers.push(...(await startWorker(config, boss, { task, runJob })))
     },
+    wake: (name) => groupWorkers.find(({ task }) => task.name === name)?.wake(),
     renewTurns: async (turns) => renewTurns((await queue()).boss, config.schema, turns),
     schedule: async (task, cron) => (await queue()).boss.schedule(task.name, cron, {}, { tz: 'UTC' }),
     retryDead: async (task, trx) => retryDead(await queue(), task, trx),
     check: async () => {
       if (!running) throw new Error('the job worker does not run')
-      const { boss } = await queue()
-      const nowMs = config.now().getTime()
-      const silent = boss.getWipData().find((worker) => !isBusy(worker) && lastSeen(worker) < nowMs - silentMs)
-      if (silent !== undefined) throw new Error(`no worker has fetched jobs of ${silent.name} lately`)
+      const beforeMs = config.now().getTime() - silentMs
+      const silent = [...wipOf((await queue()).boss), ...groupWorkers].find(({ lastSeenMs }) => lastSeenMs < beforeMs)
+      if (silent !== undefined) throw new Error(`no worker has fetched jobs of ${silent.task.name} lately`)
     },
     close: async (withinMs = CLOSE_MS) => {
       if (opening === undefined) return
       running = false
       const giveUpAtMs = performance.now() + withinMs - GIVE_UP_MS
-      await own.finished(withinMs - GIVE_UP_MS)
+      const stops = groupWorkers.map((worker) => worker.stop(withinMs - GIVE_UP_MS))
+      await Promise.all([own.finished(withinMs - GIVE_UP_MS), ...stops])
       const { boss } = await opening
       await boss.stop({ graceful: true, timeout: Math.max(0, Math.round(giveUpAtMs - performance.now())) })
     },
-  }
-}
-
-function workOptions(task: AnyTask): WorkOptions & { includeMetadata: true } {
-  const { workers = WORKERS, batchJobs = BATCH_JOBS, groupJobsMax } = task
-  return {
-    ...WORK_OPTIONS,
-    localConcurrency: workers,
-    batchSize: batchJobs,
-    ...(groupJobsMax === undefined ? {} : { localGroupConcurrency: groupJobsMax }),
   }
 }
 
@@ -172,9 +165,24 @@ function toGroup(id: string, turnSeconds: number | undefined): GroupOptions {
   return turnSeconds === undefined ? { id } : { id, tier: String(turnSeconds) }
 }
 
-/** A worker that failed to report the outcome of its jobs still lists them. */
-function isBusy({ count, lastJobStartedOn, lastErrorOn }: WipData): boolean {
-  return count > 0 && (lastErrorOn ?? 0) < (lastJobStartedOn ?? 0)
+/** Starts the workers of pg-boss for a task, or one of ours where its groups take turns. */
+async function startWorker<Data extends object>(
+  { now, onError }: JobsConfig,
+  boss: PgBoss,
+  { task, runJob }: { readonly task: AnyTask; readonly runJob: (job: JobWithMetadata<Data>) => Promise<JobResult> },
+): Promise<readonly AnyGroupWorker[]> {
+  const { groups } = task
+  if (groups) return [new GroupWorker({ boss, task, groups, runJob, now, onError })]
+  await boss.work(task.name, WORK_OPTIONS, (jobs: JobWithMetadata<Data>[]) => Promise.all(jobs.map(runJob)))
+  return []
+}
+
+/** The workers of pg-boss that wait for jobs. One that failed to report the outcome of its jobs still lists them. */
+function wipOf(boss: PgBoss): Pick<AnyGroupWorker, 'task' | 'lastSeenMs'>[] {
+  return boss.getWipData().flatMap((worker) => {
+    const isBusy = worker.count > 0 && (worker.lastErrorOn ?? 0) < (worker.lastJobStartedOn ?? 0)
+    return isBusy ? [] : [{ task: { name: worker.name }, lastSeenMs: lastSeen(worker) }]
+  })
 }
 
 function lastSeen({ createdOn, lastFetchedOn, lastJobEndedOn }: WipData): number {

@@ -8,7 +8,7 @@ export interface OutboxEntry {
   readonly data: object
   /** The UUID of the job. The queue has one job of an id, however often it is added. Undefined: any. */
   readonly id?: string
-  /** The group of the job, such as its merchant (`TaskOptions.groupJobsMax`). Undefined: none. */
+  /** The group of the job, such as its merchant (`TaskOptions.groups`). Undefined: none. */
   readonly group?: string
   /** How long the turn of the job is (`SendOptions`). Undefined: `TURN_SECONDS`. */
   readonly turnSeconds?: number
@@ -34,6 +34,8 @@ export interface OutboxOptions {
   readonly jobs: {
     /** Adds prepared jobs of one task to the queue. */
     insert(trx: JobTransaction, task: string, entries: readonly OutboxEntry[]): Promise<void>
+    /** Looks for jobs of a task, once the commit has added them. */
+    wake(task: string): void
   }
   readonly onError: (error: Error) => void
   /** How rows are taken. By default from a table (id, task, data) with a job in each row. */
@@ -121,7 +123,7 @@ async function moveAll(options: OutboxOptions): Promise<void> {
 
 /** @returns whether the batch was full */
 async function moveBatch({ db, jobs, take = takeJobs }: OutboxOptions, left: readonly string[]): Promise<boolean> {
-  const { rows, remove } = await db.transaction().execute(async (trx) => {
+  const { rows, entries, remove } = await db.transaction().execute(async (trx) => {
     const taken = await take(trx, BATCH_ROWS, left)
     for (const [task, ofTask] of Map.groupBy(taken.entries, (entry) => entry.task)) {
       await jobs.insert(trx, task, ofTask).catch((cause) => {
@@ -130,6 +132,7 @@ async function moveBatch({ db, jobs, take = takeJobs }: OutboxOptions, left: rea
     }
     return taken
   })
+  for (const task of new Set(entries.map((entry) => entry.task))) jobs.wake(task)
   await remove?.()
   return rows === BATCH_ROWS
 }

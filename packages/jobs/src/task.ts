@@ -6,17 +6,18 @@ export interface TaskOptions {
   readonly delaySecondsMax: number
   /** How long an attempt may take. */
   readonly timeoutSeconds: number
-  /** Workers of a process. By default two. */
-  readonly workers?: number
-  /** Jobs that a worker takes at once. It takes the next ones when all have ended. By default four. */
-  readonly batchJobs?: number
-  /**
-   * The most jobs of one group that a process does at once. Undefined: any number. Each of them may keep a worker
-   * of its own busy. While groups together keep all of them busy, a free one takes the group whose turn it is.
-   */
-  readonly groupJobsMax?: number
+  /** For jobs that mostly wait for other servers, and whose groups take turns. Its handler throws no `DeadJob`. */
+  readonly groups?: Groups
   /** The indexes that lists of its jobs need besides the indexes of the queue. */
   readonly indexes?: readonly JobIndex[]
+}
+
+/** How many jobs of a task with groups are done at once. While there is a place, the group whose turn it is gets it. */
+export interface Groups {
+  /** Jobs of all groups in a process. */
+  readonly jobsMax: number
+  /** Jobs of one group in all processes. */
+  readonly groupJobsMax: number
 }
 
 /** An index on the jobs of one task. A list uses it only where its statement has the name of the queue as a literal. */

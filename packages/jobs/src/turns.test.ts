@@ -14,7 +14,7 @@ interface Letter {
   readonly to: string
 }
 
-const options = { retryLimit: 1, firstDelaySeconds: 600, delaySecondsMax: 600, timeoutSeconds: 30, workers: 1 }
+const options = { retryLimit: 1, firstDelaySeconds: 600, delaySecondsMax: 600, timeoutSeconds: 30 }
 /** A task that no worker takes. */
 const nobody = defineTask<Letter>('nobody', options)
 /** Tasks whose jobs wait for long after a failure. */

@@ -33,6 +33,21 @@ export async function buildOpenApi(): Promise<object> {
 
 const KEY = Buffer.alloc(32)
 
+const JOBS: AuthDeps['jobs'] = {
+  open: refuseUse,
+  send: refuseUse,
+  renewTurns: refuseUse,
+  wake: refuseUse,
+  run: refuseUse,
+  prepare: refuseUse,
+  insert: refuseUse,
+  work: refuseUse,
+  schedule: refuseUse,
+  retryDead: refuseUse,
+  check: refuseUse,
+  close: refuseUse,
+}
+
 function createDocumentDeps(): AuthDeps {
   const settings = {
     AUTH_SITE_URL: 'http://localhost:3000',
@@ -72,19 +87,7 @@ function createDocumentDeps(): AuthDeps {
     refreshTokenKey: createSecretKey(KEY),
     tokenReuse: { add: refuseUse },
     rateLimits: createRateLimits(config.rateLimits, memoryStore()),
-    jobs: {
-      open: refuseUse,
-      send: refuseUse,
-      renewTurns: refuseUse,
-      run: refuseUse,
-      prepare: refuseUse,
-      insert: refuseUse,
-      work: refuseUse,
-      schedule: refuseUse,
-      retryDead: refuseUse,
-      check: refuseUse,
-      close: refuseUse,
-    },
+    jobs: JOBS,
     outbox: { wake: refuseUse, start: refuseUse, stop: refuseUse },
     mailer: { send: refuseUse, check: refuseUse, close: refuseUse },
     sms: undefined,

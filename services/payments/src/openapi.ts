@@ -95,6 +95,7 @@ const documentDeps: PaymentsDeps = {
     open: refuseUse,
     send: refuseUse,
     renewTurns: refuseUse,
+    wake: refuseUse,
     prepare: refuseUse,
     insert: refuseUse,
     run: refuseUse,

@@ -16,11 +16,8 @@ export interface AcquirerJob {
 export const acquirerTask = defineTask<AcquirerJob>('acquirer', {
   ...RETRY_FOR_A_DAY,
   timeoutSeconds: 30,
-  // A process hands over up to 32 operations at once, eight of one merchant: a slow acquirer of one leaves half of the workers to
-  // others.
-  workers: 16,
-  batchJobs: 2,
-  groupJobsMax: 8,
+  // Eight operations of one merchant are handed over at once: a slow acquirer of one leaves most places to others.
+  groups: { jobsMax: 128, groupJobsMax: 8 },
 })
 
 /** Ends the wait for acquirers that have not answered. */

@@ -80,6 +80,7 @@ describe('inquireAttempt', () => {
     prepare: unused,
     insert: unused,
     renewTurns: unused,
+    wake: unused,
     work: unused,
     retryDead: unused,
     schedule: unused,

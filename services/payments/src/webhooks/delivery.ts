@@ -36,11 +36,9 @@ export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
   firstDelaySeconds: 60,
   delaySecondsMax: DAY_SECONDS,
   timeoutSeconds: 30,
-  // A process delivers up to 32 events at once, eight of one merchant. Slow webhooks of one merchant leave half of the workers to
-  // others. Where those of several hold all workers, the next free one takes the event of a merchant without a backlog.
-  workers: 16,
-  batchJobs: 2,
-  groupJobsMax: 8,
+  // A webhook may take five seconds, and a delivery that waits costs a connection, so there are many places. Where slow
+  // webhooks hold all of them, the next free one gets the event of a merchant without a backlog.
+  groups: { jobsMax: 512, groupJobsMax: 8 },
   // The queue has an index of all its jobs by their time, which serves the list without a filter. The indexes of a merchant and
   // of a webhook have the whole order of a page. Otherwise PostgreSQL 15 would sort all jobs where it expects few.
   indexes: [

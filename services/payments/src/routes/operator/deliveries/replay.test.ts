@@ -85,7 +85,7 @@ describe('POST /operator/deliveries/:deliveryId/replay', () => {
     world.answers.set('/many', held.promise)
     await Promise.all(Array.from({ length: 30 }, () => replay(sent.id)))
     // As many as one merchant may have at once.
-    await expect.poll(() => eventsAt('/many').length).toBe(1 + (deliveryTask.groupJobsMax ?? 0))
+    await expect.poll(() => eventsAt('/many').length).toBe(1 + (deliveryTask.groups?.groupJobsMax ?? 0))
     const renaming = { method: 'PUT', url: `/merchants/${sent.merchantId}`, payload: { name: 'Tea' } } as const
     await world.payments.app.inject({ ...renaming, headers: world.member.headers })
     await expect
