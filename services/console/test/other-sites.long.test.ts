@@ -97,6 +97,24 @@ describe.runIf(canTestWith('chromium'))('a page of another site, in Chromium', (
   )
 
   it(
+    'sends the browser back to the page around a form, which opens again for a way back within the console',
+    async () => {
+      await page.goto(`${test.origin}/users/invite`)
+      await page.getByLabel('Email').waitFor()
+      await page.goto(evil)
+      await page.evaluate('history.back()')
+      await page.waitForURL(`${test.origin}/users`)
+      await page.goto(`${test.origin}/users/invite`)
+      await page.getByRole('link', { name: 'Cancel' }).press('Enter')
+      await page.waitForURL(`${test.origin}/users`)
+      await page.goBack()
+      await page.getByLabel('Email').fill('bob@example.com')
+      expect(page.url()).toBe(`${test.origin}/users/invite`)
+    },
+    TIMEOUT_MS,
+  )
+
+  it(
     'lets clicks in a row, of which each finds something else, neither enter nor send a form',
     async () => {
       await page.clock.install()

@@ -75,7 +75,7 @@ ${card(
   html`<div class="card-body"><form method="get" action="/movements/new" class="form">${hiddenField('type', type)}
 <div class="form-grid">${textField({ name: 'sku', label: 'SKU', value: sku, isRequired: true, isFocused: true, maxLength: TEXT_LENGTH })}
 ${choiceField({ name: 'location', label: type === 'transfer' ? 'From' : 'Location', value: location, options: locations.map(({ id, code, name }) => [String(id), `${code} – ${name}`]) })}</div>
-<div class="form-actions"><button class="button primary" type="submit">Continue</button><a class="button" href="/stock">Cancel</a></div></form></div>`,
+<div class="form-actions"><button class="button primary" type="submit">Continue</button><a class="button" href="/stock" data-close>Cancel</a></div></form></div>`,
 )}`,
   }
 }

@@ -203,12 +203,34 @@ document.addEventListener('keydown', (event) => {
   act()
 })
 
+/** Leaves the page of a form for the page around it. @returns whether there was a form */
+function leaveForm() {
+  const around = document.querySelector('main a[data-close]')
+  if (around) location.replace(around.href)
+  return around !== null
+}
+
+/** Whether the page before is not one of the console. Browsers that do not tell count as led by another site. */
+const isFromElsewhere = () => !globalThis.navigation?.activation?.from
+
+/**
+ * Whether another site has sent the browser back here, to a form that the operator had left (`history.go`). The request
+ * looks like one of the console then, so only the browser can tell. Keys that are typed for the other site would fill the
+ * form in and send it.
+ */
+const isLedBack = performance.getEntriesByType('navigation')[0]?.type === 'back_forward' && isFromElsewhere()
+// Until it is known whether there is a form.
+document.documentElement.inert = isLedBack
+
 // A page that the browser restores from its memory still has its buttons disabled.
-addEventListener('pageshow', ({ persisted }) => persisted && location.reload())
+addEventListener('pageshow', ({ persisted }) => {
+  if (persisted && !(isFromElsewhere() && leaveForm())) location.reload()
+})
 document.addEventListener('htmx:load', ({ target }) => prepare(target))
 document.documentElement.dataset.script = ''
 document.addEventListener('DOMContentLoaded', () => {
   shownAt = performance.now()
+  if (isLedBack) document.documentElement.inert = leaveForm()
   prepare(document)
   for (const line of document.querySelectorAll('.toasts .toast')) setTimeout(() => line.remove(), TOAST_MS)
 })
