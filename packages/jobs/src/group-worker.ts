@@ -17,7 +17,6 @@ const POLL_MS = 500
 const STARTING_MAX = 32
 /** From then on a job waits for another server, and has no place from those that begin. */
 const STARTING_MS = 500
-const FETCHED_MAX = 16
 /** The queue gives up a job of whose process it hears nothing for ten seconds. */
 const TOUCH_MS = 5_000
 
@@ -81,22 +80,21 @@ export class GroupWorker<Data extends object> {
     }
   }
 
-  /** Begins jobs. @returns whether there may be more of them, and a place for them */
+  /**
+   * Begins the next job. One at a time: of several of one group, pg-boss leaves those out that are too many for the group, and
+   * not by their turns.
+   * @returns whether there may be another one, and a place for it
+   */
   async #take(): Promise<boolean> {
     const { boss, groups, now } = this.#options
-    const places = Math.min(STARTING_MAX - this.#starting, groups.jobsMax - this.#running.size, FETCHED_MAX)
+    const hasPlace = this.#starting < STARTING_MAX && this.#running.size < groups.jobsMax
     const askedMs = now().getTime()
-    const jobs =
-      places <= 0
-        ? []
-        : await boss.fetch<Data>(this.task.name, {
-            batchSize: places,
-            includeMetadata: true,
-            groupConcurrency: groups.groupJobsMax,
-          })
+    const jobs = hasPlace
+      ? await boss.fetch<Data>(this.task.name, { includeMetadata: true, groupConcurrency: groups.groupJobsMax })
+      : []
     this.#lastSeenMs = askedMs
     for (const job of jobs) this.#running.set(job.id, { job, ended: this.#run(job) })
-    return places > 0 && jobs.length === places
+    return jobs.length > 0
   }
 
   async #run(job: JobWithMetadata<Data>): Promise<void> {
