@@ -13,7 +13,7 @@ interface GroupWorkerOptions<Data extends object> {
 
 /** How often jobs are looked for that other processes have added, or that are due. */
 const POLL_MS = 500
-/** The most jobs of a task that a process begins at a time. */
+/** The most jobs of a task that have begun within the last `STARTING_MS` in a process. */
 const STARTING_MAX = 32
 /** From then on a job waits for another server, and has no place from those that begin. */
 const STARTING_MS = 500

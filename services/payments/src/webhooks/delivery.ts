@@ -64,7 +64,7 @@ export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
 
 /**
  * The seconds of an event's turn for each second of its delivery. An event goes before all that are slower until these have
- * waited for the rest of their turn, so this is much. And 32 deliveries at once keep up with the turns of 38,400 backlogs.
+ * waited for the rest of their turn, so this is much. And 512 deliveries at once keep up with the turns of 600,000 backlogs.
  */
 const TURN_SHARE = 1_200
 const SHORTEST_TURN_SECONDS = 64
