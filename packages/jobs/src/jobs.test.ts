@@ -1,10 +1,7 @@
 import { createNoopMeter, type Meter } from '@opentelemetry/api'
-import { openDatabase } from '@trestle/database/connect.ts'
-import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { createNames } from '@trestle/database/names.ts'
-import { grantToRole } from '@trestle/database/rights/roles.ts'
-import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
+import { createQueueDatabase } from '@trestle/testing/queue-database.ts'
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { installJobs } from './install.ts'
@@ -45,46 +42,12 @@ const nobody = defineTask<Greeting>('nobody', { ...options })
 const tasks: readonly AnyTask[] = [greet, once, fail, hang, slow, shared, fair, wide, left, noting, nobody]
 const names = createNames('example')
 
-const temporary = await createTemporaryDatabase({
-  template: 'jobs-test',
-  migrate: (url) =>
-    migrateUp({
-      url,
-      names,
-      sources: { '0001-schema': () => ({ up: async () => {} }) },
-      afterwards: [
-        (db) => installJobs(db, { url, schema: names.jobSchema, tasks }),
-        (db) => grantToRole(db, { names, role: 'jobs_service', appendOnly: [] }),
-      ],
-    }),
-})
-const database = openDatabase<object>({
-  url: temporary.url,
-  names,
-  applicationName: 'test',
-  poolSize: 2,
-  role: 'jobs_service',
-  statementTimeoutMs: 5_000,
-  lockTimeoutMs: 2_000,
-  prepared,
-  onConnectionError: () => {},
-})
+const database = await createQueueDatabase({ names, tasks })
 const greeted: { payload: Greeting; attempt: number }[] = []
 let refusals = 0
 let whenRefused = () => {}
 let mayWork = true
-const config: JobsConfig = {
-  url: temporary.url,
-  schema: names.jobSchema,
-  role: 'jobs_service',
-  prepared,
-  applicationName: 'test',
-  sealKeys: [Buffer.alloc(32, 7)],
-  meter: createNoopMeter(),
-  onError: () => {},
-  now: () => new Date(),
-  mayWork: () => mayWork,
-}
+const config: JobsConfig = { ...database.config, mayWork: () => mayWork }
 let jobs: Jobs
 
 beforeAll(async () => {
@@ -114,8 +77,7 @@ beforeEach(async () => {
 
 afterAll(async () => {
   await jobs.close()
-  await database.close()
-  await temporary.drop()
+  await database.drop()
 })
 
 describe('jobs', () => {
@@ -452,8 +414,8 @@ describe('jobs', () => {
   })
 
   it('changes nothing when it installs again', async () => {
-    const install = (db: Kysely<unknown>) => installJobs(db, { url: temporary.url, schema: names.jobSchema, tasks })
-    await expect(withDatabase(temporary, install)).resolves.toBeUndefined()
+    const install = (db: Kysely<unknown>) => installJobs(db, { url: database.url, schema: names.jobSchema, tasks })
+    await expect(withDatabase(database, install)).resolves.toBeUndefined()
   })
 
   it('makes the turns of an older queue anew when it installs again', async () => {
@@ -463,11 +425,11 @@ describe('jobs', () => {
         SELECT prosrc FROM pg_proc WHERE oid = ${`${names.jobSchema}.set_turn()`}::regprocedure`.execute(db)
       return rows
     }
-    const [before, after] = await withDatabase(temporary, async (db) => {
+    const [before, after] = await withDatabase(database, async (db) => {
       const source = await readSource(db)
       await sql`
         CREATE OR REPLACE FUNCTION ${setTurn}() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'`.execute(db)
-      await installJobs(db, { url: temporary.url, schema: names.jobSchema, tasks })
+      await installJobs(db, { url: database.url, schema: names.jobSchema, tasks })
       return [source, await readSource(db)]
     })
     expect(before).toHaveLength(1)

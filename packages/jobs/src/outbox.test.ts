@@ -1,11 +1,8 @@
 import { createNoopMeter, type Meter, type ObservableCallback } from '@opentelemetry/api'
-import { openDatabase } from '@trestle/database/connect.ts'
-import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
-import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
+import { createQueueDatabase } from '@trestle/testing/queue-database.ts'
 import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { installJobs } from './install.ts'
 import { createJobs, type Jobs } from './jobs.ts'
 import { observeOutbox } from './observe-outbox.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
@@ -23,34 +20,19 @@ const options = { retryLimit: 0, firstDelaySeconds: 1, delaySecondsMax: 1, timeo
 const greet = defineSealedTask('greet', readGreeting, options)
 const names = createNames('example', 'app')
 
-const temporary = await createTemporaryDatabase({
-  template: 'outbox-test',
-  migrate: (url) =>
-    migrateUp({
-      url,
-      names,
-      sources: {
-        '0001-outbox': ({ id }) => ({
-          up: (db) =>
-            sql`CREATE TABLE ${id('outbox')} (
-              id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, task text NOT NULL, data jsonb NOT NULL,
-              written timestamptz NOT NULL DEFAULT now())`
-              .execute(db)
-              .then(() => {}),
-        }),
-      },
-      afterwards: [(db) => installJobs(db, { url, schema: names.jobSchema, tasks: [greet] })],
-    }),
-})
-const database = openDatabase<object>({
-  url: temporary.url,
+const database = await createQueueDatabase({
   names,
-  applicationName: 'test',
-  poolSize: 4,
-  statementTimeoutMs: 5_000,
-  lockTimeoutMs: 2_000,
-  prepared,
-  onConnectionError: () => {},
+  tasks: [greet],
+  sources: {
+    '0001-outbox': ({ id }) => ({
+      up: (db) =>
+        sql`CREATE TABLE ${id('outbox')} (
+          id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, task text NOT NULL, data jsonb NOT NULL,
+          written timestamptz NOT NULL DEFAULT now())`
+          .execute(db)
+          .then(() => {}),
+    }),
+  },
 })
 const greeted: string[] = []
 const troubles: string[] = []
@@ -83,16 +65,7 @@ async function countRows(): Promise<number> {
 }
 
 beforeAll(async () => {
-  jobs = createJobs({
-    url: temporary.url,
-    schema: names.jobSchema,
-    prepared,
-    applicationName: 'test',
-    sealKeys: [Buffer.alloc(32, 7)],
-    meter: createNoopMeter(),
-    onError: () => {},
-    now: () => new Date(),
-  })
+  jobs = createJobs(database.config)
   await jobs.open()
   await jobs.work(greet, async ({ to }) => {
     greeted.push(to)
@@ -103,7 +76,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   greeted.length = 0
   troubles.length = 0
-  await sql`TRUNCATE ${sql.table('outbox')}`.execute(database.db)
+  await sql`DELETE FROM ${sql.table('outbox')}`.execute(database.db)
   outbox = openOutbox()
 })
 
@@ -111,8 +84,7 @@ afterEach(() => outbox.stop())
 
 afterAll(async () => {
   await jobs.close()
-  await database.close()
-  await temporary.drop()
+  await database.drop()
 })
 
 describe('outbox', () => {

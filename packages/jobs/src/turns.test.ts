@@ -1,12 +1,7 @@
-import { createNoopMeter } from '@opentelemetry/api'
-import { openDatabase } from '@trestle/database/connect.ts'
-import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
-import { grantToRole } from '@trestle/database/rights/roles.ts'
-import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
+import { createQueueDatabase } from '@trestle/testing/queue-database.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { installJobs } from './install.ts'
 import { createJobs, type Jobs } from './jobs.ts'
 import { type AnyTask, defineTask } from './task.ts'
 
@@ -22,44 +17,11 @@ const failing = defineTask<Letter>('failing', options)
 const stopped = defineTask<Letter>('stopped', options)
 const names = createNames('turns')
 
-const temporary = await createTemporaryDatabase({
-  template: 'turns-test',
-  migrate: (url) =>
-    migrateUp({
-      url,
-      names,
-      sources: { '0001-schema': () => ({ up: async () => {} }) },
-      afterwards: [
-        (db) => installJobs(db, { url, schema: names.jobSchema, tasks: [nobody, failing, stopped] }),
-        (db) => grantToRole(db, { names, role: 'turns_service', appendOnly: [] }),
-      ],
-    }),
-})
-const database = openDatabase<object>({
-  url: temporary.url,
-  names,
-  applicationName: 'test',
-  poolSize: 2,
-  role: 'turns_service',
-  statementTimeoutMs: 5_000,
-  lockTimeoutMs: 2_000,
-  prepared,
-  onConnectionError: () => {},
-})
+const database = await createQueueDatabase({ names, tasks: [nobody, failing, stopped] })
 let jobs: Jobs
 
 beforeAll(async () => {
-  jobs = createJobs({
-    url: temporary.url,
-    schema: names.jobSchema,
-    role: 'turns_service',
-    prepared,
-    applicationName: 'test',
-    sealKeys: [Buffer.alloc(32, 7)],
-    meter: createNoopMeter(),
-    onError: () => {},
-    now: () => new Date(),
-  })
+  jobs = createJobs(database.config)
   await jobs.open()
 })
 
@@ -69,8 +31,7 @@ beforeEach(async () => {
 
 afterAll(async () => {
   await jobs.close()
-  await database.close()
-  await temporary.drop()
+  await database.drop()
 })
 
 /** The jobs of a task in the order of their turns, and how many seconds after the first turn each one ends. */
