@@ -125,7 +125,7 @@ describe('the request limits', () => {
     ])
   })
 
-  it('count the refreshes of a console apart from the sign-ins at the address of its browser', async () => {
+  it('count no refresh of a console, whatever else comes from the address of its browser', async () => {
     const settings = { ...OPERATOR_SETTINGS, AUTH_TRUSTED_PROXIES: '0', AUTH_RATE_LIMIT_TOKEN_REFRESH: '30' }
     const test = await openTestApp({ settings })
     const headers = { 'x-trestle-operator-key': keyOf('viewer'), 'x-trestle-operator-address': '192.0.2.1' }
@@ -136,7 +136,8 @@ describe('the request limits', () => {
       429,
       grantErrorBody('slow_down', 'over_request_rate_limit', 'Request rate limit reached', 429),
     ])
-    expect(await ask('refresh_token', { refresh_token: 'aaaaaaaaaaaa' })).toEqual(unknownRefreshToken)
+    for (let count = 0; count < 31; count += 1)
+      expect(await ask('refresh_token', { refresh_token: 'aaaaaaaaaaaa' })).toEqual(unknownRefreshToken)
     await test.close()
   })
 

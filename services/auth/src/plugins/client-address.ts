@@ -72,7 +72,7 @@ export const clientAddress = fp<{ readonly config: Config }>(
       request.clientAddress =
         told === undefined ? readClientAddress(addresses, sourcesOf(request)) : browserAddress(told, request)
       request.logFields = { remote_addr: request.clientAddress.ip }
-      if (!warned && request.clientAddress.limitKey === undefined) {
+      if (!warned && told === undefined && request.clientAddress.limitKey === undefined) {
         warned = true
         app.log.warn({ header: config.rateLimits.header }, 'a request came without the header of the rate limits')
       }
@@ -84,11 +84,11 @@ export const clientAddress = fp<{ readonly config: Config }>(
 
 /**
  * The address of a browser that a console calls for. Limits count by it, because all come from the address of the console. The
- * refreshes of a console count apart: others at the address, who try passwords, must not end the sessions of its operators.
+ * refreshes of a console are not limited: others at the address, who try passwords or send cookies of sessions that have ended,
+ * must not stop its operators, and it sends only tokens that auth has made.
  */
 function browserAddress(ip: string, request: FastifyRequest): ClientAddress {
-  const key = operatorLimitKey(ip)
-  return { ip, limitKey: isRefresh(request) ? `${key} refresh` : key, network: addressKey(ip) }
+  return { ip, limitKey: isRefresh(request) ? undefined : operatorLimitKey(ip), network: addressKey(ip) }
 }
 
 const TokenGrant = z.looseObject({ grant_type: z.literal('refresh_token') })

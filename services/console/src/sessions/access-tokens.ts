@@ -29,7 +29,7 @@ const ENDED_MAX = 10_000
 export function createAccessTokens(auth: Pick<AuthSessions, 'refresh'>, now: () => Date): AccessTokens {
   const kept = new LRUCache<string, Tokens>({ max: SESSIONS_MAX })
   const refreshing = new Map<string, Promise<Tokens | undefined>>()
-  // Auth limits the refreshes of an address: an old cookie that is sent again and again would use up those of others.
+  // Auth does not limit the refreshes of a console, so an old cookie that is sent again and again must not reach it.
   const ended = new LRUCache<string, true>({ max: ENDED_MAX })
   const refresh = async ({ id, refreshToken, generation }: Session, address: string) => {
     const made = ended.has(refreshToken) ? undefined : await auth.refresh(refreshToken, address)
