@@ -107,38 +107,61 @@ describe('the request limits', () => {
     ])
   })
 
-  it('count the browser that a console names beside its key, and no browser that anybody else names', async () => {
-    const told = ['192.0.2.1', '192.0.2.2', '192.0.2.3'].map((address) => ({ 'x-trestle-operator-address': address }))
-    const settings = { ...OPERATOR_SETTINGS, AUTH_TRUSTED_PROXIES: '0' }
-    const byConsole = told.map((header) => ({ ...header, 'x-trestle-operator-key': keyOf('viewer') }))
-    expect(await outcomesOf(settings, byConsole)).toEqual([200, 200, 200])
-    expect(await outcomesOf(settings, told)).toEqual([200, 200, LIMITED])
-  })
+  describe('of a console', () => {
+    const keyHeader = { 'x-trestle-operator-key': keyOf('viewer') }
+    const addressHeader = (address: string) => ({ 'x-trestle-operator-address': address })
+    const named = { ...keyHeader, ...addressHeader('192.0.2.1') }
+    const TOO_MANY = [429, grantErrorBody('slow_down', 'over_request_rate_limit', 'Request rate limit reached', 429)]
+    const openOperatorApp = (settings = {}) =>
+      openTestApp({ settings: { ...OPERATOR_SETTINGS, AUTH_TRUSTED_PROXIES: '0', ...settings } })
+    type Test = Awaited<ReturnType<typeof openTestApp>>
+    const ask = async ({ app }: Test, url: string, headers: Record<string, string>, payload = {}) =>
+      outcomeOf(await app.inject({ method: 'POST', url, payload, headers }))
+    const signIn = (test: Test, headers: Record<string, string>) => ask(test, '/token?grant_type=password', headers)
+    const refresh = (test: Test) =>
+      ask(test, '/token?grant_type=refresh_token', named, { refresh_token: 'aaaaaaaaaaaa' })
+    const signInOften = async (test: Test, headers: Record<string, string>) => {
+      for (let count = 0; count < 30; count += 1) expect(await signIn(test, headers)).not.toEqual(TOO_MANY)
+    }
 
-  it('count the browser that a console names apart from a client at the same address', async () => {
-    const client = { 'x-forwarded-for': '192.0.2.1' }
-    const named = { 'x-trestle-operator-key': keyOf('viewer'), 'x-trestle-operator-address': '192.0.2.1' }
-    const settings = { ...OPERATOR_SETTINGS, AUTH_TRUSTED_PROXIES: '1' }
-    expect(await outcomesOf(settings, [named, named, named, client, client, client])).toEqual([
-      ...[200, 200, LIMITED],
-      ...[200, 200, LIMITED],
-    ])
-  })
+    it('count the browser that it names beside its key', async () => {
+      const test = await openOperatorApp()
+      await signInOften(test, named)
+      expect(await signIn(test, named)).toEqual(TOO_MANY)
+      await signInOften(test, { ...keyHeader, ...addressHeader('192.0.2.2') })
+      await test.close()
+    })
 
-  it('count no refresh of a console, whatever else comes from the address of its browser', async () => {
-    const settings = { ...OPERATOR_SETTINGS, AUTH_TRUSTED_PROXIES: '0', AUTH_RATE_LIMIT_TOKEN_REFRESH: '30' }
-    const test = await openTestApp({ settings })
-    const headers = { 'x-trestle-operator-key': keyOf('viewer'), 'x-trestle-operator-address': '192.0.2.1' }
-    const ask = async (grant: string, payload: object) =>
-      outcomeOf(await test.app.inject({ method: 'POST', url: `/token?grant_type=${grant}`, payload, headers }))
-    for (let count = 0; count < 30; count += 1) await ask('password', {})
-    expect(await ask('password', {})).toEqual([
-      429,
-      grantErrorBody('slow_down', 'over_request_rate_limit', 'Request rate limit reached', 429),
-    ])
-    for (let count = 0; count < 31; count += 1)
-      expect(await ask('refresh_token', { refresh_token: 'aaaaaaaaaaaa' })).toEqual(unknownRefreshToken)
-    await test.close()
+    it('count no browser that anybody else names', async () => {
+      const test = await openOperatorApp()
+      await signInOften(test, addressHeader('192.0.2.1'))
+      expect(await signIn(test, addressHeader('192.0.2.2'))).toEqual(TOO_MANY)
+      await test.close()
+    })
+
+    it('count the browser that it names apart from a client at the same address', async () => {
+      const test = await openOperatorApp({ AUTH_TRUSTED_PROXIES: '1' })
+      await signInOften(test, named)
+      expect(await signIn(test, named)).toEqual(TOO_MANY)
+      await signInOften(test, { 'x-forwarded-for': '192.0.2.1' })
+      await test.close()
+    })
+
+    it('count the connection where a mail is asked for, whichever browser it names', async () => {
+      const test = await openOperatorApp({ AUTH_RATE_LIMIT_OTP: '30' })
+      const recover = (address: string) => ask(test, '/recover', { ...keyHeader, ...addressHeader(address) })
+      for (let count = 0; count < 30; count += 1) expect(await recover(`192.0.2.${count}`)).not.toEqual(LIMITED)
+      expect(await recover('192.0.2.100')).toEqual(LIMITED)
+      await test.close()
+    })
+
+    it('count no refresh, whatever else comes from the address of its browser', async () => {
+      const test = await openOperatorApp()
+      await signInOften(test, named)
+      expect(await signIn(test, named)).toEqual(TOO_MANY)
+      for (let count = 0; count < 31; count += 1) expect(await refresh(test)).toEqual(unknownRefreshToken)
+      await test.close()
+    })
   })
 
   it('are off when no setting names the proxies in front', async () => {

@@ -68,7 +68,7 @@ export const clientAddress = fp<{ readonly config: Config }>(
     let warned = addresses.limitsBy === 'nothing'
     app.decorateRequest('clientAddress')
     app.addHook('onRequest', (request, _reply, done) => {
-      const told = readOperatorAddress(config.operators.keys, request.headers)
+      const told = isOfConsole(request) ? readOperatorAddress(config.operators.keys, request.headers) : undefined
       request.clientAddress =
         told === undefined ? readClientAddress(addresses, sourcesOf(request)) : browserAddress(told, request)
       request.logFields = { remote_addr: request.clientAddress.ip }
@@ -90,6 +90,18 @@ export const clientAddress = fp<{ readonly config: Config }>(
 function browserAddress(ip: string, request: FastifyRequest): ClientAddress {
   return { ip, limitKey: isRefresh(request) ? undefined : operatorLimitKey(ip), network: addressKey(ip) }
 }
+
+/**
+ * Whether a console calls the route. Elsewhere, as where a mail is asked for, whoever holds a key alone must not choose the
+ * client that limits count.
+ */
+function isOfConsole({ routeOptions }: FastifyRequest): boolean {
+  const { rateBucket } = routeOptions.config
+  return rateBucket === undefined || CONSOLE_BUCKETS.has(rateBucket)
+}
+
+/** The buckets of the requests by which operators sign in. */
+const CONSOLE_BUCKETS: ReadonlySet<Bucket> = new Set(['token', 'verify', 'factor-challenge', 'factor-verify'])
 
 const TokenGrant = z.looseObject({ grant_type: z.literal('refresh_token') })
 
