@@ -97,7 +97,7 @@ describe('createHttpAcquirer', () => {
       'the acquirer answered 302',
       { status: 302, body: { verdict: 'approved', ref: 'r' }, headers: { location: '/' } },
     ],
-    ['no JSON', 'is not valid JSON', { body: 'approved' }],
+    ['no JSON', 'the answer of the acquirer is no JSON', { body: 'approved' }],
     ['another verdict', '"invalid_union"', { body: { verdict: 'maybe' } }],
     ['no reference', '"invalid_union"', { body: { verdict: 'approved' } }],
     ['nothing', 'received null', { body: '' }],
@@ -135,6 +135,17 @@ describe('createHttpAcquirer', () => {
   ])('replaces characters of a reason that cannot be stored (%#)', async (reason, fitted) => {
     answer = { body: { verdict: 'rejected', reason } }
     expect(await acquirer.submit(task)).toEqual({ verdict: 'rejected', reason: fitted })
+  })
+
+  it('masks the card number in a reason, also one that the longest reason would cut', async () => {
+    const card = '4111111111111111'
+    for (const [reason, masked] of [
+      [`no ${card}`, 'no 9999999999999999'],
+      [`${'x'.repeat(989)} ${card}`, `${'x'.repeat(989)} 9999999999`],
+    ]) {
+      answer = { body: { verdict: 'rejected', reason } }
+      expect(await acquirer.submit(task)).toEqual({ verdict: 'rejected', reason: masked })
+    }
   })
 
   it.each([{ verdict: 'accepted' }, { verdict: 'retry' }, { verdict: 'rejected', reason: 'closed' }])(

@@ -1,5 +1,6 @@
 import type { Outbound, OutboundAnswer, OutboundRequest } from '@trestle/common/outbound/outbound.ts'
 import { z } from 'zod'
+import { scrub } from '../cards/scrub.ts'
 import { isStorable, toStorable } from '../requests/fields.ts'
 import { isRefusal } from '../transactions/processing-error.ts'
 import {
@@ -33,6 +34,8 @@ const REFERENCE_LENGTH_MAX = 255
 const reference = z.string().min(1).max(REFERENCE_LENGTH_MAX).refine(isStorable)
 /** A text whose exact value does not matter. Characters that cannot be stored are replaced. */
 const storableText = (length: number) => z.string().transform((text) => toStorable(text.slice(0, length)))
+/** A text for people. Acquirers may name the card in it. */
+const shownText = (length: number) => z.string().transform((text) => toStorable(scrub(text).slice(0, length)))
 const otherOutcomes = [
   z.object({ verdict: z.literal('declined'), statusCode: z.string() }),
   z.object({ verdict: z.literal('unknown') }),
@@ -57,7 +60,7 @@ const Inquiry = z.union([
 ])
 const Task = z.union([
   z.object({ verdict: z.enum(['accepted', 'retry']) }),
-  z.object({ verdict: z.literal('rejected'), reason: storableText(REASON_LENGTH_MAX) }),
+  z.object({ verdict: z.literal('rejected'), reason: shownText(REASON_LENGTH_MAX) }),
 ])
 const id = z.string().regex(/^[0-9a-f]{24}$/)
 const KnownEvent = z.discriminatedUnion('type', [
@@ -93,7 +96,7 @@ const UnknownEvent = z
   .object({ type: z.string().catch(''), reference: z.string().min(1), merchantId: id.catch(NO_MERCHANT) })
   .transform(
     ({ type: kind, ...event }) =>
-      ({ ...event, type: 'unknown', kind: toStorable(kind.slice(0, REFERENCE_LENGTH_MAX)) }) as const,
+      ({ ...event, type: 'unknown', kind: toStorable(scrub(kind).slice(0, REFERENCE_LENGTH_MAX)) }) as const,
   )
 /** Null for an element without a reference, which cannot be acknowledged. */
 const Events = z.array(z.union([KnownEvent, UnknownEvent, z.unknown().transform(() => null)]))
@@ -173,8 +176,12 @@ function toTaskOutcome(answer: OutboundAnswer): TaskOutcome {
   return outcome.verdict === 'rejected' ? outcome : { verdict: outcome.verdict }
 }
 
-/** @throws Error unless the answer is JSON with a status of success */
+/** @throws Error unless the answer is JSON with a status of success. Jobs keep its text, so it quotes nothing of the answer */
 function readJson({ status, body }: OutboundAnswer): unknown {
   if (status < 200 || status > 299) throw new Error(`the acquirer answered ${status}`)
-  return body === '' ? null : JSON.parse(body)
+  try {
+    return body === '' ? null : JSON.parse(body)
+  } catch {
+    throw new Error('the answer of the acquirer is no JSON')
+  }
 }

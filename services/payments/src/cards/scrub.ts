@@ -5,7 +5,7 @@ import { hasLongNumber, LONG_NUMBERS } from './long-number.ts'
 
 /**
  * Masks card numbers, values after the name of their field, bank accounts and email addresses, in any text that leaves
- * for a log or a trace (reference: Security). Lines stay valid JSON.
+ * for a log or a trace, and in texts of others that are kept (reference: Security). Lines stay valid JSON.
  */
 export function scrub(text: string): string {
   let clean = text
