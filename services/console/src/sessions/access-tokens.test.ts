@@ -4,7 +4,7 @@ import type { AuthTokens } from './auth-session.ts'
 
 const HOUR_MS = 3_600_000
 const start = Date.parse('2026-11-26T10:00:00Z')
-const session = { id: 's1', refreshToken: 'r0', generation: 0, signedInAt: start, usedAt: start }
+const session = { id: 's1', refreshToken: 'r0', generation: 0, signedInAt: start, usedAt: start, hasSecondFactor: true }
 
 /** Auth as the console sees it: each refresh token is good once, and the next one has the next number. */
 function open(answer: (refreshToken: string) => Promise<string | undefined>) {
@@ -76,6 +76,26 @@ describe('the access token of a session', () => {
     expect(await tokens.find(raised, '127.0.0.1')).toEqual({ ...made('r3', start), generation: 2 })
     expect(await tokens.find(raised, '127.0.0.1')).toEqual({ ...made('r3', start), generation: 2 })
     expect(asked).toEqual(['r2'])
+  })
+
+  it('is not given to a cookie that was copied before the second factor was shown', async () => {
+    const { tokens, asked } = open(following)
+    tokens.keep({ ...made('r1', start), generation: 1 })
+    expect(await tokens.find({ ...session, hasSecondFactor: false }, '127.0.0.1')).toBeUndefined()
+    expect(await tokens.find(session, '127.0.0.1')).toEqual({ ...made('r1', start), generation: 1 })
+    expect(asked).toEqual([])
+  })
+
+  it('is refreshed apart for such a cookie, which neither gets nor ends the raised session', async () => {
+    const { tokens, asked } = open(async (refreshToken) => (refreshToken === 'r0' ? 'r1' : undefined))
+    const copied = { ...session, refreshToken: 'old', hasSecondFactor: false }
+    const [first, raised, last] = await Promise.all([
+      tokens.find(copied, '127.0.0.1'),
+      tokens.find(session, '127.0.0.1'),
+      tokens.find(copied, '127.0.0.1'),
+    ])
+    expect([first, raised, last]).toEqual([undefined, { ...made('r1', start), generation: 1 }, undefined])
+    expect(asked).toEqual(['old', 'r0'])
   })
 
   it('is gone when auth has ended the session, and when it was forgotten', async () => {

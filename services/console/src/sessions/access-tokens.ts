@@ -11,7 +11,8 @@ export interface Tokens extends AuthTokens {
 export interface AccessTokens {
   /**
    * The tokens of a session. Refreshes an access token that is about to expire, once for all requests of the session.
-   * Undefined: auth has ended the session. Rejects with serviceAway while auth does not answer.
+   * Undefined: auth has ended the session, or its cookie is of before the second factor. Rejects with serviceAway while auth
+   * does not answer.
    */
   find(session: Session, address: string): Promise<Tokens | undefined>
   /** Keeps the tokens of a sign-in. */
@@ -44,12 +45,16 @@ export function createAccessTokens(auth: Pick<AuthSessions, 'refresh'>, now: () 
   }
   return {
     find: async (session, address) => {
-      const newest = newerOf(session, kept.get(session.id))
+      const known = kept.get(session.id)
+      if (known !== undefined && isOfBeforeFactor(session, known)) return undefined
+      const newest = newerOf(session, known)
       if (newest.tokens !== undefined && newest.tokens.expiresAtMs - now().getTime() > MARGIN_MS) return newest.tokens
-      const running = refreshing.get(session.id)
+      // A cookie of before the second factor has no part in a refresh of the session that was raised since.
+      const key = `${session.id} ${session.hasSecondFactor === true}`
+      const running = refreshing.get(key)
       if (running !== undefined) return running
-      const started = refresh(newest.session, address).finally(() => refreshing.delete(session.id))
-      refreshing.set(session.id, started)
+      const started = refresh(newest.session, address).finally(() => refreshing.delete(key))
+      refreshing.set(key, started)
       return started
     },
     keep: (tokens) => void kept.set(tokens.sessionId, tokens),
@@ -69,6 +74,11 @@ function newerOf(session: Session, tokens: Tokens | undefined) {
     return { session, tokens: { ...tokens, refreshToken, generation } }
   }
   return { session: { ...session, refreshToken: tokens.refreshToken, generation: tokens.generation }, tokens }
+}
+
+/** Whether the cookie is a copy from before the second factor was shown: auth has replaced its refresh token, too. */
+function isOfBeforeFactor({ hasSecondFactor }: Session, tokens: Tokens): boolean {
+  return tokens.hasSecondFactor && hasSecondFactor !== true
 }
 
 /** Whether another process has raised the session by a second factor, which the access token of this process does not show. */
