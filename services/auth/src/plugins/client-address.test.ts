@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
-import { errorBody, grantErrorBody, outcomeOf, unknownRefreshToken } from '../../test/bodies.ts'
+import { errorBody, grantErrorBody, outcomeOf, unknownRefreshToken, wrongPassword } from '../../test/bodies.ts'
 import { keyOf, OPERATOR_SETTINGS } from '../../test/operators.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
 import { readClientAddress } from './client-address.ts'
 
 const read = (config: Partial<Parameters<typeof readClientAddress>[0]>, headers = {}, ip = '9.9.9.9') =>
@@ -152,6 +153,17 @@ describe('the request limits', () => {
       const recover = (address: string) => ask(test, '/recover', { ...keyHeader, ...addressHeader(address) })
       for (let count = 0; count < 30; count += 1) expect(await recover(`192.0.2.${count}`)).not.toEqual(LIMITED)
       expect(await recover('192.0.2.100')).toEqual(LIMITED)
+      await test.close()
+    })
+
+    it('count its wrong passwords apart from those of a client at the address that it names', async () => {
+      const test = await openOperatorApp({ AUTH_TRUSTED_PROXIES: '1', AUTH_SECURITY_FAILED_ATTEMPTS: '2' })
+      const { email, password } = await createSignedUp(test.deps)
+      const tryPassword = (typed: string, headers: Record<string, string>) =>
+        ask(test, '/token?grant_type=password', headers, { email, password: typed })
+      for (let count = 0; count < 2; count += 1) expect(await tryPassword('wrong', named)).toEqual(wrongPassword)
+      expect(await tryPassword(password, named)).toEqual(wrongPassword)
+      expect(await tryPassword(password, { 'x-forwarded-for': '192.0.2.1' })).toBe(200)
       await test.close()
     })
 

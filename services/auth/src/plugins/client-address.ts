@@ -14,6 +14,8 @@ export interface ClientAddress {
   readonly ip: string
   /** The key of the request limits, for IPv6 the network; undefined: the request is not limited. */
   readonly limitKey: string | undefined
+  /** The text under which failed passwords count: the client's address, or that of a browser that a console names. */
+  readonly failedAs: string
   /** The client's address, or IPv6 network, by which a user may be recognised; undefined where it may be a proxy's. */
   readonly network: string | undefined
 }
@@ -25,7 +27,10 @@ interface Sources {
 }
 
 /** Reads the client's address: the first value of the first trusted header that begins with an address, else `ip`. */
-export function readClientAddress({ headers, limitsBy }: AddressConfig, { ip, header }: Sources): ClientAddress {
+export function readClientAddress(
+  { headers, limitsBy }: AddressConfig,
+  { ip, header }: Sources,
+): Omit<ClientAddress, 'failedAs'> {
   let forwarded: string | undefined
   for (const name of headers) forwarded ??= toAddress(header(name)?.split(',')[0])
   const address = forwarded ?? toAddress(ip) ?? ''
@@ -69,8 +74,7 @@ export const clientAddress = fp<{ readonly config: Config }>(
     app.decorateRequest('clientAddress')
     app.addHook('onRequest', (request, _reply, done) => {
       const told = isOfConsole(request) ? readOperatorAddress(config.operators.keys, request.headers) : undefined
-      request.clientAddress =
-        told === undefined ? readClientAddress(addresses, sourcesOf(request)) : browserAddress(told, request)
+      request.clientAddress = told === undefined ? connectionAddress(addresses, request) : browserAddress(told, request)
       request.logFields = { remote_addr: request.clientAddress.ip }
       if (!warned && told === undefined && request.clientAddress.limitKey === undefined) {
         warned = true
@@ -85,10 +89,12 @@ export const clientAddress = fp<{ readonly config: Config }>(
 /**
  * The address of a browser that a console calls for. Limits count by it, because all come from the address of the console. The
  * refreshes of a console are not limited: others at the address, who try passwords or send cookies of sessions that have ended,
- * must not stop its operators, and it sends only tokens that auth has made.
+ * must not stop its operators, and it sends only tokens that auth has made. Failed passwords count apart from those of a client
+ * at the address: whoever holds a key names any address, and must not keep a user there from signing in.
  */
 function browserAddress(ip: string, request: FastifyRequest): ClientAddress {
-  return { ip, limitKey: isRefresh(request) ? undefined : operatorLimitKey(ip), network: addressKey(ip) }
+  const key = operatorLimitKey(ip)
+  return { ip, limitKey: isRefresh(request) ? undefined : key, failedAs: key, network: addressKey(ip) }
 }
 
 /**
@@ -107,6 +113,11 @@ const TokenGrant = z.looseObject({ grant_type: z.literal('refresh_token') })
 
 function isRefresh({ query, routeOptions }: FastifyRequest): boolean {
   return routeOptions.config.rateBucket === 'token' && TokenGrant.safeParse(query).success
+}
+
+function connectionAddress(config: AddressConfig, request: FastifyRequest): ClientAddress {
+  const client = readClientAddress(config, sourcesOf(request))
+  return { ...client, failedAs: client.ip }
 }
 
 function sourcesOf({ ip, headers }: FastifyRequest): Sources {

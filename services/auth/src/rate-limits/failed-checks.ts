@@ -5,7 +5,7 @@ import type { RateLimits } from './rate-limits.ts'
 
 /**
  * The key of a counter of failed checks. `identifier`: a normalised email or phone, or for second factors a user id. `ip`: the
- * client's address.
+ * client's address, or the text under which it counts.
  */
 export interface FailedCheckKey {
   readonly identifier: string

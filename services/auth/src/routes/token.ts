@@ -145,7 +145,8 @@ async function grantByPassword(
 ): Promise<SessionView> {
   const { email, phone, password } = requireBody(request)
   const audience = await readAudience(deps, request)
-  return grantPassword(deps, { ...readSessionOrigin(request), email, phone, password, audience })
+  const { failedAs } = request.clientAddress
+  return grantPassword(deps, { ...readSessionOrigin(request), failedAs, email, phone, password, audience })
 }
 
 async function grantByRefreshToken(

@@ -19,7 +19,15 @@ interface Guess {
 const signIn = ({ email, password }: Guess, verify: PasswordHasher['verify'] = deps.passwords.verify) =>
   grantPassword(
     { ...deps, passwords: { ...deps.passwords, verify } },
-    { email, phone: undefined, password, audience: 'authenticated', userAgent: null, ip: '192.0.2.1' },
+    {
+      email,
+      phone: undefined,
+      password,
+      audience: 'authenticated',
+      userAgent: null,
+      ip: '192.0.2.1',
+      failedAs: '192.0.2.1',
+    },
   )
 
 describe('grantPassword', () => {

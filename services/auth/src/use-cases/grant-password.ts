@@ -22,6 +22,8 @@ import { findPasswordUser, type PasswordUser } from '../users/user-repository.ts
 
 /** The members of the request. Empty members count as absent. */
 export interface GrantPasswordInput extends SessionOrigin {
+  /** The text under which a wrong password counts, beside the identifier. */
+  readonly failedAs: string
   readonly email: string | undefined
   readonly phone: string | undefined
   readonly password: string | undefined
@@ -89,10 +91,10 @@ interface VerifiedPassword {
  */
 async function checkPassword(
   deps: GrantPasswordDeps,
-  { password = '', ip }: GrantPasswordInput,
+  { password = '', failedAs }: GrantPasswordInput,
   { identifier, user }: PasswordGuess,
 ): Promise<VerifiedPassword | undefined> {
-  const check = { identifier: identifier.value, ip }
+  const check = { identifier: identifier.value, ip: failedAs }
   const verifiedHash = user?.passwordHash ?? null
   const { matches, isOutdated } = await deps.passwords.verify(verifiedHash, password, user?.id)
   // Look at the failed checks after the verification, so that concurrent guesses see each other's.
