@@ -222,9 +222,11 @@ const isLedBack = performance.getEntriesByType('navigation')[0]?.type === 'back_
 // Until it is known whether there is a form.
 document.documentElement.inert = isLedBack
 
-// A page that the browser restores from its memory still has its buttons disabled.
+// A page that the browser restores from its memory still has its buttons disabled. It takes no keys until it is another one.
 addEventListener('pageshow', ({ persisted }) => {
-  if (persisted && !(isFromElsewhere() && leaveForm())) location.reload()
+  if (!persisted) return
+  document.documentElement.inert = true
+  if (!(isFromElsewhere() && leaveForm())) location.reload()
 })
 document.addEventListener('htmx:load', ({ target }) => prepare(target))
 document.documentElement.dataset.script = ''
