@@ -139,10 +139,10 @@ export function createAuthSessions(send: SendCall, keys: ReadonlyMap<OperatorRol
           }),
     refresh: async (refreshToken, address) => {
       const body = { refresh_token: refreshToken }
-      const answer = await expectSession('POST', '/token', { query: { grant_type: 'refresh_token' }, body, address })
-      if (answer.kind === 'signed-in') return answer.tokens
-      if (answer.status === 429) refuse({ status: 429, body: undefined })
-      return undefined
+      const answer = await ask('POST', '/token', { query: { grant_type: 'refresh_token' }, body, address })
+      // Auth says nothing of the session where it is asked too often, or too often at once.
+      if (answer.status === 409 || answer.status === 429) refuse({ status: 429, body: undefined })
+      return answer.status >= 300 ? undefined : toTokens(AuthSession.parse(answer.body))
     },
     findFactor: async (accessToken, address) => {
       const { factors } = await expectAnswer(User, 'GET', '/user', { accessToken, address })
