@@ -33,7 +33,8 @@ export type AnyGroupWorker = Pick<GroupWorker<object>, 'lastSeenMs' | 'wake' | '
 export class GroupWorker<Data extends object> {
   readonly task: AnyTask
   readonly #options: GroupWorkerOptions<Data>
-  readonly #running = new Map<string, { readonly job: JobWithMetadata<Data>; readonly ended: Promise<void> }>()
+  /** The ends of the attempts that run. An attempt that was silent for too long may still run when the next one begins. */
+  readonly #running = new Map<JobWithMetadata<Data>, Promise<void>>()
   readonly #looking: Promise<void>
   readonly #touching: NodeJS.Timeout
   #starting = 0
@@ -63,7 +64,7 @@ export class GroupWorker<Data extends object> {
   async stop(withinMs: number): Promise<void> {
     this.#isStopped = true
     this.wake()
-    const ended = this.#looking.then(() => Promise.all([...this.#running.values()].map((each) => each.ended)))
+    const ended = this.#looking.then(() => Promise.all(this.#running.values()))
     await Promise.race([ended, pause(withinMs, undefined, { ref: false })])
     clearInterval(this.#touching)
     const late = this.#attempts()
@@ -93,7 +94,7 @@ export class GroupWorker<Data extends object> {
       ? await boss.fetch<Data>(this.task.name, { includeMetadata: true, groupConcurrency: groups.groupJobsMax })
       : []
     this.#lastSeenMs = askedMs
-    for (const job of jobs) this.#running.set(job.id, { job, ended: this.#run(job) })
+    for (const job of jobs) this.#running.set(job, this.#run(job))
     return jobs.length > 0
   }
 
@@ -109,7 +110,7 @@ export class GroupWorker<Data extends object> {
     clearTimeout(timer)
     started.resolve()
     await counted
-    this.#running.delete(job.id)
+    this.#running.delete(job)
     this.wake()
   }
 
@@ -125,7 +126,7 @@ export class GroupWorker<Data extends object> {
   }
 
   #attempts() {
-    return [...this.#running.values()].map(({ job }) => attemptOf(job))
+    return [...this.#running.keys()].map(attemptOf)
   }
 
   /** Reports an error in place of throwing it. */
