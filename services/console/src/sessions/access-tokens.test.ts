@@ -98,6 +98,13 @@ describe('the access token of a session', () => {
     expect(asked).toEqual(['old', 'r0'])
   })
 
+  it('is not given to such a cookie where auth still takes its refresh token', async () => {
+    const { tokens, asked } = open(following)
+    const copied = { ...session, hasSecondFactor: false }
+    for (let times = 0; times < 2; times += 1) expect(await tokens.find(copied, '127.0.0.1')).toBeUndefined()
+    expect(asked).toEqual(['r0'])
+  })
+
   it('is gone when auth has ended the session, and when it was forgotten', async () => {
     const { tokens, asked } = open(async (refreshToken) => (refreshToken === 'r1' ? 'r9' : undefined))
     expect(await tokens.find(session, '127.0.0.1')).toBeUndefined()

@@ -32,9 +32,11 @@ export function createAccessTokens(auth: Pick<AuthSessions, 'refresh'>, now: () 
   const refreshing = new Map<string, Promise<Tokens | undefined>>()
   // Auth does not limit the refreshes of a console, so an old cookie that is sent again and again must not reach it.
   const ended = new LRUCache<string, true>({ max: ENDED_MAX })
-  const refresh = async ({ id, refreshToken, generation }: Session, address: string) => {
+  const refresh = async (session: Session, address: string) => {
+    const { id, refreshToken, generation } = session
     const made = ended.has(refreshToken) ? undefined : await auth.refresh(refreshToken, address)
-    if (made === undefined) {
+    // In the profile supabase, auth takes a refresh token from before the second factor until the next one is used.
+    if (made === undefined || isOfBeforeFactor(session, made)) {
       ended.set(refreshToken, true)
       kept.delete(id)
       return undefined
@@ -76,8 +78,8 @@ function newerOf(session: Session, tokens: Tokens | undefined) {
   return { session: { ...session, refreshToken: tokens.refreshToken, generation: tokens.generation }, tokens }
 }
 
-/** Whether the cookie is a copy from before the second factor was shown: auth has replaced its refresh token, too. */
-function isOfBeforeFactor({ hasSecondFactor }: Session, tokens: Tokens): boolean {
+/** Whether the cookie is a copy from before the second factor was shown. Auth has replaced its refresh token since. */
+function isOfBeforeFactor({ hasSecondFactor }: Session, tokens: AuthTokens): boolean {
   return tokens.hasSecondFactor && hasSecondFactor !== true
 }
 
