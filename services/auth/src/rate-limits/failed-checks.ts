@@ -4,12 +4,12 @@ import type { ServerKeys } from '../secrets/server-key.ts'
 import type { RateLimits } from './rate-limits.ts'
 
 /**
- * The key of a counter of failed checks. `identifier`: a normalised email or phone, or for second factors a user id. `ip`: the
- * client's address, or the text under which it counts.
+ * The key of a counter of failed checks. `identifier`: a normalised email or phone, or for second factors a user id. `client`:
+ * the client's address, or the text under which it counts.
  */
 export interface FailedCheckKey {
   readonly identifier: string
-  readonly ip: string
+  readonly client: string
 }
 
 /** The dependencies of counted checks. The store holds keyed hashes, never an identifier or an address. */
@@ -48,7 +48,7 @@ export function createFailedFactorChecks(
 ): FailedFactorChecks {
   const { failedChecks, failedFactorChecks } = deps.rateLimits
   const ofPair = { limit: failedChecks, key: toKey(deps, check) }
-  const ofUser = { limit: failedFactorChecks, key: toKey(deps, { ...check, ip: '' }) }
+  const ofUser = { limit: failedFactorChecks, key: toKey(deps, { ...check, client: '' }) }
   const counts = factorType === 'webauthn' ? [ofPair] : [ofPair, ofUser]
   return {
     isBlocked: async () => (await Promise.all(counts.map(({ limit, key }) => limit.isBlocked(key)))).includes(true),
@@ -59,8 +59,8 @@ export function createFailedFactorChecks(
 }
 
 /** A keyed hash, so that the limiter's store does not list who signs in from where. An IPv6 address counts by its network. */
-function toKey({ serverKeys }: FailedCheckDeps, { identifier, ip }: FailedCheckKey): string {
+function toKey({ serverKeys }: FailedCheckDeps, { identifier, client }: FailedCheckKey): string {
   return createHmac('sha256', serverKeys.hmac)
-    .update(`${identifier}\0${addressKey(ip)}`)
+    .update(`${identifier}\0${addressKey(client)}`)
     .digest('base64url')
 }

@@ -91,7 +91,7 @@ async function requireCurrentPassword(
   const isExempt = (proof: Proof) => WITHOUT_PASSWORD.has(proof.method) && isByOldCredential(proof, PASSWORD_PROOF_MS)
   if (proofs.some(isExempt)) return false
   if (currentPassword === undefined) throw currentPasswordRequired()
-  const check = { identifier: user.email ?? user.phone ?? user.id, ip }
+  const check = { identifier: user.email ?? user.phone ?? user.id, client: ip }
   const { matches } = await deps.passwords.verify(user.passwordHash, currentPassword, user.id)
   const isRight = matches && !(await isBlocked(deps, check))
   // A failed check is counted before the hook is called, since the hook may refuse or take long.

@@ -55,7 +55,7 @@ export async function checkNonce(
   { nonce, ip }: { readonly nonce: string; readonly ip: string },
 ): Promise<CheckedNonce> {
   const identifier = (await findNonceAddress(deps.db, deps, user))?.value ?? user.id
-  const check = { identifier, ip }
+  const check = { identifier, client: ip }
   const blocked = await isBlocked(deps, check)
   const wanted = { audience: user.audience, identifier, kinds: ['reauthentication'] } as const
   const keyHash = hashGuessKey(deps.serverKeys.hmac, wanted)

@@ -94,7 +94,7 @@ async function checkPassword(
   { password = '', failedAs }: GrantPasswordInput,
   { identifier, user }: PasswordGuess,
 ): Promise<VerifiedPassword | undefined> {
-  const check = { identifier: identifier.value, ip: failedAs }
+  const check = { identifier: identifier.value, client: failedAs }
   const verifiedHash = user?.passwordHash ?? null
   const { matches, isOutdated } = await deps.passwords.verify(verifiedHash, password, user?.id)
   // Look at the failed checks after the verification, so that concurrent guesses see each other's.

@@ -86,7 +86,7 @@ export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorIn
   const { challenge, factor } = challenged
   const guessesMax = deps.config.security.codeAttemptsMax
   const guessesLeft = requireChallenge(await countChallengeGuess(deps.db, challenge.id, guessesMax))
-  const failedChecks = createFailedFactorChecks(deps, { identifier: user.id, ip: input.ip }, factor.factorType)
+  const failedChecks = createFailedFactorChecks(deps, { identifier: user.id, client: input.ip }, factor.factorType)
   const proof = await guessFactor(deps, input, { challenged, userId: user.id, failedChecks })
   const raised = proof && (await raiseByProof(deps, input, { ...challenged, proof, sessionId: own.id }))
   if (raised) return raised

@@ -92,7 +92,7 @@ async function verifyCode(deps: VerifyMessageDeps, input: VerifyCodeInput): Prom
 
 /** The identifier and the address that a wrong code counts against. */
 function failedCheckOf({ identifier, context }: VerifyCodeInput): FailedCheckKey {
-  return { identifier: identifier.value, ip: context.ip }
+  return { identifier: identifier.value, client: context.ip }
 }
 
 /** Whether the code is the test code of its phone, in a profile where a test code works at any time, any number of times. */

@@ -50,7 +50,7 @@ export async function verifyRecoveryCode(
   const factor = requireFactor(await findRecoveryFactor(deps.db, user.id))
   const code = normaliseRecoveryCode(input.code)
   const hashes = serverKeys.hmacs.map((key) => hashRecoveryCode(key, factor.id, code))
-  const failedChecks = createFailedFactorChecks(deps, { identifier: user.id, ip: input.ip }, factor.factorType)
+  const failedChecks = createFailedFactorChecks(deps, { identifier: user.id, client: input.ip }, factor.factorType)
   if (await guessRecoveryCode(deps, { factor, userId: user.id, hashes, failedChecks })) {
     const claims = await prepareRaisedClaims(deps, { sessionId: own.id, method: FACTOR_METHODS.recovery_code })
     const session = await raiseByRecoveryCode(deps, input, { factor, hashes })
