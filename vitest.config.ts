@@ -6,7 +6,7 @@ export default defineConfig({
     // These need a PostgreSQL with Citus: `scripts/test-matrix --on citus` runs them, and the workflow
     // `citus` does so every night (CONTRIBUTING.md, "What the check leaves out").
     exclude: [...configDefaults.exclude, ...(process.env.TEST_WORKER_URLS ? [] : ['**/*.citus.test.ts'])],
-    globalSetup: ['packages/testing/src/postgres-setup.ts', 'packages/testing/src/compile-cache-setup.ts'],
+    globalSetup: ['packages/testing/src/postgres-setup.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // Jobs and outboxes are looked for once a second; a machine may be slow besides.

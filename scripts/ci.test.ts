@@ -39,7 +39,7 @@ it('npm run check runs every test with their coverage beside the steps of npm ru
     precheck: 'node scripts/install.mjs',
     check: 'node scripts/check.ts',
     pretest: 'node scripts/install.mjs',
-    test: "NODE_COMPILE_CACHE=$PWD/node_modules/.cache/node vitest run --exclude '**/*.long.test.ts'",
+    test: "vitest run --exclude '**/*.long.test.ts'",
     prelint: 'node scripts/install.mjs',
     lint: 'node scripts/check.ts --static',
   })
