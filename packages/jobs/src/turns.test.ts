@@ -55,10 +55,13 @@ const readTurns = async (task: AnyTask, state: string) => {
 describe('turns', () => {
   it('puts each job behind those of its group that wait as it does', async () => {
     await jobs.work(failing, () => Promise.reject(new Error('not now')))
-    for (let count = 0; count < 3; count += 1) await jobs.send(database.db, failing, { to: 'a' }, { group: 'a' })
     // A turn begins when the job may be tried again, or when that of the job before ends.
     const due = async () => (await readTurns(failing, 'retry')).toSorted((one, other) => one.ends - other.ends)
-    await expect.poll(due).toHaveLength(3)
+    // Jobs that fail at the same time may get the same turn.
+    for (const failed of [1, 2, 3]) {
+      await jobs.send(database.db, failing, { to: 'a' }, { group: 'a' })
+      await expect.poll(due).toHaveLength(failed)
+    }
     let ends = 0
     for (const turn of await due()) {
       expect(turn.ends).toBe(Math.max(turn.mayBegin, ends) + 60)

@@ -16,7 +16,8 @@ const begin = (startAfter: string) =>
  * second, negated, at which its turn ends. A turn begins when the job may begin, or when that of the last waiting job
  * of its group ends, and is as long as the tier of the job says: the longer the job keeps a worker from others, the
  * longer. So a quick job goes before slow ones, and a job of a group without a backlog before the backlogs of all others.
- * Each job of a backlog goes before what is sent after its turn. Nothing waits for a turn while a worker is free.
+ * Each job of a backlog goes before what is sent after its turn. Nothing waits for a turn while a worker is free. Jobs of
+ * a group that are stored at the same time may get the same turn.
  *
  * The queue adds a job anew after each failure: jobs that have failed as often are a backlog of their own, as are those with
  * turns of the same length.
