@@ -39,15 +39,17 @@ ${registrationCard(registration, viewer)}
 }
 
 function tasksCard(tasks: readonly Task[], viewer: Viewer): Html {
-  const rows = tasks.map((task) => [
+  const buttons = tasks.map((task) => changeLinks(taskChanges, task, viewer))
+  const hasButtons = buttons.some(({ length }) => length > 0)
+  const rows = tasks.map((task, at) => [
     html`<code>${task.name}</code>`,
     quietCount(task.waiting),
     quietCount(task.running),
     task.failed === 0 ? quietCount(0) : badge(count(task.failed), 'bad'),
-    html`${changeLinks(taskChanges, task, viewer)}`,
+    ...(hasButtons ? [html`${buttons[at]}`] : []),
   ])
   const numbers = ['Waiting', 'Running', 'Dead'].map((label) => ({ label, kind: 'number' as const }))
-  return card('Tasks', smallTable('Tasks', ['Task', ...numbers, ''], rows))
+  return card('Tasks', smallTable('Tasks', ['Task', ...numbers, ...(hasButtons ? [''] : [])], rows))
 }
 
 const NONE = {

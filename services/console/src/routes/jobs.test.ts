@@ -20,7 +20,7 @@ describe('GET /jobs', () => {
     const page = await (await test.signedIn('viewer')).open('/jobs?state=running')
     expect(page.status).toBe(200)
     expect(page.text).toMatch(
-      /^Jobs Dead Waiting Running .* Tasks Task Waiting Running Dead Actions .* Registration of apps /,
+      /^Jobs Dead Waiting Running .* Tasks Task Waiting Running Dead acquirer 0 .* Registration of apps /,
     )
     expect(page.html).not.toContain('data-ask')
   })
