@@ -2,7 +2,7 @@ import { html } from '@trestle/common/documents/html.ts'
 import { z } from 'zod'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, ListQuery, listCard, MerchantId } from '../pages/list.ts'
-import { badge, emptyState, pageHead, time } from '../pages/parts.ts'
+import { badge, emptyState, merchantLink, pageHead, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import {
   DELIVERIES_PATH,
@@ -85,8 +85,7 @@ const COLUMNS: readonly Column<Delivery>[] = [
   {
     label: 'Merchant',
     kind: 'wide',
-    cell: ({ merchantId }) =>
-      html`<a href="/merchants/${encodeURIComponent(merchantId)}"><code>${merchantId}</code></a>`,
+    cell: ({ merchantId }) => merchantLink(merchantId),
   },
   { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
 ]

@@ -2,7 +2,18 @@ import { type Html, html } from '@trestle/common/documents/html.ts'
 import { z } from 'zod'
 import { type Changeable, changeLinks, roleNote, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { badge, card, copyableId, emptyState, factList, jsonText, pageHead, polled, time } from '../pages/parts.ts'
+import {
+  badge,
+  card,
+  copyableId,
+  emptyState,
+  factList,
+  jsonText,
+  merchantLink,
+  pageHead,
+  polled,
+  time,
+} from '../pages/parts.ts'
 import { transactionPath } from '../transactions/transaction-view.ts'
 import {
   DELIVERIES_PATH,
@@ -106,7 +117,7 @@ function detailsCard(shown: ShownDelivery): Html {
       ['Payment', transactionId && html`<a href="${transactionPath(transactionId)}"><code>${transactionId}</code></a>`],
       ['Webhook', html`<a href="${ofWebhook}"><code>${webhookId}</code></a>`],
       ['Event', copyableId(eventId)],
-      ['Merchant', html`<a href="/merchants/${encodeURIComponent(merchantId)}"><code>${merchantId}</code></a>`],
+      ['Merchant', merchantLink(merchantId)],
     ])}</div>`,
   )
 }

@@ -4,7 +4,7 @@ import { changeLinks, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, ListQuery, listCard, MerchantId } from '../pages/list.ts'
 import { type Decimals, money, type WithDecimals } from '../pages/money.ts'
-import { badge, emptyState, jsonText, pageHead, tabs, time } from '../pages/parts.ts'
+import { badge, emptyState, jsonText, merchantLink, pageHead, tabs, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import { attemptChanges, exceptionChanges } from './exception-changes.ts'
 import {
@@ -23,8 +23,6 @@ const TABS = [
   [EXCEPTIONS_PATH, 'Exceptions'],
   [ATTEMPTS_PATH, 'Unknown outcomes'],
 ] as const
-
-const merchantLink = (id: string) => html`<a href="/merchants/${encodeURIComponent(id)}"><code>${id}</code></a>`
 
 /** The list of exceptions, with what the acquirer has said. */
 export function exceptionsPage(

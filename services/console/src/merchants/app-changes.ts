@@ -1,5 +1,6 @@
 import type { Changeable } from '../pages/asked-change.ts'
-import { merchantPath, type ShownMerchant } from './merchant-view.ts'
+import { merchantPath } from '../pages/paths.ts'
+import type { ShownMerchant } from './merchant-view.ts'
 
 /** An app, and the merchant on whose page it stands. */
 export interface KnownApp {

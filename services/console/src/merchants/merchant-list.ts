@@ -4,8 +4,9 @@ import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, type ListQuery, listCard } from '../pages/list.ts'
 import { type Decimals, money, type WithDecimals } from '../pages/money.ts'
 import { badge, emptyState, pageHead, time } from '../pages/parts.ts'
+import { merchantPath } from '../pages/paths.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
-import { type Merchant, type MerchantsView, merchantPath } from './merchant-view.ts'
+import type { Merchant, MerchantsView } from './merchant-view.ts'
 
 /** The query in the address of the list of merchants. */
 export interface MerchantsQuery extends z.infer<typeof ListQuery> {

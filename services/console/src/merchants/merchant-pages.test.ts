@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { cardOf, plainText } from '../../test/browser.ts'
+import { merchantPath } from '../pages/paths.ts'
 import { merchantPage } from './merchant-pages.ts'
-import { MerchantView, merchantPath, type ShownMerchant } from './merchant-view.ts'
+import { MerchantView, type ShownMerchant } from './merchant-view.ts'
 
 const viewer = { role: 'admin', userId: 'ada', now: new Date('2026-03-01T12:00:00Z') } as const
 const money = (amount: number) => ({ currency: 'JPY', amount })

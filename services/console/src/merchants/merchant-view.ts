@@ -43,8 +43,3 @@ export const MerchantView = z.object({
 })
 /** A merchant with its balance and all else, and the decimals of the currencies of its amounts. */
 export type ShownMerchant = WithDecimals<z.infer<typeof MerchantView>>
-
-/** Returns the path of a merchant. */
-export function merchantPath(id: string): string {
-  return `/merchants/${encodeURIComponent(id)}`
-}

@@ -1,6 +1,7 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { attribute } from './form.ts'
 import { type IconName, icon } from './icons.ts'
+import { merchantPath } from './paths.ts'
 
 /** How a state looks: good news, something to look at, something wrong, or nothing of these. */
 export type Tone = 'good' | 'warn' | 'bad' | 'info' | 'plain'
@@ -13,6 +14,11 @@ export function badge(text: string, tone: Tone = 'plain'): Html {
 /** An id with a button that copies it. Without script there is no button. */
 export function copyableId(id: string): Html {
   return html`<span class="id"><code>${id}</code><button type="button" class="copy" data-copy="${id}" aria-label="Copy ${id}" hidden>${icon('copy')}</button></span>`
+}
+
+/** The id of a merchant, as a link to it. */
+export function merchantLink(id: string): Html {
+  return html`<a href="${merchantPath(id)}"><code>${id}</code></a>`
 }
 
 /** A time. It is written in UTC; a script shows it in the zone of the reader, with UTC in the title. */

@@ -9,6 +9,11 @@ export const PATHS = {
   signOut: '/sign-out',
 } as const
 
+/** Returns the path of a merchant. */
+export function merchantPath(id: string): string {
+  return `/merchants/${encodeURIComponent(id)}`
+}
+
 /**
  * The path that a query names, if it is one of the console: no other site, nothing that a browser reads as one, and no fragment,
  * which could choose the place of the next Tab.

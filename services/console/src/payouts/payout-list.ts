@@ -7,7 +7,7 @@ import { icon } from '../pages/icons.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, ListQuery, listCard, MerchantId } from '../pages/list.ts'
 import { type Decimals, money, type WithDecimals } from '../pages/money.ts'
-import { badge, emptyState, pageHead, tabs, time } from '../pages/parts.ts'
+import { badge, emptyState, merchantLink, pageHead, tabs, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import { allPayoutsChanges, payoutChanges } from './payout-changes.ts'
 import {
@@ -94,11 +94,7 @@ function payoutColumns(viewer: Viewer, decimals: Decimals): readonly Column<Payo
       cell: ({ status, test }) =>
         html`<span class="badges">${badge(STATES[status][0], STATES[status][1])}${test ? badge('Test') : undefined}</span>`,
     },
-    {
-      label: 'Merchant',
-      cell: ({ merchantId }) =>
-        html`<a class="main-link" href="/merchants/${encodeURIComponent(merchantId)}"><code>${merchantId}</code></a>`,
-    },
+    { label: 'Merchant', cell: ({ merchantId }) => merchantLink(merchantId) },
     { label: 'IBAN', kind: 'bare', cell: ({ bank }) => html`<code>${bank.iban}</code>` },
     { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
     {

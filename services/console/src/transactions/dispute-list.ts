@@ -5,7 +5,7 @@ import type { Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, ListQuery, listCard, MerchantId } from '../pages/list.ts'
 import { type Decimals, money, type WithDecimals } from '../pages/money.ts'
-import { askLink, badge, emptyState, pageHead, tabs, time } from '../pages/parts.ts'
+import { askLink, badge, emptyState, merchantLink, pageHead, tabs, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import {
   DISPUTES_PATH,
@@ -137,8 +137,4 @@ function fraudColumns(reasons: Reasons): readonly Column<Fraud>[] {
     { label: 'Merchant', kind: 'gone', cell: ({ merchantId }) => merchantLink(merchantId) },
     { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
   ]
-}
-
-function merchantLink(id: string) {
-  return html`<a href="/merchants/${encodeURIComponent(id)}"><code>${id}</code></a>`
 }

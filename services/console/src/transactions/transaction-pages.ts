@@ -15,6 +15,7 @@ import {
   type Tone,
   time,
 } from '../pages/parts.ts'
+import { merchantPath } from '../pages/paths.ts'
 import { fraudReason } from './dispute-view.ts'
 import { allowanceLines, fullTrailLine, transactionChanges } from './transaction-changes.ts'
 import { stateBadges } from './transaction-list.ts'
@@ -38,7 +39,7 @@ export function transactionPage(shown: ShownTransaction, viewer: Viewer): Consol
       above: { label: 'Transactions', path: TRANSACTIONS_PATH },
       badges: stateBadges(transaction),
       facts: [
-        html`<a href="/merchants/${encodeURIComponent(merchant.id)}">${merchant.name ?? merchant.id}</a>`,
+        html`<a href="${merchantPath(merchant.id)}">${merchant.name ?? merchant.id}</a>`,
         copyableId(id),
         html`<span>${time(created)}</span>`,
       ],
