@@ -1,7 +1,15 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { mayDo, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import type { z } from 'zod'
-import { changeForm, checkField, choiceField, type FormProof } from '../pages/form.ts'
+import {
+  changeForm,
+  checkField,
+  choiceField,
+  descriptionAttributes,
+  type FormProof,
+  hintOf,
+  type Problem,
+} from '../pages/form.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, type ListQuery, listCard } from '../pages/list.ts'
 import { badge, card, count, emptyState, pageHead, time } from '../pages/parts.ts'
@@ -15,15 +23,15 @@ export interface ImportsPage {
   readonly role: OperatorRole
   readonly proof: FormProof
   /** Why the last file was not taken. */
-  readonly problem?: string | undefined
+  readonly problem?: Problem | undefined
 }
 
 const COLUMNS: readonly Column<Import>[] = [
   { label: 'Import', cell: ({ id }) => html`<a class="main-link" href="${importPath(id)}">Import ${id}</a>` },
   { label: 'State', kind: 'state', cell: ({ state }) => badge(state, stateTone(state)) },
-  { label: 'Records', kind: 'number', cell: ({ processed, total }) => `${count(processed)} of ${count(total)}` },
+  { label: 'By', kind: 'bare', cell: ({ createdBy }) => html`<span class="long">${createdBy.email}</span>` },
   { label: 'Takes', kind: 'gone', cell: (each) => modeText(each) },
-  { label: 'By', cell: ({ createdBy }) => html`<span class="long">${createdBy.email}</span>` },
+  { label: 'Records', kind: 'number', cell: ({ processed, total }) => `${count(processed)} of ${count(total)}` },
   { label: 'Started', kind: 'created', cell: ({ created }) => time(created) },
 ]
 
@@ -34,8 +42,7 @@ export function importsPage({ query, listed, role, proof, problem }: ImportsPage
     section: 'imports',
     main: html`${pageHead({ title: 'Import and export' })}
 <div class="stack">
-${problem === undefined ? undefined : html`<p class="alert" role="alert">${problem}</p>`}
-${mayDo(role, 'products.import') ? importCard(proof) : undefined}
+${mayDo(role, 'products.import') ? importCard(proof, problem) : undefined}
 ${exportCard()}
 ${listCard({
   label: 'Imports of the last 30 days',
@@ -52,7 +59,12 @@ ${listCard({
 }
 
 /** The file comes last, so that what is said of it is known before it is read. */
-function importCard(proof: FormProof): Html {
+function importCard(proof: FormProof, problem: Problem | undefined): Html {
+  const file = {
+    name: 'file',
+    hint: 'CSV with the columns sku and attributes, or attributes.color and the like; or NDJSON, a product a line.',
+    problem,
+  }
   const fields = html`${choiceField({
     name: 'mode',
     label: 'Products whose SKU is there already',
@@ -66,9 +78,9 @@ function importCard(proof: FormProof): Html {
 ${checkField({ name: 'atomic', label: 'All products, or none', isChecked: false })}
 ${checkField({ name: 'dryRun', label: 'Only try, and store nothing', isChecked: false })}
 <div class="field"><label for="file">File</label>
-<input id="file" name="file" type="file" accept=".csv,.ndjson,.jsonl" required aria-describedby="file-hint">
-<p class="hint" id="file-hint">CSV with the columns sku and attributes, or attributes.color and the like; or NDJSON, a product a line.</p></div>`
-  const form = changeForm({ action: IMPORTS_PATH, proof, fields, submit: 'Import', takesFile: true })
+<input id="file" name="file" type="file" accept=".csv,.ndjson,.jsonl" required${descriptionAttributes(file)}>
+${hintOf(file)}</div>`
+  const form = changeForm({ action: IMPORTS_PATH, proof, problem, fields, submit: 'Import', takesFile: true })
   return card('Import products', html`<div class="card-body">${form}</div>`)
 }
 

@@ -4,7 +4,7 @@ import { mayDo, OPERATOR_ROLES, type OperatorAction, type OperatorRole } from '@
 import { z } from 'zod'
 import type { Change } from '../service-calls/operator-calls.ts'
 import type { ServiceName } from '../service-calls/service-call.ts'
-import { changeForm, type FormProof, hiddenField } from './form.ts'
+import { changeForm, type FormProof, hiddenField, type Problem } from './form.ts'
 import type { ConsolePage } from './layout.ts'
 import { type AskTone, askLink, questionOf } from './parts.ts'
 
@@ -20,7 +20,9 @@ export interface Viewer {
 }
 
 /** A call of a service, or the reason why what was typed cannot be sent. */
-export type AskedCall = Pick<Change, 'method' | 'path' | 'query' | 'body' | 'ifMatch'> | { readonly problem: HttpError }
+export type AskedCall =
+  | Pick<Change, 'method' | 'path' | 'query' | 'body' | 'ifMatch'>
+  | { readonly problem: HttpError; readonly field?: string }
 
 /** A change that an operator makes on a page, after a question that names what will happen. */
 export interface AskedChange<Shown> {
@@ -41,7 +43,7 @@ export interface AskedChange<Shown> {
   readonly isOffered?: (shown: Shown, viewer: Viewer) => boolean
   /** The effects of the change, a sentence each. */
   readonly consequences: (shown: Shown, given: GivenFields) => readonly string[]
-  readonly fields?: (shown: Shown, given: GivenFields) => Html
+  readonly fields?: (shown: Shown, given: GivenFields, problem?: Problem) => Html
   /**
    * The part of the object that the address of the question may name. Undefined: none. Other fields of a link are not filled
    * in.
@@ -186,7 +188,7 @@ export interface OpenQuestion<Shown> {
   readonly given: GivenFields
   readonly proof: FormProof
   /** Why what was sent before was not done. */
-  readonly problem?: string | undefined
+  readonly problem?: Problem | undefined
 }
 
 /** The page that shows the answer of a change once. */
@@ -214,15 +216,15 @@ export function questionPage<Shown>(
     section: changeable.section,
     main: questionOf({
       title,
-      problem,
       consequences: consequences(shown, given),
       form: changeForm({
         action: `${path}/${name}`,
         proof,
+        problem,
         submit,
         isDangerous: isDangerous === true,
         cancel: changeable.shownAt?.(shown) ?? path,
-        fields: fields?.(shown, given),
+        fields: fields?.(shown, given, problem),
       }),
     }),
   }

@@ -10,10 +10,26 @@ export interface FormProof {
   readonly key: string
 }
 
+/** Why a form was refused. */
+export interface Problem {
+  readonly message: string
+  /** The name of the field that is to blame, where one is. */
+  readonly field?: string | undefined
+}
+
+const PROBLEM_ID = 'problem'
+
+/** Says why a form was refused, before its fields. */
+export function problemAlert(problem: Problem | undefined): Html | undefined {
+  return problem && html`<p class="alert" id="${PROBLEM_ID}" role="alert">${problem.message}</p>`
+}
+
 /** A form that makes a change. */
 export interface ChangeForm {
   readonly action: string
   readonly proof: FormProof
+  /** Why it was refused before. */
+  readonly problem?: Problem | undefined
   /** A name that tells this form from the other forms of the page. */
   readonly purpose?: string
   readonly fields?: Html | undefined
@@ -29,11 +45,11 @@ export interface ChangeForm {
 
 /** Writes a form. Its button names what it does. */
 export function changeForm(form: ChangeForm): Html {
-  const { action, proof, purpose = '', fields, submit, isDangerous, takesFile, cancel } = form
+  const { action, proof, problem, purpose = '', fields, submit, isDangerous, takesFile, cancel } = form
   const kind = isDangerous === true ? 'button danger' : 'button primary'
   return html`<form method="post" action="${action}" class="form"${attribute('enctype', takesFile === true ? 'multipart/form-data' : undefined)}>
 ${proofFields(proof, purpose)}
-${fields}
+${problemAlert(problem)}${fields}
 <div class="form-actions">
 <button class="${kind}" type="submit">${submit}</button>
 ${cancel === undefined ? undefined : html`<a class="button" href="${cancel}" data-close>Cancel</a>`}
@@ -64,6 +80,8 @@ export interface Field {
   readonly isFocused?: boolean
   /** For an amount: the script of the pages says what is wrong with it before it is sent. */
   readonly range?: AmountRange
+  /** Why its form was refused: a field that is to blame is marked. */
+  readonly problem?: Problem | undefined
 }
 
 /** The bounds of an amount: it is above zero. */
@@ -76,13 +94,28 @@ export interface AmountRange {
 
 /** Writes a field with its label and its hint. */
 export function textField(field: Field): Html {
-  const { name, label, value, type = 'text', hint, autocomplete = 'off', inputMode = 'text', pattern } = field
-  const hintId = `${name}-hint`
+  const { name, label, value, type = 'text', autocomplete = 'off', inputMode = 'text', pattern } = field
   return html`<div class="field">
 <label for="${name}">${label}</label>
-<input id="${name}" name="${name}" type="${type}" value="${value ?? ''}" autocomplete="${autocomplete}" inputmode="${inputMode}"${flags({ required: field.isRequired, autofocus: field.isFocused })}${attribute('pattern', pattern)}${attribute('maxlength', field.maxLength)}${field.range && rangeAttributes(field.range)}${attribute('aria-describedby', hint && hintId)}>
-${hint === undefined ? undefined : html`<p class="hint" id="${hintId}">${hint}</p>`}
+<input id="${name}" name="${name}" type="${type}" value="${value ?? ''}" autocomplete="${autocomplete}" inputmode="${inputMode}"${flags({ required: field.isRequired, autofocus: field.isFocused })}${attribute('pattern', pattern)}${attribute('maxlength', field.maxLength)}${field.range && rangeAttributes(field.range)}${descriptionAttributes(field)}>
+${hintOf(field)}
 </div>`
+}
+
+/** The attributes that tell more of a field: its hint, and why it is to blame for the refusal of its form. */
+export function descriptionAttributes({ name, hint, problem }: Pick<Field, 'name' | 'hint' | 'problem'>): Html {
+  const isToBlame = problem?.field === name
+  const ids = [...(hint === undefined ? [] : [hintIdOf(name)]), ...(isToBlame ? [PROBLEM_ID] : [])]
+  return html`${attribute('aria-invalid', isToBlame ? 'true' : undefined)}${attribute('aria-describedby', ids.join(' '))}`
+}
+
+/** The hint below a field. */
+export function hintOf({ name, hint }: Pick<Field, 'name' | 'hint'>): Html | undefined {
+  return hint === undefined ? undefined : html`<p class="hint" id="${hintIdOf(name)}">${hint}</p>`
+}
+
+function hintIdOf(name: string): string {
+  return `${name}-hint`
 }
 
 function rangeAttributes({ most, tooSmall, tooLarge }: AmountRange): Html {
@@ -114,18 +147,18 @@ export function newPasswordField({ label, hint, sent = '' }: NewPasswordField): 
 export const NO_CHOICE = ['', 'Choose…'] as const
 
 /** A field in which one of several values is chosen. */
-export interface ChoiceField extends Pick<Field, 'name' | 'label' | 'value' | 'hint' | 'isRequired'> {
+export interface ChoiceField extends Pick<Field, 'name' | 'label' | 'value' | 'hint' | 'isRequired' | 'problem'> {
   /** Values with their labels. */
   readonly options: readonly (readonly [string, string])[]
 }
 
 /** Writes a field of choices with its label and its hint. */
-export function choiceField({ name, label, value, hint, isRequired, options }: ChoiceField): Html {
-  const hintId = `${name}-hint`
+export function choiceField(field: ChoiceField): Html {
+  const { name, label, value, isRequired, options } = field
   return html`<div class="field">
 <label for="${name}">${label}</label>
-<select id="${name}" name="${name}"${flags({ required: isRequired })}${attribute('aria-describedby', hint && hintId)}>${optionsOf(options, value)}</select>
-${hint === undefined ? undefined : html`<p class="hint" id="${hintId}">${hint}</p>`}
+<select id="${name}" name="${name}"${flags({ required: isRequired })}${descriptionAttributes(field)}>${optionsOf(options, value)}</select>
+${hintOf(field)}
 </div>`
 }
 
@@ -139,13 +172,13 @@ export function optionsOf(options: ChoiceField['options'], value = ''): Html {
 }
 
 /** Writes a field of several lines with its label and its hint. */
-export function longTextField({ name, label, value, hint, isRequired }: Omit<Field, 'type'>): Html {
-  const hintId = `${name}-hint`
+export function longTextField(field: Omit<Field, 'type'>): Html {
+  const { name, label, value, isRequired } = field
   return html`<div class="field">
 <label for="${name}">${label}</label>
-<textarea id="${name}" name="${name}" spellcheck="false" autocomplete="off"${flags({ required: isRequired })}${attribute('aria-describedby', hint && hintId)}>
+<textarea id="${name}" name="${name}" spellcheck="false" autocomplete="off"${flags({ required: isRequired })}${descriptionAttributes(field)}>
 ${value ?? ''}</textarea>
-${hint === undefined ? undefined : html`<p class="hint" id="${hintId}">${hint}</p>`}
+${hintOf(field)}
 </div>`
 }
 

@@ -44,12 +44,12 @@ export function quietCount(number: number): Html {
 }
 
 /**
- * A text that may be an email address or a URL, which a narrow page breaks behind `@`, a slash, or a dot
- * before a letter, and in the middle of a word only where a word alone is too long. Amounts and versions stay
- * whole.
+ * A text that may be an email address, a URL or a name of the program, which a narrow page breaks behind `@`, a slash, an
+ * underscore, or a dot before a letter, and in the middle of a word only where a word alone is too long. Amounts and versions
+ * stay whole.
  */
 export function breakable(text: string): Html {
-  const [first = '', ...others] = text.split(/(?<=[@/])(?![@/]|$)|(?<=\.)(?=\p{L})/u)
+  const [first = '', ...others] = text.split(/(?<=[@/_])(?![@/_]|$)|(?<=\.)(?=\p{L})/u)
   return html`${first}${others.map((part) => html`<wbr>${part}`)}`
 }
 
@@ -146,14 +146,12 @@ export interface Question {
   readonly title: string
   /** The effects of the change, a sentence each. */
   readonly consequences: readonly string[]
-  readonly problem?: string | undefined
   readonly form: Html
 }
 
 /** Writes a question, for a page of its own or for the dialog. */
-export function questionOf({ title, consequences, problem, form }: Question): Html {
+export function questionOf({ title, consequences, form }: Question): Html {
   return html`<div class="question"><h1>${title}</h1>
-${problem === undefined ? undefined : html`<p class="alert" role="alert">${problem}</p>`}
 <ul class="consequences">${consequences.map((each) => html`<li>${each}</li>`)}</ul>
 ${form}</div>`
 }

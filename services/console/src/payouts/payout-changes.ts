@@ -60,13 +60,14 @@ export const allPayoutsChanges: Changeable<undefined> = {
         'A job makes a payout of the balance of each merchant, less what open disputes and young captures keep.',
         'The payouts wait until a file for the bank is made.',
       ],
-      fields: (_shown, { merchant }) =>
+      fields: (_shown, { merchant }, problem) =>
         textField({
           name: 'merchant',
           label: 'Merchant (optional)',
           value: merchant,
           pattern: '[0-9a-fA-F]{24}',
           hint: 'The id of one merchant. Empty: all with a balance above 0.',
+          problem,
         }),
       call: (_shown, { merchant = '' }) => ({
         method: 'POST',
@@ -85,8 +86,8 @@ export const allPayoutsChanges: Changeable<undefined> = {
         'Up to 5,000 payouts that wait go into files for the bank, and count as exported.',
         'You find the files among the batches. Give each to the bank once: it pays what they say.',
       ],
-      fields: (_shown, { name, iban, bic }) =>
-        html`${textField({ name: 'name', label: 'Owner of the account that pays', value: name, isRequired: true, isFocused: true })}${textField({ name: 'iban', label: 'IBAN of the account', value: iban, isRequired: true })}${textField({ name: 'bic', label: 'BIC of its bank (optional)', value: bic })}`,
+      fields: (_shown, { name, iban, bic }, problem) =>
+        html`${textField({ name: 'name', label: 'Owner of the account that pays', value: name, isRequired: true, isFocused: true, problem })}${textField({ name: 'iban', label: 'IBAN of the account', value: iban, isRequired: true, problem })}${textField({ name: 'bic', label: 'BIC of its bank (optional)', value: bic, problem })}`,
       call: (_shown, { name = '', iban = '', bic = '' }) => ({
         method: 'POST',
         path: '/operator/payouts/batches',

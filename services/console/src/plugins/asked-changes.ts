@@ -7,7 +7,7 @@ import {
   questionPage,
   shownOncePage,
 } from '../pages/asked-change.ts'
-import type { FormProof } from '../pages/form.ts'
+import type { FormProof, Problem } from '../pages/form.ts'
 import type { Outcome } from '../service-calls/operator-calls.ts'
 import { refuseMissing } from '../service-calls/service-call.ts'
 import { FormBody } from './browser-session.ts'
@@ -42,7 +42,7 @@ export function askChange<Shown>(
 }
 
 /**
- * Makes the change that an operator has confirmed. What the service refuses stands above the question, with what was typed.
+ * Makes the change that an operator has confirmed. What the service refuses stands above the fields, with what was typed.
  * @throws notSignedIn, pageNotFound for an unknown change, objectNotFound for a part that the object does not
  * have, and as `OperatorCalls.change` does
  */
@@ -74,7 +74,7 @@ export async function answerChange<Shown>(
 /** A form that is shown again, and why. */
 export interface AskedAgain {
   readonly proof: FormProof
-  readonly problem: string
+  readonly problem: Problem
   readonly status: 422 | 503
 }
 
@@ -82,12 +82,9 @@ export interface AskedAgain {
  * The values for a form that is shown again, because its change is refused or the answer is lost. It keeps its key: an earlier
  * try may be made already, or run still, and services keep no key of a change that they refuse.
  */
-export function askedAgain(
-  request: FastifyRequest,
-  { kind, message: problem }: Exclude<Outcome, { kind: 'done' }>,
-): AskedAgain {
+export function askedAgain(request: FastifyRequest, outcome: Exclude<Outcome, { kind: 'done' }>): AskedAgain {
   const { _key: key, _csrf: csrf } = FormBody.parse(request.body)
-  return { proof: { csrf, key }, problem, status: kind === 'refused' ? 422 : 503 }
+  return { proof: { csrf, key }, problem: outcome, status: outcome.kind === 'refused' ? 422 : 503 }
 }
 
 async function sendChange<Shown>(
@@ -101,7 +98,7 @@ async function sendChange<Shown>(
   },
 ): Promise<Outcome> {
   const call = asked.change.call(asked.shown, asked.given)
-  if ('problem' in call) return { kind: 'refused', message: `${call.problem.message}.` }
+  if ('problem' in call) return { kind: 'refused', message: `${call.problem.message}.`, field: call.field }
   return visitOf(request).calls.change({ service, ...call, key: asked.key })
 }
 

@@ -44,7 +44,7 @@ export async function answerSignIn(
 ): Promise<FastifyReply> {
   const next = ownPath(asked)
   if (signIn.kind === 'refused') {
-    return sendRefused(reply, signInPage({ next, ...(email ? { email } : {}), problem: signIn.message }), signIn)
+    return sendRefused(reply, signInPage({ next, ...(email ? { email } : {}), problem: signIn }), signIn)
   }
   const { tokens } = signIn
   if (tokens.role === undefined) return refuseOutsider(request, reply, tokens)
@@ -69,7 +69,7 @@ async function refuseOutsider(
   { accessToken }: AuthTokens,
 ): Promise<FastifyReply> {
   await server.deps.auth.signOut(accessToken, ip)
-  return sendSignInPage(reply, signInPage({ next: PATHS.home, problem: FORM_TEXTS.outsider }), 403)
+  return sendSignInPage(reply, signInPage({ next: PATHS.home, problem: { message: FORM_TEXTS.outsider } }), 403)
 }
 
 function factorPath(next: string): string {
@@ -112,5 +112,6 @@ export async function answerFactor(
   }
   const proof = { csrf: seal.formToken(session.id), key: generateIdempotencyKey() }
   const newFactor = newFactorId === undefined ? {} : { newFactor: { id: newFactorId } }
-  return sendRefused(reply, codePage({ proof, next, problem: proven.message, ...newFactor }), proven)
+  const problem = { message: proven.message, field: proven.status === 401 ? 'code' : undefined }
+  return sendRefused(reply, codePage({ proof, next, problem, ...newFactor }), proven)
 }

@@ -1,5 +1,5 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
-import { changeForm, type FormProof, hiddenField, longTextField, textField } from '../pages/form.ts'
+import { changeForm, type FormProof, hiddenField, longTextField, type Problem, textField } from '../pages/form.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { card, pageHead, tabs } from '../pages/parts.ts'
 import type { AttributeField } from './attribute-form.ts'
@@ -19,7 +19,7 @@ export interface ProductFields {
 /** A form for a product, with what was typed and what is wrong with it. */
 export interface ProductForm extends ProductFields {
   readonly proof: FormProof
-  readonly problem?: string | undefined
+  readonly problem?: Problem | undefined
 }
 
 const SPARE_FIELDS = 3
@@ -72,28 +72,29 @@ function formCard(
   ] as const
   const current = edited === 'json' ? `${action}?as=json` : action
   return html`${hasForm ? tabs('How attributes are edited', ways, current) : undefined}
-${problem === undefined ? undefined : html`<p class="alert" role="alert">${problem}</p>`}
 ${card(
   'Product',
   html`<div class="card-body">${changeForm({
     action,
     proof,
+    problem,
     submit,
     cancel,
     fields: html`${version === undefined ? undefined : hiddenField('version', version)}${hiddenField('as', edited)}
-${textField({ name: 'sku', label: 'SKU', value: sku, isRequired: true, maxLength: SKU_LENGTH })}
-${fields === undefined ? jsonField(json) : attributeFields(fields)}`,
+${textField({ name: 'sku', label: 'SKU', value: sku, isRequired: true, maxLength: SKU_LENGTH, problem })}
+${fields === undefined ? jsonField(json, problem) : attributeFields(fields)}`,
   })}</div>`,
 )}`
 }
 
-function jsonField(json: string): Html {
+function jsonField(json: string, problem: Problem | undefined): Html {
   return longTextField({
     name: 'attributes',
     label: 'Attributes',
     value: json,
     hint: 'JSON. Numbers keep every digit.',
     isRequired: true,
+    problem,
   })
 }
 

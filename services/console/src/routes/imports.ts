@@ -78,7 +78,7 @@ async function sendFile(
 ): Promise<Outcome> {
   const type = typeOf(file.name)
   if (type === undefined) {
-    return { kind: 'refused', message: FORM_TEXTS.otherFile }
+    return { kind: 'refused', message: FORM_TEXTS.otherFile, field: 'file' }
   }
   reply.liftDeadline()
   const judged = new AbortController()

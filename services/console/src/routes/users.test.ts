@@ -215,7 +215,7 @@ describe('POST /users/:userId/:change', () => {
     const refused = await browser.submit(`/users/${id}/change`, { email, phone: '', password: '' })
     expect([refused.status, plain(refused.text)]).toEqual([
       422,
-      'Change ID@example.com Nothing is changed yet. A new address is not confirmed, so the user cannot sign in by it before it is. You can confirm it here. A field that you leave as it is stays as it is. Email Phone With the code of the country, in digits. New password Empty: the password stays. Change Cancel',
+      'Change ID@example.com A new address is not confirmed, so the user cannot sign in by it before it is. You can confirm it here. A field that you leave as it is stays as it is. Nothing is changed yet. Email Phone With the code of the country, in digits. New password Empty: the password stays. Change Cancel',
     ])
     const typed = { email: 'new-name@example.com', phone: '', password: '' }
     expect(await sends(browser, `/users/${id}/change`, typed)).toEqual([303, `/users/${id}`, 'The user is changed'])

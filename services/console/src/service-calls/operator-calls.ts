@@ -44,7 +44,8 @@ export interface Change {
  */
 export type Outcome =
   | { readonly kind: 'done'; readonly body: unknown }
-  | { readonly kind: 'refused' | 'unknown'; readonly message: string }
+  | { readonly kind: 'refused'; readonly message: string; readonly field?: string | undefined }
+  | { readonly kind: 'unknown'; readonly message: string }
 
 /** One page of a list. */
 export interface Listed<T> {
@@ -126,8 +127,8 @@ export function createOperatorCalls(
       if (answer === undefined) return { kind: 'unknown', message: `${errors.answerLost().message}.` }
       if (answer.status < 300) return { kind: 'done', body: answer.body }
       if ([401, 404, 429].includes(answer.status)) refuse(answer)
-      const { code, message } = readRefusal(answer.body)
-      return { kind: 'refused', message: KEY_SPENT.test(code) ? `${errors.formSpent().message}.` : message }
+      const { code, message, field } = readRefusal(answer.body)
+      return { kind: 'refused', message: KEY_SPENT.test(code) ? `${errors.formSpent().message}.` : message, field }
     },
   }
 }

@@ -76,12 +76,24 @@ describe('readRefusal', () => {
         { field: 'amount', message: 'is required', code: 'REQUIRED' },
         { field: 'iban', message: 'is not valid', code: 'FORMAT' },
       ],
-      { code: 'FIELDS', message: 'amount: is required. iban: is not valid' },
+      { code: 'FIELDS', message: 'amount: is required. iban: is not valid', field: 'amount' },
     ],
     [
       'inventory',
       { statusCode: 409, error: { type: 'CONFLICT', description: 'Taken' } },
       { code: 'CONFLICT', message: 'Taken' },
+    ],
+    [
+      'inventory, for fields',
+      {
+        statusCode: 400,
+        error: {
+          type: 'VALIDATION_ERROR',
+          description: 'sku: is required',
+          issues: [{ path: 'sku', message: 'is required' }],
+        },
+      },
+      { code: 'VALIDATION_ERROR', message: 'sku: is required', field: 'sku' },
     ],
     [
       'a proxy',

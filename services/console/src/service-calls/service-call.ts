@@ -124,12 +124,20 @@ function readNextCursor(link: string | undefined): string | undefined {
 
 const FieldErrors = z.array(z.looseObject({ field: z.string(), message: z.string() })).min(1)
 const PlainError = z.looseObject({ message: z.string(), code: z.string() })
-const EnvelopeError = z.looseObject({ error: z.looseObject({ type: z.string(), description: z.string() }) })
+const EnvelopeError = z.looseObject({
+  error: z.looseObject({
+    type: z.string(),
+    description: z.string(),
+    issues: z.array(z.looseObject({ path: z.string() })).optional(),
+  }),
+})
 
 /** The reason why a service refuses a request. */
 export interface Refusal {
   readonly code: string
   readonly message: string
+  /** The member of the body that is to blame, such as `amount`, where the service names one. */
+  readonly field?: string | undefined
 }
 
 /** Reads the error of any service (console reference: Errors of operators). */
@@ -137,10 +145,13 @@ export function readRefusal(body: unknown): Refusal {
   const fields = FieldErrors.safeParse(body)
   if (fields.success) {
     const message = fields.data.map(({ field, message: text }) => `${field}: ${text}`).join('. ')
-    return { code: 'FIELDS', message }
+    return { code: 'FIELDS', message, field: fields.data[0]?.field }
   }
   const envelope = EnvelopeError.safeParse(body)
-  if (envelope.success) return { code: envelope.data.error.type, message: envelope.data.error.description }
+  if (envelope.success) {
+    const { type: code, description: message, issues } = envelope.data.error
+    return { code, message, field: issues?.[0]?.path }
+  }
   const plain = PlainError.safeParse(body)
   return plain.success ? plain.data : { code: 'UNKNOWN', message: FORM_TEXTS.unexplained }
 }

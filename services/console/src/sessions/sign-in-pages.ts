@@ -1,5 +1,5 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
-import { changeForm, type FormProof, flags, textField } from '../pages/form.ts'
+import { changeForm, type FormProof, flags, type Problem, problemAlert, textField } from '../pages/form.ts'
 import { renderSinglePage } from '../pages/layout.ts'
 import { PATHS } from '../pages/paths.ts'
 import type { NewFactor } from './auth-session.ts'
@@ -9,7 +9,7 @@ export interface SignInForm {
   /** The path to which the sign-in leads. */
   readonly next: string
   readonly email?: string
-  readonly problem?: string | undefined
+  readonly problem?: Problem | undefined
   readonly note?: string | undefined
 }
 
@@ -18,10 +18,10 @@ export function signInPage({ next, email, problem, note }: SignInForm): string {
   return renderSinglePage(
     'Sign in',
     html`<h1>Sign in</h1>
-${noteOf(note)}${problemOf(problem)}
+${noteOf(note)}
 <form method="post" action="${PATHS.signIn}" class="form">
 <input type="hidden" name="next" value="${next}">
-${textField({ name: 'email', label: 'Email', type: 'email', value: email, autocomplete: 'username', isRequired: true, isFocused: true })}
+${problemAlert(problem)}${textField({ name: 'email', label: 'Email', type: 'email', value: email, autocomplete: 'username', isRequired: true, isFocused: true })}
 ${textField({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password', isRequired: true })}
 <button class="button primary block" type="submit">Sign in</button>
 </form>`,
@@ -57,7 +57,7 @@ ${noteOf(signedIn === undefined ? undefined : `You are signed in as ${signedIn}.
 export interface CodeForm {
   readonly proof: FormProof
   readonly next: string
-  readonly problem?: string | undefined
+  readonly problem?: Problem | undefined
   /** The app that is being set up. Undefined: it was set up before. */
   readonly newFactor?: Partial<NewFactor> & Pick<NewFactor, 'id'>
 }
@@ -68,15 +68,15 @@ export function codePage({ proof, next, problem, newFactor }: CodeForm): string 
   return renderSinglePage(
     title,
     html`<h1>${title}</h1>
-${problemOf(problem)}
 ${newFactor === undefined ? html`<p>Your authenticator app shows a code of six digits.</p>` : setUpOf(newFactor)}
 ${changeForm({
   action: PATHS.signInFactor,
   proof,
+  problem,
   submit: 'Confirm',
   fields: html`<input type="hidden" name="next" value="${next}">
 ${newFactor === undefined ? undefined : html`<input type="hidden" name="factor_id" value="${newFactor.id}">`}
-${textField({ name: 'code', label: 'Code', inputMode: 'numeric', pattern: '[0-9 ]{6,7}', autocomplete: 'one-time-code', isRequired: true, isFocused: true })}`,
+${textField({ name: 'code', label: 'Code', inputMode: 'numeric', pattern: '[0-9 ]{6,7}', autocomplete: 'one-time-code', isRequired: true, isFocused: true, problem })}`,
 })}`,
   )
 }
@@ -118,10 +118,6 @@ export function otherFactorPage(): string {
 <p>Add an authenticator app there, then sign in again. Or ask an operator with the role admin to remove the other factor.</p>
 <p><a href="${PATHS.signIn}">Back to the sign-in</a></p>`,
   )
-}
-
-function problemOf(problem: string | undefined): Html | undefined {
-  return problem === undefined ? undefined : html`<p class="alert" role="alert">${problem}</p>`
 }
 
 function noteOf(note: string | undefined): Html | undefined {

@@ -131,9 +131,15 @@ describe('movePage', () => {
     })
   })
 
-  it('keeps what was typed, with what is wrong above it', () => {
-    const { html } = movePage(place('transfer'), { role: 'admin', proof: PROOF, sent: SENT, problem: 'Too few.' }).main
-    expect(html).toContain('<p class="alert" role="alert">Too few.</p>')
+  it('keeps what was typed, says what is wrong, and marks the field that is to blame', () => {
+    const { html } = movePage(place('transfer'), {
+      role: 'admin',
+      proof: PROOF,
+      sent: SENT,
+      problem: { message: 'Too few.', field: 'quantity' },
+    }).main
+    expect(html).toContain('<p class="alert" id="problem" role="alert">Too few.</p>')
+    expect(/<input id="(\w+)"[^>]* aria-invalid="true" aria-describedby="problem">/.exec(html)?.[1]).toBe('quantity')
     expect([...html.matchAll(/<input id="(\w+)"[^>]* value="([^"]*)"/g)].map(([, ...pair]) => pair)).toEqual([
       ['quantity', '9'],
       ['reason', 'broken'],

@@ -1,6 +1,16 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { mayDo, type OperatorRole } from '@trestle/operators/operator-roles.ts'
-import { changeForm, checkField, choiceField, type FormProof, hiddenField, textField } from '../pages/form.ts'
+import {
+  changeForm,
+  checkField,
+  choiceField,
+  type Field,
+  type FormProof,
+  hiddenField,
+  type Problem,
+  problemAlert,
+  textField,
+} from '../pages/form.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { askLink, card, count, factList, pageHead, tabs } from '../pages/parts.ts'
 import { type MovementType, movePath } from '../products/level-view.ts'
@@ -10,7 +20,7 @@ import { type Location, locationPath, MOVEMENT_TYPES, MOVEMENTS } from './stock-
 /** A form with the proof of its session, and why it was refused. */
 interface Asked {
   readonly proof: FormProof
-  readonly problem?: string | undefined
+  readonly problem?: Problem | undefined
 }
 
 /** The place and the product of a movement, known before its quantity. */
@@ -45,10 +55,6 @@ function typeTabs(role: OperatorRole, type: MovementType, known: Parameters<type
   )
 }
 
-function problemOf(problem: string | undefined): Html | undefined {
-  return problem === undefined ? undefined : html`<p class="alert" role="alert">${problem}</p>`
-}
-
 /** The page that asks for the product and the location of a movement. */
 export function choosePlacePage(
   {
@@ -62,18 +68,17 @@ export function choosePlacePage(
     readonly locations: readonly Location[]
     readonly location: string | undefined
   },
-  { role, problem }: { readonly role: OperatorRole; readonly problem?: string | undefined },
+  { role, problem }: { readonly role: OperatorRole; readonly problem?: Problem | undefined },
 ): ConsolePage {
   return {
     title: `${MOVEMENTS[type]} stock`,
     section: 'stock',
     main: html`${pageHead({ title: 'Move stock', above: { label: 'Stock', path: '/stock' } })}
 ${typeTabs(role, type, {})}
-${problemOf(problem)}
 ${card(
   'Product and location',
   html`<div class="card-body"><form method="get" action="/movements/new" class="form">${hiddenField('type', type)}
-<div class="form-grid">${textField({ name: 'sku', label: 'SKU', value: sku, isRequired: true, isFocused: true, maxLength: TEXT_LENGTH })}
+${problemAlert(problem)}<div class="form-grid">${textField({ name: 'sku', label: 'SKU', value: sku, isRequired: true, isFocused: true, maxLength: TEXT_LENGTH, problem })}
 ${choiceField({ name: 'location', label: type === 'transfer' ? 'From' : 'Location', value: location, options: locations.map(({ id, code, name }) => [String(id), `${code} – ${name}`]) })}</div>
 <div class="form-actions"><button class="button primary" type="submit">Continue</button><a class="button" href="/stock" data-close>Cancel</a></div></form></div>`,
 )}`,
@@ -93,19 +98,19 @@ export function movePage(
     section: 'stock',
     main: html`${pageHead({ title: `${MOVEMENTS[type]} ${product.sku}`, above: { label: 'Stock', path: '/stock' }, facts: [html`<a href="${movePath(type)}">Another product or location</a>`] })}
 ${typeTabs(role, type, known)}
-${problemOf(problem)}
 <div class="grid split">${card(
       `${MOVEMENTS[type]} at ${location.code}`,
       html`<div class="card-body">${changeForm({
         action: '/movements',
         proof,
+        problem,
         submit: MOVEMENTS[type],
         cancel: productPath(product.id),
         fields: html`${hiddenField('type', type)}${hiddenField('product', product.id)}${hiddenField('location', location.id)}${hiddenField('expectedOnHand', sent?.expectedOnHand ?? level.onHand)}
-<div class="form-grid">${quantityField(type, sent?.quantity)}
+<div class="form-grid">${quantityField(type, { value: sent?.quantity, problem })}
 ${type === 'transfer' ? choiceField({ name: 'to', label: 'To', value: sent?.to, isRequired: true, options: others.map(({ id, code, name }) => [String(id), `${code} – ${name}`]) }) : undefined}</div>
-${textField({ name: 'reason', label: type === 'adjust' ? 'Reason' : 'Reason (optional)', value: sent?.reason, isRequired: type === 'adjust', maxLength: TEXT_LENGTH })}
-${textField({ name: 'reference', label: 'Reference (optional)', value: sent?.reference, hint: 'A document to find the movement by.', maxLength: TEXT_LENGTH })}`,
+${textField({ name: 'reason', label: type === 'adjust' ? 'Reason' : 'Reason (optional)', value: sent?.reason, isRequired: type === 'adjust', maxLength: TEXT_LENGTH, problem })}
+${textField({ name: 'reference', label: 'Reference (optional)', value: sent?.reference, hint: 'A document to find the movement by.', maxLength: TEXT_LENGTH, problem })}`,
       })}</div>`,
     )}${card(
       'Stock now',
@@ -154,11 +159,11 @@ function readQuantity(text: string): number | string | undefined {
   return /^[-+]?\d{1,15}$/.test(text) ? Number(text) : text
 }
 
-function quantityField(type: MovementType, value: string | undefined): Html {
+function quantityField(type: MovementType, sent: Pick<Field, 'value' | 'problem'>): Html {
   const common = {
     name: 'quantity',
+    ...sent,
     type: 'number',
-    value,
     isRequired: true,
     isFocused: true,
     inputMode: 'numeric',
@@ -196,17 +201,17 @@ export function locationPage(
       above: { label: 'Locations', path: '/locations' },
       actions: known === undefined ? [] : [askLink(`${locationPath(known.id)}/deletion`, 'Delete…', 'danger')],
     })}
-${problemOf(problem)}
 ${card(
   'Location',
   html`<div class="card-body">${changeForm({
     action: known === undefined ? '/locations/new' : locationPath(known.id),
     proof,
+    problem,
     submit: known === undefined ? 'Create' : 'Save',
     cancel: '/locations',
     fields: html`${known && hiddenField('etag', known.etag)}
-${textField({ name: 'code', label: 'Code', value: fields.code, isRequired: true, maxLength: 64, hint: 'Letters, digits, dots, dashes and underscores.' })}
-${textField({ name: 'name', label: 'Name', value: fields.name, isRequired: true, maxLength: TEXT_LENGTH })}
+${textField({ name: 'code', label: 'Code', value: fields.code, isRequired: true, maxLength: 64, hint: 'Letters, digits, dots, dashes and underscores.', problem })}
+${textField({ name: 'name', label: 'Name', value: fields.name, isRequired: true, maxLength: TEXT_LENGTH, problem })}
 ${checkField({ name: 'active', label: 'Active', hint: 'An inactive location takes no stock in.', isChecked: fields.active })}`,
   })}</div>`,
 )}`,

@@ -102,13 +102,19 @@ describe('the call of an operation', () => {
 
   it.each(['', '12.505', '1,250', 'all'])('is not made with the amount %j', (amount) => {
     const problem = amountInvalid({ currency: 'EUR' })
-    expect(changeOf('capture').call(shownTransaction(), { amount })).toEqual({ problem })
-    expect(changeOf('dispute').call(shownTransaction(), { amount, reason: '4837' })).toEqual({ problem })
+    expect(changeOf('capture').call(shownTransaction(), { amount })).toEqual({ problem, field: 'amount' })
+    expect(changeOf('dispute').call(shownTransaction(), { amount, reason: '4837' })).toEqual({
+      problem,
+      field: 'amount',
+    })
   })
 
   it.each(['0', '0.00', '-5', ' −5.00'])('is not made with %j, which is not above zero', (amount) => {
     const problem = amountTooSmall({ zero: 'EUR 0.00' })
-    expect(changeOf('refund').call(shownTransaction({ limits: { refund: 5000 } }), { amount })).toEqual({ problem })
+    expect(changeOf('refund').call(shownTransaction({ limits: { refund: 5000 } }), { amount })).toEqual({
+      problem,
+      field: 'amount',
+    })
   })
 
   it.each<[string, string, Given['limits'], string]>([
@@ -116,7 +122,7 @@ describe('the call of an operation', () => {
     ['more than support may refund at once', '10.01', { refund: 5000, refundLimit: 1000 }, 'EUR 10.00'],
   ])('is not made with %s', (_case, amount, limits = {}, most) => {
     const problem = amountTooLarge({ most })
-    expect(changeOf('refund').call(shownTransaction({ limits }), { amount })).toEqual({ problem })
+    expect(changeOf('refund').call(shownTransaction({ limits }), { amount })).toEqual({ problem, field: 'amount' })
   })
 
   it('repeats the amount that was left at the first attempt, so that payments recognises the repeat', () => {
@@ -129,7 +135,8 @@ describe('the call of an operation', () => {
 
   it('is not made with a fraction of a yen', () => {
     const problem = amountInvalid({ currency: 'JPY' })
-    expect(changeOf('capture').call(shownTransaction({ currency: 'JPY' }), { amount: '1.5' })).toEqual({ problem })
+    const given = { amount: '1.5' }
+    expect(changeOf('capture').call(shownTransaction({ currency: 'JPY' }), given)).toEqual({ problem, field: 'amount' })
   })
 })
 

@@ -1,7 +1,7 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { amountInvalid, amountTooLarge, amountTooSmall } from '../errors.ts'
 import type { AskedCall, AskedChange, Changeable, GivenFields } from '../pages/asked-change.ts'
-import { choiceField, hiddenField, NO_CHOICE, textField } from '../pages/form.ts'
+import { choiceField, hiddenField, NO_CHOICE, type Problem, textField } from '../pages/form.ts'
 import { money, readMoney, typedMoney } from '../pages/money.ts'
 import { cardText, type ShownTransaction, transactionPath } from './transaction-view.ts'
 
@@ -62,7 +62,7 @@ const OPERATIONS: readonly AskedChange<ShownTransaction>[] = [
       `The amount is taken from ${cardText(shown.transaction)} and credited to ${nameOf(shown)}.`,
       'Only a refund gives it back.',
     ],
-    fields: (shown, given) => amountFields(shown, given, { most: shown.limits.capture }),
+    fields: (shown, given, problem) => amountFields(shown, given, { most: shown.limits.capture, problem }),
     call: (shown, given) =>
       operationCall(shown, given, {
         below: 'captures',
@@ -82,7 +82,7 @@ const OPERATIONS: readonly AskedChange<ShownTransaction>[] = [
       'This cannot be undone.',
       ...allowanceLines(shown),
     ],
-    fields: (shown, given) => amountFields(shown, given, { most: refundableBy(shown) }),
+    fields: (shown, given, problem) => amountFields(shown, given, { most: refundableBy(shown), problem }),
     call: (shown, given) =>
       operationCall(shown, given, {
         below: 'refunds',
@@ -102,7 +102,7 @@ const OPERATIONS: readonly AskedChange<ShownTransaction>[] = [
       `The amount is released on ${cardText(transaction)}, and can no longer be captured.`,
       'This cannot be undone.',
     ],
-    fields: (shown, given) => amountFields(shown, given, { most: shown.limits.void }),
+    fields: (shown, given, problem) => amountFields(shown, given, { most: shown.limits.void, problem }),
     call: (shown, given) =>
       operationCall(shown, given, { below: 'voids', most: shown.limits.void, neverMore: shown.transaction.amount }),
     done: (shown, given) => `${typedAmount(shown, given)} voided`,
@@ -125,8 +125,8 @@ const DISPUTES: readonly AskedChange<ShownTransaction>[] = [
       `The amount is kept from the balance of ${nameOf(shown)} until the dispute is decided.`,
       'The merchant is told by an event.',
     ],
-    fields: (shown, given) =>
-      html`${amountFields(shown, given, { most: shown.limits.dispute })}${choiceField({ name: 'reason', label: 'Reason', value: given.reason, options: reasonsOf(shown) })}`,
+    fields: (shown, given, problem) =>
+      html`${amountFields(shown, given, { most: shown.limits.dispute, problem })}${choiceField({ name: 'reason', label: 'Reason', value: given.reason, options: reasonsOf(shown) })}`,
     call: (shown, given) => {
       const { dispute: most } = shown.limits
       const { capturedAmount: neverMore } = shown.transaction
@@ -190,10 +190,14 @@ function amountProblems({ transaction: { currency }, decimals }: ShownTransactio
   }
 }
 
-function amountFields(shown: ShownTransaction, given: GivenFields, { most }: { readonly most: number }): Html {
+function amountFields(
+  shown: ShownTransaction,
+  given: GivenFields,
+  { most, problem }: { readonly most: number; readonly problem: Problem | undefined },
+): Html {
   const { decimals } = shown
   const { currency } = shown.transaction
-  const problems = amountProblems(shown, most)
+  const limits = amountProblems(shown, most)
   return html`${textField({
     name: 'amount',
     label: `Amount in ${currency}`,
@@ -201,12 +205,13 @@ function amountFields(shown: ShownTransaction, given: GivenFields, { most }: { r
     inputMode: 'decimal',
     hint: `At most ${money(most, currency, decimals)}.`,
     isRequired: true,
+    problem,
     range: {
       most: typedMoney(most, currency, decimals),
-      tooSmall: `${problems.tooSmall().message}.`,
-      tooLarge: `${problems.tooLarge().message}.`,
+      tooSmall: `${limits.tooSmall().message}.`,
+      tooLarge: `${limits.tooLarge().message}.`,
     },
-  })}${textField({ name: 'reference', label: 'Reference (optional)', value: given.reference, maxLength: 255 })}`
+  })}${textField({ name: 'reference', label: 'Reference (optional)', value: given.reference, maxLength: 255, problem })}`
 }
 
 /** The path of an operation, and how large its amount may be, in minor units. */
@@ -227,12 +232,12 @@ function operationCall(
   { below, most, neverMore }: Operation,
 ): AskedCall {
   const { currency } = shown.transaction
-  const problems = amountProblems(shown, most)
+  const limits = amountProblems(shown, most)
   const isNegative = /^\s*[-−]\s*\d/.test(amount)
   const minor = isNegative ? 0 : readMoney(amount, currency, shown.decimals)
-  if (minor === undefined) return { problem: amountInvalid({ currency }) }
-  if (minor === 0) return { problem: problems.tooSmall() }
-  if (minor > neverMore) return { problem: problems.tooLarge() }
+  if (minor === undefined) return { problem: amountInvalid({ currency }), field: 'amount' }
+  if (minor === 0) return { problem: limits.tooSmall(), field: 'amount' }
+  if (minor > neverMore) return { problem: limits.tooLarge(), field: 'amount' }
   const body = { amount: minor, ...(reference === '' ? {} : { reference }) }
   return { method: 'POST', path: callPath(shown, below), body }
 }

@@ -42,7 +42,8 @@ async function showForm(
       movePage({ type: query.type, product, location, level, locations }, { role, proof }),
     )
   }
-  const problem = product === undefined && query.sku !== '' ? FORM_TEXTS.noProduct(query.sku) : undefined
+  const isUnknown = product === undefined && query.sku !== ''
+  const problem = isUnknown ? { message: FORM_TEXTS.noProduct(query.sku), field: 'sku' } : undefined
   const place = { type: query.type, sku: product?.sku ?? query.sku, locations, location: query.location?.toString() }
   return sendPage(request, reply, choosePlacePage(place, { role, problem }))
 }

@@ -145,7 +145,7 @@ describe('POST /sign-in/factor', () => {
     const page = await browser.submit('/sign-in/factor', { code: '000000' })
     expect([page.status, page.text]).toEqual([
       401,
-      'Trestle console Set up your authenticator app Invalid TOTP code entered Enter the code that the app shows now, or start again . Code Confirm',
+      'Trestle console Set up your authenticator app Enter the code that the app shows now, or start again . Invalid TOTP code entered Code Confirm',
     ])
     expect((await browser.open('/')).path).toBe('/sign-in/factor')
   })

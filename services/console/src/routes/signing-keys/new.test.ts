@@ -24,7 +24,7 @@ describe('POST /signing-keys/new', () => {
     const again = await add()
     expect([again.status, again.text]).toEqual([
       422,
-      'Add a signing key A signing key with this kid exists or has existed The key is published at once, and signs once it is promoted. Algorithm ES256 EdDSA RS256 Id (optional) Letters, digits, dots, colons, underscores and dashes. Empty: a random one. Add Cancel',
+      'Add a signing key The key is published at once, and signs once it is promoted. A signing key with this kid exists or has existed Algorithm ES256 EdDSA RS256 Id (optional) Letters, digits, dots, colons, underscores and dashes. Empty: a random one. Add Cancel',
     ])
   })
 

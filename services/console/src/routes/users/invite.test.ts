@@ -35,7 +35,7 @@ describe('POST /users/invite', () => {
     const { status, text, html } = await browser.submit('/users/invite', { email: 'no address' })
     expect([status, text, html.includes('value="no address"')]).toEqual([
       422,
-      'Invite a user Unable to validate email address: invalid format A mail with a link to sign in goes to the address. The link confirms the address. Email Invite Cancel',
+      'Invite a user A mail with a link to sign in goes to the address. The link confirms the address. Unable to validate email address: invalid format Email Invite Cancel',
       true,
     ])
   })

@@ -57,7 +57,7 @@ describe('POST /users/new', () => {
     const page = await browser.submit('/users/new', { email: 'taken@example.com', password: '' })
     expect([page.status, page.text, page.html.includes('value="taken@example.com"')]).toEqual([
       422,
-      'New user A user with this email address has already been registered The user exists at once. Where auth mails invitations (MAILER_INVITE_ON_ADMIN_CREATE), an address that is not confirmed gets a link that signs in. Whoever has the password signs in, once an address is confirmed. Email Password (optional) The address is confirmed Create Cancel',
+      'New user The user exists at once. Where auth mails invitations (MAILER_INVITE_ON_ADMIN_CREATE), an address that is not confirmed gets a link that signs in. Whoever has the password signs in, once an address is confirmed. A user with this email address has already been registered Email Password (optional) The address is confirmed Create Cancel',
       true,
     ])
   })

@@ -62,7 +62,7 @@ describe('POST /merchants/:merchantId/apps/:appId/keys', () => {
     const page = await browser.post(`/merchants/${shop.merchantId}/apps/${shop.appId}/keys`, fields)
     expect([page.status, page.text]).toEqual([
       422,
-      'Revoke all keys of Nordhavn Coffee The role of the operator may not do this Every API key of Nordhavn Coffee stops working at once, for all merchants that the app serves. Payments of Nordhavn Coffee through this app fail until it has a new key. This cannot be undone. Revoke keys Cancel',
+      'Revoke all keys of Nordhavn Coffee Every API key of Nordhavn Coffee stops working at once, for all merchants that the app serves. Payments of Nordhavn Coffee through this app fail until it has a new key. This cannot be undone. The role of the operator may not do this Revoke keys Cancel',
     ])
   })
 
