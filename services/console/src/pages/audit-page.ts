@@ -4,7 +4,7 @@ import type { Listed } from '../service-calls/operator-calls.ts'
 import type { Query, ServiceName } from '../service-calls/service-call.ts'
 import type { ConsolePage } from './layout.ts'
 import { type Column, filterForm, ListQuery, listCard, pageQuery } from './list.ts'
-import { emptyState, jsonText, orDash, pageHead, tabs, time } from './parts.ts'
+import { breakable, emptyState, jsonText, orDash, pageHead, tabs, time } from './parts.ts'
 
 /** An act of somebody, in any service (console reference: Audit of operators). */
 interface Entry {
@@ -135,7 +135,7 @@ export function auditPath(service: ServiceName): string {
 }
 
 const COLUMNS: readonly Column<Entry>[] = [
-  { label: 'Action', cell: ({ action }) => html`<strong>${action}</strong>` },
+  { label: 'Action', cell: ({ action }) => html`<strong>${breakable(action)}</strong>` },
   { label: 'By', kind: 'bare', cell: ({ actor }) => orDash(actor && actorOf(actor)) },
   { label: 'Address', cell: ({ address }) => orDash(address && html`<code>${address}</code>`) },
   { label: 'Details', kind: 'state', cell: ({ details }) => detailsOf(details) },

@@ -14,6 +14,7 @@ describe('breakable', () => {
   it.each([
     ['ada.king@mail.example.com', 'ada.<wbr>king@<wbr>mail.<wbr>example.<wbr>com'],
     ['https://shop.example/hooks/', 'https://<wbr>shop.<wbr>example/<wbr>hooks/'],
+    ['user_recovery_requested', 'user_<wbr>recovery_<wbr>requested'],
     ['EUR 1,234.50', 'EUR 1,234.50'],
     ['<b>@x', '&lt;b&gt;@<wbr>x'],
     ['Coffee', 'Coffee'],

@@ -140,7 +140,12 @@ function journalsCard({ transaction: { successful }, journals, decimals }: Shown
       at === 0 ? time(created) : '',
     ]),
   )
-  const heads = ['Journal', 'Account', { label: 'Amount', kind: 'number' }, { label: 'Booked', kind: 'when' }] as const
+  const heads = [
+    'Journal',
+    { label: 'Account', kind: 'bare' },
+    { label: 'Amount', kind: 'number' },
+    { label: 'Booked', kind: 'state' },
+  ] as const
   return card('Ledger', smallTable('Ledger', heads, rows))
 }
 
