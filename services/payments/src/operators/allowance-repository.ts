@@ -4,7 +4,7 @@ import type { Operator } from '@trestle/operators/operator.ts'
 import { mayDo } from '@trestle/operators/operator-roles.ts'
 import { sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
-import { judgeRefund, type RefundLimits } from './refund-limits.ts'
+import { judgeRefund, type RefundLimits, refundableOf } from './refund-limits.ts'
 
 /** The amount that a refund takes of the allowance of an operator for a day, under the Idempotency-Key of the refund. */
 export interface WantedAllowance {
@@ -66,7 +66,7 @@ async function findAllowanceLeft(
   const { rows } = await sql<{ taken: bigint }>`
     SELECT taken FROM ${sql.table('operator_allowances')}
     WHERE actor_id = ${actorId} AND currency = ${currency} AND day = (now() AT TIME ZONE 'UTC')::date`.execute(db)
-  return Math.max(daily - Number(rows[0]?.taken ?? 0), 0)
+  return refundableOf(daily - Number(rows[0]?.taken ?? 0), daily)
 }
 
 const leftQuery = prepareOnCoordinator(
@@ -98,7 +98,7 @@ export async function findShownAllowance(
   const [limit, daily] = [limits.once.get(currency), limits.daily.get(currency)]
   if (limit === undefined || daily === undefined) return { limit: 0, left: 0 }
   const row = await read.first(leftQuery, { actorId: actor.id, currency })
-  return { limit, left: Math.max(daily - Number(row?.taken ?? 0), 0) }
+  return { limit, left: refundableOf(daily - Number(row?.taken ?? 0), daily) }
 }
 
 /** A refund that an operator asks for. */
@@ -146,8 +146,9 @@ export async function runWithinAllowance<Done>(
   if (judged.verdict === 'exceeded') {
     return { verdict: 'exceeded', limit, left: await findAllowanceLeft(db, { actorId: actor.id, currency, daily }) }
   }
-  const claimed = await claimAllowance(db, { ...use, currency, amount, daily })
-  if (claimed.verdict === 'exceeded') return { verdict: 'exceeded', limit, left: claimed.remaining }
+  const claimed = await claimAllowance(db, { ...use, currency, amount: judged.counted, daily })
+  if (claimed.verdict === 'exceeded')
+    return { verdict: 'exceeded', limit, left: refundableOf(claimed.remaining, daily) }
   if (claimed.verdict === 'key-mismatch') return claimed
   let isUsed = false
   try {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { judgeRefund, parseAmounts } from './refund-limits.ts'
+import { judgeRefund, parseAmounts, refundableOf } from './refund-limits.ts'
 
 describe('the limits of refunds', () => {
   it('are read as amounts in minor units by currency', () => {
@@ -29,13 +29,26 @@ describe('the limits of refunds', () => {
     ]),
   }
   it.each([
-    ['EUR', 1, { verdict: 'within', limit: 100, daily: 500 }],
-    ['EUR', 100, { verdict: 'within', limit: 100, daily: 500 }],
+    ['EUR', 1, { verdict: 'within', limit: 100, daily: 500, counted: 5 }],
+    ['EUR', 5, { verdict: 'within', limit: 100, daily: 500, counted: 5 }],
+    ['EUR', 100, { verdict: 'within', limit: 100, daily: 500, counted: 100 }],
     ['EUR', 101, { verdict: 'exceeded', limit: 100, daily: 500 }],
     ['DKK', 1, { verdict: 'not-allowed' }],
     ['USD', 1, { verdict: 'not-allowed' }],
     ['GBP', 1, { verdict: 'not-allowed' }],
   ])('judge a refund of %s %i as %j', (currency, amount, verdict) => {
     expect(judgeRefund(limits, { currency, amount })).toEqual(verdict)
+  })
+
+  it.each([
+    [500, 500, 500],
+    [5, 500, 5],
+    [4, 500, 0],
+    [1, 99, 1],
+    [0, 99, 0],
+    [-1, 500, 0],
+    [1, 101, 0],
+  ])('leave of %i of a day of %i the amount %i', (left, daily, refundable) => {
+    expect(refundableOf(left, daily)).toBe(refundable)
   })
 })

@@ -19,17 +19,32 @@ interface Refund {
 
 /**
  * The verdict on a refund by itself. `limit` is the most of one refund, `daily` the most of a day. Where it is
- * `within`, what is left of the day decides.
+ * `within`, what is left of the day decides, of which the refund takes `counted`.
  */
 export type RefundVerdict =
   | { readonly verdict: 'not-allowed' }
-  | { readonly verdict: 'exceeded' | 'within'; readonly limit: number; readonly daily: number }
+  | { readonly verdict: 'exceeded'; readonly limit: number; readonly daily: number }
+  | { readonly verdict: 'within'; readonly limit: number; readonly daily: number; readonly counted: number }
+
+/** The most refunds of an operator in one UTC day and currency, however small: a merchant pays a fee for each. */
+const REFUNDS_DAILY = 100
+
+/** The least that a refund counts for, in minor units. @param daily the most of a day */
+function leastCounted(daily: number): number {
+  return Math.ceil(daily / REFUNDS_DAILY)
+}
+
+/** The amount that may still be refunded of a day: nothing where less is left than a refund counts for. In minor units. */
+export function refundableOf(left: number, daily: number): number {
+  return left < leastCounted(daily) ? 0 : left
+}
 
 /** Judges a refund by itself. A currency without both limits is not allowed, so that a forgotten limit refunds nothing. */
 export function judgeRefund({ once, daily }: RefundLimits, { currency, amount }: Refund): RefundVerdict {
   const [limit, ofDay] = [once.get(currency), daily.get(currency)]
   if (limit === undefined || ofDay === undefined) return { verdict: 'not-allowed' }
-  return { verdict: amount > limit ? 'exceeded' : 'within', limit, daily: ofDay }
+  if (amount > limit) return { verdict: 'exceeded', limit, daily: ofDay }
+  return { verdict: 'within', limit, daily: ofDay, counted: Math.max(amount, leastCounted(ofDay)) }
 }
 
 const ENTRY = /^(?<currency>[A-Z]{3}):(?<amount>[1-9]\d{0,11})$/

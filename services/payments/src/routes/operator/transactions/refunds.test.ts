@@ -167,6 +167,16 @@ describe('POST /operator/transactions/:transactionId/refunds', () => {
     expect(await takenToday()).toEqual([[actorOf('support').id, 210]])
   })
 
+  it('403: counts a small refund of support for a hundredth of the day', async () => {
+    await endDay()
+    const id = await capturedPayment(300)
+    expect((await refund(id, { amount: 1 }, { role: 'support' })).statusCode).toBe(201)
+    expect(await takenToday()).toEqual([[actorOf('support').id, 3]])
+    await payments.owner.db.updateTable('operator_allowances').set({ taken: 248n }).execute()
+    expect(statusAndBody(await refund(id, { amount: 1 }, { role: 'support' }))).toEqual(limitExceeded(0))
+    expect([await refunded(id), await takenToday()]).toEqual([1, [[actorOf('support').id, 248]]])
+  })
+
   it('403: refuses support more than the limit of one refund, and takes nothing', async () => {
     await endDay()
     const id = await capturedPayment(300)
@@ -196,10 +206,10 @@ describe('POST /operator/transactions/:transactionId/refunds', () => {
       403,
       { code: 'TRAIL_RESERVED', message: 'Support refunds no transaction whose trail has 60 entries. An admin may' },
     ])
-    expect([await refunded(id), await takenToday()]).toEqual([59, [[actorOf('support').id, 1]]])
+    expect([await refunded(id), await takenToday()]).toEqual([59, [[actorOf('support').id, 3]]])
     const left = { capture: 600, void: 600, dispute: 341 }
     expect([await limits('support'), await limits('admin')]).toEqual([
-      { ...left, refund: 0, refundLimit: 100, refundAllowance: 249 },
+      { ...left, refund: 0, refundLimit: 100, refundAllowance: 247 },
       { ...left, refund: 341 },
     ])
     expect((await refund(id, { amount: 3 })).statusCode).toBe(201)
