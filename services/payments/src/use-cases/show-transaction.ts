@@ -15,14 +15,14 @@ import {
 } from '../transactions/operated-transaction-repository.ts'
 import { type AmountsLeft, amountsLeft } from '../transactions/trail-bounds.ts'
 import { findTransactionOwner } from '../transactions/transaction-repository.ts'
-import type { MerchantEvent } from '../webhooks/event.ts'
+import type { EventSummary } from '../webhooks/event.ts'
 import { listEventsOfTransaction } from '../webhooks/operator-event-repository.ts'
 
 /** A transaction with all that happened to it, as an operator sees it alone. */
 export interface ShownTransaction extends OperatedTransaction {
   /** The newest 100, newest first, as disputes and fraud alerts. */
   readonly journals: readonly TransactionJournal[]
-  readonly events: readonly MerchantEvent[]
+  readonly events: readonly EventSummary[]
   readonly disputes: readonly Dispute[]
   readonly frauds: readonly Fraud[]
   readonly left: AmountsLeft

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { EVENT_TYPES, type MerchantEvent } from './event.ts'
+import { EVENT_TYPES, type EventSummary, type MerchantEvent } from './event.ts'
 
 /** The JSON of an event, the same in lists and deliveries (reference: Events). */
 export const EventView = z
@@ -12,6 +12,14 @@ export const EventView = z
     data: z.record(z.string(), z.unknown()).describe('The object as it was then, under its noun'),
   })
   .meta({ id: 'Event' })
+
+/** The JSON of an event without the object that has changed, which may be long. */
+export const EventSummaryView = EventView.pick({ id: true, type: true, created: true }).meta({ id: 'EventSummary' })
+
+/** The JSON of an event without its object. */
+export function viewEventSummary({ id, type, created }: EventSummary): z.infer<typeof EventSummaryView> {
+  return { id, type, created: created.toISOString() }
+}
 
 /** The JSON of an event. Deliveries contain the same. */
 export function viewEvent({ id, type, version, created, merchantId, data }: MerchantEvent): z.infer<typeof EventView> {

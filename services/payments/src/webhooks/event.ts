@@ -40,3 +40,6 @@ export interface MerchantEvent {
   /** The object as it was then, under its noun, such as `{ app: {…} }`. */
   readonly data: Readonly<Record<string, object>>
 }
+
+/** An event without the object that has changed. */
+export type EventSummary = Pick<MerchantEvent, 'id' | 'type' | 'created'>

@@ -3,7 +3,7 @@ import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { PageBounds } from '../pagination/page-query.ts'
 import { PIECE, type Piece } from '../pagination/pieces.ts'
-import type { EventType, MerchantEvent } from './event.ts'
+import type { EventSummary, EventType, MerchantEvent } from './event.ts'
 import { type EventColumns, eventColumns, toEvent } from './event-repository.ts'
 
 /** The filters of an operator's list of the events of a merchant. An undefined type: all. */
@@ -50,8 +50,8 @@ export async function listOperatedEvents(
   return { rows: rows.map(({ found: _, ...row }) => toEvent(row)), isCut: rows.length < (rows[0]?.found ?? 0) }
 }
 
-/** The most events that are shown of a transaction, and the most entries of trails in them. */
-const OF_TRANSACTION = { events: 25, entries: 2_000 } as const
+/** The most events that are shown of a transaction. */
+const EVENTS_OF_TRANSACTION_MAX = 25
 
 const eventsOfTransactionQuery = prepare('events_of_transaction', (p: { merchantId: string; id: string }) => {
   const after = (id: RawBuilder<unknown>, steps: number) =>
@@ -60,17 +60,14 @@ const eventsOfTransactionQuery = prepare('events_of_transaction', (p: { merchant
     SELECT ${p.id}::text AS id
     UNION ALL SELECT d.id FROM ${sql.table('disputes')} d WHERE d.merchant_id = ${p.merchantId} AND d.transaction_id = ${p.id}
     UNION ALL SELECT f.id FROM ${sql.table('frauds')} f WHERE f.merchant_id = ${p.merchantId} AND f.transaction_id = ${p.id}`
-  return sql<EventColumns>`
-    SELECT ${eventColumns(sql`${p.merchantId}`)} FROM (
-      SELECT v.*, sum(coalesce(v.trail_length, 0)) OVER (ORDER BY v.id DESC) AS entries
-      FROM ${sql.table('events')} v
-      WHERE v.merchant_id = ${p.merchantId} AND v.object_id IN (SELECT o.id FROM (${objects}) o) AND v.id IN (
-        SELECT ${after(sql`o.id`, 1)} FROM (${objects}) o
-        UNION ALL SELECT ${after(sql`t.id`, 2)} FROM ${sql.table('trail_entries')} t
-          WHERE t.merchant_id = ${p.merchantId} AND t.transaction_id = ${p.id}
-      )
-    ) r WHERE r.entries <= ${sql.lit(OF_TRANSACTION.entries)}
-    ORDER BY r.id DESC LIMIT ${sql.lit(OF_TRANSACTION.events)}`
+  return sql<EventSummary>`
+    SELECT v.id, v.type, v.created FROM ${sql.table('events')} v
+    WHERE v.merchant_id = ${p.merchantId} AND v.object_id IN (SELECT o.id FROM (${objects}) o) AND v.id IN (
+      SELECT ${after(sql`o.id`, 1)} FROM (${objects}) o
+      UNION ALL SELECT ${after(sql`t.id`, 2)} FROM ${sql.table('trail_entries')} t
+        WHERE t.merchant_id = ${p.merchantId} AND t.transaction_id = ${p.id}
+    )
+    ORDER BY v.id DESC LIMIT ${sql.lit(EVENTS_OF_TRANSACTION_MAX)}`
 })
 
 /**
@@ -81,6 +78,6 @@ const eventsOfTransactionQuery = prepare('events_of_transaction', (p: { merchant
 export async function listEventsOfTransaction(
   { read }: Lanes,
   input: { readonly merchantId: string; readonly id: string },
-): Promise<readonly MerchantEvent[]> {
-  return (await read.all(eventsOfTransactionQuery, input)).map(toEvent)
+): Promise<readonly EventSummary[]> {
+  return await read.all(eventsOfTransactionQuery, input)
 }

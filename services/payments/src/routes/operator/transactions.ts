@@ -22,7 +22,7 @@ import {
 import type { Transaction } from '../../transactions/transaction.ts'
 import { TransactionView, viewTransaction } from '../../transactions/transaction-view.ts'
 import { type ShownTransaction, showTransaction } from '../../use-cases/show-transaction.ts'
-import { EventView, viewEvent } from '../../webhooks/event-view.ts'
+import { EventSummaryView, viewEventSummary } from '../../webhooks/event-view.ts'
 
 const TransactionsQuery = operatorListQuery('transactions').extend({
   search: text()
@@ -68,7 +68,7 @@ const ShownTransactionView = z.object({
     .nullable()
     .describe('How far 3-D Secure has authenticated the customer. null: not at all'),
   journals: z.array(JournalView).describe('The newest 100'),
-  events: z.array(EventView).describe('The newest 25 of the last 30 days'),
+  events: z.array(EventSummaryView).describe('The newest 25 of the last 30 days'),
   disputes: z.array(DisputeView).describe('The newest 100'),
   frauds: z.array(FraudView).describe('The newest 100'),
   limits: z.object({
@@ -146,7 +146,7 @@ function viewShown(shown: ShownTransaction): z.infer<typeof ShownTransactionView
       created: created.toISOString(),
       entries: [...entries],
     })),
-    events: shown.events.map(viewEvent),
+    events: shown.events.map(viewEventSummary),
     disputes: shown.disputes.map(viewDispute),
     frauds: shown.frauds.map(viewFraud),
     limits: {
