@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { objectNotFound } from '../errors.ts'
-import { parseJson, readAnswer, readRefusal, urlOf } from './service-call.ts'
+import { parseJson, readAnswer, readRefusal, type ServiceName, urlOf } from './service-call.ts'
 
-const answer = (changes: object) =>
-  readAnswer({ status: 200, body: '', contentType: 'application/json', ...changes } as Parameters<typeof readAnswer>[0])
+const answer = (changes: object, service: ServiceName = 'auth') => {
+  const given = { status: 200, body: '', contentType: 'application/json', ...changes }
+  return readAnswer(service, given as Parameters<typeof readAnswer>[1])
+}
 
 describe('urlOf', () => {
   it.each([
@@ -58,6 +60,14 @@ describe('readAnswer', () => {
     ['text/csv', '1', '1'],
   ])('reads a body of %s, which is %j, as %j', (contentType, body, expected) => {
     expect(answer({ contentType, body }).body).toEqual(expected)
+  })
+
+  it.each([
+    ['inventory', '[0.10]'],
+    ['payments', '[0.1]'],
+    ['auth', '[0.1]'],
+  ] as const)('keeps the digits of a number where the service promises them: %s', (service, expected) => {
+    expect(JSON.stringify(answer({ body: '[0.10]' }, service).body)).toBe(expected)
   })
 })
 

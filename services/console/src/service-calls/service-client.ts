@@ -43,7 +43,7 @@ export function createServiceClient(urls: Readonly<Partial<Record<ServiceName, s
       const request = { ...requestTo(call), ...contentOf(call), method, timeoutMs, bytesMax: BYTES_MAX }
       const answer = await reach(service, outbound.send(request))
       requireAnswer(service, answer)
-      return readAnswer(answer)
+      return readAnswer(service, answer)
     },
     openFile: async (call) => {
       const { service, headers } = call
