@@ -76,9 +76,15 @@ function factorPath(next: string): string {
   return next === PATHS.home ? PATHS.signInFactor : `${PATHS.signInFactor}?${new URLSearchParams({ next })}`
 }
 
-async function findApp(auth: AuthSessions, { accessToken, address }: FactorCaller): Promise<string | undefined> {
+/** The app whose code raises the session: the one that is set up, and a new one only for an operator without a second factor. */
+async function findApp(
+  auth: AuthSessions,
+  { accessToken, address }: FactorCaller,
+  newFactorId: string | undefined,
+): Promise<string | undefined> {
   const factor = await auth.findFactor(accessToken, address)
-  return factor?.kind === 'app' ? factor.id : undefined
+  if (factor === undefined) return newFactorId
+  return factor.kind === 'app' ? factor.id : undefined
 }
 
 /** A code of an authenticator app, and the app that is being set up. */
@@ -102,7 +108,7 @@ export async function answerFactor(
   requireForm(request, session.id)
   const caller = { accessToken: tokens.accessToken, address: request.ip }
   const next = ownPath(asked)
-  const factorId = newFactorId ?? (await findApp(auth, caller))
+  const factorId = await findApp(auth, caller, newFactorId)
   if (factorId === undefined) return reply.redirect(request.url, 303)
   const proven = await auth.proveFactor(factorId, code.replaceAll(' ', ''), caller)
   if (proven.kind === 'signed-in') {

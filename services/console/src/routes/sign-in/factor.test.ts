@@ -85,6 +85,17 @@ describe('POST /sign-in/factor', () => {
     expect([next.firstStatus, next.status, next.path]).toEqual([303, 200, '/'])
   })
 
+  it('303: takes the code of the app that is set up, whichever app the form names', async () => {
+    const [first, later] = [test.browser(), test.browser()]
+    const { email } = await createUser(auth, 'named@example.com', 'viewer')
+    await signIn(first, email)
+    const codeOf = await setUpFactor(first)
+    await first.submit('/sign-in/factor', { code: codeOf(0) })
+    await signIn(later, email)
+    const named = { code: codeOf(1), factor_id: crypto.randomUUID() }
+    expect(wayTo(await later.submit('/sign-in/factor', named))).toEqual([303, '/'])
+  })
+
   it('303: asks for a factor that is set up also where the console requires none, and opens no page before', async () => {
     const lenient = await startService('auth')
     const open = await openTestConsole([lenient])

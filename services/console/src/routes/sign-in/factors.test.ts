@@ -41,6 +41,28 @@ describe('POST /sign-in/factors', () => {
     expect((await browser.submit('/sign-in/factor', { code: code(0) })).path).toBe('/')
   })
 
+  it('303: leads an operator with a second factor to its code, and adds no other', async () => {
+    // Auth itself lets the access token of before the factor add another one there.
+    const taken = await startService('auth', { AUTH_PROFILE: 'supabase' })
+    const [first, second] = [await openTestConsole([taken]), await openTestConsole([taken])]
+    const { id, email } = await createUser(taken, 'ada@example.com', 'admin')
+    const [ada, thief] = [first.browser(), second.browser()]
+    await signIn(ada, email)
+    for (const [name, value] of ada.cookies) thief.cookies.set(name, value)
+    // This process keeps the access token of before the factor.
+    await thief.open('/sign-in/factor')
+    await ada.open('/sign-in/factor')
+    const codeOf = await setUpFactor(ada)
+    await ada.submit('/sign-in/factor', { code: codeOf(0) })
+    await taken.query(`UPDATE auth.mfa_factors SET friendly_name = 'Mine' WHERE user_id = $1`, [id])
+    expect(wayTo(await thief.submit('/sign-in/factors'))).toEqual([303, '/sign-in/factor'])
+    const factors = await taken.query('SELECT status::text FROM auth.mfa_factors WHERE user_id = $1', [id])
+    expect(factors).toEqual([{ status: 'verified' }])
+    await first.close()
+    await second.close()
+    await taken.stop()
+  })
+
   it('403: refuses a form without the token of the session', async () => {
     const browser = test.browser()
     await signIn(browser, 'ada@example.com')

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { ownPath } from '../../pages/paths.ts'
+import { ownPath, PATHS } from '../../pages/paths.ts'
 import { FormBody, requireForm } from '../../plugins/browser-session.ts'
 import { requireTokens } from '../../plugins/operator.ts'
 import { sendSignInPage } from '../../plugins/sign-in.ts'
@@ -8,11 +8,14 @@ import { codePage } from '../../sessions/sign-in-pages.ts'
 
 const FactorsBody = FormBody.extend({ next: z.string().optional() })
 
-/** Begins to set up an authenticator app, and shows its QR code once. */
+/** Begins to set up an authenticator app, and shows its QR code once. Who has a second factor already shows that one. */
 export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post('/sign-in/factors', { schema: { body: FactorsBody } }, async (request, reply) => {
     const { session, tokens } = await requireTokens(request)
     requireForm(request, session.id)
+    // With a copy of a cookie from before the second factor, somebody could add a factor of their own.
+    const known = await app.deps.auth.findFactor(tokens.accessToken, request.ip)
+    if (known !== undefined) return reply.redirect(PATHS.signInFactor, 303)
     const newFactor = await app.deps.auth.enrolFactor(tokens.accessToken, request.ip)
     const proof = { csrf: app.deps.seal.formToken(session.id), key: app.deps.generateIdempotencyKey() }
     return sendSignInPage(reply, codePage({ proof, next: ownPath(request.body.next), newFactor }))
