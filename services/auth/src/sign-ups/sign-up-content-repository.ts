@@ -45,6 +45,16 @@ export async function insertSignUpContent(
   await trx.insertInto('sign_up_contents').values(content).execute()
 }
 
+/** The data of the last request with a message of this kind. Undefined for an account that takes no content on any more. */
+export async function findSignUpData(
+  trx: Trx,
+  userId: string,
+  kind: TokenKind,
+): Promise<SignUpContent['data'] | undefined> {
+  const contents = trx.selectFrom('sign_up_contents').where('user_id', '=', userId).where('kind', '=', kind)
+  return (await contents.select('data').executeTakeFirst())?.data
+}
+
 /**
  * Deletes the contents of all requests for an account.
  * @returns the content for a kind of message; undefined where there is none

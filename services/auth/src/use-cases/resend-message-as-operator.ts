@@ -13,7 +13,8 @@ import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { getOrCreateInvited, mailInvitation } from '../sign-ups/invitation.ts'
-import { requireUser, type User } from '../users/user.ts'
+import { findSignUpData } from '../sign-ups/sign-up-content-repository.ts'
+import { isStaged, requireUser, type User } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
 type ResendDeps = Pick<
@@ -128,6 +129,7 @@ async function sendAgain(
     purpose,
     identifier,
     audience: user.audience,
+    stage: purpose === 'magiclink' ? await findStage(trx, user) : undefined,
     redirectTo,
     linkBase,
     ip,
@@ -138,6 +140,12 @@ async function sendAgain(
   // A confirmed phone gets such a code to sign in with.
   if (message.purpose === 'one_time_code') return resendCode(trx, deps, user, request)
   return sendRequested(trx, deps, request)
+}
+
+/** Finds the metadata that the request for a link brought: the user takes them on by a new link too. */
+async function findStage(trx: Trx, user: User): Promise<MessageRequest['stage']> {
+  const data = isStaged(user) ? user.userMetadata : await findSignUpData(trx, user.id, 'recovery')
+  return data && { data }
 }
 
 /** Finds the identifier by which the message is asked for; undefined where the user has changed the address that it went to. */

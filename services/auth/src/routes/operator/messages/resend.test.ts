@@ -76,6 +76,33 @@ describe('POST /operator/messages/:messageId/resend', () => {
     expect((await test.post('/verify', { type: 'signup', email, token: code })).statusCode).toBe(200)
   })
 
+  it.each([
+    ['of an address that nobody has signed up with', false],
+    ['of an account that is not confirmed', true],
+  ])('201: sends a link to sign in %s, which brings what its request brought', async (_what, hasSignedUp) => {
+    const email = `${randomUUID()}@example.com`
+    if (hasSignedUp) {
+      await test.post('/signup', { email, password: 'a long password', data: { name: 'at sign-up' } })
+      await test.readMail(email)
+    }
+    await test.post('/otp', { email, data: { name: 'asked' } })
+    const { code: first } = await test.readMail(email)
+    const { id, user_id: userId } = await test.deps.db
+      .selectFrom('messages')
+      .select(['id', 'user_id'])
+      .where('purpose', '=', 'magic_link')
+      .where('user_id', 'in', test.deps.db.selectFrom('users').select('id').where('email', '=', email))
+      .executeTakeFirstOrThrow()
+    expect(await resend(id)).toEqual(message(userId, 'magic_link', `${email[0]}…@example.com`))
+    const { code } = await test.readMail(email)
+    const verified = await test.post('/verify', { type: 'magiclink', email, token: code })
+    expect([code === first, verified.statusCode, verified.json().user.user_metadata.name]).toEqual([
+      false,
+      200,
+      'asked',
+    ])
+  })
+
   it('201: sends an invitation, which then invites with what the admin has written', async () => {
     const email = 'sought@example.com'
     const user_metadata = { desk: 4 }
