@@ -6,7 +6,7 @@ import { readMeantAmounts } from '../money/minor-units.ts'
 import { type ListOfAll, type ListOfAllInput, listOfAll } from '../pagination/list-of-all.ts'
 import { PIECE } from '../pagination/pieces.ts'
 import type { Transaction } from './transaction.ts'
-import { type TransactionColumns, toTransaction, trailUntil, transactionColumns } from './transaction-columns.ts'
+import { briefTransactionColumns, type TransactionColumns, toTransaction, trailUntil } from './transaction-columns.ts'
 
 /** A transaction in a page of operators, before it is read. */
 export interface FoundTransaction {
@@ -158,7 +158,7 @@ interface KeyColumns {
 const keyedQuery = prepareOnCoordinator(
   'transactions_by_key',
   (p: KeyColumns) => sql<TransactionColumns>`
-    SELECT ${transactionColumns({ transaction: 'r', amounts: 'r', instrument: 'n' })}
+    SELECT ${briefTransactionColumns({ transaction: 'r', amounts: 'r', instrument: 'n' })}
     FROM ${sql.table('transactions')} r
     JOIN ${sql.table('instruments')} n ON n.merchant_id = r.merchant_id AND n.id = r.instrument_id
     LEFT JOIN LATERAL (${trailUntil(sql`r.merchant_id`, {
@@ -168,7 +168,7 @@ const keyedQuery = prepareOnCoordinator(
     WHERE (r.merchant_id, r.id) IN (SELECT * FROM unnest(${p.merchantIds}::text[], ${p.ids}::text[]))`,
 )
 
-/** Transactions of all merchants, in the order of what was found, with their trails. */
+/** Transactions of all merchants, in the order of what was found, with their trails, and without what others write into them. */
 export function listFoundTransactions(lanes: Lanes, found: readonly FoundTransaction[]): Promise<Transaction[]> {
   return readFound(lanes, found, Math.max(0, ...found.map(({ trailLength }) => trailLength)))
 }

@@ -31,8 +31,10 @@ export interface TransactionColumns {
   trail: readonly TrailEntry[] | null
 }
 
-const FIXED = `id merchant_id test created currency amount descriptor reference code_present custom tds recurring
-  error_code plan unplanned source_id`
+const FIXED = `id merchant_id test created currency amount descriptor reference code_present tds recurring error_code
+  source_id`
+/** Others have written these, up to 50 kB each. */
+const LONG = ['custom', 'plan', 'unplanned']
 const AMOUNTS = 'pending captured refunded voided disputed'
 
 /** The place of each part of a transaction in a query: names of rows, or expressions that are rows. */
@@ -44,10 +46,23 @@ export interface TransactionParts {
 }
 
 /** The columns of a transaction. The query itself must have a column `trail`. */
-export function transactionColumns({ transaction, amounts, instrument }: TransactionParts): RawBuilder<unknown> {
+export function transactionColumns(parts: TransactionParts): RawBuilder<unknown> {
+  return joinColumns([...briefColumns(parts), ...LONG.map((name) => `${parts.transaction}.${name}`)])
+}
+
+/** The columns of a transaction for long lists, which show no `custom`, `plan` and `unplanned`: these are null. */
+export function briefTransactionColumns(parts: TransactionParts): RawBuilder<unknown> {
+  return joinColumns([...briefColumns(parts), ...LONG.map((name) => `NULL AS ${name}`)])
+}
+
+function briefColumns({ transaction, amounts, instrument }: TransactionParts): readonly string[] {
   const of = (row: string, names: string) => names.split(/\s+/).map((name) => `${row}.${name}`)
   const plain = [...of(transaction, FIXED), ...of(amounts, AMOUNTS), ...of(instrument, 'bin last4 scheme'), 'trail']
-  return sql.raw([...plain, `to_char(${instrument}.expiry, 'YYYY-MM-DD"T23:59:59.999Z"') AS expiry`].join(', '))
+  return [...plain, `to_char(${instrument}.expiry, 'YYYY-MM-DD"T23:59:59.999Z"') AS expiry`]
+}
+
+function joinColumns(columns: readonly string[]): RawBuilder<unknown> {
+  return sql.raw(columns.join(', '))
 }
 
 /** The first entries of a transaction: as many as the trail had at a moment. */

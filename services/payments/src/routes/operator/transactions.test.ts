@@ -15,6 +15,7 @@ import {
   UNKNOWN_ID,
 } from '../../../test/payments-app.ts'
 import { createStubAcquirer } from '../../../test/stub-acquirer.ts'
+import { listFoundFigures } from '../../transactions/operator-transaction-repository.ts'
 
 let payments: TestPayments
 let member: TestApp
@@ -79,6 +80,10 @@ describe('GET /operator/transactions', () => {
     expect(shown[0].custom).toEqual(custom)
     const listed = shown.map(({ custom: _custom, ...members }) => members)
     expect(statusAndBody(await get(''))).toEqual([200, { transactions: listed.toReversed() }])
+    // It is not read at all: a CSV has 10,000 rows.
+    const found = [{ id: ids[0] ?? '', merchantId: shopId, trailLength: 0 }]
+    const [read] = await listFoundFigures(payments.app.deps.operatorLanes, found)
+    expect([read?.id, read?.custom]).toEqual([ids[0], null])
     await payments.database.db
       .updateTable('transactions')
       .set({ custom: null })

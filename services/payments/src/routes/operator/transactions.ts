@@ -19,7 +19,6 @@ import {
   listFoundFigures,
   listFoundTransactions,
 } from '../../transactions/operator-transaction-repository.ts'
-import type { Transaction } from '../../transactions/transaction.ts'
 import { TransactionView, viewTransaction } from '../../transactions/transaction-view.ts'
 import { type ShownTransaction, showTransaction } from '../../use-cases/show-transaction.ts'
 import { EventSummaryView, viewEventSummary } from '../../webhooks/event-view.ts'
@@ -105,7 +104,7 @@ export const operatorTransactionsRoutes: Routes = async (app) => {
       const rows = await find(page)
       const limit = Math.min(place.limit, countReadAtOnce(rows))
       const shown = showOperatorPage(reply, 'transactions', { limit, rows })
-      return { transactions: (await listFoundTransactions(app.deps.operatorLanes, shown)).map(viewListed) }
+      return { transactions: (await listFoundTransactions(app.deps.operatorLanes, shown)).map(viewTransaction) }
     },
   )
 
@@ -124,11 +123,6 @@ export const operatorTransactionsRoutes: Routes = async (app) => {
     async ({ operator, params: { transactionId } }) =>
       viewShown(await showTransaction(app.deps, { transactionId, operator })),
   )
-}
-
-function viewListed(transaction: Transaction): z.infer<typeof ListedTransactionView> {
-  const { custom: _custom, plan: _plan, unplanned: _unplanned, ...listed } = viewTransaction(transaction)
-  return listed
 }
 
 /** JSON leaves out undefined fields. */
