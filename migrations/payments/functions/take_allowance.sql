@@ -2,8 +2,8 @@
 -- Takes a part of what an operator may refund on this UTC day in a currency, under the Idempotency-Key of the
 -- refund. p_limit: the most of a day, in minor units, as p_amount. (console reference: Refund allowance)
 --
--- Verdict: taken, also when the key has taken the same already; exceeded, with what is left of the day; key-mismatch when the key
--- has taken something else.
+-- Verdict: taken, also when the key has taken the same already, or its refund is made; exceeded, with what is left of the day;
+-- key-mismatch when the key has taken something else.
 --
 -- Lock order: the use, the sum of the day. One statement adds to the sum only if it stays within the limit, so parallel refunds
 -- wait for each other there. A second call with the same key waits at the use.
@@ -41,7 +41,9 @@ BEGIN
     SELECT u.* INTO held FROM {{allowance_uses}} u WHERE u.actor_id = p_actor_id AND u.key = p_key FOR UPDATE;
     -- Given back since: take it anew.
     CONTINUE WHEN NOT FOUND;
-    verdict := CASE WHEN held.currency = p_currency AND held.amount = p_amount THEN 'taken' ELSE 'key-mismatch' END;
+    -- Of a refund that is made, a repeat may count for another amount: the limit of the day decides it, and was changed since.
+    verdict := CASE WHEN held.currency = p_currency AND (held.used OR held.amount = p_amount) THEN 'taken'
+      ELSE 'key-mismatch' END;
     RETURN NEXT; RETURN;
   END LOOP;
   -- What earlier refunds have neither used nor given back within a minute: their process has died, or found

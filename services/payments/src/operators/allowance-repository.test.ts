@@ -85,6 +85,16 @@ describe('an allowance', () => {
     expect(await takenBy(ann)).toEqual([['EUR', 300]])
   })
 
+  it('is kept by a refund that is made, whatever a repeat counts for', async () => {
+    const ann = randomUUID()
+    const refund = wanted(ann)
+    await claimAllowance(db, refund)
+    await db.transaction().execute((trx) => callUseAllowance(trx, refund))
+    expect(await claimAllowance(db, { ...refund, amount: 1 })).toEqual({ verdict: 'taken' })
+    expect(await claimAllowance(db, { ...refund, currency: 'DKK' })).toEqual({ verdict: 'key-mismatch' })
+    expect(await takenBy(ann)).toEqual([['EUR', 300]])
+  })
+
   it('is never passed by parallel refunds together', async () => {
     const ann = randomUUID()
     const verdicts = await Promise.all(
