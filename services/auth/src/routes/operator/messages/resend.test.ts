@@ -69,6 +69,16 @@ describe('POST /operator/messages/:messageId/resend', () => {
     expect((await verify(code)).statusCode).toBe(200)
   })
 
+  it('201: sends a link that leads to SITE_URL, whatever the request names', async () => {
+    const { user, email } = await createSignedUp(test.deps)
+    const id = await mailed(user.id, 'RECOVERY', email)
+    const { siteUrl } = test.deps.config.signup.redirects
+    const query = new URLSearchParams({ redirect_to: `${siteUrl}/elsewhere` })
+    expect((await operate(test, support, `POST /messages/${id}/resend?${query}`))[0]).toBe(201)
+    const { link } = await test.readMail(email)
+    expect(link.searchParams.get('redirect_to')).toBe(siteUrl)
+  })
+
   it('201: sends the confirmation of a sign-up', async () => {
     const { user, email } = await createSignedUp(test.deps, UNCONFIRMED)
     expect(await resend(await mailed(user.id, 'CONFIRMATION', email))).toEqual(message(user.id, 'confirmation'))

@@ -6,7 +6,7 @@ import { MessageView, viewMessage } from '../../../messages/message-view.ts'
 import type { OperatorEffect } from '../../../operators/operator-change.ts'
 import { recordOperatorChange } from '../../../operators/operator-change-repository.ts'
 import { answerChange } from '../../../plugins/authenticate-operator.ts'
-import { readContext } from '../../../plugins/read-context.ts'
+import { readClient } from '../../../plugins/read-context.ts'
 import { requireId } from '../../../records/ids.ts'
 import { idField } from '../../../requests/documented-fields.ts'
 import { resendMessageAsOperator } from '../../../use-cases/resend-message-as-operator.ts'
@@ -27,7 +27,8 @@ export const operatorResendRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post('/operator/messages/:messageId/resend', options, (request, reply) =>
     answerChange(request, reply, async (change, { admin }) => {
       const messageId = requireId('message_id', request.params.messageId)
-      const context = await readContext(deps, request, reply, undefined)
+      // Wherever the first message led to.
+      const context = { ...(await readClient(deps, request)), redirectTo: deps.config.signup.redirects.siteUrl }
       const runWork = recordOperatorChange<Message>(change, (message) => resentMessage(messageId, message))
       return resendMessageAsOperator(deps, { admin, messageId, context }, runWork)
     }),
