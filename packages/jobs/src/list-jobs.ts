@@ -29,7 +29,10 @@ interface Queues {
 
 const REASONS_MAX = 100
 
-/** Lists the newest jobs of all tasks in one state, at most 100. `failed`: dead. */
+/**
+ * Lists the newest jobs of all tasks in one state, at most 100. `failed`: dead. They are chosen first: what a job has left
+ * behind may have 300 kB, and is read for these alone.
+ */
 export async function listJobs(
   { db, schema, tasks }: Queues,
   state: 'waiting' | 'running' | 'failed',
@@ -44,8 +47,10 @@ export async function listJobs(
   const queues = tasks.map((task) => (state === 'failed' ? deadQueue(task) : task.name))
   const { rows } = await sql<ListedJob>`
     SELECT coalesce(source_root_id, id)::text AS id, ${columns[state]}
-    FROM ${sql.id(schema, 'job')} WHERE name IN (${sql.join(queues)}) AND state IN ${states[state]}
-    ORDER BY created_on DESC, id LIMIT ${sql.lit(JOBS_MAX)}`.execute(db)
+    FROM (
+      SELECT * FROM ${sql.id(schema, 'job')} WHERE name IN (${sql.join(queues)}) AND state IN ${states[state]}
+      ORDER BY created_on DESC, id LIMIT ${sql.lit(JOBS_MAX)}
+    ) newest ORDER BY created_on DESC, newest.id`.execute(db)
   return rows.map((row) => ({ ...row, created: new Date(row.created) }))
 }
 
