@@ -71,7 +71,6 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 function toPrinted({
   created: _created,
   place: _place,
-  notes: _notes,
   ...delivery
 }: ListedDelivery): object & Pick<ListedDelivery, 'merchantId' | 'eventId'> {
   return delivery

@@ -1,7 +1,7 @@
 import { refuseMissing } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { type DeliveryAttempt, parseAttempts } from '../webhooks/delivery-attempt.ts'
-import { findDeliveryJob, type ListedDelivery } from '../webhooks/delivery-repository.ts'
+import { findDeliveryJob, findDeliveryNotes, type ListedDelivery } from '../webhooks/delivery-repository.ts'
 import type { MerchantEvent } from '../webhooks/event.ts'
 import { findEvent } from '../webhooks/event-repository.ts'
 import type { Webhook } from '../webhooks/webhook.ts'
@@ -27,10 +27,11 @@ export async function showDelivery(
   id: string,
 ): Promise<ShownDelivery> {
   const delivery = (id === '' ? undefined : await findDeliveryJob(operatorDb, names.jobSchema, id)) ?? refuseMissing()
-  const { merchantId, eventId, webhookId, notes } = delivery
-  const [webhooks, event] = await Promise.all([
+  const { merchantId, eventId, webhookId } = delivery
+  const [webhooks, event, notes] = await Promise.all([
     listShownWebhooks(operatorLanes, merchantId),
     findEvent(operatorDb, merchantId, eventId),
+    findDeliveryNotes(operatorDb, names.jobSchema, id),
   ])
   const webhook = webhooks.find((each) => each.id === webhookId)
   return { delivery, webhook, event, attempts: parseAttempts(notes) }

@@ -25,8 +25,6 @@ export interface ListedDelivery {
   readonly nextAttempt: Date | null
   /** Why the last attempt failed. */
   readonly failure: string | null
-  /** The notes of the queue about the attempts. Null: none. */
-  readonly notes: unknown
   /** The place of the delivery in the list, as 24 hexadecimal digits. */
   readonly place: string
 }
@@ -77,6 +75,16 @@ export async function listDeliveries(
   return rows
 }
 
+/** The notes of the queue about the attempts of a delivery, up to 300 kB. Null: none. */
+export async function findDeliveryNotes(db: Db, schema: string, id: string): Promise<unknown> {
+  const ofQueue = ({ name, notes, holds }: Source) => sql`
+    SELECT ${notes} AS notes FROM ${sql.id(schema, 'job')} j
+    WHERE j.name = ${sql.lit(name)} AND ${holds} AND ${isWanted({ id })}`
+  const { rows } = await sql<{ notes: unknown }>`
+    ${sql.join(sourcesOf(undefined).map(ofQueue), sql` UNION ALL `)} LIMIT 1`.execute(db)
+  return rows[0]?.notes ?? null
+}
+
 /** A delivery of any merchant. Undefined when the queue has none of this id, or no more. */
 export async function findDeliveryJob(db: Db, schema: string, id: string): Promise<ListedDelivery | undefined> {
   return (await listDeliveries(db, schema, { ...ONE_ROW, id }))[0]
@@ -116,6 +124,8 @@ function timeOf(place: string, laterMs: number): Date {
 interface Source {
   readonly name: string
   readonly columns: RawBuilder<unknown>
+  /** Too long for a list. */
+  readonly notes: RawBuilder<unknown>
   /** An index has it after the merchant and after the webhook, and without a filter. */
   readonly created: RawBuilder<unknown>
   readonly holds: RawBuilder<unknown>
@@ -124,7 +134,8 @@ interface Source {
 const DEAD: Source = {
   name: deadQueue(deliveryTask),
   columns: sql`'failed' AS status, j.source_retry_count + 1 AS attempts, j.created_on AS "lastAttempt",
-    NULL::timestamptz AS "nextAttempt", j.source_output ->> 'message' AS failure, j.source_output -> 'notes' AS notes`,
+    NULL::timestamptz AS "nextAttempt", j.source_output ->> 'message' AS failure`,
+  notes: sql`j.source_output -> 'notes'`,
   created: sql.raw(FIRST_CREATED),
   holds: sql.raw(IS_DEAD),
 }
@@ -137,7 +148,8 @@ function liveJobs(holds: RawBuilder<unknown>): Source {
         ELSE CASE WHEN j.output ->> 'outcome' = 'dropped' THEN 'dropped' ELSE 'delivered' END END AS status,
       CASE WHEN j.started_on IS NULL THEN 0 ELSE j.retry_count + 1 END AS attempts, j.started_on AS "lastAttempt",
       CASE WHEN j.state IN ('created', 'retry') THEN j.start_after END AS "nextAttempt",
-      j.output ->> 'message' AS failure, j.output -> 'notes' AS notes`,
+      j.output ->> 'message' AS failure`,
+    notes: sql`j.output -> 'notes'`,
     created: sql`j.created_on`,
     holds,
   }
