@@ -4,6 +4,7 @@ import type { ServiceName } from '../service-calls/service-call.ts'
 import { type IconName, icon } from './icons.ts'
 import type { ConsolePage } from './layout.ts'
 import { badge, breakable, card, emptyState, pageHead, time } from './parts.ts'
+import { merchantPath } from './paths.ts'
 
 /** Something that a text leads to, in any service. */
 export interface Hit {
@@ -38,7 +39,7 @@ const FoundObject = z.object({
 
 const OBJECT_PATHS: Readonly<Record<z.infer<typeof FoundObject>['kind'], (id: string, merchantId: string) => string>> =
   {
-    merchant: (id) => `/merchants/${id}`,
+    merchant: merchantPath,
     transaction: (id) => `/transactions/${id}`,
     dispute: (_id, merchantId) => `/disputes?merchant=${merchantId}`,
     payout: (_id, merchantId) => `/payouts?merchant=${merchantId}`,
