@@ -104,6 +104,7 @@ function readMail(mail: Email): ReadMail {
     mail,
     link,
     token: link.searchParams.get('token') ?? '',
-    code: /\b\d{6,10}\b/.exec(mail.text ?? '')?.[0] ?? '',
+    // A code stands alone; digits within an address, such as those of a UUID, are none.
+    code: /(?<!\S)\d{6,10}(?!\S)/.exec(mail.text ?? '')?.[0] ?? '',
   }
 }
