@@ -31,6 +31,10 @@ const FAST = {
   max_connections: 600,
   max_prepared_transactions: 10,
   jit: 'off',
+  // Databases that live in memory need no processes that read or write pages ahead.
+  io_method: 'sync',
+  bgwriter_lru_maxpages: 0,
+  update_process_title: 'off',
 }
 const PASSWORD = 'postgres'
 const MEMORY = '/dev/shm'
