@@ -131,6 +131,16 @@ describe('movePage', () => {
     })
   })
 
+  it.each([
+    ['adjust', 'delta', 'quantity'],
+    ['transfer', 'toLocationId', 'to'],
+    ['count', 'reason', 'reason'],
+  ] as const)('marks the field of a refused %s whose member is %s', (type, field, expected) => {
+    const problem = { message: 'Wrong.', field }
+    const { html } = movePage(place(type), { role: 'admin', proof: PROOF, problem }).main
+    expect([...html.matchAll(/ name="(\w+)"[^>]* aria-invalid="true"/g)].map(([, name]) => name)).toEqual([expected])
+  })
+
   it('keeps what was typed, says what is wrong, and marks the field that is to blame', () => {
     const { html } = movePage(place('transfer'), {
       role: 'admin',

@@ -85,12 +85,17 @@ ${choiceField({ name: 'location', label: type === 'transfer' ? 'From' : 'Locatio
   }
 }
 
-/** The form of a movement, with the stock that is there now. */
+/** The fields of the form of a movement that inventory calls by another name (`movementOf`). */
+const FIELDS: Readonly<Record<string, string>> = { delta: 'quantity', toLocationId: 'to' }
+
+/** The form of a movement, with the stock that is there now. @param problem its field is a member of `movementOf` */
 export function movePage(
   place: MovePlace,
-  { role, proof, problem, sent }: Asked & { readonly role: OperatorRole; readonly sent?: SentMovement },
+  { role, proof, problem: refusal, sent }: Asked & { readonly role: OperatorRole; readonly sent?: SentMovement },
 ): ConsolePage {
   const { type, product, location, level, locations } = place
+  const { field: member = '' } = refusal ?? {}
+  const problem = refusal && { ...refusal, field: FIELDS[member] ?? member }
   const known = { productId: product.id, locationId: location.id }
   const others = locations.filter(({ id }) => id !== location.id)
   return {
@@ -108,7 +113,7 @@ ${typeTabs(role, type, known)}
         cancel: productPath(product.id),
         fields: html`${hiddenField('type', type)}${hiddenField('product', product.id)}${hiddenField('location', location.id)}${hiddenField('expectedOnHand', sent?.expectedOnHand ?? level.onHand)}
 <div class="form-grid">${quantityField(type, { value: sent?.quantity, problem })}
-${type === 'transfer' ? choiceField({ name: 'to', label: 'To', value: sent?.to, isRequired: true, options: others.map(({ id, code, name }) => [String(id), `${code} – ${name}`]) }) : undefined}</div>
+${type === 'transfer' ? choiceField({ name: 'to', label: 'To', value: sent?.to, isRequired: true, problem, options: others.map(({ id, code, name }) => [String(id), `${code} – ${name}`]) }) : undefined}</div>
 ${textField({ name: 'reason', label: type === 'adjust' ? 'Reason' : 'Reason (optional)', value: sent?.reason, isRequired: type === 'adjust', maxLength: TEXT_LENGTH, problem })}
 ${textField({ name: 'reference', label: 'Reference (optional)', value: sent?.reference, hint: 'A document to find the movement by.', maxLength: TEXT_LENGTH, problem })}`,
       })}</div>`,
