@@ -16,7 +16,7 @@ function pageOf(keys: ReturnType<typeof AppsView.parse>['apps'][number]['keys'],
 describe('the list of apps', () => {
   it('shows each key by its end, with its state and its last use', () => {
     expect(plainText(pageOf([good, revoked], 'viewer'))).toBe(
-      'Apps Name, id, or last 4 of a key Filter App Id Keys Created ↓ Actions Till a1 …abcd Good used 2026-03-02 08:30 UTC …efgh Revoked never used 2026-03-01 12:00 UTC',
+      'Apps Name, id, or last 4 of a key Filter App Id Keys Created ↓ Till a1 …abcd Good used 2026-03-02 08:30 UTC …efgh Revoked never used 2026-03-01 12:00 UTC',
     )
   })
 

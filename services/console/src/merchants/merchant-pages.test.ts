@@ -71,7 +71,7 @@ describe('the page of a merchant', () => {
 
   it('lets no viewer revoke keys', () => {
     const { main } = merchantPage({ ...bare, apps: [{ id: 'a1' }] }, { ...viewer, role: 'viewer' })
-    expect(cardOf({ html: main.html }, 'Apps')).toBe('Apps Name Id Actions without a name a1')
+    expect(cardOf({ html: main.html }, 'Apps')).toBe('Apps Name Id without a name a1')
   })
 })
 

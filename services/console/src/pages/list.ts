@@ -28,7 +28,7 @@ const PAGES_BACK_MAX = 20
 
 /** A column of a list. */
 export interface Column<Row> {
-  /** Empty: the column has buttons, and is as narrow as they are. */
+  /** Empty: the column has buttons, and is as narrow as they are. Without a button in any row it is left out. */
   readonly label: string
   readonly cell: (row: Row) => Html | string
   /**
@@ -60,7 +60,10 @@ export interface List<Row> {
 
 /** Writes a list as a table with its pages. The first column leads to the object of the row. */
 export function listCard<Row>(list: List<Row>): Html {
-  const { label, hasHead, columns, rows, empty } = list
+  const { label, hasHead, rows, empty } = list
+  const columns = list.columns.filter(
+    (column) => column.label !== '' || rows.some((row) => html`${column.cell(row)}`.html !== ''),
+  )
   const head = hasHead === true ? html`<div class="card-head"><h2>${label}</h2></div>` : undefined
   if (rows.length === 0) {
     return html`<div class="card" id="list">${head}${empty}${wayToAll(list)}${pager(list)}</div>`

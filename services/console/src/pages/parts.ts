@@ -72,8 +72,18 @@ export function factList(facts: readonly (readonly [string, Html | string | unde
  */
 export type Head = string | { readonly label: string; readonly kind: 'number' | 'state' | 'bare' | 'when' }
 
-/** Writes a short table inside a card. @param rows as many cells as heads; the cells of a head share its kind */
-export function smallTable(label: string, heads: readonly Head[], rows: readonly (readonly (Html | string)[])[]): Html {
+/**
+ * Writes a short table inside a card. A column of buttons without a button is left out.
+ * @param allRows as many cells as heads; the cells of a head share its kind
+ */
+export function smallTable(
+  label: string,
+  allHeads: readonly Head[],
+  allRows: readonly (readonly (Html | string)[])[],
+): Html {
+  const isShown = allHeads.map((head, at) => head !== '' || allRows.some((cells) => html`${cells[at]}`.html !== ''))
+  const heads = allHeads.filter((_, at) => isShown[at])
+  const rows = allRows.map((cells) => cells.filter((_, at) => isShown[at]))
   const classes = heads.map((head) => {
     if (head === '') return html` class="fit"`
     if (typeof head === 'string') return undefined

@@ -104,13 +104,11 @@ function levelTable(levels: readonly Level[], role: OperatorRole): Html {
     count(available),
     count(onHand),
     quietCount(reserved),
-    ...(mayCount
-      ? [
-          html`<a class="button quiet" href="${movePath('count', { productId, locationId })}" aria-label="Count at ${location}">Count</a>`,
-        ]
-      : []),
+    mayCount
+      ? html`<a class="button quiet" href="${movePath('count', { productId, locationId })}" aria-label="Count at ${location}">Count</a>`
+      : '',
   ])
-  return smallTable('Stock by location', ['Location', ...numbers, ...(mayCount ? [''] : [])], rows)
+  return smallTable('Stock by location', ['Location', ...numbers, ''], rows)
 }
 
 function historyCard({ id }: Product, history: readonly AuditEntry[]): Html {

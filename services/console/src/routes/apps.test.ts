@@ -27,7 +27,7 @@ describe('GET /apps', () => {
     const found = await browser.open(`/apps?search=${hint}`)
     expect([found.status, plain(found.text)]).toEqual([
       200,
-      `Apps ${FILTERS} App Id Keys Created ↓ Actions Nordhavn Coffee ID …${hint} Good never used TIME`,
+      `Apps ${FILTERS} App Id Keys Created ↓ Nordhavn Coffee ID …${hint} Good never used TIME`,
     ])
     const none = await browser.open('/apps?search=nobody')
     expect([none.status, none.text]).toEqual([200, `Apps ${FILTERS} No app matches. Clear the filters`])

@@ -30,7 +30,7 @@ describe('GET /disputes', () => {
     const page = await browser.open(`/disputes?status=open&merchant=${SHOP_ID}`)
     expect(page.status).toBe(200)
     expect(plain(page.text)).toBe(
-      `Disputes Disputes Fraud alerts ${FILTERS} Amount State Reason Due Merchant Created ↓ Actions EUR 50.00 open Not received TIME ID TIME CSV`,
+      `Disputes Disputes Fraud alerts ${FILTERS} Amount State Reason Due Merchant Created ↓ EUR 50.00 open Not received TIME ID TIME CSV`,
     )
     expect(page.html).toContain(`<a class="main-link figure" href="/transactions/${idOf(1)}">`)
     const won = await browser.open('/disputes?status=won')

@@ -224,7 +224,7 @@ describe('POST /transactions/:transactionId/:change', () => {
     const page = await browser.submit(pathOf(4, '/close-dispute'), { outcome: 'lost' })
     expect([page.firstStatus, page.path, toastOf(page.html)]).toEqual([303, pathOf(4), 'The dispute is lost'])
     expect(plain(cardOf(page, 'Disputes and fraud alerts'))).toBe(
-      'Disputes and fraud alerts Amount Reason When Actions EUR 150.00 Not received lost',
+      'Disputes and fraud alerts Amount Reason When EUR 150.00 Not received lost',
     )
     expect(plain(cardOf(page, 'Trail'))).toBe('Trail Captured EUR 200.00 TIME Dispute lost: EUR 150.00 TIME')
   })

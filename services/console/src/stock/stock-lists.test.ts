@@ -102,7 +102,7 @@ describe('reservations', () => {
     reservationsPage({}, listed({ ...RESERVATION, ...change }), { role, userId: 'ada', now: NOW })
 
   it('say what is still kept, for whom and until when', () => {
-    expect(rowsOf(reservations('viewer'))).toEqual([['MUG', 'SHELF', '2 of 3', 'active', 'order-1', 'no end', '5', '']])
+    expect(rowsOf(reservations('viewer'))).toEqual([['MUG', 'SHELF', '2 of 3', 'active', 'order-1', 'no end', '5']])
   })
 
   it('have a dash for a reference that is missing', () => {
@@ -111,11 +111,11 @@ describe('reservations', () => {
 
   it.each([
     ['support', 'active', ['Release…']],
-    ['support', 'committed', ['']],
-    ['support', 'expired', ['']],
-    ['viewer', 'active', ['']],
+    ['support', 'committed', []],
+    ['support', 'expired', []],
+    ['viewer', 'active', []],
   ] as const)('show the role %s at a reservation that is %s the buttons %j', (role, status, expected) => {
-    expect(rowsOf(reservations(role, { status })).map((row) => row.at(-1))).toEqual(expected)
+    expect(rowsOf(reservations(role, { status })).map((row) => row.slice(7))).toEqual([expected])
   })
 })
 

@@ -1,0 +1,19 @@
+import { html } from '@trestle/common/documents/html.ts'
+import { describe, expect, it } from 'vitest'
+import { listCard } from './list.ts'
+
+describe('listCard', () => {
+  it.each([
+    ['no row has a button', ['', ''], ['Name']],
+    ['one row has a button', ['', 'Retry'], ['Name', 'Actions']],
+  ])('shows a column of buttons only where there are some: %s', (_what, rows, expected) => {
+    const columns = [
+      { label: 'Name', cell: () => 'payout' },
+      { label: '', cell: (button: string) => html`${button}` },
+    ]
+    const list = { label: 'Tasks', path: '/tasks', columns, rows, next: undefined, query: {}, empty: html`none` }
+    const { html: written } = listCard(list)
+    const heads = [...written.matchAll(/<th [^>]*>(?:<span[^>]*>)?([^<]*)/g)].map(([, label]) => label)
+    expect([heads, [...written.matchAll(/<td /g)].length]).toEqual([expected, rows.length * expected.length])
+  })
+})
