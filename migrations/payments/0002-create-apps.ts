@@ -37,13 +37,17 @@ async function createKeys(db: Kysely<unknown>, names: Names): Promise<void> {
       last_used timestamptz(3),
       expires timestamptz(3),
       revoked timestamptz(3),
-      CONSTRAINT ${names.local('app_keys_pk')} PRIMARY KEY (id),
+      CONSTRAINT ${names.local('app_keys_pk')} PRIMARY KEY (app_id, id),
       CONSTRAINT ${names.local('app_keys_app_fk')} FOREIGN KEY (app_id) REFERENCES ${names.id('apps')} (id),
       CONSTRAINT ${names.local('app_keys_mac_uq')} UNIQUE (mac),
       CONSTRAINT ${names.local('app_keys_id_ck')} CHECK (id ~ '^[0-9a-f]{24}$'),
       CONSTRAINT ${names.local('app_keys_mac_ck')} CHECK (octet_length(mac) = 32)
     )`.execute(db)
-  await sql`CREATE INDEX ${names.local('app_keys_app_ix')} ON ${names.id('app_keys')} (app_id)`.execute(db)
+  // An app may have any number of keys, of which lists show the newest, and any number of them revoked.
+  await sql`
+    CREATE INDEX ${names.local('app_keys_kept_ix')} ON ${names.id('app_keys')} (app_id, id) WHERE revoked IS NULL`.execute(
+    db,
+  )
   await sql`CREATE INDEX ${names.local('app_keys_hint_ix')} ON ${names.id('app_keys')} (hint, app_id)`.execute(db)
 }
 

@@ -24,7 +24,7 @@ BEGIN
     WHERE k.app_id = identity_id AND k.id <> p_key_id AND {{include:is_good_key.sql key => k}}
   );
   IF verdict = 'done' AND NOT is_last THEN
-    UPDATE {{app_keys}} k SET revoked = now() WHERE k.id = p_key_id;
+    UPDATE {{app_keys}} k SET revoked = now() WHERE k.app_id = identity_id AND k.id = p_key_id;
     PERFORM {{add_audit}}(NULL, identity_id, 'key.revoked', jsonb_build_object('id', p_key_id));
   END IF;
   RETURN NEXT;

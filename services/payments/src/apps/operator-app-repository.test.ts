@@ -1,12 +1,16 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createTestApp, startPayments, type TestPayments } from '../../test/payments-app.ts'
+import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { countRowsRead } from '../../test/rows-read.ts'
+import { listMembersOfMerchant } from '../members/member-repository.ts'
 import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
+import { listKeys } from './app-key-repository.ts'
 import { listOperatedApps } from './operator-app-repository.ts'
 
 const APPS = 3_000
+const KEYS = 3_000
 const LIMIT = 25
+const PAGE = { limit: LIMIT, above: LOWEST, below: HIGHEST }
 
 let payments: TestPayments
 beforeAll(async () => {
@@ -26,8 +30,32 @@ it.each([
   ['a beginning that few have', 'ZEBRA', [idOf(3), idOf(2), idOf(1)]],
   ['what none has', 'x', []],
 ])('a search among many apps looks at few rows for %s', async (_which, search, expected) => {
-  const page = { limit: LIMIT, above: LOWEST, below: HIGHEST, order: 'newest-first' as const }
-  const { found, rows } = await countRowsRead(payments, 'apps', (lanes) => listOperatedApps(lanes, { ...page, search }))
+  const { found, rows } = await countRowsRead(payments, 'apps', (lanes) =>
+    listOperatedApps(lanes, { ...PAGE, order: 'newest-first', search }),
+  )
   expect(found.map(({ id }) => id)).toEqual(expected)
   expect(rows).toBeLessThan(501 + 100)
+})
+
+it('lists look at few keys of an app that has many, most of them revoked, and at none for others', async () => {
+  const { db } = payments.database
+  const { id, ...app } = await createTestApp(payments)
+  const merchant = await createTestMerchant(payments, { id, ...app })
+  const first = db.selectFrom('app_keys').select('mac').where('app_id', '=', id)
+  const { mac: keyMac } = await first.executeTakeFirstOrThrow()
+  await sql`INSERT INTO payments.app_keys (id, app_id, mac, hint, created, revoked)
+    SELECT 'f' || lpad(to_hex(n), 23, '0'), ${id}, sha256(n::text::bytea), 'many', now(), CASE WHEN n > 100 THEN now() END
+    FROM generate_series(1, ${KEYS}::int) n`.execute(db)
+  await sql`ANALYZE payments.app_keys`.execute(db)
+  const search = (wanted: string) => ({ ...PAGE, order: 'newest-first' as const, search: wanted })
+  const ofOther = await countRowsRead(payments, 'app_keys', (lanes) => listOperatedApps(lanes, search(idOf(1))))
+  const ofAll = await countRowsRead(payments, 'app_keys', (lanes) => listOperatedApps(lanes, search(id)))
+  const own = await countRowsRead(payments, 'app_keys', (lanes) => listKeys(lanes, { ...PAGE, keyMac }, 'newest-first'))
+  const members = await countRowsRead(payments, 'app_keys', (lanes) => listMembersOfMerchant(lanes, merchant.id))
+  const counts = [ofOther.found[0]?.keys, ofAll.found[0]?.keys, own.found.keys, members.found.apps]
+  expect(counts.map((listed) => listed?.length)).toEqual([0, LIMIT, LIMIT, 1])
+  const [other, ...many] = [ofOther, ofAll, own, members].map(({ rows }) => rows)
+  expect(other).toBe(0)
+  // A search for an id looks for keys that end like it, too. The calling app is read by its key.
+  expect(Math.max(...many)).toBeLessThanOrEqual(LIMIT + 2)
 })
