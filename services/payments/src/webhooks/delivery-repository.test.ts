@@ -5,6 +5,7 @@ import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
 import { type DeliveryFilter, listDeliveries } from './delivery-repository.ts'
 
 const DELIVERED = 20_000
+const DROPPED = 3_000
 const DEAD = 4_000
 const OPEN = 200
 const LIMIT = 25
@@ -22,6 +23,13 @@ beforeAll(async () => {
     SELECT 'webhook_delivery', ${data}, 'completed', now() - i * interval '1 s', now(), now(),
       jsonb_build_object('outcome', CASE WHEN i % 1000 = 0 THEN 'dropped' ELSE 'done' END)
     FROM ${some(DELIVERED)}`.execute(payments.owner.db)
+  // The newest of all.
+  const id = merchantId(5)
+  await sql`
+    INSERT INTO ${jobs} (name, data, state, created_on, started_on, completed_on, output)
+    SELECT 'webhook_delivery', jsonb_build_object('merchantId', ${id}::text, 'webhookId', ${id}::text, 'eventId', ${id}::text),
+      'completed', now() - i * interval '1 ms', now(), now(), '{"outcome":"dropped"}'
+    FROM generate_series(1, ${DROPPED}::int) i`.execute(payments.owner.db)
   await sql`
     INSERT INTO ${jobs} (name, data, source_created_on, source_output)
     SELECT 'webhook_delivery_dead', ${data}, now() - i * interval '1 s', '{"message":"answered 500"}'
@@ -64,7 +72,10 @@ describe('a page of many deliveries', () => {
     ['those whose job is dead', { status: 'failed' }, LIMIT],
     ['those of a merchant whose job is dead', { merchantId: merchantId(77), status: 'failed' }, 1],
     ['those that were delivered', { status: 'delivered' }, LIMIT],
-    ['those that were dropped', { status: 'dropped' }, 20],
+    ['those that were dropped', { status: 'dropped' }, LIMIT],
+    ['those of a merchant that were dropped, among many', { merchantId: merchantId(1), status: 'dropped' }, 20],
+    ['those of a merchant that were delivered, among many', { merchantId: merchantId(5), status: 'delivered' }, 1],
+    ['those of a webhook that were delivered, among many', { webhookId: merchantId(5), status: 'delivered' }, 1],
     ['those that are tried again', { status: 'retrying' }, LIMIT],
     ['those that wait, of which there are none', { status: 'waiting' }, 0],
   ])('reads few rows for %s', async (_which, filter, count) => {

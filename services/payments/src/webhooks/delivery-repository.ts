@@ -2,7 +2,7 @@ import { deadQueue } from '@trestle/jobs/task.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
 import { HIGHEST, LOWEST, ONE_ROW, type PageBounds } from '../pagination/page-query.ts'
-import { deliveryTask, FIRST_CREATED, IS_DEAD, ROOT_ID, WAS_DROPPED } from './delivery.ts'
+import { deliveryTask, FIRST_CREATED, HAS_ENDED, IS_DEAD, OUTCOME, ROOT_ID } from './delivery.ts'
 import type { DeliveryStatus } from './delivery-attempt.ts'
 import type { EventType } from './event.ts'
 
@@ -99,25 +99,25 @@ function placeOf(created: RawBuilder<unknown>): RawBuilder<unknown> {
 }
 
 /**
- * The condition on the jobs of a page. An end of the list is no condition: the planner would take two for few
- * rows, and sort all rows of a merchant rather than read the first ones from an index.
+ * The condition on the jobs of a page, in the order of the indexes. An end of the list is no condition: the planner would take
+ * two for few rows, and sort all rows of a merchant rather than read the first ones from an index.
  */
 function isOnPage(
   created: RawBuilder<unknown>,
   { above, below }: Pick<PageBounds, 'above' | 'below'>,
 ): RawBuilder<unknown> {
-  // The index is by creation time, so a condition on the place alone would read all rows. The condition on
-  // the time bounds what is read, and that on the place decides between jobs of one instant.
   const conditions = [
-    ...(above === LOWEST ? [] : [sql`${created} >= ${timeOf(above, -1)} AND ${placeOf(created)} > ${above}`]),
-    ...(below === HIGHEST ? [] : [sql`${created} <= ${timeOf(below, 1)} AND ${placeOf(created)} < ${below}`]),
+    ...(above === LOWEST ? [] : [sql`(${created}, ${ROOT}) > ${readPlace(above, 'f')}`]),
+    ...(below === HIGHEST ? [] : [sql`(${created}, ${ROOT}) < ${readPlace(below, '0')}`]),
   ]
   return conditions.length === 0 ? sql`true` : sql.join(conditions, sql` AND `)
 }
 
-/** The instant of a place, some milliseconds later. */
-function timeOf(place: string, laterMs: number): Date {
-  return new Date(Math.floor(Number.parseInt(place.slice(0, 14), 16) / 1_000) + laterMs)
+/** The instant and the id of a place. @param digit stands for the digits of the id that the place lacks */
+function readPlace(place: string, digit: '0' | 'f'): RawBuilder<unknown> {
+  const microseconds = Number.parseInt(place.slice(0, 14), 16)
+  const id = place.slice(14).padEnd(32, digit)
+  return sql`('epoch'::timestamptz + ${microseconds}::float8 * interval '1 microsecond', ${id}::uuid)`
 }
 
 /** Jobs of one queue, as deliveries. */
@@ -145,7 +145,7 @@ function liveJobs(holds: RawBuilder<unknown>): Source {
   return {
     name: deliveryTask.name,
     columns: sql`CASE j.state WHEN 'created' THEN 'waiting' WHEN 'active' THEN 'sending' WHEN 'retry' THEN 'retrying'
-        ELSE CASE WHEN j.output ->> 'outcome' = 'dropped' THEN 'dropped' ELSE 'delivered' END END AS status,
+        ELSE CASE WHEN ${sql.raw(OUTCOME)} = 'dropped' THEN 'dropped' ELSE 'delivered' END END AS status,
       CASE WHEN j.started_on IS NULL THEN 0 ELSE j.retry_count + 1 END AS attempts, j.started_on AS "lastAttempt",
       CASE WHEN j.state IN ('created', 'retry') THEN j.start_after END AS "nextAttempt",
       j.output ->> 'message' AS failure`,
@@ -159,8 +159,8 @@ const IN_STATE: Readonly<Record<DeliveryStatus, Source>> = {
   waiting: liveJobs(sql`j.state = 'created'`),
   sending: liveJobs(sql`j.state = 'active'`),
   retrying: liveJobs(sql`j.state = 'retry'`),
-  delivered: liveJobs(sql`j.state = 'completed' AND j.output ->> 'outcome' IS DISTINCT FROM 'dropped'`),
-  dropped: liveJobs(sql.raw(WAS_DROPPED)),
+  delivered: liveJobs(sql.raw(`${HAS_ENDED} AND ${OUTCOME} = 'done'`)),
+  dropped: liveJobs(sql.raw(`${HAS_ENDED} AND ${OUTCOME} = 'dropped'`)),
   failed: DEAD,
 }
 
