@@ -123,11 +123,12 @@ describe('GET /operator/users', () => {
     expect((await ask(next)).headers.link).toBeUndefined()
   })
 
-  it('400: refuses a bad number, a bad order and the cursor of another list', async () => {
+  it('400: refuses a bad number, a bad order, a long search and the cursor of another list', async () => {
     const cursor = String((await ask('?limit=1')).headers.link).replace(/.*cursor=users\.([\w-]+).*/, '$1')
     for (const [query, text] of [
       ['?limit=0', 'Bad Pagination Parameters: limit must be an integer between 1 and 100'],
       ['?limit=101', 'Bad Pagination Parameters: limit must be an integer between 1 and 100'],
+      [`?search=${'x'.repeat(256)}`, 'search: must be at most 255 characters'],
       ['?order=up', 'order: must be one of asc, desc'],
       [`?cursor=sessions.${cursor}`, 'Bad Pagination Parameters: cursor is none of this list'],
       [`?cursor=${cursor}`, 'Bad Pagination Parameters: cursor is none of this list'],

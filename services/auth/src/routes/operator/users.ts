@@ -24,7 +24,8 @@ import { ListedUserView, UserView, viewListedUser } from '../../users/user-view.
 
 const ListQuery = z.object({
   ...operatorListFields,
-  search: z.string().optional().meta({
+  // A longer text would take long to cut into the parts that the index has.
+  search: z.string().max(255).optional().meta({
     description:
       'The beginning of an email, a phone or a full name, an id, or the subject of an identity at a provider',
   }),
