@@ -46,7 +46,10 @@ export const createMerchants: MigrationSource = (names) => ({
   },
 })
 
-/** Operators find merchants by how these texts begin, in any case. With the collation C, a beginning is a range of the index. */
+/**
+ * Operators find merchants by how these texts begin, in any case. With the collation C, a beginning is a range of
+ * the index. Anybody may make merchants of either mode, so a list of the other mode has an index too.
+ */
 async function createSearch(db: Kysely<unknown>, names: Names): Promise<void> {
   for (const column of ['name', 'email', 'website']) {
     await sql`
@@ -54,6 +57,9 @@ async function createSearch(db: Kysely<unknown>, names: Names): Promise<void> {
         (lower(${sql.id(column)}) COLLATE "C"), id
       )`.execute(db)
   }
+  const merchants = names.id('merchants')
+  await sql`CREATE INDEX ${names.local('merchants_test_ix')} ON ${merchants} (id) WHERE test`.execute(db)
+  await sql`CREATE INDEX ${names.local('merchants_live_ix')} ON ${merchants} (id) WHERE NOT test`.execute(db)
 }
 
 /** A seeded id may end in another tag than that of its merchant. Such an id is listed here with its merchant. */

@@ -16,9 +16,10 @@ let payments: TestPayments
 beforeAll(async () => {
   payments = await startPayments()
   const { id } = await createTestApp(payments)
-  await sql`INSERT INTO payments.apps SELECT (jsonb_populate_record(a, jsonb_build_object(
+  await sql`INSERT INTO payments.apps SELECT r.*
+    FROM payments.apps a, generate_series(1, ${APPS}::int) n, jsonb_populate_record(a, jsonb_build_object(
       'id', lpad(to_hex(n), 24, '0'), 'name', CASE WHEN n <= 3 THEN 'Zebra' ELSE 'App ' || n END
-    ))).* FROM payments.apps a, generate_series(1, ${APPS}::int) n WHERE a.id = ${id}`.execute(payments.database.db)
+    )) r WHERE a.id = ${id}`.execute(payments.database.db)
   await sql`ANALYZE payments.apps`.execute(payments.database.db)
 }, 60_000)
 afterAll(() => payments.close())

@@ -16,17 +16,18 @@ beforeAll(async () => {
   const member = await createTestApp(payments)
   const { id } = await createTestMerchant(payments, member, { currency: 'EUR', test: true })
   const { db } = payments.database
-  // The three oldest and every hundredth one have names of their own.
-  await sql`INSERT INTO payments.merchants SELECT (jsonb_populate_record(m, jsonb_build_object(
+  // The three oldest, every hundredth one and the thousand oldest have names of their own. Two of all are live.
+  await sql`INSERT INTO payments.merchants SELECT r.*
+    FROM payments.merchants m, generate_series(1, ${MERCHANTS}::int) n, jsonb_populate_record(m, jsonb_build_object(
       'id', lpad(to_hex(n), 24, '0'), 'tag', lpad(to_hex(n), 8, '0'), 'key', gen_random_uuid(),
-      'name', CASE WHEN n <= 3 THEN 'Zebra ' WHEN n % 100 = 0 THEN 'Seldom ' ELSE 'Shop ' END || n,
+      'name', CASE WHEN n <= 3 THEN 'Zebra ' WHEN n % 100 = 0 THEN 'Seldom ' WHEN n <= 1000 THEN 'Old ' ELSE 'Shop ' END || n,
+      'test', n NOT IN (4, 5),
       'website', 'https://shop' || n || '.example', 'email', 'shop' || n || '@example.com'
-    ))).* FROM payments.merchants m, generate_series(1, ${MERCHANTS}::int) n WHERE m.id = ${id}`.execute(db)
-  await sql`INSERT INTO payments.merchant_balances SELECT (jsonb_populate_record(b, jsonb_build_object(
+    )) r WHERE m.id = ${id}`.execute(db)
+  await sql`INSERT INTO payments.merchant_balances SELECT r.*
+    FROM payments.merchant_balances b, generate_series(1, ${MERCHANTS}::int) n, jsonb_populate_record(b, jsonb_build_object(
       'merchant_id', lpad(to_hex(n), 24, '0')
-    ))).* FROM payments.merchant_balances b, generate_series(1, ${MERCHANTS}::int) n WHERE b.merchant_id = ${id}`.execute(
-    db,
-  )
+    )) r WHERE b.merchant_id = ${id}`.execute(db)
   await sql`DELETE FROM payments.merchant_balances WHERE merchant_id = ${id}`.execute(db)
   await sql`ANALYZE payments.merchants`.execute(db)
   ids = Array.from({ length: MERCHANTS }, (_, index) => (index + 1).toString(16).padStart(24, '0'))
@@ -41,6 +42,7 @@ async function find(asked: Partial<MerchantSearch>) {
 }
 
 const numbered = (numbers: readonly number[]) => numbers.map((number) => ids[number - 1])
+const old = Array.from({ length: 1_000 }, (_, index) => 1_000 - index).filter((n) => n > 3 && n % 100 !== 0)
 const seldom = Array.from({ length: MERCHANTS / 100 }, (_, index) => MERCHANTS - 100 * index)
 
 describe('a search among many merchants', () => {
@@ -61,13 +63,22 @@ describe('a search among many merchants', () => {
     ['a beginning that some have', { search: 'Seldom' }, () => numbered(seldom.slice(0, LIMIT))],
     ['a beginning that few have', { search: 'zebra' }, () => numbered([3, 2, 1])],
     ['those of them before another', { search: 'zebra', below: '000000000000000000000003' }, () => numbered([2, 1])],
+    ['a beginning that many old ones have', { search: 'old' }, () => numbered(old.slice(0, LIMIT))],
+    [
+      'the oldest that have it',
+      { search: 'old', order: 'oldest-first' },
+      () => numbered(old.toReversed().slice(0, LIMIT)),
+    ],
+    ['those of them in live mode', { search: 'old', test: false }, () => numbered([5, 4])],
+    ['all in live mode', { test: false }, () => numbered([5, 4])],
+    ['all in test mode', { test: true }, () => ids.slice(-LIMIT).toReversed()],
     ['a beginning that none has', { search: 'x' }, () => []],
     ['an id', { search: '00000000000000000000000a' }, () => numbered([10])],
   ])('looks at few rows for %s', async (_which, asked, expected) => {
     const { ids: found, rows } = await find(asked)
     expect(found).toEqual(expected())
-    // At most 501 of each of three indexes, and a page.
-    expect(rows).toBeLessThan(3 * 501 + 100)
+    // At most 501 of each of three indexes, a walk over 500, the old ones, and a page.
+    expect(rows).toBeLessThan(3 * 501 + 2 * 500 + old.length + 100)
   })
 
   it('finds each merchant once, in the order of its id, over all pages', async () => {

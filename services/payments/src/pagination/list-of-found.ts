@@ -10,7 +10,7 @@ export interface SearchPage extends PageBounds {
 }
 
 /** The columns that a list selects, and how a text finds its rows. */
-interface ListOfFoundSource<Search> {
+export interface ListOfFoundSource<Search> {
   readonly table: string
   /** The name of a row in the conditions. */
   readonly row: string
@@ -30,14 +30,15 @@ interface ListOfFoundSource<Search> {
 /** Reads a page of rows that a text finds, or of all rows. */
 export type ListOfFound<Search, Columns> = (lanes: Lanes, search: Search) => Promise<readonly Columns[]>
 
-/** The most rows that are found by an index before the list is walked instead. */
+/** The most rows that are found by an index, or walked, before another way is tried. */
 const FEW = 500
 
 /**
- * Declares a list, in the order of ids, of the rows that a text finds. The indexes of beginnings have their
- * rows in another order, so a text that many values begin with, such as `https`, would have the database read
- * and sort all of them for one page. At most 501 of each index are read: when these are all, the page is one
- * of them, and otherwise a walk over the ids soon finds as many as the page needs.
+ * Declares a list, in the order of ids, of the rows that a text finds. The indexes of beginnings have their rows
+ * in another order, so a text that many values begin with, such as `https`, would have the database read and sort
+ * all of them for one page. At most 501 of each index are read: when these are all, the page is one of them.
+ * Otherwise a walk over 500 ids mostly finds as many as the page needs. Where it does not, the database sorts all
+ * that the indexes find: a longer walk would read every text of the rows between, which may be long.
  */
 export function listOfFound<Search extends SearchPage, Columns>(
   name: string,
@@ -46,13 +47,21 @@ export function listOfFound<Search extends SearchPage, Columns>(
   const id = sql`${sql.id(source.row)}.id`
   const all = pageQueries<Search, Columns>(name, source, () => sql`true`)
   const few = pageQueries<Search & Found, Columns>(`${name}_of_few`, source, (p) => sql`${id} = ANY (${p.ids}::text[])`)
-  const many = pageQueries<Search, Columns>(`${name}_of_many`, source, (p) => isFound(p, source))
-  const foundQuery = prepareOnCoordinator<Search, { id: string }>(`${name}_found`, (p) => findFew(p, source))
+  const near = pageQueries<Search, Columns>(`${name}_nearby`, { ...source, ids: FEW }, (p) => isFound(p, source))
+  const fewQuery = prepareOnCoordinator<Search, { id: string }>(`${name}_found`, (p) => findFew(p, source))
+  const manyQueries = inBothOrders((suffix, order) =>
+    prepareOnCoordinator<Search, { id: string }>(`${name}_of_many${suffix}`, (p) => findMany(p, source, order)),
+  )
   return async ({ read }, search) => {
-    if (search.search === undefined) return read.all(all[search.order], search)
-    const ids = (await read.all(foundQuery, search)).map((found) => found.id)
-    if (ids.length > FEW) return read.all(many[search.order], search)
-    return ids.length === 0 ? [] : read.all(few[search.order], { ...search, ids })
+    const { search: text, order, limit } = search
+    if (text === undefined) return read.all(all[order], search)
+    const pageOf = (rows: readonly { readonly id: string }[]) => {
+      return rows.length === 0 ? [] : read.all(few[order], { ...search, ids: rows.map((row) => row.id) })
+    }
+    const found = await read.all(fewQuery, search)
+    if (found.length <= FEW) return pageOf(found)
+    const nearby = await read.all(near[order], search)
+    return nearby.length < limit ? pageOf(await read.all(manyQueries[order], search)) : nearby
   }
 }
 
@@ -60,23 +69,31 @@ interface Found {
   readonly ids: readonly string[]
 }
 
-type PageQueries<Search extends object, Columns> = Record<PageBounds['order'], PreparedQuery<Search, Columns>>
+type InBothOrders<Query> = Record<PageBounds['order'], Query>
 
+function inBothOrders<Query>(declare: (suffix: string, order: RawBuilder<unknown>) => Query): InBothOrders<Query> {
+  return { 'newest-first': declare('', sql`DESC`), 'oldest-first': declare('_reversed', sql`ASC`) }
+}
+
+/** @param source `ids`: only so many ids of the page are looked at; undefined: all */
 function pageQueries<Search extends SearchPage, Columns>(
   name: string,
-  { table, row, columns, join = sql``, filter = () => sql`true` }: ListOfFoundSource<Search>,
+  { table, row, columns, join = sql``, filter = () => sql`true`, ids }: ListOfFoundSource<Search> & { ids?: number },
   condition: (p: Search) => RawBuilder<unknown>,
-): PageQueries<Search, Columns> {
+): InBothOrders<PreparedQuery<Search, Columns>> {
   const id = sql`${sql.id(row)}.id`
-  const query = (suffix: string, order: RawBuilder<unknown>) =>
-    prepareOnCoordinator<Search, Columns>(
-      `${name}${suffix}`,
-      (p) => sql<Columns>`
-      SELECT ${columns} FROM ${sql.table(table)} ${sql.id(row)} ${join}
-      WHERE ${id} > ${p.above} AND ${id} < ${p.below} AND ${filter(p)} AND ${condition(p)}
-      ORDER BY ${id} ${order} LIMIT ${p.limit}`,
-    )
-  return { 'newest-first': query('', sql`DESC`), 'oldest-first': query('_reversed', sql`ASC`) }
+  return inBothOrders((suffix, order) =>
+    prepareOnCoordinator<Search, Columns>(`${name}${suffix}`, (p) => {
+      const onPage = sql`${id} > ${p.above} AND ${id} < ${p.below} AND ${filter(p)}`
+      const rows = sql`${sql.table(table)} ${sql.id(row)}`
+      const first =
+        ids && sql`(SELECT * FROM ${rows} WHERE ${onPage} ORDER BY ${id} ${order} LIMIT ${sql.lit(ids)}) ${sql.id(row)}`
+      return sql<Columns>`
+        SELECT ${columns} FROM ${first ?? rows} ${join}
+        WHERE ${first ? sql`true` : onPage} AND ${condition(p)}
+        ORDER BY ${id} ${order} LIMIT ${p.limit}`
+    }),
+  )
 }
 
 /** The ids that a text finds, at most one more than few of each condition. Some may be there twice. */
@@ -104,16 +121,36 @@ function findFew<Search extends SearchPage>(
   )}`
 }
 
+/** The ids of a page of all rows that a text finds by the indexes. */
+function findMany<Search extends SearchPage>(
+  p: Search,
+  source: ListOfFoundSource<Search>,
+  order: RawBuilder<unknown>,
+): RawBuilder<{ id: string }> {
+  const { table, row, filter = () => sql`true` } = source
+  const found = conditionsOf(p, source).map(
+    (condition) =>
+      sql`SELECT ${sql.id(row)}.id FROM ${sql.table(table)} ${sql.id(row)} WHERE ${condition} AND ${filter(p)}`,
+  )
+  // The limit stays outside: with it the planner would walk over the ids.
+  return sql<{ id: string }>`WITH found AS MATERIALIZED (${sql.join(found, sql` UNION `)})
+    SELECT f.id FROM found f WHERE f.id > ${p.above} AND f.id < ${p.below} ORDER BY f.id ${order} LIMIT ${p.limit}`
+}
+
+function isFound<Search extends SearchPage>(p: Search, source: ListOfFoundSource<Search>): RawBuilder<unknown> {
+  return sql`(${sql.join(conditionsOf(p, source), sql` OR `)})`
+}
+
 /** A plan that fits all values cannot use an index for LIKE, so beginnings are ranges. */
-function isFound<Search extends SearchPage>(
+function conditionsOf<Search extends SearchPage>(
   p: Search,
   { row, wholes, beginnings }: ListOfFoundSource<Search>,
-): RawBuilder<unknown> {
+): readonly RawBuilder<unknown>[] {
   const ranges = beginnings.map((column) => {
     const value = lowered(row, column)
     return sql`(${value} >= lower(${p.search}::text) AND ${value} < ${endOf(p)})`
   })
-  return sql`(${sql.join([...wholes(p), ...ranges], sql` OR `)})`
+  return [...wholes(p), ...ranges]
 }
 
 function lowered(row: string, column: string): RawBuilder<unknown> {
