@@ -16,7 +16,9 @@ export const createApps: MigrationSource = (names) => ({
       )`.execute(db)
     // Operators find apps by how their names begin, in any case, and by the end of a key.
     await sql`
-      CREATE INDEX ${names.local('apps_name_ix')} ON ${names.id('apps')} ((lower(name) COLLATE "C"), id)`.execute(db)
+      CREATE INDEX ${names.local('apps_name_ix')} ON ${names.id('apps')} ((lower(left(name, 255)) COLLATE "C"), id)`.execute(
+      db,
+    )
     await createKeys(db, names)
     await createInvitations(db, names)
   },

@@ -54,7 +54,7 @@ async function createSearch(db: Kysely<unknown>, names: Names): Promise<void> {
   for (const column of ['name', 'email', 'website']) {
     await sql`
       CREATE INDEX ${names.local(`merchants_${column}_ix`)} ON ${names.id('merchants')} (
-        (lower(${sql.id(column)}) COLLATE "C"), id
+        (lower(left(${sql.id(column)}, 255)) COLLATE "C"), id
       )`.execute(db)
   }
   const merchants = names.id('merchants')

@@ -51,7 +51,7 @@ describe('a search among many merchants', () => {
       SELECT indexdef FROM pg_indexes WHERE schemaname = 'payments' AND tablename = 'merchants'`.execute(
       payments.owner.db,
     )
-    const searched = rows.map(({ indexdef }) => /lower\((\w+)\)/.exec(indexdef)?.[1]).filter(Boolean)
+    const searched = rows.map(({ indexdef }) => /lower\("left"\((\w+), 255\)\)/.exec(indexdef)?.[1]).filter(Boolean)
     expect(searched.toSorted()).toEqual(['email', 'name', 'website'])
   })
 

@@ -21,8 +21,8 @@ export interface ListOfFoundSource<Search> {
   /** The conditions by which a whole value finds a row. Each has an index, and few rows meet it. */
   readonly wholes: (p: Search) => readonly RawBuilder<unknown>[]
   /**
-   * The columns that the text may be the beginning of, in any case. Each has an index of `lower(column)
-   * COLLATE "C"` and the id.
+   * The columns that the text may be the beginning of, in any case. Each has an index of `lower(left(column, 255))
+   * COLLATE "C"` and the id. A search is no longer, and the row of an index has no room for the longest website.
    */
   readonly beginnings: readonly string[]
 }
@@ -154,7 +154,7 @@ function conditionsOf<Search extends SearchPage>(
 }
 
 function lowered(row: string, column: string): RawBuilder<unknown> {
-  return sql`lower(${sql.id(row, column)}) COLLATE "C"`
+  return sql`lower(left(${sql.id(row, column)}, 255)) COLLATE "C"`
 }
 
 /** A text behind all that begin with the text of the search. */

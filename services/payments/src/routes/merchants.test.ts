@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { anyId, anyUuid } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -92,6 +93,16 @@ describe('POST /merchants', () => {
     expect((await inject('GET', `/merchants/${merchant.id}`)).body).toBe(response.body)
     const list = await inject('GET', `/identities/${member.id}/merchants?limit=1`)
     expect(list.body).toBe(`[\n${response.body.slice('{"merchant":'.length, -2)}\n]\n`)
+  })
+
+  it('201: takes the longest texts that are allowed, of three bytes a character', async () => {
+    const chinese = (length: number) =>
+      String.fromCodePoint(...Array.from({ length }, () => 0x4e00 + randomInt(20_000)))
+    const start = 'https://shop.example/'
+    const longest = { name: chinese(255), website: start + chinese(2_048 - start.length) }
+    const response = await inject('POST', '/merchants', { ...merchantBody, ...longest })
+    const { merchant } = response.json()
+    expect([response.statusCode, merchant]).toEqual([201, expected(merchant.id, longest)])
   })
 
   it('201: writes tag, membership, balance and audit log in one database transaction with the merchant', async () => {
