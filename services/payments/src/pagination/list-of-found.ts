@@ -47,7 +47,7 @@ export function listOfFound<Search extends SearchPage, Columns>(
   const id = sql`${sql.id(source.row)}.id`
   const all = pageQueries<Search, Columns>(name, source, () => sql`true`)
   const few = pageQueries<Search & Found, Columns>(`${name}_of_few`, source, (p) => sql`${id} = ANY (${p.ids}::text[])`)
-  const near = pageQueries<Search, Columns>(`${name}_nearby`, { ...source, ids: FEW }, (p) => isFound(p, source))
+  const near = pageQueries<Search, Columns>(`${name}_nearby`, { ...source, walked: FEW }, (p) => isFound(p, source))
   const fewQuery = prepareOnCoordinator<Search, { id: string }>(`${name}_found`, (p) => findFew(p, source))
   const manyQueries = inBothOrders((suffix, order) =>
     prepareOnCoordinator<Search, { id: string }>(`${name}_of_many${suffix}`, (p) => findMany(p, source, order)),
@@ -75,10 +75,17 @@ function inBothOrders<Query>(declare: (suffix: string, order: RawBuilder<unknown
   return { 'newest-first': declare('', sql`DESC`), 'oldest-first': declare('_reversed', sql`ASC`) }
 }
 
-/** @param source `ids`: only so many ids of the page are looked at; undefined: all */
+/** @param source `walked`: how many rows of the place of a page are looked at; undefined: all */
 function pageQueries<Search extends SearchPage, Columns>(
   name: string,
-  { table, row, columns, join = sql``, filter = () => sql`true`, ids }: ListOfFoundSource<Search> & { ids?: number },
+  {
+    table,
+    row,
+    columns,
+    join = sql``,
+    filter = () => sql`true`,
+    walked,
+  }: ListOfFoundSource<Search> & { walked?: number },
   condition: (p: Search) => RawBuilder<unknown>,
 ): InBothOrders<PreparedQuery<Search, Columns>> {
   const id = sql`${sql.id(row)}.id`
@@ -87,7 +94,8 @@ function pageQueries<Search extends SearchPage, Columns>(
       const onPage = sql`${id} > ${p.above} AND ${id} < ${p.below} AND ${filter(p)}`
       const rows = sql`${sql.table(table)} ${sql.id(row)}`
       const first =
-        ids && sql`(SELECT * FROM ${rows} WHERE ${onPage} ORDER BY ${id} ${order} LIMIT ${sql.lit(ids)}) ${sql.id(row)}`
+        walked &&
+        sql`(SELECT * FROM ${rows} WHERE ${onPage} ORDER BY ${id} ${order} LIMIT ${sql.lit(walked)}) ${sql.id(row)}`
       return sql<Columns>`
         SELECT ${columns} FROM ${first ?? rows} ${join}
         WHERE ${first ? sql`true` : onPage} AND ${condition(p)}

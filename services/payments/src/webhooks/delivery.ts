@@ -43,7 +43,7 @@ export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
   groups: { jobsMax: 512, groupJobsMax: 8 },
   // The queue has an index of all its jobs by their time, which serves the list without a filter. The indexes of a merchant and
   // of a webhook have the whole order of a page. Otherwise PostgreSQL 15 would sort all jobs where it expects few. The index
-  // of an outcome also has what a list filters by: a job may have 300 kB of notes, which its row alone would be read with.
+  // of an outcome also has what a list filters by, because a filter that reads a job reads its notes too, up to 300 kB.
   indexes: [
     { name: 'webhook_delivery_merchant_idx', of: 'jobs', columns: `(data ->> 'merchantId'), created_on, ${ROOT_ID}` },
     { name: 'webhook_delivery_webhook_idx', of: 'jobs', columns: `(data ->> 'webhookId'), created_on, ${ROOT_ID}` },
