@@ -1,5 +1,6 @@
 import { html } from '@trestle/common/documents/html.ts'
 import { describe, expect, it } from 'vitest'
+import { plainText } from '../../test/browser.ts'
 import { listCard } from './list.ts'
 
 describe('listCard', () => {
@@ -15,5 +16,13 @@ describe('listCard', () => {
     const { html: written } = listCard(list)
     const heads = [...written.matchAll(/<th [^>]*>(?:<span[^>]*>)?([^<]*)/g)].map(([, label]) => label)
     expect([heads, [...written.matchAll(/<td /g)].length]).toEqual([expected, rows.length * expected.length])
+  })
+
+  it.each([
+    ['the last page', undefined, 'No task matches. Clear the filters'],
+    ['a page before others', 'c2', 'Nothing matches so far. The next page looks further. Clear the filters Next'],
+  ])('says of a page without rows whether others may have some: %s', (_what, next, expected) => {
+    const list = { label: 'Tasks', path: '/tasks', columns: [], rows: [], next, query: { search: 'x' } }
+    expect(plainText(listCard({ ...list, empty: html`No task matches.` }).html)).toBe(expected)
   })
 })

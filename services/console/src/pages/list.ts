@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Query } from '../service-calls/service-call.ts'
 import { attribute, hiddenField, optionsOf } from './form.ts'
 import { icon } from './icons.ts'
+import { emptyState } from './parts.ts'
 
 /** The query that each list takes from its address. */
 export const ListQuery = z.object({
@@ -60,13 +61,16 @@ export interface List<Row> {
 
 /** Writes a list as a table with its pages. The first column leads to the object of the row. */
 export function listCard<Row>(list: List<Row>): Html {
-  const { label, hasHead, rows, empty } = list
+  const { label, hasHead, rows, next, empty } = list
   const columns = list.columns.filter(
     (column) => column.label !== '' || rows.some((row) => html`${column.cell(row)}`.html !== ''),
   )
   const head = hasHead === true ? html`<div class="card-head"><h2>${label}</h2></div>` : undefined
   if (rows.length === 0) {
-    return html`<div class="card" id="list">${head}${empty}${wayToAll(list)}${pager(list)}</div>`
+    // A search ends early where a service would have to look at many rows for a page of it.
+    const soFar = emptyState('search', 'Nothing matches so far. The next page looks further.')
+    const message = next === undefined ? empty : soFar
+    return html`<div class="card" id="list">${head}${message}${wayToAll(list)}${pager(list)}</div>`
   }
   return html`<div class="card" id="list">${head}<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table class="rows" role="table">
 <thead role="rowgroup"><tr role="row">${columns.map((column) => heading(column, list))}</tr></thead>

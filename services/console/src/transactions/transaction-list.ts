@@ -56,14 +56,12 @@ ${listCard({
   query: { ...query },
   // Payments makes the CSV, and looks for one of the two at a time.
   hasCsv: !isOfCardAndAmount,
-  empty: emptyState('transactions', emptyText(query, next)),
+  empty: emptyState('transactions', emptyText(query)),
 })}`,
   }
 }
 
-/** The newest rows of a card may have another amount than the one that is sought, and older ones have it. */
-function emptyText({ search, merchant, successful, test }: TransactionsQuery, next: string | undefined): string {
-  if (next !== undefined) return 'None of the newest ones matches. The next page has older ones.'
+function emptyText({ search, merchant, successful, test }: TransactionsQuery): string {
   const isFiltered = [search, merchant, successful, test].some(Boolean)
   return isFiltered ? 'No transaction matches.' : 'No payment was made yet.'
 }
