@@ -5,7 +5,7 @@ import { countRowsRead } from '../../test/rows-read.ts'
 import { listMembersOfMerchant } from '../members/member-repository.ts'
 import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
 import { listKeys } from './app-key-repository.ts'
-import { listOperatedApps } from './operator-app-repository.ts'
+import { operatedApps } from './operator-app-repository.ts'
 
 const APPS = 3_000
 const KEYS = 3_000
@@ -32,10 +32,11 @@ it.each([
   ['what none has', 'x', []],
 ])('a search among many apps looks at few rows for %s', async (_which, search, expected) => {
   const { found, rows } = await countRowsRead(payments, 'apps', (lanes) =>
-    listOperatedApps(lanes, { ...PAGE, order: 'newest-first', search }),
+    operatedApps.page(lanes, { ...PAGE, order: 'newest-first', search }),
   )
-  expect(found.map(({ id }) => id)).toEqual(expected)
-  expect(rows).toBeLessThan(501 + 100)
+  expect([found.rows.map(({ id }) => id), found.cutAt]).toEqual([expected, undefined])
+  // What the index finds, the ids of a walk, and the page.
+  expect(rows).toBeLessThan(501 + 500 + 100)
 })
 
 it('lists look at few keys of an app that has many, most of them revoked, and at none for others', async () => {
@@ -49,11 +50,11 @@ it('lists look at few keys of an app that has many, most of them revoked, and at
     FROM generate_series(1, ${KEYS}::int) n`.execute(db)
   await sql`ANALYZE payments.app_keys`.execute(db)
   const search = (wanted: string) => ({ ...PAGE, order: 'newest-first' as const, search: wanted })
-  const ofOther = await countRowsRead(payments, 'app_keys', (lanes) => listOperatedApps(lanes, search(idOf(1))))
-  const ofAll = await countRowsRead(payments, 'app_keys', (lanes) => listOperatedApps(lanes, search(id)))
+  const ofOther = await countRowsRead(payments, 'app_keys', (lanes) => operatedApps.page(lanes, search(idOf(1))))
+  const ofAll = await countRowsRead(payments, 'app_keys', (lanes) => operatedApps.page(lanes, search(id)))
   const own = await countRowsRead(payments, 'app_keys', (lanes) => listKeys(lanes, { ...PAGE, keyMac }, 'newest-first'))
   const members = await countRowsRead(payments, 'app_keys', (lanes) => listMembersOfMerchant(lanes, merchant.id))
-  const counts = [ofOther.found[0]?.keys, ofAll.found[0]?.keys, own.found.keys, members.found.apps]
+  const counts = [ofOther.found.rows[0]?.keys, ofAll.found.rows[0]?.keys, own.found.keys, members.found.apps]
   expect(counts.map((listed) => listed?.length)).toEqual([0, LIMIT, LIMIT, 1])
   const [other, ...many] = [ofOther, ofAll, own, members].map(({ rows }) => rows)
   expect(other).toBe(0)

@@ -31,8 +31,8 @@ export interface AppSearch extends SearchPage {
 
 const KEYS_MAX = 25
 
-/** A page of the apps of everybody, for an operator. */
-export const listOperatedApps: ListOfFound<AppSearch, OperatedApp> = listOfFound('page_of_apps', {
+/** The apps of everybody, for an operator. */
+export const operatedApps: ListOfFound<AppSearch, OperatedApp> = listOfFound('page_of_apps', {
   table: 'apps',
   row: 'a',
   columns: sql`a.id, a.name, a.created, coalesce((

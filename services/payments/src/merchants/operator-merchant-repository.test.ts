@@ -3,10 +3,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { countRowsRead } from '../../test/rows-read.ts'
 import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
-import { listOperatedMerchants, type MerchantSearch } from './operator-merchant-repository.ts'
+import { findSomeMerchants, listOperatedMerchants, type MerchantSearch } from './operator-merchant-repository.ts'
 
 const MERCHANTS = 6_000
 const LIMIT = 25
+/** At most 501 of each of three indexes, the ids of a walk over 500, their texts, and a page. */
+const ROWS_MAX = 3 * 501 + 2 * 500 + 100
 
 let payments: TestPayments
 /** From the oldest to the newest. */
@@ -38,7 +40,7 @@ async function find(asked: Partial<MerchantSearch>) {
   const page = { limit: LIMIT, above: LOWEST, below: HIGHEST, test: undefined, search: undefined }
   const search = { ...page, order: 'newest-first' as const, ...asked }
   const { found, rows } = await countRowsRead(payments, 'merchants', (lanes) => listOperatedMerchants(lanes, search))
-  return { ids: found.map(({ merchant }) => merchant.id), rows }
+  return { ids: found.rows.map(({ merchant }) => merchant.id), cutAt: found.cutAt, rows }
 }
 
 const numbered = (numbers: readonly number[]) => numbers.map((number) => ids[number - 1])
@@ -63,9 +65,8 @@ describe('a search among many merchants', () => {
     ['a beginning that some have', { search: 'Seldom' }, () => numbered(seldom.slice(0, LIMIT))],
     ['a beginning that few have', { search: 'zebra' }, () => numbered([3, 2, 1])],
     ['those of them before another', { search: 'zebra', below: '000000000000000000000003' }, () => numbered([2, 1])],
-    ['a beginning that many old ones have', { search: 'old' }, () => numbered(old.slice(0, LIMIT))],
     [
-      'the oldest that have it',
+      'the oldest with a beginning that many old ones have',
       { search: 'old', order: 'oldest-first' },
       () => numbered(old.toReversed().slice(0, LIMIT)),
     ],
@@ -75,22 +76,40 @@ describe('a search among many merchants', () => {
     ['a beginning that none has', { search: 'x' }, () => []],
     ['an id', { search: '00000000000000000000000a' }, () => numbered([10])],
   ])('looks at few rows for %s', async (_which, asked, expected) => {
-    const { ids: found, rows } = await find(asked)
-    expect(found).toEqual(expected())
-    // At most 501 of each of three indexes, a walk over 500, the old ones, and a page.
-    expect(rows).toBeLessThan(3 * 501 + 2 * 500 + old.length + 100)
+    const { ids: found, cutAt, rows } = await find(asked)
+    expect({ found, cutAt }).toEqual({ found: expected(), cutAt: undefined })
+    expect(rows).toBeLessThan(ROWS_MAX)
+  })
+
+  it('ends a page with the walk where many old ones have a beginning, and finds some of them', async () => {
+    const { rows, ...page } = await find({ search: 'old' })
+    // The first of the walk is the one that the others are copies of.
+    expect(page).toEqual({ ids: [], cutAt: ids.at(-499) })
+    expect(rows).toBeLessThan(ROWS_MAX)
+    const search = { search: 'old', limit: LIMIT, above: LOWEST, below: HIGHEST, order: 'newest-first' } as const
+    const some = await countRowsRead(payments, 'merchants', (lanes) =>
+      findSomeMerchants(lanes, { ...search, test: undefined }),
+    )
+    expect(some.found.map(({ merchant }) => merchant.name)).toEqual(
+      Array.from({ length: LIMIT }, () => expect.stringMatching(/^Old /)),
+    )
+    expect(some.rows).toBeLessThan(ROWS_MAX)
   })
 
   it('finds each merchant once, in the order of its id, over all pages', async () => {
-    for (const search of ['seldom', 'shop1']) {
+    const matching = ids.filter((_, index) => `shop${index + 1}`.startsWith('shop1')).toReversed()
+    for (const [search, expected] of Object.entries({
+      seldom: numbered(seldom),
+      shop1: matching,
+      old: numbered(old),
+    })) {
       const seen: string[] = []
-      for (;;) {
-        const page = await find({ search, below: seen.at(-1) ?? HIGHEST })
-        if (page.ids.length === 0) break
+      for (let below: string | undefined = HIGHEST; below !== undefined; ) {
+        const page: Awaited<ReturnType<typeof find>> = await find({ search, below })
         seen.push(...page.ids)
+        below = page.cutAt ?? page.ids.at(-1)
       }
-      const matching = ids.filter((_, index) => `shop${index + 1}`.startsWith(search)).toReversed()
-      expect(seen).toEqual(search === 'seldom' ? numbered(seldom) : matching)
+      expect(seen).toEqual(expected)
     }
   })
 })

@@ -2,7 +2,13 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
-import { type ListOfFoundSource, listOfFound, type SearchPage } from '../pagination/list-of-found.ts'
+import {
+  type FoundPage,
+  type ListOfFound,
+  type ListOfFoundSource,
+  listOfFound,
+  type SearchPage,
+} from '../pagination/list-of-found.ts'
 import type { Claim, Merchant, Pricing } from './merchant.ts'
 import { type MerchantColumns, merchantColumns, toMerchant } from './merchant-repository.ts'
 
@@ -75,11 +81,23 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 export async function listOperatedMerchants(
   lanes: Lanes,
   search: MerchantSearch,
-): Promise<readonly OperatedMerchant[]> {
-  const key = search.search !== undefined && UUID.test(search.search) ? search.search : null
-  const listOfMode = search.test === true ? listFoundTest : listFoundLive
-  const list = search.test === undefined ? listFoundMerchants : listOfMode
-  return (await list(lanes, { ...search, key })).map(toOperated)
+): Promise<FoundPage<OperatedMerchant>> {
+  const { rows, cutAt } = await listOfMode(search).page(lanes, withKey(search))
+  return { rows: rows.map(toOperated), cutAt }
+}
+
+/** Merchants of everybody that a text finds, for an operator: the newest of the first 500 of each index. */
+export async function findSomeMerchants(lanes: Lanes, search: MerchantSearch): Promise<readonly OperatedMerchant[]> {
+  return (await listOfMode(search).some(lanes, withKey(search))).map(toOperated)
+}
+
+function listOfMode({ test }: MerchantSearch): ListOfFound<FoundMerchants, OperatedColumns> {
+  if (test === undefined) return listFoundMerchants
+  return test ? listFoundTest : listFoundLive
+}
+
+function withKey(search: MerchantSearch): FoundMerchants {
+  return { ...search, key: search.search !== undefined && UUID.test(search.search) ? search.search : null }
 }
 
 const operatedQuery = prepareOnCoordinator(

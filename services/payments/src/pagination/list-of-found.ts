@@ -27,45 +27,71 @@ export interface ListOfFoundSource<Search> {
   readonly beginnings: readonly string[]
 }
 
-/** Reads a page of rows that a text finds, or of all rows. */
-export type ListOfFound<Search, Columns> = (lanes: Lanes, search: Search) => Promise<readonly Columns[]>
+/** Rows of a page that a text finds. */
+export interface FoundPage<Row> {
+  readonly rows: readonly Row[]
+  /** The id of the last row that was looked at, where rows behind it may be found too. Undefined: `rows` are the page. */
+  readonly cutAt: string | undefined
+}
 
-/** The most rows that are found by an index, or walked, before another way is tried. */
+/** Reads the rows that a text finds. */
+export interface ListOfFound<Search, Columns> {
+  /** Reads a page of them, or of all rows where there is no text. */
+  readonly page: (lanes: Lanes, search: Search) => Promise<FoundPage<Columns>>
+  /** Reads the newest of the first 500 that each index finds, at most `limit`. */
+  readonly some: (lanes: Lanes, search: Search) => Promise<readonly Columns[]>
+}
+
+/** The most rows that each index finds for a page, and that a walk looks at. */
 const FEW = 500
 
 /**
  * Declares a list, in the order of ids, of the rows that a text finds. The indexes of beginnings have their rows
  * in another order, so a text that many values begin with, such as `https`, would have the database read and sort
  * all of them for one page. At most 501 of each index are read: when these are all, the page is one of them.
- * Otherwise a walk over 500 ids mostly finds as many as the page needs. Where it does not, the database sorts all
- * that the indexes find: a longer walk would read every text of the rows between, which may be long.
+ * Otherwise a walk over 500 ids mostly finds as many as the page needs. Where it does not, the page ends with the
+ * walk: a longer one would read every text of the rows between, which may be long.
  */
 export function listOfFound<Search extends SearchPage, Columns>(
   name: string,
   source: ListOfFoundSource<Search>,
 ): ListOfFound<Search, Columns> {
-  const id = sql`${sql.id(source.row)}.id`
   const all = pageQueries<Search, Columns>(name, source, () => sql`true`)
-  const few = pageQueries<Search & Found, Columns>(`${name}_of_few`, source, (p) => sql`${id} = ANY (${p.ids}::text[])`)
-  const near = pageQueries<Search, Columns>(`${name}_nearby`, { ...source, walked: FEW }, (p) => isFound(p, source))
-  const fewQuery = prepareOnCoordinator<Search, { id: string }>(`${name}_found`, (p) => findFew(p, source))
-  const manyQueries = inBothOrders((suffix, order) =>
-    prepareOnCoordinator<Search, { id: string }>(`${name}_of_many${suffix}`, (p) => findMany(p, source, order)),
-  )
-  return async ({ read }, search) => {
-    const { search: text, order, limit } = search
-    if (text === undefined) return read.all(all[order], search)
-    const pageOf = (rows: readonly { readonly id: string }[]) => {
-      return rows.length === 0 ? [] : read.all(few[order], { ...search, ids: rows.map((row) => row.id) })
-    }
-    const found = await read.all(fewQuery, search)
-    if (found.length <= FEW) return pageOf(found)
-    const nearby = await read.all(near[order], search)
-    return nearby.length < limit ? pageOf(await read.all(manyQueries[order], search)) : nearby
+  const found = pageQueries<Search & Ids, Columns>(`${name}_of_found`, source, (p) => isOneOf(p, source))
+  const near = pageQueries<Search & Ids, Columns>(`${name}_nearby`, source, (p) => {
+    return sql`${isOneOf(p, source)} AND ${isFound(p, source)}`
+  })
+  const foundQuery = prepareOnCoordinator<Search, { id: string }>(`${name}_found`, (p) => findFew(p, source))
+  const walkQueries = inBothOrders((suffix, order) => walkQuery(`${name}_walk${suffix}`, source, order))
+  const find = async ({ read }: Lanes, search: Search) => idsOf(await read.all(foundQuery, search))
+  const readFound = async ({ read }: Lanes, search: Search, ids: readonly string[]) => {
+    return ids.length === 0 ? [] : read.all(found[search.order], { ...search, ids })
+  }
+  return {
+    async page(lanes, search) {
+      const { search: text, order, limit } = search
+      if (text === undefined) return wholePage(await lanes.read.all(all[order], search))
+      const few = await find(lanes, search)
+      if (few.length <= FEW) return wholePage(await readFound(lanes, search, few))
+      const ids = idsOf(await lanes.read.all(walkQueries[order], search))
+      const rows = await lanes.read.all(near[order], { ...search, ids })
+      const isWhole = rows.length === limit || ids.length < FEW
+      return isWhole ? wholePage(rows) : { rows, cutAt: ids.at(-1) }
+    },
+    some: async (lanes, search) => readFound(lanes, search, await find(lanes, search)),
   }
 }
 
-interface Found {
+function wholePage<Row>(rows: readonly Row[]): FoundPage<Row> {
+  return { rows, cutAt: undefined }
+}
+
+function idsOf(rows: readonly { readonly id: string }[]): readonly string[] {
+  return rows.map((row) => row.id)
+}
+
+/** The rows that a statement looks at. */
+interface Ids {
   readonly ids: readonly string[]
 }
 
@@ -75,33 +101,50 @@ function inBothOrders<Query>(declare: (suffix: string, order: RawBuilder<unknown
   return { 'newest-first': declare('', sql`DESC`), 'oldest-first': declare('_reversed', sql`ASC`) }
 }
 
-/** @param source `walked`: how many rows of the place of a page are looked at; undefined: all */
 function pageQueries<Search extends SearchPage, Columns>(
   name: string,
-  {
-    table,
-    row,
-    columns,
-    join = sql``,
-    filter = () => sql`true`,
-    walked,
-  }: ListOfFoundSource<Search> & { walked?: number },
+  source: ListOfFoundSource<Search>,
   condition: (p: Search) => RawBuilder<unknown>,
 ): InBothOrders<PreparedQuery<Search, Columns>> {
+  const { table, row, columns, join = sql`` } = source
   const id = sql`${sql.id(row)}.id`
   return inBothOrders((suffix, order) =>
-    prepareOnCoordinator<Search, Columns>(`${name}${suffix}`, (p) => {
-      const onPage = sql`${id} > ${p.above} AND ${id} < ${p.below} AND ${filter(p)}`
-      const rows = sql`${sql.table(table)} ${sql.id(row)}`
-      const first =
-        walked &&
-        sql`(SELECT * FROM ${rows} WHERE ${onPage} ORDER BY ${id} ${order} LIMIT ${sql.lit(walked)}) ${sql.id(row)}`
-      return sql<Columns>`
-        SELECT ${columns} FROM ${first ?? rows} ${join}
-        WHERE ${first ? sql`true` : onPage} AND ${condition(p)}
-        ORDER BY ${id} ${order} LIMIT ${p.limit}`
-    }),
+    prepareOnCoordinator(
+      `${name}${suffix}`,
+      (p) => sql`
+        SELECT ${columns} FROM ${sql.table(table)} ${sql.id(row)} ${join}
+        WHERE ${isOnPage(p, source)} AND ${condition(p)}
+        ORDER BY ${id} ${order} LIMIT ${p.limit}`,
+    ),
   )
+}
+
+/** The next few rows of the place of a page, whether the text finds them or not. */
+function walkQuery<Search extends SearchPage>(
+  name: string,
+  source: ListOfFoundSource<Search>,
+  order: RawBuilder<unknown>,
+): PreparedQuery<Search, { id: string }> {
+  const { table, row } = source
+  const id = sql`${sql.id(row)}.id`
+  return prepareOnCoordinator(
+    name,
+    (p) => sql`
+      SELECT ${id} FROM ${sql.table(table)} ${sql.id(row)} WHERE ${isOnPage(p, source)}
+      ORDER BY ${id} ${order} LIMIT ${sql.lit(FEW)}`,
+  )
+}
+
+function isOnPage<Search extends SearchPage>(
+  p: Search,
+  { row, filter = () => sql`true` }: ListOfFoundSource<Search>,
+): RawBuilder<unknown> {
+  const id = sql`${sql.id(row)}.id`
+  return sql`${id} > ${p.above} AND ${id} < ${p.below} AND ${filter(p)}`
+}
+
+function isOneOf<Search extends SearchPage>({ ids }: Ids, { row }: ListOfFoundSource<Search>): RawBuilder<unknown> {
+  return sql`${sql.id(row)}.id = ANY (${ids}::text[])`
 }
 
 /** The ids that a text finds, at most one more than few of each condition. Some may be there twice. */
@@ -129,36 +172,16 @@ function findFew<Search extends SearchPage>(
   )}`
 }
 
-/** The ids of a page of all rows that a text finds by the indexes. */
-function findMany<Search extends SearchPage>(
-  p: Search,
-  source: ListOfFoundSource<Search>,
-  order: RawBuilder<unknown>,
-): RawBuilder<{ id: string }> {
-  const { table, row, filter = () => sql`true` } = source
-  const found = conditionsOf(p, source).map(
-    (condition) =>
-      sql`SELECT ${sql.id(row)}.id FROM ${sql.table(table)} ${sql.id(row)} WHERE ${condition} AND ${filter(p)}`,
-  )
-  // The limit stays outside: with it the planner would walk over the ids.
-  return sql<{ id: string }>`WITH found AS MATERIALIZED (${sql.join(found, sql` UNION `)})
-    SELECT f.id FROM found f WHERE f.id > ${p.above} AND f.id < ${p.below} ORDER BY f.id ${order} LIMIT ${p.limit}`
-}
-
-function isFound<Search extends SearchPage>(p: Search, source: ListOfFoundSource<Search>): RawBuilder<unknown> {
-  return sql`(${sql.join(conditionsOf(p, source), sql` OR `)})`
-}
-
 /** A plan that fits all values cannot use an index for LIKE, so beginnings are ranges. */
-function conditionsOf<Search extends SearchPage>(
+function isFound<Search extends SearchPage>(
   p: Search,
   { row, wholes, beginnings }: ListOfFoundSource<Search>,
-): readonly RawBuilder<unknown>[] {
+): RawBuilder<unknown> {
   const ranges = beginnings.map((column) => {
     const value = lowered(row, column)
     return sql`(${value} >= lower(${p.search}::text) AND ${value} < ${endOf(p)})`
   })
-  return [...wholes(p), ...ranges]
+  return sql`(${sql.join([...wholes(p), ...ranges], sql` OR `)})`
 }
 
 function lowered(row: string, column: string): RawBuilder<unknown> {

@@ -61,23 +61,23 @@ export function readOperatorPage(list: OperatorList, { limit, cursor, order }: O
     : { ...page, above: id ?? LOWEST, order: 'oldest-first' }
 }
 
-/** The rows that a page was read with. `isCut`: there are more, though the page has fewer than its limit. */
+/** The rows that a page was read with. `cutAt`: behind this id there may be more, though the page has fewer than its limit. */
 interface ShownPage<Row> extends Pick<OperatorListQuery, 'limit'> {
   readonly rows: readonly Row[]
-  readonly isCut?: boolean
+  readonly cutAt?: string | undefined
 }
 
 /** The rows that a page shows. Names the next page in the header `Link` (RFC 8288) when there is one. */
 export function showOperatorPage<Row extends { readonly id: string }>(
   reply: FastifyReply,
   list: OperatorList,
-  { limit, rows, isCut = false }: ShownPage<Row>,
+  { limit, rows, cutAt }: ShownPage<Row>,
 ): readonly Row[] {
   const shown = rows.slice(0, limit)
-  const last = shown.at(-1)
-  if (last !== undefined && (rows.length > limit || isCut)) {
+  const last = rows.length > limit ? shown.at(-1)?.id : cutAt
+  if (last !== undefined) {
     const next = new URL(reply.request.url, 'http://localhost')
-    next.searchParams.set('cursor', formatCursor(list, last.id))
+    next.searchParams.set('cursor', formatCursor(list, last))
     reply.header('link', `<${next.pathname}${next.search}>; rel="next"`)
   }
   return shown

@@ -1,7 +1,7 @@
-import { listOperatedApps } from '../apps/operator-app-repository.ts'
+import { operatedApps } from '../apps/operator-app-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { listAllDisputes } from '../disputes/dispute-repository.ts'
-import { listOperatedMerchants } from '../merchants/operator-merchant-repository.ts'
+import { findSomeMerchants } from '../merchants/operator-merchant-repository.ts'
 import { formatMoney } from '../money/minor-units.ts'
 import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
 import { listPayoutsOfAll } from '../payouts/payout-repository.ts'
@@ -32,11 +32,11 @@ export async function searchEverything(
   const byId = { ...page, filters: { id: search.toLowerCase() } }
   const isId = ID.test(search)
   const [merchants, found, disputes, payouts, apps] = await Promise.all([
-    listOperatedMerchants(operatorLanes, { ...page, search, test: undefined }),
+    findSomeMerchants(operatorLanes, { ...page, search, test: undefined }),
     findTransactionsOfAll(operatorLanes, { ...page, search, merchantId: undefined }),
     isId ? listAllDisputes(operatorLanes, byId) : [],
     isId ? listPayoutsOfAll(operatorLanes, byId) : [],
-    listOperatedApps(operatorLanes, { ...page, search }),
+    operatedApps.some(operatorLanes, { ...page, search }),
   ])
   const transactions = await listFoundFigures(operatorLanes, found)
   return [

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { AppKeyView } from '../../apps/app-view.ts'
-import { listOperatedApps, type OperatedApp } from '../../apps/operator-app-repository.ts'
+import { type OperatedApp, operatedApps } from '../../apps/operator-app-repository.ts'
 import { operatorAnswers } from '../../error-body.ts'
 import { operatorListQuery, readOperatorPage, showOperatorPage } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
@@ -38,8 +38,9 @@ export const operatorAppsRoutes: Routes = async (app) => {
     },
     async ({ query }, reply) => {
       const { search, ...place } = requireValues(query)
-      const rows = await listOperatedApps(app.deps.operatorLanes, { ...readOperatorPage('apps', place), search })
-      return { apps: showOperatorPage(reply, 'apps', { limit: place.limit, rows }).map(viewOperatedApp) }
+      const page = readOperatorPage('apps', place)
+      const found = await operatedApps.page(app.deps.operatorLanes, { ...page, search })
+      return { apps: showOperatorPage(reply, 'apps', { limit: place.limit, ...found }).map(viewOperatedApp) }
     },
   )
 }

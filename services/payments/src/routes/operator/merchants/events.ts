@@ -33,7 +33,8 @@ export const operatorEventsRoutes: Routes = async (app) => {
       const { merchant } = (await findOperatedMerchant(app.deps.operatorLanes, id)) ?? refuseMissing()
       const input = { ...readOperatorPage('events', place), merchantId: merchant.id, type }
       const { rows, isCut } = await listOperatedEvents(app.deps.operatorLanes, input)
-      return { events: showOperatorPage(reply, 'events', { limit: place.limit, rows, isCut }).map(viewEvent) }
+      const cutAt = isCut ? rows.at(-1)?.id : undefined
+      return { events: showOperatorPage(reply, 'events', { limit: place.limit, rows, cutAt }).map(viewEvent) }
     },
   )
 }
