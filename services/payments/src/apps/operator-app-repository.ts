@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { type ListOfFound, listOfFound, type SearchPage } from '../pagination/list-of-found.ts'
+import { ID_FORM } from '../pagination/page-query.ts'
 
 /** A key of an app in a list of operators, without the key. */
 export interface OperatedKey {
@@ -41,9 +42,8 @@ export const operatedApps: ListOfFound<AppSearch, OperatedApp> = listOfFound('pa
         FROM ${sql.table('app_keys')} k WHERE k.app_id = a.id ORDER BY k.id DESC LIMIT ${sql.lit(KEYS_MAX)}
       ) k
     ), '[]') AS keys`,
-  wholes: (p) => [
-    sql`a.id = lower(${p.search}::text)`,
-    sql`a.id IN (SELECT k.app_id FROM ${sql.table('app_keys')} k WHERE k.hint = ${p.search}::text)`,
-  ],
+  isId: (search) => ID_FORM.test(search),
+  hasId: (p) => sql`a.id = lower(${p.search}::text)`,
+  hasValue: (p) => sql`a.id IN (SELECT k.app_id FROM ${sql.table('app_keys')} k WHERE k.hint = ${p.search}::text)`,
   beginnings: ['name'],
 })

@@ -9,6 +9,7 @@ import {
   listOfFound,
   type SearchPage,
 } from '../pagination/list-of-found.ts'
+import { ID_FORM } from '../pagination/page-query.ts'
 import type { Claim, Merchant, Pricing } from './merchant.ts'
 import { type MerchantColumns, merchantColumns, toMerchant } from './merchant-repository.ts'
 
@@ -56,12 +57,17 @@ export interface MerchantSearch extends SearchPage {
 }
 
 type FoundMerchants = MerchantSearch & { readonly key: string | null }
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
 const MERCHANTS: ListOfFoundSource<FoundMerchants> = {
   table: 'merchants',
   row: 'm',
   columns: sql`${merchantColumns}, m.acquirer`,
   join: sql`JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = m.id`,
-  wholes: (p) => [sql`m.id = lower(${p.search}::text)`, sql`m.key = ${p.key}::uuid`],
+  isId: (search) => ID_FORM.test(search) || UUID.test(search),
+  hasId: (p) => sql`m.id = coalesce(
+      (SELECT k.id FROM ${sql.table('merchants')} k WHERE k.key = ${p.key}::uuid), lower(${p.search}::text)
+    )`,
   beginnings: ['name', 'email', 'website'],
 }
 const listFoundMerchants = listOfFound<FoundMerchants, OperatedColumns>('page_of_merchants', MERCHANTS)
@@ -75,8 +81,6 @@ const listFoundLive = listOfFound<FoundMerchants, OperatedColumns>('page_of_live
   filter: () => sql`NOT m.test`,
 })
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
-
 /** A page of the merchants of everybody, for an operator. */
 export async function listOperatedMerchants(
   lanes: Lanes,
@@ -87,7 +91,10 @@ export async function listOperatedMerchants(
 }
 
 /** Merchants of everybody that a text finds, for an operator: the newest of the first 500 of each index. */
-export async function findSomeMerchants(lanes: Lanes, search: MerchantSearch): Promise<readonly OperatedMerchant[]> {
+export async function findSomeMerchants(
+  lanes: Lanes,
+  search: MerchantSearch & { readonly search: string },
+): Promise<readonly OperatedMerchant[]> {
   return (await listOfMode(search).some(lanes, withKey(search))).map(toOperated)
 }
 
@@ -96,7 +103,7 @@ function listOfMode({ test }: MerchantSearch): ListOfFound<FoundMerchants, Opera
   return test ? listFoundTest : listFoundLive
 }
 
-function withKey(search: MerchantSearch): FoundMerchants {
+function withKey<Search extends MerchantSearch>(search: Search): Search & Pick<FoundMerchants, 'key'> {
   return { ...search, key: search.search !== undefined && UUID.test(search.search) ? search.search : null }
 }
 

@@ -18,8 +18,11 @@ export interface ListOfFoundSource<Search> {
   readonly join?: RawBuilder<unknown>
   /** The condition that rows must meet beside the search. */
   readonly filter?: (p: Search) => RawBuilder<unknown>
-  /** The conditions by which a whole value finds a row. Each has an index, and few rows meet it. */
-  readonly wholes: (p: Search) => readonly RawBuilder<unknown>[]
+  /** Whether a text has the form of an id or a key. By that alone it finds a row: anybody may give a name of that form. */
+  readonly isId: (text: string) => boolean
+  readonly hasId: (p: Search) => RawBuilder<unknown>
+  /** Another condition by which a whole text finds a row. It has an index. */
+  readonly hasValue?: (p: Search) => RawBuilder<unknown>
   /**
    * The columns that the text may be the beginning of, in any case. Each has an index of `lower(left(column, 255))
    * COLLATE "C"` and the id. A search is no longer, and the row of an index has no room for the longest website.
@@ -39,7 +42,7 @@ export interface ListOfFound<Search, Columns> {
   /** Reads a page of them, or of all rows where there is no text. */
   readonly page: (lanes: Lanes, search: Search) => Promise<FoundPage<Columns>>
   /** Reads the newest of the first 500 that each index finds, at most `limit`. */
-  readonly some: (lanes: Lanes, search: Search) => Promise<readonly Columns[]>
+  readonly some: (lanes: Lanes, search: Search & { readonly search: string }) => Promise<readonly Columns[]>
 }
 
 /** The most rows that each index finds for a page, and that a walk looks at. */
@@ -57,6 +60,7 @@ export function listOfFound<Search extends SearchPage, Columns>(
   source: ListOfFoundSource<Search>,
 ): ListOfFound<Search, Columns> {
   const all = pageQueries<Search, Columns>(name, source, () => sql`true`)
+  const withId = pageQueries<Search, Columns>(`${name}_with_id`, source, source.hasId)
   const found = pageQueries<Search & Ids, Columns>(`${name}_of_found`, source, (p) => isOneOf(p, source))
   const near = pageQueries<Search & Ids, Columns>(`${name}_nearby`, source, (p) => {
     return sql`${isOneOf(p, source)} AND ${isFound(p, source)}`
@@ -71,6 +75,7 @@ export function listOfFound<Search extends SearchPage, Columns>(
     async page(lanes, search) {
       const { search: text, order, limit } = search
       if (text === undefined) return wholePage(await lanes.read.all(all[order], search))
+      if (source.isId(text)) return wholePage(await lanes.read.all(withId[order], search))
       const few = await find(lanes, search)
       if (few.length <= FEW) return wholePage(await readFound(lanes, search, few))
       const ids = idsOf(await lanes.read.all(walkQueries[order], search))
@@ -78,7 +83,10 @@ export function listOfFound<Search extends SearchPage, Columns>(
       const isWhole = rows.length === limit || ids.length < FEW
       return isWhole ? wholePage(rows) : { rows, cutAt: ids.at(-1) }
     },
-    some: async (lanes, search) => readFound(lanes, search, await find(lanes, search)),
+    async some(lanes, search) {
+      if (source.isId(search.search)) return lanes.read.all(withId[search.order], search)
+      return readFound(lanes, search, await find(lanes, search))
+    },
   }
 }
 
@@ -150,14 +158,14 @@ function isOneOf<Search extends SearchPage>({ ids }: Ids, { row }: ListOfFoundSo
 /** The ids that a text finds, at most one more than few of each condition. Some may be there twice. */
 function findFew<Search extends SearchPage>(
   p: Search,
-  { table, row, wholes, beginnings }: ListOfFoundSource<Search>,
+  { table, row, hasValue, beginnings }: ListOfFoundSource<Search>,
 ): RawBuilder<{ id: string }> {
   const rows = sql`FROM ${sql.table(table)} ${sql.id(row)} WHERE`
   const limit = sql`LIMIT ${sql.lit(FEW + 1)}`
   const id = sql`${sql.id(row)}.id`
   return sql<{ id: string }>`${sql.join(
     [
-      ...wholes(p).map((condition) => sql`(SELECT ${id} ${rows} ${condition} ${limit})`),
+      ...(hasValue ? [sql`(SELECT ${id} ${rows} ${hasValue(p)} ${limit})`] : []),
       // The end is outside. With both ends inside, a plan that fits all texts counts on few rows, and sorts all that there are.
       ...beginnings.map((column) => {
         const value = lowered(row, column)
@@ -175,13 +183,13 @@ function findFew<Search extends SearchPage>(
 /** A plan that fits all values cannot use an index for LIKE, so beginnings are ranges. */
 function isFound<Search extends SearchPage>(
   p: Search,
-  { row, wholes, beginnings }: ListOfFoundSource<Search>,
+  { row, hasValue, beginnings }: ListOfFoundSource<Search>,
 ): RawBuilder<unknown> {
   const ranges = beginnings.map((column) => {
     const value = lowered(row, column)
     return sql`(${value} >= lower(${p.search}::text) AND ${value} < ${endOf(p)})`
   })
-  return sql`(${sql.join([...wholes(p), ...ranges], sql` OR `)})`
+  return sql`(${sql.join([...(hasValue ? [hasValue(p)] : []), ...ranges], sql` OR `)})`
 }
 
 function lowered(row: string, column: string): RawBuilder<unknown> {

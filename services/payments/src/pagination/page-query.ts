@@ -17,6 +17,9 @@ export interface PageBounds {
 /** The empty page of a request that is already refused. Its access is still judged. */
 export const NO_PAGE: PageRequest = { limit: 0 }
 
+/** The form of the id of every object, in any case. */
+export const ID_FORM = /^[0-9a-f]{24}$/i
+
 /** The lower bound of a page without one: less than every id. */
 export const LOWEST = ''
 /** Greater than every id: ids are hexadecimal digits, compared by byte. */

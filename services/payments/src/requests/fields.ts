@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { CHARGEABLE, isChargeable } from '../money/currencies.ts'
 import { AMOUNT_MAX } from '../money/minor-units.ts'
+import { ID_FORM } from '../pagination/page-query.ts'
 
 const CUSTOM_BYTES_MAX = 50_000
 
@@ -131,19 +132,17 @@ export function pathText(): PathField<z.ZodString> {
 /** The values of a path, which no schema refuses. */
 export type PathValues = Readonly<Record<string, string & z.$brand<'path'>>>
 
-const ID = /^[0-9a-f]{24}$/i
-
 /** Nearly every route has an id in its path, so they share this schema. */
 const PATH_ID = z
   .string()
   .meta({ pattern: ID_PATTERN })
-  .transform((value) => (ID.test(value) ? value.toLowerCase() : ''))
+  .transform((value) => (ID_FORM.test(value) ? value.toLowerCase() : ''))
   .brand<'path'>()
 
 /** An id in a body or a query, in lower case. It may name no object. */
 export function id(): z.ZodString {
   return text()
-    .refine((value) => ID.test(value), { error: FIELD_TEXTS.notId, params: { code: 'FORMAT' } })
+    .refine((value) => ID_FORM.test(value), { error: FIELD_TEXTS.notId, params: { code: 'FORMAT' } })
     .toLowerCase()
     .meta({ pattern: ID_PATTERN })
 }

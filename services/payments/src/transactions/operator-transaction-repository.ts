@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import { findMode } from '../merchants/operator-merchant-repository.ts'
 import { readMeantAmounts } from '../money/minor-units.ts'
 import { type ListOfAll, type ListOfAllInput, listOfAll } from '../pagination/list-of-all.ts'
+import { ID_FORM } from '../pagination/page-query.ts'
 import { PIECE } from '../pagination/pieces.ts'
 import type { Transaction } from './transaction.ts'
 import { briefTransactionColumns, type TransactionColumns, toTransaction, trailUntil } from './transaction-columns.ts'
@@ -40,7 +41,7 @@ const listAll = listBy('all_transactions')
 
 /** The possible meanings of a text as a whole value, and the list that has its rows. An index serves each. */
 const SEARCHES = [
-  { column: 'id', form: /^[0-9a-f]{24}$/i, list: listBy('found_by_id', 'id') },
+  { column: 'id', form: ID_FORM, list: listBy('found_by_id', 'id') },
   { column: 'last4', form: /^\d{4}$/, list: listBy('found_by_last4', 'last4') },
   { column: 'reference', form: /./, list: listBy('found_by_reference', 'reference') },
 ] as const

@@ -3,7 +3,7 @@ import type { PaymentsDeps } from '../deps.ts'
 import { listAllDisputes } from '../disputes/dispute-repository.ts'
 import { findSomeMerchants } from '../merchants/operator-merchant-repository.ts'
 import { formatMoney } from '../money/minor-units.ts'
-import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
+import { HIGHEST, ID_FORM, LOWEST } from '../pagination/page-query.ts'
 import { listPayoutsOfAll } from '../payouts/payout-repository.ts'
 import { findTransactionsOfAll, listFoundFigures } from '../transactions/operator-transaction-repository.ts'
 
@@ -18,7 +18,6 @@ export interface SearchHit {
 }
 
 const HITS_MAX = 20
-const ID = /^[0-9a-f]{24}$/i
 
 /**
  * The newest merchants, transactions, disputes, payouts and apps that a text finds, at most 20, by kind in this order (console
@@ -30,7 +29,7 @@ export async function searchEverything(
 ): Promise<readonly SearchHit[]> {
   const page = { limit: HITS_MAX, above: LOWEST, below: HIGHEST, order: 'newest-first' } as const
   const byId = { ...page, filters: { id: search.toLowerCase() } }
-  const isId = ID.test(search)
+  const isId = ID_FORM.test(search)
   const [merchants, found, disputes, payouts, apps] = await Promise.all([
     findSomeMerchants(operatorLanes, { ...page, search, test: undefined }),
     findTransactionsOfAll(operatorLanes, { ...page, search, merchantId: undefined }),
