@@ -174,6 +174,20 @@ describe('the main routes, called by operators', () => {
     ])
   })
 
+  it('409: expires what is due though the movement is refused', async () => {
+    const place = await addPlace()
+    await send('support', 'POST', '/movements', { type: 'receive', ...place, quantity: 3 })
+    const payload = { ...place, quantity: 2 }
+    const reserved = await inventory.app.inject({ method: 'POST', url: '/reservations', payload })
+    const { id } = reserved.json().data
+    await inventory.query('UPDATE inventory.reservations SET expires_at = now() WHERE id = $1', [id])
+    const ship = { type: 'ship', ...place, quantity: 4 }
+    const { status, body } = await send('admin', 'POST', '/movements', ship)
+    expect([status, body.error.available]).toEqual([409, 3])
+    const rows = await inventory.query('SELECT status FROM inventory.reservations WHERE id = $1', [id])
+    expect(rows).toEqual([{ status: 'expired' }])
+  })
+
   it('200: the header changes nothing where the service has no operator keys', async () => {
     const list = async (headers = {}) => {
       const answer = await inventory.app.inject({ url: '/products', headers })

@@ -3,6 +3,7 @@ import type { InventoryDeps } from '../deps.ts'
 import type { Answered } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
 import type { MovementLine } from '../movements/movement.ts'
+import { callMoveStock } from '../movements/movement-repository.ts'
 import type { MovedStock } from '../movements/movement-view.ts'
 import { auditedLines } from '../operators/audited-values.ts'
 import type { OperatorChange } from '../operators/operator-change.ts'
@@ -26,20 +27,22 @@ export interface MoveStockAsOperatorInput {
  * staleQuantity, quantityAboveLimit, keyMismatch, keyRunning, insufficientStockForLine, staleQuantityForLine
  */
 export async function moveStockAsOperator(
-  { db, stockMetrics }: Pick<InventoryDeps, 'db' | 'stockMetrics'>,
+  { db, lanes, stockMetrics }: Pick<InventoryDeps, 'db' | 'lanes' | 'stockMetrics'>,
   { change, toCaller, lines }: MoveStockAsOperatorInput,
 ): Promise<Answered<MovedStock>> {
   const action = actionOf(lines)
   requireAction(change.operator.role, action)
   const caller = toCaller()
-  return runOperatorChange(db, change, async (own) => {
-    const made = await moveStock({ ...own, stockMetrics }, { caller, lines })
-    if (made.verdict === 'replayed') return { made, audited: undefined }
-    const { id, ids } = made.body
-    const productIds = [...new Set(lines.map(({ productId }) => productId))]
-    const changes = { ids, lines: auditedLines(lines) }
-    return { made, audited: { action, object: { kind: 'movement', id }, productIds, changes } }
-  })
+  const carryOut = () =>
+    runOperatorChange(db, change, async (own) => {
+      const made = await callMoveStock(own.lanes, caller, lines)
+      if (made.verdict !== 'done') return { made, audited: undefined }
+      const { id, ids } = made.body
+      const productIds = [...new Set(lines.map(({ productId }) => productId))]
+      const changes = { ids, lines: auditedLines(lines) }
+      return { made, audited: { action, object: { kind: 'movement', id }, productIds, changes } }
+    })
+  return moveStock({ lanes, stockMetrics }, { caller, lines, carryOut })
 }
 
 /** The action of these lines. Of several actions, the first one that needs the highest role. */

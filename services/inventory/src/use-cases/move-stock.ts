@@ -1,6 +1,6 @@
 import type { InventoryDeps } from '../deps.ts'
 import { countBelowReserved } from '../errors.ts'
-import type { Answered, Refused } from '../idempotency/answer.ts'
+import type { Answer, Answered, Refused } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
 import { effectOf, type MovementLine } from '../movements/movement.ts'
 import { callMoveStock } from '../movements/movement-repository.ts'
@@ -14,11 +14,14 @@ import { type MoveRefusal, refuseStock } from '../stock/stock-refusals.ts'
 export interface MoveStockInput {
   readonly caller: Caller
   readonly lines: readonly MovementLine[]
+  /** Carries the lines out in a transaction of its own. Undefined: by their statement alone. */
+  readonly carryOut?: () => Promise<Answer<MovedStock, MoveRefusal>>
 }
 
 /**
  * Carries out the lines of a request, all or none (reference: Movements). Two requests cannot take the same stock, because
- * PostgreSQL checks each line under the lock of its level.
+ * PostgreSQL checks each line under the lock of its level. Where too little is available, due reservations expire between two
+ * tries, in transactions of their own, so that nobody waits for their levels while a try waits for others.
  * @throws
  * - productNotFound or locationNotFound when a line names a product or a location that does not exist
  * - locationInactive when stock would come into an inactive location
@@ -31,9 +34,9 @@ export interface MoveStockInput {
  */
 export async function moveStock(
   { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,
-  { caller, lines }: MoveStockInput,
+  { caller, lines, carryOut = () => callMoveStock(lanes, caller, lines) }: MoveStockInput,
 ): Promise<Answered<MovedStock>> {
-  const answer = await retryAfterExpiry({ lanes, stockMetrics }, () => callMoveStock(lanes, caller, lines))
+  const answer = await retryAfterExpiry({ lanes, stockMetrics }, carryOut)
   if (answer.body === null) return refuseLine(lanes, lines, answer)
   if (answer.verdict === 'done') for (const { type } of lines) stockMetrics.countMovement(type)
   return answer
