@@ -56,18 +56,25 @@ const EVENTS_OF_TRANSACTION_MAX = 25
 const eventsOfTransactionQuery = prepare('events_of_transaction', (p: { merchantId: string; id: string }) => {
   const after = (id: RawBuilder<unknown>, steps: number) =>
     sql`${sql.table('id_at')}(${sql.table('id_number')}(${id}) + ${sql.lit(steps)}, right(${id}, 8))`
-  const objects = sql`
-    SELECT ${p.id}::text AS id
-    UNION ALL SELECT d.id FROM ${sql.table('disputes')} d WHERE d.merchant_id = ${p.merchantId} AND d.transaction_id = ${p.id}
-    UNION ALL SELECT f.id FROM ${sql.table('frauds')} f WHERE f.merchant_id = ${p.merchantId} AND f.transaction_id = ${p.id}`
+  const newest = sql`LIMIT ${sql.lit(EVENTS_OF_TRANSACTION_MAX)}`
+  const ofTransaction = (row: string) => {
+    return sql`WHERE ${sql.id(row)}.merchant_id = ${p.merchantId} AND ${sql.id(row)}.transaction_id = ${p.id}`
+  }
   return sql<EventSummary>`
-    SELECT v.id, v.type, v.created FROM ${sql.table('events')} v
-    WHERE v.merchant_id = ${p.merchantId} AND v.object_id IN (SELECT o.id FROM (${objects}) o) AND v.id IN (
-      SELECT ${after(sql`o.id`, 1)} FROM (${objects}) o
-      UNION ALL SELECT ${after(sql`t.id`, 2)} FROM ${sql.table('trail_entries')} t
-        WHERE t.merchant_id = ${p.merchantId} AND t.transaction_id = ${p.id}
+    WITH objects AS (
+      SELECT ${p.id}::text AS id
+      UNION ALL (SELECT d.id FROM ${sql.table('disputes')} d ${ofTransaction('d')} ORDER BY d.id DESC ${newest})
+      UNION ALL (SELECT f.id FROM ${sql.table('frauds')} f ${ofTransaction('f')} ORDER BY f.id DESC ${newest})
+    ), expected AS (
+      SELECT ${after(sql`o.id`, 1)} AS id, o.id AS object_id FROM objects o
+      UNION ALL (
+        SELECT ${after(sql`t.id`, 2)}, coalesce(t.dispute_id, t.transaction_id)
+        FROM ${sql.table('trail_entries')} t ${ofTransaction('t')} ORDER BY t.seq DESC ${newest}
+      )
     )
-    ORDER BY v.id DESC LIMIT ${sql.lit(EVENTS_OF_TRANSACTION_MAX)}`
+    SELECT v.id, v.type, v.created FROM ${sql.table('events')} v
+    WHERE v.merchant_id = ${p.merchantId} AND (v.id, v.object_id) IN (SELECT e.id, e.object_id FROM expected e)
+    ORDER BY v.id DESC ${newest}`
 })
 
 /**
