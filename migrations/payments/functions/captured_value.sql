@@ -6,15 +6,18 @@
 -- rounded. (reference: Worth of a reversal)
 CREATE OR REPLACE FUNCTION {{captured_value}}(p_amounts bigint[], p_grosses bigint[], p_amount bigint)
 RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 AS $$
-SELECT coalesce(sum(
-  CASE WHEN before + amount <= p_amount THEN gross
-    ELSE {{round_half_even}}((p_amount - before) * gross::numeric, amount) END
-), 0)::bigint
-FROM (
-  SELECT amount, gross, sum(amount) OVER (ORDER BY nth) - amount AS before
-  FROM unnest(p_amounts, p_grosses) WITH ORDINALITY AS capture (amount, gross, nth)
-) captures
-WHERE before < p_amount
+DECLARE
+  rest bigint := p_amount;
+  worth bigint := 0;
+BEGIN
+  FOR nth IN 1 .. cardinality(p_amounts) LOOP
+    EXIT WHEN rest <= 0;
+    worth := worth + CASE WHEN p_amounts[nth] <= rest THEN p_grosses[nth]
+      ELSE {{round_half_even}}(rest * p_grosses[nth]::numeric, p_amounts[nth]) END;
+    rest := rest - p_amounts[nth];
+  END LOOP;
+  RETURN worth;
+END
 $$;

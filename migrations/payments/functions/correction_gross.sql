@@ -17,9 +17,12 @@ BEGIN
     FROM {{trail_entries}} e
     WHERE e.merchant_id = p_held.merchant_id AND e.transaction_id = p_held.id
       AND e.kind IN ('capture', 'refund', 'disputeLost');
-  SELECT {{captured_value}}(n.amounts, n.grosses, p_held.captured - captured_less)
-      - {{captured_value}}(n.amounts, n.grosses, p_held.refunded + p_held.lost - refunded_less) INTO rest
-    FROM {{net_captures}}(p_held.merchant_id, p_held.id, p_entry_id, captured_less) n;
+  -- Nothing is left where all captures are rejected.
+  rest := coalesce((
+    SELECT {{captured_value}}(n.amounts, n.grosses, p_held.captured - captured_less)
+      - {{captured_value}}(n.amounts, n.grosses, p_held.refunded + p_held.lost - refunded_less)
+    FROM {{net_captures}}(p_held.merchant_id, ARRAY[p_held.id], p_entry_id, captured_less) n
+  ), 0);
   RETURN CASE p_kind WHEN 'capture' THEN rest - booked ELSE booked - rest END;
 END
 $$;

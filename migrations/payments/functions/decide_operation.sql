@@ -75,7 +75,7 @@ BEGIN
     SELECT {{captured_value}}(c.amounts, c.grosses, p_transaction.refunded + p_transaction.lost + p_operation.amount)
         - {{captured_value}}(c.amounts, c.grosses, p_transaction.refunded + p_transaction.lost) INTO gross
       FROM (
-        SELECT n.amounts, n.grosses FROM {{net_captures}}(p_transaction.merchant_id, p_transaction.id, NULL, 0) n
+        SELECT n.amounts, n.grosses FROM {{net_captures}}(p_transaction.merchant_id, ARRAY[p_transaction.id], NULL, 0) n
       ) AS c (amounts, grosses);
   END IF;
   IF p_operation.kind <> 'void' THEN fee_flat := p_fee_flat; END IF;

@@ -5,10 +5,10 @@ RETURNS bigint
 LANGUAGE plpgsql STABLE
 AS $$
 BEGIN
-  RETURN (
+  RETURN coalesce((
     SELECT {{captured_value}}(c.amounts, c.grosses, p_reversed + p_amount)
       - {{captured_value}}(c.amounts, c.grosses, p_reversed)
-    FROM {{net_captures}}(p_merchant_id, p_transaction_id, NULL, 0) c
-  );
+    FROM {{net_captures}}(p_merchant_id, ARRAY[p_transaction_id], NULL, 0) c
+  ), 0);
 END
 $$;

@@ -353,6 +353,7 @@ describe('the ledger', () => {
       'dispute_movement',
       'post_payout',
       'exchange',
+      'captured_value',
       'exchange_ratio',
       'advance_clock',
       'expire_authorizations',
