@@ -95,9 +95,10 @@ async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
 /**
  * Operators list the transactions of all merchants by id, and find them by what a customer can tell. Tests,
  * live payments and failures are few in some installations, so each has a list of its own: otherwise a page
- * of them would walk past all others. An amount is found currency by currency, so that one that no payment
- * has in a currency is found missing at once. What a list may be filtered by beside the search stands at the
- * end of the index: a filter that few rows meet then reads entries of the index, and no rows.
+ * of them would walk past all others, and live failures past failed tests, which anybody may make. An amount
+ * is found currency by currency, so that one that no payment has in a currency is found missing at once. What
+ * a list may be filtered by beside the search stands at the end of the index: a filter that few rows meet
+ * then reads entries of the index, and no rows.
  *
  * A search among the transactions of one merchant has indexes that begin with the merchant. PostgreSQL 18
  * expects a condition behind the id to cost more than a walk over all rows of a merchant, and one merchant
@@ -109,6 +110,7 @@ async function createLists(db: Kysely<unknown>, names: Names): Promise<void> {
     ['test', 'id, merchant_id', 'test'],
     ['live', 'id, merchant_id', 'NOT test'],
     ['failed', 'id, merchant_id', 'NOT successful'],
+    ['failed_live', 'id, merchant_id', 'NOT test AND NOT successful'],
     ['last4', 'last4, id, merchant_id, test, successful', 'true'],
     ['amount', 'amount, currency, id, merchant_id, test, successful', 'true'],
     ['found', 'reference, id, merchant_id, test, successful', 'reference IS NOT NULL'],

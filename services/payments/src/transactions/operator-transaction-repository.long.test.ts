@@ -174,6 +174,16 @@ describe('a search by a mode among the transactions of one merchant', () => {
     }
   })
 
+  it('reads few rows for refused live payments, of which there are none, beside many refused tests', async () => {
+    const { db } = mixed.database
+    const refused = { successful: false, error_code: 10, pending: 0n }
+    await db.updateTable('transactions').set(refused).where('merchant_id', '=', testShop).execute()
+    const flags = { test: false, successful: false }
+    for (const order of ['newest-first', 'oldest-first'] as const) {
+      expect(await readPage({ flags }, order, mixed)).toEqual({ ids: [], rows: 0 })
+    }
+  })
+
   it('finds nothing of an unknown merchant', async () => {
     const { ids } = await readPage({ merchantId: UNKNOWN_ID, flags: { test: true } }, 'newest-first', mixed)
     expect(ids).toEqual([])
