@@ -58,6 +58,6 @@ it('lists look at few keys of an app that has many, most of them revoked, and at
   expect(counts.map((listed) => listed?.length)).toEqual([0, LIMIT, LIMIT, 1])
   const [other, ...many] = [ofOther, ofAll, own, members].map(({ rows }) => rows)
   expect(other).toBe(0)
-  // A search for an id looks for keys that end like it, too. The calling app is read by its key.
+  // The calling app is read by its key.
   expect(Math.max(...many)).toBeLessThanOrEqual(LIMIT + 2)
 })

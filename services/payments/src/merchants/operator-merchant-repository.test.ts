@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { countRowsRead } from '../../test/rows-read.ts'
 import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
-import { findSomeMerchants, listOperatedMerchants, type MerchantSearch } from './operator-merchant-repository.ts'
+import { findNewestMerchants, listOperatedMerchants, type MerchantSearch } from './operator-merchant-repository.ts'
 
 const MERCHANTS = 6_000
 const LIMIT = 25
@@ -19,7 +19,7 @@ beforeAll(async () => {
   const member = await createTestApp(payments)
   const { id } = await createTestMerchant(payments, member, { currency: 'EUR', test: true })
   const { db } = payments.database
-  // The three oldest, every hundredth one and the thousand oldest have names of their own, the latter a website like a key. Two of all are live.
+  // The three oldest, every hundredth one and the thousand oldest have names of their own. The website of the oldest begins like a key. Two are live.
   await sql`INSERT INTO payments.merchants SELECT r.*
     FROM payments.merchants m, generate_series(1, ${MERCHANTS}::int) n, jsonb_populate_record(m, jsonb_build_object(
       'id', lpad(to_hex(n), 24, '0'), 'tag', lpad(to_hex(n), 8, '0'), 'key', CASE n WHEN 7 THEN ${KEY}::uuid ELSE gen_random_uuid() END,
@@ -90,7 +90,7 @@ describe('a search among many merchants', () => {
     expect(rows).toBeLessThan(ROWS_MAX)
     const search = { search: 'old', limit: LIMIT, above: LOWEST, below: HIGHEST, order: 'newest-first' } as const
     const some = await countRowsRead(payments, 'merchants', (lanes) =>
-      findSomeMerchants(lanes, { ...search, test: undefined }),
+      findNewestMerchants(lanes, { ...search, test: undefined }),
     )
     expect(some.found.map(({ merchant }) => merchant.name)).toEqual(
       Array.from({ length: LIMIT }, () => expect.stringMatching(/^Old /)),

@@ -71,7 +71,7 @@ const MERCHANTS: ListOfFoundSource<FoundMerchants> = {
   beginnings: ['name', 'email', 'website'],
 }
 const listFoundMerchants = listOfFound<FoundMerchants, OperatedColumns>('page_of_merchants', MERCHANTS)
-// Statements of their own: a plan that fits each mode would read the index of none.
+// Statements of their own: a plan that fits both modes can use the index of neither.
 const listFoundTest = listOfFound<FoundMerchants, OperatedColumns>('page_of_test_merchants', {
   ...MERCHANTS,
   filter: () => sql`m.test`,
@@ -90,12 +90,12 @@ export async function listOperatedMerchants(
   return { rows: rows.map(toOperated), cutAt }
 }
 
-/** Merchants of everybody that a text finds, for an operator: the newest of the first 500 of each index. */
-export async function findSomeMerchants(
+/** Merchants of everybody that a text finds, for an operator: the newest of those that the indexes find first. */
+export async function findNewestMerchants(
   lanes: Lanes,
   search: MerchantSearch & { readonly search: string },
 ): Promise<readonly OperatedMerchant[]> {
-  return (await listOfMode(search).some(lanes, withKey(search))).map(toOperated)
+  return (await listOfMode(search).newest(lanes, withKey(search))).map(toOperated)
 }
 
 function listOfMode({ test }: MerchantSearch): ListOfFound<FoundMerchants, OperatedColumns> {

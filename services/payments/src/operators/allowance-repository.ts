@@ -2,7 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import type { Operator } from '@trestle/operators/operator.ts'
 import { mayDo } from '@trestle/operators/operator-roles.ts'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
 import { judgeRefund, type RefundLimits, refundableOf } from './refund-limits.ts'
 
@@ -61,20 +61,19 @@ export async function returnAllowance(db: Db, { actorId, key }: AllowanceUse): P
 /** The amount that an operator may still refund today in a currency, in minor units. */
 async function findAllowanceLeft(
   db: Db,
-  { actorId, currency, daily }: Pick<WantedAllowance, 'actorId' | 'currency' | 'daily'>,
+  { daily, ...of }: Pick<WantedAllowance, 'actorId' | 'currency' | 'daily'>,
 ): Promise<number> {
-  const { rows } = await sql<{ taken: bigint }>`
-    SELECT taken FROM ${sql.table('operator_allowances')}
-    WHERE actor_id = ${actorId} AND currency = ${currency} AND day = (now() AT TIME ZONE 'UTC')::date`.execute(db)
+  const { rows } = await takenToday(of).execute(db)
   return refundableOf(daily - Number(rows[0]?.taken ?? 0), daily)
 }
 
-const leftQuery = prepareOnCoordinator(
-  'allowance_taken',
-  (p: { actorId: string; currency: string }) => sql<{ taken: bigint }>`
+const takenQuery = prepareOnCoordinator('allowance_taken', takenToday)
+
+function takenToday(p: { actorId: string; currency: string }): RawBuilder<{ taken: bigint }> {
+  return sql`
     SELECT o.taken FROM ${sql.table('operator_allowances')} o
-    WHERE o.actor_id = ${p.actorId} AND o.currency = ${p.currency} AND o.day = (now() AT TIME ZONE 'UTC')::date`,
-)
+    WHERE o.actor_id = ${p.actorId} AND o.currency = ${p.currency} AND o.day = (now() AT TIME ZONE 'UTC')::date`
+}
 
 /** The amounts that an operator with the role support may refund in a currency, in minor units. */
 export interface ShownAllowance {
@@ -97,7 +96,7 @@ export async function findShownAllowance(
   if (role !== 'support') return undefined
   const [limit, daily] = [limits.once.get(currency), limits.daily.get(currency)]
   if (limit === undefined || daily === undefined) return { limit: 0, left: 0 }
-  const row = await read.first(leftQuery, { actorId: actor.id, currency })
+  const row = await read.first(takenQuery, { actorId: actor.id, currency })
   return { limit, left: refundableOf(daily - Number(row?.taken ?? 0), daily) }
 }
 

@@ -18,7 +18,7 @@ export interface ListOfFoundSource<Search> {
   readonly join?: RawBuilder<unknown>
   /** The condition that rows must meet beside the search. */
   readonly filter?: (p: Search) => RawBuilder<unknown>
-  /** Whether a text has the form of an id or a key. By that alone it finds a row: anybody may give a name of that form. */
+  /** Whether a text has the form of an id or a key. It finds only the row that has it: names of this form could hide that row. */
   readonly isId: (text: string) => boolean
   readonly hasId: (p: Search) => RawBuilder<unknown>
   /** Another condition by which a whole text finds a row. It has an index. */
@@ -41,12 +41,12 @@ export interface FoundPage<Row> {
 export interface ListOfFound<Search, Columns> {
   /** Reads a page of them, or of all rows where there is no text. */
   readonly page: (lanes: Lanes, search: Search) => Promise<FoundPage<Columns>>
-  /** Reads the newest of the first 500 that each index finds, at most `limit`. */
-  readonly some: (lanes: Lanes, search: Search & { readonly search: string }) => Promise<readonly Columns[]>
+  /** Reads the newest of the first 501 that each index finds, at most `limit`. */
+  readonly newest: (lanes: Lanes, search: Search & { readonly search: string }) => Promise<readonly Columns[]>
 }
 
-/** The most rows that each index finds for a page, and that a walk looks at. */
-const FEW = 500
+/** The most rows that the indexes find for a page, and that a walk looks at. */
+const ROWS_MAX = 500
 
 /**
  * Declares a list, in the order of ids, of the rows that a text finds. The indexes of beginnings have their rows
@@ -61,31 +61,31 @@ export function listOfFound<Search extends SearchPage, Columns>(
 ): ListOfFound<Search, Columns> {
   const all = pageQueries<Search, Columns>(name, source, () => sql`true`)
   const withId = pageQueries<Search, Columns>(`${name}_with_id`, source, source.hasId)
-  const found = pageQueries<Search & Ids, Columns>(`${name}_of_found`, source, (p) => isOneOf(p, source))
-  const near = pageQueries<Search & Ids, Columns>(`${name}_nearby`, source, (p) => {
+  const ofFound = pageQueries<Search & Ids, Columns>(`${name}_of_found`, source, (p) => isOneOf(p, source))
+  const ofWalk = pageQueries<Search & Ids, Columns>(`${name}_of_walk`, source, (p) => {
     return sql`${isOneOf(p, source)} AND ${isFound(p, source)}`
   })
-  const foundQuery = prepareOnCoordinator<Search, { id: string }>(`${name}_found`, (p) => findFew(p, source))
+  const foundQuery = prepareOnCoordinator<Search, { id: string }>(`${name}_found`, (p) => findByIndexes(p, source))
   const walkQueries = inBothOrders((suffix, order) => walkQuery(`${name}_walk${suffix}`, source, order))
-  const find = async ({ read }: Lanes, search: Search) => idsOf(await read.all(foundQuery, search))
+  const findIds = async ({ read }: Lanes, search: Search) => idsOf(await read.all(foundQuery, search))
   const readFound = async ({ read }: Lanes, search: Search, ids: readonly string[]) => {
-    return ids.length === 0 ? [] : read.all(found[search.order], { ...search, ids })
+    return ids.length === 0 ? [] : read.all(ofFound[search.order], { ...search, ids })
   }
   return {
     async page(lanes, search) {
       const { search: text, order, limit } = search
       if (text === undefined) return wholePage(await lanes.read.all(all[order], search))
       if (source.isId(text)) return wholePage(await lanes.read.all(withId[order], search))
-      const few = await find(lanes, search)
-      if (few.length <= FEW) return wholePage(await readFound(lanes, search, few))
-      const ids = idsOf(await lanes.read.all(walkQueries[order], search))
-      const rows = await lanes.read.all(near[order], { ...search, ids })
-      const isWhole = rows.length === limit || ids.length < FEW
-      return isWhole ? wholePage(rows) : { rows, cutAt: ids.at(-1) }
+      const found = await findIds(lanes, search)
+      if (found.length <= ROWS_MAX) return wholePage(await readFound(lanes, search, found))
+      const walked = idsOf(await lanes.read.all(walkQueries[order], search))
+      const rows = await lanes.read.all(ofWalk[order], { ...search, ids: walked })
+      const isWhole = rows.length === limit || walked.length < ROWS_MAX
+      return isWhole ? wholePage(rows) : { rows, cutAt: walked.at(-1) }
     },
-    async some(lanes, search) {
+    async newest(lanes, search) {
       if (source.isId(search.search)) return lanes.read.all(withId[search.order], search)
-      return readFound(lanes, search, await find(lanes, search))
+      return readFound(lanes, search, await findIds(lanes, search))
     },
   }
 }
@@ -127,7 +127,7 @@ function pageQueries<Search extends SearchPage, Columns>(
   )
 }
 
-/** The next few rows of the place of a page, whether the text finds them or not. */
+/** The ids of the next rows of a page, whether the text finds them or not. */
 function walkQuery<Search extends SearchPage>(
   name: string,
   source: ListOfFoundSource<Search>,
@@ -139,7 +139,7 @@ function walkQuery<Search extends SearchPage>(
     name,
     (p) => sql`
       SELECT ${id} FROM ${sql.table(table)} ${sql.id(row)} WHERE ${isOnPage(p, source)}
-      ORDER BY ${id} ${order} LIMIT ${sql.lit(FEW)}`,
+      ORDER BY ${id} ${order} LIMIT ${sql.lit(ROWS_MAX)}`,
   )
 }
 
@@ -155,13 +155,13 @@ function isOneOf<Search extends SearchPage>({ ids }: Ids, { row }: ListOfFoundSo
   return sql`${sql.id(row)}.id = ANY (${ids}::text[])`
 }
 
-/** The ids that a text finds, at most one more than few of each condition. Some may be there twice. */
-function findFew<Search extends SearchPage>(
+/** The ids that the indexes find, at most one more of each than a page looks at. Some may be there twice. */
+function findByIndexes<Search extends SearchPage>(
   p: Search,
   { table, row, hasValue, beginnings }: ListOfFoundSource<Search>,
 ): RawBuilder<{ id: string }> {
   const rows = sql`FROM ${sql.table(table)} ${sql.id(row)} WHERE`
-  const limit = sql`LIMIT ${sql.lit(FEW + 1)}`
+  const limit = sql`LIMIT ${sql.lit(ROWS_MAX + 1)}`
   const id = sql`${sql.id(row)}.id`
   return sql<{ id: string }>`${sql.join(
     [

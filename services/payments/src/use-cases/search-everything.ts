@@ -1,7 +1,7 @@
 import { operatedApps } from '../apps/operator-app-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { listAllDisputes } from '../disputes/dispute-repository.ts'
-import { findSomeMerchants } from '../merchants/operator-merchant-repository.ts'
+import { findNewestMerchants } from '../merchants/operator-merchant-repository.ts'
 import { formatMoney } from '../money/minor-units.ts'
 import { HIGHEST, ID_FORM, LOWEST } from '../pagination/page-query.ts'
 import { listPayoutsOfAll } from '../payouts/payout-repository.ts'
@@ -20,8 +20,9 @@ export interface SearchHit {
 const HITS_MAX = 20
 
 /**
- * The newest merchants, transactions, disputes, payouts and apps that a text finds, at most 20, by kind in this order (console
- * reference: Routes of payments). Disputes and payouts have nothing to be found by but their ids.
+ * Merchants, transactions, disputes, payouts and apps that a text finds, at most 20, by kind in this order (console
+ * reference: Routes of payments). Of many merchants or apps they are the newest of those that the indexes find
+ * first. Disputes and payouts have nothing to be found by but their ids.
  */
 export async function searchEverything(
   { operatorLanes }: Pick<PaymentsDeps, 'operatorLanes'>,
@@ -31,11 +32,11 @@ export async function searchEverything(
   const byId = { ...page, filters: { id: search.toLowerCase() } }
   const isId = ID_FORM.test(search)
   const [merchants, found, disputes, payouts, apps] = await Promise.all([
-    findSomeMerchants(operatorLanes, { ...page, search, test: undefined }),
+    findNewestMerchants(operatorLanes, { ...page, search, test: undefined }),
     findTransactionsOfAll(operatorLanes, { ...page, search, merchantId: undefined }),
     isId ? listAllDisputes(operatorLanes, byId) : [],
     isId ? listPayoutsOfAll(operatorLanes, byId) : [],
-    operatedApps.some(operatorLanes, { ...page, search }),
+    operatedApps.newest(operatorLanes, { ...page, search }),
   ])
   const transactions = await listFoundFigures(operatorLanes, found)
   return [
