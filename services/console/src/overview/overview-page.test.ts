@@ -72,7 +72,10 @@ describe('the overview of a service that tells nothing', () => {
       'away',
       'Overview Services inventory does not answer Inventory Inventory does not answer. Its numbers are back as soon as it does.',
     ],
-    ['missing', 'Overview Services inventory answers Inventory This release of inventory tells no numbers.'],
+    [
+      'missing',
+      'Overview Services inventory knows no operators Inventory Inventory knows no operators: set INVENTORY_OPERATOR_KEYS there.',
+    ],
   ] as const)('says why, where it is %s', (kind, expected) => {
     expect(textOf({ inventory: { kind } })).toBe(expected)
   })
