@@ -105,7 +105,7 @@ const pages: Partial<Record<ErrorName, ErrorCase>> = {
   serviceRefused: {
     raise: () => openWhile({ status: 400, body: { error: { type: 'X', description: 'The cursor is not ours' } } }),
     status: 422,
-    text: '422 Something went wrong The cursor is not ours. Go to the overview',
+    text: '422 Refused The cursor is not ours. Go to the overview',
   },
   tooManyRequests: {
     raise: () => openWhile({ status: 429 }),
@@ -115,27 +115,27 @@ const pages: Partial<Record<ErrorName, ErrorCase>> = {
   serviceAway: {
     raise: () => openWhile({ status: 500 }),
     status: 503,
-    text: '503 No answer Inventory does not answer. Its pages work again as soon as it does. Go to the overview',
+    text: '503 Not available Inventory does not answer. Its pages work again as soon as it does. Go to the overview',
   },
   serviceBusy: {
     raise: () => openWhile({ status: 503 }, '/products/export'),
     status: 503,
-    text: '503 No answer Inventory has too much to do. Try again in a minute. Go to the overview',
+    text: '503 Not available Inventory has too much to do. Try again in a minute. Go to the overview',
   },
   requestMalformed: {
     raise: () => send('/imports', 'multipart/form-data', 'no part'),
     status: 400,
-    text: '400 This address is not right The request cannot be read. Go to the overview',
+    text: '400 Not valid The request cannot be read. Go to the overview',
   },
   valuesInvalid: {
     raise: () => admin.open('/locations/shelf'),
     status: 400,
-    text: '400 This address is not right A value of the form or the address is not valid. Go to the overview',
+    text: '400 Not valid A value of the form or the address is not valid. Go to the overview',
   },
   bodyTooLarge: {
     raise: () => admin.post('/locations/new', { name: 'x'.repeat(262_144) }),
     status: 413,
-    text: '413 Something went wrong The form is too large. Go to the overview',
+    text: '413 Too large The form is too large. Go to the overview',
   },
   mediaTypeUnsupported: {
     raise: () => send('/locations/new', 'application/json', '{}'),
@@ -145,7 +145,7 @@ const pages: Partial<Record<ErrorName, ErrorCase>> = {
   consoleBusy: {
     raise: openFifth,
     status: 503,
-    text: 'Trestle console 503 No answer The console has too much to do. Try again. Go to the overview',
+    text: 'Trestle console 503 Not available The console has too much to do. Try again. Go to the overview',
   },
   consoleFailed: {
     raise: () => openWhile({ body: { data: 'no list' } }),

@@ -103,11 +103,13 @@ function frameOf(visit: Visit): Frame {
 }
 
 const TITLES: Readonly<Record<number, string>> = {
-  400: 'This address is not right',
+  400: 'Not valid',
   403: 'Not allowed',
   404: 'Not found',
+  413: 'Too large',
+  422: 'Refused',
   429: 'Too many requests',
-  503: 'No answer',
+  503: 'Not available',
 }
 
 /** Advice after a form that no service has answered: it may be done all the same. The browser keeps the form, with its key. */

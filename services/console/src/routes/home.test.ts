@@ -29,7 +29,7 @@ describe('GET /: the first page', () => {
     const page = await browser.open('/')
     expect([page.status, page.text, page.headers['retry-after']]).toEqual([
       503,
-      'Trestle console 503 No answer Auth does not answer. Its pages work again as soon as it does. Go to the overview',
+      'Trestle console 503 Not available Auth does not answer. Its pages work again as soon as it does. Go to the overview',
       '1',
     ])
     await other.close()

@@ -29,7 +29,7 @@ describe('GET /jobs', () => {
     const page = await (await test.signedIn('viewer')).open('/jobs?state=lost')
     expect([page.status, page.text]).toEqual([
       400,
-      '400 This address is not right A value of the form or the address is not valid. Go to the overview',
+      '400 Not valid A value of the form or the address is not valid. Go to the overview',
     ])
   })
 })

@@ -46,7 +46,7 @@ describe('POST /locations/:locationId', () => {
     const page = await browser.submit(`/locations/${id}`, { code: 'OVER', name: 'Over', active: 'yes', etag })
     expect([page.status, page.text]).toEqual([
       400,
-      '400 This address is not right A value of the form or the address is not valid. Go to the overview',
+      '400 Not valid A value of the form or the address is not valid. Go to the overview',
     ])
   })
 })

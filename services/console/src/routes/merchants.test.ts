@@ -58,7 +58,7 @@ describe('GET /merchants', () => {
     const page = await (await test.signedIn('viewer')).open('/merchants?cursor=nonsense')
     expect([page.status, page.text]).toEqual([
       422,
-      '422 Something went wrong cursor: must be a cursor of this list. Go to the overview',
+      '422 Refused cursor: must be a cursor of this list. Go to the overview',
     ])
   })
 })
@@ -95,7 +95,7 @@ describe('the pages of payments', () => {
     const page = await browser.open('/merchants')
     expect([page.status, page.text]).toEqual([
       503,
-      '503 No answer Payments does not answer. Its pages work again as soon as it does. Go to the overview',
+      '503 Not available Payments does not answer. Its pages work again as soon as it does. Go to the overview',
     ])
     expect((await browser.open('/')).status).toBe(200)
     await other.close()

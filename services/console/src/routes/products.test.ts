@@ -110,7 +110,7 @@ describe('GET /products/:productId', () => {
     const page = await (await test.signedIn('viewer')).open('/products/mug')
     expect([page.status, page.text]).toEqual([
       400,
-      '400 This address is not right A value of the form or the address is not valid. Go to the overview',
+      '400 Not valid A value of the form or the address is not valid. Go to the overview',
     ])
   })
 })
@@ -123,7 +123,7 @@ describe('the pages of inventory', () => {
     const page = await browser.open('/products')
     expect([page.status, page.text]).toEqual([
       503,
-      '503 No answer Inventory does not answer. Its pages work again as soon as it does. Go to the overview',
+      '503 Not available Inventory does not answer. Its pages work again as soon as it does. Go to the overview',
     ])
     expect((await browser.open('/')).status).toBe(200)
     await other.close()

@@ -392,7 +392,7 @@ describe('POST /users/:userId/:change', () => {
       const page = await browser.post(`/users/${ada.id}/ban`, { _csrf, _key, duration: '1h' })
       expect([page.status, page.text]).toEqual([
         400,
-        '400 This address is not right A value of the form or the address is not valid. Go to the overview',
+        '400 Not valid A value of the form or the address is not valid. Go to the overview',
       ])
     },
   )

@@ -32,7 +32,7 @@ describe('GET /products/export', () => {
     const over = await openTestConsole([auth, { name: 'inventory', url: busy.url }])
     const browser = await over.signedIn('viewer')
     const answers = await Promise.all(Array.from({ length: 8 }, () => browser.open('/products/export')))
-    const refused = '503 No answer Inventory has too much to do. Try again in a minute. Go to the overview'
+    const refused = '503 Not available Inventory has too much to do. Try again in a minute. Go to the overview'
     expect(answers.map(({ status, text }) => [status, text])).toEqual(Array.from({ length: 8 }, () => [503, refused]))
     expect((await over.app.inject('/health')).statusCode).toBe(200)
     await over.close()
