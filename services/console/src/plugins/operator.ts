@@ -32,8 +32,8 @@ export interface Visit {
 }
 
 /**
- * The turns of operators: how many pages and changes one of them has made at a time. One thread makes the pages of all, and takes
- * new connections the more rarely the more requests it is at.
+ * The turns of operators: how many pages and changes one of them has made at a time. One thread makes all pages. The more
+ * requests it has, the later it takes new connections.
  */
 const OPERATOR_TURNS: RequestTurnsOptions = {
   places: 64,

@@ -25,7 +25,7 @@ function sendRefused(
 /** Auth forgets the oldest attempts of an address within minutes. */
 const RETRY_SECONDS = '60'
 
-/** The message of a refused sign-in, and the page that a good one leads to. */
+/** The email address that was typed, and the page that a good sign-in leads to. */
 interface SignInTry {
   readonly email?: string
   readonly next?: string | undefined

@@ -13,7 +13,7 @@ import {
 } from './service-call.ts'
 import type { ServiceClient } from './service-client.ts'
 
-/** The proofs of a caller: the key of the console, the operator's own access token, and the address of their browser. */
+/** The proofs of a caller: the role, whose key is sent, the operator's own access token, and the address of the browser. */
 export interface Credentials {
   readonly role: OperatorRole
   readonly accessToken: string

@@ -8,12 +8,9 @@ import { type OpenFile, readAnswer, type SendCall, type ServiceCall, type Servic
 const TIMEOUT_MS = 10_000
 /** How long a file may take on its way. Services cut the connection of a file that stands still. */
 const FILE_TIMEOUT_MS = 3_600_000
-/** A page of 100 users with their metadata, or a file of 10,000 lines. */
+/** More than the largest answer that is read whole: the bank files of a batch of 5,000 payouts, as base64. */
 const BYTES_MAX = 16 * 1024 * 1024
-/**
- * From this status on a service has done nothing that anybody can rely on, by an outage or a defect. A change may be made or
- * not.
- */
+/** From this status on, nobody knows whether a change was made: the service is out of order, or has a defect. */
 const AWAY_STATUS = 500
 /** A service answers this to a file where it sends as many as it can already, or where it starts or stops. */
 const BUSY_STATUS = 503
