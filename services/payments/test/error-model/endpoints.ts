@@ -385,6 +385,12 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
     action: 'tasks.retry',
   },
   ofOperatorList('disputes', 'disputes.read'),
+  {
+    name: 'GET /operator/disputes/{disputeId}',
+    path: ({ ids }) => `/operator/disputes/${ids.dispute}`,
+    unknown: () => `/operator/disputes/${NO_ID}`,
+    action: 'disputes.read',
+  },
   ofOperatorList('merchants', 'merchants.read'),
   {
     name: 'GET /operator/merchants/{merchantId}',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { expectBody, statusAndBody } from '../../../test/bodies.ts'
+import { expectBody, refusals, statusAndBody } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import { capture } from '../../../test/operations.ts'
 import { operatorHeaders, testOperators } from '../../../test/operators.ts'
@@ -111,5 +111,23 @@ describe('GET /operator/disputes', () => {
     ],
   ])('400: refuses %s', async (query, field, message, code) => {
     expect(statusAndBody(await get(query))).toEqual([400, [{ field, message, code }]])
+  })
+})
+
+describe('GET /operator/disputes/:disputeId', () => {
+  const getOne = (id = '') =>
+    payments.app.inject({ url: `/operator/disputes/${id}`, headers: operatorHeaders('viewer') })
+
+  it('200: shows a dispute as the list does, open or decided, also by its id in upper case', async () => {
+    const [open, won] = disputes
+    const answers = await Promise.all([getOne(open?.id), getOne(won?.id.toUpperCase())])
+    expect(answers.map(statusAndBody)).toEqual([
+      [200, { dispute: open }],
+      [200, { dispute: won }],
+    ])
+  })
+
+  it.each([UNKNOWN_ID, 'x'])('404: refuses the id %s, which no dispute has', async (id) => {
+    expect(statusAndBody(await getOne(id))).toEqual(refusals.notFound)
   })
 })

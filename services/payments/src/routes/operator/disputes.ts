@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { listAllDisputes } from '../../disputes/dispute-repository.ts'
+import { refuseMissing } from '../../access/require-access.ts'
+import { findDisputeOfAll, listAllDisputes } from '../../disputes/dispute-repository.ts'
 import { DisputeView, viewDispute } from '../../disputes/dispute-view.ts'
 import { operatorAnswers } from '../../error-body.ts'
 import type { PageBounds } from '../../pagination/page-query.ts'
@@ -11,7 +12,7 @@ import {
   showOperatorPage,
 } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
-import { id } from '../../requests/fields.ts'
+import { id, pathId } from '../../requests/fields.ts'
 
 const DisputesQuery = operatorListQuery('disputes').extend({
   status: z.enum(['open', 'won', 'lost']).optional().describe('Only disputes in this state'),
@@ -24,7 +25,7 @@ const CSV_COLUMNS = [
   ...['reason.code', 'reason.title', 'due', 'status', 'resolved'],
 ]
 
-/** Lists the disputes of everybody, for operators (console reference: Routes of payments). */
+/** Lists and shows the disputes of everybody, for operators (console reference: Routes of payments). */
 export const operatorDisputesRoutes: Routes = async (app) => {
   app.get(
     '/operator/disputes',
@@ -47,6 +48,24 @@ export const operatorDisputesRoutes: Routes = async (app) => {
       if (await answerAsCsv(request, reply, csv)) return reply
       const rows = await read(page)
       return { disputes: showOperatorPage(reply, 'disputes', { limit, rows }).map(viewDispute) }
+    },
+  )
+
+  app.get(
+    '/operator/disputes/:disputeId',
+    {
+      config: { action: 'disputes.read' },
+      schema: {
+        operationId: 'getDisputeAsOperator',
+        tags: ['Operators'],
+        summary: 'Fetch a dispute of any merchant',
+        params: z.object({ disputeId: pathId() }),
+        response: { 200: z.object({ dispute: DisputeView }), ...operatorAnswers() },
+      },
+    },
+    async ({ params: { disputeId } }) => {
+      const found = await findDisputeOfAll(app.deps.operatorLanes, disputeId)
+      return { dispute: viewDispute(found ?? refuseMissing()) }
     },
   )
 }
