@@ -307,6 +307,12 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
     action: 'exceptions.resolve',
   },
   ofOperatorList('payouts', 'payouts.read'),
+  {
+    name: 'GET /operator/payouts/{payoutId}',
+    path: ({ ids }) => `/operator/payouts/${ids.payout}`,
+    unknown: () => `/operator/payouts/${NO_ID}`,
+    action: 'payouts.read',
+  },
   ofOperatorList('payouts/batches', 'payouts.read'),
   {
     name: 'POST /operator/payouts/run',

@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { expectBody, statusAndBody } from '../../../test/bodies.ts'
+import { expectBody, refusals, statusAndBody } from '../../../test/bodies.ts'
 import { callPayouts, findShownPayout, paidOutLiveMerchant } from '../../../test/operator-payouts.ts'
 import { operatorHeaders, testOperators } from '../../../test/operators.ts'
-import { createTestApp, startPayments, type TestPayments } from '../../../test/payments-app.ts'
+import { createTestApp, startPayments, type TestPayments, UNKNOWN_ID } from '../../../test/payments-app.ts'
+import type { ShownPayout } from '../../../test/payout-requests.ts'
 
 let payments: TestPayments
 let krone: string
 let euro: string
 /** As members see them, newest first. */
-let shown: readonly object[]
+let shown: readonly ShownPayout[]
 beforeAll(async () => {
   payments = await startPayments({ operators: testOperators })
   const member = await createTestApp(payments)
@@ -53,5 +54,23 @@ describe('GET /operator/payouts', () => {
   it('400: refuses an unknown state', async () => {
     const fields = [{ field: 'status', message: 'is not valid', code: 'FORMAT' }]
     expect(statusAndBody(await callPayouts(payments, 'GET', '?status=paid'))).toEqual([400, fields])
+  })
+})
+
+describe('GET /operator/payouts/:payoutId', () => {
+  const getOne = (id = '') =>
+    payments.app.inject({ url: `/operator/payouts/${id}`, headers: operatorHeaders('viewer') })
+
+  it('200: shows a payout as its merchant sees it, also by its id in upper case', async () => {
+    const [newest, oldest] = shown
+    const answers = await Promise.all([getOne(newest?.id), getOne(oldest?.id.toUpperCase())])
+    expect(answers.map(statusAndBody)).toEqual([
+      [200, { payout: newest }],
+      [200, { payout: oldest }],
+    ])
+  })
+
+  it.each([UNKNOWN_ID, 'x'])('404: refuses the id %s, which no payout has', async (id) => {
+    expect(statusAndBody(await getOne(id))).toEqual(refusals.notFound)
   })
 })

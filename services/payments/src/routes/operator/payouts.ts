@@ -1,7 +1,8 @@
 import { z } from 'zod'
+import { refuseMissing } from '../../access/require-access.ts'
 import { operatorAnswers } from '../../error-body.ts'
 import type { PageBounds } from '../../pagination/page-query.ts'
-import { listPayoutsOfAll } from '../../payouts/payout-repository.ts'
+import { findPayoutOfAll, listPayoutsOfAll } from '../../payouts/payout-repository.ts'
 import { PayoutView, viewPayout } from '../../payouts/payout-view.ts'
 import {
   answerAsCsv,
@@ -11,7 +12,7 @@ import {
   showOperatorPage,
 } from '../../plugins/operator-list.ts'
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
-import { id } from '../../requests/fields.ts'
+import { id, pathId } from '../../requests/fields.ts'
 
 const PayoutsQuery = operatorListQuery('payouts').extend({
   status: z.enum(['created', 'exported', 'settled', 'failed']).optional().describe('Only payouts in this state'),
@@ -20,7 +21,7 @@ const PayoutsQuery = operatorListQuery('payouts').extend({
 
 const CSV_COLUMNS = ['id', 'merchantId', 'created', 'test', 'currency', 'amount', 'status', 'bank.iban', 'lineId']
 
-/** Lists the payouts of all merchants, for operators (console reference: Routes of payments). */
+/** Lists and shows the payouts of all merchants, for operators (console reference: Routes of payments). */
 export const operatorPayoutsRoutes: Routes = async (app) => {
   app.get(
     '/operator/payouts',
@@ -42,6 +43,24 @@ export const operatorPayoutsRoutes: Routes = async (app) => {
       if (await answerAsCsv(request, reply, { page, read, view: viewPayout, columns: CSV_COLUMNS })) return reply
       const rows = await read(page)
       return { payouts: showOperatorPage(reply, 'payouts', { limit: place.limit, rows }).map(viewPayout) }
+    },
+  )
+
+  app.get(
+    '/operator/payouts/:payoutId',
+    {
+      config: { action: 'payouts.read' },
+      schema: {
+        operationId: 'getPayoutAsOperator',
+        tags: ['Operators'],
+        summary: 'Fetch a payout of any merchant',
+        params: z.object({ payoutId: pathId() }),
+        response: { 200: z.object({ payout: PayoutView }), ...operatorAnswers() },
+      },
+    },
+    async ({ params: { payoutId } }) => {
+      const found = await findPayoutOfAll(app.deps.operatorLanes, payoutId)
+      return { payout: viewPayout(found ?? refuseMissing()) }
     },
   )
 }
