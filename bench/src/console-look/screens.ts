@@ -137,13 +137,23 @@ export const SCREENS: readonly Screen[] = [
   path('transactions', '/transactions'),
   path('transactions-none', '/transactions?search=9999'),
   first('transaction', '/transactions'),
-  first('transaction-disputed', '/disputes'),
+  {
+    name: 'transaction-disputed',
+    open: async (page, url) => {
+      await first('', '/disputes').open(page, url)
+      const href = await page.locator('main .facts a[href^="/transactions/"]').getAttribute('href')
+      await page.goto(url + href)
+    },
+  },
   first('transaction-refused', '/transactions?successful=false'),
   first('transaction-refund', CAPTURED, '/refund'),
   refusedRefund('transaction-refund-refused', 'much', (page) => page.getByRole('alert')),
   // The script refuses this amount before it is sent.
   refusedRefund('transaction-refund-above', '99999.99', (page) => page.locator('input[name="amount"]:invalid')),
   path('disputes', '/disputes'),
+  first('dispute', '/disputes?status=open'),
+  first('dispute-outcome', '/disputes?status=open', '/outcome'),
+  first('dispute-lost', '/disputes?status=lost'),
   path('frauds', '/frauds'),
   path('payouts', '/payouts'),
   path('payout-run', '/payouts/run'),

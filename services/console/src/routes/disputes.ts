@@ -1,14 +1,22 @@
+import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { GivenFields } from '../pages/asked-change.ts'
 import { pageQuery } from '../pages/list.ts'
 import { readWithDecimals } from '../pages/money.ts'
+import { answerChange, askChange } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendCsv, sendPage } from '../plugins/pages.ts'
 import { DisputesQuery, disputesPage } from '../transactions/dispute-list.ts'
-import { DisputesView } from '../transactions/dispute-view.ts'
+import { disputeChanges, disputePage, type ShownDispute } from '../transactions/dispute-page.ts'
+import { DisputesView, DisputeView } from '../transactions/dispute-view.ts'
+import { TransactionView } from '../transactions/transaction-view.ts'
 
 const LIST = '/operator/disputes'
+const DisputeParams = z.object({ disputeId: z.string().max(64) })
+const ChangeParams = DisputeParams.extend({ change: z.string().max(32) })
 
-/** The list of disputes, as a page or as CSV. */
+/** The list of disputes, as a page or as CSV, a dispute, and the question before its outcome is recorded. */
 export const disputesRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/disputes', { schema: { querystring: DisputesQuery } }, async (request, reply) => {
     const { merchant, status, format, ...place } = request.query
@@ -20,4 +28,38 @@ export const disputesRoutes: FastifyPluginAsyncZod = async (app) => {
     const listed = await readWithDecimals(calls, { path: LIST, schema: DisputesView, query: asked })
     return sendPage(request, reply, disputesPage(request.query, listed, viewerOf(request)))
   })
+
+  app.get('/disputes/:disputeId', { schema: { params: DisputeParams } }, async (request, reply) => {
+    const shown = await readDispute(request, request.params)
+    return sendPage(request, reply, disputePage(shown, viewerOf(request)))
+  })
+
+  app.get(
+    '/disputes/:disputeId/:change',
+    { schema: { params: ChangeParams, querystring: GivenFields } },
+    async (request, reply) => {
+      const named = { name: request.params.change, shown: await readDispute(request, request.params) }
+      return askChange(request, reply, disputeChanges, named)
+    },
+  )
+
+  app.post(
+    '/disputes/:disputeId/:change',
+    { schema: { params: ChangeParams, body: GivenFields } },
+    async (request, reply) => {
+      const named = { name: request.params.change, shown: await readDispute(request, request.params) }
+      return answerChange(request, reply, disputeChanges, named)
+    },
+  )
+}
+
+async function readDispute(
+  request: FastifyRequest,
+  { disputeId }: z.infer<typeof DisputeParams>,
+): Promise<ShownDispute> {
+  const { calls } = visitOf(request)
+  const { dispute } = (await calls.read('payments', `${LIST}/${encodeURIComponent(disputeId)}`, DisputeView)).value
+  const path = `/operator/transactions/${encodeURIComponent(dispute.transactionId)}`
+  const { value } = await readWithDecimals(calls, { path, schema: TransactionView })
+  return { ...value, dispute }
 }

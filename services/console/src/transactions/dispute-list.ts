@@ -1,16 +1,18 @@
 import { html } from '@trestle/common/documents/html.ts'
-import { mayDo } from '@trestle/operators/operator-roles.ts'
 import { z } from 'zod'
 import type { Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, ListQuery, listCard, MerchantId } from '../pages/list.ts'
 import { type Decimals, money, type WithDecimals } from '../pages/money.ts'
-import { askLink, badge, emptyState, merchantLink, pageHead, tabs, time } from '../pages/parts.ts'
+import { badge, emptyState, merchantLink, pageHead, tabs, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
+import { outcomeLink } from './dispute-page.ts'
 import {
+  DISPUTE_TONES,
   DISPUTES_PATH,
   type Dispute,
   type DisputesView,
+  disputePath,
   FRAUDS_PATH,
   type Fraud,
   type FraudsView,
@@ -76,27 +78,21 @@ ${listCard({
   }
 }
 
-const TONES = { open: 'warn', won: 'good', lost: 'bad' } as const
-
-function disputeColumns({ role }: Viewer, decimals: Decimals): readonly Column<Dispute>[] {
-  const mayClose = mayDo(role, 'disputes.close')
-  const outcomePath = ({ id, transactionId }: Dispute) =>
-    `${transactionPath(transactionId)}/close-dispute?${new URLSearchParams({ dispute: id })}`
+function disputeColumns(viewer: Viewer, decimals: Decimals): readonly Column<Dispute>[] {
   return [
     {
       label: 'Amount',
-      cell: ({ transactionId, amount, currency }) =>
-        html`<a class="main-link figure" href="${transactionPath(transactionId)}">${money(amount, currency, decimals)}</a>`,
+      cell: ({ id, amount, currency }) =>
+        html`<a class="main-link figure" href="${disputePath(id)}">${money(amount, currency, decimals)}</a>`,
     },
-    { label: 'State', kind: 'state', cell: ({ status }) => badge(status, TONES[status]) },
+    { label: 'State', kind: 'state', cell: ({ status }) => badge(status, DISPUTE_TONES[status]) },
     { label: 'Reason', cell: ({ reason }) => reason.title },
     { label: 'Due', cell: ({ due, status }) => (status === 'open' ? time(due) : '') },
     { label: 'Merchant', kind: 'gone', cell: ({ merchantId }) => merchantLink(merchantId) },
     { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
     {
       label: '',
-      cell: (dispute) =>
-        html`${mayClose && dispute.status === 'open' ? askLink(outcomePath(dispute), 'Outcome…', 'danger') : undefined}`,
+      cell: (dispute) => html`${outcomeLink(dispute, viewer)}`,
     },
   ]
 }

@@ -29,6 +29,8 @@ const Fraud = z.looseObject({
 /** A fraud alert as payments shows it. */
 export type Fraud = z.infer<typeof Fraud>
 
+/** A dispute alone. */
+export const DisputeView = z.object({ dispute: Dispute })
 /** A page of disputes. */
 export const DisputesView = z.object({ disputes: z.array(Dispute) })
 /** A page of fraud alerts. */
@@ -38,6 +40,17 @@ export const FraudsView = z.object({ frauds: z.array(Fraud) })
 export const DISPUTES_PATH = '/disputes'
 /** The path of the list of fraud alerts. */
 export const FRAUDS_PATH = '/frauds'
+
+/** Returns the path of a dispute. */
+export function disputePath(id: string): string {
+  return `${DISPUTES_PATH}/${encodeURIComponent(id)}`
+}
+
+/** How the state of a dispute looks. */
+export const DISPUTE_TONES = { open: 'warn', won: 'good', lost: 'bad' } as const satisfies Record<
+  Dispute['status'],
+  string
+>
 
 const Reasons = z.object({ disputes: z.array(Reason), frauds: z.array(Reason) })
 /** The reasons of disputes and of fraud alerts, as payments lists them. */

@@ -220,25 +220,4 @@ describe('disputes', () => {
       body: { amount: 5000, reason: { code: 4837 } },
     })
   })
-
-  it('an outcome is recorded at the dispute', () => {
-    expect(changeOf('close-dispute').call(shownTransaction(), { dispute: 'd1', outcome: 'won' })).toEqual({
-      method: 'POST',
-      path: '/operator/disputes/d1/outcome',
-      body: { outcome: 'won' },
-    })
-  })
-
-  it.each([
-    ['d1', true],
-    ['d2', false],
-  ])('whether the dispute %s is one of the transaction is %j', (id, expected) => {
-    expect(changeOf('close-dispute').part?.isOf(shownTransaction(), id)).toBe(expected)
-  })
-
-  it('the question about an outcome names the amount of the dispute', () => {
-    expect(changeOf('close-dispute').title?.(shownTransaction(), { dispute: 'd1' })).toBe(
-      'Outcome of the dispute of EUR 12.50',
-    )
-  })
 })

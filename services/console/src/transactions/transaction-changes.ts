@@ -1,7 +1,7 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { amountInvalid, amountTooLarge, amountTooSmall } from '../errors.ts'
 import type { AskedCall, AskedChange, Changeable, GivenFields } from '../pages/asked-change.ts'
-import { choiceField, hiddenField, NO_CHOICE, type Problem, textField } from '../pages/form.ts'
+import { choiceField, type Problem, textField } from '../pages/form.ts'
 import { money, readMoney, typedMoney } from '../pages/money.ts'
 import { cardText, type ShownTransaction, transactionPath } from './transaction-view.ts'
 
@@ -109,12 +109,6 @@ const OPERATIONS: readonly AskedChange<ShownTransaction>[] = [
   },
 ]
 
-const OUTCOMES = [
-  NO_CHOICE,
-  ['won', 'won: the money stays with the merchant'],
-  ['lost', 'lost: the money goes to the customer'],
-] as const
-
 const DISPUTES: readonly AskedChange<ShownTransaction>[] = [
   {
     name: 'dispute',
@@ -136,34 +130,6 @@ const DISPUTES: readonly AskedChange<ShownTransaction>[] = [
     },
     done: (shown, given) => `A dispute of ${typedAmount(shown, given)} is open`,
   },
-  {
-    name: 'close-dispute',
-    action: 'disputes.close',
-    label: 'Outcome',
-    submit: 'Record the outcome',
-    title: (shown, given) => {
-      const dispute = disputeOf(shown, given)
-      return dispute === undefined
-        ? 'Outcome of a dispute'
-        : `Outcome of the dispute of ${money(dispute.amount, dispute.currency, shown.decimals)}`
-    },
-    isDangerous: true,
-    // Each dispute of the page has a button of its own for this change.
-    isOffered: () => false,
-    consequences: (shown) => [
-      `Won: ${nameOf(shown)} keeps the money. Lost: it goes back to ${cardText(shown.transaction)}.`,
-      'This cannot be undone.',
-    ],
-    part: { field: 'dispute', isOf: (shown, dispute) => disputeOf(shown, { dispute }) !== undefined },
-    fields: (_shown, { dispute = '', outcome }) =>
-      html`${hiddenField('dispute', dispute)}${choiceField({ name: 'outcome', label: 'Outcome', value: outcome, isRequired: true, options: OUTCOMES })}`,
-    call: (_shown, { dispute = '', outcome = '' }) => ({
-      method: 'POST',
-      path: `/operator/disputes/${encodeURIComponent(dispute)}/outcome`,
-      body: { outcome },
-    }),
-    done: (_shown, { outcome }) => `The dispute is ${outcome === 'won' ? 'won' : 'lost'}`,
-  },
 ]
 
 /** The changes of a transaction that operators make, in the order of the buttons. */
@@ -176,10 +142,6 @@ export const transactionChanges: Changeable<ShownTransaction> = {
 
 function reasonsOf({ reasons }: ShownTransaction) {
   return reasons.disputes.map(({ code, title }) => [String(code), `${title} (${code})`] as const)
-}
-
-function disputeOf({ disputes }: ShownTransaction, { dispute }: GivenFields) {
-  return disputes.find(({ id }) => id === dispute)
 }
 
 /** Says that an amount is not above zero, or above what is left. */

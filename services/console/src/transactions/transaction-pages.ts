@@ -1,22 +1,12 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
-import { changeLinks, partChangeLink, roleNote, type Viewer } from '../pages/asked-change.ts'
+import { changeLinks, roleNote, type Viewer } from '../pages/asked-change.ts'
 import { icon } from '../pages/icons.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { money } from '../pages/money.ts'
-import {
-  badge,
-  card,
-  copyableId,
-  emptyState,
-  factList,
-  jsonText,
-  pageHead,
-  smallTable,
-  type Tone,
-  time,
-} from '../pages/parts.ts'
+import { badge, card, copyableId, emptyState, factList, jsonText, pageHead, smallTable, time } from '../pages/parts.ts'
 import { merchantPath } from '../pages/paths.ts'
-import { fraudReason } from './dispute-view.ts'
+import { outcomeLink } from './dispute-page.ts'
+import { DISPUTE_TONES, disputePath, fraudReason } from './dispute-view.ts'
 import { allowanceLines, fullTrailLine, transactionChanges } from './transaction-changes.ts'
 import { stateBadges } from './transaction-list.ts'
 import {
@@ -98,24 +88,23 @@ function trailCard({ transaction: { trail, currency, successful }, decimals }: S
   )
 }
 
-function trailText({ capture, refund, dispute }: TrailEntry): string {
+function trailText({ capture, refund, dispute }: TrailEntry): Html | string {
   if (capture === true) return 'Captured'
   if (refund === true) return 'Refunded'
-  if (dispute !== undefined) return dispute.won === true ? 'Dispute won:' : 'Dispute lost:'
+  if (dispute !== undefined) {
+    return html`<a href="${disputePath(dispute.id)}">Dispute ${dispute.won === true ? 'won' : 'lost'}:</a>`
+  }
   return 'Voided'
 }
 
-const TONES = { open: 'warn', won: 'good', lost: 'bad' } as const satisfies Record<string, Tone>
-
-function disputesCard(shown: ShownTransaction, viewer: Viewer): Html | undefined {
-  const { disputes, frauds, decimals, reasons } = shown
+function disputesCard({ disputes, frauds, decimals, reasons }: ShownTransaction, viewer: Viewer): Html | undefined {
   if (disputes.length + frauds.length === 0) return undefined
   const rows = [
     ...disputes.map(({ id, status, amount, currency, reason, due }) => [
-      html`<strong class="figure">${money(amount, currency, decimals)}</strong>`,
-      html`${reason.title} ${badge(status, TONES[status])}`,
+      html`<a class="main-link figure" href="${disputePath(id)}">${money(amount, currency, decimals)}</a>`,
+      html`${reason.title} ${badge(status, DISPUTE_TONES[status])}`,
       status === 'open' ? html`due ${time(due)}` : '',
-      html`${status === 'open' ? partChangeLink(transactionChanges, { name: 'close-dispute', shown, given: { dispute: id } }, viewer) : undefined}`,
+      html`${outcomeLink({ id, status }, viewer)}`,
     ]),
     ...frauds.map((fraud) => [
       html`<strong>Fraud alert</strong>`,

@@ -1,0 +1,128 @@
+import { type Html, html } from '@trestle/common/documents/html.ts'
+import { mayDo } from '@trestle/operators/operator-roles.ts'
+import type { z } from 'zod'
+import { type Changeable, changeLinks, roleNote, type Viewer } from '../pages/asked-change.ts'
+import { choiceField, NO_CHOICE } from '../pages/form.ts'
+import type { ConsolePage } from '../pages/layout.ts'
+import { money, type WithDecimals } from '../pages/money.ts'
+import { askLink, badge, card, copyableId, factList, pageHead, time } from '../pages/parts.ts'
+import { merchantPath } from '../pages/paths.ts'
+import { DISPUTE_TONES, DISPUTES_PATH, type Dispute, disputePath } from './dispute-view.ts'
+import { stateBadges } from './transaction-list.ts'
+import { cardText, type TransactionView, transactionPath } from './transaction-view.ts'
+
+/** A dispute with its payment, and the decimals of their currencies. */
+export type ShownDispute = WithDecimals<Pick<z.infer<typeof TransactionView>, 'transaction' | 'merchant'>> & {
+  readonly dispute: Dispute
+}
+
+const OUTCOMES = [
+  NO_CHOICE,
+  ['won', 'won: the money stays with the merchant'],
+  ['lost', 'lost: the money goes to the customer'],
+] as const
+
+/** The acts of operators on a dispute. */
+export const disputeChanges: Changeable<ShownDispute> = {
+  service: 'payments',
+  section: 'disputes',
+  pathOf: ({ dispute }) => disputePath(dispute.id),
+  changes: [
+    {
+      name: 'outcome',
+      action: 'disputes.close',
+      label: 'Outcome',
+      submit: 'Record the outcome',
+      title: (shown) => `Outcome of the dispute of ${amountOf(shown)}`,
+      isDangerous: true,
+      isOffered: ({ dispute }) => dispute.status === 'open',
+      consequences: (shown) => [
+        `Won: ${merchantName(shown)} keeps the money. Lost: it goes back to ${cardText(shown.transaction)}.`,
+        'This cannot be undone.',
+      ],
+      fields: (_shown, { outcome }) =>
+        choiceField({ name: 'outcome', label: 'Outcome', value: outcome, isRequired: true, options: OUTCOMES }),
+      call: ({ dispute }, { outcome = '' }) => ({
+        method: 'POST',
+        path: `/operator/disputes/${encodeURIComponent(dispute.id)}/outcome`,
+        body: { outcome },
+      }),
+      done: (_shown, { outcome }) => `The dispute is ${outcome === 'won' ? 'won' : 'lost'}`,
+    },
+  ],
+}
+
+/** The page of a dispute: what the customer disputes, and the payment that it is about. */
+export function disputePage(shown: ShownDispute, viewer: Viewer): ConsolePage {
+  const { dispute, merchant } = shown
+  const { id, status, created } = dispute
+  return {
+    title: `Dispute of ${amountOf(shown)}`,
+    section: 'disputes',
+    main: html`${pageHead({
+      title: amountOf(shown),
+      above: { label: 'Disputes', path: DISPUTES_PATH },
+      badges: [badge(status, DISPUTE_TONES[status])],
+      facts: [
+        html`<a href="${merchantPath(merchant.id)}">${merchantName(shown)}</a>`,
+        copyableId(id),
+        html`<span>${time(created)}</span>`,
+      ],
+      actions: changeLinks(disputeChanges, shown, viewer),
+      note: roleNote(disputeChanges, shown, viewer),
+    })}
+<div class="grid split"><div class="stack">
+${disputeCard(shown)}
+</div><div class="stack">
+${paymentCard(shown)}
+</div></div>`,
+  }
+}
+
+/** The button by which the outcome of a dispute is recorded. Undefined where it is decided, or the role may not. */
+export function outcomeLink({ id, status }: Pick<Dispute, 'id' | 'status'>, { role }: Viewer): Html | undefined {
+  if (status !== 'open' || !mayDo(role, 'disputes.close')) return undefined
+  return askLink(`${disputePath(id)}/outcome`, 'Outcome…', 'danger')
+}
+
+function disputeCard(shown: ShownDispute): Html {
+  const { reason, due, resolved, status } = shown.dispute
+  return card(
+    'Dispute',
+    html`<div class="card-body">${factList([
+      ['Reason', `${reason.title} (${reason.code})`],
+      ['Due', status === 'open' ? time(due) : undefined],
+      ['Decided', resolved && time(resolved)],
+      ['Money', MONEY_TEXTS[status](shown)],
+    ])}</div>`,
+  )
+}
+
+/** The words for where the disputed money is, by the state of the dispute. */
+const MONEY_TEXTS: Readonly<Record<Dispute['status'], (shown: ShownDispute) => string>> = {
+  open: (shown) => `kept from the balance of ${merchantName(shown)} until the dispute is decided`,
+  won: (shown) => `stays with ${merchantName(shown)}`,
+  lost: ({ transaction }) => `went back to ${cardText(transaction)}`,
+}
+
+function paymentCard({ transaction, decimals }: ShownDispute): Html {
+  const { id, amount, currency, created } = transaction
+  return card(
+    'Payment',
+    html`<div class="card-body">${factList([
+      ['Amount', money(amount, currency, decimals)],
+      ['State', html`<span class="badges">${stateBadges(transaction)}</span>`],
+      ['Card', cardText(transaction)],
+      ['Created', time(created)],
+      ['Id', html`<a href="${transactionPath(id)}"><code>${id}</code></a>`],
+    ])}</div>`,
+  )
+}
+
+function amountOf({ dispute: { amount, currency }, decimals }: ShownDispute): string {
+  return money(amount, currency, decimals)
+}
+
+function merchantName({ merchant }: ShownDispute): string {
+  return merchant.name ?? merchant.id
+}
