@@ -156,6 +156,8 @@ export const SCREENS: readonly Screen[] = [
   first('dispute-lost', '/disputes?status=lost'),
   path('frauds', '/frauds'),
   path('payouts', '/payouts'),
+  first('payout', '/payouts'),
+  first('payout-settled', '/payouts?status=settled'),
   path('payout-run', '/payouts/run'),
   path('batches', '/payouts/batches'),
   path('exceptions', '/exceptions'),

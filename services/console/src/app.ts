@@ -28,6 +28,8 @@ import { messagesRoutes } from './routes/messages.ts'
 import { newMovementRoutes } from './routes/movements/new.ts'
 import { movementsRoutes } from './routes/movements.ts'
 import { batchesRoutes } from './routes/payouts/batches.ts'
+import { payoutExportRoutes } from './routes/payouts/export.ts'
+import { payoutRunRoutes } from './routes/payouts/run.ts'
 import { payoutsRoutes } from './routes/payouts.ts'
 import { productDeletionRoutes } from './routes/products/deletion.ts'
 import { editProductRoutes } from './routes/products/edit.ts'
@@ -138,6 +140,8 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(fraudsRoutes)
   await app.register(payoutsRoutes)
   await app.register(batchesRoutes)
+  await app.register(payoutExportRoutes)
+  await app.register(payoutRunRoutes)
   await app.register(exceptionsRoutes)
   await app.register(attemptsRoutes)
   await app.register(deliveriesRoutes)

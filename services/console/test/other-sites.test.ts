@@ -123,6 +123,8 @@ describe('a link of another site to a page', () => {
       ['/users/invite', '/users'],
       ['/users/new', '/users'],
       ['/signing-keys/new', '/signing-keys'],
+      ['/payouts/run', '/payouts'],
+      ['/payouts/export', '/payouts'],
       ['/movements/new', '/stock'],
       ['/products/new', '/products'],
       ['/locations/new', '/locations'],

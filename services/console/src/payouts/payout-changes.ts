@@ -19,8 +19,7 @@ const OUTCOMES = [
 export const payoutChanges: Changeable<WithDecimals<Payout>> = {
   service: 'payments',
   section: 'payouts',
-  pathOf: payoutPath,
-  shownAt: () => PAYOUTS_PATH,
+  pathOf: ({ id }) => payoutPath(id),
   changes: [
     {
       name: 'outcome',
@@ -29,6 +28,7 @@ export const payoutChanges: Changeable<WithDecimals<Payout>> = {
       submit: 'Record the outcome',
       title: ({ amount, currency, decimals }) => `Outcome of the payout of ${money(amount, currency, decimals)}`,
       isDangerous: true,
+      isOffered: ({ status }) => status === 'exported',
       consequences: ({ amount, currency, bank, decimals }) => [
         `The bank has made of ${money(amount, currency, decimals)} to ${bank.iban} what you record here.`,
         'This cannot be undone.',

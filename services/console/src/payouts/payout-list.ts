@@ -7,9 +7,10 @@ import { icon } from '../pages/icons.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, filterForm, ListQuery, listCard, MerchantId } from '../pages/list.ts'
 import { type Decimals, money, type WithDecimals } from '../pages/money.ts'
-import { badge, emptyState, merchantLink, pageHead, tabs, time } from '../pages/parts.ts'
+import { emptyState, merchantLink, pageHead, tabs, time } from '../pages/parts.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import { allPayoutsChanges, payoutChanges } from './payout-changes.ts'
+import { payoutBadges } from './payout-page.ts'
 import {
   BATCHES_PATH,
   type Batch,
@@ -17,6 +18,7 @@ import {
   PAYOUTS_PATH,
   type Payout,
   type PayoutsView,
+  payoutPath,
 } from './payout-view.ts'
 
 /** The query in the address of the list of payouts. */
@@ -75,32 +77,24 @@ ${listCard({
   }
 }
 
-const STATES = {
-  created: ['Waiting', 'info'],
-  exported: ['At the bank', 'warn'],
-  settled: ['Settled', 'good'],
-  failed: ['Failed', 'bad'],
-} as const
-
 function payoutColumns(viewer: Viewer, decimals: Decimals): readonly Column<Payout>[] {
   return [
     {
       label: 'Amount',
-      cell: ({ amount, currency }) => html`<strong class="figure">${money(amount, currency, decimals)}</strong>`,
+      cell: ({ id, amount, currency }) =>
+        html`<a class="main-link figure" href="${payoutPath(id)}">${money(amount, currency, decimals)}</a>`,
     },
     {
       label: 'State',
       kind: 'state',
-      cell: ({ status, test }) =>
-        html`<span class="badges">${badge(STATES[status][0], STATES[status][1])}${test ? badge('Test') : undefined}</span>`,
+      cell: (payout) => html`<span class="badges">${payoutBadges(payout)}</span>`,
     },
     { label: 'Merchant', cell: ({ merchantId }) => merchantLink(merchantId) },
     { label: 'IBAN', kind: 'bare', cell: ({ bank }) => html`<code>${bank.iban}</code>` },
     { label: 'Created', kind: 'created', cell: ({ created }) => time(created) },
     {
       label: '',
-      cell: (payout) =>
-        html`${payout.status === 'exported' ? changeLinks(payoutChanges, { ...payout, decimals }, viewer) : undefined}`,
+      cell: (payout) => html`${changeLinks(payoutChanges, { ...payout, decimals }, viewer)}`,
     },
   ]
 }

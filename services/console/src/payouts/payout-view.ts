@@ -7,12 +7,15 @@ const Payout = z.looseObject({
   amount: z.int(),
   currency: z.string(),
   status: z.enum(['created', 'exported', 'settled', 'failed']),
+  lineId: z.string(),
   bank: z.object({ iban: z.string() }),
   test: z.boolean(),
 })
 /** A payout as payments shows it (payments reference: Other objects). */
 export type Payout = z.infer<typeof Payout>
 
+/** A payout alone. */
+export const PayoutView = z.object({ payout: Payout })
 /** A page of payouts. */
 export const PayoutsView = z.object({ payouts: z.array(Payout) })
 
@@ -38,7 +41,7 @@ export const PAYOUTS_PATH = '/payouts'
 /** The path of the list of batches of payouts. */
 export const BATCHES_PATH = '/payouts/batches'
 
-/** The address of a payout: its merchant stands before it. */
-export function payoutPath({ merchantId, id }: Pick<Payout, 'merchantId' | 'id'>): string {
-  return `${PAYOUTS_PATH}/${encodeURIComponent(merchantId)}/${encodeURIComponent(id)}`
+/** Returns the path of a payout. */
+export function payoutPath(id: string): string {
+  return `${PAYOUTS_PATH}/${encodeURIComponent(id)}`
 }

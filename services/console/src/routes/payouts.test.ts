@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { TestBrowser } from '../../test/browser.ts'
 import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
 import { createPayableMerchant } from '../../test/merchants.ts'
 import { type RunningService, startService } from '../../test/services.ts'
@@ -31,6 +32,7 @@ describe('GET /payouts', () => {
       200,
       `Payouts Payouts Bank files ${FILTERS} Amount State Merchant IBAN Created ↓ EUR 1,000.00 Waiting ID DK5000400440116243 TIME CSV`,
     ])
+    expect(page.html).toMatch(/<a class="main-link figure" href="\/payouts\/[0-9a-f]{24}">EUR 1,000\.00<\/a>/)
     expect((await browser.open('/payouts?status=settled')).text).toBe(
       `Payouts Payouts Bank files ${FILTERS} No payout matches. Clear the filters`,
     )
@@ -54,71 +56,64 @@ describe('GET /payouts', () => {
   })
 })
 
-describe('POST /payouts/:change', () => {
-  it('303: pays out after a question, as a job', async () => {
-    const browser = await test.signedIn('admin')
-    expect((await browser.open('/payouts/run')).text).toBe(
-      'Pay out all merchants A job makes a payout of the balance of each merchant, less what open disputes and young captures keep. The payouts wait until a file for the bank is made. Merchant (optional) The id of one merchant. Empty: all with a balance above 0. Pay out Cancel',
-    )
-    const page = await browser.submit('/payouts/run', { merchant: merchantId })
-    expect([page.firstStatus, page.path, toastOf(page.html)]).toEqual([
-      303,
-      '/payouts',
-      'A job pays out. Its payouts appear here',
+/** The page of the only payout, as the list leads to it. */
+const pathOf = async (browser: TestBrowser) => {
+  const { html } = await browser.open('/payouts')
+  return /class="main-link figure" href="(\/payouts\/[^"]+)"/.exec(html)?.[1] ?? ''
+}
+const NOT_FOUND = '404 Not found There is no such object, or it is gone. Go to the overview'
+
+describe('GET /payouts/:payoutId', () => {
+  it('200: shows a payout that waits, with its line and its account', async () => {
+    const browser = await test.signedIn('viewer')
+    const path = await pathOf(browser)
+    const page = await browser.open(path)
+    expect([page.status, plain(page.text)]).toEqual([
+      200,
+      'Payouts EUR 1,000.00 Waiting ID TIME Details Money waits for the next file for the bank IBAN DK5000400440116243 Merchant ID Line ID',
     ])
+    expect(page.html).toContain(`<button type="button" class="copy" data-copy="${path.slice('/payouts/'.length)}"`)
+    expect(page.html).toContain(`href="/merchants/${merchantId}"`)
   })
 
-  it('403: shows no form to the role support', async () => {
-    const page = await (await test.signedIn('support')).open('/payouts/export')
-    expect([page.status, page.text]).toEqual([
-      403,
-      '403 Not allowed Your role support may not do this; admin may. Go to the overview',
-    ])
+  it.each(['0'.repeat(24), 'x'])('404: shows an error page for the id %s, which no payout has', async (id) => {
+    const page = await (await test.signedIn('viewer')).open(`/payouts/${id}`)
+    expect([page.status, page.text]).toEqual([404, NOT_FOUND])
   })
 })
 
-describe('POST /payouts/:merchantId/:payoutId/:change', () => {
+describe('POST /payouts/:payoutId/:change', () => {
   it('303: records what the bank made of a payout, once its files are made', async () => {
     const browser = await test.signedIn('admin')
+    const path = await pathOf(browser)
+    expect((await browser.open(path)).html).not.toContain(`${path}/outcome`)
     await browser.open('/payouts/export')
-    const debtor = { name: 'Trestle A/S', iban: 'DK5000400440116243', bic: '' }
-    const batches = await browser.submit('/payouts/export', debtor)
-    expect([batches.firstStatus, batches.path, toastOf(batches.html)]).toEqual([
-      303,
-      '/payouts/batches',
-      'The files for the bank are made',
+    await browser.submit('/payouts/export', { name: 'Trestle A/S', iban: 'DK5000400440116243', bic: '' })
+    expect((await browser.open('/payouts')).html).toContain(`href="${path}/outcome" data-ask`)
+    const viewer = await (await test.signedIn('viewer')).open(path)
+    expect([viewer.html.includes(`${path}/outcome`), plain(viewer.text)]).toEqual([
+      false,
+      expect.stringMatching(
+        /^Payouts EUR 1,000\.00 At the bank ID TIME Your role viewer may not use “Outcome”; admin may\. Details /,
+      ),
     ])
-    const { html } = await browser.open('/payouts')
-    const [, question = ''] = /href="(\/payouts\/[0-9a-f]+\/[0-9a-f]+\/outcome)" data-ask/.exec(html) ?? []
-    expect((await browser.open(question)).text).toBe(
+    expect((await browser.open(`${path}/outcome`)).text).toBe(
       'Outcome of the payout of EUR 1,000.00 The bank has made of EUR 1,000.00 to DK5000400440116243 what you record here. This cannot be undone. Outcome Choose… settled: the account of the merchant has the money failed: the money goes back to the balance Record the outcome Cancel',
     )
-    const page = await browser.submit(question, { outcome: 'failed' })
-    expect([page.firstStatus, page.path, toastOf(page.html), page.text.includes('EUR 1,000.00 Failed')]).toEqual([
+    const page = await browser.submit(`${path}/outcome`, { outcome: 'failed' })
+    expect([page.firstStatus, page.path, toastOf(page.html), plain(page.text)]).toEqual([
       303,
-      '/payouts',
+      path,
       'The payout is failed',
-      true,
+      'Payouts EUR 1,000.00 Failed ID TIME Details Money went back to the balance of the merchant IBAN DK5000400440116243 Merchant ID Line ID',
     ])
   })
 
-  it('404: shows an error page for an unknown payout', async () => {
-    const path = `/payouts/${merchantId}/${'0'.repeat(24)}/outcome`
-    const page = await (await test.signedIn('admin')).open(path)
-    expect([page.status, page.text]).toEqual([
-      404,
-      '404 Not found There is no such object, or it is gone. Go to the overview',
-    ])
-  })
-
-  it.each(['/payouts/x/y/outcome', `/payouts/${'0'.repeat(23)}/x/outcome`])(
-    '404: shows an error page for %s, whose id is malformed',
+  it.each([`/payouts/${'0'.repeat(24)}/outcome`, '/payouts/x/outcome', '/payouts/batches/outcome'])(
+    '404: shows an error page for %s, which is the address of no payout',
     async (path) => {
       const page = await (await test.signedIn('admin')).open(path)
-      expect([page.status, page.text]).toEqual([
-        404,
-        '404 Not found There is no such object, or it is gone. Go to the overview',
-      ])
+      expect([page.status, page.text]).toEqual([404, NOT_FOUND])
     },
   )
 })

@@ -4,26 +4,20 @@ import { z } from 'zod'
 import { GivenFields } from '../pages/asked-change.ts'
 import { pageQuery } from '../pages/list.ts'
 import { readWithDecimals, type WithDecimals } from '../pages/money.ts'
-import { allPayoutsChanges, payoutChanges } from '../payouts/payout-changes.ts'
+import { payoutChanges } from '../payouts/payout-changes.ts'
 import { PayoutsQuery, payoutsPage } from '../payouts/payout-list.ts'
-import { type Payout, PayoutsView } from '../payouts/payout-view.ts'
-import { answerChange, askChange, findById } from '../plugins/asked-changes.ts'
+import { payoutPage } from '../payouts/payout-page.ts'
+import { type Payout, PayoutsView, PayoutView } from '../payouts/payout-view.ts'
+import { answerChange, askChange } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendCsv, sendPage } from '../plugins/pages.ts'
 import { requirePaymentsId } from '../service-calls/service-call.ts'
 
 const LIST = '/operator/payouts'
-const ActParams = z.object({ change: z.string().max(32) })
-const ChangeParams = z.object({
-  merchantId: z.string().max(64),
-  payoutId: z.string().max(64),
-  change: z.string().max(32),
-})
+const PayoutParams = z.object({ payoutId: z.string().max(64) })
+const ChangeParams = PayoutParams.extend({ change: z.string().max(32) })
 
-/**
- * The list of payouts, as a page or as CSV, the acts of operators on payouts that wait, and the outcome that the bank has told
- * of one.
- */
+/** The list of payouts, as a page or as CSV, a payout, and the question before its outcome is recorded. */
 export const payoutsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/payouts', { schema: { querystring: PayoutsQuery } }, async (request, reply) => {
     const { merchant, status, format, ...place } = request.query
@@ -36,16 +30,13 @@ export const payoutsRoutes: FastifyPluginAsyncZod = async (app) => {
     return sendPage(request, reply, payoutsPage(request.query, listed, viewerOf(request)))
   })
 
-  app.get('/payouts/:change', { schema: { params: ActParams, querystring: GivenFields } }, (request, reply) =>
-    askChange(request, reply, allPayoutsChanges, { name: request.params.change, shown: undefined }),
-  )
-
-  app.post('/payouts/:change', { schema: { params: ActParams, body: GivenFields } }, (request, reply) =>
-    answerChange(request, reply, allPayoutsChanges, { name: request.params.change, shown: undefined }),
-  )
+  app.get('/payouts/:payoutId', { schema: { params: PayoutParams } }, async (request, reply) => {
+    const shown = await readPayout(request, request.params)
+    return sendPage(request, reply, payoutPage(shown, viewerOf(request)))
+  })
 
   app.get(
-    '/payouts/:merchantId/:payoutId/:change',
+    '/payouts/:payoutId/:change',
     { schema: { params: ChangeParams, querystring: GivenFields } },
     async (request, reply) => {
       const named = { name: request.params.change, shown: await readPayout(request, request.params) }
@@ -54,7 +45,7 @@ export const payoutsRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 
   app.post(
-    '/payouts/:merchantId/:payoutId/:change',
+    '/payouts/:payoutId/:change',
     { schema: { params: ChangeParams, body: GivenFields } },
     async (request, reply) => {
       const named = { name: request.params.change, shown: await readPayout(request, request.params) }
@@ -63,12 +54,11 @@ export const payoutsRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-/** Payouts have no address of their own. A merchant has few of which the bank has said nothing, at most one a day. */
 async function readPayout(
   request: FastifyRequest,
-  { merchantId, payoutId }: z.infer<typeof ChangeParams>,
+  { payoutId }: z.infer<typeof PayoutParams>,
 ): Promise<WithDecimals<Payout>> {
-  const query = { merchant: requirePaymentsId(merchantId), limit: 100 }
-  const { value } = await readWithDecimals(visitOf(request).calls, { path: LIST, schema: PayoutsView, query })
-  return { ...findById(value.payouts, payoutId), decimals: value.decimals }
+  const asked = { path: `${LIST}/${requirePaymentsId(payoutId)}`, schema: PayoutView }
+  const { payout, decimals } = (await readWithDecimals(visitOf(request).calls, asked)).value
+  return { ...payout, decimals }
 }

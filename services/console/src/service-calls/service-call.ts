@@ -81,8 +81,8 @@ export function refuseMissing(): never {
 }
 
 /**
- * An id of payments in a path. In a query, payments would refuse another text as a value. @throws objectNotFound for other
- * text
+ * An id of payments in a path. Another text could lead to another route, such as `batches` in the place of a payout.
+ * @throws objectNotFound for other text
  */
 export function requirePaymentsId(text: string): string {
   return /^[0-9a-f]{24}$/i.test(text) ? text : refuseMissing()
