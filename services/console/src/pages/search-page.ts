@@ -33,18 +33,16 @@ const FoundProduct = z.looseObject({ id: z.int(), sku: z.string() })
 const FoundObject = z.object({
   kind: z.enum(['merchant', 'transaction', 'dispute', 'payout', 'app']),
   id: z.string(),
-  merchantId: z.string().optional(),
   title: z.string(),
 })
 
-const OBJECT_PATHS: Readonly<Record<z.infer<typeof FoundObject>['kind'], (id: string, merchantId: string) => string>> =
-  {
-    merchant: merchantPath,
-    transaction: (id) => `/transactions/${id}`,
-    dispute: (_id, merchantId) => `/disputes?merchant=${merchantId}`,
-    payout: (_id, merchantId) => `/payouts?merchant=${merchantId}`,
-    app: (id) => `/apps?search=${id}`,
-  }
+const OBJECT_PATHS: Readonly<Record<z.infer<typeof FoundObject>['kind'], (id: string) => string>> = {
+  merchant: merchantPath,
+  transaction: (id) => `/transactions/${id}`,
+  dispute: (id) => `/disputes/${id}`,
+  payout: (id) => `/payouts/${id}`,
+  app: (id) => `/apps?search=${id}`,
+}
 
 const OBJECT_ICONS = {
   merchant: 'merchants',
@@ -58,11 +56,11 @@ const OBJECT_ICONS = {
 export const PaymentsHits = z.object({ hits: z.array(FoundObject) }).transform(({ hits }): readonly Hit[] =>
   hits
     .filter(({ kind }) => kind !== 'transaction')
-    .map(({ kind, id, merchantId = '', title }) => ({
+    .map(({ kind, id, title }) => ({
       kind,
       id,
       title,
-      path: OBJECT_PATHS[kind](encodeURIComponent(id), encodeURIComponent(merchantId)),
+      path: OBJECT_PATHS[kind](encodeURIComponent(id)),
       icon: OBJECT_ICONS[kind],
     })),
 )

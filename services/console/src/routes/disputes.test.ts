@@ -75,6 +75,17 @@ describe('GET /disputes/:disputeId', () => {
     expect(page.html).not.toContain(`${path}/outcome`)
   })
 
+  it('200: is where the search for its id leads', async () => {
+    const browser = await test.signedIn('viewer')
+    const path = await pathOf(browser)
+    const page = await browser.open(`/search?q=${path.slice('/disputes/'.length)}`)
+    expect([page.status, plain(page.text)]).toEqual([
+      200,
+      'Results for “ID” Payments EUR 50.00 Not received ID dispute',
+    ])
+    expect(page.html).toContain(`<a class="main-link" href="${path}">`)
+  })
+
   it.each(['0'.repeat(24), 'x'])('404: shows an error page for the id %s, which no dispute has', async (id) => {
     const page = await (await test.signedIn('viewer')).open(`/disputes/${id}`)
     expect([page.status, page.text]).toEqual([404, NOT_FOUND])

@@ -76,6 +76,14 @@ describe('GET /payouts/:payoutId', () => {
     expect(page.html).toContain(`href="/merchants/${merchantId}"`)
   })
 
+  it('200: is where the search for its id leads', async () => {
+    const browser = await test.signedIn('viewer')
+    const path = await pathOf(browser)
+    const page = await browser.open(`/search?q=${path.slice('/payouts/'.length)}`)
+    expect([page.status, plain(page.text)]).toEqual([200, 'Results for “ID” Payments EUR 1000.00 created ID payout'])
+    expect(page.html).toContain(`<a class="main-link" href="${path}">`)
+  })
+
   it.each(['0'.repeat(24), 'x'])('404: shows an error page for the id %s, which no payout has', async (id) => {
     const page = await (await test.signedIn('viewer')).open(`/payouts/${id}`)
     expect([page.status, page.text]).toEqual([404, NOT_FOUND])

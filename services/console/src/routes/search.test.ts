@@ -2,6 +2,7 @@ import { removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
 import { createProduct } from '../../test/inventory.ts'
+import { createMerchant } from '../../test/merchants.ts'
 import { createUser, type RunningService, startService } from '../../test/services.ts'
 import { idOf, seedTransactions } from '../../test/transactions.ts'
 
@@ -39,6 +40,21 @@ describe('GET /search', () => {
     expect(plain(amount.text)).toBe(
       'Results for “12.50” Payments EUR 12.50 Visa •••• 0000 ID TIME Authorized Test transaction',
     )
+  })
+
+  it('200: finds an app by its id, with the way to the row that tells the id', async () => {
+    const { appId } = await createMerchant(services[1], 'Corner')
+    const browser = await test.signedIn('viewer')
+    const page = await browser.open(`/search?q=${appId}`)
+    expect([page.status, plain(page.text)]).toEqual([
+      200,
+      expect.stringMatching(/^Results for “ID” Payments .+ ID app$/),
+    ])
+    const [, path = ''] = /<a class="main-link" href="([^"]+)"/.exec(page.html) ?? []
+    expect([path, (await browser.open(path)).html]).toEqual([
+      `/apps?search=${appId}`,
+      expect.stringContaining(`data-copy="${appId}"`),
+    ])
   })
 
   it('200: finds a product by its SKU in any case, and by words of its name', async () => {
