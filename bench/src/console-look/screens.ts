@@ -165,6 +165,8 @@ export const SCREENS: readonly Screen[] = [
   path('merchants', '/merchants'),
   first('merchant', '/merchants?search=nordhavn'),
   first('merchant-long', '/merchants?search=det'),
+  first('merchant-lines', '/merchants?search=nordhavn', '/lines'),
+  first('merchant-lines-none', '/merchants?search=det', '/lines'),
   path('apps', '/apps'),
   path('deliveries', '/deliveries'),
   first('delivery', '/deliveries'),

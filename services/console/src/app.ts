@@ -23,6 +23,7 @@ import { locationDeletionRoutes } from './routes/locations/deletion.ts'
 import { newLocationRoutes } from './routes/locations/new.ts'
 import { locationsRoutes } from './routes/locations.ts'
 import { appKeysRoutes } from './routes/merchants/apps/keys.ts'
+import { linesRoutes } from './routes/merchants/lines.ts'
 import { merchantsRoutes } from './routes/merchants.ts'
 import { messagesRoutes } from './routes/messages.ts'
 import { newMovementRoutes } from './routes/movements/new.ts'
@@ -148,6 +149,7 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(jobsRoutes)
   await app.register(registrationRoutes)
   await app.register(merchantsRoutes)
+  await app.register(linesRoutes)
   await app.register(appsRoutes)
   await app.register(appKeysRoutes)
   await app.register(inventoryRoutes)

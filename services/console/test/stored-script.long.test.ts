@@ -134,7 +134,7 @@ async function fillPayments(payments: RunningService): Promise<readonly string[]
     await payments.query(statement, [SCRIPTS, SHOP_ID])
   }
   const lists = ['/merchants', '/apps', '/transactions', '/exceptions']
-  return [...lists, `/merchants/${SHOP_ID}`, `/transactions/${idOf(1)}`]
+  return [...lists, `/merchants/${SHOP_ID}`, `/merchants/${SHOP_ID}/lines`, `/transactions/${idOf(1)}`]
 }
 
 async function fillInventory(inventory: RunningService): Promise<readonly string[]> {

@@ -42,7 +42,7 @@ describe('the page of a merchant', () => {
     const page = pageOf({})
     expect([page.title, plainText(page.main.html)]).toEqual([
       'm1',
-      'Merchants m1 Live m1 https://shop.example since 2026-02-28 23:59 UTC Balance JPY -1,250 Available for a payout JPY 0 Kept for open disputes JPY 300 Apps No app has access. Users No user has access. Details Public key public-1 Email shop@example.com Descriptor SHOP Company DK IBAN none: no payout is made Fee 1.45 % + JPY 25 Fee of a dispute JPY 2,500 3-D Secure full Acquirer simulator Webhooks Events are sent nowhere.',
+      'Merchants m1 Live m1 https://shop.example since 2026-02-28 23:59 UTC Balance JPY -1,250 Available for a payout JPY 0 Kept for open disputes JPY 300 Lines Transactions Disputes Payouts Exceptions Apps No app has access. Users No user has access. Details Public key public-1 Email shop@example.com Descriptor SHOP Company DK IBAN none: no payout is made Fee 1.45 % + JPY 25 Fee of a dispute JPY 2,500 3-D Secure full Acquirer simulator Webhooks Events are sent nowhere.',
     ])
   })
 
@@ -67,6 +67,17 @@ describe('the page of a merchant', () => {
     const details = cardsOf({ merchant: { ...bare.merchant, claim } }, 'Details')
     expect(details.split('May not ')[1]).toBe('charge cards, keep cards, pay out to cards, fly')
     expect(cardsOf({}, 'Details')).not.toContain('May not')
+  })
+
+  it('leads to the lists in which the merchant has rows', () => {
+    const [, links = ''] = /aria-label="Lists of the merchant">(.*?)<\/nav>/s.exec(pageOf({}).main.html) ?? []
+    expect([...links.matchAll(/href="([^"]+)"/g)].map(([, path]) => path)).toEqual([
+      '/merchants/m1/lines',
+      '/transactions?merchant=m1',
+      '/disputes?merchant=m1',
+      '/payouts?merchant=m1',
+      '/exceptions?merchant=m1',
+    ])
   })
 
   it('lets no viewer revoke keys', () => {

@@ -1,10 +1,14 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
+import { EXCEPTIONS_PATH } from '../exceptions/exception-view.ts'
 import { changeLinks, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { money, percent } from '../pages/money.ts'
 import { badge, breakable, card, copyableId, emptyState, factList, pageHead, smallTable, time } from '../pages/parts.ts'
+import { PAYOUTS_PATH } from '../payouts/payout-view.ts'
+import { DISPUTES_PATH } from '../transactions/dispute-view.ts'
+import { TRANSACTIONS_PATH } from '../transactions/transaction-view.ts'
 import { appChanges } from './app-changes.ts'
-import type { ShownMerchant } from './merchant-view.ts'
+import { linesPath, listOf, type ShownMerchant } from './merchant-view.ts'
 
 /** The page of a merchant. */
 export function merchantPage(shown: ShownMerchant, viewer: Viewer): ConsolePage {
@@ -39,7 +43,19 @@ function balanceCard({ merchant, available, reserve, decimals }: ShownMerchant):
   ] as const
   return html`<section class="card" aria-label="Balance"><dl class="stats">${stats.map(
     ([label, amount]) => html`<div class="stat"><dt>${label}</dt><dd>${money(amount, currency, decimals)}</dd></div>`,
-  )}</dl></section>`
+  )}</dl>${listLinks(merchant.id)}</section>`
+}
+
+/** The lists in which a merchant has rows. */
+function listLinks(id: string): Html {
+  const lists = [
+    ['Lines', linesPath(id)],
+    ['Transactions', listOf(TRANSACTIONS_PATH, id)],
+    ['Disputes', listOf(DISPUTES_PATH, id)],
+    ['Payouts', listOf(PAYOUTS_PATH, id)],
+    ['Exceptions', listOf(EXCEPTIONS_PATH, id)],
+  ] as const
+  return html`<nav class="card-body actions" aria-label="Lists of the merchant">${lists.map(([label, path]) => html`<a class="button" href="${path}">${label}</a>`)}</nav>`
 }
 
 function detailsCard({ merchant, acquirer, decimals }: ShownMerchant): Html {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { WithDecimals } from '../pages/money.ts'
+import { merchantPath } from '../pages/paths.ts'
 
 const Money = z.object({ currency: z.string(), amount: z.int() })
 
@@ -43,3 +44,13 @@ export const MerchantView = z.object({
 })
 /** A merchant with its balance and all else, and the decimals of the currencies of its amounts. */
 export type ShownMerchant = WithDecimals<z.infer<typeof MerchantView>>
+
+/** The path of the lines of a merchant. */
+export function linesPath(merchantId: string): string {
+  return `${merchantPath(merchantId)}/lines`
+}
+
+/** The address of a list, with the rows of one merchant alone. */
+export function listOf(path: string, merchantId: string): string {
+  return `${path}?merchant=${encodeURIComponent(merchantId)}`
+}

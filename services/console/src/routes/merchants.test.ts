@@ -71,7 +71,7 @@ describe('GET /merchants/:merchantId', () => {
       page.text.replace(/since \S+ \S+ UTC/, 'since').replaceAll(/[0-9a-f-]{36}|[0-9a-f]{24}/g, 'ID'),
     ]).toEqual([
       200,
-      'Merchants Nordhavn Coffee Test ID https://shop.example since Balance EUR 0.00 Available for a payout EUR 0.00 Kept for open disputes EUR 0.00 Apps Name Id Nordhavn Coffee ID Users No user has access. Details Public key ID Email shop@example.com Descriptor SHOP Company DK IBAN DK5000400440116243 Fee 1.35 % + EUR 0.25 Fee of a dispute EUR 25.00 3-D Secure attempt Acquirer simulator May not pay out to cards Webhooks Events are sent nowhere.',
+      'Merchants Nordhavn Coffee Test ID https://shop.example since Balance EUR 0.00 Available for a payout EUR 0.00 Kept for open disputes EUR 0.00 Lines Transactions Disputes Payouts Exceptions Apps Name Id Nordhavn Coffee ID Users No user has access. Details Public key ID Email shop@example.com Descriptor SHOP Company DK IBAN DK5000400440116243 Fee 1.35 % + EUR 0.25 Fee of a dispute EUR 25.00 3-D Secure attempt Acquirer simulator May not pay out to cards Webhooks Events are sent nowhere.',
     ])
     expect(page.html).not.toContain('Revoke keys')
   })

@@ -1,0 +1,40 @@
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { LinesView, linesPage } from '../../merchants/line-list.ts'
+import { MerchantView } from '../../merchants/merchant-view.ts'
+import { ListQuery, pageQuery } from '../../pages/list.ts'
+import { readWithDecimals } from '../../pages/money.ts'
+import { visitOf } from '../../plugins/operator.ts'
+import { sendCsv, sendPage } from '../../plugins/pages.ts'
+import type { OperatorCalls } from '../../service-calls/operator-calls.ts'
+import type { Query } from '../../service-calls/service-call.ts'
+
+const Params = z.object({ merchantId: z.string().max(64) })
+
+/** The lines of a merchant, as a page or as CSV. */
+export const linesRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/merchants/:merchantId/lines',
+    { schema: { params: Params, querystring: ListQuery } },
+    async (request, reply) => {
+      const { calls } = visitOf(request)
+      const merchant = `/operator/merchants/${encodeURIComponent(request.params.merchantId)}`
+      const { search: _search, ...query } = pageQuery(request.query)
+      if (request.query.format === 'csv') {
+        const rows = await calls.openCsv('payments', `${merchant}/lines`, { ...query, limit: undefined })
+        return sendCsv(reply, 'lines', rows)
+      }
+      const { known, listed } = await readLines(calls, merchant, query)
+      return sendPage(request, reply, linesPage(known, request.query, listed))
+    },
+  )
+}
+
+/** Reads a page of the lines of a merchant, and the merchant. @param merchant its path in payments */
+async function readLines(calls: Pick<OperatorCalls, 'read'>, merchant: string, query: Query) {
+  const [{ value }, listed] = await Promise.all([
+    calls.read('payments', merchant, MerchantView),
+    readWithDecimals(calls, { path: `${merchant}/lines`, schema: LinesView, query }),
+  ])
+  return { known: value.merchant, listed }
+}
