@@ -167,6 +167,8 @@ export const SCREENS: readonly Screen[] = [
   first('merchant-long', '/merchants?search=det'),
   first('merchant-lines', '/merchants?search=nordhavn', '/lines'),
   first('merchant-lines-none', '/merchants?search=det', '/lines'),
+  first('merchant-pricing', '/merchants?search=nordhavn', '/pricing'),
+  first('merchant-clock', '/merchants?search=nordhavn', '/clock'),
   path('apps', '/apps'),
   path('deliveries', '/deliveries'),
   first('delivery', '/deliveries'),

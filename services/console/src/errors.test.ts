@@ -159,6 +159,8 @@ const forms: Partial<Record<ErrorName, readonly [message: string, test: string]>
   amountInvalid: [errors.amountInvalid({ currency: 'EUR' }).message, 'routes/transactions.test.ts'],
   amountTooSmall: [errors.amountTooSmall({ zero: 'EUR 0.00' }).message, 'routes/transactions.test.ts'],
   amountTooLarge: [errors.amountTooLarge({ most: 'EUR 999.00' }).message, 'routes/transactions.test.ts'],
+  percentInvalid: [errors.percentInvalid().message, 'routes/merchants.test.ts'],
+  advanceInvalid: [errors.advanceInvalid().message, 'routes/merchants.test.ts'],
   nothingChanged: [errors.nothingChanged().message, 'routes/users.test.ts'],
   answerLost: [errors.answerLost().message, 'routes/transactions.test.ts'],
   formSpent: [errors.formSpent().message, 'routes/transactions.test.ts'],

@@ -75,6 +75,18 @@ export const amountTooLarge: ErrorTemplate<{ readonly most: string }> = defineEr
   'amount_too_large',
   ({ most }) => `The amount must be at most ${most}`,
 )
+/** The operator has typed a text that is no percentage. */
+export const percentInvalid = defineError(
+  422,
+  'percent_invalid',
+  'This is no percentage from 0 to 100 with at most two decimals',
+)
+/** The operator has typed no time by which a clock could move. */
+export const advanceInvalid = defineError(
+  422,
+  'advance_invalid',
+  'Type days and hours as whole numbers, above 0 together',
+)
 /** A form of changes was sent as it was. */
 export const nothingChanged = defineError(422, 'nothing_changed', 'Nothing is changed yet')
 export const answerLost = defineError(

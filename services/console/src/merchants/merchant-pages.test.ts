@@ -42,7 +42,7 @@ describe('the page of a merchant', () => {
     const page = pageOf({})
     expect([page.title, plainText(page.main.html)]).toEqual([
       'm1',
-      'Merchants m1 Live m1 https://shop.example since 2026-02-28 23:59 UTC Balance JPY -1,250 Available for a payout JPY 0 Kept for open disputes JPY 300 Lines Transactions Disputes Payouts Exceptions Apps No app has access. Users No user has access. Details Public key public-1 Email shop@example.com Descriptor SHOP Company DK IBAN none: no payout is made Fee 1.45 % + JPY 25 Fee of a dispute JPY 2,500 3-D Secure full Acquirer simulator Webhooks Events are sent nowhere.',
+      'Merchants m1 Live m1 https://shop.example since 2026-02-28 23:59 UTC Change fees… Balance JPY -1,250 Available for a payout JPY 0 Kept for open disputes JPY 300 Lines Transactions Disputes Payouts Exceptions Apps No app has access. Users No user has access. Details Public key public-1 Email shop@example.com Descriptor SHOP Company DK IBAN none: no payout is made Fee 1.45 % + JPY 25 Fee of a dispute JPY 2,500 3-D Secure full Acquirer simulator Webhooks Events are sent nowhere.',
     ])
   })
 
@@ -77,6 +77,14 @@ describe('the page of a merchant', () => {
       '/disputes?merchant=m1',
       '/payouts?merchant=m1',
       '/exceptions?merchant=m1',
+    ])
+  })
+
+  it('offers the clock of a test merchant alone', () => {
+    const test = pageOf({ merchant: { ...bare.merchant, test: true } })
+    expect([test, pageOf({})].map(({ main }) => main.html.includes('href="/merchants/m1/clock"'))).toEqual([
+      true,
+      false,
     ])
   })
 

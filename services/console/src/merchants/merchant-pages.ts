@@ -1,6 +1,6 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { EXCEPTIONS_PATH } from '../exceptions/exception-view.ts'
-import { changeLinks, type Viewer } from '../pages/asked-change.ts'
+import { changeLinks, roleNote, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
 import { money, percent } from '../pages/money.ts'
 import { badge, breakable, card, copyableId, emptyState, factList, pageHead, smallTable, time } from '../pages/parts.ts'
@@ -8,6 +8,7 @@ import { PAYOUTS_PATH } from '../payouts/payout-view.ts'
 import { DISPUTES_PATH } from '../transactions/dispute-view.ts'
 import { TRANSACTIONS_PATH } from '../transactions/transaction-view.ts'
 import { appChanges } from './app-changes.ts'
+import { merchantChanges } from './merchant-changes.ts'
 import { linesPath, listOf, type ShownMerchant } from './merchant-view.ts'
 
 /** The page of a merchant. */
@@ -22,6 +23,8 @@ export function merchantPage(shown: ShownMerchant, viewer: Viewer): ConsolePage 
       above: { label: 'Merchants', path: '/merchants' },
       badges: test ? [badge('Test')] : [badge('Live', 'good')],
       facts: [copyableId(id), html`<span>${breakable(website)}</span>`, html`<span>since ${time(created)}</span>`],
+      actions: changeLinks(merchantChanges, shown, viewer),
+      note: roleNote(merchantChanges, shown, viewer),
     })}
 <div class="grid split"><div class="stack">
 ${balanceCard(shown)}

@@ -2,6 +2,7 @@ import { type Html, html } from '@trestle/common/documents/html.ts'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { mayDo, OPERATOR_ROLES, type OperatorAction, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { z } from 'zod'
+import { nothingChanged } from '../errors.ts'
 import type { Change } from '../service-calls/operator-calls.ts'
 import type { ServiceName } from '../service-calls/service-call.ts'
 import { changeForm, type FormProof, hiddenField, type Problem } from './form.ts'
@@ -23,6 +24,11 @@ export interface Viewer {
 export type AskedCall =
   | Pick<Change, 'method' | 'path' | 'query' | 'body' | 'ifMatch'>
   | { readonly problem: HttpError; readonly field?: string }
+
+/** The refusal of a form that was sent as it was. */
+export function unchangedForm(): AskedCall {
+  return { problem: nothingChanged() }
+}
 
 /** A change that an operator makes on a page, after a question that names what will happen. */
 export interface AskedChange<Shown> {

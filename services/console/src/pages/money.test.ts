@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { money, percent, readMoney, typedMoney } from './money.ts'
+import { money, percent, readMoney, readPercent, typedMoney, typedPercent } from './money.ts'
 
 /** Currencies and their decimals, as payments lists them. It has none of four decimals yet. */
 const decimals = new Map([
@@ -116,5 +116,29 @@ describe('percent', () => {
     [10_000, '100.00 %'],
   ])('writes %i basis points as %s', (basisPoints, expected) => {
     expect(percent(basisPoints)).toBe(expected)
+  })
+})
+
+describe('readPercent', () => {
+  it.each<[string, number | undefined]>([
+    ['1.45', 145],
+    ['1,4', 140],
+    [' 0 ', 0],
+    ['100', 10_000],
+    ['100.01', undefined],
+    ['1.455', undefined],
+    ['-1', undefined],
+    ['1 %', undefined],
+    ['', undefined],
+  ])('reads %j as %j basis points', (text, expected) => {
+    expect(readPercent(text)).toBe(expected)
+  })
+
+  it('reads back what a field is filled in with', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 10_000 }), (basisPoints) => {
+        expect(readPercent(typedPercent(basisPoints))).toBe(basisPoints)
+      }),
+    )
   })
 })

@@ -1,9 +1,15 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { z } from 'zod'
+import { amountInvalid } from '../errors.ts'
 import type { Listed, OperatorCalls } from '../service-calls/operator-calls.ts'
 import type { Query } from '../service-calls/service-call.ts'
 
 /** The decimals of the minor unit of each currency, by its code, as payments lists them. */
 export type Decimals = ReadonlyMap<string, number>
+
+const PERCENT_DIGITS = 2
+/** 100 % in basis points. */
+const WHOLE = 10_000
 
 /** An answer of payments that has amounts, with what writes them. */
 export type WithDecimals<T> = T & { readonly decimals: Decimals }
@@ -49,15 +55,39 @@ export function typedMoney(amount: number, currency: string, decimals: Decimals)
  */
 export function readMoney(text: string, currency: string, decimals: Decimals): number | undefined {
   const digits = decimals.get(currency)
-  const [, whole, fraction = ''] = /^\s*(\d{1,12})(?:(?!,\d{3}\s*$)[.,](\d+))?\s*$/.exec(text) ?? []
-  if (digits === undefined || whole === undefined || fraction.length > digits) return undefined
-  const minor = BigInt(whole + fraction.padEnd(digits, '0'))
-  return minor <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(minor) : undefined
+  return digits === undefined ? undefined : readDecimal(text, digits)
+}
+
+/** The refusal of a field that holds no amount in its currency. */
+export function invalidAmount(
+  field: string,
+  currency: string,
+): { readonly problem: HttpError; readonly field: string } {
+  return { problem: amountInvalid({ currency }), field }
 }
 
 /** A share as `1.45 %`. @param basisPoints hundredths of a percent */
 export function percent(basisPoints: number): string {
-  return `${decimalText(basisPoints, 2)} %`
+  return `${typedPercent(basisPoints)} %`
+}
+
+/** A share as a field takes it: `1.45`. @param basisPoints hundredths of a percent */
+export function typedPercent(basisPoints: number): string {
+  return decimalText(basisPoints, PERCENT_DIGITS)
+}
+
+/** Reads a percentage that somebody typed, such as `1.45` or `1,4`, in basis points. Undefined for a text that is none. */
+export function readPercent(text: string): number | undefined {
+  const basisPoints = readDecimal(text, PERCENT_DIGITS)
+  return basisPoints !== undefined && basisPoints <= WHOLE ? basisPoints : undefined
+}
+
+/** Reads a number with at most so many decimals, as an integer of its smallest unit. */
+function readDecimal(text: string, digits: number): number | undefined {
+  const [, whole, fraction = ''] = /^\s*(\d{1,12})(?:(?!,\d{3}\s*$)[.,](\d+))?\s*$/.exec(text) ?? []
+  if (whole === undefined || fraction.length > digits) return undefined
+  const minor = BigInt(whole + fraction.padEnd(digits, '0'))
+  return minor <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(minor) : undefined
 }
 
 /** Writes an integer with a point before its last digits. */

@@ -71,7 +71,7 @@ describe('GET /merchants/:merchantId', () => {
       page.text.replace(/since \S+ \S+ UTC/, 'since').replaceAll(/[0-9a-f-]{36}|[0-9a-f]{24}/g, 'ID'),
     ]).toEqual([
       200,
-      'Merchants Nordhavn Coffee Test ID https://shop.example since Balance EUR 0.00 Available for a payout EUR 0.00 Kept for open disputes EUR 0.00 Lines Transactions Disputes Payouts Exceptions Apps Name Id Nordhavn Coffee ID Users No user has access. Details Public key ID Email shop@example.com Descriptor SHOP Company DK IBAN DK5000400440116243 Fee 1.35 % + EUR 0.25 Fee of a dispute EUR 25.00 3-D Secure attempt Acquirer simulator May not pay out to cards Webhooks Events are sent nowhere.',
+      'Merchants Nordhavn Coffee Test ID https://shop.example since Your role viewer may not use “Change fees”, “Advance clock”; admin may. Balance EUR 0.00 Available for a payout EUR 0.00 Kept for open disputes EUR 0.00 Lines Transactions Disputes Payouts Exceptions Apps Name Id Nordhavn Coffee ID Users No user has access. Details Public key ID Email shop@example.com Descriptor SHOP Company DK IBAN DK5000400440116243 Fee 1.35 % + EUR 0.25 Fee of a dispute EUR 25.00 3-D Secure attempt Acquirer simulator May not pay out to cards Webhooks Events are sent nowhere.',
     ])
     expect(page.html).not.toContain('Revoke keys')
   })
@@ -83,6 +83,112 @@ describe('GET /merchants/:merchantId', () => {
       '404 Not found There is no such object, or it is gone. Go to the overview',
     ])
   })
+})
+
+const toastOf = (html: string) => /<div class="toast">.*?<span>([^<]*)<\/span>/.exec(html)?.[1]
+
+describe('POST /merchants/:merchantId/:change', () => {
+  const ASKED =
+    'Change the fees of Nordhavn Coffee Nordhavn Coffee pays the new fees for later captures, refunds and lost disputes. What was charged stays as it is. A field that you leave as it is stays as it is. The merchant is told by an event.'
+  const FEES =
+    'Share of a capture in percent Fee of a capture in EUR Fee of a lost dispute in EUR Fee of a refund in EUR Payments does not show it. Empty: it stays as it is. Change fees Cancel'
+  const CLOCK =
+    'Advance the clock of Nordhavn Coffee Expiry of cards and authorizations, payouts and due dates of disputes follow the clock of this test merchant. Authorizations that have expired by the new time are voided at once. This cannot be undone: the clock never goes back.'
+  const sends = async (change: string, fields: Readonly<Record<string, string>>) => {
+    const browser = await test.signedIn('admin')
+    const path = `/merchants/${shop.merchantId}/${change}`
+    const question = await browser.open(path)
+    return { path, question, page: await browser.submit(path, fields) }
+  }
+
+  it('303: changes the fees that differ from those of the form, after a question', async () => {
+    const { question, page } = await sends('pricing', { rate: '0,9', flat: '0.25', refund: '0.05', dispute: '25.00' })
+    expect(question.text).toBe(`${ASKED} ${FEES}`)
+    expect(
+      [...question.html.matchAll(/id="(\w+)" name="\w+" type="text" value="([^"]*)"/g)].map(([, ...field]) => field),
+    ).toEqual([
+      ['rate', '1.35'],
+      ['flat', '0.25'],
+      ['dispute', '25.00'],
+      ['refund', ''],
+    ])
+    expect([page.firstStatus, page.path, toastOf(page.html)]).toEqual([
+      303,
+      `/merchants/${shop.merchantId}`,
+      'The fees are changed',
+    ])
+    expect(page.text).toContain('Fee 0.90 % + EUR 0.25 Fee of a dispute EUR 25.00')
+    const [, payments] = services
+    const kept = await payments?.query(
+      `SELECT payload -> 'changes' AS changes FROM payments.audit WHERE action = 'operator.merchants.price'`,
+    )
+    expect(kept).toEqual([{ changes: { rate: 90, refund: { currency: 'EUR', amount: 5 } } }])
+    await sends('pricing', { rate: '1.35', flat: '0.25', refund: '0', dispute: '25.00' })
+  })
+
+  it.each([
+    ['rate', '100.01', 'This is no percentage from 0 to 100 with at most two decimals.'],
+    ['flat', '1.234', 'This is no amount in EUR.'],
+    ['dispute', 'much', 'This is no amount in EUR.'],
+  ])('422: marks the field %s that holds %s', async (field, text, message) => {
+    const { page } = await sends('pricing', { rate: '1.35', flat: '0.25', refund: '', dispute: '25.00', [field]: text })
+    expect([page.status, page.text]).toEqual([422, `${ASKED} ${message} ${FEES}`])
+    expect(page.html).toMatch(new RegExp(`id="${field}" [^>]*value="${text}"[^>]*aria-invalid="true"`))
+  })
+
+  it('422: changes nothing where all fees are as they were', async () => {
+    const { page } = await sends('pricing', { rate: '1.35', flat: '0.25', refund: '', dispute: '25.00' })
+    expect([page.status, page.text]).toEqual([422, `${ASKED} Nothing is changed yet. ${FEES}`])
+  })
+
+  it('303: moves the clock of a test merchant by days and hours, and tells the new time', async () => {
+    const before = Date.now()
+    const { question, page } = await sends('clock', { days: '2', hours: '3' })
+    expect(question.text).toBe(`${CLOCK} Days Hours Advance clock Cancel`)
+    expect([page.firstStatus, page.path]).toEqual([303, `/merchants/${shop.merchantId}`])
+    const [, day, time] = /^The clock stands at (\S+) (\S+) UTC$/.exec(toastOf(page.html) ?? '') ?? []
+    const moved = Date.parse(`${day}T${time}:59Z`) - before
+    expect([moved >= 51 * 3_600_000, moved < 52 * 3_600_000]).toEqual([true, true])
+  })
+
+  it.each([
+    ['0', '0', 'days'],
+    ['1.5', '', 'days'],
+    ['1', '-1', 'hours'],
+  ])('422: moves no clock by %s days and %s hours', async (days, hours, field) => {
+    const { page } = await sends('clock', { days, hours })
+    const message = 'Type days and hours as whole numbers, above 0 together.'
+    expect([page.status, page.text]).toEqual([422, `${CLOCK} ${message} Days Hours Advance clock Cancel`])
+    expect(page.html).toMatch(new RegExp(`id="${field}" [^>]*aria-invalid="true"`))
+  })
+
+  it('422: shows the refusal of payments at its field', async () => {
+    const { page } = await sends('clock', { days: '40000', hours: '' })
+    expect([page.status, page.text]).toEqual([
+      422,
+      `${CLOCK} advance: must not lead more than 100 years ahead Days Hours Advance clock Cancel`,
+    ])
+    expect(page.html).toMatch(/id="days" [^>]*aria-invalid="true"/)
+  })
+
+  it.each(['pricing', 'clock'])('403: shows no form of %s to the role support', async (change) => {
+    const page = await (await test.signedIn('support')).open(`/merchants/${shop.merchantId}/${change}`)
+    expect([page.status, page.text]).toEqual([
+      403,
+      '403 Not allowed Your role support may not do this; admin may. Go to the overview',
+    ])
+  })
+
+  it.each([`/merchants/${'0'.repeat(24)}/pricing`, '/merchants/x/clock'])(
+    '404: shows an error page for %s, which no merchant has',
+    async (path) => {
+      const page = await (await test.signedIn('admin')).open(path)
+      expect([page.status, page.text]).toEqual([
+        404,
+        '404 Not found There is no such object, or it is gone. Go to the overview',
+      ])
+    },
+  )
 })
 
 describe('the pages of payments', () => {

@@ -1,16 +1,22 @@
+import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { merchantChanges } from '../merchants/merchant-changes.ts'
 import { merchantsPage } from '../merchants/merchant-list.ts'
 import { merchantPage } from '../merchants/merchant-pages.ts'
-import { MerchantsView, MerchantView } from '../merchants/merchant-view.ts'
+import { MerchantsView, MerchantView, type ShownMerchant } from '../merchants/merchant-view.ts'
+import { GivenFields } from '../pages/asked-change.ts'
 import { ListQuery, pageQuery } from '../pages/list.ts'
 import { readWithDecimals } from '../pages/money.ts'
+import { answerChange, askChange } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
 
 const MerchantsQuery = ListQuery.extend({ test: z.enum(['', 'true', 'false']).optional() })
+const MerchantParams = z.object({ merchantId: z.string().max(64) })
+const ChangeParams = MerchantParams.extend({ change: z.string().max(32) })
 
-/** The list of merchants, and a merchant with its balance, apps, users and webhooks. */
+/** The list of merchants, a merchant with its balance, apps, users and webhooks, and what operators change of one. */
 export const merchantsRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get('/merchants', { schema: { querystring: MerchantsQuery } }, async (request, reply) => {
     const { query } = request
@@ -23,13 +29,34 @@ export const merchantsRoutes: FastifyPluginAsyncZod = async (app) => {
     return sendPage(request, reply, merchantsPage(query, listed))
   })
 
+  app.get('/merchants/:merchantId', { schema: { params: MerchantParams } }, async (request, reply) => {
+    const shown = await readMerchant(request, request.params)
+    return sendPage(request, reply, merchantPage(shown, viewerOf(request)))
+  })
+
   app.get(
-    '/merchants/:merchantId',
-    { schema: { params: z.object({ merchantId: z.string() }) } },
+    '/merchants/:merchantId/:change',
+    { schema: { params: ChangeParams, querystring: GivenFields } },
     async (request, reply) => {
-      const path = `/operator/merchants/${encodeURIComponent(request.params.merchantId)}`
-      const { value } = await readWithDecimals(visitOf(request).calls, { path, schema: MerchantView })
-      return sendPage(request, reply, merchantPage(value, viewerOf(request)))
+      const named = { name: request.params.change, shown: await readMerchant(request, request.params) }
+      return askChange(request, reply, merchantChanges, named)
     },
   )
+
+  app.post(
+    '/merchants/:merchantId/:change',
+    { schema: { params: ChangeParams, body: GivenFields } },
+    async (request, reply) => {
+      const named = { name: request.params.change, shown: await readMerchant(request, request.params) }
+      return answerChange(request, reply, merchantChanges, named)
+    },
+  )
+}
+
+async function readMerchant(
+  request: FastifyRequest,
+  { merchantId }: z.infer<typeof MerchantParams>,
+): Promise<ShownMerchant> {
+  const path = `/operator/merchants/${encodeURIComponent(merchantId)}`
+  return (await readWithDecimals(visitOf(request).calls, { path, schema: MerchantView })).value
 }

@@ -1,8 +1,8 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
-import { amountInvalid, amountTooLarge, amountTooSmall } from '../errors.ts'
+import { amountTooLarge, amountTooSmall } from '../errors.ts'
 import type { AskedCall, AskedChange, Changeable, GivenFields } from '../pages/asked-change.ts'
 import { choiceField, type Problem, textField } from '../pages/form.ts'
-import { money, readMoney, typedMoney } from '../pages/money.ts'
+import { invalidAmount, money, readMoney, typedMoney } from '../pages/money.ts'
 import { cardText, type ShownTransaction, transactionPath } from './transaction-view.ts'
 
 const callPath = ({ transaction }: ShownTransaction, below: string) =>
@@ -197,7 +197,7 @@ function operationCall(
   const limits = amountProblems(shown, most)
   const isNegative = /^\s*[-−]\s*\d/.test(amount)
   const minor = isNegative ? 0 : readMoney(amount, currency, shown.decimals)
-  if (minor === undefined) return { problem: amountInvalid({ currency }), field: 'amount' }
+  if (minor === undefined) return invalidAmount('amount', currency)
   if (minor === 0) return { problem: limits.tooSmall(), field: 'amount' }
   if (minor > neverMore) return { problem: limits.tooLarge(), field: 'amount' }
   const body = { amount: minor, ...(reference === '' ? {} : { reference }) }

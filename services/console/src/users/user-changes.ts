@@ -1,6 +1,11 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
-import { nothingChanged } from '../errors.ts'
-import { type AskedChange, type Changeable, carriedField, type GivenFields } from '../pages/asked-change.ts'
+import {
+  type AskedChange,
+  type Changeable,
+  carriedField,
+  type GivenFields,
+  unchangedForm,
+} from '../pages/asked-change.ts'
 import { choiceField, hiddenField, newPasswordField, textField } from '../pages/form.ts'
 import { HELP, hasId, isBesidePart } from './user-help.ts'
 import { callPath, isBanned, isThere, nameOf, type ShownUser, USERS_PATH, userPath } from './user-view.ts'
@@ -146,7 +151,7 @@ const ACCOUNT: readonly AskedChange<ShownUser>[] = [
         ...(phone.trim() === former.phone ? {} : { phone: phone.trim() }),
         ...(password === '' ? {} : { password }),
       }
-      if (Object.keys(body).length === 0) return { problem: nothingChanged() }
+      if (Object.keys(body).length === 0) return unchangedForm()
       return { method: 'PUT', path: callPath(shown), body }
     },
     done: 'The user is changed',
