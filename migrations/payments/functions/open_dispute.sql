@@ -2,8 +2,9 @@
 -- Opens a dispute and reserves its amount, once for each reference of the acquirer. p_caller: NULL for the acquirer or an
 -- operator. p_dispute: NULL when only access is to be checked; its amount, where not given, is all that can be disputed.
 --
--- Verdict: that of judge_test_access or claim_key; limit-exceeded with what could be disputed in possible and currency; done,
--- also with the dispute that the reference opened before. (reference: Disputes)
+-- Verdict: that of judge_test_access or claim_key; limit-exceeded with what could be disputed in possible and currency;
+-- too-many-open for one more than a test merchant may have; done, also with the dispute that the reference opened
+-- before. (reference: Disputes)
 --
 -- Lock order: the transaction, the key, the balance. Every function that changes the money of a transaction locks the
 -- transaction first, so that two of them never wait for each other. A repeat waits for the transaction, and then sees the
@@ -39,6 +40,16 @@ BEGIN
   dispute.amount := coalesce((p_dispute ->> 'amount')::bigint, possible);
   IF dispute.amount NOT BETWEEN 1 AND possible THEN
     verdict := 'limit-exceeded';
+    PERFORM {{release_key}}(p_caller, merchant, identity_id);
+    RETURN NEXT; RETURN;
+  END IF;
+  -- A view of the merchant, and each payout, values all that is disputed.
+  IF held.test AND (
+    SELECT count(*) >= 1000 FROM (
+      SELECT FROM {{disputes}} d WHERE d.merchant_id = merchant AND d.status = 'open' LIMIT 1000
+    ) opened
+  ) THEN
+    verdict := 'too-many-open';
     PERFORM {{release_key}}(p_caller, merchant, identity_id);
     RETURN NEXT; RETURN;
   END IF;

@@ -179,6 +179,8 @@ export const webhookInside = (): HttpError =>
   )
 export const tooManyWebhooks = (): HttpError =>
   fieldInvalid('body', 'LIMIT_EXCEEDED', 'a merchant has at most 10 webhooks')
+export const tooManyDisputes = (): HttpError =>
+  fieldInvalid('body', 'LIMIT_EXCEEDED', 'a test merchant has at most 1000 open disputes')
 const AMOUNT_TEXTS = {
   capture: (possible: string) => `Can capture at most ${possible}`,
   refund: (possible: string) => `Can refund at most ${possible}`,
@@ -193,10 +195,7 @@ export const otherCurrency = (currency: string): HttpError =>
   fieldInvalid('currency', 'MISMATCH', `must be ${currency}`)
 export const trailFull = (): HttpError => fieldInvalid('body', 'LIMIT_EXCEEDED', 'the trail of the transaction is full')
 export const currencyWithoutRate = (): HttpError => fieldInvalid('currency', 'UNKNOWN', FIELD_TEXTS.noRate)
-/**
- * The text is the same whether the source is unknown, another merchant's or refused: a caller learns nothing of other
- * merchants.
- */
+/** One text for a source that is unknown, another merchant's or refused: a caller learns nothing of other merchants. */
 export const unknownSource = (field: string): HttpError =>
   fieldInvalid(field, 'UNKNOWN', 'must be of a successful payment of this merchant')
 /** `reason` says why nothing is paid out. */

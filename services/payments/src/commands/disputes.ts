@@ -64,6 +64,8 @@ async function open({ db, lanes }: OperatorDeps, { words, options }: CommandInpu
         return refuseMissing('transaction', transactionId)
       case 'limit-exceeded':
         throw new Error(`can dispute at most ${formatMoney(outcome.currency, outcome.possible)}`)
+      case 'too-many-open':
+        throw new Error('the test merchant has 1000 open disputes, and may have no more')
       case 'opened':
         return recordChange(trx, outcome.dispute)
     }

@@ -44,7 +44,7 @@ export interface OpenDisputeCall extends CallerColumns {
 }
 
 type OpenRow = {
-  verdict: Verdict | 'limit-exceeded'
+  verdict: Verdict | 'limit-exceeded' | 'too-many-open'
   identity_id: string | null
   possible: bigint
   currency: string
@@ -64,17 +64,19 @@ const openQuery = withOwner(
 export type OpenedDispute =
   | { readonly verdict: 'opened'; readonly dispute: Dispute }
   | { readonly verdict: 'limit-exceeded'; readonly currency: string; readonly possible: bigint }
+  | { readonly verdict: 'too-many-open' }
 
 /** Opens a dispute about captured money in one call, and reserves its amount. A repeat gets the same dispute. */
 export async function callOpenDispute(lanes: Lanes, input: OpenDisputeCall): Promise<Judged<OpenedDispute>> {
   const row = await lanes.write.one(openQuery, input)
-  const [verdict] = splitVerdict(row.verdict, ['limit-exceeded'])
+  const [verdict] = splitVerdict(row.verdict, ['limit-exceeded', 'too-many-open'])
   return { verdict, identityId: row.identity_id, outcome: toOpenedDispute(row) }
 }
 
 function toOpenedDispute(row: OpenRow): OpenedDispute | undefined {
   const { verdict, currency, possible } = row
   if (verdict === 'limit-exceeded') return { verdict, currency, possible }
+  if (verdict === 'too-many-open') return { verdict }
   return row.id === null ? undefined : { verdict: 'opened', dispute: toDispute(row) }
 }
 

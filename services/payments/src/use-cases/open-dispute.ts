@@ -4,6 +4,7 @@ import { type RequestInput, valuesOrNull } from '../access/request-input.ts'
 import { requireOutcome } from '../access/require-access.ts'
 import type { Dispute } from '../disputes/dispute.ts'
 import { callOpenDispute, type NewDispute } from '../disputes/dispute-repository.ts'
+import { tooManyDisputes } from '../errors.ts'
 import { refuseEntry } from '../transactions/refuse-entry.ts'
 
 /** A dispute of a test merchant. */
@@ -16,9 +17,9 @@ export interface OpenDisputeInput {
 /**
  * Opens a dispute of a test merchant, as the acquirer would (reference: Disputes).
  * @returns the dispute as it was opened, and whether an earlier request with the Idempotency-Key opened it
- * @throws amountBeyondLimit for more than is captured and neither refunded nor disputed; otherCurrency, trailFull and
- * rateUnavailable as `refuseEntry` throws them; unauthorized, notFound, forbidden, idempotencyKeyUsed and conflict as
- * `requireAccess` throws them
+ * @throws amountBeyondLimit for more than is captured and neither refunded nor disputed; tooManyDisputes; otherCurrency,
+ * trailFull and rateUnavailable as `refuseEntry` throws them; unauthorized, notFound, forbidden, idempotencyKeyUsed and
+ * conflict as `requireAccess` throws them
  */
 export async function openDispute(
   { lanes }: { readonly lanes: Lanes },
@@ -32,6 +33,8 @@ export async function openDispute(
       const { verdict: reason, currency, possible } = outcome
       return refuseEntry({ reason, currency, possible }, 'dispute')
     }
+    case 'too-many-open':
+      throw tooManyDisputes()
     case 'opened': {
       const { dispute } = outcome
       // A repeat gets the dispute as it was, whatever has happened to it since.

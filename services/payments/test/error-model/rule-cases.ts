@@ -6,6 +6,7 @@ import * as errors from '../../src/errors.ts'
 import { browse, createOrder, walk } from '../customer.ts'
 import { customerPayment } from '../customer-payment.ts'
 import { settle } from '../live-merchant.ts'
+import { copyDispute } from '../open-disputes.ts'
 import { operatorHeaders } from '../operators.ts'
 import { createTestApp, createTestMerchant } from '../payments-app.ts'
 import { buildBroken, buildRequiringTls, NO_ID, type World } from './world.ts'
@@ -394,6 +395,16 @@ export const ruleCases: Readonly<Record<string, readonly RuleCase[]>> = {
       const make = () => call(world, 'POST', `/merchants/${id}/webhooks`, { url: 'https://example.com/' })
       for (let count = 0; count < 10; count++) await make()
       return make()
+    }),
+  ],
+  tooManyDisputes: [
+    field('body', 'LIMIT_EXCEEDED', 'a test merchant has at most 1000 open disputes', async (world) => {
+      const { id } = await createTestMerchant(world.payments, world.owner, { currency: 'EUR', test: true })
+      const transaction = await customerPayment(world.payments, id)
+      await call(world, 'POST', `/transactions/${transaction}/captures`, { amount: 300 })
+      const open = () => call(world, 'POST', `/test/transactions/${transaction}/disputes`, { amount: 1 })
+      await copyDispute(world.payments, (await open()).body.dispute.id, 999)
+      return open()
     }),
   ],
   amountBeyondLimit: [

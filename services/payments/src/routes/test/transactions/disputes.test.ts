@@ -2,6 +2,7 @@ import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusals, refusedField, statusAndBody } from '../../../../test/bodies.ts'
 import { disputeRequests } from '../../../../test/dispute-requests.ts'
+import { copyDispute } from '../../../../test/open-disputes.ts'
 import {
   basic,
   createdOf,
@@ -204,6 +205,17 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
       lost: 0n,
       trail_length: 1,
     })
+  })
+
+  it('400: opens no more than a thousand disputes of a merchant, and one again when one is decided', async () => {
+    const { id } = await createTestMerchant(payments, member, { currency: 'EUR', test: true })
+    const url = `/test/transactions/${await requests.captured(id)}/disputes`
+    const { dispute } = (await requests.post(url, { amount: 1 })).json()
+    await copyDispute(payments, dispute.id, 999)
+    const refused = refusedField('body', 'a test merchant has at most 1000 open disputes', 'LIMIT_EXCEEDED')
+    expect(statusAndBody(await requests.post(url, { amount: 1 }))).toEqual(refused)
+    await requests.post(`/test/disputes/${dispute.id}/outcomes`, { outcome: 'won' })
+    expect((await requests.post(url, { amount: 1 })).statusCode).toBe(201)
   })
 
   it('409: refuses when the transaction stays locked', async () => {
