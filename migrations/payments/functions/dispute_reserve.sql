@@ -1,6 +1,6 @@
 -- distribute: everywhere
--- The amount that the open disputes of a merchant would take from its balance if all were lost. Read at once, because anybody may
--- make many in test mode, and operators look at the merchant. (reference: Available amount)
+-- The amount that the open disputes of a merchant would take from its balance if all were lost. Their captures are read together:
+-- a merchant may have many disputes. (reference: Available amount)
 CREATE OR REPLACE FUNCTION {{dispute_reserve}}(p_merchant_id text)
 RETURNS bigint
 LANGUAGE plpgsql STABLE

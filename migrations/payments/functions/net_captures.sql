@@ -4,7 +4,7 @@
 -- of the capture's worth. (reference: Worth of a correction)
 CREATE OR REPLACE FUNCTION {{net_captures}}(p_merchant_id text, p_transaction_ids text[], p_id text, p_less bigint)
 RETURNS TABLE (transaction_id text, amounts bigint[], grosses bigint[])
-LANGUAGE plpgsql STABLE ROWS 1
+LANGUAGE plpgsql STABLE
 AS $$
 #variable_conflict use_column
 BEGIN

@@ -2,6 +2,8 @@ import { anyId } from '@trestle/testing/any-value.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { customerPayment } from '../../test/customer-payment.ts'
+import { copyDispute } from '../../test/open-disputes.ts'
+import { capture } from '../../test/operations.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -120,4 +122,20 @@ it('open_dispute and close_dispute agree with their models after any sequence of
     }),
     { numRuns: 30 },
   )
+})
+
+it('open_dispute refuses one of more than a thousand to acquirers and operators too', async () => {
+  const { id } = await createTestMerchant(payments, app, { test: true, currency: 'EUR' })
+  const transactionId = await customerPayment(payments, id, { amount: AMOUNT })
+  await capture(payments, app, transactionId, AMOUNT)
+  const dispute = { amount: 1, reasonCode: 4853, reasonTitle: 'x' }
+  const open = async () => {
+    const { outcome } = await callOpenDispute(payments.database.lanes, { ...OPERATOR, transactionId, dispute })
+    return outcome
+  }
+  const first = await open()
+  if (first?.verdict !== 'opened') throw new Error('the first dispute was refused')
+  await copyDispute(payments, first.dispute.id, 998)
+  expect((await open())?.verdict).toBe('opened')
+  expect(await open()).toEqual({ verdict: 'too-many-open' })
 })

@@ -19,7 +19,8 @@ beforeAll(async () => {
   const member = await createTestApp(payments)
   const { id } = await createTestMerchant(payments, member, { currency: 'EUR', test: true })
   const { db } = payments.database
-  // The three oldest, every hundredth one and the thousand oldest have names of their own. The website of the oldest begins like a key. Two are live.
+  // The three oldest, every hundredth one and the thousand oldest have names of their own. The websites of these thousand
+  // begin with a key. Two merchants are live.
   await sql`INSERT INTO payments.merchants SELECT r.*
     FROM payments.merchants m, generate_series(1, ${MERCHANTS}::int) n, jsonb_populate_record(m, jsonb_build_object(
       'id', lpad(to_hex(n), 24, '0'), 'tag', lpad(to_hex(n), 8, '0'), 'key', CASE n WHEN 7 THEN ${KEY}::uuid ELSE gen_random_uuid() END,

@@ -61,9 +61,9 @@ export async function returnAllowance(db: Db, { actorId, key }: AllowanceUse): P
 /** The amount that an operator may still refund today in a currency, in minor units. */
 async function findAllowanceLeft(
   db: Db,
-  { daily, ...of }: Pick<WantedAllowance, 'actorId' | 'currency' | 'daily'>,
+  { actorId, currency, daily }: Pick<WantedAllowance, 'actorId' | 'currency' | 'daily'>,
 ): Promise<number> {
-  const { rows } = await takenToday(of).execute(db)
+  const { rows } = await takenToday({ actorId, currency }).execute(db)
   return refundableOf(daily - Number(rows[0]?.taken ?? 0), daily)
 }
 

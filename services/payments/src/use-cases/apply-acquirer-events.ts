@@ -104,7 +104,6 @@ async function applyEvent(
       const reason = toReason(event.reasonCode)
       const dispute = { amount: event.amount, ...reason, acquirerRef }
       const opened = await callOpenDispute(lanes, { ...OPERATOR, transactionId: found.id, dispute })
-      if (opened.outcome?.verdict === 'too-many-open') return 'too many open disputes'
       if (opened.outcome?.verdict !== 'limit-exceeded') return undefined
       return `more than the ${opened.outcome.possible} that can be disputed`
     }

@@ -91,6 +91,7 @@ export interface TriggerEventInput {
  * - clockTooFar when the merchant's clock is 100 years ahead
  * - rateUnavailable and currencyWithoutRate when there is no exchange rate
  * - serverBusy when an operation waits too long
+ * - tooManyDisputes when the merchant has a thousand open ones
  * - otherCurrency, amountBeyondLimit and trailFull as `refuseEntry` throws them
  * - unauthorized, notFound and forbidden as `requireAccess` throws them, when the merchant or its app changes meanwhile
  */
