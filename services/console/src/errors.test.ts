@@ -140,7 +140,7 @@ const pages: Partial<Record<ErrorName, ErrorCase>> = {
   mediaTypeUnsupported: {
     raise: () => send('/locations/new', 'application/json', '{}'),
     status: 415,
-    text: '415 Something went wrong The console takes forms only. Go to the overview',
+    text: '415 Not a form The console takes forms only. Go to the overview',
   },
   consoleBusy: {
     raise: openFifth,

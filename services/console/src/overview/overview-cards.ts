@@ -27,8 +27,8 @@ export function statList(stats: readonly Stat[]): Html {
 
 /** The part of a service that tells no numbers. */
 export function unseen(name: string, { kind }: { readonly kind: Exclude<Seen<unknown>['kind'], 'seen'> }): Html {
-  if (kind === 'missing')
-    return emptyState('overview', `${name} knows no operators: set ${name.toUpperCase()}_OPERATOR_KEYS there.`)
+  const setting = `${name.toUpperCase()}_OPERATOR_KEYS`
+  if (kind === 'missing') return emptyState('overview', `${name} knows no operators: set ${setting} there.`)
   const subject = kind === 'away' ? name : `The database of ${name.toLowerCase()}`
   return emptyState('disputes', `${subject} does not answer. Its numbers are back as soon as it does.`)
 }

@@ -8,8 +8,8 @@ import type { Query } from '../service-calls/service-call.ts'
 export type Decimals = ReadonlyMap<string, number>
 
 const PERCENT_DIGITS = 2
-/** 100 % in basis points. */
-const WHOLE = 10_000
+/** 100 %. */
+const BASIS_POINTS_MAX = 10_000
 
 /** An answer of payments that has amounts, with what writes them. */
 export type WithDecimals<T> = T & { readonly decimals: Decimals }
@@ -79,7 +79,7 @@ export function typedPercent(basisPoints: number): string {
 /** Reads a percentage that somebody typed, such as `1.45` or `1,4`, in basis points. Undefined for a text that is none. */
 export function readPercent(text: string): number | undefined {
   const basisPoints = readDecimal(text, PERCENT_DIGITS)
-  return basisPoints !== undefined && basisPoints <= WHOLE ? basisPoints : undefined
+  return basisPoints !== undefined && basisPoints <= BASIS_POINTS_MAX ? basisPoints : undefined
 }
 
 /** Reads a number with at most so many decimals, as an integer of its smallest unit. */

@@ -107,6 +107,7 @@ const TITLES: Readonly<Record<number, string>> = {
   403: 'Not allowed',
   404: 'Not found',
   413: 'Too large',
+  415: 'Not a form',
   422: 'Refused',
   429: 'Too many requests',
   503: 'Not available',

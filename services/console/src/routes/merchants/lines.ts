@@ -18,23 +18,23 @@ export const linesRoutes: FastifyPluginAsyncZod = async (app) => {
     { schema: { params: Params, querystring: ListQuery } },
     async (request, reply) => {
       const { calls } = visitOf(request)
-      const merchant = `/operator/merchants/${encodeURIComponent(request.params.merchantId)}`
+      const path = `/operator/merchants/${encodeURIComponent(request.params.merchantId)}`
       const { search: _search, ...query } = pageQuery(request.query)
       if (request.query.format === 'csv') {
-        const rows = await calls.openCsv('payments', `${merchant}/lines`, { ...query, limit: undefined })
+        const rows = await calls.openCsv('payments', `${path}/lines`, { ...query, limit: undefined })
         return sendCsv(reply, 'lines', rows)
       }
-      const { known, listed } = await readLines(calls, merchant, query)
+      const { known, listed } = await readLines(calls, path, query)
       return sendPage(request, reply, linesPage(known, request.query, listed))
     },
   )
 }
 
-/** Reads a page of the lines of a merchant, and the merchant. @param merchant its path in payments */
-async function readLines(calls: Pick<OperatorCalls, 'read'>, merchant: string, query: Query) {
+/** Reads a page of the lines of a merchant, and the merchant. @param path that of the merchant in payments */
+async function readLines(calls: Pick<OperatorCalls, 'read'>, path: string, query: Query) {
   const [{ value }, listed] = await Promise.all([
-    calls.read('payments', merchant, MerchantView),
-    readWithDecimals(calls, { path: `${merchant}/lines`, schema: LinesView, query }),
+    calls.read('payments', path, MerchantView),
+    readWithDecimals(calls, { path: `${path}/lines`, schema: LinesView, query }),
   ])
   return { known: value.merchant, listed }
 }
