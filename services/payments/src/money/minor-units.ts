@@ -35,20 +35,23 @@ export interface MeantAmount {
   readonly currencies: readonly string[]
 }
 
+/** `1250`. */
+const MINOR_UNITS = /^\d{1,15}$/
 /** `12.50` or `12,5`. */
 const PLAIN = /^(\d{1,12})(?:[.,](\d{1,3}))?$/
 /** `1,234` or `1,234.50`, as pages for people show amounts. */
 const GROUPED = /^(\d{1,3}(?:,\d{3}){1,3})(?:\.(\d{1,3}))?$/
 
 /**
- * Reads a text as an amount in major units, in every currency that it may be of (console reference: Search by
- * amount): `12.50` is 1250 where a currency has two decimals, and 12500 where it has three. `HUF 1000` is of
- * one currency.
- * @returns each amount in minor units, with its currencies; empty for digits alone, which are minor units, and for other texts
+ * Reads a text as an amount in every currency that it may be of (console reference: Search by amount). Digits
+ * alone are minor units of any currency. Other texts are major units: `12.50` is 1250 where a currency has two
+ * decimals, and 12500 where it has three. `HUF 1000` is of one currency.
+ * @returns each amount in minor units, with its currencies; empty for a text that is no amount
  */
 export function readMeantAmounts(text: string): readonly MeantAmount[] {
+  if (MINOR_UNITS.test(text)) return [{ amount: BigInt(text), currencies: listCurrencies().map(({ code }) => code) }]
   const [, code, number = ''] = /^(?:([a-z]{3})\s+)?([\d.,]+)$/i.exec(text) ?? []
-  if (code === undefined && /^\d*$/.test(number)) return []
+  if (code === undefined && !/[.,]/.test(number)) return []
   const possible = listCurrencies().filter((currency) => code === undefined || currency.code === code.toUpperCase())
   const byExponent = [...Map.groupBy(possible, ({ exponent }) => exponent)]
   return [PLAIN, GROUPED].flatMap((form) => {

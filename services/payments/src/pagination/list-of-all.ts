@@ -26,7 +26,18 @@ export interface ListOfAllInput extends PageBounds {
 /** Reads a page of rows of all merchants. */
 export type ListOfAll<Columns> = (lanes: Lanes, input: ListOfAllInput) => Promise<readonly Columns[]>
 
-type ListColumns = Omit<PageBounds, 'order'> & Readonly<Partial<Record<FilterColumn, string | undefined>>>
+/** As `ListOfAllInput`, with the values that the column of a list of any may have. */
+export interface ListOfAnyInput extends ListOfAllInput {
+  /** At most `VALUES_MAX`. */
+  readonly values: readonly string[]
+}
+
+/** Reads a page of rows of all merchants that have any of some values. */
+export type ListOfAny<Columns> = (lanes: Lanes, input: ListOfAnyInput) => Promise<readonly Columns[]>
+
+interface ListColumns extends Omit<PageBounds, 'order'>, Readonly<Partial<Record<FilterColumn, string | undefined>>> {
+  readonly values?: readonly string[]
+}
 
 /** The columns that a list selects of its rows `r`, and its filters. */
 interface ListOfAllSource {
@@ -46,31 +57,100 @@ interface ListOfAllSource {
 
 /**
  * Declares a list of the rows of all merchants, for operators, in the order of the page. It asks every server of a distributed
- * database. There is one query for each set of filters that are given: a plan that fits all values would walk the whole table for
- * a filter that may be absent.
+ * database.
  */
-export function listOfAll<Columns>(
+export function listOfAll<Columns>(name: string, source: ListOfAllSource): ListOfAll<Columns> {
+  return declareList<ListOfAllInput, Columns>(name, source, (p, given, direction) => {
+    return selectPage(p, { source, conditions: given, direction })
+  })
+}
+
+/** The most values that a list of any takes. */
+export const VALUES_MAX = 30
+/** The numbers of values that statements of a list of any are made for. Each value costs a cluster a read of every server. */
+const VALUE_COUNTS = [1, 5, VALUES_MAX]
+
+/**
+ * As `listOfAll`, of rows whose `column` has any of some values. An index with the column has the rows of one value alone in the
+ * order of the list, so each value has a page of its own in the statement, and the page of the list is the first of them.
+ */
+export function listOfAny<Columns extends { readonly id: string }>(
   name: string,
-  { table, columns, join = sql``, filters, flags = {}, place = sql`r.id`, ...source }: ListOfAllSource,
-): ListOfAll<Columns> {
+  column: FilterColumn,
+  source: Omit<ListOfAllSource, 'place'>,
+): ListOfAny<Columns> {
+  const lists = VALUE_COUNTS.map((count) => ({ count, list: listOfCount<Columns>(name, { column, count, source }) }))
+  return (lanes, input) => {
+    const fitting = lists.find(({ count }) => input.values.length <= count)
+    if (fitting === undefined) throw new Error(`${name} takes at most ${VALUES_MAX} values`)
+    return fitting.list(lanes, input)
+  }
+}
+
+/** A list of any of at most `count` values. */
+function listOfCount<Columns>(
+  name: string,
+  declared: { readonly column: FilterColumn; readonly count: number; readonly source: ListOfAllSource },
+): ListOfAny<Columns> {
+  const { column, count, source } = declared
+  return declareList<ListOfAnyInput, Columns>(`${name}_${count}`, source, (p, given, direction) => {
+    const pages = Array.from({ length: count }, (_, index) => {
+      // Behind the last value is null, which no column equals.
+      const hasValue = sql`r.${sql.id(column)} = (${p.values}::text[])[${sql.lit(index + 1)}]`
+      return sql`(${selectPage(p, { source, conditions: [...given, hasValue], direction })})`
+    })
+    return sql`SELECT f.* FROM (${sql.join(pages, sql` UNION ALL `)}) f ORDER BY f.id ${direction} LIMIT ${p.limit}`
+  })
+}
+
+/** A page of the rows that meet conditions. */
+function selectPage(
+  p: ListColumns,
+  asked: {
+    readonly source: ListOfAllSource
+    readonly conditions: readonly RawBuilder<unknown>[]
+    readonly direction: RawBuilder<unknown>
+  },
+): RawBuilder<unknown> {
+  const { table, columns, join = sql``, place = sql`r.id` } = asked.source
+  return sql`
+    SELECT ${columns} FROM ${sql.table(table)} r ${join} WHERE ${place} > ${p.above} AND ${place} < ${p.below}
+    ${sql.join(
+      asked.conditions.map((condition) => sql`AND ${condition}`),
+      sql` `,
+    )}
+    ORDER BY ${place} ${asked.direction} LIMIT ${p.limit}`
+}
+
+/** States a page of the rows that meet the given conditions. */
+type StatePage = (
+  p: ListColumns,
+  given: readonly RawBuilder<unknown>[],
+  direction: RawBuilder<unknown>,
+) => RawBuilder<unknown>
+
+/**
+ * There is one query for each set of filters that are given: a plan that fits all values would walk the whole table for a filter
+ * that may be absent.
+ */
+function declareList<Input extends ListOfAllInput, Columns>(
+  name: string,
+  { filters, flags = {}, expressions }: ListOfAllSource,
+  statePage: StatePage,
+): (lanes: Lanes, input: Input) => Promise<readonly Columns[]> {
   const conditions = [
-    ...filters.map((column) => compare(column, source)),
+    ...filters.map((column) => compare(column, expressions)),
     ...Object.entries(flags).map(([flag, holds]) => either(flag, holds)),
   ]
   const queries = new Map<string, PreparedQuery<ListColumns, Columns>>()
   for (const given of combinations(conditions)) {
     for (const order of ['newest-first', 'oldest-first'] as const) {
       const key = keyOf(order, given)
-      const query = prepareOnCoordinator(
-        `${name}_${key}`,
-        (p: ListColumns) => sql<Columns>`
-        SELECT ${columns} FROM ${sql.table(table)} r ${join} WHERE ${place} > ${p.above} AND ${place} < ${p.below}
-        ${sql.join(
-          given.map(({ holds }) => sql`AND ${holds(p)}`),
-          sql` `,
-        )}
-        ORDER BY ${place} ${order === 'newest-first' ? sql`DESC` : sql`ASC`} LIMIT ${p.limit}`,
-      )
+      const direction = order === 'newest-first' ? sql`DESC` : sql`ASC`
+      const query = prepareOnCoordinator<ListColumns, Columns>(`${name}_${key}`, (p) => {
+        const held = given.map(({ holds }) => holds(p))
+        return sql<Columns>`${statePage(p, held, direction)}`
+      })
       queries.set(key, query)
     }
   }
@@ -98,7 +178,7 @@ interface Condition {
 
 function compare(
   column: FilterColumn,
-  { expressions = {} }: Pick<ListOfAllSource, 'expressions'>,
+  expressions: NonNullable<ListOfAllSource['expressions']> = {},
 ): readonly Condition[] {
   const expression = expressions[column] ?? sql`r.${sql.id(column)}`
   return [{ name: column, holds: (p) => sql`${expression} = ${p[column]}` }]

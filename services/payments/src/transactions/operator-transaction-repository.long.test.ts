@@ -10,6 +10,8 @@ import {
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
 import { countRowsRead } from '../../test/rows-read.ts'
+import { listCurrencies } from '../money/currencies.ts'
+import { VALUES_MAX } from '../pagination/list-of-all.ts'
 import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
 import { findTransactionsOfAll, type TransactionSearch } from './operator-transaction-repository.ts'
 
@@ -53,10 +55,15 @@ async function insertMore(id: string, first: number, last: number): Promise<void
 
 type Asked = Partial<Pick<TransactionSearch, 'search' | 'merchantId' | 'flags' | 'below' | 'limit'>>
 
+/** The newest that are asked for. */
+function pageOf(asked: Asked): TransactionSearch {
+  const page = { limit: LIMIT, above: LOWEST, below: HIGHEST, search: undefined, merchantId: undefined }
+  return { ...page, order: 'newest-first', ...asked }
+}
+
 /** Reads a page. @returns its ids, and how many rows of transactions were looked at for it */
 async function readPage(asked: Asked, order: TransactionSearch['order'], from: TestPayments = payments) {
-  const page = { limit: LIMIT, above: LOWEST, below: HIGHEST, order, search: undefined, merchantId: undefined }
-  const read = (lanes: Lanes) => findTransactionsOfAll(lanes, { ...page, ...asked })
+  const read = (lanes: Lanes) => findTransactionsOfAll(lanes, { ...pageOf(asked), order })
   const { found, rows } = await countRowsRead(from, 'transactions', read)
   return { ids: found.map(({ id }) => id), rows }
 }
@@ -130,6 +137,64 @@ describe('a search among many transactions of one amount', () => {
     expect([seen.length, seen]).toEqual([POPULAR, seen.toSorted().toReversed()])
   })
 })
+
+describe('a search for an amount in every currency', () => {
+  const EACH = 40
+  const CURRENCIES = listCurrencies().map(({ code }) => code)
+  let mixed: TestPayments
+  beforeAll(async () => {
+    mixed = await startPayments()
+    const shop = await createTestMerchant(mixed, await createTestApp(mixed), { currency: 'EUR', test: true })
+    const id = await customerPayment(mixed, shop.id, { number: '4111111111114242', amount: 999 })
+    const more = sql`SELECT (jsonb_populate_record(t, jsonb_build_object(
+        'id', lpad(to_hex(n * 1000 + c), 16, '0') || right(t.id, 8), 'session_id', NULL, 'currency', code
+      ))).*
+      FROM payments.transactions t, generate_series(1, ${EACH}::int) n, unnest(${CURRENCIES}::text[]) WITH ORDINALITY u (code, c)
+      WHERE t.id = ${id}`
+    await sql`INSERT INTO payments.transactions ${more}`.execute(mixed.database.db)
+    await sql`ANALYZE payments.transactions`.execute(mixed.database.db)
+  }, 120_000)
+  afterAll(() => mixed.close())
+
+  it('reads a page of each currency at most', async () => {
+    for (const order of ['newest-first', 'oldest-first'] as const) {
+      const { ids, rows } = await readPage({ search: '999' }, order, mixed)
+      const direction = order === 'newest-first' ? 'desc' : 'asc'
+      const all = mixed.database.db.selectFrom('transactions').select('id').orderBy('id', direction).limit(LIMIT)
+      expect(ids).toEqual((await all.execute()).map(({ id }) => id))
+      expect(rows).toBeLessThanOrEqual(CURRENCIES.length * LIMIT)
+    }
+  })
+
+  it('sends few statements', async () => {
+    const sent: string[] = []
+    await countRowsRead(mixed, 'transactions', (lanes) =>
+      findTransactionsOfAll(noting(lanes, sent), pageOf({ search: '999' })),
+    )
+    const pages = Array.from(
+      { length: Math.ceil(CURRENCIES.length / VALUES_MAX) },
+      () => 'found_by_money_30_desc_amount',
+    )
+    expect(sent.toSorted()).toEqual(['currencies_of_amount', 'found_by_reference_desc_reference', ...pages].toSorted())
+  })
+})
+
+/** Notes the names of queries of the read lane. */
+function noting(lanes: Lanes, sent: string[]): Lanes {
+  const { read } = lanes
+  const note = <Query extends { readonly name: string }>(query: Query) => {
+    sent.push(query.name)
+    return query
+  }
+  return {
+    ...lanes,
+    read: {
+      one: (query, input) => read.one(note(query), input),
+      first: (query, input) => read.first(note(query), input),
+      all: (query, input) => read.all(note(query), input),
+    },
+  }
+}
 
 describe('a search by a mode among the transactions of one merchant', () => {
   const COUNT = 1_000

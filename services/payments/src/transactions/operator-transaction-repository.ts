@@ -2,8 +2,8 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { findMode } from '../merchants/operator-merchant-repository.ts'
-import { readMeantAmounts } from '../money/minor-units.ts'
-import { type ListOfAll, type ListOfAllInput, listOfAll } from '../pagination/list-of-all.ts'
+import { type MeantAmount, readMeantAmounts } from '../money/minor-units.ts'
+import { type ListOfAll, type ListOfAllInput, listOfAll, listOfAny, VALUES_MAX } from '../pagination/list-of-all.ts'
 import { ID_FORM } from '../pagination/page-query.ts'
 import { PIECE } from '../pagination/pieces.ts'
 import type { Transaction } from './transaction.ts'
@@ -25,16 +25,20 @@ export interface TransactionSearch extends Omit<ListOfAllInput, 'filters' | 'fla
   readonly search: string | undefined
 }
 
-type SearchColumn = 'id' | 'last4' | 'amount' | 'currency' | 'reference'
+type SearchColumn = 'id' | 'last4' | 'amount' | 'reference'
 
-/** A list by columns, or by none. */
-function listBy(name: string, ...columns: readonly SearchColumn[]): ListOfAll<FoundTransaction> {
-  return listOfAll<FoundTransaction>(name, {
+/** The source of a list by a column, or by none. */
+function sourceBy(...columns: readonly SearchColumn[]) {
+  return {
     table: 'transactions',
     columns: sql`r.id, r.merchant_id AS "merchantId", r.trail_length AS "trailLength"`,
     filters: ['merchant_id', ...columns],
     flags: { test: sql`r.test`, successful: sql`r.successful` },
-  })
+  } as const
+}
+
+function listBy(name: string, ...columns: readonly SearchColumn[]): ListOfAll<FoundTransaction> {
+  return listOfAll<FoundTransaction>(name, sourceBy(...columns))
 }
 
 const listAll = listBy('all_transactions')
@@ -45,9 +49,6 @@ const SEARCHES = [
   { column: 'last4', form: /^\d{4}$/, list: listBy('found_by_last4', 'last4') },
   { column: 'reference', form: /./, list: listBy('found_by_reference', 'reference') },
 ] as const
-
-/** Digits alone are minor units of any currency. */
-const MINOR_UNITS = /^\d{1,15}$/
 
 /**
  * The transactions of a page of operators. A text that may be several things, such as `1000`, finds what each of them finds. One
@@ -62,12 +63,11 @@ export async function findTransactionsOfAll(
   const page = { ...place, flags: { ...flags, test } }
   const filters = { merchant_id: merchantId }
   if (search === undefined) return listAll(lanes, { ...page, filters })
-  const amounts = MINOR_UNITS.test(search) ? [{ amount: BigInt(search) }] : readMeantAmounts(search)
   const pages = await Promise.all([
     ...SEARCHES.filter(({ form }) => form.test(search)).map(({ list, column }) =>
       list(lanes, { ...page, filters: { ...filters, [column]: column === 'id' ? search.toLowerCase() : search } }),
     ),
-    ...amounts.map((meant) => listByAmount(lanes, { ...page, filters }, meant)),
+    ...readMeantAmounts(search).map((meant) => listByAmount(lanes, { ...page, filters }, meant)),
   ])
   return mergePages(page, pages.flat())
 }
@@ -84,43 +84,39 @@ async function leaveOpen(
   return (await findMode(lanes, merchantId)) === (test ? 'test' : 'live') ? undefined : 'contradiction'
 }
 
-const listByMoney = listBy('found_by_money', 'amount', 'currency')
+const listByMoney = listOfAny<FoundTransaction>('found_by_money', 'currency', sourceBy('amount'))
 
 /**
- * The transactions of an amount, one currency after the other: the index has them in the order of a list for
- * one currency alone. With several, a page of a currency that few have would walk past all other rows.
+ * The transactions of an amount in any of some currencies. Anybody may pay an amount in all of them, so one statement asks for
+ * many, and each further one only for what may still come into the page.
  */
 async function listByAmount(
   lanes: Lanes,
   page: ListOfAllInput,
-  { amount, currencies }: { readonly amount: bigint; readonly currencies?: readonly string[] },
+  { amount, currencies }: MeantAmount,
 ): Promise<readonly FoundTransaction[]> {
-  const existing = currencies?.length === 1 ? currencies : await listCurrenciesOf(lanes, amount)
+  const existing = currencies.length === 1 ? currencies : await listCurrenciesOf(lanes, amount)
+  const asked = existing.filter((each) => currencies.includes(each))
+  const filters = { ...page.filters, amount: amount.toString() }
   let found: readonly FoundTransaction[] = []
-  for (const currency of existing.filter((each) => currencies?.includes(each) ?? true)) {
-    const filters = { ...page.filters, amount: amount.toString(), currency }
-    const more = await listByMoney(lanes, { ...page, ...endOf(page, found), filters })
+  for (let first = 0; first < asked.length; first += VALUES_MAX) {
+    const values = asked.slice(first, first + VALUES_MAX)
+    const more = await listByMoney(lanes, { ...page, ...endOf(page, found), filters, values })
     found = mergePages(page, [...found, ...more])
   }
   return found
 }
 
-const nextCurrencyQuery = prepareOnCoordinator(
-  'next_currency_of_amount',
-  (p: { amount: string; after: string }) => sql<{ currency: string | null }>`
-    SELECT min(r.currency) AS currency FROM ${sql.table('transactions')} r
-    WHERE r.amount = ${p.amount} AND r.currency > ${p.after}`,
+const currenciesQuery = prepareOnCoordinator(
+  'currencies_of_amount',
+  (p: { amount: string }) => sql<{ currencies: readonly string[] }>`
+    SELECT ${sql.table('currencies_of_amount')}(${p.amount}) AS currencies`,
 )
 
-/** The currencies that have transactions of an amount. Each statement reads one entry of the index, whatever the amount. */
+/** The currencies that have transactions of an amount. */
 async function listCurrenciesOf({ read }: Lanes, amount: bigint): Promise<readonly string[]> {
-  const found: string[] = []
-  for (;;) {
-    const after = found.at(-1) ?? ''
-    const { currency } = await read.one(nextCurrencyQuery, { amount: amount.toString(), after })
-    if (currency === null) return found
-    found.push(currency)
-  }
+  const { currencies } = await read.one(currenciesQuery, { amount: amount.toString() })
+  return currencies
 }
 
 type Page = Pick<ListOfAllInput, 'order' | 'limit'>
