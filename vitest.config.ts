@@ -7,8 +7,9 @@ export default defineConfig({
     // `citus` does so every night (CONTRIBUTING.md, "What the check leaves out").
     exclude: [...configDefaults.exclude, ...(process.env.TEST_WORKER_URLS ? [] : ['**/*.citus.test.ts'])],
     globalSetup: ['packages/testing/src/postgres-setup.ts'],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // These end what hangs. A busy machine takes several times as long as an idle one, so they are far above what a test needs.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     // Jobs and outboxes are looked for once a second; a machine may be slow besides.
     expect: { poll: { timeout: 15_000 } },
     // Two more than the cores of the smallest machine: many tests wait for a retry, a lock or a process.

@@ -115,7 +115,7 @@ beforeAll(async () => {
   const stack = run('packages/stack/src/main.ts')
   server = await startCommandServer()
   await vi.waitFor(() => expect(stack.output()).toContain('\nTrestle is ready\n'), { timeout: 60_000, interval: 200 })
-}, 90_000)
+})
 
 afterAll(async () => {
   const living = running.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)
@@ -352,7 +352,7 @@ it('runs one service alone on a database of its own, as README.md says', async (
   const ended = once(child, 'close')
   child.kill('SIGTERM')
   expect(await ended).toEqual([0, null])
-}, 60_000)
+})
 
 describe('docs/runbooks/', () => {
   const services = ['auth', 'payments', 'inventory']

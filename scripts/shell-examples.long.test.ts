@@ -133,7 +133,7 @@ beforeAll(() => {
   called.set('moving in from a checkout', runScript(`${inCheckout}\nauth adopt --check`))
   const [, , , , commands = ''] = texts('docs/runbooks/one-machine.md')
   called.set('on one machine', runScript(`${commands}\npayments doctor\nauth keys reseal`).slice(-2))
-}, 60_000)
+})
 
 /** Returns the words of a command line that a service lacks: a command, or an option. */
 async function problemsOfService(service: string, given: readonly string[]): Promise<readonly string[]> {

@@ -65,7 +65,7 @@ describe.each(['auth', 'payments', 'inventory'] as const)('the metrics of %s', (
     for (const { name, owner } of readMetricsDocument(document)) {
       if (owner === 'the process') expect(printed).toContain(`# TYPE ${name} `)
     }
-  }, 60_000)
+  })
 })
 
 /**

@@ -31,7 +31,7 @@ const optionsOf = (url: string): MigrateOptions => ({
 const FORGED = `INSERT INTO app_shop_jobs.bam (name, version, status, table_name, command)
   VALUES ('x', 46, 'pending', 'job_common', 'CREATE TABLE public.owned AS SELECT session_user')`
 
-it('ends with who holds a lock of the queue, and waits for none where all is there', { timeout: 120_000 }, async () => {
+it('ends with who holds a lock of the queue, and waits for none where all is there', async () => {
   const held = await createEmptyDatabase()
   onTestFinished(() => held.drop())
   const stranger = new pg.Client({ connectionString: held.url })

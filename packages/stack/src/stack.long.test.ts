@@ -149,7 +149,7 @@ describe('npm start', () => {
     expect(pids.map(isAlive)).toEqual([false, false])
     const warning = 'inventory: unknown setting INVENTORY_LOG_LEVL, did you mean INVENTORY_LOG_LEVEL?'
     expect(stack.output().endsWith(`${warning}\nTrestle is ready\nStopping\nStopped\n`)).toBe(true)
-  }, 60_000)
+  })
 
   it('ends the processes that a kill -9 of the stack left, and keeps the data', async () => {
     const first = start(checkout)
@@ -163,7 +163,7 @@ describe('npm start', () => {
     await ready(second)
     expect(pids.map(isAlive)).toEqual([false, false])
     expect(await countStarts(checkout.root, checkout.databasePort)).toBe(starts + 1)
-  }, 60_000)
+  })
 
   it('starts again after kill -9 of everything, with the data', async () => {
     const first = start(checkout)
@@ -174,7 +174,7 @@ describe('npm start', () => {
     const second = start(checkout)
     await ready(second)
     expect(await countStarts(checkout.root, checkout.databasePort)).toBe(starts + 1)
-  }, 60_000)
+  })
 
   it('refuses to run twice in one checkout, also after its data were removed, and does not disturb the first', async () => {
     const first = start(checkout)
@@ -193,7 +193,7 @@ describe('npm start', () => {
     const env = { TRESTLE_HOME_PORT: checkout.env.TRESTLE_HOME_PORT }
     await stopStack({ root: checkout.root, program: 'start-fixture.ts', env, say: () => undefined })
     expect(await first.exited).toEqual([0, null])
-  }, 60_000)
+  })
 
   it('names a port in use in one line, and starts nothing', async () => {
     const other = createServer().listen(checkout.port, '127.0.0.1')
@@ -206,7 +206,7 @@ describe('npm start', () => {
       ),
     )
     other.close()
-  }, 60_000)
+  })
 
   it('shows the last lines of a service that could not start, and stops the rest', async () => {
     const stack = start(checkout, { INVENTORY_FAILS: 'yes' })
@@ -215,7 +215,7 @@ describe('npm start', () => {
       /inventory has ended before it was ready \(exit status 1\)\.\nIts last lines:\nconfig: INVENTORY_FAILS is set\n$/,
     )
     expect(existsSync(postmasterFile(checkout.root))).toBe(false)
-  }, 60_000)
+  })
 
   it('is not ready before its demo data are there, and stops while they are being added', async () => {
     const file = join(checkout.root, 'filled')
@@ -236,7 +236,7 @@ describe('npm start', () => {
     writeFileSync(file, '')
     await printStatus(context, 'json', 30_000)
     await ready(second)
-  }, 60_000)
+  })
 
   it('stops while it is still starting', async () => {
     const stack = start(checkout)
@@ -245,5 +245,5 @@ describe('npm start', () => {
     expect(await stack.exited).toEqual([0, null])
     // The first start in a checkout also says where the data are, unless they are in it.
     expect(stack.output()).toMatch(/^(PostgreSQL keeps its data in .*\n)?Stopping\nStopped\n$/)
-  }, 60_000)
+  })
 })

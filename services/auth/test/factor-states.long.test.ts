@@ -64,7 +64,7 @@ it('a challenge of a factor goes through the arrows of its diagram, and through 
   expect(found.get(table)).toEqual(arrowsOf(1))
   await watched.close()
   await test.close()
-}, 120_000)
+})
 
 it('recovery codes go through the arrows of their diagram, and through no others', async () => {
   const test = await openRecoveryCodesApp()
@@ -96,4 +96,4 @@ it('recovery codes go through the arrows of their diagram, and through no others
   expect(found.get(table)).toEqual(arrowsOf(2))
   await watched.close()
   await test.close()
-}, 120_000)
+})

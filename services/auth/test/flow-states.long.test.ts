@@ -99,4 +99,4 @@ it('flows go through the arrows of their two diagrams, and through no others', a
   await watched.close()
   await test.close()
   await provider.close()
-}, 120_000)
+})

@@ -51,4 +51,4 @@ it('a one-time token goes through the arrows of its diagram, and through no othe
   expect(found.get(TABLE)).toEqual([...(drawn?.arrows.keys() ?? [])].filter(isChange).sort())
   await watched.close()
   await test.close()
-}, 120_000)
+})

@@ -78,4 +78,4 @@ it('challenges and passkeys go through the arrows of their diagrams, and through
   expect([found.get(challenges), found.get(passkeys)]).toEqual([arrowsOf(0), arrowsOf(1)])
   await watched.close()
   await test.close()
-}, 120_000)
+})

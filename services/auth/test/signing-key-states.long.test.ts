@@ -51,4 +51,4 @@ it('a signing key goes through the arrows of its diagram, and through no others'
   expect(found.get(TABLE)).toEqual([...(drawn?.arrows.keys() ?? [])].sort())
   await watched.close()
   await test.close()
-}, 120_000)
+})

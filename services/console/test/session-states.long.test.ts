@@ -146,4 +146,4 @@ it('a session of the console goes through the arrows of its diagram, and through
   // A session that is over is the same with an app and without one.
   for (const way of WAYS.slice(0, 2)) await exploreFrom(way, true, found)
   expect([...found].sort()).toEqual(arrows)
-}, 120_000)
+})

@@ -70,7 +70,7 @@ describe('inventory', () => {
         `ok    migrations: ${names.length} applied\nok    stock: every level is the sum of its movements\n` +
         'ok    dead jobs: none\n',
     )
-  }, 60_000)
+  })
 
   it('says what is wrong and what to do', async () => {
     const { status, stdout } = await runToEnd(['doctor'])

@@ -32,7 +32,7 @@ beforeAll(async () => {
     INVENTORY_AUTH_ADMIN_ROLES: 'service_role',
     INVENTORY_AUTH_ROLE_SCOPES: 'authenticated=inventory:read',
   })
-}, 120_000)
+})
 afterAll(async () => {
   await inventory?.close()
   await auth?.stop()

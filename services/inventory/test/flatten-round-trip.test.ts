@@ -116,7 +116,7 @@ describe('a flattened export', () => {
       ),
       { numRuns: 60 },
     )
-  }, 60_000)
+  })
 
   it.each<[string, string]>([
     ['flatten=a,a', 'must not name a value twice, nor a value inside another one'],

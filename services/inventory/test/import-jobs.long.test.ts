@@ -87,7 +87,7 @@ describe('an import whose process is killed', () => {
   it.each([
     ['mode=insert', 1_500],
     ['mode=insert&atomic=true', 0],
-  ])('continues in another process, and stores each record once (%s)', { timeout: 120_000 }, async (query, kept) => {
+  ])('continues in another process, and stores each record once (%s)', async (query, kept) => {
     await inventory.query('DELETE FROM inventory.products')
     await holdSku('S-1700')
     const first = await serve()
@@ -117,7 +117,7 @@ describe('an import whose process is killed', () => {
 })
 
 describe('an import whose process is stopped', () => {
-  it('continues in another process', { timeout: 120_000 }, async () => {
+  it('continues in another process', async () => {
     await inventory.query('DELETE FROM inventory.products')
     await holdSku('S-600')
     const first = await serve()
@@ -136,7 +136,7 @@ describe('an import whose job is given out again while its attempt goes on', () 
   it.each([
     ['mode=insert', 500],
     ['mode=insert&atomic=true', 2_200],
-  ])('stores each record once, by the later attempt (%s)', { timeout: 120_000 }, async (query, processed) => {
+  ])('stores each record once, by the later attempt (%s)', async (query, processed) => {
     await inventory.query('DELETE FROM inventory.products')
     // A process that was killed has left rows for clean-up.
     await inventory.query('TRUNCATE inventory.imports, inventory.import_rows')

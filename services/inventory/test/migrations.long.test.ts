@@ -73,7 +73,7 @@ describe('migrations of the inventory', () => {
     const status = await readMigrationStatus(options)
     expect(status.every(({ executedAt }) => executedAt !== undefined)).toBe(true)
     await empty.drop()
-  }, 60_000)
+  })
 
   it('are planned, applied, listed and taken back by the command', async () => {
     const empty = await createEmptyDatabase()
@@ -108,7 +108,7 @@ describe('migrations of the inventory', () => {
       'functions of release 0.1.0 are installed',
     ])
     await empty.drop()
-  }, 60_000)
+  })
 
   it('index live products only, under short names', async () => {
     const schema = await describeSchema()
@@ -159,7 +159,7 @@ describe('migrations of the inventory, each in a database of its own', () => {
     expect(ownNames(await describeSchema())).toEqual([])
     await migrateUp(optionsOf(database.url))
     expect(await readMade(optionsOf(database.url))).toEqual(made)
-  }, 60_000)
+  })
 
   it('have an index for every look-up', async () => {
     await addProducts()
@@ -229,5 +229,5 @@ describe('migrations of the inventory, each in a database of its own', () => {
     await migrateUp(optionsOf(database.url, 'shop'))
     const all = ownNames(await describeSchema())
     expect(all.filter((name) => name.startsWith('shop_')).map((name) => name.slice(5))).toEqual(plain)
-  }, 60_000)
+  })
 })

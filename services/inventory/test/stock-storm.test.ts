@@ -89,5 +89,5 @@ describe('stock', () => {
       expect(refused).toEqual(Array(99).fill(none))
     }
     expect(await findStockFaults(inventory.db)).toEqual([])
-  }, 120_000)
+  })
 })

@@ -85,7 +85,7 @@ it('keys, codes and hints of apps go through the arrows of their diagrams, and t
   expect([KEYS, CODES, APPS].map((table) => found.get(table))).toEqual(drawnFor('apps'))
   await watched.close()
   await payments.close()
-}, 120_000)
+})
 
 it('members and their invitations go through the arrows of their diagrams, and through no others', async () => {
   const payments = await startPayments({ verifyUser: async (name) => `${name}@example.com` })
@@ -150,4 +150,4 @@ it('members and their invitations go through the arrows of their diagrams, and t
   expect([MEMBERS, TOKENS].map((table) => found.get(table))).toEqual(drawnFor('members'))
   await watched.close()
   await payments.close()
-}, 120_000)
+})

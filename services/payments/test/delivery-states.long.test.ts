@@ -114,4 +114,4 @@ it('a delivery goes through the arrows of its diagram, and through no others', a
   const drawn = drawnFor('webhooks')[1]?.filter((arrow) => !arrow.endsWith(' --> none'))
   expect(await arrowsOfDeliveries()).toEqual(drawn)
   await watched.close()
-}, 60_000)
+})

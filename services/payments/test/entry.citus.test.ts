@@ -99,4 +99,4 @@ it('refuses a start by a worker once all rows are back on the coordinator', asyn
       'PAYMENTS_DATABASE_URL enters by a worker of a Citus cluster, and the database is not distributed: set it to the address of the coordinator',
     ),
   })
-}, 120_000)
+})

@@ -396,5 +396,5 @@ describe('the migrations', () => {
     expect(await readMade(options)).toEqual(before)
     await client.end()
     await drop()
-  }, 60_000)
+  })
 })

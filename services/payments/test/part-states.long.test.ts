@@ -114,4 +114,4 @@ it('a part of a transaction goes through the arrows of its diagram, and through 
   }
   expect([...arrows].sort()).toEqual(drawnFor('transactions')[0])
   await payments.close()
-}, 120_000)
+})

@@ -98,7 +98,7 @@ it('a process goes through the arrows of its diagram, and through no others', as
     }
   }
   expect([...arrows].sort()).toEqual(drawnFor('placement')[0])
-}, 60_000)
+})
 
 it.each([
   ['distributing', 'the database is being distributed: run distribute again'],

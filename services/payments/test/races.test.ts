@@ -84,7 +84,7 @@ describe('races', () => {
     expect((await lines()).filter(({ transactionId }: { transactionId: string }) => transactionId === id)).toHaveLength(
       1,
     )
-  }, 60_000)
+  })
 
   it('captures and voids that compete for what is pending never take more than there is', async () => {
     const id = await customerPayment(payments, merchantId, { amount: 100 })

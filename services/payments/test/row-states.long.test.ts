@@ -64,7 +64,7 @@ it('an exception goes through the arrows of its diagram, and through no others',
   const found = await watched.explore(events, [[], [begun], [begun, 'resolve']], async () => undefined)
   expect(found.get(EXCEPTIONS)).toEqual(drawnFor('acquirers')[0])
   await watched.close()
-}, 120_000)
+})
 
 it('a webhook goes through the arrows of its diagram, and through no others', async () => {
   const { run } = commandRunner([deliveriesCommand], () => operatorDeps(payments))
@@ -97,7 +97,7 @@ it('a webhook goes through the arrows of its diagram, and through no others', as
   )
   expect(found.get(WEBHOOKS)).toEqual(drawnFor('webhooks')[0])
   await watched.close()
-}, 120_000)
+})
 
 it('an Idempotency-Key goes through the arrows of its diagram, and through no others', async () => {
   const { lanes, acquirers, config } = payments.deps
@@ -144,4 +144,4 @@ it('an Idempotency-Key goes through the arrows of its diagram, and through no ot
   )
   expect(found.get(KEYS)).toEqual(drawnFor('transactions')[3])
   await watched.close()
-}, 120_000)
+})

@@ -129,7 +129,7 @@ describe('run_operations', () => {
       expect(balance.balance).toBe(balances.get(id))
       expect(recomputeChain(await readLinks(payments.database.db, id), CHAIN_START)).toEqual(balance.chain_head)
     }
-  }, 60_000)
+  })
 
   it('judges the items of a batch one by one, in their order', async () => {
     const stranger = await createTestApp(payments)

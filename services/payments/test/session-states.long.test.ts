@@ -69,4 +69,4 @@ it('the session of an order goes through the arrows of its diagram, and through 
   expect(found.get(TABLE)).toEqual([...(drawn?.arrows.keys() ?? [])].sort())
   await watched.close()
   await payments.close()
-}, 120_000)
+})

@@ -30,7 +30,7 @@ beforeAll(async () => {
   for (const id of merchantIds) await closeOff(id, app.headers)
   liveId = await fillLiveMerchant(app, north)
   await disarm(intruder, PROVEN_TABLES)
-}, 120_000)
+})
 afterAll(async () => {
   await intruder.end()
   await payments.close()

@@ -93,7 +93,7 @@ it('the rows of a token go through the arrows of its diagram, and through no oth
   const drawn = drawnFor('checkout')[1]?.filter((arrow) => !['none --> new', 'new --> expired'].includes(arrow))
   expect([...new Set(arrows)].sort()).toEqual(drawn)
   await watched.close()
-}, 120_000)
+})
 
 it('a new token is no row, and is refused once its time is over', async () => {
   const { db } = payments.database

@@ -160,4 +160,4 @@ it('a visit of a payment page goes through the arrows of its diagram, and throug
   // A visit ends where the browser shows nothing more that leads on.
   const drawn = drawnFor('payment-links')[0]?.filter((arrow) => !arrow.endsWith(' --> none'))
   expect([...arrows].sort()).toEqual(drawn)
-}, 60_000)
+})

@@ -77,7 +77,7 @@ describe('startDatabase', () => {
     expect(await query(third.url, 'SELECT n FROM kept ORDER BY n')).toEqual([{ n: 1 }, { n: 2 }])
     expect(await query(third.url, 'SHOW fsync')).toEqual([{ fsync: 'on' }])
     await third.end()
-  }, 60_000)
+  })
 
   it('says that secrets and data come from different starts', async () => {
     await expect(start('another')).rejects.toHaveProperty('problems', [
@@ -85,12 +85,12 @@ describe('startDatabase', () => {
       'Put the old secrets.env back, or remove the data to start over.',
     ])
     expect(existsSync(pidFile)).toBe(false)
-  }, 60_000)
+  })
 
   it('stops at once while the server starts', async () => {
     await expect(start('secret', AbortSignal.abort(new Error('told to stop')))).rejects.toThrow('told to stop')
     expect(existsSync(pidFile)).toBe(false)
-  }, 60_000)
+  })
 })
 
 describe('chooseHome', () => {

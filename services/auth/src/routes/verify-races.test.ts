@@ -139,7 +139,7 @@ describe('POST /verify while its staged user signs up', () => {
     const allowed = ['200: 1 user, confirmed, 1', '403: 1 user, unconfirmed, 0']
     for (const outcome of outcomes) expect(allowed).toContain(outcome)
     // Through PgBouncer the queue hears of a mail only by its poll, every two seconds.
-  }, 60_000)
+  })
 })
 
 describe('POST /verify after a change of address', () => {

@@ -184,7 +184,7 @@ describe('judgeSession', () => {
       ),
       { numRuns: 150 },
     )
-  }, 60_000)
+  })
 })
 
 describe('refresh_session beside other requests', () => {

@@ -78,7 +78,7 @@ describe('refresh_session and its model', () => {
       ),
       { numRuns: 60 },
     )
-  }, 60_000)
+  })
 })
 
 function refresh(token: string, child: string, rules: RefreshRules) {

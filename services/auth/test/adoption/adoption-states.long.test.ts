@@ -169,7 +169,7 @@ it('an import goes through the arrows of its diagram, and through no others', as
     'import --forget: imported, none',
   ])
   expect([...arrows].sort()).toEqual([...(imported?.arrows.keys() ?? [])].sort())
-}, 120_000)
+})
 
 /** The lines that `auth adopt --check` prints. */
 async function check({ deps }: Restored): Promise<readonly string[]> {

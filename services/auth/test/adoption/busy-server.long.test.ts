@@ -63,9 +63,7 @@ it('adopt --prepare deletes the notes that have gathered since an earlier --prep
   expect(await runSql(superuserUrl, 'SELECT session_id FROM auth_adopting.changes')).toEqual([])
 })
 
-it('continues a session by a token that the old server commits while the switch waits, whatever the isolation by default', {
-  timeout: 120_000,
-}, async () => {
+it('continues a session by a token that the old server commits while the switch waits, whatever the isolation by default', async () => {
   const restored = await restore('v2.196.0')
   const { superuserUrl, url, manifest } = restored.database
   await prepare(restored)
@@ -105,9 +103,7 @@ it.each(VERSIONS)(
   },
 )
 
-it('keeps an unconfirmed user who signs up at the old server between the columns and the switch', {
-  timeout: 120_000,
-}, async () => {
+it('keeps an unconfirmed user who signs up at the old server between the columns and the switch', async () => {
   const restored = await restore('v2.196.0')
   const [reader, writer] = [await connectOld(restored), await connectOld(restored)]
   await holdSwitch(reader)
@@ -127,9 +123,7 @@ it('keeps an unconfirmed user who signs up at the old server between the columns
   expect(users.rows).toEqual([{ email: 'during@example.com' }])
 })
 
-it('switches though requests of a busy old server wait in a circle with it, of which PostgreSQL ends one', {
-  timeout: 120_000,
-}, async () => {
+it('switches though requests of a busy old server wait in a circle with it, of which PostgreSQL ends one', async () => {
   const restored = await restore('v2.196.0')
   const [reader, client] = [await connectOld(restored), await connectOld(restored)]
   await holdSwitch(reader)

@@ -5,7 +5,7 @@ import { askOn } from '../../src/commands/confirmation.ts'
 import { restore, restoreAdopted } from './adopted-app.ts'
 import { runSql } from './restored-database.ts'
 
-it('auth adopt checks, adopts, asks before it goes back, and forgets', { timeout: 120_000 }, async () => {
+it('auth adopt checks, adopts, asks before it goes back, and forgets', async () => {
   const { deps } = await restore('v2.196.0')
   const lines: string[] = []
   let answer = 'n'

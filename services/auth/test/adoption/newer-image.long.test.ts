@@ -116,7 +116,7 @@ it('adopt refuses to switch when a newer version of supabase/auth migrates while
   await old.query('COMMIT')
   await refused
   expect((await adopt(restored)).version).toBe(SINCE)
-}, 120_000)
+})
 
 it('adopt --undo refuses tables that lack the migrations of supabase/auth that the database counts', async () => {
   const restored = await restoreAdopted('v2.151.0')

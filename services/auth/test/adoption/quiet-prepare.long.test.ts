@@ -72,9 +72,7 @@ const VALID = [
   { name: 'user_directory_user_fkey', isValid: true },
 ]
 
-it('a refresh and a delete of sessions at the old server wait for no batch of adopt --prepare and miss no row, and adopt keeps both', {
-  timeout: 120_000,
-}, async () => {
+it('a refresh and a delete of sessions at the old server wait for no batch of adopt --prepare and miss no row, and adopt keeps both', async () => {
   const restored = await restore('v2.196.0')
   await prepare(restored)
   const { superuserUrl } = restored.database
@@ -107,27 +105,21 @@ it('a refresh and a delete of sessions at the old server wait for no batch of ad
 it.each([
   ['the old server', ''],
   ['a replica', 'SET session_replication_role = replica; '],
-])(
-  'a session that %s deletes after adopt --prepare does not come back, and leaves no token',
-  {
-    timeout: 120_000,
-  },
-  async (_who, role) => {
-    const restored = await restore('v2.196.0')
-    await prepare(restored)
-    const { superuserUrl } = restored.database
-    const session = named(restored, 'plain').sessions.at(-1)
-    await runSql(superuserUrl, `${role}DELETE FROM auth.sessions WHERE id = '${session?.session_id}'`)
-    await adopt(restored)
-    expect(
-      await runSql(superuserUrl, `SELECT FROM auth.refresh_tokens WHERE session_id = '${session?.session_id}'`),
-    ).toEqual([])
-    expect(await listKeys(restored)).toEqual(VALID)
-    const { post } = await openAdopted(restored)
-    const refreshed = await post('/token?grant_type=refresh_token', { refresh_token: session?.refresh_token })
-    expect(statusAndBody(refreshed)).toEqual([400, NOT_FOUND])
-  },
-)
+])('a session that %s deletes after adopt --prepare does not come back, and leaves no token', async (_who, role) => {
+  const restored = await restore('v2.196.0')
+  await prepare(restored)
+  const { superuserUrl } = restored.database
+  const session = named(restored, 'plain').sessions.at(-1)
+  await runSql(superuserUrl, `${role}DELETE FROM auth.sessions WHERE id = '${session?.session_id}'`)
+  await adopt(restored)
+  expect(
+    await runSql(superuserUrl, `SELECT FROM auth.refresh_tokens WHERE session_id = '${session?.session_id}'`),
+  ).toEqual([])
+  expect(await listKeys(restored)).toEqual(VALID)
+  const { post } = await openAdopted(restored)
+  const refreshed = await post('/token?grant_type=refresh_token', { refresh_token: session?.refresh_token })
+  expect(statusAndBody(refreshed)).toEqual([400, NOT_FOUND])
+})
 
 it('a user confirms at the old server between any two changes of adopt --prepare', async () => {
   const { database } = await restore('v2.196.0')
@@ -147,9 +139,7 @@ it('a user confirms at the old server between any two changes of adopt --prepare
   })
 })
 
-it('the old server deletes a user while adopt --prepare lists the users, and nobody lists the user afterwards', {
-  timeout: 120_000,
-}, async () => {
+it('the old server deletes a user while adopt --prepare lists the users, and nobody lists the user afterwards', async () => {
   const restored = await restore('v2.196.0')
   await prepare(restored)
   const { superuserUrl } = restored.database
@@ -183,7 +173,6 @@ it('the old server deletes a user while adopt --prepare lists the users, and nob
 
 it.each(['users', 'mfa_factors', 'mfa_amr_claims', 'sessions', 'refresh_tokens'])(
   'adopt --prepare holds no other table of the old server while it waits for %s, and gives up before PostgreSQL looks for deadlocks',
-  { timeout: 120_000 },
   async (table) => {
     const restored = await restore('v2.101.0')
     const [writer, monitor] = [await connectOld(restored), await connect(restored)]
@@ -213,9 +202,7 @@ it.each(['users', 'mfa_factors', 'mfa_amr_claims', 'sessions', 'refresh_tokens']
   },
 )
 
-it('adopt --prepare finds the tokens of a batch by an index, and reads no whole table for each', {
-  timeout: 120_000,
-}, async () => {
+it('adopt --prepare finds the tokens of a batch by an index, and reads no whole table for each', async () => {
   const restored = await restore('v2.196.0')
   const { superuserUrl } = restored.database
   const rows = 6_000

@@ -12,7 +12,7 @@ describe.runIf(canTestWith('chromium'))('createClient(url, key) of supabase-js, 
   let app: BrowserApp
   beforeAll(async () => {
     app = await openBrowserApp()
-  }, 60_000)
+  })
   afterAll(() => app.close())
 
   const userOf = async (tab: Page) => dataOf(await tab.evaluate(() => client.auth.getUser())).user

@@ -183,7 +183,7 @@ describe('an atomic import', () => {
     await expect.poll(staged, { timeout: 20_000 }).toBe(6_000)
     expect(await inventory.query('SELECT 1 FROM inventory.imports')).toHaveLength(1)
     await inventory.query('DELETE FROM inventory.import_rows')
-  }, 30_000)
+  })
 
   // ASVS 16.5.3
   it('503: stores nothing when rows of the file are gone', async () => {

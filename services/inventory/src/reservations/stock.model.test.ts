@@ -100,7 +100,7 @@ describe('the SQL functions of stock', () => {
     for (const verdict of ['move done', 'move insufficient-stock', 'reserve done', 'commit done', 'commit expired']) {
       expect(counts.get(verdict)).toBeGreaterThan(0)
     }
-  }, 120_000)
+  })
 })
 
 /** Runs the same steps in the database and in the model. */

@@ -53,7 +53,7 @@ it('exports that no client reads hold no transaction, and keep no other client o
   expect(imported.json().data.created).toBe(1)
   const exported = await inventory.app.inject({ url: '/products/export?sku=new' })
   expect([exported.statusCode, exported.body.length > 0]).toEqual([200, true])
-}, 60_000)
+})
 
 it('a slow client gets the snapshot of the beginning', async () => {
   const socket = await stall(inventory)
@@ -70,7 +70,7 @@ it('a slow client gets the snapshot of the beginning', async () => {
   expect(answer.endsWith('\r\n0\r\n\r\n')).toBe(true)
   expect(answer.match(/"sku":"S-/g)).toHaveLength(PRODUCTS)
   expect(answer.includes('changed')).toBe(false)
-}, 60_000)
+})
 
 // ASVS 15.2.2
 it('503: refuses an export beyond the limit, and logs that as expected', async () => {
@@ -108,4 +108,4 @@ it('503: refuses an export beyond the limit, and logs that as expected', async (
   socket.destroy()
   await expect.poll(async () => (await replica.app.inject({ url: '/products/export?sku=none' })).statusCode).toBe(200)
   await replica.close()
-}, 60_000)
+})

@@ -21,7 +21,7 @@ beforeAll(async () => {
       'id', lpad(to_hex(n), 24, '0'), 'name', CASE WHEN n <= 3 THEN 'Zebra' ELSE 'App ' || n END
     )) r WHERE a.id = ${id}`.execute(payments.database.db)
   await sql`ANALYZE payments.apps`.execute(payments.database.db)
-}, 60_000)
+})
 afterAll(() => payments.close())
 
 const idOf = (number: number) => number.toString(16).padStart(24, '0')

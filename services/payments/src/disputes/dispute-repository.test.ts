@@ -104,9 +104,7 @@ async function take(transactionId: string, state: State, next: Step): Promise<vo
   }
 }
 
-it('open_dispute and close_dispute agree with their models after any sequence of steps', {
-  timeout: 120_000,
-}, async () => {
+it('open_dispute and close_dispute agree with their models after any sequence of steps', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
       const transactionId = await customerPayment(payments, merchantId, { amount: AMOUNT })

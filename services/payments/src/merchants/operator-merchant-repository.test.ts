@@ -35,7 +35,7 @@ beforeAll(async () => {
   await sql`DELETE FROM payments.merchant_balances WHERE merchant_id = ${id}`.execute(db)
   await sql`ANALYZE payments.merchants`.execute(db)
   ids = Array.from({ length: MERCHANTS }, (_, index) => (index + 1).toString(16).padStart(24, '0'))
-}, 60_000)
+})
 afterAll(() => payments.close())
 
 async function find(asked: Partial<MerchantSearch>) {

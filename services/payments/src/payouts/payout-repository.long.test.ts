@@ -77,9 +77,7 @@ async function readPosition(merchantId: string, delayDays: number) {
   return { balance, reserve: disputeReserve(disputed), notYetDue: young ?? 0n }
 }
 
-it('payout agrees with its model after any sequence of steps, and never pays what an open dispute may take', {
-  timeout: 120_000,
-}, async () => {
+it('payout agrees with its model after any sequence of steps, and never pays what an open dispute may take', async () => {
   let paid = 0
   await fc.assert(
     fc.asyncProperty(

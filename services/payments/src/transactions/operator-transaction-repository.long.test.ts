@@ -35,7 +35,7 @@ beforeAll(async () => {
   await Promise.all(Array.from({ length: OTHERS }, payOther))
   for (let first = 1; first < POPULAR; first += 1_000) await insertMore(id, first, Math.min(first + 999, POPULAR - 1))
   await sql`ANALYZE payments.transactions`.execute(payments.database.db)
-}, 120_000)
+})
 afterAll(() => payments.close())
 
 /**
@@ -153,7 +153,7 @@ describe('a search for an amount in every currency', () => {
       WHERE t.id = ${id}`
     await sql`INSERT INTO payments.transactions ${more}`.execute(mixed.database.db)
     await sql`ANALYZE payments.transactions`.execute(mixed.database.db)
-  }, 120_000)
+  })
   afterAll(() => mixed.close())
 
   it('reads a page of each currency at most', async () => {
@@ -217,7 +217,7 @@ describe('a search by a mode among the transactions of one merchant', () => {
     await insertAs('transactions', live, COUNT)
     await insertAs('transactions', sql`jsonb_build_object(${numbered})`, COUNT)
     await sql`ANALYZE payments.transactions`.execute(mixed.database.db)
-  }, 120_000)
+  })
   afterAll(() => mixed.close())
 
   it.each<[string, Omit<Asked, 'flags'>]>([

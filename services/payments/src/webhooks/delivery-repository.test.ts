@@ -40,7 +40,7 @@ beforeAll(async () => {
     payments.owner.db,
   )
   await sql`ANALYZE ${jobs}`.execute(payments.owner.db)
-}, 60_000)
+})
 afterAll(() => payments.close())
 
 /** Lists a page. @returns how many deliveries it has, and how many rows of the queue were read for it */

@@ -420,7 +420,7 @@ it('200: frees its slot when the client leaves without reading', async () => {
     await expect.poll(next, { timeout: 20_000 }).toBe(200)
   }
   await replica.close()
-}, 60_000)
+})
 
 describe('limits', () => {
   it.each([
