@@ -30,6 +30,13 @@ it('reads app.route() with one method or several', async () => {
   ).toEqual([missing('GET /more/:id'), missing('PUT /more/:id')])
 })
 
+it('reads addChangeRoutes() as a question and its change', async () => {
+  expect(await problemsOf(urlFiles, route("  addChangeRoutes(app, '/more/:id/:change', {})"))).toEqual([
+    missing('GET /more/:id/:change'),
+    missing('POST /more/:id/:change'),
+  ])
+})
+
 it('refuses one URL in two files', async () => {
   expect(await problemsOf(urlFiles, route("  app.put('/items', () => 1)"))).toEqual([
     'services/shop/src/routes/more.ts:2 /items belongs in services/shop/src/routes/items.ts',

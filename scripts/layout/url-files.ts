@@ -18,6 +18,9 @@ interface Registration {
   readonly line: number
 }
 
+/** The function of the console that registers a question before a change, and the change. */
+const CHANGE_ROUTES = 'addChangeRoutes'
+
 const methods = new Set(['get', 'head', 'post', 'put', 'patch', 'delete', 'options', 'all'])
 
 /**
@@ -58,6 +61,13 @@ function registrationsOf(file: SourceFile): readonly Registration[] {
   visitSyntax(file, {
     CallExpression(node) {
       const { callee, arguments: given } = node
+      if (callee.type === 'Identifier' && callee.name === CHANGE_ROUTES) {
+        const [, url] = given
+        if (url?.type !== 'Literal' || !isUrl(url.value)) return
+        const line = lineAt(file.text, node.start)
+        for (const method of ['GET', 'POST']) found.push({ method, url: url.value, file, line })
+        return
+      }
       if (callee.type !== 'MemberExpression' || callee.property.type !== 'Identifier') return
       const [first] = given
       const { name } = callee.property

@@ -1,4 +1,5 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
 import {
   type AskedChange,
   type Changeable,
@@ -16,9 +17,48 @@ import { sendPage } from './pages.ts'
 import { refusePath } from './refuse-path.ts'
 
 /** A change that the address names, and what it would change. */
-export interface NamedChange<Shown> {
+interface NamedChange<Shown> {
   readonly name: string
   readonly shown: Shown
+  /** The fields of the link or of the form. */
+  readonly given: GivenFields
+}
+
+/** The object of changes, and how an address names it. */
+interface ChangeRoutesOptions<Params, Shown> {
+  readonly params: z.ZodType<Params>
+  readonly changeable: Changeable<Shown>
+  /** Reads the object. `given`: the fields of the link or of the form. */
+  readonly read: (request: FastifyRequest, params: Params, given: GivenFields) => Shown | Promise<Shown>
+}
+
+const ChangeName = z.object({ change: z.string().max(32) })
+
+/**
+ * Adds the routes of changes: GET asks before a change, and POST makes it.
+ * @param path its last part is `:change`, or the name of a change
+ */
+export function addChangeRoutes<Params, Shown>(
+  app: FastifyInstance,
+  path: string,
+  { params, changeable, read }: ChangeRoutesOptions<Params, Shown>,
+): void {
+  const lastPart = path.slice(path.lastIndexOf('/') + 1)
+  const isFixed = lastPart !== ':change'
+  const schema = { params: isFixed ? params : params.and(ChangeName) }
+  const named = async (request: FastifyRequest, given: GivenFields): Promise<NamedChange<Shown>> => {
+    const name = isFixed ? lastPart : ChangeName.parse(request.params).change
+    // The schema of the route has read them.
+    return { name, shown: await read(request, request.params as Params, given), given }
+  }
+  app.get<{ Querystring: GivenFields }>(
+    path,
+    { schema: { ...schema, querystring: GivenFields } },
+    async (request, reply) => askChange(request, reply, changeable, await named(request, request.query)),
+  )
+  app.post<{ Body: GivenFields }>(path, { schema: { ...schema, body: GivenFields } }, async (request, reply) =>
+    answerChange(request, reply, changeable, await named(request, request.body)),
+  )
 }
 
 /**
@@ -28,33 +68,33 @@ export interface NamedChange<Shown> {
  * @throws notSignedIn, actionForbidden, pageNotFound for an unknown change, and objectNotFound for a part
  * that the object does not have
  */
-export function askChange<Shown>(
+function askChange<Shown>(
   request: FastifyRequest,
   reply: FastifyReply,
   changeable: Changeable<Shown>,
-  { name, shown }: NamedChange<Shown>,
+  { name, shown, given }: NamedChange<Shown>,
 ): FastifyReply {
   const change = requireChange(changeable, name)
   const { form } = requireAction(request, change.action)
   if (isLedToForm(request)) return reply.redirect((changeable.shownAt ?? changeable.pathOf)(shown), 303)
-  const given = requirePart(linkedFields(change, shown, GivenFields.parse(request.query)))
-  return sendPage(request, reply, questionPage(changeable, { change, shown, given, proof: form }))
+  const linked = requirePart(linkedFields(change, shown, given))
+  return sendPage(request, reply, questionPage(changeable, { change, shown, given: linked, proof: form }))
 }
 
 /**
  * Makes the change that an operator has confirmed. What the service refuses stands above the fields, with what was typed.
- * @throws notSignedIn, pageNotFound for an unknown change, objectNotFound for a part that the object does not
- * have, and as `OperatorCalls.change` does
+ * @throws notSignedIn, actionForbidden, pageNotFound for an unknown change, objectNotFound for a part that the
+ * object does not have, and as `OperatorCalls.change` does
  */
-export async function answerChange<Shown>(
+async function answerChange<Shown>(
   request: FastifyRequest,
   reply: FastifyReply,
   changeable: Changeable<Shown>,
-  { name, shown }: NamedChange<Shown>,
+  { name, shown, given }: NamedChange<Shown>,
 ): Promise<FastifyReply> {
   const change = requireChange(changeable, name)
-  const { _key: key } = FormBody.parse(request.body)
-  const given = GivenFields.parse(request.body)
+  requireAction(request, change.action)
+  const { _key: key } = FormBody.parse(given)
   if (change.part?.isEnded !== true) requirePart(linkedFields(change, shown, given))
   const outcome = await sendChange(request, changeable, { change, shown, given, key })
   if (outcome.kind === 'done') {

@@ -4,16 +4,15 @@ import { z } from 'zod'
 import { attemptChanges } from '../exceptions/exception-changes.ts'
 import { attemptsPage } from '../exceptions/exception-list.ts'
 import { type Attempt, AttemptsView } from '../exceptions/exception-view.ts'
-import { GivenFields } from '../pages/asked-change.ts'
 import { ListQuery, pageQuery } from '../pages/list.ts'
 import { readWithDecimals, type WithDecimals } from '../pages/money.ts'
-import { answerChange, askChange, findById } from '../plugins/asked-changes.ts'
+import { addChangeRoutes, findById } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
 import type { Query } from '../service-calls/service-call.ts'
 
 const LIST = '/operator/attempts'
-const ChangeParams = z.object({ attemptId: z.string().max(64), change: z.string().max(32) })
+const AttemptParams = z.object({ attemptId: z.string().max(64) })
 
 /** The list of authorizations without a known outcome, and the question before one is recorded. */
 export const attemptsRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -22,29 +21,17 @@ export const attemptsRoutes: FastifyPluginAsyncZod = async (app) => {
     return sendPage(request, reply, attemptsPage(request.query, listed, viewerOf(request)))
   })
 
-  app.get(
-    '/attempts/:attemptId/:change',
-    { schema: { params: ChangeParams, querystring: GivenFields } },
-    async (request, reply) => {
-      const named = { name: request.params.change, shown: await readAttempt(request, request.params) }
-      return askChange(request, reply, attemptChanges, named)
-    },
-  )
-
-  app.post(
-    '/attempts/:attemptId/:change',
-    { schema: { params: ChangeParams, body: GivenFields } },
-    async (request, reply) => {
-      const named = { name: request.params.change, shown: await readAttempt(request, request.params) }
-      return answerChange(request, reply, attemptChanges, named)
-    },
-  )
+  addChangeRoutes(app, '/attempts/:attemptId/:change', {
+    params: AttemptParams,
+    changeable: attemptChanges,
+    read: readAttempt,
+  })
 }
 
 /** Attempts have no address of their own: the newest 100 whose outcome is unknown are looked through, then the oldest. */
 async function readAttempt(
   request: FastifyRequest,
-  { attemptId }: z.infer<typeof ChangeParams>,
+  { attemptId }: z.infer<typeof AttemptParams>,
 ): Promise<WithDecimals<Attempt>> {
   const read = async (order: 'desc' | 'asc') => (await readAttempts(request, { order, limit: 100 })).value
   const { attempts: newest, decimals } = await read('desc')

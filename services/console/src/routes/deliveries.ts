@@ -4,15 +4,13 @@ import { z } from 'zod'
 import { DeliveriesQuery, deliveriesPage } from '../deliveries/delivery-list.ts'
 import { deliveryChanges, deliveryPage } from '../deliveries/delivery-page.ts'
 import { DeliveriesView, ShownDelivery } from '../deliveries/delivery-view.ts'
-import { GivenFields } from '../pages/asked-change.ts'
 import { pageQuery } from '../pages/list.ts'
-import { answerChange, askChange } from '../plugins/asked-changes.ts'
+import { addChangeRoutes } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
 
 const LIST = '/operator/deliveries'
 const DeliveryParams = z.object({ deliveryId: z.string().max(64) })
-const ChangeParams = DeliveryParams.extend({ change: z.string().max(32) })
 
 /** The list of deliveries, a delivery with its attempts, and the question before an event is sent again. */
 export const deliveriesRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -28,23 +26,11 @@ export const deliveriesRoutes: FastifyPluginAsyncZod = async (app) => {
     return sendPage(request, reply, deliveryPage(shown, viewerOf(request)))
   })
 
-  app.get(
-    '/deliveries/:deliveryId/:change',
-    { schema: { params: ChangeParams, querystring: GivenFields } },
-    async (request, reply) => {
-      const named = { name: request.params.change, shown: await readDelivery(request, request.params) }
-      return askChange(request, reply, deliveryChanges, named)
-    },
-  )
-
-  app.post(
-    '/deliveries/:deliveryId/:change',
-    { schema: { params: ChangeParams, body: GivenFields } },
-    async (request, reply) => {
-      const named = { name: request.params.change, shown: await readDelivery(request, request.params) }
-      return answerChange(request, reply, deliveryChanges, named)
-    },
-  )
+  addChangeRoutes(app, '/deliveries/:deliveryId/:change', {
+    params: DeliveryParams,
+    changeable: deliveryChanges,
+    read: readDelivery,
+  })
 }
 
 async function readDelivery(

@@ -1,10 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { GivenFields } from '../pages/asked-change.ts'
 import { pageQuery } from '../pages/list.ts'
 import { readWithDecimals } from '../pages/money.ts'
-import { answerChange, askChange } from '../plugins/asked-changes.ts'
+import { addChangeRoutes } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendCsv, sendPage } from '../plugins/pages.ts'
 import { DisputesQuery, disputesPage } from '../transactions/dispute-list.ts'
@@ -14,7 +13,6 @@ import { TransactionView } from '../transactions/transaction-view.ts'
 
 const LIST = '/operator/disputes'
 const DisputeParams = z.object({ disputeId: z.string().max(64) })
-const ChangeParams = DisputeParams.extend({ change: z.string().max(32) })
 
 /** The list of disputes, as a page or as CSV, a dispute, and the question before its outcome is recorded. */
 export const disputesRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -34,23 +32,11 @@ export const disputesRoutes: FastifyPluginAsyncZod = async (app) => {
     return sendPage(request, reply, disputePage(shown, viewerOf(request)))
   })
 
-  app.get(
-    '/disputes/:disputeId/:change',
-    { schema: { params: ChangeParams, querystring: GivenFields } },
-    async (request, reply) => {
-      const named = { name: request.params.change, shown: await readDispute(request, request.params) }
-      return askChange(request, reply, disputeChanges, named)
-    },
-  )
-
-  app.post(
-    '/disputes/:disputeId/:change',
-    { schema: { params: ChangeParams, body: GivenFields } },
-    async (request, reply) => {
-      const named = { name: request.params.change, shown: await readDispute(request, request.params) }
-      return answerChange(request, reply, disputeChanges, named)
-    },
-  )
+  addChangeRoutes(app, '/disputes/:disputeId/:change', {
+    params: DisputeParams,
+    changeable: disputeChanges,
+    read: readDispute,
+  })
 }
 
 async function readDispute(

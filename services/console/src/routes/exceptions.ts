@@ -4,18 +4,13 @@ import { z } from 'zod'
 import { exceptionChanges } from '../exceptions/exception-changes.ts'
 import { ExceptionsQuery, exceptionsPage } from '../exceptions/exception-list.ts'
 import { type Exception, ExceptionAnswer, ExceptionsView } from '../exceptions/exception-view.ts'
-import { GivenFields } from '../pages/asked-change.ts'
 import { pageQuery } from '../pages/list.ts'
-import { answerChange, askChange } from '../plugins/asked-changes.ts'
+import { addChangeRoutes } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
 
 const LIST = '/operator/exceptions'
-const ChangeParams = z.object({
-  merchantId: z.string().max(64),
-  exceptionId: z.string().max(64),
-  change: z.string().max(32),
-})
+const ExceptionParams = z.object({ merchantId: z.string().max(64), exceptionId: z.string().max(64) })
 
 /** The list of exceptions, and the question before one is resolved. */
 export const exceptionsRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -26,28 +21,16 @@ export const exceptionsRoutes: FastifyPluginAsyncZod = async (app) => {
     return sendPage(request, reply, exceptionsPage(request.query, listed, viewerOf(request)))
   })
 
-  app.get(
-    '/exceptions/:merchantId/:exceptionId/:change',
-    { schema: { params: ChangeParams, querystring: GivenFields } },
-    async (request, reply) => {
-      const named = { name: request.params.change, shown: await readException(request, request.params) }
-      return askChange(request, reply, exceptionChanges, named)
-    },
-  )
-
-  app.post(
-    '/exceptions/:merchantId/:exceptionId/:change',
-    { schema: { params: ChangeParams, body: GivenFields } },
-    async (request, reply) => {
-      const named = { name: request.params.change, shown: await readException(request, request.params) }
-      return answerChange(request, reply, exceptionChanges, named)
-    },
-  )
+  addChangeRoutes(app, '/exceptions/:merchantId/:exceptionId/:change', {
+    params: ExceptionParams,
+    changeable: exceptionChanges,
+    read: readException,
+  })
 }
 
 async function readException(
   request: FastifyRequest,
-  { merchantId, exceptionId }: z.infer<typeof ChangeParams>,
+  { merchantId, exceptionId }: z.infer<typeof ExceptionParams>,
 ): Promise<Exception> {
   const path = `${LIST}/${encodeURIComponent(merchantId)}/${encodeURIComponent(exceptionId)}`
   return (await visitOf(request).calls.read('payments', path, ExceptionAnswer)).value.exception

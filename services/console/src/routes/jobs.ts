@@ -4,15 +4,14 @@ import { z } from 'zod'
 import { taskChanges } from '../jobs/job-changes.ts'
 import { JOB_STATES, jobsPage } from '../jobs/job-page.ts'
 import { REGISTRATION_CALL, RegistrationView, type Task, TasksView } from '../jobs/job-view.ts'
-import { GivenFields } from '../pages/asked-change.ts'
-import { answerChange, askChange } from '../plugins/asked-changes.ts'
+import { addChangeRoutes } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
 import { refuseMissing } from '../service-calls/service-call.ts'
 
 const LIST = '/operator/tasks'
 const JobsQuery = z.object({ state: z.enum(JOB_STATES).prefault('failed') })
-const ChangeParams = z.object({ task: z.string().max(64), change: z.string().max(32) })
+const TaskParams = z.object({ task: z.string().max(64) })
 
 /** Background work, who may register apps, and the question before dead jobs run again. */
 export const jobsRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -26,22 +25,10 @@ export const jobsRoutes: FastifyPluginAsyncZod = async (app) => {
     return sendPage(request, reply, jobsPage({ ...value, ...registration.value, state }, viewerOf(request)))
   })
 
-  app.get(
-    '/jobs/:task/:change',
-    { schema: { params: ChangeParams, querystring: GivenFields } },
-    async (request, reply) => {
-      const named = { name: request.params.change, shown: await readTask(request, request.params) }
-      return askChange(request, reply, taskChanges, named)
-    },
-  )
-
-  app.post('/jobs/:task/:change', { schema: { params: ChangeParams, body: GivenFields } }, async (request, reply) => {
-    const named = { name: request.params.change, shown: await readTask(request, request.params) }
-    return answerChange(request, reply, taskChanges, named)
-  })
+  addChangeRoutes(app, '/jobs/:task/:change', { params: TaskParams, changeable: taskChanges, read: readTask })
 }
 
-async function readTask(request: FastifyRequest, { task }: z.infer<typeof ChangeParams>): Promise<Task> {
+async function readTask(request: FastifyRequest, { task }: z.infer<typeof TaskParams>): Promise<Task> {
   const { tasks } = (await visitOf(request).calls.read('payments', LIST, TasksView)).value
   return tasks.find(({ name }) => name === task) ?? refuseMissing()
 }

@@ -5,16 +5,14 @@ import { merchantChanges } from '../merchants/merchant-changes.ts'
 import { merchantsPage } from '../merchants/merchant-list.ts'
 import { merchantPage } from '../merchants/merchant-pages.ts'
 import { MerchantsView, MerchantView, type ShownMerchant } from '../merchants/merchant-view.ts'
-import { GivenFields } from '../pages/asked-change.ts'
 import { ListQuery, pageQuery } from '../pages/list.ts'
 import { readWithDecimals } from '../pages/money.ts'
-import { answerChange, askChange } from '../plugins/asked-changes.ts'
+import { addChangeRoutes } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
 
 const MerchantsQuery = ListQuery.extend({ test: z.enum(['', 'true', 'false']).optional() })
 const MerchantParams = z.object({ merchantId: z.string().max(64) })
-const ChangeParams = MerchantParams.extend({ change: z.string().max(32) })
 
 /** The list of merchants, a merchant with its balance, apps, users and webhooks, and what operators change of one. */
 export const merchantsRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -34,23 +32,11 @@ export const merchantsRoutes: FastifyPluginAsyncZod = async (app) => {
     return sendPage(request, reply, merchantPage(shown, viewerOf(request)))
   })
 
-  app.get(
-    '/merchants/:merchantId/:change',
-    { schema: { params: ChangeParams, querystring: GivenFields } },
-    async (request, reply) => {
-      const named = { name: request.params.change, shown: await readMerchant(request, request.params) }
-      return askChange(request, reply, merchantChanges, named)
-    },
-  )
-
-  app.post(
-    '/merchants/:merchantId/:change',
-    { schema: { params: ChangeParams, body: GivenFields } },
-    async (request, reply) => {
-      const named = { name: request.params.change, shown: await readMerchant(request, request.params) }
-      return answerChange(request, reply, merchantChanges, named)
-    },
-  )
+  addChangeRoutes(app, '/merchants/:merchantId/:change', {
+    params: MerchantParams,
+    changeable: merchantChanges,
+    read: readMerchant,
+  })
 }
 
 async function readMerchant(

@@ -1,21 +1,19 @@
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { GivenFields } from '../pages/asked-change.ts'
 import { pageQuery } from '../pages/list.ts'
 import { readWithDecimals, type WithDecimals } from '../pages/money.ts'
 import { payoutChanges } from '../payouts/payout-changes.ts'
 import { PayoutsQuery, payoutsPage } from '../payouts/payout-list.ts'
 import { payoutPage } from '../payouts/payout-page.ts'
 import { type Payout, PayoutsView, PayoutView } from '../payouts/payout-view.ts'
-import { answerChange, askChange } from '../plugins/asked-changes.ts'
+import { addChangeRoutes } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendCsv, sendPage } from '../plugins/pages.ts'
 import { requirePaymentsId } from '../service-calls/service-call.ts'
 
 const LIST = '/operator/payouts'
 const PayoutParams = z.object({ payoutId: z.string().max(64) })
-const ChangeParams = PayoutParams.extend({ change: z.string().max(32) })
 
 /** The list of payouts, as a page or as CSV, a payout, and the question before its outcome is recorded. */
 export const payoutsRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -35,23 +33,11 @@ export const payoutsRoutes: FastifyPluginAsyncZod = async (app) => {
     return sendPage(request, reply, payoutPage(shown, viewerOf(request)))
   })
 
-  app.get(
-    '/payouts/:payoutId/:change',
-    { schema: { params: ChangeParams, querystring: GivenFields } },
-    async (request, reply) => {
-      const named = { name: request.params.change, shown: await readPayout(request, request.params) }
-      return askChange(request, reply, payoutChanges, named)
-    },
-  )
-
-  app.post(
-    '/payouts/:payoutId/:change',
-    { schema: { params: ChangeParams, body: GivenFields } },
-    async (request, reply) => {
-      const named = { name: request.params.change, shown: await readPayout(request, request.params) }
-      return answerChange(request, reply, payoutChanges, named)
-    },
-  )
+  addChangeRoutes(app, '/payouts/:payoutId/:change', {
+    params: PayoutParams,
+    changeable: payoutChanges,
+    read: readPayout,
+  })
 }
 
 async function readPayout(

@@ -3,13 +3,12 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { type SigningKey, SigningKeysView } from '../auth-settings/settings-view.ts'
 import { signingKeyChanges, signingKeysPage } from '../auth-settings/signing-keys.ts'
-import { GivenFields } from '../pages/asked-change.ts'
-import { answerChange, askChange } from '../plugins/asked-changes.ts'
+import { addChangeRoutes } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
 import { refuseMissing } from '../service-calls/service-call.ts'
 
-const ChangeParams = z.object({ kid: z.string().max(128), change: z.string().max(32) })
+const KeyParams = z.object({ kid: z.string().max(128) })
 
 /** The list of signing keys, and the questions before one is promoted or retired. */
 export const signingKeysRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -17,30 +16,18 @@ export const signingKeysRoutes: FastifyPluginAsyncZod = async (app) => {
     sendPage(request, reply, signingKeysPage(await readKeys(request), viewerOf(request))),
   )
 
-  app.get(
-    '/signing-keys/:kid/:change',
-    { schema: { params: ChangeParams, querystring: GivenFields } },
-    async (request, reply) => {
-      const named = { name: request.params.change, shown: await readKey(request, request.params) }
-      return askChange(request, reply, signingKeyChanges, named)
-    },
-  )
-
-  app.post(
-    '/signing-keys/:kid/:change',
-    { schema: { params: ChangeParams, body: GivenFields } },
-    async (request, reply) => {
-      const named = { name: request.params.change, shown: await readKey(request, request.params) }
-      return answerChange(request, reply, signingKeyChanges, named)
-    },
-  )
+  addChangeRoutes(app, '/signing-keys/:kid/:change', {
+    params: KeyParams,
+    changeable: signingKeyChanges,
+    read: readKey,
+  })
 }
 
 async function readKeys(request: FastifyRequest): Promise<readonly SigningKey[]> {
   return (await visitOf(request).calls.read('auth', '/operator/keys', SigningKeysView)).value.keys
 }
 
-async function readKey(request: FastifyRequest, { kid }: z.infer<typeof ChangeParams>): Promise<SigningKey> {
+async function readKey(request: FastifyRequest, { kid }: z.infer<typeof KeyParams>): Promise<SigningKey> {
   const found = (await readKeys(request)).find((key) => key.kid === kid)
   return found ?? refuseMissing()
 }

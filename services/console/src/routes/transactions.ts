@@ -1,9 +1,8 @@
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { GivenFields } from '../pages/asked-change.ts'
 import { readWithDecimals } from '../pages/money.ts'
-import { answerChange, askChange } from '../plugins/asked-changes.ts'
+import { addChangeRoutes } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendCsv, sendPage } from '../plugins/pages.ts'
 import { listTransactions } from '../transactions/card-and-amount.ts'
@@ -15,7 +14,6 @@ import { type ShownTransaction, TransactionView } from '../transactions/transact
 
 const LIST = '/operator/transactions'
 const TransactionParams = z.object({ transactionId: z.string().max(64) })
-const ChangeParams = TransactionParams.extend({ change: z.string().max(32) })
 
 /** The list of transactions, as a page or as CSV, a transaction, and what operators do with one. */
 export const transactionsRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -33,23 +31,11 @@ export const transactionsRoutes: FastifyPluginAsyncZod = async (app) => {
     return sendPage(request, reply, transactionPage(shown, viewerOf(request)))
   })
 
-  app.get(
-    '/transactions/:transactionId/:change',
-    { schema: { params: ChangeParams, querystring: GivenFields } },
-    async (request, reply) => {
-      const named = { name: request.params.change, shown: await readTransaction(request, request.params) }
-      return askChange(request, reply, transactionChanges, named)
-    },
-  )
-
-  app.post(
-    '/transactions/:transactionId/:change',
-    { schema: { params: ChangeParams, body: GivenFields } },
-    async (request, reply) => {
-      const named = { name: request.params.change, shown: await readTransaction(request, request.params) }
-      return answerChange(request, reply, transactionChanges, named)
-    },
-  )
+  addChangeRoutes(app, '/transactions/:transactionId/:change', {
+    params: TransactionParams,
+    changeable: transactionChanges,
+    read: readTransaction,
+  })
 }
 
 async function readTransaction(

@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { GivenFields } from '../pages/asked-change.ts'
+import type { GivenFields } from '../pages/asked-change.ts'
 import { ListQuery, pageQuery } from '../pages/list.ts'
-import { answerChange, askChange } from '../plugins/asked-changes.ts'
+import { addChangeRoutes } from '../plugins/asked-changes.ts'
 import { viewerOf, visitOf } from '../plugins/operator.ts'
 import { sendPage } from '../plugins/pages.ts'
 import { userChanges } from '../users/user-changes.ts'
@@ -16,7 +16,6 @@ import { MessagesView, ShownUser, UsersView } from '../users/user-view.ts'
 const MESSAGES_MAX = 100
 
 const UserParams = z.object({ userId: z.string().max(64) })
-const ChangeParams = UserParams.extend({ change: z.string().max(32) })
 
 /** The list of users, a user with all that support asks for, and what operators change of one. */
 export const usersRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -29,25 +28,7 @@ export const usersRoutes: FastifyPluginAsyncZod = async (app) => {
     sendPage(request, reply, userPage(await readUser(request, request.params), viewerOf(request))),
   )
 
-  app.get(
-    '/users/:userId/:change',
-    { schema: { params: ChangeParams, querystring: GivenFields } },
-    async (request, reply) => {
-      const shown = await readWithMessage(request, request.params, request.query.message)
-      const named = { name: request.params.change, shown }
-      return askChange(request, reply, userChanges, named)
-    },
-  )
-
-  app.post(
-    '/users/:userId/:change',
-    { schema: { params: ChangeParams, body: GivenFields } },
-    async (request, reply) => {
-      const shown = await readWithMessage(request, request.params, request.body.message)
-      const named = { name: request.params.change, shown }
-      return answerChange(request, reply, userChanges, named)
-    },
-  )
+  addChangeRoutes(app, '/users/:userId/:change', { params: UserParams, changeable: userChanges, read: readWithMessage })
 }
 
 async function readUser(request: FastifyRequest, { userId }: z.infer<typeof UserParams>): Promise<ShownUser> {
@@ -59,7 +40,7 @@ async function readUser(request: FastifyRequest, { userId }: z.infer<typeof User
 async function readWithMessage(
   request: FastifyRequest,
   params: z.infer<typeof UserParams>,
-  message: string | undefined,
+  { message }: GivenFields,
 ): Promise<ShownUser> {
   const shown = await readUser(request, params)
   if (message === undefined || hasId(shown.messages, message)) return shown

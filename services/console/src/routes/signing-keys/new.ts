@@ -1,16 +1,9 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
 import { newKeyChanges } from '../../auth-settings/signing-keys.ts'
-import { GivenFields } from '../../pages/asked-change.ts'
-import { answerChange, askChange } from '../../plugins/asked-changes.ts'
-
-const named = { name: 'new', shown: undefined }
+import { addChangeRoutes } from '../../plugins/asked-changes.ts'
 
 /** Asks what a new signing key is like, and adds it. */
 export const newKeyRoutes: FastifyPluginAsyncZod = async (app) => {
-  app.get('/signing-keys/new', { schema: { querystring: GivenFields } }, (request, reply) =>
-    askChange(request, reply, newKeyChanges, named),
-  )
-  app.post('/signing-keys/new', { schema: { body: GivenFields } }, (request, reply) =>
-    answerChange(request, reply, newKeyChanges, named),
-  )
+  addChangeRoutes(app, '/signing-keys/new', { params: z.object({}), changeable: newKeyChanges, read: () => undefined })
 }

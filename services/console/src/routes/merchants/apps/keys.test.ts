@@ -16,8 +16,8 @@ afterAll(async () => {
   for (const service of services) await service.stop()
 })
 
-const isKeyGood = async () => {
-  const authorization = `Basic ${Buffer.from(`:${shop.appKey}`).toString('base64')}`
+const isKeyGood = async ({ appKey }: Created) => {
+  const authorization = `Basic ${Buffer.from(`:${appKey}`).toString('base64')}`
   return (await fetch(`${services[1].url}/me`, { headers: { authorization } })).ok
 }
 
@@ -29,11 +29,11 @@ describe('POST /merchants/:merchantId/apps/:appId/keys', () => {
     expect((await browser.open(path)).text).toBe(
       'Revoke all keys of Nordhavn Coffee Every API key of Nordhavn Coffee stops working at once, for all merchants that the app serves. Payments of Nordhavn Coffee through this app fail until it has a new key. This cannot be undone. Revoke keys Cancel',
     )
-    expect(await isKeyGood()).toBe(true)
+    expect(await isKeyGood(shop)).toBe(true)
     const page = await browser.submit(path)
     expect([page.firstStatus, page.status, page.path]).toEqual([303, 200, `/merchants/${shop.merchantId}`])
     expect(page.html).toContain('<span>The keys of the app are revoked</span>')
-    expect(await isKeyGood()).toBe(false)
+    expect(await isKeyGood(shop)).toBe(false)
     expect((await browser.open(`/merchants/${shop.merchantId}`)).html).not.toContain('The keys of the app are revoked')
   })
 
@@ -55,15 +55,17 @@ describe('POST /merchants/:merchantId/apps/:appId/keys', () => {
     ])
   })
 
-  it('422: shows the refusal of payments to a role without the right that posts the form', async () => {
+  it('403: changes nothing for a role without the right that posts the form', async () => {
+    const other = await createMerchant(services[1], 'Kaffebar')
     const browser = await test.signedIn('support')
     const [, csrf = ''] = /name="_csrf" value="([^"]+)"/.exec((await browser.open('/')).html) ?? []
     const fields = { _csrf: csrf, _key: crypto.randomUUID() }
-    const page = await browser.post(`/merchants/${shop.merchantId}/apps/${shop.appId}/keys`, fields)
+    const page = await browser.post(`/merchants/${other.merchantId}/apps/${other.appId}/keys`, fields)
     expect([page.status, page.text]).toEqual([
-      422,
-      'Revoke all keys of Nordhavn Coffee Every API key of Nordhavn Coffee stops working at once, for all merchants that the app serves. Payments of Nordhavn Coffee through this app fail until it has a new key. This cannot be undone. The role of the operator may not do this Revoke keys Cancel',
+      403,
+      '403 Not allowed Your role support may not do this; admin may. Go to the overview',
     ])
+    expect(await isKeyGood(other)).toBe(true)
   })
 
   it('403: refuses a form without the token of the session', async () => {
