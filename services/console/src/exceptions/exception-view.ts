@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Amount } from '../pages/money.ts'
 
 const Exception = z.looseObject({
   merchantId: z.string(),
@@ -22,7 +23,7 @@ const Attempt = z.looseObject({
   id: z.string(),
   merchantId: z.string(),
   created: z.string(),
-  amount: z.int(),
+  amount: Amount,
   currency: z.string(),
   acquirer: z.string().optional(),
   state: z.string(),

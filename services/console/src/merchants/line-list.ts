@@ -2,7 +2,7 @@ import { type Html, html } from '@trestle/common/documents/html.ts'
 import { z } from 'zod'
 import type { ConsolePage } from '../pages/layout.ts'
 import { type Column, type ListQuery, listCard } from '../pages/list.ts'
-import { type Decimals, money, type WithDecimals } from '../pages/money.ts'
+import { Amount, type Decimals, money, type WithDecimals } from '../pages/money.ts'
 import { emptyState, orDash, pageHead, time } from '../pages/parts.ts'
 import { merchantPath } from '../pages/paths.ts'
 import { payoutPath } from '../payouts/payout-view.ts'
@@ -17,12 +17,12 @@ const Line = z.looseObject({
   id: z.string(),
   merchantId: z.string(),
   created: z.string(),
-  balance: z.int(),
-  fee: z.int().optional(),
-  balanceAfter: z.int(),
+  balance: Amount,
+  fee: Amount.optional(),
+  balanceAfter: Amount,
   description: z.string().optional(),
   transactionId: z.string().optional(),
-  amount: z.object({ currency: z.string(), amount: z.int() }).optional(),
+  amount: z.object({ currency: z.string(), amount: Amount }).optional(),
   capture: flag(),
   refund: flag(),
   dispute: flag(),

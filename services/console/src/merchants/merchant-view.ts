@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import type { WithDecimals } from '../pages/money.ts'
+import { Amount, type WithDecimals } from '../pages/money.ts'
 import { merchantPath } from '../pages/paths.ts'
 
-const Money = z.object({ currency: z.string(), amount: z.int() })
+const Money = z.object({ currency: z.string(), amount: Amount })
 
 /** A merchant as payments shows it (payments reference: Merchant object). */
 const Merchant = z.looseObject({
@@ -17,7 +17,7 @@ const Merchant = z.looseObject({
   company: z.looseObject({ country: z.string(), number: z.string().optional() }),
   bank: z.looseObject({ iban: z.string().optional() }).optional(),
   created: z.string(),
-  balance: z.int(),
+  balance: Amount,
   claim: z.record(z.string(), z.boolean()),
   pricing: z.looseObject({ rate: z.int(), flat: Money, dispute: Money }),
   tds: z.looseObject({ mode: z.string() }),
@@ -35,8 +35,8 @@ export const MerchantsView = z.object({ merchants: z.array(Merchant) })
 /** A merchant with its balance, apps, users and webhooks (console reference: Routes of payments). */
 export const MerchantView = z.object({
   merchant: Merchant,
-  available: z.int(),
-  reserve: z.int(),
+  available: Amount,
+  reserve: Amount,
   acquirer: z.string().optional(),
   apps: z.array(App),
   users: z.array(Member),

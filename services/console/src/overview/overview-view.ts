@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { WithDecimals } from '../pages/money.ts'
+import { Amount, type WithDecimals } from '../pages/money.ts'
 import { enveloped } from '../service-calls/inventory-answer.ts'
 
 /** Whether merchants take payments of customers or try out the service. */
@@ -37,10 +37,10 @@ export const ToldByAuth: z.ZodType<Told<AuthOverview>> = toldOf(AuthCounts)
 /** The overview of payments (console reference: Overview of payments). Amounts are in minor units. */
 const PaymentsCounts = z.looseObject({
   days: z.array(
-    z.looseObject({ date: z.string(), currency: z.string(), volume: z.int(), captures: z.int(), declines: z.int() }),
+    z.looseObject({ date: z.string(), currency: z.string(), volume: Amount, captures: z.int(), declines: z.int() }),
   ),
   openDisputes: z.int(),
-  payoutsDue: z.array(z.looseObject({ currency: z.string(), amount: z.int(), merchants: z.int() })),
+  payoutsDue: z.array(z.looseObject({ currency: z.string(), amount: Amount, merchants: z.int() })),
   openExceptions: z.int(),
   unknownAttempts: z.int(),
   failedDeliveries: z.int(),

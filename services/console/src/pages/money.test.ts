@@ -32,6 +32,7 @@ describe('money', () => {
     [12_345_678, 'CLF', 'CLF 1,234.5678'],
     [Number.MAX_SAFE_INTEGER, 'EUR', 'EUR 90,071,992,547,409.91'],
     [Number.MAX_SAFE_INTEGER, 'JPY', 'JPY 9,007,199,254,740,991'],
+    [-(2 ** 60), 'EUR', 'EUR -11,529,215,046,068,469.76'],
     [1_250, 'ABC', 'ABC 1250 minor units'],
   ])('writes %i minor units of %s as %s', (amount, currency, expected) => {
     expect(money(amount, currency, decimals)).toBe(expected)

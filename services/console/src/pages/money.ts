@@ -11,6 +11,12 @@ const PERCENT_DIGITS = 2
 /** 100 %. */
 const BASIS_POINTS_MAX = 10_000
 
+/**
+ * An amount of payments, in minor units. A balance may pass 2^53−1, and `z.int()` takes no such number: one
+ * merchant would have the pages of everybody fail.
+ */
+export const Amount = z.number().refine(Number.isInteger)
+
 /** An answer of payments that has amounts, with what writes them. */
 export type WithDecimals<T> = T & { readonly decimals: Decimals }
 

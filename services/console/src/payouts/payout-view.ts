@@ -1,10 +1,11 @@
 import { z } from 'zod'
+import { Amount } from '../pages/money.ts'
 
 const Payout = z.looseObject({
   id: z.string(),
   merchantId: z.string(),
   created: z.string(),
-  amount: z.int(),
+  amount: Amount,
   currency: z.string(),
   status: z.enum(['created', 'exported', 'settled', 'failed']),
   lineId: z.string(),
@@ -23,7 +24,7 @@ const Batch = z.looseObject({
   id: z.string(),
   created: z.string(),
   payouts: z.int(),
-  currencies: z.array(z.object({ currency: z.string(), amount: z.int() })),
+  currencies: z.array(z.object({ currency: z.string(), amount: Amount })),
 })
 /** Payouts that the bank got together. */
 export type Batch = z.infer<typeof Batch>

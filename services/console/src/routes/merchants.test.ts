@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { openTestConsole, type TestConsole } from '../../test/console-app.ts'
 import { type Created, createMerchant } from '../../test/merchants.ts'
 import { type RunningService, startService } from '../../test/services.ts'
@@ -52,6 +52,20 @@ describe('GET /merchants', () => {
       200,
       'Merchants Id, public key, name, email or website Mode Live and test Live Test Filter No merchant matches. Clear the filters',
     ])
+  })
+
+  it('200: lists a balance that passes the exact numbers of JSON, and shows its merchant', async () => {
+    const [, payments] = services
+    const rich = 'UPDATE payments.merchant_balances SET balance = $1 WHERE merchant_id = $2'
+    await payments?.query(rich, ['9504942135677296', shop.merchantId])
+    onTestFinished(async () => void (await payments?.query(rich, ['0', shop.merchantId])))
+    const browser = await test.signedIn('viewer')
+    const pages = await Promise.all(
+      ['/merchants?search=nordhavn', `/merchants/${shop.merchantId}`].map((path) => browser.open(path)),
+    )
+    for (const { status, text } of pages) {
+      expect([status, text]).toEqual([200, expect.stringContaining('EUR 95,049,421,356,772.96')])
+    }
   })
 
   it('422: shows the refusal of payments for a cursor that payments did not make', async () => {

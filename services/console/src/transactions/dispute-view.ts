@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Amount } from '../pages/money.ts'
 import type { OperatorCalls } from '../service-calls/operator-calls.ts'
 
 const Reason = z.object({ code: z.int(), title: z.string() })
@@ -8,7 +9,7 @@ const Dispute = z.looseObject({
   merchantId: z.string(),
   transactionId: z.string(),
   created: z.string(),
-  amount: z.int(),
+  amount: Amount,
   currency: z.string(),
   reason: Reason,
   due: z.string(),

@@ -1,13 +1,13 @@
 import { z } from 'zod'
-import type { WithDecimals } from '../pages/money.ts'
+import { Amount, type WithDecimals } from '../pages/money.ts'
 import type { Tone } from '../pages/parts.ts'
 import type { Reasons } from './dispute-view.ts'
 
 const TrailEntry = z.looseObject({
   id: z.string(),
   created: z.string(),
-  amount: z.int(),
-  balance: z.int(),
+  amount: Amount,
+  balance: Amount,
   reference: z.string().optional(),
   capture: z.literal(true).optional(),
   refund: z.literal(true).optional(),
@@ -26,14 +26,14 @@ const Transaction = z.looseObject({
   test: z.boolean(),
   created: z.string(),
   currency: z.string(),
-  amount: z.int(),
+  amount: Amount,
   descriptor: z.string(),
   reference: z.string().optional(),
-  pendingAmount: z.int(),
-  capturedAmount: z.int(),
-  refundedAmount: z.int(),
-  voidedAmount: z.int(),
-  disputedAmount: z.int(),
+  pendingAmount: Amount,
+  capturedAmount: Amount,
+  refundedAmount: Amount,
+  voidedAmount: Amount,
+  disputedAmount: Amount,
   card: z.looseObject({
     bin: z.string(),
     last4: z.string(),
@@ -56,7 +56,7 @@ export const TransactionsView = z.object({ transactions: z.array(Transaction) })
 const Dispute = z.looseObject({
   id: z.string(),
   status: z.enum(['open', 'won', 'lost']),
-  amount: z.int(),
+  amount: Amount,
   currency: z.string(),
   reason: z.object({ code: z.int(), title: z.string() }),
   due: z.string(),
@@ -74,19 +74,19 @@ export const TransactionView = z.object({
       id: z.string(),
       created: z.string(),
       kind: z.string(),
-      entries: z.array(z.object({ account: z.string(), currency: z.string(), amount: z.int() })),
+      entries: z.array(z.object({ account: z.string(), currency: z.string(), amount: Amount })),
     }),
   ),
   events: z.array(z.looseObject({ id: z.string(), type: z.string(), created: z.string() })),
   disputes: z.array(Dispute),
   frauds: z.array(z.looseObject({ id: z.string(), created: z.string(), reason: z.int().optional() })),
   limits: z.object({
-    capture: z.int(),
-    refund: z.int(),
-    void: z.int(),
-    dispute: z.int(),
-    refundLimit: z.int().optional(),
-    refundAllowance: z.int().optional(),
+    capture: Amount,
+    refund: Amount,
+    void: Amount,
+    dispute: Amount,
+    refundLimit: Amount.optional(),
+    refundAllowance: Amount.optional(),
   }),
 })
 /** A transaction with all that happened to it, the decimals of its currencies, and the titles of reasons of disputes. */
