@@ -48,7 +48,7 @@ export function viewMerchant(merchant: Merchant): z.infer<typeof MerchantView> {
     company: { country, number: companyNumber ?? undefined },
     bank: iban === null ? undefined : { iban },
     created: merchant.created.toISOString(),
-    // The bounds of amounts keep a balance far below 2^53, so a JSON number is exact.
+    // Exact up to 2^53 (reference: Money). A live merchant stays far below that.
     balance: Number(merchant.balance),
     claim: { canChargeCard, canSaveCard, canTransferToCard, canCapture, canRefund, canVoid },
     pricing: {

@@ -1,6 +1,6 @@
 import { Kysely, PostgresDialect, sql } from 'kysely'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { refusedField, statusAndBody } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import { openWorld, type World } from '../../../test/error-model/world.ts'
@@ -78,6 +78,21 @@ describe('GET /operator/overview', () => {
         health: { ...health, rates: 'none were imported' },
       },
     ])
+  })
+
+  it('200: ends a sum of balances at what a bigint holds', async () => {
+    const { payments, owner } = world
+    const { db } = payments.database
+    for (let n = 0; n < 2; n += 1) await createTestMerchant(payments, owner, { currency: 'HUF' })
+    const setBalances = (balance: bigint) =>
+      sql`UPDATE payments.merchant_balances SET balance = ${balance.toString()} WHERE currency = 'HUF'`.execute(db)
+    await setBalances(2n ** 63n - 1n)
+    onTestFinished(() => setBalances(0n).then(() => {}))
+    // Another app has counted nothing yet.
+    const app = await buildApp({ ...payments.deps })
+    const { payoutsDue } = (await app.inject({ url: '/operator/overview', headers: operatorHeaders('viewer') })).json()
+    expect(payoutsDue).toEqual([{ currency: 'HUF', amount: 2 ** 63, merchants: 2 }])
+    await app.close()
   })
 
   it('200: tells that the database does not answer, without counts, and counts again as soon as it does', async () => {
