@@ -15,7 +15,7 @@ import {
 import { openWorkplace, requirePrograms, type Workplace } from './high-availability/workplace.ts'
 
 // Runs the tests on other databases than the embedded one: `scripts/test-matrix [--on NAME]… [file…]`. Options of vitest
-// follow after `--`, for example `-- --testTimeout=60000` on a busy machine. Runs on each by default: postgres-18, the version
+// follow after `--`, for example `-- --testTimeout=300000` on a busy machine. Runs on each by default: postgres-18, the version
 // of the lock file; postgres-15, the oldest supported version, from Debian's package; pgbouncer, Debian's 1.18 in transaction
 // mode in front of that. Exit status 1 when a test fails on one of them.
 //

@@ -3,14 +3,11 @@ import { once } from 'node:events'
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { controllers, framework, moduleFolder } from '../test/module-folder.ts'
 import { portOf } from '../test/port-of.ts'
 import { programEnvironment } from '../test/program-environment.ts'
 import { errorBody } from '../test/whole-answers.ts'
-
-// Each test starts programs, which is slow on a busy machine.
-vi.setConfig({ testTimeout: 60_000 })
 
 const main = join(import.meta.dirname, 'main.ts')
 const environment = programEnvironment()

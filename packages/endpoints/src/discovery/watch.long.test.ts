@@ -2,11 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, expect, it, vi } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import { framework, moduleFolder } from '../../test/module-folder.ts'
 import { programEnvironment } from '../../test/program-environment.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const main = join(import.meta.dirname, '../main.ts')
 const environment = programEnvironment()

@@ -173,7 +173,7 @@ describe('a search for an amount in every currency', () => {
     )
     const pages = Array.from(
       { length: Math.ceil(CURRENCIES.length / VALUES_MAX) },
-      () => 'found_by_money_30_desc_amount',
+      () => `found_by_money_${VALUES_MAX}_desc_amount`,
     )
     expect(sent.toSorted()).toEqual(['currencies_of_amount', 'found_by_reference_desc_reference', ...pages].toSorted())
   })
