@@ -146,12 +146,13 @@ describe('a search for an amount in every currency', () => {
     mixed = await startPayments()
     const shop = await createTestMerchant(mixed, await createTestApp(mixed), { currency: 'EUR', test: true })
     const id = await customerPayment(mixed, shop.id, { number: '4111111111114242', amount: 999 })
-    const more = sql`SELECT (jsonb_populate_record(t, jsonb_build_object(
-        'id', lpad(to_hex(n * 1000 + c), 16, '0') || right(t.id, 8), 'session_id', NULL, 'currency', code
-      ))).*
-      FROM payments.transactions t, generate_series(1, ${EACH}::int) n, unnest(${CURRENCIES}::text[]) WITH ORDINALITY u (code, c)
-      WHERE t.id = ${id}`
-    await sql`INSERT INTO payments.transactions ${more}`.execute(mixed.database.db)
+    for (let n = 1; n <= EACH; n += 1) {
+      const more = sql`SELECT (jsonb_populate_record(t, jsonb_build_object(
+          'id', lpad(to_hex(${n}::int * 1000 + c), 16, '0') || right(t.id, 8), 'session_id', NULL, 'currency', code
+        ))).*
+        FROM payments.transactions t, unnest(${CURRENCIES}::text[]) WITH ORDINALITY u (code, c) WHERE t.id = ${id}`
+      await sql`INSERT INTO payments.transactions ${more}`.execute(mixed.database.db)
+    }
     await sql`ANALYZE payments.transactions`.execute(mixed.database.db)
   })
   afterAll(() => mixed.close())
