@@ -104,15 +104,15 @@ export async function insertTransactions(
       RETURNING merchant_id, id
     )
     INSERT INTO payments.transactions
-    SELECT (jsonb_populate_record(NULL::payments.transactions, jsonb_build_object(
+    SELECT t.*
+    FROM card c, generate_series(1, ${count}) n, jsonb_populate_record(NULL::payments.transactions, jsonb_build_object(
       'merchant_id', c.merchant_id, 'id', payments.id_at(payments.id_number(c.id) + n, right(c.id, 8)),
       'created', payments.created_at(payments.id_number(c.id) + n), 'instrument_id', c.id, 'test', true,
       'last4', lpad((n % ${VALUES})::text, 4, '0'), 'currency', 'DKK', 'amount', 100000000 + n % ${VALUES},
       'descriptor', 'BENCH SHOP', 'pending', 100000000 + n % ${VALUES}, 'captured', 0, 'refunded', 0,
       'voided', 0, 'disputed', 0, 'lost', 0, 'trail_length', 0, 'disputed_at_capture', false, 'recurring', false,
       'successful', true, 'code_present', true
-    ))).*
-    FROM card c, generate_series(1, ${count}) n`)
+    )) t`)
   // Sets what the functions that make transactions set; without it \`ledger verify\` reports the rows as forged.
   await execute(`
     SELECT payments.record_states(b.merchant_id, 'transactions', ARRAY(
