@@ -1,6 +1,7 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { badge, card, count, emptyState, factList, orDash, pageHead, smallTable, tabs } from '../pages/parts.ts'
+import { badge, card, count, emptyState, factList, orDash, pageHead, tabs } from '../pages/parts.ts'
+import { smallTable } from '../pages/table.ts'
 import { type AuthSettings, SETTINGS_PAGES, SETTINGS_PATH } from './settings-view.ts'
 
 /** The page of providers, hooks and limits of auth. It has no form: they are settings of the process of auth. */

@@ -2,8 +2,9 @@ import { html } from '@trestle/common/documents/html.ts'
 import { type Changeable, changeLinks, type Viewer } from '../pages/asked-change.ts'
 import { choiceField, textField } from '../pages/form.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { type Column, listCard } from '../pages/list.ts'
+import { listCard } from '../pages/list.ts'
 import { badge, copyableId, emptyState, pageHead, tabs, time } from '../pages/parts.ts'
+import type { Column } from '../pages/table.ts'
 import { KEYS_PATH, SETTINGS_PAGES, type SigningKey } from './settings-view.ts'
 
 const callPath = ({ kid }: SigningKey) => `/operator/keys/${encodeURIComponent(kid)}`

@@ -1,8 +1,9 @@
 import { html } from '@trestle/common/documents/html.ts'
 import { z } from 'zod'
 import type { ConsolePage } from '../pages/layout.ts'
-import { type Column, filterForm, ListQuery, listCard, MerchantId } from '../pages/list.ts'
+import { filterForm, ListQuery, listCard, MerchantId } from '../pages/list.ts'
 import { badge, emptyState, merchantLink, pageHead, time } from '../pages/parts.ts'
+import type { Column } from '../pages/table.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import {
   DELIVERIES_PATH,

@@ -11,8 +11,9 @@ import {
   type Problem,
 } from '../pages/form.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { type Column, type ListQuery, listCard } from '../pages/list.ts'
+import { type ListQuery, listCard } from '../pages/list.ts'
 import { badge, card, count, emptyState, pageHead, time } from '../pages/parts.ts'
+import type { Column } from '../pages/table.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import { IMPORTS_PATH, type Import, importPath, modeText, stateTone } from './import-view.ts'
 

@@ -1,7 +1,8 @@
 import { type Html, html } from '@trestle/common/documents/html.ts'
 import { attribute } from '../pages/form.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import { badge, card, count, pageHead, polled, smallTable, time } from '../pages/parts.ts'
+import { badge, card, count, pageHead, polled, time } from '../pages/parts.ts'
+import { smallTable } from '../pages/table.ts'
 import { IMPORTS_PATH, importPath, isOpen, modeText, type ReportedImport, stateTone } from './import-view.ts'
 
 /** An import: how far it is, and what has become of its records. While it goes on, the page asks again every two seconds. */

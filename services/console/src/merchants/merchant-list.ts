@@ -1,10 +1,11 @@
 import { html } from '@trestle/common/documents/html.ts'
 import type { z } from 'zod'
 import type { ConsolePage } from '../pages/layout.ts'
-import { type Column, filterForm, type ListQuery, listCard } from '../pages/list.ts'
+import { filterForm, type ListQuery, listCard } from '../pages/list.ts'
 import { type Decimals, money, type WithDecimals } from '../pages/money.ts'
 import { badge, emptyState, pageHead, time } from '../pages/parts.ts'
 import { merchantPath } from '../pages/paths.ts'
+import type { Column } from '../pages/table.ts'
 import type { Listed } from '../service-calls/operator-calls.ts'
 import type { Merchant, MerchantsView } from './merchant-view.ts'
 

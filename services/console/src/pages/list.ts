@@ -4,6 +4,7 @@ import type { Query } from '../service-calls/service-call.ts'
 import { attribute, hiddenField, optionsOf } from './form.ts'
 import { icon } from './icons.ts'
 import { emptyState } from './parts.ts'
+import { type Column, plainHeading, table } from './table.ts'
 
 /** The query that each list takes from its address. */
 export const ListQuery = z.object({
@@ -27,20 +28,6 @@ export const MerchantId = z
 const PAGE_ROWS = 25
 const PAGES_BACK_MAX = 20
 
-/** A column of a list. */
-export interface Column<Row> {
-  /** Empty: the column has buttons, and is as narrow as they are. Without a button in any row it is left out. */
-  readonly label: string
-  readonly cell: (row: Row) => Html | string
-  /**
-   * `number`: at the end of its column. `gone`: left out on phones, where another page shows the value. `wide`:
-   * left out on tablets too. `state`: on phones beside the first column, without its label. `bare`: on phones
-   * without its label. `spare`: the same, and left out on tablets alone, whose tables lack the width. `when`: on
-   * phones without its label, at the end. `created`: the same, and the list is sorted by it.
-   */
-  readonly kind?: 'number' | 'gone' | 'wide' | 'state' | 'bare' | 'spare' | 'when' | 'created'
-}
-
 /** A list with its columns and its place among the pages. */
 export interface List<Row> {
   /** Names the list for screen readers, and for all where `hasHead` is set. */
@@ -61,10 +48,7 @@ export interface List<Row> {
 
 /** Writes a list as a table with its pages. The first column leads to the object of the row. */
 export function listCard<Row>(list: List<Row>): Html {
-  const { label, hasHead, rows, next, empty } = list
-  const columns = list.columns.filter(
-    (column) => column.label !== '' || rows.some((row) => html`${column.cell(row)}`.html !== ''),
-  )
+  const { label, hasHead, columns, rows, next, empty } = list
   const head = hasHead === true ? html`<div class="card-head"><h2>${label}</h2></div>` : undefined
   if (rows.length === 0) {
     // A search ends early where a service would have to look at many rows for a page of it.
@@ -72,10 +56,8 @@ export function listCard<Row>(list: List<Row>): Html {
     const message = next === undefined ? empty : soFar
     return html`<div class="card" id="list">${head}${message}${wayToAll(list)}${pager(list)}</div>`
   }
-  return html`<div class="card" id="list">${head}<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table class="rows" role="table">
-<thead role="rowgroup"><tr role="row">${columns.map((column) => heading(column, list))}</tr></thead>
-${bodyOf(columns, rows)}
-</table></div>${pager(list)}</div>`
+  const rowsTable = table({ label, columns, rows, hasKeys: true, heading: (column) => heading(column, list) })
+  return html`<div class="card" id="list">${head}${rowsTable}${pager(list)}</div>`
 }
 
 /** The link from a search that found nothing to the whole list. Undefined where nothing was searched for. */
@@ -86,43 +68,12 @@ function wayToAll<Row>({ path, query, isFixed }: List<Row>): Html | undefined {
   return html`<p class="empty-way"><a class="button" href="${addressOf(path, { order })}">Clear the filters</a></p>`
 }
 
-function plainHeading<Row>(column: Column<Row>): Html {
-  const label = column.label === '' ? html`<span class="unseen">Actions</span>` : column.label
-  return html`<th scope="col" role="columnheader"${attribute('class', classOf(column))}>${label}</th>`
-}
-
-function bodyOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): Html {
-  return html`<tbody role="rowgroup">${rows.map((row) => html`<tr role="row" data-row>${columns.map((column) => html`<td role="cell"${attribute('class', classOf(column))}${attribute('data-label', labelOf(column))}>${column.cell(row)}</td>`)}</tr>`)}</tbody>`
-}
-
 function heading<Row>(column: Column<Row>, { path, query }: List<Row>): Html {
   if (column.kind !== 'created') return plainHeading(column)
   const isAscending = query.order === 'asc'
   const { cursor: _cursor, before: _before, ...others } = query
   const turned = addressOf(path, { ...others, order: isAscending ? undefined : 'asc' })
   return html`<th scope="col" role="columnheader" aria-sort="${isAscending ? 'ascending' : 'descending'}"><a href="${turned}" title="Turn the order round">${column.label} ${isAscending ? '↑' : '↓'}</a></th>`
-}
-
-function classOf<Row>({ kind, label }: Column<Row>): string | undefined {
-  if (label === '') return 'fit'
-  return kind && CLASSES[kind]
-}
-
-/** How the cells of a column look. */
-const CLASSES = {
-  number: 'number',
-  gone: 'narrow-gone',
-  wide: 'narrow-gone wide-only',
-  state: 'state',
-  bare: 'bare',
-  spare: 'bare wide-only',
-  when: 'when',
-  created: 'when',
-} as const
-
-/** The label before a value on phones, where a row has no heads above it. Undefined: the value tells what it is. */
-function labelOf<Row>({ kind, label }: Column<Row>): string | undefined {
-  return kind === undefined || kind === 'number' ? label : undefined
 }
 
 function pager<Row>({ path, query, rows, next, hasCsv }: List<Row>): Html | undefined {

@@ -67,41 +67,6 @@ export function factList(facts: readonly (readonly [string, Html | string | unde
   return html`<dl class="facts">${known.map(([name, value]) => html`<div><dt>${name}</dt><dd>${typeof value === 'string' ? breakable(value) : value}</dd></div>`)}</dl>`
 }
 
-/**
- * The head of a column: its label, and what it holds, as in a `Column` of a list. The column of buttons has an empty label.
- */
-export type Head = string | { readonly label: string; readonly kind: 'number' | 'state' | 'bare' | 'when' }
-
-/**
- * Writes a short table inside a card. A column of buttons without a button is left out.
- * @param allRows as many cells as heads; the cells of a head share its kind
- */
-export function smallTable(
-  label: string,
-  allHeads: readonly Head[],
-  allRows: readonly (readonly (Html | string)[])[],
-): Html {
-  const isShown = allHeads.map((head, at) => head !== '' || allRows.some((cells) => html`${cells[at]}`.html !== ''))
-  const heads = allHeads.filter((_, at) => isShown[at])
-  const rows = allRows.map((cells) => cells.filter((_, at) => isShown[at]))
-  const classes = heads.map((head) => {
-    if (head === '') return html` class="fit"`
-    if (typeof head === 'string') return undefined
-    return html` class="${head.kind}"`
-  })
-  const labels = heads.map((head) => (typeof head === 'string' ? head : head.label))
-  // On phones a row has no heads above it. A state and a time tell what they are.
-  const shown = heads.map((head) => (typeof head === 'string' ? head : head.kind === 'number' ? head.label : undefined))
-  const headings = labels.map(
-    (text, at) =>
-      html`<th scope="col" role="columnheader"${classes[at]}>${text === '' ? html`<span class="unseen">Actions</span>` : text}</th>`,
-  )
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table class="rows" role="table"><thead role="rowgroup"><tr role="row">${headings}</tr></thead><tbody role="rowgroup">${rows.map(
-    (cells) =>
-      html`<tr role="row">${cells.map((cell, at) => html`<td role="cell"${classes[at]}${attribute('data-label', shown[at])}>${cell}</td>`)}</tr>`,
-  )}</tbody></table></div>`
-}
-
 /** A part of a page with a heading. */
 export function card(title: string, body: Html, more: Html | undefined = undefined): Html {
   return html`<section class="card"><div class="card-head"><h2>${title}</h2>${more}</div>${body}</section>`

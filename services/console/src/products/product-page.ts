@@ -2,17 +2,8 @@ import { type Html, html } from '@trestle/common/documents/html.ts'
 import { mayDo, type OperatorRole } from '@trestle/operators/operator-roles.ts'
 import { actionNote, changeLinks, type Viewer } from '../pages/asked-change.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import {
-  card,
-  copyableId,
-  count,
-  emptyState,
-  factList,
-  pageHead,
-  quietCount,
-  smallTable,
-  time,
-} from '../pages/parts.ts'
+import { card, copyableId, count, emptyState, factList, pageHead, quietCount, time } from '../pages/parts.ts'
+import { smallTable } from '../pages/table.ts'
 import { fieldsOf, prettyJson } from './attribute-form.ts'
 import { type Level, movePath } from './level-view.ts'
 import { productChanges } from './product-changes.ts'

@@ -2,18 +2,8 @@ import { type Html, html } from '@trestle/common/documents/html.ts'
 import { changeLinks, partChangeLink, roleNote, type Viewer } from '../pages/asked-change.ts'
 import { icon } from '../pages/icons.ts'
 import type { ConsolePage } from '../pages/layout.ts'
-import {
-  badge,
-  breakable,
-  card,
-  copyableId,
-  emptyState,
-  factList,
-  jsonText,
-  pageHead,
-  smallTable,
-  time,
-} from '../pages/parts.ts'
+import { badge, breakable, card, copyableId, emptyState, factList, jsonText, pageHead, time } from '../pages/parts.ts'
+import { smallTable } from '../pages/table.ts'
 import { MESSAGE_TONES, mayBeRepeated, messagesPath } from './message-list.ts'
 import { userChanges } from './user-changes.ts'
 import { nameOf, type Reason, type ShownUser, USERS_PATH, userBadges } from './user-view.ts'
