@@ -183,8 +183,10 @@ describe('long lists', () => {
   it('200: as CSV have each row once, also where they are read in several pieces', async () => {
     const [, merchantId = ''] = /merchants\/(.*)/.exec(path) ?? []
     const id = await customerPayment(payments, merchantId)
-    const more = sql`SELECT (jsonb_populate_record(t, jsonb_build_object('id', lpad(to_hex(n), 24, '0')))).*
-      FROM payments.transactions t, generate_series(1, 1200) n WHERE t.id = ${id}`
+    const more = sql`SELECT made.*
+      FROM payments.transactions t, generate_series(1, 1200) n,
+      jsonb_populate_record(t, jsonb_build_object('id', lpad(to_hex(n), 24, '0'))) made
+      WHERE t.id = ${id}`
     await sql`INSERT INTO payments.transactions ${more}`.execute(payments.database.db)
     const all = await sql<{ id: string }>`SELECT id FROM payments.transactions ORDER BY id`.execute(
       payments.database.db,

@@ -43,13 +43,15 @@ afterAll(() => payments.close())
  * and for another order. The three oldest are in USD.
  */
 async function insertMore(id: string, first: number, last: number): Promise<void> {
-  const more = sql`SELECT (jsonb_populate_record(t, jsonb_build_object(
+  const more = sql`SELECT made.*
+    FROM payments.transactions t, generate_series(${first}::int, ${last}::int) n,
+    jsonb_populate_record(t, jsonb_build_object(
       'id', lpad(to_hex(n), 16, '0') || right(t.id, 8), 'session_id', NULL,
       'currency', CASE WHEN n <= 3 THEN 'USD' WHEN n % 2 = 0 THEN 'EUR' ELSE 'DKK' END,
       'last4', CASE WHEN n % 2 = 0 THEN '4242' ELSE lpad(n::text, 4, '0') END,
       'reference', CASE WHEN n % 2 = 0 THEN 'order' ELSE 'other' END
-    ))).*
-    FROM payments.transactions t, generate_series(${first}::int, ${last}::int) n WHERE t.id = ${id}`
+    )) made
+    WHERE t.id = ${id}`
   await sql`INSERT INTO payments.transactions ${more}`.execute(payments.database.db)
 }
 
@@ -146,13 +148,14 @@ describe('a search for an amount in every currency', () => {
     mixed = await startPayments()
     const shop = await createTestMerchant(mixed, await createTestApp(mixed), { currency: 'EUR', test: true })
     const id = await customerPayment(mixed, shop.id, { number: '4111111111114242', amount: 999 })
-    for (let n = 1; n <= EACH; n += 1) {
-      const more = sql`SELECT (jsonb_populate_record(t, jsonb_build_object(
-          'id', lpad(to_hex(${n}::int * 1000 + c), 16, '0') || right(t.id, 8), 'session_id', NULL, 'currency', code
-        ))).*
-        FROM payments.transactions t, unnest(${CURRENCIES}::text[]) WITH ORDINALITY u (code, c) WHERE t.id = ${id}`
-      await sql`INSERT INTO payments.transactions ${more}`.execute(mixed.database.db)
-    }
+    const more = sql`SELECT made.*
+      FROM payments.transactions t, generate_series(1, ${EACH}::int) n,
+      unnest(${CURRENCIES}::text[]) WITH ORDINALITY u (code, c),
+      jsonb_populate_record(t, jsonb_build_object(
+        'id', lpad(to_hex(n * 1000 + c), 16, '0') || right(t.id, 8), 'session_id', NULL, 'currency', code
+      )) made
+      WHERE t.id = ${id}`
+    await sql`INSERT INTO payments.transactions ${more}`.execute(mixed.database.db)
     await sql`ANALYZE payments.transactions`.execute(mixed.database.db)
   })
   afterAll(() => mixed.close())
@@ -209,8 +212,8 @@ describe('a search by a mode among the transactions of one merchant', () => {
     liveShop = (await createTestMerchant(mixed, member, { currency: 'EUR', test: false })).id
     await customerPayment(mixed, testShop, { number: '4111111111114242', amount: 999 })
     const insertAs = (table: string, row: RawBuilder<unknown>, numbers: number) =>
-      sql`INSERT INTO ${sql.table(`payments.${table}`)} SELECT (jsonb_populate_record(t, ${row})).*
-        FROM ${sql.table(`payments.${table}`)} t, generate_series(1, ${numbers}::int) n
+      sql`INSERT INTO ${sql.table(`payments.${table}`)} SELECT made.*
+        FROM ${sql.table(`payments.${table}`)} t, generate_series(1, ${numbers}::int) n, jsonb_populate_record(t, ${row}) made
         WHERE t.merchant_id = ${testShop}`.execute(mixed.database.db)
     await insertAs('instruments', sql`jsonb_build_object('merchant_id', ${liveShop}::text)`, 1)
     const numbered = sql`'id', lpad(to_hex(n), 16, '0') || right(t.id, 8), 'session_id', NULL, 'reference', 'order'`
