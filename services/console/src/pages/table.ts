@@ -28,8 +28,8 @@ interface Table<Row> {
 }
 
 /** Writes a table that scrolls where the page is too narrow for it. */
-export function table<Row>({ label, rows, hasKeys, heading = plainHeading, ...more }: Table<Row>): Html {
-  const columns = more.columns.filter(
+export function table<Row>({ label, columns: all, rows, hasKeys, heading = plainHeading }: Table<Row>): Html {
+  const columns = all.filter(
     (column) => column.label !== '' || rows.some((row) => html`${column.cell(row)}`.html !== ''),
   )
   const cells = (row: Row) =>
@@ -47,7 +47,7 @@ export function table<Row>({ label, rows, hasKeys, heading = plainHeading, ...mo
 export type Head = string | Pick<Column<unknown>, 'label' | 'kind'>
 
 /**
- * Writes a short table inside a card, whose rows come from several sources.
+ * Writes a short table inside a card, whose rows are made of cells because they may come from several sources.
  * @param rows as many cells as heads; the cells of a head share its kind
  */
 export function smallTable(label: string, heads: readonly Head[], rows: readonly (readonly (Html | string)[])[]): Html {
