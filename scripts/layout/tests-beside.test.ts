@@ -17,6 +17,10 @@ it('refuses a route whose test is elsewhere', async () => {
   expect(await problemsOf(testsBeside, files)).toHaveLength(1)
 })
 
+it('allows a route whose test beside it is a long one', async () => {
+  expect(await problemsOf(testsBeside, { [route]: '', 'services/auth/src/routes/carts.long.test.ts': '' })).toEqual([])
+})
+
 it('allows a route with a test beside it, and files of other folders without one', async () => {
   const files = { [route]: '', 'services/auth/src/routes/carts.test.ts': '', 'services/auth/src/carts/cart.ts': '' }
   expect(await problemsOf(testsBeside, files)).toEqual([])
