@@ -46,7 +46,7 @@ export const mutations: readonly Mutation[] = [
     file: 'services/auth/src/flows/pkce.ts',
     text: 'digest(expected), digest(codeChallenge)',
     replacement: 'digest(expected), digest(expected)',
-    test: 'services/auth/src/use-cases/grant-auth-code.test.ts',
+    test: 'services/auth/src/use-cases/grant-auth-code.long.test.ts',
   },
   {
     breaks: 'a capture takes at most what is pending',
@@ -77,7 +77,7 @@ export const mutations: readonly Mutation[] = [
     file: 'migrations/payments/functions/decide_operation.sql',
     text: 'THEN p_transaction.captured - p_transaction.refunded - p_transaction.disputed',
     replacement: 'THEN p_transaction.captured - p_transaction.refunded',
-    test: 'services/payments/src/disputes/dispute-repository.test.ts',
+    test: 'services/payments/src/disputes/dispute-repository.long.test.ts',
   },
   {
     breaks: 'an authorization that expires keeps what was voided before',

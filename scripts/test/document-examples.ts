@@ -32,8 +32,8 @@ export const RUN_BY: Readonly<Record<string, string>> = {
   'docs/quick-start/reserve-stock.md csv': 'services/inventory/test/readme.test.ts',
   'docs/quick-start/sign-in-a-user.md': 'services/auth/test/auth-js/documents.long.test.ts',
   'docs/quick-start/sign-in-a-user.md html': 'services/auth/test/auth-js/documents.long.test.ts',
-  'docs/quick-start/take-a-payment.md': 'services/payments/test/readme.test.ts',
-  'docs/quick-start/take-a-payment.md text': 'services/payments/test/readme.test.ts',
+  'docs/quick-start/take-a-payment.md': 'services/payments/test/readme.long.test.ts',
+  'docs/quick-start/take-a-payment.md text': 'services/payments/test/readme.long.test.ts',
   'docs/reference/auth.md': 'scripts/example-syntax.test.ts',
   'docs/reference/auth.md sql': 'scripts/server-examples.long.test.ts',
   'docs/reference/endpoints.md': 'packages/endpoints/test/reference.test.ts',
@@ -52,9 +52,9 @@ export const RUN_BY: Readonly<Record<string, string>> = {
   'examples/shop/README.md': 'scripts/examples.long.test.ts',
   'packages/endpoints/README.md': 'packages/endpoints/test/readme.test.ts',
   'services/auth/README.md': 'scripts/examples.long.test.ts',
-  'services/console/README.md': 'scripts/container-files.test.ts',
+  'services/console/README.md': 'scripts/container-files.long.test.ts',
   'services/inventory/README.md': 'services/inventory/test/readme.test.ts',
-  'services/payments/README.md': 'services/payments/test/readme.test.ts',
+  'services/payments/README.md': 'services/payments/test/readme.long.test.ts',
 }
 
 /**

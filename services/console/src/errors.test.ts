@@ -156,14 +156,14 @@ const pages: Partial<Record<ErrorName, ErrorCase>> = {
 
 /** The errors that a form shows in itself, by the tests that compare the page: its first sentence, where it has several. */
 const forms: Partial<Record<ErrorName, readonly [message: string, test: string]>> = {
-  amountInvalid: [errors.amountInvalid({ currency: 'EUR' }).message, 'routes/transactions.test.ts'],
-  amountTooSmall: [errors.amountTooSmall({ zero: 'EUR 0.00' }).message, 'routes/transactions.test.ts'],
-  amountTooLarge: [errors.amountTooLarge({ most: 'EUR 999.00' }).message, 'routes/transactions.test.ts'],
-  percentInvalid: [errors.percentInvalid().message, 'routes/merchants.test.ts'],
-  advanceInvalid: [errors.advanceInvalid().message, 'routes/merchants.test.ts'],
-  nothingChanged: [errors.nothingChanged().message, 'routes/users.test.ts'],
-  answerLost: [errors.answerLost().message, 'routes/transactions.test.ts'],
-  formSpent: [errors.formSpent().message, 'routes/transactions.test.ts'],
+  amountInvalid: [errors.amountInvalid({ currency: 'EUR' }).message, 'routes/transactions.long.test.ts'],
+  amountTooSmall: [errors.amountTooSmall({ zero: 'EUR 0.00' }).message, 'routes/transactions.long.test.ts'],
+  amountTooLarge: [errors.amountTooLarge({ most: 'EUR 999.00' }).message, 'routes/transactions.long.test.ts'],
+  percentInvalid: [errors.percentInvalid().message, 'routes/merchants.long.test.ts'],
+  advanceInvalid: [errors.advanceInvalid().message, 'routes/merchants.long.test.ts'],
+  nothingChanged: [errors.nothingChanged().message, 'routes/users.long.test.ts'],
+  answerLost: [errors.answerLost().message, 'routes/transactions.long.test.ts'],
+  formSpent: [errors.formSpent().message, 'routes/transactions.long.test.ts'],
 }
 
 describe('the catalogue', () => {
