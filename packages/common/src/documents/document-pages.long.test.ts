@@ -186,6 +186,36 @@ describe(`GET ${SCRIPT}`, () => {
     expect(sent).toBe(first)
   })
 
+  it.each([
+    { size: 'three megabytes', bytes: 3_000_000, turns: 20 },
+    { size: 'ten kilobytes', bytes: 10_000, turns: 1 },
+  ])('sends 20 clients who waited for $size in $turns turns of the event loop', async ({ bytes, turns }) => {
+    const app = fastify()
+    const loaded = Promise.withResolvers<Buffer>()
+    app.get('/openapi.json', createDocumentPages('Example', () => loaded.promise).document)
+    let waiting = 0
+    app.addHook('preHandler', async () => {
+      waiting += 1
+    })
+    let turn = 0
+    const turnsOfAnswers = new Set<number>()
+    app.addHook('onSend', async () => {
+      turnsOfAnswers.add(turn)
+      waiting -= 1
+    })
+    const answers = Array.from({ length: 20 }, () => app.inject('/openapi.json'))
+    await expect.poll(() => waiting).toBe(20)
+    const countTurns = () => {
+      turn += 1
+      if (waiting > 0) setImmediate(countTurns)
+    }
+    countTurns()
+    loaded.resolve(Buffer.alloc(bytes, ' '))
+    await Promise.all(answers)
+    expect(turnsOfAnswers.size).toBe(turns)
+    await app.close()
+  })
+
   it.each(['the tag', 'W/the tag', '"other", the tag', '*'])(
     '304: sends nothing to a client that has the bytes already and says %s',
     async (condition) => {
