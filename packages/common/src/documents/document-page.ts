@@ -172,12 +172,15 @@ new MutationObserver(mend).observe(document.body, { childList: true, subtree: tr
 
 /**
  * Reads the document before the library does: the library would say of an error only that a document "api-1" could not be loaded.
- * In a narrow window an answer is below the request, out of sight.
+ * A script that has not arrived is asked for by loading the page again. In a narrow window an answer is below the request, out
+ * of sight.
  */
 const START = `
 const waiting = document.querySelector('.loading')
 const show = async () => {
+  waiting.textContent = 'Loading the API document …'
   try {
+    if (!globalThis.Scalar) throw new Error('Its script has not arrived.')
     const answer = await fetch(url)
     if (!answer.ok) throw new Error('The service answered ' + answer.status + '.')
     Scalar.createApiReference('#app', { ...configuration, content: await answer.json() })
@@ -185,10 +188,7 @@ const show = async () => {
     waiting.textContent = 'The API document could not be loaded. ' + error.message + ' '
     const again = document.createElement('button')
     again.textContent = 'Try again'
-    again.onclick = () => {
-      waiting.textContent = 'Loading the API document …'
-      show()
-    }
+    again.onclick = () => (globalThis.Scalar ? show() : location.reload())
     waiting.append(again)
   }
 }

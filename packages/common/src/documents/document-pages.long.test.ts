@@ -32,14 +32,17 @@ interface Button {
 }
 
 /** Runs the script of the page until the document has arrived or has not. */
-async function openPage(fetch: (url: string) => Promise<Response>) {
+async function openPage(fetch: (url: string) => Promise<Response>, { hasLibrary = true } = {}) {
   const { payload } = await get('/docs/')
   const started: unknown[] = []
   const buttons: Button[] = []
   const waiting = { textContent: '', buttons, append: (button: Button) => buttons.push(button) }
   const asked: string[] = []
+  let reloads = 0
+  const library = { createApiReference: (...given: readonly unknown[]) => started.push(...given) }
   runInNewContext(/<script>([\s\S]*?)<\/script>/.exec(payload)?.[1] ?? '', {
-    Scalar: { createApiReference: (...given: readonly unknown[]) => started.push(...given) },
+    ...(hasLibrary ? { Scalar: library } : {}),
+    location: { reload: () => (reloads += 1) },
     document: { querySelector: () => waiting, createElement: () => ({}), addEventListener: () => {} },
     fetch: (url: string) => {
       asked.push(url)
@@ -50,8 +53,8 @@ async function openPage(fetch: (url: string) => Promise<Response>) {
     },
   })
   await expect.poll(() => started.length + buttons.length).toBeGreaterThan(0)
-  expect(asked).toEqual(['/openapi.json'])
-  return { started, waiting }
+  expect(asked).toEqual(hasLibrary ? ['/openapi.json'] : [])
+  return { started, waiting, reloads: () => reloads }
 }
 
 describe('GET /openapi.json', () => {
@@ -133,6 +136,13 @@ describe('GET /docs', () => {
     expect(waiting.textContent).toBe('Loading the API document …')
     await expect.poll(() => started.length).toBe(2)
     expect(started[1]).toHaveProperty('content', document)
+  })
+
+  it('says when its script has not arrived, and loads the page anew after "Try again"', async () => {
+    const { waiting, reloads } = await openPage(async () => Response.json(document), { hasLibrary: false })
+    expect(waiting.textContent).toBe('The API document could not be loaded. Its script has not arrived. ')
+    waiting.buttons[0]?.onclick?.()
+    expect(reloads()).toBe(1)
   })
 
   it('200: serves a page with the name of the API, a link to the service, a language, an icon, what it waits for and a script whose URL names its release', async () => {
