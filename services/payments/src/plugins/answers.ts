@@ -44,7 +44,8 @@ async function compressWhole(request: FastifyRequest, reply: FastifyReply, paylo
   if (payload.length < COMPRESSED_BYTES_MIN || reply.hasHeader('content-encoding')) return payload
   if (!TEXT.test(String(reply.getHeader('content-type')))) return payload
   const encoding = chooseEncoding(request.headers['accept-encoding'], ['gzip'])
-  reply.header('vary', [reply.getHeader('vary'), 'accept-encoding'].filter(Boolean).join(', '))
+  const known = [reply.getHeader('vary') ?? []].flat()
+  reply.header('vary', [...new Set([...known, 'accept-encoding'])].join(', '))
   if (encoding === 'identity') return payload
   reply.header('content-encoding', encoding).removeHeader('content-length')
   return await pack(Buffer.from(payload), encoding)

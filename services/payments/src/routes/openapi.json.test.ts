@@ -9,6 +9,11 @@ beforeAll(async () => {
 afterAll(() => payments.close())
 
 describe('GET /openapi.json', () => {
+  it('200: names once what the answer depends on', async () => {
+    const { statusCode, headers } = await payments.app.inject('/openapi.json')
+    expect([statusCode, headers.vary]).toEqual([200, 'accept-encoding'])
+  })
+
   it('200: serves the document that the repository contains', async () => {
     const response = await payments.app.inject('/openapi.json')
     expect([response.statusCode, response.json()]).toEqual([200, committed])
