@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { problemsOf } from './shop-tree.ts'
+import { problemsOf, shop } from './shop-tree.ts'
 import { stateDiagrams } from './state-diagrams.ts'
 
 const path = 'services/shop/src/items/README.md'
@@ -13,7 +13,10 @@ const item = '| another item | refused: 404 | open, or refused when `paid` | ref
 const payment = '| a payment | no such order | waits, otherwise paid: open no more | ignored |\n'
 const table = head + order + item + payment
 
-const problemsIn = (text: string) => problemsOf(stateDiagrams, { [path]: text })
+const service = 'services/shop/README.md'
+const listed = `${shop[service]}\n## State machines\n\nEach is a diagram: [items](src/items/README.md).\n`
+
+const problemsIn = (text: string, index = listed) => problemsOf(stateDiagrams, { [path]: text, [service]: index })
 
 it('accepts a diagram with the arrows of its table, and a table on a page without diagrams', async () => {
   expect(await problemsIn(`${diagram}\n${table}`)).toEqual([])
@@ -79,4 +82,14 @@ it.each([
   ['two tables', diagram, `${table}\n${table}`, [15, 'has no diagram']],
 ] as const)('refuses a diagram with %s', async (_case, drawn, rows, [line, message]) => {
   expect(await problemsIn(`${drawn}\n${rows}`)).toEqual([`${path}:${line} ${message}`])
+})
+
+it.each([
+  ['no section of state machines', shop[service]],
+  ['a section that lacks the link', `${shop[service]}\n## State machines\n\nNone.\n`],
+  ['the link in another section', `${shop[service]}\n## State machines\n\n## Files\n\n[items](src/items/README.md)\n`],
+])('refuses a diagram below a README of the service with %s', async (_case, index) => {
+  expect(await problemsIn(`${diagram}\n${table}`, index)).toEqual([
+    `${service} has no link to src/items/README.md below "## State machines"`,
+  ])
 })

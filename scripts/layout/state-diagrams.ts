@@ -15,10 +15,13 @@ export interface Machine {
  * Each state diagram of a README has the arrows of its table of events: the first diagram those of the first table, and
  * so on. A table of events has `Event`, `Event on …` or `Event: …` above its first column and states above the others,
  * where `none` is `[*]`. Each part of a cell begins with a next state, unless nothing changes. An arrow from or to `[*]`
- * without a label is no event: it marks a first or last state.
+ * without a label is no event: it marks a first or last state. The README of a service links each README below its `src` that
+ * has a diagram, in its section `## State machines`.
  */
-export const stateDiagrams: Rule = ({ files }) =>
-  files.filter(({ path }) => path.endsWith('README.md')).flatMap(compareMachines)
+export const stateDiagrams: Rule = ({ files }) => {
+  const readmes = files.filter(({ path }) => path.endsWith('README.md'))
+  return [...readmes.flatMap(compareMachines), ...readmes.flatMap((readme) => missingLinks(readmes, readme))]
+}
 
 /** The state diagrams of a document, in its order. */
 export function diagramsOf(text: string): readonly Machine[] {
@@ -46,6 +49,17 @@ function compareMachines({ path, text }: SourceFile): readonly Problem[] {
     return [...diagram.problems, ...table.problems, ...unknown, ...missing].map((problem) => ({ path, ...problem }))
   })
   return [...unequal, ...lonely]
+}
+
+/** A link that the README of the service lacks, to a README with a diagram. */
+function missingLinks(readmes: readonly SourceFile[], { path, text }: SourceFile): readonly Problem[] {
+  const [, service, target] = /^(services\/[^/]+)\/(src\/.+)$/.exec(path) ?? []
+  if (service === undefined || diagramsOf(text).length === 0) return []
+  const index = `${service}/README.md`
+  const [, section = ''] = readmes.find((readme) => readme.path === index)?.text.split('\n## State machines\n') ?? []
+  const [links = ''] = section.split('\n## ')
+  if (links.includes(`](${target})`) || links.includes(`](${target}#`)) return []
+  return [{ path: index, message: `has no link to ${target} below "## State machines"` }]
 }
 
 function* lacks(some: Machine['arrows'], others: Machine['arrows'], verb: string, other: string) {
