@@ -13,7 +13,7 @@ import { openWorkplace } from './high-availability/workplace.ts'
 // - An acknowledged write is lost or stored twice.
 // - A request fails before or after a move.
 // - A request fails in a move with anything but 503.
-// - A charge is reversed.
+// - A charge is given back.
 // - `payments ledger verify` finds anything.
 
 const WORKERS = 2

@@ -32,7 +32,7 @@ export const idempotencyKeyReused = declare(
 /** `CONFLICT` without Retry-After: an outcome is decided once. */
 export const attemptSettled = declare(409, 'CONFLICT', 'The outcome of the attempt is known')
 /** `CONFLICT` without Retry-After: the acquirer may never take it. The attempt stays as it is. */
-export const reversalRefused = declare(409, 'CONFLICT', 'The acquirer did not take the reversal')
+export const notTakenBack = declare(409, 'CONFLICT', 'The acquirer did not take the reversal')
 /** `CONFLICT` without Retry-After: what the bank made of a payout is final. */
 export const payoutClosed = declare(409, 'CONFLICT', 'The payout has the other outcome')
 /** `CONFLICT` without Retry-After: what is deleted does not come back. */

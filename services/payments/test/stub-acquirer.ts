@@ -5,7 +5,7 @@ export interface StubAcquirer extends Acquirer {
   readonly received: {
     readonly authorizations: AuthorizationRequest[]
     readonly inquiries: string[]
-    readonly reversals: string[]
+    readonly givenBack: string[]
     readonly tasks: AcquirerTask[]
     readonly acknowledged: string[]
   }
@@ -19,14 +19,14 @@ export interface StubAcquirer extends Acquirer {
 }
 
 /**
- * Creates an acquirer that approves, reverses and accepts everything, knows no attempt, and has no events, unless a test says
+ * Creates an acquirer that approves, takes back and accepts everything, knows no attempt, and has no events, unless a test says
  * otherwise.
  */
 export function createStubAcquirer(): StubAcquirer {
   const received: StubAcquirer['received'] = {
     authorizations: [],
     inquiries: [],
-    reversals: [],
+    givenBack: [],
     tasks: [],
     acknowledged: [],
   }
@@ -48,7 +48,7 @@ export function createStubAcquirer(): StubAcquirer {
     answers,
     authorize: noted(received.authorizations, () => answers.authorize),
     inquire: noted(received.inquiries, () => answers.inquire),
-    reverse: noted(received.reversals, () => answers.reverse),
+    reverse: noted(received.givenBack, () => answers.reverse),
     submit: noted(received.tasks, () => answers.submit),
     events: async () => ({ events: answers.events, unnamed: 0 }),
     acknowledge: async (references) => void received.acknowledged.push(...references),

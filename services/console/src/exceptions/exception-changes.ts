@@ -61,7 +61,7 @@ export const attemptChanges: Changeable<WithDecimals<Attempt>> = {
       isDangerous: true,
       consequences: ({ acquirer = 'the simulator' }) => [
         `Ask ${acquirer} first: only they know what became of the authorization.`,
-        'Where they have approved it, the authorization is reversed, because nobody waits for it any more.',
+        'Where they have approved it, the authorization is given back, because nobody waits for it any more.',
         'This cannot be undone.',
       ],
       fields: (_shown, { outcome }) =>
@@ -72,7 +72,7 @@ export const attemptChanges: Changeable<WithDecimals<Attempt>> = {
         body: { outcome },
       }),
       done: (_shown, { outcome }) =>
-        outcome === 'approved' ? 'The authorization was approved, and is reversed' : 'The authorization was declined',
+        outcome === 'approved' ? 'The authorization was approved, and is given back' : 'The authorization was declined',
     },
   ],
 }

@@ -98,7 +98,7 @@ export interface Acquirer {
   authorize(request: AuthorizationRequest): Promise<AuthorizationOutcome>
   /** The outcome of an authorization whose answer was lost, by the id of the attempt. */
   inquire(idempotencyRef: string): Promise<AuthorizationOutcome>
-  /** Reverses an authorization whose client got no answer. */
+  /** Gives back an authorization whose client got no answer. */
   reverse(idempotencyRef: string): Promise<TaskOutcome>
   submit(task: AcquirerTask): Promise<TaskOutcome>
   /** At most EVENTS_MAX events that are not acknowledged, oldest first. */

@@ -50,39 +50,39 @@ function problemOf({ verdict, status }: ClosedOperation, answer: FinalAnswer['an
 }
 
 /**
- * Books the answer to the reversal of an approved attempt. False when the acquirer has not taken the reversal: a rejected one is
- * stored as an exception for the operator.
+ * Books what an acquirer answers when an approved attempt is given back. False when it has not taken the
+ * authorization back. If it has rejected that, an exception for the operator is stored.
  */
-export async function bookReversal(
+export async function bookGivenBack(
   db: BookingDeps['db'],
   attempt: UnsettledAttempt,
   answer: TaskOutcome,
 ): Promise<boolean> {
   if (answer.verdict === 'accepted') await updateUnknownAttempt(db, attempt, 'reversed')
-  else await bookRefusedReversal(db, attempt, answer)
+  else await bookNotTakenBack(db, attempt, answer)
   return answer.verdict === 'accepted'
 }
 
 /**
- * Asks the acquirer to reverse an attempt that an operator has found approved. `refused`: the acquirer has not
- * taken the reversal; a rejected one is stored as an exception. `no-acquirer`: the acquirer is no longer configured.
+ * Gives back an attempt that an operator has found approved. `refused`: the acquirer has not taken it back. If it has
+ * rejected that, an exception is stored. `no-acquirer`: the acquirer is no longer configured.
  *
- * The caller stores the state of a reversed attempt, in one transaction with the row of the audit log. The acquirer
- * is asked before that transaction begins, because its answer may take long. It takes a reversal once under the id
- * of the attempt, so a repeat does no harm, and neither does a transaction that fails afterwards.
+ * The caller stores the state `reversed` of the attempt, in one transaction with the row of the audit log. The acquirer
+ * is asked before that transaction begins, because its answer may take long. It takes an authorization back once under the
+ * id of the attempt, so a repeat does no harm, and neither does a transaction that fails afterwards.
  */
-export async function reverseAttempt(
+export async function giveBackAttempt(
   { acquirers, db }: { readonly acquirers: Pick<Acquirers, 'find'>; readonly db: BookingDeps['db'] },
   attempt: UnsettledAttempt,
 ): Promise<'reversed' | 'refused' | 'no-acquirer'> {
   const answer = await acquirers.find(attempt.acquirer)?.reverse(attempt.id)
   if (answer === undefined) return 'no-acquirer'
   if (answer.verdict === 'accepted') return 'reversed'
-  await bookRefusedReversal(db, attempt, answer)
+  await bookNotTakenBack(db, attempt, answer)
   return 'refused'
 }
 
-async function bookRefusedReversal(
+async function bookNotTakenBack(
   db: BookingDeps['db'],
   { merchantId, id, kind, currency, amount }: UnsettledAttempt,
   answer: Exclude<TaskOutcome, { verdict: 'accepted' }>,

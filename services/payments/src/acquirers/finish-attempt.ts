@@ -31,7 +31,7 @@ export type AttemptEnd =
 
 /**
  * Writes what the acquirer has answered. While the database is away, this is tried again: otherwise the attempt would become
- * unknown, and an approved payment would be reversed.
+ * unknown, and an approved payment would be given back.
  * @throws the first error when the database stays away, and when a later try finds the attempt settled. The first try may have
  * settled it before its answer was lost, so only a repeat of the request gets the outcome
  */
@@ -39,7 +39,7 @@ export async function finishAttempt({ outcome, finish, wait }: Ending): Promise<
   const columns = toAttemptColumns(outcome)
   const { statusCode } = columns
   const transactionId = await finishOnceBack(() => finish(columns), wait)
-  // The answer was so late that a job has called the attempt unknown. An approval is then reversed, and
+  // The answer was so late that a job has called the attempt unknown. An approval is then given back, and
   // repeats of the request get the unknown outcome.
   if (transactionId === undefined) return { verdict: 'refused', statusCode: UNKNOWN_OUTCOME, failedId: undefined }
   return statusCode === null

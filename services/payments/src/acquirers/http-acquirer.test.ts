@@ -121,11 +121,14 @@ describe('createHttpAcquirer', () => {
     { ref: 'r', networkRef: 'n\0' },
     { ref: 'r', networkRef: '\udc00' },
     { ref: 'r'.repeat(256) },
-  ])('accepts no approval with %j, which cannot be stored exactly, but reverses it after an inquiry', async (refs) => {
-    answer = { body: { verdict: 'approved', ...refs } }
-    await expect(acquirer.authorize(request)).rejects.toThrow(/"(ref|networkRef)"/)
-    expect((await acquirer.inquire(attempt)).verdict).toBe('approved')
-  })
+  ])(
+    'accepts no approval with %j, which cannot be stored exactly, but gives it back after an inquiry',
+    async (refs) => {
+      answer = { body: { verdict: 'approved', ...refs } }
+      await expect(acquirer.authorize(request)).rejects.toThrow(/"(ref|networkRef)"/)
+      expect((await acquirer.inquire(attempt)).verdict).toBe('approved')
+    },
+  )
 
   it.each([
     ['no\0pe', 'no\ufffdpe'],
@@ -149,7 +152,7 @@ describe('createHttpAcquirer', () => {
   })
 
   it.each([{ verdict: 'accepted' }, { verdict: 'retry' }, { verdict: 'rejected', reason: 'closed' }])(
-    'sends tasks and reversals, and reads the answer %j',
+    'sends tasks, gives authorizations back, and reads the answer %j',
     async (body) => {
       answer = { body }
       expect(await acquirer.submit(task)).toEqual(body)

@@ -49,7 +49,7 @@ const Authorization = z.union([
   }),
   ...otherOutcomes,
 ])
-/** An approval that an inquiry finds is reversed by the id of its attempt. Its reference need not be stored exactly. */
+/** An approval that an inquiry finds is given back by the id of its attempt. Its reference need not be stored exactly. */
 const Inquiry = z.union([
   z.object({
     verdict: z.literal('approved'),

@@ -52,7 +52,7 @@ const { run, json, readJson } = commandRunner([attemptsCommand], () => operatorD
 const stateOf = async (id: string) =>
   (await db().selectFrom('attempts').select('state').where('id', '=', id).executeTakeFirst())?.state
 
-it('payments attempts: lists and resolves, reverses an approval and stores a refusal, each once', async () => {
+it('payments attempts: lists and resolves, gives back an approval and stores a refusal, each once', async () => {
   const [approved, refused] = [await unknownAttempt(), await unknownAttempt()]
   const shown = (id: string) => ({
     merchantId,
@@ -67,8 +67,8 @@ it('payments attempts: lists and resolves, reverses an approval and stores a ref
   const listed = await readJson(z.array(z.looseObject({ id: z.string() })), 'attempts', 'list')
   expect(listed.filter(({ id }) => id === approved || id === refused)).toEqual([shown(approved), shown(refused)])
   expect(await json('attempts', 'resolve', approved, 'approved')).toEqual({ id: approved, state: 'reversed' })
-  const reversals = north.received.reversals.filter((id) => id === approved || id === refused)
-  expect([await stateOf(approved), reversals]).toEqual(['reversed', [approved]])
+  const givenBack = north.received.givenBack.filter((id) => id === approved || id === refused)
+  expect([await stateOf(approved), givenBack]).toEqual(['reversed', [approved]])
   expect(await lastAudit(payments)).toEqual(
     operatorAudit('attempt.resolved', { attemptId: approved, state: 'reversed' }, merchantId),
   )
@@ -80,14 +80,14 @@ it('payments attempts: lists and resolves, reverses an approval and stores a ref
   await expect(run('attempts', 'resolve', refused, 'lost')).rejects.toThrow('the outcome is approved or declined')
 })
 
-it('payments attempts resolve: an attempt stays unknown when the acquirer does not take its reversal', async () => {
+it('payments attempts resolve: an attempt stays unknown when the acquirer does not take it back', async () => {
   const id = await unknownAttempt()
   north.answers.reverse = async () => ({ verdict: 'rejected', reason: 'never heard of it' })
   await expect(run('attempts', 'resolve', id, 'approved')).rejects.toThrow('the acquirer did not take the reversal')
   expect(await stateOf(id)).toBe('unknown')
   const exceptions = await db().selectFrom('acquirer_exceptions').select('payload').execute()
-  const reversal = { type: 'reversal', attemptId: id, kind: 'charge', amount: 500, currency: 'EUR' }
-  expect(exceptions).toEqual([{ payload: { ...reversal, reason: 'never heard of it' } }])
+  const exception = { type: 'reversal', attemptId: id, kind: 'charge', amount: 500, currency: 'EUR' }
+  expect(exceptions).toEqual([{ payload: { ...exception, reason: 'never heard of it' } }])
 })
 
 it.each([

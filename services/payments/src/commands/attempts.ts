@@ -1,6 +1,6 @@
 import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import type { Command } from 'commander'
-import { reverseAttempt } from '../acquirers/book-answers.ts'
+import { giveBackAttempt } from '../acquirers/book-answers.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { insertOperatorAudit } from '../operators/operator-audit-repository.ts'
 import {
@@ -26,7 +26,7 @@ const commands: readonly OperatorCommand[] = [
   },
   {
     usage: 'resolve <id> <outcome>',
-    description: 'record the outcome: approved (the acquirer is asked to reverse it) or declined',
+    description: 'record the outcome: approved (the acquirer is asked to take it back) or declined',
     run: resolve,
   },
 ]
@@ -35,7 +35,7 @@ async function resolve(deps: OperatorDeps, { words: [id = '', outcome] }: Comman
   if (outcome !== 'approved' && outcome !== 'declined') throw new Error('the outcome is approved or declined')
   const { db } = deps
   const attempt = (await findUnknownAttemptById(db, id)) ?? refuseKnown(id)
-  if (outcome === 'approved') await reverse(deps, attempt)
+  if (outcome === 'approved') await giveBack(deps, attempt)
   const state = outcome === 'approved' ? 'reversed' : 'declined'
   const { merchantId } = attempt
   return db.transaction().execute(async (trx) => {
@@ -49,8 +49,8 @@ function refuseKnown(id: string): never {
   throw new Error(`there is no attempt ${id} of unknown outcome`)
 }
 
-async function reverse(deps: OperatorDeps, attempt: UnsettledAttempt): Promise<void> {
-  switch (await reverseAttempt(deps, attempt)) {
+async function giveBack(deps: OperatorDeps, attempt: UnsettledAttempt): Promise<void> {
+  switch (await giveBackAttempt(deps, attempt)) {
     case 'no-acquirer':
       throw new Error(`acquirer ${attempt.acquirer} is not configured`)
     case 'refused':

@@ -127,7 +127,7 @@ describe('inquireAttempt', () => {
     expect(north.received.inquiries).toEqual([id])
   })
 
-  it('reverses an approval that no client was told of, and never makes it a transaction', async () => {
+  it('gives back an approval that no client was told of, and never makes it a transaction', async () => {
     const id = await unknownAttempt()
     north.answers.inquire = async () => ({ verdict: 'approved', ref: 'late', networkRef: null })
     north.answers.reverse = async () => ({ verdict: 'retry' })
@@ -135,12 +135,12 @@ describe('inquireAttempt', () => {
     expect([await stateOf(id), sent.length]).toEqual(['unknown', 1])
     north.answers.reverse = async () => ({ verdict: 'accepted' })
     await inquire(id, 1)
-    expect([await stateOf(id), north.received.reversals]).toEqual(['reversed', [id, id]])
+    expect([await stateOf(id), north.received.givenBack]).toEqual(['reversed', [id, id]])
     const approved = await db().selectFrom('transactions').select('id').where('acquirer_ref', '=', 'late').execute()
     expect(approved).toEqual([])
   })
 
-  it('keeps a refused reversal for the operator, once, and sends it again later', async () => {
+  it('keeps an approval that the acquirer does not take back for the operator, once, and gives it back again later', async () => {
     const id = await unknownAttempt()
     north.answers.inquire = async () => ({ verdict: 'approved', ref: 'late', networkRef: null })
     north.answers.reverse = async () => ({ verdict: 'rejected', reason: 'too late' })

@@ -1,5 +1,5 @@
 import type { Outcome } from '@trestle/jobs/attempt.ts'
-import { bookReversal } from '../acquirers/book-answers.ts'
+import { bookGivenBack } from '../acquirers/book-answers.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { findUnknownAttempt, type UnsettledAttempt, updateUnknownAttempt } from '../transactions/attempt-repository.ts'
 import { type InquiryJob, inquiryTask } from '../transactions/transaction-jobs.ts'
@@ -10,9 +10,9 @@ const DELAYS_SECONDS = [10, 50, 540, 3_000, 18_000, 64_800]
 type InquiryDeps = Pick<ProcessDeps, 'db' | 'jobs' | 'acquirers' | 'logger'>
 
 /**
- * Asks the acquirer what became of an attempt. Reverses an approval, because its client got no answer. While the acquirer knows
+ * Asks the acquirer what became of an attempt. Gives back an approval, because its client got no answer. While the acquirer knows
  * nothing, asks again later; in the end the operator decides (reference: Attempts). A second run of the job is dropped when the
- * first has settled the attempt. Otherwise it asks and reverses again, which an acquirer takes as the same call, and sends a
+ * first has settled the attempt. Otherwise it asks and gives back again, which an acquirer takes as the same call, and sends a
  * second job for the next step.
  */
 export async function inquireAttempt(deps: InquiryDeps, job: InquiryJob): Promise<Outcome> {
@@ -35,8 +35,8 @@ async function askAcquirer(
   const outcome = await acquirer?.inquire(attempt.id).catch(orUnanswered)
   switch (outcome?.verdict) {
     case 'approved': {
-      const reversed = await acquirer?.reverse(attempt.id).catch(orUnanswered)
-      return reversed !== undefined && bookReversal(deps.db, attempt, reversed)
+      const taken = await acquirer?.reverse(attempt.id).catch(orUnanswered)
+      return taken !== undefined && bookGivenBack(deps.db, attempt, taken)
     }
     case 'declined':
       await updateUnknownAttempt(deps.db, attempt, 'declined')

@@ -235,7 +235,7 @@ describe('an attempt whose process has ended', () => {
     ])
   })
 
-  it('is inquired about later, and an approval is reversed', async () => {
+  it('is inquired about later, and an approval is given back', async () => {
     const live = await goLive()
     north.answers.authorize = () => Promise.reject(new Error('reset'))
     const { status, body } = await walk(browser, await newOrder(live))
@@ -248,7 +248,7 @@ describe('an attempt whose process has ended', () => {
       .executeTakeFirstOrThrow()
     const job = { merchantId: merchant.id, id, step: 0 }
     expect(await inquireAttempt({ ...payments.deps, db: db() }, job)).toBe('done')
-    expect([north.received.inquiries.at(-1), north.received.reversals.at(-1)]).toEqual([id, id])
+    expect([north.received.inquiries.at(-1), north.received.givenBack.at(-1)]).toEqual([id, id])
     const attempts = await db().selectFrom('attempts').select('state').where('id', '=', id).execute()
     expect([attempts, await transactions()]).toEqual([
       [{ state: 'reversed' }],

@@ -1,7 +1,7 @@
 import { refuseMissing } from '../access/require-access.ts'
-import { reverseAttempt } from '../acquirers/book-answers.ts'
+import { giveBackAttempt } from '../acquirers/book-answers.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { attemptSettled, reversalRefused } from '../operator-errors.ts'
+import { attemptSettled, notTakenBack } from '../operator-errors.ts'
 import type { OperatorAnswer, OperatorChange } from '../operators/operator-change.ts'
 import { runOperatorChange } from '../operators/operator-change-repository.ts'
 import { type AttemptKey, findUnknownAttempt, updateUnknownAttempt } from '../transactions/attempt-repository.ts'
@@ -20,8 +20,8 @@ type ResolveDeps = Pick<PaymentsDeps, 'acquirers' | 'operatorLanes' | 'operatorD
 
 /**
  * Decides an authorization without a known outcome, for an operator (reference: Attempts). What the acquirer has approved is
- * reversed, because the customer was told that the payment had failed.
- * @throws notFound, attemptSettled when its outcome is known, reversalRefused when the acquirer does not take the reversal,
+ * given back, because the customer was told that the payment had failed.
+ * @throws notFound, attemptSettled when its outcome is known, notTakenBack when the acquirer does not take it back,
  * idempotencyKeyReused
  */
 export async function resolveAttempt(
@@ -30,7 +30,7 @@ export async function resolveAttempt(
 ): Promise<OperatorAnswer> {
   const { merchantId } = (await findAttemptOwner(deps.operatorLanes, id)) ?? refuseMissing()
   const key = { merchantId, id }
-  if (outcome === 'approved') await reverseUnknown(deps, key)
+  if (outcome === 'approved') await giveBackUnknown(deps, key)
   return runOperatorChange(deps.operatorDb, change, async (trx) => {
     // A cluster refuses to read rows that a function with the rights of the owner has written in the same transaction.
     const attempt = (await findOperatedAttempt(deps.operatorLanes, key)) ?? refuseMissing()
@@ -46,7 +46,7 @@ export async function resolveAttempt(
 }
 
 /** Does nothing for an attempt whose outcome is known: the change refuses it, or is a repeat and answers as before. */
-async function reverseUnknown({ acquirers, operatorDb: db }: ResolveDeps, key: AttemptKey): Promise<void> {
+async function giveBackUnknown({ acquirers, operatorDb: db }: ResolveDeps, key: AttemptKey): Promise<void> {
   const attempt = await findUnknownAttempt(db, key)
-  if (attempt && (await reverseAttempt({ acquirers, db }, attempt)) !== 'reversed') throw reversalRefused()
+  if (attempt && (await giveBackAttempt({ acquirers, db }, attempt)) !== 'reversed') throw notTakenBack()
 }

@@ -90,7 +90,7 @@ export const operatorRuleCases: Readonly<Record<string, readonly RuleCase[]>> = 
       raise: (world) => resolveAttemptOf(world, 'declined'),
     },
   ],
-  reversalRefused: [
+  notTakenBack: [
     {
       status: 409,
       body: { code: 'CONFLICT', message: 'The acquirer did not take the reversal' },

@@ -42,7 +42,7 @@ const shown = (id: string, state: string) => ({
 })
 
 describe('POST /operator/attempts/:attemptId/outcome', () => {
-  it('201: has the acquirer reverse what it has approved, once for each key', async () => {
+  it('201: has the acquirer take back what it has approved, once for each key', async () => {
     const id = await attempt('unknown')
     const first = await resolve(id, { outcome: 'approved' }, 'approved')
     const again = await resolve(id, { outcome: 'approved' }, 'approved')
@@ -52,7 +52,7 @@ describe('POST /operator/attempts/:attemptId/outcome', () => {
       first.body,
       'true',
     ])
-    expect(north.received.reversals.filter((reversed) => reversed === id)).toEqual([id])
+    expect(north.received.givenBack.filter((other) => other === id)).toEqual([id])
   })
 
   it('201: records that it was declined, without the acquirer', async () => {
@@ -75,7 +75,7 @@ describe('POST /operator/attempts/:attemptId/outcome', () => {
     expect([...statusAndBody(answer), answer.headers['retry-after']]).toEqual([409, body, undefined])
   })
 
-  it('409: keeps an attempt whose reversal the acquirer rejects, and adds an exception for operators', async () => {
+  it('409: keeps an attempt that the acquirer does not take back, and adds an exception for operators', async () => {
     const id = await attempt('unknown')
     const { reverse } = north.answers
     north.answers.reverse = async () => ({ verdict: 'rejected', reason: 'settled' })

@@ -15,7 +15,7 @@ export const operatorAttemptOutcomeRoutes: Routes = async (app) => {
       schema: {
         operationId: 'resolveAttempt',
         tags: ['Operators'],
-        summary: 'Record the outcome of an authorization. An approval is reversed',
+        summary: 'Record the outcome of an authorization. An approval is given back',
         params: z.object({ attemptId: pathId() }),
         body: z.object({ outcome: z.enum(['approved', 'declined']) }),
         response: { 201: z.object({ attempt: AttemptView }), ...operatorAnswers(400, 403, 409, 413, 415) },
