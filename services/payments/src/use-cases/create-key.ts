@@ -3,7 +3,6 @@ import type { RequestInput } from '../access/request-input.ts'
 import { refuseStranger, requireOutcome } from '../access/require-access.ts'
 import { keyMac, repeatedKey, toStoredKey } from '../apps/app.ts'
 import { callCreateKey } from '../apps/app-key-repository.ts'
-import { readBasicKey } from '../apps/presented-key.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { idempotencyKeySpent } from '../errors.ts'
 
@@ -18,8 +17,8 @@ export interface CreatedKey {
 
 interface CreateKeyInput {
   readonly caller: Caller
-  /** The `Authorization` header, which holds the caller's key. */
-  readonly authorization: string | undefined
+  /** The key that the app calls with. Undefined where a user calls, or nobody. */
+  readonly callerKey: string | undefined
   readonly input: RequestInput<unknown>
 }
 
@@ -31,10 +30,9 @@ interface CreateKeyInput {
  */
 export async function createKey(
   deps: Pick<PaymentsDeps, 'lanes' | 'pepper' | 'generateApiKey'>,
-  { caller, authorization, input }: CreateKeyInput,
+  { caller, callerKey, input }: CreateKeyInput,
 ): Promise<CreatedKey> {
   const { lanes, pepper } = deps
-  const callerKey = readBasicKey(authorization)
   if (callerKey === undefined) refuseStranger()
   const key = caller.repeat === undefined ? deps.generateApiKey() : repeatedKey(pepper, callerKey, caller.repeat.key)
   const { keyMac: newMac, hint } = input.verdict === 'refused' ? NO_KEY : toStoredKey(pepper, key)

@@ -3,6 +3,7 @@ import { valuesOrNull } from '../../access/request-input.ts'
 import { keyMacOf, requireAccess } from '../../access/require-access.ts'
 import { listKeys } from '../../apps/app-key-repository.ts'
 import { AppKeyView, CreatedKeyView, viewAppKey } from '../../apps/app-view.ts'
+import { readBasicKey } from '../../apps/presented-key.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/page-query.ts'
 import { answerCreated } from '../../plugins/answers.ts'
@@ -44,7 +45,8 @@ export const keysRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, input, headers: { authorization } }, reply) => {
-      const { id, key, created, replayed } = await createKey(app.deps, { caller, authorization, input })
+      const callerKey = readBasicKey(authorization)
+      const { id, key, created, replayed } = await createKey(app.deps, { caller, callerKey, input })
       answerCreated(reply, { replayed })
       return { key: { id, key, created: created.toISOString() } }
     },
