@@ -3,7 +3,7 @@ import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import type { PaymentLink } from '../payment-links/link.ts'
-import { type PageAnswer, type PaymentCookies, type PayOnPageInput, payOnPage } from './pay-on-page.ts'
+import { type KeptPayment, type PageAnswer, type PayOnPageInput, payOnPage } from './pay-on-page.ts'
 import { resolveLink } from './resolve-link.ts'
 
 /** A card that pays at once, one whose bank asks the customer, and one that is refused. */
@@ -34,9 +34,9 @@ function formOf({ number = PAID, expiry = '08 / 66', tokens, pageId = newPageId(
   return { query, pageId, path: `/pos/pay/${pageId}`, ip: '192.0.2.1', isSecure: true, locale: 'en', source }
 }
 
-const returnOf = (payment: PayOnPageInput, cookies: Partial<PaymentCookies>): PayOnPageInput => ({
+const returnOf = (payment: PayOnPageInput, kept: Partial<KeptPayment>): PayOnPageInput => ({
   ...payment,
-  source: { type: 'cookies', cookies: { card: '', paid: '', ...cookies } },
+  source: { type: 'kept', kept: { card: '', paid: '', ...kept } },
 })
 
 /** A payment whose customer is at the bank. */
@@ -70,7 +70,7 @@ const refused = async (tried: object) => ({
 })
 
 /** Returns the answer to a paid form of this link. */
-const paid = async (cookies: object | undefined, receipt: object = {}) => ({
+const paid = async (kept: object | undefined, receipt: object = {}) => ({
   verdict: 'paid',
   link: await openLink(),
   receipt: {
@@ -83,19 +83,19 @@ const paid = async (cookies: object | undefined, receipt: object = {}) => ({
     transactionId: anyId,
     ...receipt,
   },
-  cookies,
+  kept,
 })
 
 describe('payOnPage with a form', () => {
-  it('pays with a card whose bank does not ask, and sets no cookie', async () => {
+  it('pays with a card whose bank does not ask, and leaves the browser nothing to keep', async () => {
     expect(await payOnPage(payments.deps, formOf({}))).toEqual(await paid(undefined))
   })
 
-  it('leads to the bank that asks, and keeps the card in a cookie of the browser', async () => {
+  it('leads to the bank that asks, and has the browser keep the card', async () => {
     expect((await payAtBank()).answer).toEqual({
       verdict: 'at-bank',
       bankUrl: expect.stringMatching(/^https:\/\/payments\.example\/acs\/challenge\?state=/),
-      cookies: { card: expect.stringMatching(/^[\w+/]+=*$/) },
+      kept: { card: expect.stringMatching(/^[\w+/]+=*$/) },
     })
   })
 
@@ -171,38 +171,38 @@ describe('payOnPage with a form that is sent twice', () => {
 })
 
 describe('payOnPage with what the browser kept', () => {
-  it('pays after the customer has approved, deletes the cookie of the card and sets one with a receipt, which shows the payment again', async () => {
+  it('pays after the customer has approved, and has the browser keep the receipt in place of the card, which shows the payment again', async () => {
     const { payment, answer } = await payAtBank()
     await decide(answer.bankUrl, 'approve')
-    const first = await payOnPage(payments.deps, returnOf(payment, answer.cookies))
+    const first = await payOnPage(payments.deps, returnOf(payment, answer.kept))
     expect(first).toEqual(await paid({ card: '', paid: expect.stringMatching(/^[\w+/]+=*$/) }))
     if (first.verdict !== 'paid') throw new Error(`the page is not paid: ${first.verdict}`)
     const { transactionId } = first.receipt
-    const again = await payOnPage(payments.deps, returnOf(payment, first.cookies ?? {}))
+    const again = await payOnPage(payments.deps, returnOf(payment, first.kept ?? {}))
     expect(again).toEqual(await paid(undefined, { transactionId, paid: expect.any(Date) }))
   })
 
   it('refuses after the customer has declined', async () => {
     const { payment, answer } = await payAtBank()
     await decide(answer.bankUrl, 'decline')
-    expect(await payOnPage(payments.deps, returnOf(payment, answer.cookies))).toEqual(
+    expect(await payOnPage(payments.deps, returnOf(payment, answer.kept))).toEqual(
       await refused({ refusal: { text: 'refusedTds' } }),
     )
   })
 
   it('leads to the bank again while the customer has not decided', async () => {
     const { payment, answer } = await payAtBank()
-    expect(await payOnPage(payments.deps, returnOf(payment, answer.cookies))).toEqual({
+    expect(await payOnPage(payments.deps, returnOf(payment, answer.kept))).toEqual({
       verdict: 'at-bank',
       bankUrl: expect.stringMatching(/^https:\/\/payments\.example\/acs\/challenge\?state=/),
-      cookies: { card: expect.stringMatching(/^[\w+/]+=*$/) },
+      kept: { card: expect.stringMatching(/^[\w+/]+=*$/) },
     })
   })
 
   it('is too late without a card, and with the card of another page', async () => {
     const { answer } = await payAtBank()
-    for (const cookies of [{}, answer.cookies]) {
-      expect(await payOnPage(payments.deps, returnOf(formOf({}), cookies))).toEqual({ verdict: 'too-late' })
+    for (const kept of [{}, answer.kept]) {
+      expect(await payOnPage(payments.deps, returnOf(formOf({}), kept))).toEqual({ verdict: 'too-late' })
     }
   })
 })

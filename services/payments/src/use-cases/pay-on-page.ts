@@ -29,8 +29,10 @@ export interface CardForm extends CardInput {
 }
 
 /** The state of the payment that the customer's browser keeps, sealed. An empty text stands for nothing. */
-export interface PaymentCookies {
+export interface KeptPayment {
+  /** The card, while the customer is at the bank. */
   readonly card: string
+  /** The receipt, once the payment is made. */
   readonly paid: string
 }
 
@@ -45,7 +47,7 @@ export interface PayOnPageInput extends Pick<OrderRequest, 'ip' | 'isSecure'> {
   readonly path: string
   readonly source:
     | { readonly type: 'form'; readonly form: CardForm }
-    | { readonly type: 'cookies'; readonly cookies: PaymentCookies }
+    | { readonly type: 'kept'; readonly kept: KeptPayment }
 }
 
 /** A payment on the page of a link that has an amount. */
@@ -61,23 +63,23 @@ type ReadForm =
   | { readonly verdict: 'read'; readonly underWay: UnderWay }
   | { readonly verdict: 'refused'; readonly tried: TriedCard }
 
-/** The next content of the page. The browser keeps the texts in `cookies`; an empty text deletes what it kept. */
+/** The next content of the page. The browser keeps the texts of `kept` from now on, in place of those that it kept before. */
 export type PageAnswer =
   | { readonly verdict: 'no-link'; readonly problem: LinkProblem }
   | { readonly verdict: 'too-late' }
   | { readonly verdict: 'refused'; readonly link: PayableLink; readonly tried: TriedCard }
-  | { readonly verdict: 'at-bank'; readonly bankUrl: string; readonly cookies: Pick<PaymentCookies, 'card'> }
+  | { readonly verdict: 'at-bank'; readonly bankUrl: string; readonly kept: Pick<KeptPayment, 'card'> }
   | {
       readonly verdict: 'paid'
       readonly link: PayableLink
       readonly receipt: Omit<Receipt, 'paid'>
-      readonly cookies: PaymentCookies | undefined
+      readonly kept: KeptPayment | undefined
     }
 
 /**
  * Pays on the page of a link, or continues a payment whose customer was at the bank (reference: Payment page).
  * @throws conflict while another request makes the payment, rateLimited when too many cards of the address were refused, and
- * rateUnavailable when the exchange rate is too old: the errors of `pay` and `takeChallenge` with another status than 400
+ * rateUnavailable when the exchange rate is too old: the errors of `pay` and `takeChallenge` that are not about the input
  */
 export async function payOnPage(deps: PageDeps, input: PayOnPageInput): Promise<PageAnswer> {
   const judged = await resolveLink(deps, input.query)
@@ -87,8 +89,8 @@ export async function payOnPage(deps: PageDeps, input: PayOnPageInput): Promise<
   switch (input.source.type) {
     case 'form':
       return payByForm(deps, { input, link }, input.source.form)
-    case 'cookies':
-      return continueFromCookies(deps, { input, link }, input.source.cookies)
+    case 'kept':
+      return continueKept(deps, { input, link }, input.source.kept)
   }
 }
 
@@ -122,16 +124,12 @@ function readForm(deps: PageDeps, { tokens, ...input }: CardForm): ReadForm {
 }
 
 /** Continues after the bank, or shows the receipt again of a payment that has ended. */
-async function continueFromCookies(
-  deps: PageDeps,
-  { input, link }: PaidLink,
-  cookies: PaymentCookies,
-): Promise<PageAnswer> {
+async function continueKept(deps: PageDeps, { input, link }: PaidLink, kept: KeptPayment): Promise<PageAnswer> {
   const place = placeOf(input, link)
-  const underWay = openUnderWay(deps.seals.frames, cookies.card, place)
+  const underWay = openUnderWay(deps.seals.frames, kept.card, place)
   if (underWay) return continuePayment(deps, { input, link }, underWay)
-  const receipt = openReceipt(deps.seals.frames, cookies.paid, place)
-  return receipt ? { verdict: 'paid', link, receipt, cookies: undefined } : { verdict: 'too-late' }
+  const receipt = openReceipt(deps.seals.frames, kept.paid, place)
+  return receipt ? { verdict: 'paid', link, receipt, kept: undefined } : { verdict: 'too-late' }
 }
 
 async function continuePayment(
@@ -149,13 +147,13 @@ async function continuePayment(
       return { verdict: 'refused', link, tried: { expiry, problems: {}, refusal: refusalOf(answer.statusCode) } }
     case 'at-bank': {
       const underWay = { expiry, card: { ...card, hints: [...answer.hints] } }
-      return { verdict: 'at-bank', bankUrl: answer.bankUrl, cookies: { card: sealUnderWay(frames, underWay, place) } }
+      return { verdict: 'at-bank', bankUrl: answer.bankUrl, kept: { card: sealUnderWay(frames, underWay, place) } }
     }
     case 'paid': {
       const { receipt } = answer
       // The tokens are spent: without the receipt, a reload could only ask for the card again.
-      const cookies = source.type === 'cookies' ? { card: '', paid: sealReceipt(frames, receipt, place) } : undefined
-      return { verdict: 'paid', link, receipt, cookies }
+      const kept = source.type === 'kept' ? { card: '', paid: sealReceipt(frames, receipt, place) } : undefined
+      return { verdict: 'paid', link, receipt, kept }
     }
   }
 }

@@ -14,7 +14,7 @@ import {
 import { type Routes, requireValues } from '../../plugins/read-request.ts'
 import { refuseBeyond } from '../../plugins/refuse-beyond.ts'
 import { pathText } from '../../requests/fields.ts'
-import { type PageAnswer, type PaymentCookies, type PayOnPageInput, payOnPage } from '../../use-cases/pay-on-page.ts'
+import { type KeptPayment, type PageAnswer, type PayOnPageInput, payOnPage } from '../../use-cases/pay-on-page.ts'
 import { LinkQuery } from '../pos.ts'
 
 const COOKIE_SECONDS = 1_800
@@ -74,11 +74,8 @@ export const posPayRoutes: Routes = async (app) => {
   const comeBack = async (request: FastifyRequest, reply: FastifyReply, pageId: string) => {
     await refuse(request.ip)
     const { cookie = '' } = request.headers
-    const cookies = { card: cookieOf(cookie, 'card'), paid: cookieOf(cookie, 'paid') }
-    return answerPayment(visitOf(request, reply), linkQueryOf(request), {
-      pageId,
-      source: { type: 'cookies', cookies },
-    })
+    const kept = { card: cookieOf(cookie, 'card'), paid: cookieOf(cookie, 'paid') }
+    return answerPayment(visitOf(request, reply), linkQueryOf(request), { pageId, source: { type: 'kept', kept } })
   }
   // GET: the customer's bank redirects the browser to this URL.
   app.get(
@@ -120,7 +117,7 @@ async function answerPayment(visit: PageVisit, query: URLSearchParams, card: Car
   const answer = await payOnPage(server.deps, { ...card, ...page })
   // HEAD leaves the cookies as they are: the next GET finds the payment by the card in its cookie.
   const isKept = answer.verdict === 'at-bank' || (answer.verdict === 'paid' && method === 'GET')
-  if (isKept && answer.cookies) setCookies(visit, path, answer.cookies)
+  if (isKept && answer.kept) setCookies(visit, path, answer.kept)
   return sendAnswer(visit, query, answer)
 }
 
@@ -160,9 +157,9 @@ function sendPaid(
  * row contains them. The cookie has the path of its page, so payments in two windows do not meet. An empty text deletes
  * it.
  */
-function setCookies({ request, reply }: PageVisit, path: string, cookies: Partial<PaymentCookies>): void {
+function setCookies({ request, reply }: PageVisit, path: string, kept: Partial<KeptPayment>): void {
   const attributes = [`Path=${path}`, 'HttpOnly', 'SameSite=Lax', ...(request.protocol === 'https' ? ['Secure'] : [])]
-  const headers = Object.entries(cookies).map(([name, sealed]) =>
+  const headers = Object.entries(kept).map(([name, sealed]) =>
     [`${name}=${sealed}`, ...attributes, `Max-Age=${sealed === '' ? 0 : COOKIE_SECONDS}`].join('; '),
   )
   reply.header('set-cookie', headers)
