@@ -13,7 +13,7 @@ import {
   type SilentWebhooks,
   turnSecondsOf,
 } from '../webhooks/delivery.ts'
-import { type DeliveryAttempt, toShownAnswer } from '../webhooks/delivery-attempt.ts'
+import { type DeliveryAttempt, toAnsweredAttempt } from '../webhooks/delivery-attempt.ts'
 import { toDelivery } from '../webhooks/webhook.ts'
 import { callDisableWebhook, type Delivery, findDelivery } from '../webhooks/webhook-repository.ts'
 
@@ -91,7 +91,7 @@ async function send({ webhooks, now }: DeliverDeps, { event, url, secrets }: Del
   ]
   const keys = sealed.map((each) => webhooks.secrets.open(each, event.merchantId))
   try {
-    const { status, body } = await webhooks.outbound.send({
+    const answer = await webhooks.outbound.send({
       method: 'POST',
       url,
       ...toDelivery(event, keys, time),
@@ -100,9 +100,7 @@ async function send({ webhooks, now }: DeliverDeps, { event, url, secrets }: Del
       beyondMax: 'cut',
       origin: 'data',
     })
-    const answered = { status, answer: toShownAnswer(body) }
-    const failure = status >= 200 && status < 300 ? undefined : `answered ${status}`
-    return failure === undefined ? answered : { ...answered, error: failure }
+    return toAnsweredAttempt(answer)
   } catch (error) {
     if (error instanceof Error && error.name === 'TimeoutError') return { error: NO_ANSWER }
     return { error: error instanceof Error && 'code' in error ? String(error.code) : String(error) }

@@ -1,11 +1,21 @@
 import { describe, expect, it } from 'vitest'
-import { toShownAnswer } from './delivery-attempt.ts'
+import { toAnsweredAttempt, toShownAnswer } from './delivery-attempt.ts'
 
 /** The masks of these addresses make the text so short that its end would be shown. */
 const ADDRESSES = `${'a'.repeat(64)}@b.example `.repeat(80)
 const MASKED = 'a***@b.example '.repeat(80)
 const READ_CHARS = 8_192
 const ENCODED = '%25252525'
+
+describe('toAnsweredAttempt', () => {
+  it.each([200, 204, 299])('takes an event for delivered by an answer with %i', (status) => {
+    expect(toAnsweredAttempt({ status, body: 'thanks' })).toEqual({ status, answer: 'thanks' })
+  })
+
+  it.each([199, 300, 404, 500])('takes an attempt for failed by an answer with %i', (status) => {
+    expect(toAnsweredAttempt({ status, body: '' })).toEqual({ status, answer: '', error: `answered ${status}` })
+  })
+})
 
 describe('toShownAnswer', () => {
   it('shows a short answer to its end, with masks', () => {

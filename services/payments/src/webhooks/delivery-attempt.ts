@@ -19,6 +19,19 @@ export const DeliveryAttempt = z.object({
 /** `error`: absent when the webhook has taken the event. */
 export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>
 
+/** The answer of a webhook to an event. */
+interface WebhookAnswer {
+  readonly status: number
+  readonly body: string
+}
+
+/** An attempt that was answered. The webhook has taken the event if the status is one of success. */
+export function toAnsweredAttempt({ status, body }: WebhookAnswer): Omit<DeliveryAttempt, 'at'> {
+  const answered = { status, answer: toShownAnswer(body) }
+  const failure = status >= 200 && status < 300 ? undefined : `answered ${status}`
+  return failure === undefined ? answered : { ...answered, error: failure }
+}
+
 const SHOWN_BYTES = 4_096
 const READ_CHARS = 2 * SHOWN_BYTES
 /**
