@@ -188,11 +188,11 @@ export class Default extends InventoryController {
   }
 
   async #list(keywords: ProductListKeywords): Promise<RawJson | ReadableStream> {
-    const { request, response, client } = this
-    const input = { path: '/products', keywords, query: request.query, client, signal: request.signal }
-    const listed = await listProducts(this.application.context, input)
-    response.headers.set('link', listed.link)
-    if (listed.total !== undefined) response.headers.set('x-total-count', String(listed.total))
+    const { client } = this
+    const { signal } = this.request
+    const listed = await listProducts(this.application.context, { path: '/products', keywords, client, signal })
+    this.linkPages('/products', listed.next)
+    if (listed.total !== undefined) this.response.headers.set('x-total-count', String(listed.total))
     return listed.kind === 'short' ? listBody(listed.records) : this.#stream(listed)
   }
 

@@ -78,8 +78,8 @@ export class Default extends InventoryController {
       const levels = await listLevels(db, filters, { after, limit: limit + 1 })
       return include === undefined ? levels : listNamed(db, levels)
     })
-    const page = cutPage(listing, { limit, query: this.request.query }, found, positionOf)
-    this.response.headers.set('link', page.link)
+    const page = cutPage(listing, limit, found, positionOf)
+    this.linkPages(listing.path, page.next)
     return listBody(page.rows.map((level) => JSON.stringify(level)))
   }
 

@@ -10,7 +10,7 @@ import type { InventoryDeps } from '../deps.ts'
 import { errorVocabulary } from '../error-body.ts'
 import { preconditionRequired } from '../errors.ts'
 import type { OperatorChange } from '../operators/operator-change.ts'
-import { cutPage } from '../pagination/cut-page.ts'
+import { cutPage, pageLinks } from '../pagination/cut-page.ts'
 import { listingById, type PageKeywords, type PageLimits, positionById, readPage } from '../pagination/page-query.ts'
 import { matchedVersions, namesTag } from '../requests/entity-tag.ts'
 import { recordBody } from '../requests/envelope.ts'
@@ -90,9 +90,14 @@ abstract class ClientController extends OpenController {
     const listing = { ...listingById(path), selection }
     const { limit, after } = readPage(listing, limits, keywords)
     const found = await read({ after: Number(after?.[0] ?? 0), limit: limit + 1 })
-    const page = cutPage(listing, { limit, query: this.request.query }, found, positionById)
-    this.response.headers.set('link', page.link)
+    const page = cutPage(listing, limit, found, positionById)
+    this.linkPages(path, page.next)
     return page.rows
+  }
+
+  /** Sets the header `Link` of a list. @param next the cursor of the next page; undefined on the last page */
+  protected linkPages(path: string, next: string | undefined): void {
+    this.response.headers.set('link', pageLinks({ path, query: this.request.query, next }))
   }
 
   /** Adds members to the log line of this request. */

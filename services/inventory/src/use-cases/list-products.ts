@@ -1,7 +1,7 @@
 import { toAnswerPiece } from '@trestle/common/server/answer-piece.ts'
 import type { InventoryDeps } from '../deps.ts'
 import type { Position } from '../pagination/cursor.ts'
-import { cutPage } from '../pagination/cut-page.ts'
+import { cutPage, type Page } from '../pagination/cut-page.ts'
 import { positionById, readPage } from '../pagination/page-query.ts'
 import { rowsThatFit } from '../products/product.ts'
 import {
@@ -29,11 +29,9 @@ type ListDeps = Pick<InventoryDeps, 'lanes' | 'readLagging' | 'listTurns' | 'lon
 
 /** A request for a page of products. */
 export interface ListProductsInput {
-  /** The path of the list, for its links and cursors. */
+  /** The path of the list, to which its cursors are bound. */
   readonly path: string
   readonly keywords: ProductListKeywords
-  /** Parameters of the request; the links repeat them. */
-  readonly query: Readonly<Record<string, unknown>>
   /** Names the client, which waits for its turn. */
   readonly client: string
   /** Aborted when the client leaves. */
@@ -42,8 +40,8 @@ export interface ListProductsInput {
 
 /** A page of products. A short page is read at once, a long page as its client takes it. */
 export type ListedProducts = {
-  /** The header `Link`. */
-  readonly link: string
+  /** The cursor of the next page; undefined on the last page. */
+  readonly next: string | undefined
   /** How many products match, if the request asks for it. */
   readonly total: number | undefined
 } & (
@@ -58,9 +56,7 @@ interface ListRequest extends Pick<ListProductsInput, 'client' | 'signal'> {
   readonly page: ProductPage
   readonly includes: readonly Include[]
   readonly form: AttributesForm
-  readonly cut: <T extends { readonly position: Position }>(
-    found: readonly T[],
-  ) => { readonly rows: readonly T[]; readonly link: string }
+  readonly cut: <T extends { readonly position: Position }>(found: readonly T[]) => Page<T>
 }
 
 /**
@@ -78,12 +74,12 @@ export async function listProducts(deps: ListDeps, input: ListProductsInput): Pr
       : await inListTurn(deps, request, () => deps.readLagging((db) => countProducts(db, selection.filters), signal))
   const found = page.limit <= SHORT_ROWS ? await findShortPage(deps, request) : undefined
   if (found === undefined) return { total, ...(await openLongPage(deps, request)) }
-  const { rows, link } = request.cut(found)
-  return { kind: 'short', total, link, records: rows.map(({ json }) => json) }
+  const { rows, next } = request.cut(found)
+  return { kind: 'short', total, next, records: rows.map(({ json }) => json) }
 }
 
 function readRequest({ config }: ListDeps, input: ListProductsInput): ListRequest {
-  const { path, keywords, query, client, signal } = input
+  const { path, keywords, client, signal } = input
   const {
     limit: _limit,
     cursor: _cursor,
@@ -106,7 +102,7 @@ function readRequest({ config }: ListDeps, input: ListProductsInput): ListReques
     form,
     client,
     signal,
-    cut: (found) => cutPage(listing, { limit, query }, found, ({ position }) => position),
+    cut: (found) => cutPage(listing, limit, found, ({ position }) => position),
   }
 }
 
@@ -144,10 +140,10 @@ async function openLongPage(deps: ListDeps, request: ListRequest) {
     const places = await inListTurn(deps, request, () =>
       deps.readLagging((db) => listPlaces(db, selection, page), signal),
     )
-    const { rows, link } = request.cut(places)
+    const { rows, next } = request.cut(places)
     const ids = rows.map(({ id }) => id)
     const readNext = (some: readonly number[]) => inListTurn(deps, request, () => readPiece(deps, some, request))
-    return { kind: 'long', link, slot, pieces: readPieces(ids, readNext) } as const
+    return { kind: 'long', next, slot, pieces: readPieces(ids, readNext) } as const
   } catch (error) {
     slot[Symbol.dispose]()
     throw error

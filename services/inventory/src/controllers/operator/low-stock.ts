@@ -35,8 +35,8 @@ export class Default extends OperatorController {
     const { limit, after } = readPage(listing, this.application.context.config, keywords)
     const rows = { after, limit: limit + 1 }
     const found = await this.readLagging(async (db) => listNamed(db, await listLowLevels(db, below, rows)))
-    const page = cutPage(listing, { limit, query: this.request.query }, found, positionOf)
-    this.response.headers.set('link', page.link)
+    const page = cutPage(listing, limit, found, positionOf)
+    this.linkPages(listing.path, page.next)
     return listBody(page.rows.map((level) => JSON.stringify(level)))
   }
 }
