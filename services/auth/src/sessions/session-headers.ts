@@ -1,4 +1,3 @@
-import { HttpError, withHeaders } from '@trestle/common/errors/define-error.ts'
 import type { Behaviours } from '../config/behaviours.ts'
 
 /** How much of a refresh token supabase/auth shows to those who read its logs. */
@@ -29,13 +28,4 @@ export function refreshHeaders(
   { isNewToken }: { readonly isNewToken: boolean },
 ): Record<string, string> {
   return areSent && isNewToken ? { 'sb-auth-refresh-token-reuse': 'false' } : {}
-}
-
-/** The error of a request that had found its session, or begun one, when it was refused. */
-export function nameInError(
-  { sendSessionHeaders: areSent }: Pick<Behaviours, 'sendSessionHeaders'>,
-  error: unknown,
-  named: AnsweredSession,
-): unknown {
-  return areSent && error instanceof HttpError ? withHeaders(error, sessionHeaders(named)) : error
 }

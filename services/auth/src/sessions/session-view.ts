@@ -10,8 +10,8 @@ import { announceUser } from '../hooks/user-created-job.ts'
 import { Metadata, withoutConsoleRole } from '../users/metadata.ts'
 import { shownAppMetadata } from '../users/user.ts'
 import { UserView, viewUser } from '../users/user-view.ts'
+import { nameInError } from './name-in-error.ts'
 import type { IssuedSession, StoredSession } from './session.ts'
-import { nameInError } from './session-headers.ts'
 import { deleteSession } from './session-repository.ts'
 
 /** A session as clients see it (reference: Session object). */

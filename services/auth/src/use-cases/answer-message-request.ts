@@ -6,7 +6,7 @@ import { findTestCode } from '../messages/test-code.ts'
 
 /**
  * Sends the message of a request, if it has a recipient. The limits count the message either way. If they counted only messages
- * that are sent, the next 429 would reveal who has an account.
+ * that are sent, the next refusal would reveal who has an account.
  *
  * A process may die after the commit and before the queue hears of it. The next attempt then sends the message again, with a new
  * code in place of the earlier one. The limits do not count that message again.

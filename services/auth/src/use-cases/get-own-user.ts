@@ -7,10 +7,10 @@ import { findOwnUser } from '../users/profile-repository.ts'
 import { refuseBanned } from '../users/user.ts'
 import { type UserView, viewUser } from '../users/user-view.ts'
 
-/** The caller, and the audience that the request names. */
+/** The caller, and an audience. */
 export interface GetOwnUserInput {
   readonly caller: TokenUser
-  /** The header X-JWT-AUD. */
+  /** The audience that the request names; undefined when it names none. */
   readonly audience: string | undefined
 }
 

@@ -12,11 +12,11 @@ import {
   tooManyRefreshes,
 } from '../errors.ts'
 import { oauthClientRequired, refreshTokenMalformed } from '../request-errors.ts'
+import { nameInError } from '../sessions/name-in-error.ts'
 import type { RefreshRefusal, RefreshResult } from '../sessions/refresh-session.ts'
 import { deriveChildToken, hashRefreshToken, REFRESH_TOKEN_PATTERN } from '../sessions/refresh-token.ts'
 import { type ReuseOutcome, reuseRefreshToken } from '../sessions/reuse-refresh-token.ts'
 import type { SessionOrigin, StoredSession } from '../sessions/session.ts'
-import { nameInError } from '../sessions/session-headers.ts'
 import { findSessionOfToken, findUpstreamSession, insertAncestor } from '../sessions/session-repository.ts'
 import { buildClaims, type SessionClaims, type SessionView, signSessionView } from '../sessions/session-view.ts'
 import { isUpstreamAncestor, parseUpstreamToken } from '../sessions/upstream-token.ts'

@@ -85,7 +85,7 @@ async function describeUnrecorded(db: Kysely<unknown>, { names, kept }: Adoption
 }
 
 /**
- * The tables would be taken away under a service that serves: each sign-in at it would fail with 500. The connections that a
+ * The tables would be taken away under a service that serves: each sign-in at it would fail. The connections that a
  * pooler keeps after the service has ended look like those of a service that waits for its next job.
  */
 async function requireStopped(db: Kysely<unknown>): Promise<void> {

@@ -22,7 +22,7 @@ type UnlinkIdentityDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 
 export interface UnlinkIdentityInput {
   readonly caller: TokenUser
   readonly identityId: string
-  /** The header X-JWT-AUD. */
+  /** The audience that the request names; undefined when it names none. */
   readonly audience: string | undefined
   /** The client's address, for the audit log. */
   readonly ip: string
