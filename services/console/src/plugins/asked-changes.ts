@@ -48,8 +48,8 @@ export function addChangeRoutes<Params, Shown>(
   const schema = { params: isFixed ? params : params.and(ChangeName) }
   const named = async (request: FastifyRequest, given: GivenFields): Promise<NamedChange<Shown>> => {
     const name = isFixed ? lastPart : ChangeName.parse(request.params).change
-    // The schema of the route has read them.
-    return { name, shown: await read(request, request.params as Params, given), given }
+    // The schema of the route has judged them. Reading them again gives them their type.
+    return { name, shown: await read(request, params.parse(request.params), given), given }
   }
   app.get<{ Querystring: GivenFields }>(
     path,
