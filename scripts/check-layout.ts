@@ -56,6 +56,7 @@ import { uncheckedInput } from './layout/unchecked-input.ts'
 import { unlicensedPackages } from './layout/unlicensed-packages.ts'
 import { urlFiles } from './layout/url-files.ts'
 import { useCaseArguments } from './layout/use-case-arguments.ts'
+import { useCaseHttp } from './layout/use-case-http.ts'
 import { useCaseNames } from './layout/use-case-names.ts'
 import { walks } from './layout/walks.ts'
 import { wholeValues } from './layout/whole-values.ts'
@@ -66,6 +67,7 @@ export const rules: readonly Rule[] = [
   urlFiles,
   useCaseNames,
   useCaseArguments,
+  useCaseHttp,
   arrows,
   aliases,
   catalogueTexts,

@@ -1,0 +1,34 @@
+import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
+import { commentsOf, lineAt, visitSyntax } from './syntax.ts'
+
+const USE_CASE = /^services\/[^/]+\/src\/use-cases\//
+/** An `authorization` is also what an acquirer gives, and a CSV file has a `header`: other names with these words stay. */
+const NAME = /^(?:headers|authorization)$|[Cc]ookies?(?![a-z])/
+const TEXT = /^(?:set-cookie|(?:content|accept|if|x)-[a-z-]+|(?:application|text|image|multipart)\/[a-z.+-]+)$/i
+const COMMENT = /\b[Cc]ookies?\b|\b[Hh]eaders?\b|`Authorization`|\bX-[A-Z]\w+|\b[45]\d\d\b/
+
+/**
+ * A use case knows no HTTP: a route reads and writes headers and cookies, and a command has none. So no name, text or comment of
+ * a use case is that of a header, a cookie, a media type or a status. The Idempotency-Key stays, as it names the key that a
+ * caller repeats a change with.
+ */
+export const useCaseHttp: Rule = (tree) =>
+  productionFiles(tree, 'services')
+    .filter(({ path }) => USE_CASE.test(path))
+    .flatMap(problemsOf)
+
+function problemsOf(file: SourceFile): readonly Problem[] {
+  const problems: Problem[] = []
+  const judge = (text: string, form: RegExp, start: number): void => {
+    const [found] = form.exec(text) ?? []
+    if (found === undefined) return
+    const message = `a use case knows no HTTP: leave "${found}" to the route, and take or return a plain value`
+    problems.push({ path: file.path, line: lineAt(file.text, start), message })
+  }
+  visitSyntax(file, {
+    Identifier: ({ name, start }) => judge(name, NAME, start),
+    Literal: ({ value, start }) => typeof value === 'string' && judge(value, TEXT, start),
+  })
+  for (const { value, start } of commentsOf(file)) judge(value, COMMENT, start)
+  return problems
+}
