@@ -315,6 +315,28 @@ describe('applyAcquirerEvents', () => {
     expect(await problems()).toEqual([])
   })
 
+  it.each<[string, AcquirerEvent['type']]>([
+    ['opens a dispute', 'dispute.opened'],
+    ['closes a dispute', 'dispute.won'],
+    ['reports a fraud', 'fraud'],
+  ])('does not acknowledge an event that %s of which the database knows nothing', async (_name, type) => {
+    await apply(opened('d1'))
+    north.received.acknowledged.length = 0
+    const { write } = payments.deps.lanes
+    const one: typeof write.one = (query, input) =>
+      write.one(query, { ...input, transactionId: UNKNOWN_ID, disputeId: UNKNOWN_ID })
+    north.answers.events = [
+      opened('d2'),
+      closed('e1', 'd1', 'won'),
+      { type: 'fraud', reference: 'f1', merchantId, acquirerRef, reason: 6, reported: undefined } as const,
+    ].filter((event) => event.type === type)
+    const lanes = { ...payments.deps.lanes, write: { ...write, one } }
+    await applyAcquirerEvents({ ...eventDeps(), lanes }, { name: 'north', acquirer: north })
+    expect([north.received.acknowledged, await problems()]).toEqual([[], []])
+    await apply(...north.answers.events)
+    expect(north.received.acknowledged).toHaveLength(1)
+  })
+
   it('asks for the next list when a list was full', async () => {
     const event = (n: number) => ({ type: 'unknown', kind: 'fee', reference: `u${n}`, merchantId }) as const
     expect(await apply(...Array.from({ length: EVENTS_MAX - 1 }, (_, n) => event(n)))).toBe(false)

@@ -2,7 +2,9 @@ import type { Counter } from '@opentelemetry/api'
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import { isDatabaseUnavailable, isRefusedValue, isStatementTimeout } from '@trestle/database/unavailable.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
-import { OPERATOR } from '../access/caller.ts'
+import { NOBODY, OPERATOR } from '../access/caller.ts'
+import { valid } from '../access/request-input.ts'
+import { requireObject, requireOutcome } from '../access/require-access.ts'
 import { type Acquirer, type AcquirerEvent, EVENTS_MAX } from '../acquirers/acquirer.ts'
 import { acquirerEventsTask } from '../acquirers/acquirer-jobs.ts'
 import {
@@ -15,7 +17,12 @@ import {
 import { callAddException } from '../acquirers/exception-repository.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { DEFAULT_REASON, reasonTitle } from '../disputes/dispute.ts'
-import { callCloseDispute, callOpenDispute } from '../disputes/dispute-repository.ts'
+import {
+  type ClosedDispute,
+  callCloseDispute,
+  callOpenDispute,
+  type OpenedDispute,
+} from '../disputes/dispute-repository.ts'
 import { callAddFraud } from '../disputes/fraud-repository.ts'
 
 type EventWorkDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'acquirers' | 'logger' | 'meter'>
@@ -88,7 +95,10 @@ function toProblem(error: unknown): string {
   throw error
 }
 
-/** Why the event cannot be applied; undefined when it is applied, now or before. */
+/**
+ * Why the event cannot be applied; undefined when it is applied, now or before.
+ * @throws notFound when the transaction or the dispute went away meanwhile; Error when the database answers without an outcome
+ */
 async function applyEvent(
   { db, lanes }: Pick<EventDeps, 'db' | 'lanes'>,
   acquirer: string,
@@ -104,8 +114,7 @@ async function applyEvent(
       const reason = toReason(event.reasonCode)
       const dispute = { amount: event.amount, ...reason, acquirerRef }
       const opened = await callOpenDispute(lanes, { ...OPERATOR, transactionId: found.id, dispute })
-      if (opened.outcome?.verdict !== 'limit-exceeded') return undefined
-      return `more than the ${opened.outcome.possible} that can be disputed`
+      return openingProblem(requireOutcome(NOBODY, opened, valid(dispute)).outcome)
     }
     case 'dispute.won':
     case 'dispute.lost': {
@@ -113,13 +122,14 @@ async function applyEvent(
       if (disputeId === undefined) return 'unknown dispute'
       const outcome = event.type === 'dispute.won' ? 'won' : 'lost'
       const closed = await callCloseDispute(lanes, { ...OPERATOR, disputeId, outcome })
-      return closed.outcome?.verdict === 'closed' ? undefined : closed.outcome?.verdict
+      return closingProblem(requireOutcome(NOBODY, closed, valid(outcome)).outcome)
     }
     case 'fraud': {
       const found = await findTransaction(db, { merchantId, acquirer, reference: event.acquirerRef })
       if (found.verdict !== 'found') return TRANSACTION_PROBLEMS[found.verdict]
       const fraud = { reason: event.reason, reported: event.reported, acquirerRef }
-      await callAddFraud(lanes, { ...OPERATOR, transactionId: found.id, fraud })
+      const added = await callAddFraud(lanes, { ...OPERATOR, transactionId: found.id, fraud })
+      requireObject(NOBODY, added, { input: valid(fraud), name: 'fraud' })
       return undefined
     }
     case 'unknown':
@@ -143,6 +153,27 @@ async function findTransaction(db: EventDeps['db'], reference: AcquirerReference
   const found = await findAuthorized(db, reference)
   if (found === undefined) return { verdict: 'unknown' }
   return found === 'ambiguous' ? { verdict: found } : { verdict: 'found', id: found.id }
+}
+
+function openingProblem(opened: OpenedDispute): string | undefined {
+  switch (opened.verdict) {
+    case 'opened':
+      return undefined
+    case 'limit-exceeded':
+      return `more than the ${opened.possible} that can be disputed`
+    case 'too-many-open':
+      return 'more open disputes than a test merchant may have'
+  }
+}
+
+function closingProblem({ verdict }: ClosedDispute): string | undefined {
+  switch (verdict) {
+    case 'closed':
+      return undefined
+    case 'conflict':
+    case 'trail-full':
+      return verdict
+  }
 }
 
 const SETTLEMENT_PROBLEMS: Readonly<Record<SettlementProblem, string>> = {
