@@ -61,8 +61,8 @@ export function refuseRunning(cause?: unknown): never {
  * The object of a request that may go on. A caller with access always gets the object, so a result without it
  * is an error of its query.
  * @param name the field of `result` that has the object
- * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed and conflict as `requireAccess` throws them; Error when the field
- * is missing
+ * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as `requireAccess`
+ * throws them; Error when the field is missing
  */
 export function requireObject<Result extends AccessResult, Name extends Extract<keyof Result, string>>(
   caller: Caller,
@@ -87,8 +87,8 @@ export interface Effect<Outcome, Values> {
 /**
  * The outcome of a request that may go on. A statement that grants access to a valid request always has an outcome, so a result
  * without one is an error of the statement.
- * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed and conflict as `requireAccess` throws them;
- * Error when there is no outcome
+ * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as `requireAccess`
+ * throws them; Error when there is no outcome
  */
 export function requireOutcome<Outcome, Values>(
   caller: Caller,

@@ -16,8 +16,8 @@ export interface AddAppInput {
 /**
  * Makes an app a member of a merchant, with the same rights as all members (reference: Apps of a merchant).
  * @returns the app, and whether an earlier request with the Idempotency-Key added it
- * @throws unknownApp when no app has the id; unauthorized, notFound, forbidden, idempotencyKeyUsed and
- * conflict as `requireAccess` throws them
+ * @throws unknownApp when no app has the id; unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a
+ * refused request, as `requireAccess` throws them
  */
 export async function addApp(
   { lanes }: { readonly lanes: Lanes },

@@ -15,7 +15,8 @@ export interface AddFraudInput {
 /**
  * Adds a fraud alert of a test merchant, as the acquirer would report it (reference: Fraud alerts).
  * @returns the fraud alert, and whether an earlier request with the Idempotency-Key added it
- * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed and conflict as `requireAccess` throws them
+ * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as `requireAccess`
+ * throws them
  */
 export async function addFraud(
   { lanes }: { readonly lanes: Lanes },

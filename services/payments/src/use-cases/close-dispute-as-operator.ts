@@ -18,8 +18,7 @@ export interface CloseDisputeAsOperatorInput {
 
 /**
  * Closes a dispute of any merchant, for an operator (reference: Disputes). The same outcome again changes nothing.
- * @throws notFound, disputeAlreadyWon and disputeAlreadyLost when the dispute has the other outcome, idempotencyKeyReused;
- * otherCurrency, amountBeyondLimit, trailFull and rateUnavailable as `refuseEntry` throws them
+ * @throws notFound, idempotencyKeyReused; disputeAlreadyWon, disputeAlreadyLost and trailFull as `closeDispute` throws them
  */
 export async function closeDisputeAsOperator(
   { operatorDb, operatorLanes }: Pick<PaymentsDeps, 'operatorDb' | 'operatorLanes'>,

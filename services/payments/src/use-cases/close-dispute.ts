@@ -17,9 +17,11 @@ export interface CloseDisputeInput {
 /**
  * Closes a dispute of a test merchant, as the acquirer would (reference: Disputes). The same outcome again changes nothing.
  * @returns the dispute, and whether an earlier request with the Idempotency-Key closed it
- * @throws disputeAlreadyWon and disputeAlreadyLost when the dispute has the other outcome; unauthorized, notFound, forbidden,
- * idempotencyKeyUsed and conflict as `requireAccess` throws them; otherCurrency, amountBeyondLimit, trailFull and rateUnavailable
- * as `refuseEntry` throws them
+ * @throws
+ * - disputeAlreadyWon and disputeAlreadyLost when the dispute has the other outcome
+ * - trailFull when the trail of the transaction takes no more entries, as `refuseEntry` throws it
+ * - unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as `requireAccess` throws
+ *   them
  */
 export async function closeDispute(
   { lanes }: { readonly lanes: Lanes },

@@ -15,7 +15,7 @@ export interface CreateMerchantInput {
 /**
  * Makes a merchant, and the caller its member (reference: Creating a merchant). Its fees follow from the settings at this time.
  * @returns the merchant, and whether an earlier request with the Idempotency-Key made it
- * @throws unauthorized, idempotencyKeyUsed and conflict as `requireObject` throws them
+ * @throws unauthorized, idempotencyKeyUsed, conflict and the error of a refused request, as `requireObject` throws them
  */
 export async function createMerchant(
   { lanes, config }: Pick<PaymentsDeps, 'lanes'> & { readonly config: Pick<PaymentsConfig, 'pricing'> },

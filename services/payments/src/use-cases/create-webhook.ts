@@ -25,7 +25,8 @@ type CreateWebhookDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'
 /**
  * Makes a webhook (reference: Webhooks). Only this answer and its repeats contain the secret.
  * @throws webhookInside for an address inside a network, webhookWithoutTls for http where it is not permitted, tooManyWebhooks
- * beyond ten; unauthorized, notFound, forbidden, idempotencyKeyUsed and conflict as `requireAccess` throws them
+ * beyond ten; unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as
+ * `requireAccess` throws them
  */
 export async function createWebhook(
   { lanes, randomBytes, webhooks }: CreateWebhookDeps,

@@ -14,7 +14,7 @@ export interface DeleteWebhookInput {
 
 /**
  * Deletes a webhook and its waiting deliveries (reference: Webhooks). A request that is refused for its values deletes nothing.
- * @throws unauthorized, notFound and forbidden as `requireAccess` throws them
+ * @throws unauthorized, notFound, forbidden and the error of a refused request, as `requireAccess` throws them
  */
 export async function deleteWebhook(
   { lanes }: { readonly lanes: Lanes },

@@ -20,7 +20,8 @@ type InviteDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'jobs' | 'outbox'
  * transaction, and the answer does not wait for the mail.
  * @returns `isMember`: the user is a member already, and nothing was done; `replayed`: an earlier request
  * with the Idempotency-Key invited the user
- * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed and conflict as `requireAccess` throws them
+ * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as `requireAccess`
+ * throws them
  */
 export async function inviteUser(
   deps: InviteDeps,

@@ -15,9 +15,9 @@ export interface KeepCardInput {
 /**
  * Keeps the card of a transaction under an id of its own (reference: Kept cards).
  * @returns the id, and whether an earlier request with the Idempotency-Key kept the card
- * @throws unknownSource when the merchant has no such successful transaction, paymentRefused when the
- * merchant may not keep cards; unauthorized, notFound, forbidden, idempotencyKeyUsed and conflict as
- * `requireAccess` throws them
+ * @throws unknownSource when the merchant has no such successful transaction, paymentRefused when the merchant may not keep
+ * cards; unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as `requireAccess`
+ * throws them
  */
 export async function keepCard(
   { lanes }: { readonly lanes: Lanes },

@@ -20,8 +20,7 @@ export interface OpenDisputeAsOperatorInput {
 /**
  * Opens a dispute about a transaction of any merchant, for an operator (reference: Disputes). A reference of
  * the acquirer opens one dispute: with a reference that is known, the dispute that has it is answered.
- * @throws notFound, idempotencyKeyReused; tooManyDisputes; otherCurrency, amountBeyondLimit, trailFull and rateUnavailable
- * as `refuseEntry` throws them
+ * @throws notFound, idempotencyKeyReused; amountBeyondLimit and tooManyDisputes as `openDispute` throws them
  */
 export async function openDisputeAsOperator(
   { operatorDb, operatorLanes }: Pick<PaymentsDeps, 'operatorDb' | 'operatorLanes'>,

@@ -17,9 +17,11 @@ export interface OpenDisputeInput {
 /**
  * Opens a dispute of a test merchant, as the acquirer would (reference: Disputes).
  * @returns the dispute as it was opened, and whether an earlier request with the Idempotency-Key opened it
- * @throws amountBeyondLimit for more than is captured and neither refunded nor disputed; tooManyDisputes; otherCurrency,
- * trailFull and rateUnavailable as `refuseEntry` throws them; unauthorized, notFound, forbidden, idempotencyKeyUsed and
- * conflict as `requireAccess` throws them
+ * @throws
+ * - amountBeyondLimit for more than is captured and neither refunded nor disputed, as `refuseEntry` throws it
+ * - tooManyDisputes when a test merchant has a thousand open disputes
+ * - unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as `requireAccess` throws
+ *   them
  */
 export async function openDispute(
   { lanes }: { readonly lanes: Lanes },

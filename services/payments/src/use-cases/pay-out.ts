@@ -18,8 +18,8 @@ export interface PayOutInput {
 /**
  * Pays out a test merchant (reference: Making payouts). Later requests of the same day get the same payout.
  * @returns the payout, and whether an earlier request with the Idempotency-Key made it
- * @throws payoutSkipped with the reason why nothing is paid out; unauthorized, notFound, forbidden,
- * idempotencyKeyUsed and conflict as `requireAccess` throws them
+ * @throws payoutSkipped with the reason why nothing is paid out; unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict
+ * and the error of a refused request, as `requireAccess` throws them
  */
 export async function payOut(
   {

@@ -14,8 +14,8 @@ export interface RevokeKeyInput {
 
 /**
  * Revokes a key of the calling app, which may be the key of this request (reference: Keys of an app).
- * @throws lastKey when no other key is good: an app without keys could never call again; unauthorized, notFound and forbidden as
- * `requireAccess` throws them
+ * @throws lastKey when no other key is good: an app without keys could never call again; forbidden when a user calls, as
+ * `keyMacOf` throws it; unauthorized, notFound, forbidden and the error of a refused request, as `requireAccess` throws them
  */
 export async function revokeKey(
   { lanes }: { readonly lanes: Lanes },

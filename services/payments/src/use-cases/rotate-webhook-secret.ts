@@ -18,7 +18,8 @@ export interface RotateWebhookSecretInput {
  * Gives a webhook a new secret, which only this answer contains (reference: Webhooks). For 24 hours the
  * previous secret signs too.
  * @returns the webhook, its secret, and whether an earlier request with the Idempotency-Key drew the secret
- * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed and conflict as `requireAccess` throws them
+ * @throws unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as `requireAccess`
+ * throws them
  */
 export async function rotateWebhookSecret(
   { lanes, randomBytes, webhooks }: Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'>,

@@ -20,8 +20,11 @@ type OperationDeps = Pick<PaymentsDeps, 'lanes' | 'operations'>
 /**
  * Captures, refunds or voids part of a transaction. The amount is judged under the lock of the transaction, so two captures of
  * the same money cannot both pass (reference: Refusal of amounts).
- * @throws serverBusy when the operation waits too long; unauthorized, notFound, forbidden, idempotencyKeyUsed and conflict as
- * `requireAccess` throws them; otherCurrency, amountBeyondLimit, trailFull and rateUnavailable as `refuseEntry` throws them
+ * @throws
+ * - serverBusy when the operation waits too long
+ * - otherCurrency, amountBeyondLimit, trailFull and rateUnavailable as `refuseEntry` throws them
+ * - unauthorized, notFound, forbidden, idempotencyKeyUsed, conflict and the error of a refused request, as `requireAccess` throws
+ *   them
  */
 export async function runOperation(
   deps: OperationDeps,

@@ -18,8 +18,8 @@ export interface UpdateMerchantInput {
 /**
  * Changes name, email address or descriptor of a merchant (reference: Changing a merchant). Nothing changes
  * when any field is wrong.
- * @throws invalidFields when a field that never changes differs; unauthorized, notFound and forbidden as `requireAccess` throws
- * them
+ * @throws invalidFields when a field that never changes differs; unauthorized, notFound, forbidden and the error of a refused
+ * request, as `requireAccess` throws them
  */
 export async function updateMerchant(
   { lanes }: { readonly lanes: Lanes },
