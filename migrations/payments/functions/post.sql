@@ -1,6 +1,6 @@
 -- distribute: everywhere
--- Writes the ledger: entries, balances, ids, the chain of hashes, events and jobs, for one movement or a hundred. No other
--- function does. Returns a row for each movement; nth is its place in p_movements.
+-- Writes the ledger for one movement or a hundred: entries, lines, their chain of hashes and balances. Nothing else writes these.
+-- Also adds events and jobs, as add_event and enqueue do. Returns a row for each movement; nth is its place in p_movements.
 --
 -- Rows are computed in variables and inserted table by table: one statement that computes everything takes a millisecond to
 -- start, even for a single movement. Balances are locked in the order of merchants, so that two calls never wait for each other.

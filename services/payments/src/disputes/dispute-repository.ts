@@ -37,7 +37,7 @@ export interface NewDispute {
   readonly acquirerRef?: string | undefined
 }
 
-/** `dispute` is null when only access is checked. */
+/** A dispute to open. `dispute` is null when only access is checked. */
 export interface OpenDisputeCall extends CallerColumns {
   readonly transactionId: string
   readonly dispute: NewDispute | null
@@ -80,7 +80,7 @@ function toOpenedDispute(row: OpenRow): OpenedDispute | undefined {
   return row.id === null ? undefined : { verdict: 'opened', dispute: toDispute(row) }
 }
 
-/** `outcome` is null when only access is checked. */
+/** A dispute to close, and its outcome, which is null when only access is checked. */
 export interface CloseDisputeCall extends CallerColumns {
   readonly disputeId: string
   readonly outcome: 'won' | 'lost' | null

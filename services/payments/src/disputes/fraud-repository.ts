@@ -31,7 +31,7 @@ export interface NewFraud {
   readonly acquirerRef?: string | undefined
 }
 
-/** `fraud` is null when only access is checked. */
+/** A fraud alert to add. `fraud` is null when only access is checked. */
 export interface AddFraudCall extends CallerColumns {
   readonly transactionId: string
   readonly fraud: NewFraud | null

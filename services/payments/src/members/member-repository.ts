@@ -95,7 +95,7 @@ function toAppMember(row: MemberRow<AppMemberColumns>): AppMember | undefined {
   return { id, name, keyHint: key_hint, created }
 }
 
-/** `appId` is null when only access is to be checked. */
+/** An app that is to become a member of a merchant. `appId` is null when only access is checked. */
 export interface AddAppCall {
   readonly caller: Caller
   readonly merchantId: string
@@ -192,7 +192,7 @@ export async function listMembersOfMerchant(
   return { apps: apps.map(({ key_hint, ...app }) => ({ ...app, keyHint: key_hint })), users }
 }
 
-/** `memberId` is null when only access is to be checked. */
+/** A membership to end. `memberId` is null when only access is checked. */
 export interface RevokeMemberCall {
   readonly caller: Caller
   readonly merchantId: string

@@ -43,7 +43,7 @@ export interface MerchantResult extends AccessResult {
   readonly merchant: Merchant | undefined
 }
 
-/** `merchant` is null when only access is checked. */
+/** A merchant to make. `merchant` is null when only access is checked. */
 export interface CreateMerchantCall {
   readonly caller: Caller
   readonly merchant: NewMerchant | null
@@ -81,7 +81,7 @@ export async function readMerchant(
   return toMerchantResult(await lanes.read.one(readQuery, input))
 }
 
-/** `changes` is null when only access is checked. `fixed` must equal the stored fields, by path. */
+/** A change of a merchant. `changes` is null when only access is checked. `fixed` must equal the stored fields, by path. */
 export interface UpdateMerchantCall {
   readonly caller: Caller
   readonly merchantId: string

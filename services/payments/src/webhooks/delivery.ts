@@ -91,7 +91,10 @@ export interface WebhookDeps {
   readonly times: DeliveryTimes
 }
 
-/** @param allowedHosts hosts of the operator's own network that may have webhooks */
+/**
+ * Makes the dependencies of all deliveries of this process, with an empty memory of times.
+ * @param allowedHosts hosts of the operator's own network that may have webhooks
+ */
 export function openWebhooks(
   { allowedHosts, allowHttp }: { readonly allowedHosts: readonly string[]; readonly allowHttp: boolean },
   secrets: WebhookSecrets,

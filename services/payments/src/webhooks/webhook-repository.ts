@@ -66,7 +66,7 @@ export interface ChangedWebhook extends AccessResult {
   readonly webhook: Webhook | undefined
 }
 
-/** `webhook` is null when only access is checked. */
+/** A webhook to make. `webhook` is null when only access is checked. */
 export interface CreateWebhookCall {
   readonly caller: Caller
   readonly merchantId: string
@@ -110,7 +110,7 @@ export async function callCreateWebhook(
   return { verdict, identityId: row.identity_id, outcome: refusal ? { verdict: refusal } : created }
 }
 
-/** `secretSealed` is null when only access is checked. */
+/** A new secret of a webhook. `secretSealed` is null when only access is checked. */
 export interface RotateSecretCall {
   readonly caller: Caller
   readonly merchantId: string
@@ -134,7 +134,7 @@ export async function callRotateWebhookSecret(
   return { verdict: row.verdict, identityId: row.identity_id, webhook: row.id === null ? undefined : toWebhook(row) }
 }
 
-/** `webhookId` is null when only access is checked. */
+/** A webhook to delete. `webhookId` is null when only access is checked. */
 export interface DeleteWebhookCall {
   readonly caller: Caller
   readonly merchantId: string
