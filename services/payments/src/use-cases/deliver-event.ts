@@ -3,10 +3,10 @@ import type { JobAttempt, Outcome } from '@trestle/jobs/attempt.ts'
 import type { PaymentsDeps, QueueDeps } from '../deps.ts'
 import {
   ANSWER_MS,
+  claimAttempt,
   createSilentWebhooks,
   type DeliveryJob,
   deliveryTask,
-  isResting,
   REPLAY_TURN_SECONDS,
   rememberSilence,
   rememberTime,
@@ -72,7 +72,7 @@ type Sent = Omit<DeliveryAttempt, 'at'>
 /** Sends the event, unless its webhook rests. */
 async function sendUnlessSilent(deps: AttemptDeps, webhookId: string, delivery: Delivery): Promise<Sent> {
   const { silentWebhooks, now } = deps
-  if (isResting(silentWebhooks, webhookId, now())) return { error: RESTING }
+  if (!claimAttempt(silentWebhooks, webhookId, now())) return { error: RESTING }
   const beganMs = performance.now()
   const sent = await send(deps, delivery)
   const { merchantId } = delivery.event

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import {
+  claimAttempt,
   createDeliveryTimes,
   createSilentWebhooks,
   deliveryTask,
-  isResting,
   rememberSilence,
   rememberTime,
   type SilentWebhooks,
@@ -21,18 +21,18 @@ const beSilent = (times: number, seconds = 0, id = 'a') => {
   for (let time = 0; time < times; time++) rememberSilence(silent, id, at(seconds))
 }
 
-describe('isResting', () => {
-  it('is true for a webhook that was silent three times in a row, and no other', () => {
+describe('claimAttempt', () => {
+  it('refuses a webhook that was silent three times in a row, and no other', () => {
     beSilent(2)
-    expect(isResting(silent, 'a', at(0))).toBe(false)
+    expect(claimAttempt(silent, 'a', at(0))).toBe(true)
     beSilent(1)
-    expect([isResting(silent, 'a', at(9.9)), isResting(silent, 'b', at(0))]).toEqual([true, false])
+    expect([claimAttempt(silent, 'a', at(9.9)), claimAttempt(silent, 'b', at(0))]).toEqual([false, true])
   })
 
-  it('is false for one delivery after the rest, and true for others beside it', () => {
+  it('allows one delivery after the rest, and no others beside it', () => {
     beSilent(3)
-    expect([10, 10, 14.9].map((seconds) => isResting(silent, 'a', at(seconds)))).toEqual([false, true, true])
-    expect(isResting(silent, 'a', at(15))).toBe(false)
+    expect([10, 10, 14.9].map((seconds) => claimAttempt(silent, 'a', at(seconds)))).toEqual([true, false, false])
+    expect(claimAttempt(silent, 'a', at(15))).toBe(true)
   })
 
   it.each([
@@ -41,16 +41,16 @@ describe('isResting', () => {
     [7, 160],
     [8, 300],
     [2_000, 300],
-  ])('rests longer after %i silences, for %i s', (times, seconds) => {
+  ])('refuses longer after %i silences, for %i s', (times, seconds) => {
     beSilent(times)
-    expect([isResting(silent, 'a', at(seconds - 1)), isResting(silent, 'a', at(seconds))]).toEqual([true, false])
+    expect([claimAttempt(silent, 'a', at(seconds - 1)), claimAttempt(silent, 'a', at(seconds))]).toEqual([false, true])
   })
 
-  it('is false again after any answer', () => {
+  it('allows deliveries again after any answer', () => {
     beSilent(9)
     silent.delete('a')
     beSilent(2, 2)
-    expect(isResting(silent, 'a', at(2))).toBe(false)
+    expect(claimAttempt(silent, 'a', at(2))).toBe(true)
   })
 })
 

@@ -71,8 +71,9 @@ export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
 })
 
 /**
- * The seconds of an event's turn for each second of its delivery. An event goes before all that are slower until these have
- * waited for the rest of their turn, so this is much. And 512 deliveries at once keep up with the turns of 600,000 backlogs.
+ * The seconds of an event's turn for each second of its delivery. A slow event waits until its turn is over, and quick events go
+ * first meanwhile. The number is large so that a slow event waits long enough. With it, 512 deliveries at once keep up with the
+ * turns of 600,000 backlogs.
  */
 const TURN_SHARE = 1_200
 const SHORTEST_TURN_SECONDS = 64
@@ -182,7 +183,7 @@ interface Silence {
 const SILENCES_MAX = 3
 const FIRST_REST_MS = 10_000
 const REST_MS_MAX = 300_000
-/** The most time for a delivery that is let through after a rest. */
+/** The most time for a trial: the delivery that is let through after a rest. */
 const TRIAL_MS = 5_000
 const SILENT_WEBHOOKS_MAX = 10_000
 
@@ -192,16 +193,17 @@ export function createSilentWebhooks(): SilentWebhooks {
 }
 
 /**
- * Whether a webhook is left alone for now. A delivery to a silent webhook holds its worker for five seconds: without rests, a
- * few such webhooks would keep all workers busy, and the events of every merchant would be late. After a rest one delivery is
- * let through, to see whether the webhook answers again.
+ * Claims an attempt to deliver to a webhook. A delivery to a silent webhook holds its worker for five seconds: without rests, a
+ * few such webhooks would keep all workers busy, and the events of every merchant would be late. After a rest only the first
+ * claim gets an attempt, the trial, which shows whether the webhook answers again.
+ * @returns false while the webhook rests or is on trial
  */
-export function isResting(silent: SilentWebhooks, webhookId: string, now: Date): boolean {
+export function claimAttempt(silent: SilentWebhooks, webhookId: string, now: Date): boolean {
   const silence = silent.get(webhookId)
-  if (silence === undefined || silence.count < SILENCES_MAX) return false
-  if (now.getTime() < silence.restsUntilMs) return true
+  if (silence === undefined || silence.count < SILENCES_MAX) return true
+  if (now.getTime() < silence.restsUntilMs) return false
   silent.set(webhookId, { ...silence, restsUntilMs: now.getTime() + TRIAL_MS })
-  return false
+  return true
 }
 
 /** Remembers that a webhook did not answer a delivery in time. It rests longer with each silence. */
