@@ -27,6 +27,10 @@ it.each([
   ['beside its headers', '  expect(refused.status).toBe(409); expect(refused.headers.get("a")).toBe("b")'],
   ['of one of several answers', '  expect(answers.map(({ status }) => status)).toEqual([201, 429])'],
   ['of sorted answers', '  expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 409])'],
+  ['beside a header in one list', "  expect([refused.status, refused.headers.allow]).toEqual([405, 'GET'])"],
+  ['beside another status in one list', '  expect([(await get()).statusCode, ended.statusCode]).toEqual([400, 200])'],
+  ['beside a fact in one list', '  expect([status, isKept]).toEqual([400, true])'],
+  ['of several answers beside a count', '  expect([all.map(({ status }) => status), 2]).toEqual([[409, 412], 2])'],
 ])('refuses the status %s where it is a refusal, although the test compares something else', async (_what, line) => {
   const text = `it('serves', async () => {\n${line}\n  expect(await list()).toEqual([])\n})\n`
   expect(await problemsOf(loneStatuses, { [OTHER]: text })).toEqual(refusalOf(OTHER))
@@ -69,6 +73,12 @@ it.each([
     'of a refusal in one value',
     OTHER,
     "it('serves', () => { expect(a.statusCode).toBe(409); expect(statusAndBody(a)).toEqual([409, b]) })",
+  ],
+  ['in a list with its body', OTHER, "it('serves', () => { expect([status, text, 1]).toEqual([422, 'no', 1]) })"],
+  [
+    'in a list before its body',
+    OTHER,
+    "it('serves', () => { expect([a.status, a.headers.b]).toEqual([405, 1]); expect(a.json()).toEqual(b) })",
   ],
   [
     'of refusals with their bodies',

@@ -214,7 +214,9 @@ it('random request lines cause no 5xx, and call only the handler in the table', 
     const head = `${given.verb} ${given.path} ${given.version}\r\nHost: h\r\nConnection: close\r\n\r\n`
     const answer = await send(Buffer.from(head, 'latin1'))
     const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1] ?? 0)
-    if (status >= 500) expect([status, seven.has(given.verb)], JSON.stringify(given)).toEqual([501, false])
+    // Node.js answers a verb that it does not know by 501, without a body of ours.
+    const mayFail = seven.has(given.verb) ? [] : [501]
+    if (status >= 500) expect(mayFail, JSON.stringify(given)).toContain(status)
   }
   for (let at = 0; at < lines.length; at += 50) await Promise.all(lines.slice(at, at + 50).map(ask))
   expect(faults).toEqual([])

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import document from '../../../docs/openapi/auth.json' with { type: 'json' }
 import { totpCode } from './authenticator-app.ts'
+import { errorBody, statusAndBody } from './bodies.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { createOperator, OPERATOR_SETTINGS, type SignedInOperator } from './operators.ts'
@@ -143,6 +144,7 @@ it('reads a form where the document names its media type', async () => {
 
 it('405: names the methods of the document in Allow', async () => {
   const paths = [...new Set(operations.map(({ path }) => path))]
+  const refused = errorBody(405, 'method_not_allowed', 'Method not allowed')
   for (const path of paths) {
     // A path without parameters may also be one with a parameter.
     const matching = operations.filter((each) =>
@@ -150,11 +152,11 @@ it('405: names the methods of the document in Allow', async () => {
     )
     const methods = [...new Set(matching.map(({ method }) => method))]
     const other = ['PUT', 'PATCH'].find((method) => !methods.includes(method)) ?? ''
-    const { statusCode, headers } = await send(other, toUrl(path), {})
-    const allowed = String(headers.allow)
+    const answer = await send(other, toUrl(path), {})
+    const allowed = String(answer.headers.allow)
       .split(', ')
       .filter((method) => method !== 'HEAD')
-    expect([path, statusCode, allowed.sort()]).toEqual([path, 405, methods.sort()])
+    expect([path, statusAndBody(answer), allowed.sort()]).toEqual([path, [405, refused], methods.sort()])
   }
 })
 

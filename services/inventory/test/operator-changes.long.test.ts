@@ -366,7 +366,12 @@ describe('the audit log', () => {
         name: 'x',
       }),
     ]
-    expect([refused.map(({ status }) => status), await countAudit()]).toEqual([[409, 412, 409], before])
+    expect(refused.map(({ body }) => body)).toEqual([
+      refusedBody(409, 'INSUFFICIENT_STOCK', 'There is not enough stock available.', { available: 0 }),
+      refusedBody(412, 'PRECONDITION_FAILED', 'The product was changed in the meantime.'),
+      refusedBody(409, 'CONFLICT', 'A location with this code already exists.'),
+    ])
+    expect(await countAudit()).toBe(before)
   })
 
   it('has one row of a double click, whose second answer is that of the first', async () => {

@@ -250,7 +250,11 @@ it('503: a refund whose outcome the service has not heard is made, counts once, 
   const id = await capturedPayment()
   const before = await sumTaken()
   const [first, second] = await sendTwice('commit', `/operator/transactions/${id}/refunds`, { role: 'support', at, on })
-  expect([first.statusCode, first.headers['retry-after']]).toEqual([503, '1'])
+  expect([first.statusCode, first.headers['retry-after'], first.json()]).toEqual([
+    503,
+    '1',
+    { code: 'SERVICE_UNAVAILABLE', message: 'The service cannot answer now' },
+  ])
   expect([second.statusCode, second.headers['idempotent-replayed']]).toEqual([201, 'true'])
   expect([await refundedOf(id), await sumTaken(), await countAudits(id)]).toEqual([7, before + 7, 1])
 })

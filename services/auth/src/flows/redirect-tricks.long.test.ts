@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
+import { errorBody, statusAndBody } from '../../test/bodies.ts'
 import { REDIRECT_TRICKS, SITE_HOST } from '../../test/redirect-tricks.ts'
 
 const GOOD_HOSTS = new RegExp(
@@ -22,8 +23,10 @@ afterAll(() => test.close())
 /** Opens a failing link with this `redirect_to`. @returns where it sends a browser */
 async function follow(trick: string) {
   const url = `/verify?type=signup&token=x&redirect_to=${encodeURIComponent(trick)}`
-  const { statusCode, headers } = await test.app.inject({ method: 'GET', url })
-  return { statusCode, location: headers.location ?? '', refused: headers['x-redirect-refused'] }
+  const answer = await test.app.inject({ method: 'GET', url })
+  const [statusCode, body] = statusAndBody(answer)
+  const { headers } = answer
+  return { statusCode, body, location: headers.location ?? '', refused: headers['x-redirect-refused'] }
 }
 
 describe('GET /verify with a trick as redirect_to', () => {
@@ -34,9 +37,10 @@ describe('GET /verify with a trick as redirect_to', () => {
   it.each(REDIRECT_TRICKS.map((trick) => [JSON.stringify(trick), trick]))(
     'stays on permitted hosts: %s',
     async (_name, trick) => {
-      const { statusCode, location, refused } = await follow(trick)
+      const { statusCode, body, location, refused } = await follow(trick)
       if (trick.includes('\0')) {
-        expect([statusCode, location]).toEqual([400, ''])
+        const text = 'Text may not contain NUL characters or lone surrogates'
+        expect([statusCode, location, body]).toEqual([400, '', errorBody(400, 'validation_failed', text)])
         return
       }
       expect(statusCode).toBe(303)

@@ -175,7 +175,11 @@ describe('SEND_EMAIL in the request', () => {
     await called.promise
     const second = await test.post('/recover', { email })
     release.resolve({})
-    expect([(await first).statusCode, second.statusCode]).toEqual([200, 429])
+    const wait = 'For security purposes, you can only request this after 60 seconds.'
+    expect([statusAndBody(await first), statusAndBody(second)]).toEqual([
+      [200, {}],
+      [429, errorBody(429, 'over_email_send_rate_limit', wait)],
+    ])
     expect(stub.callsOf('SEND_EMAIL')).toHaveLength(before + 1)
     const { token } = lastMail().email_data
     expect((await test.post('/verify', { type: 'recovery', email, token })).statusCode).toBe(200)

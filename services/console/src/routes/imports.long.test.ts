@@ -105,8 +105,9 @@ describe('POST /imports, while the file is on its way', () => {
 
   it('400: refuses a form that ends in the middle of its file, and keeps nothing of it', async () => {
     const sent = await beginUpload(test, admin)
-    const { status } = await answerOf(sent.end('sku,attributes\nHALF,{}\n'))
-    expect([status, await inventory.query(`SELECT FROM inventory.products WHERE sku = 'HALF'`)]).toEqual([400, []])
+    const { status, html } = await answerOf(sent.end('sku,attributes\nHALF,{}\n'))
+    expect([status, html]).toEqual([400, expect.stringContaining('<p>The request cannot be read.</p>')])
+    expect(await inventory.query(`SELECT FROM inventory.products WHERE sku = 'HALF'`)).toEqual([])
   })
 
   it('303: keeps nothing of a file whose operator loses the role before its end', async () => {

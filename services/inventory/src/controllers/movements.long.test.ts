@@ -480,6 +480,7 @@ describe('GET /movements/:movementId', () => {
 
   it('405: refuses to change the ledger', async () => {
     const response = await requests.send('DELETE', '/movements/1')
-    expect([response.statusCode, response.headers.allow]).toEqual([405, 'GET, HEAD, OPTIONS'])
+    const refused = refusedBody(405, 'NOT_ALLOWED', 'The method is not allowed here.')
+    expect([envelopeOf(response), response.headers.allow]).toEqual([refused, 'GET, HEAD, OPTIONS'])
   })
 })

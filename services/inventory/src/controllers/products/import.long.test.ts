@@ -346,11 +346,10 @@ describe('many rows', () => {
   })
 
   it('200: keeps the stored batches when the client leaves', async () => {
-    const port = portOf(inventory.app.server)
     const headers = { 'content-type': 'text/csv', 'transfer-encoding': 'chunked', accept: 'application/x-ndjson' }
     const begun = await new Promise<readonly unknown[]>((resolve, reject) => {
       const request = nodeRequest(
-        { host: '127.0.0.1', port, method: 'POST', path: '/products/import', headers },
+        { host: '127.0.0.1', port: portOf(inventory.app.server), method: 'POST', path: '/products/import', headers },
         (response) => {
           response.on('error', () => {})
           response.once('data', (body: Buffer) => {
@@ -476,7 +475,8 @@ describe('limits', () => {
 
   it('405: refuses GET', async () => {
     const response = await inventory.app.inject({ url: '/products/import' })
-    expect([response.statusCode, response.headers.allow]).toEqual([405, 'POST, OPTIONS'])
+    const refused = refusedBody(405, 'NOT_ALLOWED', 'The method is not allowed here.')
+    expect([envelopeOf(response), response.headers.allow]).toEqual([refused, 'POST, OPTIONS'])
   })
 })
 

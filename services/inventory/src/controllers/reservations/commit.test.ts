@@ -100,6 +100,7 @@ describe('POST /reservations/commit/:reservationId', () => {
   // ASVS 3.5.3
   it('405: refuses GET', async () => {
     const response = await requests.get('/reservations/commit/1')
-    expect([response.statusCode, response.headers.allow]).toEqual([405, 'POST, OPTIONS'])
+    const refused = refusedBody(405, 'NOT_ALLOWED', 'The method is not allowed here.')
+    expect([envelopeOf(response), response.headers.allow]).toEqual([refused, 'POST, OPTIONS'])
   })
 })

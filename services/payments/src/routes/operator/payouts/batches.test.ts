@@ -109,8 +109,13 @@ describe('POST /operator/payouts/batches', () => {
   it('400: refuses an account whose check digits are wrong, and a malformed BIC', async () => {
     const payload = { ...debtor, iban: 'DK5100400440116243', bic: 'x' }
     const answer = await callPayouts(payments, 'POST', '/batches', { payload })
-    const fields = answer.json().map(({ field }: { field: string }) => field)
-    expect([answer.statusCode, fields]).toEqual([400, ['iban', 'bic']])
+    expect(statusAndBody(answer)).toEqual([
+      400,
+      [
+        { field: 'iban', message: 'must have right check digits', code: 'FORMAT' },
+        { field: 'bic', message: 'is not valid', code: 'FORMAT' },
+      ],
+    ])
   })
 
   it.each([['[]'], ['DK50-0400440116243'], ['\u{10ffff}']])(
