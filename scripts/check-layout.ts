@@ -20,6 +20,7 @@ import { functionFiles } from './layout/function-files.ts'
 import { handlerLengths } from './layout/handler-lengths.ts'
 import { imageFiles } from './layout/image-files.ts'
 import { importCycles } from './layout/import-cycles.ts'
+import { keyRefusals } from './layout/key-refusals.ts'
 import { latestSnapshots } from './layout/latest-snapshots.ts'
 import { loneImplementations } from './layout/lone-implementations.ts'
 import { loneStatuses } from './layout/lone-statuses.ts'
@@ -99,6 +100,7 @@ export const rules: readonly Rule[] = [
   singleImporters,
   loneImplementations,
   loneStatuses,
+  keyRefusals,
   smallFolders,
   sizes,
   commentWidths,

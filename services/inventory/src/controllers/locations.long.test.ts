@@ -105,7 +105,12 @@ describe('POST /locations', () => {
     const again = await post({ name: 'x', code: 'ONCE' }, key)
     expect([again.statusCode, again.body, again.headers.location]).toEqual([201, first.body, first.headers.location])
     expect([first.headers['idempotent-replayed'], again.headers['idempotent-replayed']]).toEqual([undefined, 'true'])
-    expect((await post({ code: 'OTHER', name: 'x' }, key)).json()).toEqual(
+  })
+
+  it('422: refuses the Idempotency-Key of another location', async () => {
+    const key = { 'idempotency-key': 'other-location' }
+    await post({ code: 'KEYED', name: 'x' }, key)
+    expect(envelopeOf(await post({ code: 'OTHER', name: 'x' }, key))).toEqual(
       refusedBody(422, 'VERIFICATION_ERROR', 'This Idempotency-Key was used for another request.'),
     )
   })

@@ -90,10 +90,16 @@ describe('POST /reservations', () => {
     await reservations.release(first.json().data.id)
     const again = await reservations.reserve({ quantity: 4 }, key)
     expect([again.statusCode, again.body, again.headers['idempotent-replayed']]).toEqual([201, first.body, 'true'])
-    expect((await reservations.reserve({ quantity: 5 }, key)).json()).toEqual(
+    expect(await reservations.stock()).toEqual({ onHand: 10, reserved: 0, available: 10 })
+  })
+
+  it('422: refuses the Idempotency-Key of another reservation, and reserves nothing', async () => {
+    const key = { 'idempotency-key': `other-${product.productId}` }
+    await reservations.reserve({ quantity: 4 }, key)
+    expect(envelopeOf(await reservations.reserve({ quantity: 5 }, key))).toEqual(
       refusedBody(422, 'VERIFICATION_ERROR', 'This Idempotency-Key was used for another request.'),
     )
-    expect(await reservations.stock()).toEqual({ onHand: 10, reserved: 0, available: 10 })
+    expect(await reservations.stock()).toEqual({ onHand: 10, reserved: 4, available: 6 })
   })
 
   it.each<[object, string, string]>([

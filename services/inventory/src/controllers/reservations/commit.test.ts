@@ -52,14 +52,18 @@ describe('POST /reservations/commit/:reservationId', () => {
     const part = await reservations.commit(id, { quantity: 3 })
     expect([part.statusCode, part.json()]).toEqual([200, { statusCode: 200, data: record(id, { remaining: 1 }) }])
     expect(await reservations.stock()).toEqual({ onHand: 7, reserved: 1, available: 6 })
-    const response = await reservations.commit(id, { quantity: 2 })
-    expect([response.statusCode, response.json()]).toEqual([
-      409,
-      refusedBody(409, 'CONFLICT', 'The reservation has less left than this quantity.', { remaining: 1 }),
-    ])
     const rest = await reservations.commit(id)
     const data = record(id, { remaining: 0, status: 'committed' })
     expect([rest.statusCode, rest.json()]).toEqual([200, { statusCode: 200, data }])
+  })
+
+  it('409: refuses to ship more than a shipped part has left', async () => {
+    const id = await reservations.begin()
+    await reservations.commit(id, { quantity: 3 })
+    expect(envelopeOf(await reservations.commit(id, { quantity: 2 }))).toEqual(
+      refusedBody(409, 'CONFLICT', 'The reservation has less left than this quantity.', { remaining: 1 }),
+    )
+    expect(await reservations.stock()).toEqual({ onHand: 7, reserved: 1, available: 6 })
   })
 
   it('200: ships once for an Idempotency-Key', async () => {
@@ -69,9 +73,16 @@ describe('POST /reservations/commit/:reservationId', () => {
     const again = await reservations.commit(id, { quantity: 2 }, key)
     expect([again.statusCode, again.body, again.headers['idempotent-replayed']]).toEqual([200, first.body, 'true'])
     expect((await reservations.stock()).onHand).toBe(8)
-    expect((await reservations.commit(await reservations.begin(), { quantity: 2 }, key)).json()).toEqual(
+  })
+
+  it('422: refuses the Idempotency-Key of another reservation, which stays as it is', async () => {
+    const key = { 'idempotency-key': `other-${product.productId}` }
+    await reservations.commit(await reservations.begin({ quantity: 3 }), { quantity: 2 }, key)
+    const response = await reservations.commit(await reservations.begin({ quantity: 3 }), { quantity: 2 }, key)
+    expect(envelopeOf(response)).toEqual(
       refusedBody(422, 'VERIFICATION_ERROR', 'This Idempotency-Key was used for another request.'),
     )
+    expect(await reservations.stock()).toEqual({ onHand: 8, reserved: 4, available: 4 })
   })
 
   it('200: one of 50 parallel requests commits, and 49 get 409', async () => {

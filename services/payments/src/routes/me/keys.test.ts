@@ -63,6 +63,11 @@ describe('POST /me/keys', () => {
     const other = (await create({ ...app.headers, 'idempotency-key': 'again-2' })).json().key
     const ofNew = (await create({ ...basic(key.key), 'idempotency-key': 'again-1' })).json().key
     expect(new Set([key.id, other.id, ofNew.id]).size).toBe(3)
+  })
+
+  it('400: refuses the Idempotency-Key of a key that is revoked', async () => {
+    const repeated = { ...app.headers, 'idempotency-key': 'spent' }
+    const { key } = (await create(repeated)).json()
     expect(statusAndBody(await revoke(key.id))).toEqual([204, ''])
     const spent = await create(repeated)
     expect([spent.statusCode, spent.json()]).toEqual([

@@ -183,6 +183,13 @@ describe('POST /merchants/:merchantId/users', () => {
     await accept(linkIn((await mailTo(email)).text))
     const second = await invite({ email }, key)
     expect([second.statusCode, second.body, second.headers['idempotent-replayed']]).toEqual([201, first.body, 'true'])
+    expect(await users()).toHaveLength(1)
+  })
+
+  it('400: refuses the Idempotency-Key of another invitation, and invites nobody', async () => {
+    const key = { 'idempotency-key': 'other' }
+    await invite({ email }, key)
+    await mailTo(email)
     expect(statusAndBody(await invite({ email: `x${email}` }, key))).toEqual(
       refusedField('Idempotency-Key', 'was used with another body', 'MISMATCH'),
     )

@@ -122,7 +122,12 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
     await requests.close(id, 'won')
     const again = await requests.post(url, {}, { 'idempotency-key': 'k' })
     expect([again.statusCode, again.body, again.headers['idempotent-replayed']]).toEqual([201, first.body, 'true'])
-    const other = await requests.post(url, { amount: 1 }, { 'idempotency-key': 'k' })
+  })
+
+  it('400: refuses the Idempotency-Key of another body', async () => {
+    const url = `/test/transactions/${await requests.captured(merchantId)}/disputes`
+    await requests.post(url, {}, { 'idempotency-key': 'other' })
+    const other = await requests.post(url, { amount: 1 }, { 'idempotency-key': 'other' })
     expect(statusAndBody(other)).toEqual(refusedField('Idempotency-Key', 'was used with another body', 'MISMATCH'))
   })
 
