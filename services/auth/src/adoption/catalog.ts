@@ -1,6 +1,6 @@
 import { MIGRATIONS, migratorTable } from '@trestle/database/migrations/migrator-tables.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
-import { type QueryExecutorProvider, sql } from 'kysely'
+import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 
 /** @throws Error where a pooler has not carried the search path of a connection, with what to do about it */
 export async function requireFixedPath(db: QueryExecutorProvider): Promise<void> {
@@ -175,4 +175,19 @@ export async function listOpenTriggers(db: QueryExecutorProvider, { schema }: Na
       AND NOT EXISTS (SELECT FROM unnest(p.proconfig) AS setting WHERE setting LIKE 'search_path=%')
     ORDER BY name`.execute(db)
   return { path, functions: rows.map(({ name }) => name) }
+}
+
+/** The text that may stand around the dot of a name: spaces and comments. */
+const GAP = String.raw`(\s|--[^\n]*\n|/[*]([^*]|[*]+[^*/])*[*]+/)*`
+
+/**
+ * Finds the functions `f` that name a table of `moving` in a body that PostgreSQL parses at each call. The name has its schema,
+ * in quotes or without, or stands alone where the schema is in a search path of the function's own.
+ */
+export function namedIn(schema: string): RawBuilder<unknown> {
+  const word = sql`regexp_replace(${schema}::text, '(\\W)', '\\\\\\1', 'g')`
+  return sql`f.pronamespace <> 'pg_catalog'::regnamespace
+    AND (f.prosrc ~* format('\\m%s"?%s[.]%s"?%s\\M', ${word}, ${GAP}::text, ${GAP}::text, m.name)
+      OR (f.prosrc ~* format('\\m%s\\M', m.name)
+        AND EXISTS (SELECT FROM unnest(f.proconfig) setting WHERE setting ~* format('^search_path=(.*\\W)?%s(\\W|$)', ${word}))))`
 }

@@ -40,6 +40,13 @@ const OWN_TABLES: Readonly<Record<Exclude<keyof AuthTables, Shared> | Unqueried,
 /** The names of the tables that supabase/auth does not have: this service's and the migrator's. */
 export const ownTables: readonly string[] = [...Object.keys(OWN_TABLES), ...migratorTables]
 
+/** The trigger that notes sessions which change, until the switch. */
+export const NOTING_TRIGGER = 'trestle_note_change'
+/** The trigger on each table that an old server writes to, from the switch on. */
+export const REFUSING_TRIGGER = 'trestle_refuse_old_server'
+/** The function of this trigger. */
+export const REFUSING_FUNCTION = 'refuse_old_server'
+
 /** The trigger functions that write with the rights of their owner. */
 const OWN_TRIGGERS = ['list_user', 'claim_user'] as const
 

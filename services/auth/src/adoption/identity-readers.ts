@@ -1,7 +1,7 @@
 import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
-import { readColumns } from './catalog.ts'
-import { namedIn, OWN_TRIGGER } from './list-dependents.ts'
+import { namedIn, readColumns } from './catalog.ts'
+import { NOTING_TRIGGER } from './hidden-tables.ts'
 
 /** An object of an application that reads `identities.id`, while this is the subject at the provider, as before 2.117. */
 export interface IdentityReader {
@@ -100,7 +100,7 @@ const functionReaders = (schema: string): RawBuilder<unknown> => sql`
     JOIN pg_depend d ON d.refclassid = 'pg_type'::regclass AND d.refobjid IN (t.oid, t.typarray) AND d.classid = 'pg_proc'::regclass
     WHERE c.oid = ${identities(schema)}
   UNION SELECT f.oid FROM pg_trigger t JOIN pg_proc f ON f.oid = t.tgfoid
-    WHERE t.tgrelid = ${identities(schema)} AND NOT t.tgisinternal AND t.tgname <> ${OWN_TRIGGER}
+    WHERE t.tgrelid = ${identities(schema)} AND NOT t.tgisinternal AND t.tgname <> ${NOTING_TRIGGER}
       AND regexp_replace(f.prosrc, '\\mreturn\\s+(new|old)\\M', '', 'gi') ~* '\\m(new|old)\\M(?!\\s*[.])|\\m(new|old)\\s*[.]\\s*"?id\\M'`
 
 /**

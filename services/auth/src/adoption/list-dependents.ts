@@ -5,9 +5,9 @@ import { rehearseExecuted } from '@trestle/database/rehearsal/drift.ts'
 import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
-import { ownTables } from './hidden-tables.ts'
+import { namedIn } from './catalog.ts'
+import { NOTING_TRIGGER, ownTables, REFUSING_TRIGGER } from './hidden-tables.ts'
 import { SERVED, UNSERVED } from './inspect-database.ts'
-import { REFUSING_TRIGGER } from './refuse-old-server.ts'
 
 /** An object of an application that names a table that moves. */
 export interface Dependent {
@@ -16,9 +16,6 @@ export interface Dependent {
   /** The name of the table. */
   readonly table: string
 }
-
-/** The trigger that notes sessions which change, until the switch. */
-export const OWN_TRIGGER = 'trestle_note_change'
 
 /**
  * Lists the views, rules, policies, functions, foreign keys, publications, columns and tables that name a
@@ -69,7 +66,7 @@ const recorded = sql`
     FROM dependent d JOIN pg_policy p ON d.classid = 'pg_policy'::regclass AND p.oid = d.objid
   UNION SELECT format('trigger %I', t.tgname), d.name
     FROM dependent d JOIN pg_trigger t ON d.classid = 'pg_trigger'::regclass AND t.oid = d.objid
-    WHERE NOT t.tgisinternal AND t.tgname <> ${OWN_TRIGGER}
+    WHERE NOT t.tgisinternal AND t.tgname <> ${NOTING_TRIGGER}
   UNION SELECT format('foreign key %I of %s', k.conname, k.conrelid::regclass), d.name
     FROM dependent d JOIN pg_constraint k ON d.classid = 'pg_constraint'::regclass AND k.oid = d.objid
     WHERE k.contype = 'f' AND k.conrelid NOT IN (SELECT oid FROM known)
@@ -85,21 +82,6 @@ const recorded = sql`
     WHERE a.adrelid NOT IN (SELECT oid FROM known)
   UNION SELECT pg_describe_object(d.classid, d.objid, 0), d.name
     FROM dependent d JOIN pg_type t ON d.classid = 'pg_type'::regclass AND t.oid = d.objid WHERE t.typtype = 'd'`
-
-/** The text that may stand around the dot of a name: spaces and comments. */
-const GAP = String.raw`(\s|--[^\n]*\n|/[*]([^*]|[*]+[^*/])*[*]+/)*`
-
-/**
- * Finds the functions `f` that name a table of `moving` in a body that PostgreSQL parses at each call. The name has its schema,
- * in quotes or without, or stands alone where the schema is in a search path of the function's own.
- */
-export function namedIn(schema: string): RawBuilder<unknown> {
-  const word = sql`regexp_replace(${schema}::text, '(\\W)', '\\\\\\1', 'g')`
-  return sql`f.pronamespace <> 'pg_catalog'::regnamespace
-    AND (f.prosrc ~* format('\\m%s"?%s[.]%s"?%s\\M', ${word}, ${GAP}::text, ${GAP}::text, m.name)
-      OR (f.prosrc ~* format('\\m%s\\M', m.name)
-        AND EXISTS (SELECT FROM unnest(f.proconfig) setting WHERE setting ~* format('^search_path=(.*\\W)?%s(\\W|$)', ${word}))))`
-}
 
 const named = (schema: string): RawBuilder<unknown> => sql`
   SELECT format('function %s', f.oid::regprocedure), m.name FROM moving m JOIN pg_proc f ON ${namedIn(schema)}`

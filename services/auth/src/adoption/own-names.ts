@@ -3,9 +3,8 @@ import { CLEAN_UP_INDEXES } from '@trestle/migrations/auth/clean-up-indexes.ts'
 import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
-import { ownTables } from './hidden-tables.ts'
+import { ownTables, REFUSING_FUNCTION } from './hidden-tables.ts'
 import { SERVED, UNSERVED } from './inspect-database.ts'
-import { REFUSING_FUNCTION } from './refuse-old-server.ts'
 
 /** The columns of this service in the tables of supabase/auth that stay. */
 const OWN_COLUMNS: Readonly<Record<string, readonly string[]>> = {

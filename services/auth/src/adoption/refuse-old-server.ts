@@ -1,11 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
-
-/** The trigger on each table that an old server writes to. */
-export const REFUSING_TRIGGER = 'trestle_refuse_old_server'
-/** The function of this trigger. */
-export const REFUSING_FUNCTION = 'refuse_old_server'
+import { REFUSING_FUNCTION, REFUSING_TRIGGER } from './hidden-tables.ts'
 
 /**
  * Refuses every write of an old server that is started again after the switch (reference: Adopting a database). Most of its

@@ -1,8 +1,8 @@
 import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
+import { namedIn } from './catalog.ts'
 import { listFirst } from './first-names.ts'
 import { gaining } from './gaining-tables.ts'
-import { namedIn } from './list-dependents.ts'
 import { findTakenTables, type RowSource } from './row-texts.ts'
 import type { JudgedFunction } from './trial-writes.ts'
 

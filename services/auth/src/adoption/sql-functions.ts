@@ -1,7 +1,7 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
+import { namedIn } from './catalog.ts'
 import { gaining } from './gaining-tables.ts'
-import { namedIn } from './list-dependents.ts'
 import type { SqlFunction } from './trial-run.ts'
 
 /** The functions in SQL that a trial parses on a table, and those that it leaves alone. */

@@ -7,6 +7,7 @@ import { inGentle } from './adoption-locks.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
 import { ID_GAP } from './copy-refresh-tokens.ts'
+import { NOTING_TRIGGER } from './hidden-tables.ts'
 
 /** The tables whose changes are noted, each with its column for the id of the session. */
 const WATCHED = [
@@ -140,7 +141,7 @@ async function hasTrigger(
 ): Promise<boolean> {
   const { rows } = await sql`
     SELECT FROM pg_trigger
-    WHERE tgrelid = to_regclass(format('%I.%I', ${schema}::text, ${table}::text)) AND tgname = 'trestle_note_change'`.execute(
+    WHERE tgrelid = to_regclass(format('%I.%I', ${schema}::text, ${table}::text)) AND tgname = ${NOTING_TRIGGER}`.execute(
     db,
   )
   return rows.length > 0
@@ -167,12 +168,12 @@ async function createTrigger(
     END
     $$`.execute(trx)
   await sql`
-    CREATE TRIGGER trestle_note_change AFTER INSERT OR UPDATE OR DELETE ON ${names.id(table)}
+    CREATE TRIGGER ${sql.id(NOTING_TRIGGER)} AFTER INSERT OR UPDATE OR DELETE ON ${names.id(table)}
     FOR EACH ROW EXECUTE FUNCTION ${note}()`.execute(trx)
 }
 
 /** Removes the triggers of `prepareStaging`. */
 export async function dropTriggers(trx: Kysely<unknown>, { names }: AdoptionPlaces): Promise<void> {
   for (const { table } of WATCHED)
-    await sql`DROP TRIGGER IF EXISTS trestle_note_change ON ${names.id(table)}`.execute(trx)
+    await sql`DROP TRIGGER IF EXISTS ${sql.id(NOTING_TRIGGER)} ON ${names.id(table)}`.execute(trx)
 }

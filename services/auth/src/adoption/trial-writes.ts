@@ -2,7 +2,7 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { listOpenTriggers } from './catalog.ts'
 import { listGaining } from './gaining-tables.ts'
-import { OWN_TRIGGER } from './list-dependents.ts'
+import { NOTING_TRIGGER } from './hidden-tables.ts'
 import { listSqlFunctions, type UntriedFunctions } from './sql-functions.ts'
 import { type Failure, type Outcome, runTrial, type SqlFunction, type Subjects, type Trigger } from './trial-run.ts'
 
@@ -183,6 +183,6 @@ async function listTriggers(db: QueryExecutorProvider, names: Names, table: stri
   const { rows } = await sql<Trigger>`
     SELECT tgname::text AS name, format('%s', tgfoid::regprocedure) AS "function", tgtype::int AS tgtype, tgenabled = 'A' AS "isAlways"
     FROM pg_trigger WHERE tgrelid = to_regclass(format('%I.%I', ${names.schema}::text, ${table}::text))
-      AND NOT tgisinternal AND tgname <> ${OWN_TRIGGER} AND tgenabled IN ('O', 'A') ORDER BY tgname`.execute(db)
+      AND NOT tgisinternal AND tgname <> ${NOTING_TRIGGER} AND tgenabled IN ('O', 'A') ORDER BY tgname`.execute(db)
   return rows
 }
