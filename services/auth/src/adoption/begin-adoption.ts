@@ -7,17 +7,14 @@ import {
 } from '@trestle/database/migrations/migration-connection.ts'
 import { compareMigrations, runOneByOne } from '@trestle/database/migrations/migrator.ts'
 import { type Kysely, sql } from 'kysely'
-import type { AuthConfig } from '../config.ts'
-import type { EncryptionKeys, RandomBytes } from '../secrets/sealed-secret.ts'
 import { endAutovacuums, GENTLE_WAIT_MS, inGentle } from './adoption-locks.ts'
 import { type AdoptionPlaces, beginRecord, findRecord, placesOf, recordVersion } from './adoption-record.ts'
-import type { Lifetimes } from './copy-live-rows.ts'
 import { hideOwnTables } from './hidden-tables.ts'
 import { recoverRecord } from './lost-record.ts'
+import { listEarlyMigrations, listReplaced } from './migrations-in-place.ts'
 import { createUserIndexes, fillDirectory } from './prepare-users.ts'
-import { stageRefreshTokens } from './stage-refresh-tokens.ts'
+import { type StagingDeps, stageRefreshTokens } from './stage-refresh-tokens.ts'
 import { prepareStaging } from './staging-tables.ts'
-import { listEarlyMigrations, listReplaced, type SwitchDeps } from './switch-tables.ts'
 import { applyEarlyChanges, createEarlyIndexes, ownChanges } from './upstream-changes.ts'
 import { requireAdoptable } from './upstream-database.ts'
 
@@ -30,14 +27,6 @@ export interface AdoptionRun {
   readonly force: boolean
   /** Is told each step that is done. */
   readonly report: (line: string) => void
-}
-
-/** The settings and keys of the service that an adoption needs. */
-interface AdoptionDeps {
-  readonly config: Pick<AuthConfig, 'mail' | 'sms' | 'external' | 'mfa'>
-  readonly encryptionKeys: EncryptionKeys
-  readonly now: () => Date
-  readonly randomBytes: RandomBytes
 }
 
 /**
@@ -119,7 +108,7 @@ async function createEarlyTables(db: Kysely<unknown>, places: AdoptionPlaces): P
 /** Everything that may take long, while the old service serves. */
 export async function prepareSwitch(
   db: Kysely<unknown>,
-  deps: SwitchDeps,
+  deps: StagingDeps,
   { report }: Pick<AdoptionRun, 'report'>,
 ): Promise<void> {
   await fillDirectory(db, deps.places)
@@ -127,35 +116,4 @@ export async function prepareSwitch(
   await prepareStaging(db, deps.places)
   await stageRefreshTokens(db, deps)
   report('the refresh tokens are copied')
-}
-
-/** Gathers what a switch takes: the places of its tables, keys of encryption, and the lifetimes and sealing of the settings. */
-export function switchDepsOf(deps: AdoptionDeps, places: AdoptionPlaces): SwitchDeps {
-  return { places, encryptionKeys: deps.encryptionKeys, ...settingsOf(deps) }
-}
-
-function settingsOf({
-  config,
-  encryptionKeys,
-  now,
-  randomBytes,
-}: AdoptionDeps): Pick<SwitchDeps, 'lifetimes' | 'sealing' | 'challengeSeconds'> {
-  return {
-    sealing: { encryptionKeys, randomBytes },
-    challengeSeconds: config.mfa.challengeLifetimeSeconds,
-    lifetimes: lifetimesOf(config, now()),
-  }
-}
-
-/** The lifetimes by which codes and flows of supabase/auth are still open at a moment. */
-export function lifetimesOf(
-  { mail, sms, external }: Pick<AuthConfig, 'mail' | 'sms' | 'external'>,
-  now: Date,
-): Lifetimes {
-  return {
-    now,
-    mailCodeSeconds: mail.codeLifetimeSeconds,
-    smsCodeSeconds: sms.codeLifetimeSeconds,
-    flowSeconds: external.flowStateLifetimeMs / 1_000,
-  }
 }

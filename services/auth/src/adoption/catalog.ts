@@ -191,3 +191,19 @@ export function namedIn(schema: string): RawBuilder<unknown> {
       OR (f.prosrc ~* format('\\m%s\\M', m.name)
         AND EXISTS (SELECT FROM unnest(f.proconfig) setting WHERE setting ~* format('^search_path=(.*\\W)?%s(\\W|$)', ${word}))))`
 }
+
+/**
+ * Drops tables and functions, then their schema, and does nothing where there is no such schema. Nothing is dropped with CASCADE,
+ * which would take along in silence what an application has made there, or what depends on it, such as a policy that hides rows.
+ * @throws DatabaseError (2BP01) where something else is in the schema, or something else depends on it
+ */
+export async function dropSchema(
+  trx: QueryExecutorProvider,
+  schema: string,
+  { tables, functions }: { readonly tables: readonly string[]; readonly functions: readonly string[] },
+): Promise<void> {
+  await sql`DROP TABLE IF EXISTS ${sql.join(tables.map((name) => sql.id(schema, name)))}`.execute(trx)
+  for (const signature of functions)
+    await sql`DROP FUNCTION IF EXISTS ${sql.id(schema)}.${sql.raw(signature)}`.execute(trx)
+  await sql`DROP SCHEMA IF EXISTS ${sql.id(schema)}`.execute(trx)
+}

@@ -1,7 +1,7 @@
 import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { readColumns } from './catalog.ts'
-import type { Loss } from './inspect-database.ts'
+import type { Loss } from './upstream-tables.ts'
 
 /**
  * A condition on rows of `sessions`: the session is a sign-in of the user. supabase/auth also gives sessions to OAuth clients,

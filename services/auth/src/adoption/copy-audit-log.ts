@@ -3,7 +3,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { NIL_UUID } from '../records/ids.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
-import type { Loss } from './inspect-database.ts'
+import type { Loss } from './upstream-tables.ts'
 
 const BATCH_ENTRIES = 10_000
 

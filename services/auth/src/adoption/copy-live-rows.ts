@@ -1,16 +1,8 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
-import { COUNTER_FORM } from './inspect-database.ts'
+import type { Lifetimes } from './lifetimes.ts'
 import { CODES, COPIED_CODES } from './upstream-codes.ts'
-
-/** The lifetimes of the codes and flows that the old service has made. */
-export interface Lifetimes {
-  readonly now: Date
-  readonly mailCodeSeconds: number
-  readonly smsCodeSeconds: number
-  readonly flowSeconds: number
-}
 
 /** The tables that a copy reads and writes: tables of supabase/auth and of this service. */
 export interface CopyContext {
@@ -44,6 +36,9 @@ export async function copyLiveRows(context: CopyContext): Promise<void> {
 
 /** PostgreSQL can add the lifetime of a code to each moment before this one. SQL may have written a later one. */
 const LAST_MOMENT = sql`'290000-01-01 00:00:00+00'::timestamptz`
+
+/** A signature counter of WebAuthn, which has 32 bits. */
+export const COUNTER_FORM = '^[0-9]{1,10}$'
 
 /** The bytes of an expression of type bytea, in base64url. */
 export function base64url(bytes: RawBuilder<unknown>): RawBuilder<unknown> {

@@ -3,9 +3,6 @@ import type { EncryptionKeys } from '../secrets/sealed-secret.ts'
 import { hashRefreshToken } from '../sessions/refresh-token.ts'
 import { deriveUpstreamTokens } from '../sessions/upstream-token.ts'
 
-/** The old service goes on numbering its tokens meanwhile. */
-export const ID_GAP = 1_000_000_000n
-
 /**
  * How far apart the chains of two live tokens of a session are numbered, as `reuse_refresh_token` does: the
  * child of a token has the next number, which must be free.

@@ -3,7 +3,8 @@ import { CustomProviderSettings } from '../external-providers/custom-provider.ts
 import { readUpstreamSecret, type Sealing, sealOptional, sealSecret } from '../secrets/sealed-secret.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { hasRelation, readColumns } from './catalog.ts'
-import type { CopyContext, Lifetimes } from './copy-live-rows.ts'
+import type { CopyContext } from './copy-live-rows.ts'
+import type { Lifetimes } from './lifetimes.ts'
 
 /** The transaction and the places of a copy, and the keys that seal the copied secrets. */
 export interface SealedCopyContext extends CopyContext {

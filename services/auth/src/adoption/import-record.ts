@@ -1,8 +1,8 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { createOwnSchema, hasRelation, requireOwnSchemas } from './catalog.ts'
-import { ID_GAP } from './copy-refresh-tokens.ts'
 import { readIdentity, type Source } from './source-database.ts'
+import { ID_GAP } from './token-numbers.ts'
 
 /** The schemas of an import from another database. */
 export interface ImportPlaces {

@@ -1,7 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import type { AuthConfig } from '../config.ts'
 import type { Sealing } from '../secrets/sealed-secret.ts'
-import { lifetimesOf } from './begin-adoption.ts'
 import { hasRelation } from './catalog.ts'
 import { type CopiedEntries, copyAuditLog, describeRewritten } from './copy-audit-log.ts'
 import { copyLiveRows } from './copy-live-rows.ts'
@@ -10,7 +9,7 @@ import { copyCustomProviders, copyFlows, type SealedCopyContext } from './copy-s
 import { holdCollisions } from './hold-collisions.ts'
 import { findChanges, type HeldBack, listHeldBack, recordTakenRows, type TableChange } from './import-changes.ts'
 import type { ImportRecord } from './import-record.ts'
-import type { Loss } from './inspect-database.ts'
+import { lifetimesOf } from './lifetimes.ts'
 import {
   createStages,
   dayOf,
@@ -20,6 +19,7 @@ import {
   stageUserPrints,
   stageUsers,
 } from './stage-source.ts'
+import type { Loss } from './upstream-tables.ts'
 import { writeStagedUsers } from './write-staged-users.ts'
 
 /** The report of the transaction of an import. */

@@ -1,80 +1,8 @@
-import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
+import { type QueryExecutorProvider, sql } from 'kysely'
 import { type EncryptionKeys, readUpstreamSecret } from '../secrets/sealed-secret.ts'
-import type { AdoptionPlaces } from './adoption-record.ts'
-import { hasRelation, readColumns } from './catalog.ts'
-import { ownTables } from './hidden-tables.ts'
-
-/** Something of a database that does not carry over, and how many it concerns. */
-export interface Loss {
-  readonly what: string
-  readonly count: number
-}
-
-/** The tables of supabase/auth 2.196 that are read, moved, or of no use here. */
-export const SERVED = [
-  ...['users', 'identities', 'sessions', 'mfa_factors', 'mfa_amr_claims', 'mfa_challenges', 'refresh_tokens'],
-  ...['one_time_tokens', 'flow_state', 'webauthn_credentials', 'webauthn_challenges', 'custom_oauth_providers'],
-  ...['audit_log_entries', 'schema_migrations', 'instances'],
-] as const
-/** The tables of supabase/auth that this service does not read yet. */
-export const UNSERVED = [
-  ...['sso_providers', 'sso_domains', 'saml_providers', 'saml_relay_states'],
-  ...['oauth_clients', 'oauth_authorizations', 'oauth_consents', 'oauth_client_states'],
-] as const
-
-/** The schema of the tables of supabase/auth. */
-type UpstreamPlace = Pick<AdoptionPlaces, 'names'>
-
-/** Returns the encoding of the database in the words of PostgreSQL, such as `UTF8`. */
-export async function readEncoding(db: QueryExecutorProvider): Promise<string> {
-  const { rows } = await sql<{ encoding: string }>`SELECT current_setting('server_encoding') AS encoding`.execute(db)
-  return rows[0]?.encoding ?? ''
-}
-
-/** How many rows each table has that is there, by its name. */
-export async function countRows(
-  db: Kysely<unknown>,
-  { names }: UpstreamPlace,
-  tables: readonly string[],
-): Promise<ReadonlyMap<string, number>> {
-  const counts = new Map<string, number>()
-  for (const table of tables) {
-    if (!(await hasRelation(db, names.schema, table))) continue
-    const { rows } = await sql<{ count: string }>`SELECT count(*) AS count FROM ${names.id(table)}`.execute(db)
-    counts.set(table, Number(rows[0]?.count ?? 0))
-  }
-  return counts
-}
-
-/** The views that a run makes before the switch. */
-const OWN_VIEWS = ['user_factors'] as const
-const OWN_FUNCTIONS = ['uuid_v7', 'claim_user', 'text_grams', 'list_user'] as const
-
-/**
- * The tables, views and functions in the schema that neither supabase/auth, nor this service, nor an extension has made.
- * They are left alone.
- */
-export async function listInhabitants(db: Kysely<unknown>, { names }: UpstreamPlace): Promise<readonly string[]> {
-  const { rows } = await sql<{ name: string }>`
-    SELECT c.relname::text AS name FROM pg_class c
-      WHERE c.relnamespace = to_regnamespace(${names.schema}) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
-        AND c.relname <> ALL (${[...SERVED, ...UNSERVED, ...ownTables, ...OWN_VIEWS]}::text[])
-    UNION ALL SELECT p.proname || '()' FROM pg_proc p
-      WHERE p.pronamespace = to_regnamespace(${names.schema}) AND p.proname <> ALL (${['uid', 'role', 'email', 'jwt', ...OWN_FUNCTIONS]}::text[])
-    ORDER BY name`.execute(db)
-  return rows.map(({ name }) => name)
-}
-
-/** How many users have a second factor or a passkey whose challenge the switch does not copy. */
-export async function countAskedAgain(db: Kysely<unknown>, { names }: UpstreamPlace): Promise<number> {
-  const passkeys = (await hasRelation(db, names.schema, 'webauthn_credentials'))
-    ? sql`UNION SELECT user_id FROM ${names.id('webauthn_credentials')}`
-    : sql``
-  const { rows } = await sql<{ count: string }>`
-    SELECT count(*) AS count FROM (
-      SELECT user_id FROM ${names.id('mfa_factors')} WHERE factor_type::text <> 'totp' ${passkeys}) asked`.execute(db)
-  return Number(rows[0]?.count ?? 0)
-}
+import { readColumns } from './catalog.ts'
+import { COUNTER_FORM } from './copy-live-rows.ts'
+import type { Loss, UpstreamPlace } from './upstream-tables.ts'
 
 /** The columns that supabase/auth may have sealed. */
 const SEALED = [
@@ -137,9 +65,6 @@ export async function listClosedSecrets(
   }
   return losses
 }
-
-/** A signature counter of WebAuthn, which has 32 bits. */
-export const COUNTER_FORM = '^[0-9]{1,10}$'
 
 /** Values that neither service can use. */
 const BROKEN = [

@@ -2,7 +2,7 @@ import { type Kysely, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
 import { insertCopies } from './copy-refresh-tokens.ts'
-import { findVersion } from './upstream-database.ts'
+import { findVersion } from './upstream-tables.ts'
 
 /**
  * supabase/auth gives a session to a refresh token from before there were sessions when the token is used. Since 2.108, which has

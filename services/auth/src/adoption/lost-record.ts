@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely'
 import type { AdoptionPlaces, AdoptionRecord } from './adoption-record.ts'
 import { findUnrecorded } from './existing-schema.ts'
 import { listMadeSince } from './upstream-changes.ts'
-import { findVersion } from './upstream-database.ts'
+import { findVersion } from './upstream-tables.ts'
 
 /**
  * The record of a prepared adoption, from what its tables show. Somebody may have restored the schema of the

@@ -3,7 +3,8 @@ import { PROVIDERS } from '../config/external.ts'
 import type { JwtConfig } from '../config/jwt.ts'
 import { parseStoredHash } from '../passwords/stored-hash.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
-import type { Loss } from './inspect-database.ts'
+import { hasRelation } from './catalog.ts'
+import type { Loss } from './upstream-tables.ts'
 
 /**
  * Users who cannot sign in afterwards though they can now, by reason.
@@ -86,4 +87,15 @@ const ARGON2_REST = `${'A'.repeat(22)}$${'A'.repeat(43)}`
 /** Whether a sign-in may verify hashes of a cost. @param cost what stands before the salt; null where a hash is damaged */
 function isAffordable(cost: string | null): boolean {
   return cost !== null && parseStoredHash(`${cost}$${cost.startsWith('$2') ? BCRYPT_REST : ARGON2_REST}`) !== undefined
+}
+
+/** How many users have a second factor or a passkey whose challenge the switch does not copy. */
+export async function countAskedAgain(db: Kysely<unknown>, { names }: Pick<AdoptionPlaces, 'names'>): Promise<number> {
+  const passkeys = (await hasRelation(db, names.schema, 'webauthn_credentials'))
+    ? sql`UNION SELECT user_id FROM ${names.id('webauthn_credentials')}`
+    : sql``
+  const { rows } = await sql<{ count: string }>`
+    SELECT count(*) AS count FROM (
+      SELECT user_id FROM ${names.id('mfa_factors')} WHERE factor_type::text <> 'totp' ${passkeys}) asked`.execute(db)
+  return Number(rows[0]?.count ?? 0)
 }

@@ -1,6 +1,6 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
-import { SERVED, UNSERVED } from './inspect-database.ts'
+import { SERVED, UNSERVED } from './upstream-tables.ts'
 
 /** The tables that are only read. One of them gets a trigger, for which its owner may give the right. */
 const READ = ['instances', ...UNSERVED]

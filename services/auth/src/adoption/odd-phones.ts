@@ -1,6 +1,6 @@
 import { type QueryExecutorProvider, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
-import type { Loss } from './inspect-database.ts'
+import type { Loss } from './upstream-tables.ts'
 
 const NAMED_MAX = 5
 /**

@@ -5,8 +5,8 @@ import { runSql } from '../../test/adoption/restored-database.ts'
 import { adoptOptions, authNames } from '../migrations.ts'
 import { checkAdoption } from '../use-cases/check-adoption.ts'
 import { undoAdoption } from '../use-cases/undo-adoption.ts'
+import { listReplaced } from './migrations-in-place.ts'
 import { listNamesakes } from './own-names.ts'
-import { listReplaced } from './switch-tables.ts'
 
 const REASON = 'has a name that this service needs: rename it, or move it to another schema'
 

@@ -4,7 +4,7 @@ import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
 import { ownTables, REFUSING_FUNCTION } from './hidden-tables.ts'
-import { SERVED, UNSERVED } from './inspect-database.ts'
+import { SERVED, UNSERVED } from './upstream-tables.ts'
 
 /** The columns of this service in the tables of supabase/auth that stay. */
 const OWN_COLUMNS: Readonly<Record<string, readonly string[]>> = {

@@ -1,29 +1,30 @@
 import type { Migrations } from '@trestle/database/migrations/migrator.ts'
-import { authMigrations } from '@trestle/migrations/auth.ts'
-import type { MigrationSources, Names, ServiceMigration } from '@trestle/migrations/migration.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import type { Sealing } from '../secrets/sealed-secret.ts'
+import type { AuthConfig } from '../config.ts'
+import type { EncryptionKeys, RandomBytes, Sealing } from '../secrets/sealed-secret.ts'
 import { lockTables } from './adoption-locks.ts'
 import { type AdoptionPlaces, findRecord, recordSwitch } from './adoption-record.ts'
 import { hasRelation, underPathOfTriggers } from './catalog.ts'
 import {
   copyChallenges,
   copyLiveRows,
-  type Lifetimes,
   recordAllSessionsCopied,
   recordCopies,
   recordUncopiedSessions,
 } from './copy-live-rows.ts'
 import { copyCustomProviders, copyFlows, type SealedCopyContext } from './copy-sealed-rows.ts'
-import { dropStaging } from './drop-adoption.ts'
 import { addForeignKeys } from './foreign-keys.ts'
 import { hideOwnTables } from './hidden-tables.ts'
+import { type Lifetimes, lifetimesOf } from './lifetimes.ts'
 import { beginLoneSessions } from './lone-tokens.ts'
+import { listReplaced, moveTable } from './migrations-in-place.ts'
 import { refuseOldServer } from './refuse-old-server.ts'
 import { correctCopies, replayChanges, type StagingDeps } from './stage-refresh-tokens.ts'
-import { dropTriggers, passCopiedNumbers } from './staging-tables.ts'
+import { dropStaging, dropTriggers } from './staging-tables.ts'
+import { passCopiedNumbers } from './token-numbers.ts'
 import { applyUpstreamChanges } from './upstream-changes.ts'
-import { findVersion } from './upstream-database.ts'
+import { findVersion } from './upstream-tables.ts'
 
 /** The places, the keys and the lifetimes by which a switch judges rows of supabase/auth. */
 export interface SwitchDeps extends StagingDeps {
@@ -31,6 +32,14 @@ export interface SwitchDeps extends StagingDeps {
   readonly sealing: Sealing
   /** How long a challenge of a second factor counts. */
   readonly challengeSeconds: number
+}
+
+/** The settings and keys of the service that an adoption needs. */
+interface AdoptionDeps {
+  readonly config: Pick<AuthConfig, 'mail' | 'sms' | 'external' | 'mfa'>
+  readonly encryptionKeys: EncryptionKeys
+  readonly now: () => Date
+  readonly randomBytes: RandomBytes
 }
 
 /** The outcome of the last transaction of an adoption. */
@@ -60,53 +69,28 @@ const FIRST_WRITTEN = 'audit_log_entries'
  * would change the tables of this service.
  */
 const VERSIONS = 'schema_migrations'
-const REFRESH_TOKENS = '0008-create-refresh-tokens'
-/**
- * The tables of these migrations are filled before the switch, or wait for changes that the old service would
- * notice. It refuses every refresh once `sessions` has a column that it does not know.
- */
-const LATE_IN_PLACE = ['0006-create-identities', '0007-create-sessions']
 
-/**
- * The migrations as they run where supabase/auth has made some of the tables.
- * @param staging where the table of refresh tokens was filled; undefined: the migration makes an empty one
- */
-export function migrationsInPlace(staging?: string): MigrationSources {
-  return Object.fromEntries(
-    Object.entries(authMigrations).map(([name, source]) => [
-      name,
-      async (names: Names) => {
-        const migration = await source(names)
-        const { inPlace = migration } = migration
-        if (name !== REFRESH_TOKENS || staging === undefined) return { ...migration, ...inPlace }
-        return { ...migration, up: (db: Kysely<unknown>) => moveTable(db, [staging, names.schema], 'refresh_tokens') }
-      },
-    ]),
-  )
+/** Gathers what a switch takes: the places of its tables, keys of encryption, and the lifetimes and sealing of the settings. */
+export function switchDepsOf(deps: AdoptionDeps, places: AdoptionPlaces): SwitchDeps {
+  return { places, encryptionKeys: deps.encryptionKeys, ...settingsOf(deps) }
+}
+
+function settingsOf({
+  config,
+  encryptionKeys,
+  now,
+  randomBytes,
+}: AdoptionDeps): Pick<SwitchDeps, 'lifetimes' | 'sealing' | 'challengeSeconds'> {
+  return {
+    sealing: { encryptionKeys, randomBytes },
+    challengeSeconds: config.mfa.challengeLifetimeSeconds,
+    lifetimes: lifetimesOf(config, now()),
+  }
 }
 
 /** The tables of supabase/auth that stay, in the order in which they are locked. */
 export function stayingTables(names: Names): readonly RawBuilder<unknown>[] {
   return STAYING.map((table) => names.id(table))
-}
-
-/** The migrations that run while the old service serves: they need no name that it has. */
-export async function listEarlyMigrations(names: Names): Promise<MigrationSources> {
-  const early: [string, MigrationSources[string]][] = []
-  for (const [name, source] of Object.entries(migrationsInPlace())) {
-    if (!LATE_IN_PLACE.includes(name) && replacedBy(await source(names)).length === 0) early.push([name, source])
-  }
-  return Object.fromEntries(early)
-}
-
-/** The tables of supabase/auth whose names this service needs. */
-export async function listReplaced(names: Names): Promise<readonly string[]> {
-  const sources = await Promise.all(Object.values(authMigrations).map((source) => source(names)))
-  return sources.flatMap(replacedBy)
-}
-
-function replacedBy({ replaces = [] }: ServiceMigration): readonly string[] {
-  return replaces
 }
 
 /**
@@ -203,13 +187,4 @@ async function presentOf(trx: Kysely<unknown>, { names }: AdoptionPlaces): Promi
   const present: string[] = []
   for (const table of await listReplaced(names)) if (await hasRelation(trx, names.schema, table)) present.push(table)
   return present
-}
-
-/** Moves a table. The indexes, constraints, policies and grants of the table, and the sequence of its key, move with it. */
-async function moveTable(
-  trx: Kysely<unknown>,
-  [from, to]: readonly [from: string, to: string],
-  table: string,
-): Promise<void> {
-  await sql`ALTER TABLE ${sql.id(from, table)} SET SCHEMA ${sql.id(to)}`.execute(trx)
 }

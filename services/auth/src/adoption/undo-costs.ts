@@ -6,7 +6,7 @@ import { countEndedSessions, countForeignHashes, type SessionCounts } from './gi
 import { listUnfitForUpstream } from './give-back-sealed-rows.ts'
 import { countUnfitFactors, NO_UNFIT_FACTORS, type UnfitFactors } from './unfit-factors.ts'
 import { ownChanges } from './upstream-changes.ts'
-import { findVersion } from './upstream-database.ts'
+import { findVersion } from './upstream-tables.ts'
 
 /** The losses that `adopt --undo` would bring to users, for the operator who decides on it. */
 export interface UndoCosts {

@@ -1,7 +1,6 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
 import { readColumns } from './catalog.ts'
-import type { Source } from './source-database.ts'
 
 const TIME = 'timestamp with time zone'
 
@@ -66,10 +65,10 @@ export const UPSTREAM_COLUMNS: Readonly<Record<string, readonly string[]>> = Obj
 )
 
 /** The columns that others have added to these tables, such as `users.tenant_id`. No import copies them. */
-export async function listOtherColumns({ db, names }: Source): Promise<readonly string[]> {
+export async function listOtherColumns(db: QueryExecutorProvider, { schema }: Names): Promise<readonly string[]> {
   const others: string[] = []
   for (const [table, known] of Object.entries(UPSTREAM_COLUMNS)) {
-    for (const column of await readColumns(db, names.schema, table))
+    for (const column of await readColumns(db, schema, table))
       if (!known.includes(column)) others.push(`${table}.${column}`)
   }
   return others

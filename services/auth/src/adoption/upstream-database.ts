@@ -1,17 +1,17 @@
 import type { Names } from '@trestle/migrations/migration.ts'
-import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { findRecord, placesOf, schemasOf } from './adoption-record.ts'
 import { hasRelation, listForeignSchemas, listStrangers, requireFixedPath } from './catalog.ts'
 import { describeAdopted, findUnrecorded } from './existing-schema.ts'
 import { listHeirs } from './gaining-tables.ts'
 import { listIdentityKeys } from './identity-readers.ts'
-import { readEncoding, SERVED, UNSERVED } from './inspect-database.ts'
 import { listMissingRights } from './missing-rights.ts'
 import { listNamesakes } from './own-names.ts'
 import { listRowColumns, listRowWriters } from './row-writers.ts'
-import { listLooseSequences, listSpentNumbers } from './staging-tables.ts'
+import { listLooseSequences, listSpentNumbers } from './token-numbers.ts'
 import { type TrialReach, tryWrites, UNTRIED } from './trial-writes.ts'
 import { listChangedTypes } from './upstream-columns.ts'
+import { findVersion, readEncoding, SERVED, UNSERVED } from './upstream-tables.ts'
 
 /** The newest migrations of supabase/auth 2.40 and of 2.196. */
 const OLDEST_VERSION = '20221215195900'
@@ -206,13 +206,6 @@ async function findOutsider(db: Kysely<unknown>, schema: string): Promise<Outsid
 
 function describeOutsider({ user, owner }: Outsider): string {
   return `${user} does not own the tables: connect as ${owner}`
-}
-
-/** The newest migration of supabase/auth that a database has; `none` where there is none. */
-export async function findVersion(db: QueryExecutorProvider, { id }: Names): Promise<string> {
-  const { rows } = await sql<{ version: string | null }>`
-    SELECT max(version) AS version FROM ${id('schema_migrations')}`.execute(db)
-  return rows[0]?.version ?? 'none'
 }
 
 function describeVersion(version: string, { force }: Pick<AdoptionWish, 'force'>): string | undefined {

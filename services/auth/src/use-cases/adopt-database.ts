@@ -4,18 +4,13 @@ import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { inLatest, runTogether } from '@trestle/database/migrations/migrator.ts'
 import type { Kysely } from 'kysely'
 import { type AdoptionPlaces, findRecord, hasSwitched, placesOf, recordFinish } from '../adoption/adoption-record.ts'
-import {
-  type AdoptionRun,
-  beginAdoption,
-  prepareSwitch,
-  switchDepsOf,
-  withoutOtherRuns,
-} from '../adoption/begin-adoption.ts'
+import { type AdoptionRun, beginAdoption, prepareSwitch, withoutOtherRuns } from '../adoption/begin-adoption.ts'
 import { copyAuditLog, describeRewritten } from '../adoption/copy-audit-log.ts'
 import { checkForeignKeys } from '../adoption/foreign-keys.ts'
-import type { Loss } from '../adoption/inspect-database.ts'
+import { migrationsInPlace } from '../adoption/migrations-in-place.ts'
 import { countChanges, replayChanges } from '../adoption/stage-refresh-tokens.ts'
-import { migrationsInPlace, type SwitchDeps, switchHooks } from '../adoption/switch-tables.ts'
+import { type SwitchDeps, switchDepsOf, switchHooks } from '../adoption/switch-tables.ts'
+import type { Loss } from '../adoption/upstream-tables.ts'
 import type { AuthDeps } from '../deps.ts'
 import { adoptOptions, createJobQueue } from '../migrations.ts'
 

@@ -1,36 +1,30 @@
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { placesOf } from '../adoption/adoption-record.ts'
-import { type AdoptionRun, lifetimesOf } from '../adoption/begin-adoption.ts'
+import type { AdoptionRun } from '../adoption/begin-adoption.ts'
 import { listOpenTriggers, type OpenTriggers } from '../adoption/catalog.ts'
 import { listClientSessions } from '../adoption/client-sessions.ts'
 import { countRefusedPayloads, describeRewritten } from '../adoption/copy-audit-log.ts'
 import { countOpenFlows, listUnfitProviders } from '../adoption/copy-sealed-rows.ts'
 import { type IdentityReader, listIdentityReaders } from '../adoption/identity-readers.ts'
-import {
-  countAskedAgain,
-  countRows,
-  type Loss,
-  listBrokenValues,
-  listClosedSecrets,
-  listInhabitants,
-  readEncoding,
-  SERVED,
-  UNSERVED,
-} from '../adoption/inspect-database.ts'
+import { listBrokenValues, listClosedSecrets } from '../adoption/inspect-database.ts'
+import { lifetimesOf } from '../adoption/lifetimes.ts'
 import { type AdminGroup, listAdmins } from '../adoption/list-admins.ts'
 import {
   type Dependent,
   listDependents,
+  listInhabitants,
   listNarrowPublications,
   listWidePublications,
 } from '../adoption/list-dependents.ts'
 import { countLoneTokens } from '../adoption/lone-tokens.ts'
-import { listLoneAudience, listLostSignIns } from '../adoption/lost-sign-ins.ts'
+import { countAskedAgain, listLoneAudience, listLostSignIns } from '../adoption/lost-sign-ins.ts'
+import { listReplaced } from '../adoption/migrations-in-place.ts'
 import { listOddPhones } from '../adoption/odd-phones.ts'
 import { listOtherInstances, type OtherInstances } from '../adoption/other-instances.ts'
 import { listSharedEmails } from '../adoption/prepare-users.ts'
-import { listReplaced, STAYING } from '../adoption/switch-tables.ts'
+import { STAYING } from '../adoption/switch-tables.ts'
 import { type EarlierRun, findObstacles } from '../adoption/upstream-database.ts'
+import { countRows, type Loss, readEncoding, SERVED, UNSERVED } from '../adoption/upstream-tables.ts'
 import type { AuthDeps } from '../deps.ts'
 import { adoptOptions } from '../migrations.ts'
 

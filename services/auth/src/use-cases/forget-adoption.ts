@@ -3,7 +3,7 @@ import { inLatest } from '@trestle/database/migrations/migrator.ts'
 import { readDependents } from '@trestle/database/violations.ts'
 import { isLeftOver, placesOf, readRecord } from '../adoption/adoption-record.ts'
 import { countKept, dropKeptTables } from '../adoption/drop-adoption.ts'
-import { listReplaced } from '../adoption/switch-tables.ts'
+import { listReplaced } from '../adoption/migrations-in-place.ts'
 import type { AuthDeps } from '../deps.ts'
 import { adoptOptions } from '../migrations.ts'
 

@@ -3,7 +3,7 @@ import { compareMigrations, inLatest } from '@trestle/database/migrations/migrat
 import { listClientSessions } from '../adoption/client-sessions.ts'
 import { importPlacesOf, openRecord } from '../adoption/import-record.ts'
 import { importSnapshot, type SnapshotImport } from '../adoption/import-snapshot.ts'
-import { countRows, type Loss, listBrokenValues, listClosedSecrets, UNSERVED } from '../adoption/inspect-database.ts'
+import { listBrokenValues, listClosedSecrets } from '../adoption/inspect-database.ts'
 import { type AdminGroup, listAdmins } from '../adoption/list-admins.ts'
 import { countLoneTokens } from '../adoption/lone-tokens.ts'
 import { listLostSignIns } from '../adoption/lost-sign-ins.ts'
@@ -20,6 +20,7 @@ import {
 } from '../adoption/source-database.ts'
 import { listOtherColumns } from '../adoption/upstream-columns.ts'
 import { requireReadable } from '../adoption/upstream-database.ts'
+import { countRows, type Loss, UNSERVED } from '../adoption/upstream-tables.ts'
 import type { AuthDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
 
@@ -98,7 +99,7 @@ async function describeSource(
     ],
     notYetServed: new Map([...unserved].filter(([, count]) => count > 0)),
     foreignKeys: await listForeignKeys(source),
-    otherColumns: await listOtherColumns(source),
+    otherColumns: await listOtherColumns(source.db, source.names),
   }
 }
 
