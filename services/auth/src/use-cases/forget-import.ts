@@ -1,5 +1,5 @@
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
-import { countRecorded, dropImport, importPlacesOf } from '../adoption/import-record.ts'
+import { countRecorded, dropImport, importPlacesOf } from '../adoption/import/import-record.ts'
 import type { AuthDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
 

@@ -1,15 +1,9 @@
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { compareMigrations, inLatest } from '@trestle/database/migrations/migrator.ts'
-import { listClientSessions } from '../adoption/client-sessions.ts'
-import { importPlacesOf, openRecord } from '../adoption/import-record.ts'
-import { importSnapshot, type SnapshotImport } from '../adoption/import-snapshot.ts'
-import { listBrokenValues, listClosedSecrets } from '../adoption/inspect-database.ts'
-import { type AdminGroup, listAdmins } from '../adoption/list-admins.ts'
-import { countLoneTokens } from '../adoption/lone-tokens.ts'
-import { listLostSignIns } from '../adoption/lost-sign-ins.ts'
-import { listOddPhones } from '../adoption/odd-phones.ts'
-import { listOtherInstances, type OtherInstances } from '../adoption/other-instances.ts'
-import { listSharedEmails } from '../adoption/prepare-users.ts'
+import { listOtherColumns } from '../adoption/check/upstream-columns.ts'
+import { requireReadable } from '../adoption/check/upstream-database.ts'
+import { importPlacesOf, openRecord } from '../adoption/import/import-record.ts'
+import { importSnapshot, type SnapshotImport } from '../adoption/import/import-snapshot.ts'
 import {
   listForeignKeys,
   requireHarmlessReader,
@@ -17,9 +11,15 @@ import {
   type SourceAddress,
   setFormats,
   withSource,
-} from '../adoption/source-database.ts'
-import { listOtherColumns } from '../adoption/upstream-columns.ts'
-import { requireReadable } from '../adoption/upstream-database.ts'
+} from '../adoption/import/source-database.ts'
+import { listSharedEmails } from '../adoption/prepare/prepare-users.ts'
+import { listClientSessions } from '../adoption/report/client-sessions.ts'
+import { listBrokenValues, listClosedSecrets } from '../adoption/report/inspect-database.ts'
+import { type AdminGroup, listAdmins } from '../adoption/report/list-admins.ts'
+import { listLostSignIns } from '../adoption/report/lost-sign-ins.ts'
+import { listOddPhones } from '../adoption/report/odd-phones.ts'
+import { listOtherInstances, type OtherInstances } from '../adoption/report/other-instances.ts'
+import { countLoneTokens } from '../adoption/switch/lone-tokens.ts'
 import { countRows, type Loss, UNSERVED } from '../adoption/upstream-tables.ts'
 import type { AuthDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'

@@ -1,7 +1,7 @@
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { hasSwitched, placesOf } from '../adoption/adoption-record.ts'
-import { type AdoptionRun, beginAdoption, prepareSwitch, withoutOtherRuns } from '../adoption/begin-adoption.ts'
-import { switchDepsOf } from '../adoption/switch-tables.ts'
+import { type AdoptionRun, beginAdoption, prepareSwitch, withoutOtherRuns } from '../adoption/prepare/begin-adoption.ts'
+import { switchDepsOf } from '../adoption/switch/switch-tables.ts'
 import { adoptOptions, createJobQueue } from '../migrations.ts'
 import type { AdoptDatabaseDeps } from './adopt-database.ts'
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { describeAdmins } from '../../src/adoption/list-admins.ts'
+import { describeAdmins } from '../../src/adoption/report/list-admins.ts'
 import { doctor } from '../../src/commands/doctor.ts'
 import { type AuthConfig, loadAuthConfig } from '../../src/config.ts'
 import { toEncryptionKeys } from '../../src/deps.ts'

@@ -1,0 +1,140 @@
+import { inLatest } from '@trestle/database/migrations/migrator.ts'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { NIL_UUID } from '../../records/ids.ts'
+import type { AdoptionPlaces } from '../adoption-record.ts'
+import { hasRelation } from '../catalog.ts'
+import type { Loss } from '../upstream-tables.ts'
+
+const BATCH_ENTRIES = 10_000
+
+/** How many entries of the audit log a copy has added. */
+export interface CopiedEntries {
+  readonly copied: number
+  /** How many of the copied entries have another payload here, because PostgreSQL refuses theirs as `jsonb`. */
+  readonly rewritten: number
+}
+
+/**
+ * Copies the entries of the audit log, some at a time. Entries that an earlier run has copied stay. The old
+ * service has payloads as `json`, which PostgreSQL takes as texts: a character U+0000 or half a surrogate
+ * pair becomes U+FFFD here, and what `jsonb` refuses for another reason, such as a number that is too large,
+ * becomes the member `text` of a payload. Copies nothing where an operator has dropped the table, which
+ * supabase/auth need not have where it writes its audit log elsewhere.
+ * @param isOther SQL of whether an id is the id of a user here whom the source does not know; such a user gets no entries
+ */
+export async function copyAuditLog(
+  db: Kysely<unknown>,
+  { names, kept }: Pick<AdoptionPlaces, 'names' | 'kept'>,
+  isOther: (id: RawBuilder<unknown>) => RawBuilder<unknown> = () => sql`false`,
+): Promise<CopiedEntries> {
+  if (!(await hasRelation(db, kept, 'audit_log_entries'))) return { copied: 0, rewritten: 0 }
+  await createReader(db, kept)
+  const userOf = (text: RawBuilder<unknown>) =>
+    sql`(SELECT n.id FROM (SELECT ${idOf(text)} AS id) n WHERE NOT (${isOther(sql`n.id`)}))`
+  const read = (payload: RawBuilder<unknown>) => sql`${sql.id(kept, READER)}(${payload})`
+  let after: string | undefined
+  let [copied, rewritten] = [0, 0]
+  for (;;) {
+    const { rows } = await sql<{ last: string | null; copied: string; rewritten: string }>`
+      WITH batch AS (
+        SELECT id, payload::text AS text, ${read(sql`payload::text`)} AS payload, created_at, ip_address
+        FROM ${sql.id(kept, 'audit_log_entries')} ${after === undefined ? sql`` : sql`WHERE id > ${after}`} ORDER BY id LIMIT ${sql.lit(BATCH_ENTRIES)}),
+      readable AS (
+        SELECT *, payload IS NULL AS is_rewritten FROM batch WHERE text IS NOT NULL),
+      entry AS (
+        SELECT id, created_at, ip_address, is_rewritten,
+            coalesce(payload, ${read(withoutRefused(sql`text`))}, jsonb_build_object('text', text)) AS payload FROM readable),
+      copied AS (
+        INSERT INTO ${names.id('audit_log_entries')}
+            (id, actor_id, target_user_id, action, log_type, ip_address, created_at, payload)
+          SELECT id, ${userOf(sql`payload ->> 'actor_id'`)}, ${userOf(sql`payload #>> '{traits,user_id}'`)},
+              coalesce(payload ->> 'action', ''), coalesce(payload ->> 'log_type', ''), ip_address, coalesce(created_at, 'epoch'),
+              payload
+            FROM entry ON CONFLICT (id) DO NOTHING RETURNING id)
+      SELECT (SELECT max(id::text) FROM batch) AS last, count(*) AS copied, count(*) FILTER (WHERE is_rewritten) AS rewritten
+        FROM copied JOIN entry USING (id)`.execute(db)
+    const [row] = rows
+    if (row === undefined || row.last === null) break
+    after = row.last
+    copied += Number(row.copied)
+    rewritten += Number(row.rewritten)
+  }
+  await sql`DROP FUNCTION ${sql.id(kept, READER)}(text)`.execute(db)
+  return { copied, rewritten }
+}
+
+/**
+ * How many entries of the audit log a copy would rewrite. A block of PL/pgSQL counts, which makes nothing in the database: it may
+ * allow reading alone, as a standby does. A block answers nothing, so it leaves the count in a setting of its transaction.
+ */
+export async function countRefusedPayloads(
+  db: Kysely<unknown>,
+  { names: { schema } }: Pick<AdoptionPlaces, 'names'>,
+): Promise<number> {
+  if (!(await hasRelation(db, schema, 'audit_log_entries'))) return 0
+  return inLatest(db).execute(async (trx) => {
+    await sql`
+      DO $$ DECLARE entry text; refused bigint := 0; BEGIN
+        FOR entry IN SELECT payload::text FROM ${sql.id(schema, 'audit_log_entries')} WHERE payload IS NOT NULL LOOP
+          BEGIN
+            PERFORM entry::jsonb;
+          EXCEPTION WHEN ${REFUSALS} THEN
+            refused := refused + 1;
+          END;
+        END LOOP;
+        PERFORM set_config('trestle.refused_payloads', refused::text, true);
+      END $$`.execute(trx)
+    const { rows } = await sql<{ count: string }>`
+      SELECT current_setting('trestle.refused_payloads') AS count`.execute(trx)
+    return Number(rows[0]?.count)
+  })
+}
+
+/** Describes the entries that a copy rewrites, with their number. Empty for none. */
+export function describeRewritten(count: number): readonly Loss[] {
+  const what =
+    'entries of the audit log that jsonb refuses: U+FFFD takes the place of U+0000 and of half surrogate pairs'
+  return count === 0 ? [] : [{ what, count }]
+}
+
+/** The function that reads payloads. A copy that was killed leaves it behind. */
+export const READER = 'trestle_read_payload'
+
+/** How PostgreSQL refuses a text as `jsonb`. */
+const REFUSALS = sql`data_exception OR program_limit_exceeded`
+
+/** PostgreSQL 15 cannot ask whether a text is valid as `jsonb`. The function is NULL for a text that is not valid. */
+async function createReader(db: Kysely<unknown>, schema: string): Promise<void> {
+  await sql`
+    CREATE OR REPLACE FUNCTION ${sql.id(schema, READER)}(payload text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
+    BEGIN
+      RETURN payload::jsonb;
+    EXCEPTION WHEN ${REFUSALS} THEN
+      RETURN NULL;
+    END $$`.execute(db)
+}
+
+/**
+ * The replacements of escapes of JSON, in order: a backslash that is one itself is written otherwise, so that
+ * each backslash left begins an escape. Pairs of surrogates are put aside, by letters that no escape has. A
+ * pattern that looks back at what precedes a surrogate would begin at the text's first character each time.
+ */
+const REPLACEMENTS = [
+  [String.raw`\\\\`, String.raw`\\u005c`],
+  [String.raw`\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})`, String.raw`\\h\1\\l\2`],
+  [String.raw`\\u(0000|[dD][89a-fA-F][0-9a-fA-F]{2})`, String.raw`\\ufffd`],
+  [String.raw`\\[hl]`, String.raw`\\u`],
+] as const
+
+/** A text of JSON with U+FFFD in place of the escapes that `jsonb` refuses. */
+function withoutRefused(text: RawBuilder<unknown>): RawBuilder<unknown> {
+  return REPLACEMENTS.reduce(
+    (replaced, [pattern, by]) => sql`regexp_replace(${replaced}, ${pattern}::text, ${by}::text, 'g')`,
+    text,
+  )
+}
+
+/** A text as an id; NULL for a text that is no id. The nil UUID stands for a caller who is no user. */
+function idOf(text: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`CASE WHEN ${text} ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN nullif((${text})::uuid, ${sql.lit(NIL_UUID)}) END`
+}

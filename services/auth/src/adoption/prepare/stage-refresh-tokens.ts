@@ -1,0 +1,194 @@
+import { inLatest } from '@trestle/database/migrations/migrator.ts'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { EncryptionKeys } from '../../secrets/sealed-secret.ts'
+import type { AdoptionPlaces } from '../adoption-record.ts'
+import { readColumns } from '../catalog.ts'
+import type { TokenCopy } from '../copy/copy-refresh-tokens.ts'
+import { KEYED } from './staging-tables.ts'
+import { updateCopies } from './update-copies.ts'
+
+/** So few that the numbers of a batch are soon read, and so many that round trips to the database cost little. */
+const BATCH_SESSIONS = 300
+/** A session with a key, whatever the settings can open, and its print: what changes when the key or the counter does. */
+const hasKey = sql`s.refresh_token_hmac_key IS NOT NULL AND s.refresh_token_counter IS NOT NULL`
+const printOf = sql`hashtextextended(s.refresh_token_hmac_key, s.refresh_token_counter)`
+/** The places of a copy of refresh tokens, and the keys that supabase/auth may have encrypted them with. */
+export interface StagingDeps {
+  readonly places: AdoptionPlaces
+  readonly encryptionKeys: EncryptionKeys
+}
+
+/**
+ * Copies the refresh tokens of all sessions, some sessions at a time. A later run goes on where this one
+ * ended, replays what was noted since, and corrects the copies of the run before. Nothing of the old service
+ * is locked: a session that changes while it is copied is noted, so the next replay copies it anew.
+ */
+export async function stageRefreshTokens(db: Kysely<unknown>, deps: StagingDeps): Promise<void> {
+  while (await inLatest(db).execute((trx) => copyNextSessions(trx, deps)));
+  await inLatest(db).execute((trx) => replayChanges(trx, deps))
+  await inLatest(db).execute((trx) => correctCopies(trx, deps))
+}
+
+/** @returns whether there were any */
+async function copyNextSessions(trx: Kysely<unknown>, deps: StagingDeps): Promise<boolean> {
+  const { names, staging } = deps.places
+  const progress = sql.id(staging, 'progress')
+  const { rows: before } = await sql<{ after: string | null }>`SELECT after FROM ${progress}`.execute(trx)
+  const after = before[0]?.after ?? null
+  const { rows } = await sql<{ id: string }>`
+    SELECT id FROM ${names.id('sessions')} ${after === null ? sql`` : sql`WHERE id > ${after}`}
+    ORDER BY id LIMIT ${sql.lit(BATCH_SESSIONS)}`.execute(trx)
+  const last = rows.at(-1)
+  if (last === undefined) return false
+  await copySessions(
+    trx,
+    deps,
+    rows.map(({ id }) => id),
+  )
+  await sql`UPDATE ${progress} SET after = ${last.id}`.execute(trx)
+  return true
+}
+
+/** How many notes of changed sessions wait. */
+export async function countChanges(db: Kysely<unknown>, { staging }: AdoptionPlaces): Promise<number> {
+  const { rows } = await sql<{ count: string }>`SELECT count(*) AS count FROM ${sql.id(staging, 'changes')}`.execute(db)
+  return Number(rows[0]?.count ?? 0)
+}
+
+/**
+ * Copies the sessions anew that have changed since they were copied, and deletes the copy of a session that is
+ * gone.
+ * @returns how many there were
+ */
+export async function replayChanges(trx: Kysely<unknown>, deps: StagingDeps): Promise<number> {
+  const { rows } = await sql<{ id: string }>`
+    WITH noted AS (DELETE FROM ${sql.id(deps.places.staging, 'changes')} RETURNING session_id)
+    SELECT DISTINCT session_id AS id FROM noted WHERE session_id IS NOT NULL`.execute(trx)
+  await copySessions(
+    trx,
+    deps,
+    rows.map(({ id }) => id),
+  )
+  return rows.length
+}
+
+/**
+ * Copies the sessions anew whose copies are not what the old service has. No trigger for rows notes TRUNCATE,
+ * nor what a session with `session_replication_role = replica` writes: a token that ended in such a way must
+ * not work again. A run that lacked a key has copied nothing of the sessions whose key it seals. Tokens that
+ * follow from the key of their session have the numbers from `first_derived` on, those before have the
+ * numbers of the old service.
+ * @returns whether every session with a key has a token that follows from it; false where that is not known
+ */
+export async function correctCopies(trx: Kysely<unknown>, deps: StagingDeps): Promise<boolean> {
+  if (await areComplete(trx, deps.places)) return true
+  const { names, staging } = deps.places
+  const [own, old, sessions] = [sql.id(staging, 'refresh_tokens'), names.id('refresh_tokens'), names.id('sessions')]
+  const firstDerived = firstDerivedOf(deps.places)
+  const keyed = (await haveKeys(trx, deps.places))
+    ? sql`
+      UNION SELECT s.id FROM ${sessions} s WHERE ${hasKey} AND (
+        NOT EXISTS (SELECT FROM ${own} t WHERE t.session_id = s.id AND t.id >= ${firstDerived})
+        OR NOT EXISTS (SELECT FROM ${sql.id(staging, KEYED)} k WHERE k.session_id = s.id AND k.print = ${printOf}))
+      UNION SELECT k.session_id FROM ${sql.id(staging, KEYED)} k
+        WHERE NOT EXISTS (SELECT FROM ${sessions} s WHERE s.id = k.session_id AND ${hasKey})`
+    : sql``
+  const { rows } = await sql<{ id: string }>`
+    SELECT t.session_id AS id FROM ${own} t
+      WHERE t.id < ${firstDerived} AND NOT EXISTS (
+        SELECT FROM ${old} o WHERE o.id = t.id AND o.session_id = t.session_id AND coalesce(o.revoked, false) = t.revoked
+          AND (t.revoked OR sha256(convert_to(o.token, 'UTF8')) = t.token_hash))
+    UNION SELECT o.session_id FROM ${old} o JOIN ${sessions} s ON s.id = o.session_id
+      WHERE o.token <> '' AND NOT EXISTS (SELECT FROM ${own} t WHERE t.id = o.id)
+    ${keyed}`.execute(trx)
+  await copySessions(
+    trx,
+    deps,
+    rows.map(({ id }) => id),
+  )
+  return false
+}
+
+/**
+ * Whether the copies are what the old service has, by sums over either table. To join a million tokens takes
+ * seconds, in which requests wait, and a sum takes a fraction of it. A token without its session makes the
+ * sums differ, and the joins find nothing to copy. The values of revoked tokens are not compared: none of
+ * them continues a session.
+ */
+async function areComplete(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<boolean> {
+  const { names, staging } = places
+  const own = sql.id(staging, 'refresh_tokens')
+  const firstDerived = firstDerivedOf(places)
+  const sums = (hash: RawBuilder<unknown>) => sql`
+    count(*), sum(uuid_hash_extended(session_id, id * 2 + CASE WHEN coalesce(revoked, false) THEN 1 ELSE 0 END)),
+    sum(hashtextextended(encode(${hash}, 'hex'), id)) FILTER (WHERE revoked IS NOT TRUE)`
+  const keys = sql`count(*), sum(uuid_hash_extended(session_id, print))`
+  // Each session with a key has one token that follows from it and is not spent.
+  const keyed = (await haveKeys(trx, places))
+    ? sql`SELECT s.id AS session_id, ${printOf} AS print FROM ${names.id('sessions')} s WHERE ${hasKey}`
+    : sql`SELECT NULL::uuid AS session_id, 0::bigint AS print WHERE false`
+  const { rows } = await sql<{ isComplete: boolean }>`
+    SELECT (SELECT ROW(${sums(sql`token_hash`)}) FROM ${own} WHERE id < ${firstDerived}) IS NOT DISTINCT FROM
+        (SELECT ROW(${sums(sql`sha256(convert_to(token, 'UTF8'))`)}) FROM ${names.id('refresh_tokens')}
+          WHERE token <> '' AND session_id IS NOT NULL)
+      AND (SELECT ROW(${keys}) FROM ${sql.id(staging, KEYED)}) IS NOT DISTINCT FROM (SELECT ROW(${keys}) FROM (${keyed}) keyed)
+      AND (SELECT count(*) FROM ${own} WHERE id >= ${firstDerived} AND NOT revoked) = (SELECT count(*) FROM ${sql.id(staging, KEYED)})
+        AS "isComplete"`.execute(trx)
+  return rows[0]?.isComplete === true
+}
+
+/** The number from which copies follow from the keys of sessions. */
+function firstDerivedOf({ staging }: AdoptionPlaces): RawBuilder<unknown> {
+  return sql`(SELECT first_derived FROM ${sql.id(staging, 'progress')})`
+}
+
+/**
+ * Copies what has changed of the tokens of sessions. The old service goes on numbering its tokens, and the
+ * copies have the same numbers.
+ */
+async function copySessions(
+  trx: Kysely<unknown>,
+  { places, encryptionKeys }: StagingDeps,
+  sessions: readonly string[],
+): Promise<void> {
+  const { names, staging } = places
+  const copy: TokenCopy & { readonly firstDerived: RawBuilder<unknown> } = {
+    old: names.id('refresh_tokens'),
+    own: sql.id(staging, 'refresh_tokens'),
+    sessions: names.id('sessions'),
+    hasKeys: await haveKeys(trx, places),
+    idOffset: 0n,
+    firstDerived: firstDerivedOf(places),
+    encryptionKeys,
+  }
+  for (let start = 0; start < sessions.length; start += BATCH_SESSIONS) {
+    const ids = sessions.slice(start, start + BATCH_SESSIONS)
+    // Before the tokens: a key that changes in between is then seen to differ.
+    await copyKeyPrints(trx, { places, hasKeys: copy.hasKeys, ids })
+    await updateCopies(trx, copy, ids)
+  }
+}
+
+/**
+ * Whether sessions have the columns from which tokens of the second form follow. An older version lacks them
+ * until the switch.
+ */
+async function haveKeys(trx: Kysely<unknown>, { names }: AdoptionPlaces): Promise<boolean> {
+  return (await readColumns(trx, names.schema, 'sessions')).has('refresh_token_hmac_key')
+}
+
+async function copyKeyPrints(
+  trx: Kysely<unknown>,
+  {
+    places: { names, staging },
+    hasKeys,
+    ids,
+  }: { readonly places: AdoptionPlaces; readonly hasKeys: boolean; readonly ids: readonly string[] },
+): Promise<void> {
+  const keyed = sql.id(staging, KEYED)
+  await sql`DELETE FROM ${keyed} WHERE session_id = ANY (${ids}::uuid[])`.execute(trx)
+  if (hasKeys)
+    await sql`
+      INSERT INTO ${keyed} SELECT s.id, ${printOf} FROM ${names.id('sessions')} s
+      WHERE s.id = ANY (${ids}::uuid[]) AND ${hasKey}`.execute(trx)
+}

@@ -1,0 +1,114 @@
+import { againWhenLocked } from '@trestle/database/migrations/again-when-locked.ts'
+import { inLatest } from '@trestle/database/migrations/migrator.ts'
+import { createRefreshTokens } from '@trestle/migrations/auth/0008-create-refresh-tokens.ts'
+import { type Kysely, sql } from 'kysely'
+import { inGentle } from '../adoption-locks.ts'
+import type { AdoptionPlaces } from '../adoption-record.ts'
+import { dropSchema, hasRelation } from '../catalog.ts'
+import { ID_GAP, lastNumber } from '../copy/token-numbers.ts'
+import { NOTING_TRIGGER } from '../hidden-tables.ts'
+
+/** The tables whose changes are noted, each with its column for the id of the session. */
+const WATCHED = [
+  { table: 'refresh_tokens', column: 'session_id' },
+  { table: 'sessions', column: 'id' },
+] as const
+type Watched = (typeof WATCHED)[number]
+
+/** The sessions from whose key a token follows, with what `printOf` made of the key when it was copied. */
+export const KEYED = 'keyed_sessions'
+
+/** The tables in the schema of copies, which exist until the switch. */
+const STAGED_TABLES = ['refresh_tokens', 'changes', 'progress', KEYED] as const
+/** The functions of the triggers that note changed sessions, in the schema of copies. */
+const STAGING_FUNCTIONS = WATCHED.map(({ table }) => `note_${table}()`)
+
+/**
+ * Makes the table of refresh tokens beside the table of supabase/auth, and triggers that note each session
+ * that changes from now on. Each trigger is a transaction of its own. Does nothing that an earlier run has
+ * done.
+ */
+export async function prepareStaging(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+  if (!(await hasRelation(db, places.staging, 'refresh_tokens')))
+    await inLatest(db).execute((trx) => createTables(trx, places))
+  for (const watched of WATCHED) {
+    if (!(await hasTrigger(db, places, watched)))
+      await againWhenLocked(() =>
+        inGentle(db, (trx) => createTrigger(trx, places, watched), { places, table: watched.table }),
+      )
+  }
+}
+
+/**
+ * The table has no foreign keys, whose checks would lock sessions. A publication FOR ALL TABLES forbids to update a table
+ * without a primary key.
+ */
+async function createTables(trx: Kysely<unknown>, { names, staging }: AdoptionPlaces): Promise<void> {
+  const id = (name: string) => (name.startsWith('refresh_tokens') ? sql.id(staging, name) : names.id(name))
+  await createRefreshTokens({ ...names, id }).inPlace?.up(trx)
+  await sql`
+    CREATE TABLE ${sql.id(staging, 'progress')} AS
+    SELECT NULL::uuid AS after, coalesce(greatest(max(id), ${lastNumber(names)}), 0) + ${sql.lit(ID_GAP)} AS first_derived
+    FROM ${names.id('refresh_tokens')}`.execute(trx)
+  await sql`ALTER TABLE ${sql.id(staging, 'progress')} ADD PRIMARY KEY (first_derived)`.execute(trx)
+  await sql`
+    SELECT setval(${`"${staging}".refresh_tokens_id_seq`}, first_derived, false)
+    FROM ${sql.id(staging, 'progress')}`.execute(trx)
+  await sql`
+    CREATE TABLE ${sql.id(staging, 'changes')} (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, session_id uuid)`.execute(
+    trx,
+  )
+  await sql`CREATE TABLE ${sql.id(staging, KEYED)} (session_id uuid PRIMARY KEY, print bigint NOT NULL)`.execute(trx)
+}
+
+async function hasTrigger(
+  db: Kysely<unknown>,
+  { names: { schema } }: AdoptionPlaces,
+  { table }: Watched,
+): Promise<boolean> {
+  const { rows } = await sql`
+    SELECT FROM pg_trigger
+    WHERE tgrelid = to_regclass(format('%I.%I', ${schema}::text, ${table}::text)) AND tgname = ${NOTING_TRIGGER}`.execute(
+    db,
+  )
+  return rows.length > 0
+}
+
+/**
+ * Waits for transactions that write to the table. The trigger has the rights of its owner: whatever changes a session is noted.
+ */
+async function createTrigger(
+  trx: Kysely<unknown>,
+  { names, staging }: AdoptionPlaces,
+  { table, column }: Watched,
+): Promise<void> {
+  const note = sql.id(staging, `note_${table}`)
+  await sql`
+    CREATE FUNCTION ${note}() RETURNS trigger LANGUAGE plpgsql
+    SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+    BEGIN
+      INSERT INTO ${sql.id(staging, 'changes')} (session_id) VALUES (coalesce(NEW.${sql.id(column)}, OLD.${sql.id(column)}));
+      IF OLD.${sql.id(column)} <> NEW.${sql.id(column)} THEN
+        INSERT INTO ${sql.id(staging, 'changes')} (session_id) VALUES (OLD.${sql.id(column)});
+      END IF;
+      RETURN NULL;
+    END
+    $$`.execute(trx)
+  await sql`
+    CREATE TRIGGER ${sql.id(NOTING_TRIGGER)} AFTER INSERT OR UPDATE OR DELETE ON ${names.id(table)}
+    FOR EACH ROW EXECUTE FUNCTION ${note}()`.execute(trx)
+}
+
+/** Removes the triggers of `prepareStaging`. */
+export async function dropTriggers(trx: Kysely<unknown>, { names }: AdoptionPlaces): Promise<void> {
+  for (const { table } of WATCHED)
+    await sql`DROP TRIGGER IF EXISTS ${sql.id(NOTING_TRIGGER)} ON ${names.id(table)}`.execute(trx)
+}
+
+/**
+ * Drops what an adoption has staged, with its schema, as `dropSchema` does. The triggers must be gone.
+ * @throws DatabaseError (2BP01)
+ */
+export async function dropStaging(trx: Kysely<unknown>, { staging }: Pick<AdoptionPlaces, 'staging'>): Promise<void> {
+  await dropSchema(trx, staging, { tables: STAGED_TABLES, functions: STAGING_FUNCTIONS })
+}

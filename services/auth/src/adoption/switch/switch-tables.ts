@@ -1,0 +1,190 @@
+import type { Migrations } from '@trestle/database/migrations/migrator.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { AuthConfig } from '../../config.ts'
+import type { EncryptionKeys, RandomBytes, Sealing } from '../../secrets/sealed-secret.ts'
+import { lockTables } from '../adoption-locks.ts'
+import { type AdoptionPlaces, findRecord, recordSwitch } from '../adoption-record.ts'
+import { hasRelation, underPathOfTriggers } from '../catalog.ts'
+import { listReplaced, moveTable } from '../changes/migrations-in-place.ts'
+import { applyUpstreamChanges } from '../changes/upstream-changes.ts'
+import {
+  copyChallenges,
+  copyLiveRows,
+  recordAllSessionsCopied,
+  recordCopies,
+  recordUncopiedSessions,
+} from '../copy/copy-live-rows.ts'
+import { copyCustomProviders, copyFlows, type SealedCopyContext } from '../copy/copy-sealed-rows.ts'
+import { type Lifetimes, lifetimesOf } from '../copy/lifetimes.ts'
+import { passCopiedNumbers } from '../copy/token-numbers.ts'
+import { hideOwnTables } from '../hidden-tables.ts'
+import { correctCopies, replayChanges, type StagingDeps } from '../prepare/stage-refresh-tokens.ts'
+import { dropStaging, dropTriggers } from '../prepare/staging-tables.ts'
+import { findVersion } from '../upstream-tables.ts'
+import { addForeignKeys } from './foreign-keys.ts'
+import { beginLoneSessions } from './lone-tokens.ts'
+import { refuseOldServer } from './refuse-old-server.ts'
+
+/** The places, the keys and the lifetimes by which a switch judges rows of supabase/auth. */
+export interface SwitchDeps extends StagingDeps {
+  readonly lifetimes: Lifetimes
+  readonly sealing: Sealing
+  /** How long a challenge of a second factor counts. */
+  readonly challengeSeconds: number
+}
+
+/** The settings and keys of the service that an adoption needs. */
+interface AdoptionDeps {
+  readonly config: Pick<AuthConfig, 'mail' | 'sms' | 'external' | 'mfa'>
+  readonly encryptionKeys: EncryptionKeys
+  readonly now: () => Date
+  readonly randomBytes: RandomBytes
+}
+
+/** The outcome of the last transaction of an adoption. */
+export interface SwitchOutcome {
+  /** When the old service began to wait, by `performance.now()`. */
+  readonly lockedAtMs: number
+  /** Custom providers that were not copied. */
+  readonly leftProviders: readonly string[]
+}
+
+/** The last transaction of an adoption. */
+export interface Switch {
+  /** The work before the last migrations, and after them, in their transaction. */
+  readonly beforeFirst: NonNullable<Migrations['beforeFirst']>
+  /** The outcome of the last attempt, once it has ended. */
+  readonly outcome: () => SwitchOutcome
+}
+
+/**
+ * The tables of supabase/auth that stay. A write of the old service between the copy and the switch would be lost. Most of its
+ * transactions write the audit log first, and `users` last: the tables are locked in this order, after the tables that move.
+ */
+export const STAYING = ['mfa_factors', 'sessions', 'mfa_amr_claims', 'identities', 'users'] as const
+const FIRST_WRITTEN = 'audit_log_entries'
+/**
+ * The table in which supabase/auth records its migrations. A newer image that is started after the switch
+ * would change the tables of this service.
+ */
+const VERSIONS = 'schema_migrations'
+
+/** Gathers what a switch takes: the places of its tables, keys of encryption, and the lifetimes and sealing of the settings. */
+export function switchDepsOf(deps: AdoptionDeps, places: AdoptionPlaces): SwitchDeps {
+  return { places, encryptionKeys: deps.encryptionKeys, ...settingsOf(deps) }
+}
+
+function settingsOf({
+  config,
+  encryptionKeys,
+  now,
+  randomBytes,
+}: AdoptionDeps): Pick<SwitchDeps, 'lifetimes' | 'sealing' | 'challengeSeconds'> {
+  return {
+    sealing: { encryptionKeys, randomBytes },
+    challengeSeconds: config.mfa.challengeLifetimeSeconds,
+    lifetimes: lifetimesOf(config, now()),
+  }
+}
+
+/** The tables of supabase/auth that stay, in the order in which they are locked. */
+export function stayingTables(names: Names): readonly RawBuilder<unknown>[] {
+  return STAYING.map((table) => names.id(table))
+}
+
+/**
+ * The last transaction of an adoption, in which the old service waits. It may run more than once: it gives
+ * way to requests that it waits for, and tries again.
+ */
+export function switchHooks(deps: SwitchDeps): Switch {
+  const { places, lifetimes, sealing, challengeSeconds } = deps
+  const { names, kept } = places
+  let outcome: SwitchOutcome = { lockedAtMs: performance.now(), leftProviders: [] }
+  const beforeFirst: Switch['beforeFirst'] = async (trx, attempt) => {
+    const moving = await presentOf(trx, places)
+    const inOrder = moving.toSorted((one, other) => Number(other === FIRST_WRITTEN) - Number(one === FIRST_WRITTEN))
+    const tables = [...inOrder.map((table) => names.id(table)), ...stayingTables(names)]
+    // The changes below need this mode. If the transaction asked for it later, it would wait for readers that wait for the
+    // transaction.
+    await lockTables(trx, { places, tables }, attempt)
+    const lockedAtMs = performance.now()
+    await requireSameVersion(trx, places)
+    await replayChanges(trx, deps)
+    const areCopied = await correctCopies(trx, deps)
+    await dropTriggers(trx, places)
+    for (const table of moving) await moveTable(trx, [names.schema, kept], table)
+    await applyUpstreamChanges(trx, places)
+    // Until now, users came from the old service. Clean-up keeps them.
+    await sql`ALTER TABLE ${names.id('users')} ALTER COLUMN keep_unconfirmed SET DEFAULT false`.execute(trx)
+    return async (later) => {
+      await passCopiedNumbers(later, names)
+      await addForeignKeys(later, names)
+      const context: SealedCopyContext = { trx: later, places, users: names.id('users'), lifetimes, sealing }
+      await copyFlows(context)
+      await underPathOfTriggers(later, names, async () => {
+        await copyLiveRows(context)
+        await beginLoneSessions(later, places)
+      })
+      await copyChallenges(context, challengeSeconds)
+      outcome = { lockedAtMs, leftProviders: await copyCustomProviders(context) }
+      await recordCopies(context)
+      await (areCopied ? recordAllSessionsCopied(context) : recordUncopiedSessions(context))
+      await recordSwitch(later, places)
+      await hideOwnTables(later, names)
+      for (const table of moving) await copyGrants(later, places, table)
+      await refuseOldServer(later, places, [...STAYING, VERSIONS, ...(await listReplaced(names))])
+      await dropStaging(later, places)
+    }
+  }
+  return { beforeFirst, outcome: () => outcome }
+}
+
+/** A newer image of the old service may have migrated the database since the run has begun. @throws Error where it has */
+async function requireSameVersion(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+  const [record, version] = [await findRecord(trx, places), await findVersion(trx, places.names)]
+  if (record !== undefined && record.version !== version)
+    throw new Error(
+      `the old service has migrated the database from ${record.version} to ${version} meanwhile: stop it, and run auth adopt again`,
+    )
+}
+
+/** Brings the tables of supabase/auth back to their schema. */
+export async function moveBack(trx: Kysely<unknown>, { names, kept }: AdoptionPlaces): Promise<void> {
+  for (const table of await listReplaced(names)) {
+    if (await hasRelation(trx, kept, table)) await moveTable(trx, [kept, names.schema], table)
+  }
+}
+
+/**
+ * Gives the roles that had rights on a table of supabase/auth the same rights on the table that has its name
+ * now. A dump by such a role would fail otherwise. A table that is made in the schema has the default
+ * privileges there. The table of refresh tokens is made elsewhere, without default privileges. A right on a
+ * column is given where the new table has a column of that name.
+ */
+async function copyGrants(trx: Kysely<unknown>, { names, kept }: AdoptionPlaces, table: string): Promise<void> {
+  await sql`
+    DO $$ DECLARE statement text; BEGIN
+      FOR statement IN
+        SELECT format('GRANT %s%s ON %s TO %s%s', a.privilege_type, g.columns,
+            CASE c.relkind WHEN 'S' THEN 'SEQUENCE ' ELSE 'TABLE ' END || format('%I.%I', ${sql.lit(names.schema)}, c.relname),
+            CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END,
+            CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
+        FROM pg_class c CROSS JOIN LATERAL (
+          SELECT '' AS columns, c.relacl AS acl
+          UNION ALL SELECT format(' (%I)', o.attname), o.attacl FROM pg_attribute o JOIN pg_attribute n USING (attname)
+            WHERE o.attrelid = c.oid AND o.attacl IS NOT NULL AND NOT n.attisdropped
+              AND n.attrelid = to_regclass(format('%I.%I', ${sql.lit(names.schema)}, c.relname))) g
+        CROSS JOIN aclexplode(g.acl) a
+        WHERE c.relnamespace = to_regnamespace(quote_ident(${sql.lit(kept)})) AND a.grantee <> c.relowner
+          AND c.relname IN (${sql.lit(table)}, ${sql.lit(`${table}_id_seq`)})
+          AND to_regclass(format('%I.%I', ${sql.lit(names.schema)}, c.relname)) IS NOT NULL
+      LOOP EXECUTE statement; END LOOP;
+    END $$`.execute(trx)
+}
+
+async function presentOf(trx: Kysely<unknown>, { names }: AdoptionPlaces): Promise<readonly string[]> {
+  const present: string[] = []
+  for (const table of await listReplaced(names)) if (await hasRelation(trx, names.schema, table)) present.push(table)
+  return present
+}

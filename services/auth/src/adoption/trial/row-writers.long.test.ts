@@ -1,0 +1,193 @@
+import { expect, it } from 'vitest'
+import { prepare, type Restored, restore } from '../../../test/adoption/adopted-app.ts'
+import { runSql } from '../../../test/adoption/restored-database.ts'
+import { checkAdoption } from '../../use-cases/check-adoption.ts'
+import { prepareAdoption } from '../../use-cases/prepare-adoption.ts'
+
+const trigger = (name: string, body: string) => `
+  CREATE FUNCTION public.${name}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS
+    $$ BEGIN ${body}; RETURN NULL; END $$;
+  CREATE TRIGGER ${name} AFTER UPDATE ON auth.users FOR EACH ROW EXECUTE FUNCTION public.${name}()`
+
+const routine = (head: string, body: string) =>
+  `CREATE FUNCTION public.${head} LANGUAGE plpgsql AS $$ DECLARE r auth.users%rowtype; n bigint; BEGIN ${body}; END $$`
+
+/** A function that returns all columns of a table. */
+const query = (name: string, statement: string) =>
+  routine(`${name}() RETURNS TABLE (a uuid)`, `return query ${statement}`)
+
+/** Each fails once the table has more columns, and PostgreSQL does not say so before it runs. */
+const WRITERS = [
+  routine('all_rows() RETURNS void', 'insert into public.history select distinct u.* from auth.users u'),
+  routine('argument(u auth.users) RETURNS void', 'insert into public.history select u.*'),
+  routine(
+    'variable() RETURNS void',
+    'select * into r from auth.users limit 1; insert into public.history values (r.*)',
+  ),
+  routine(
+    'merged() RETURNS void',
+    'merge into public.history h using (table auth.users) u on false when not matched then do nothing',
+  ),
+  routine(
+    'moved() RETURNS void',
+    'with gone as (delete from auth.sessions returning *) insert into public.visits select * from gone',
+  ),
+  `CREATE FUNCTION public.listed() RETURNS void LANGUAGE plpgsql AS $$ DECLARE us auth.users[];
+     BEGIN select array_agg(u) into us from auth.users u; insert into public.history select * from unnest(us); END $$`,
+  routine(
+    'updated() RETURNS void',
+    'update public.visits v set (id, user_id) = (select * from auth.sessions s where s.id = v.id)',
+  ),
+  query('claims', 'select * from auth.mfa_amr_claims'),
+  query('by_table_name', 'select auth.users.* from auth.users'),
+  query('by_distinct', 'select distinct on (id) * from auth.users'),
+  query('by_row', 'select (u).* from auth.users as u'),
+  query('by_table', 'table auth.users'),
+  query('by_union', 'select * from public.history union all select * from auth.users'),
+  query('by_deletion', 'delete from auth.sessions s where s.id is null returning s.*'),
+  query('by_text', `execute 'select * from auth.identities' || '' `),
+  'CREATE FUNCTION public.records() RETURNS SETOF record LANGUAGE sql AS $$ select * from auth.sessions $$',
+]
+
+/** The same forms in SQL, whose functions PostgreSQL parses when they are made. */
+const IN_SQL = Object.entries({
+  by_table_name: 'select auth.users.* from auth.users',
+  by_distinct: 'select distinct on (id) * from auth.users',
+  by_row: 'select (u).* from auth.users u',
+  by_table: 'table auth.users',
+  by_union: 'select * from public.history union all select * from auth.users',
+  by_deletion: 'delete from auth.users where false returning *',
+}).map(
+  ([name, body]) => `CREATE FUNCTION public.sql_${name}() RETURNS SETOF public.history LANGUAGE sql AS $$ ${body} $$`,
+)
+const PARSED =
+  'CREATE FUNCTION public.parsed() RETURNS SETOF auth.users LANGUAGE sql BEGIN ATOMIC select * from auth.users; END'
+
+/** None of them minds more columns. */
+const OTHERS = [
+  trigger('as_json', 'insert into public.log values (to_jsonb(new.*)), (row_to_json(old.*)::jsonb)'),
+  trigger('by_name', 'insert into public.log (document) values (to_jsonb(new.id))'),
+  trigger(
+    'compared',
+    `-- insert into h select old.*\n if row(new.*) is distinct from row(old.*) then insert into public.log values ('1'); end if`,
+  ),
+  routine('counted() RETURNS bigint', 'insert into public.log select count(*) from auth.users; return 2'),
+  routine('doubled() RETURNS SETOF int', 'return query select 2 * email_change_confirm_status from auth.users'),
+  routine(
+    'read() RETURNS void',
+    'select * into r from auth.users limit 1; insert into public.log values (to_jsonb(r.*))',
+  ),
+  'CREATE FUNCTION public.texts() RETURNS SETOF auth.users LANGUAGE sql AS $$ select * from auth.users $$',
+  'CREATE FUNCTION public.whole_rows() RETURNS SETOF auth.users LANGUAGE sql BEGIN ATOMIC select u from auth.users u; END',
+  'CREATE VIEW public.everybody AS SELECT * FROM auth.users',
+  'CREATE FUNCTION public.viewed() RETURNS SETOF public.everybody LANGUAGE sql AS $$ select * from public.everybody $$',
+  'CREATE RULE kept AS ON UPDATE TO auth.mfa_factors DO ALSO INSERT INTO public.factors SELECT new.*',
+]
+
+/** They may take the columns of a table of ours. */
+const DOUBTFUL = [
+  query('joined', 'select p.* from public.log p join auth.users u on true'),
+  routine('looped() RETURNS SETOF public.history', 'for r in select * from auth.users loop return next r; end loop'),
+]
+
+const advice = 'Name the columns in it that it needs, or drop it; --force goes on all the same'
+const takes = (name: string, table = 'users') =>
+  `the function public.${name} takes all columns of auth.${table}, which gets columns of this service: it would fail, and with it what calls it. ${advice}`
+const mayTake = (name: string) =>
+  `the function public.${name} may take all columns of auth.users, which gets columns of this service: where it does, name the columns that it needs`
+const fails = (name: string, type: string) =>
+  `the function public.${name}() fails once auth.users gets columns of this service: return type mismatch in function declared to return ${type}. ${advice}`
+
+const JUDGED = [
+  fails('parsed', 'auth.users'),
+  ...['by_deletion', 'by_distinct', 'by_row', 'by_table', 'by_table_name'].map((name) =>
+    fails(`sql_${name}`, 'history'),
+  ),
+  `the function public.sql_by_union() fails once auth.users gets columns of this service: each UNION query must have the same number of columns. ${advice}`,
+]
+const READ = [
+  takes('all_rows()'),
+  takes('argument(auth.users)'),
+  takes('by_deletion()', 'sessions'),
+  takes('by_distinct()'),
+  takes('by_row()'),
+  takes('by_table()'),
+  takes('by_table_name()'),
+  takes('by_text()', 'identities'),
+  takes('by_union()'),
+  takes('claims()', 'mfa_amr_claims'),
+  takes('listed()'),
+  takes('merged()'),
+  takes('moved()', 'sessions'),
+  takes('records()', 'sessions'),
+  takes('updated()', 'sessions'),
+  takes('variable()'),
+]
+
+const hasBegun = async ({ database }: Restored) =>
+  (await runSql(database.superuserUrl, "SELECT to_regnamespace('auth_before_trestle') IS NOT NULL AS begun"))[0]
+
+it('functions that take all columns of a table that gets more are named, and stop an adoption before it begins', async () => {
+  const restored = await restore('v2.43.1')
+  const url = restored.database.superuserUrl
+  const judge = async (options: { readonly force: boolean }) => {
+    const { obstacles, doubts } = await checkAdoption(restored.deps, options)
+    return { obstacles, doubts }
+  }
+  await runSql(
+    url,
+    `CREATE TABLE public.history AS SELECT * FROM auth.users WITH NO DATA; CREATE TABLE public.log (document jsonb);
+     CREATE TABLE public.visits AS SELECT * FROM auth.sessions WITH NO DATA;
+     CREATE TABLE public.factors AS SELECT * FROM auth.mfa_factors WITH NO DATA`,
+  )
+  await runSql(url, OTHERS.join(';'))
+  expect(await judge({ force: false })).toEqual({ obstacles: [], doubts: [] })
+  await runSql(url, [...WRITERS, ...IN_SQL, PARSED, ...DOUBTFUL].join(';'))
+  const doubts = [mayTake('joined()'), mayTake('looped()')]
+  expect(await judge({ force: false })).toEqual({ obstacles: [...JUDGED, ...READ], doubts })
+  await expect(prepare(restored)).rejects.toThrow(new Error([...JUDGED, ...READ].join('\n')))
+  expect(await hasBegun(restored)).toEqual({ begun: false })
+  expect(await judge({ force: true })).toEqual({ obstacles: [], doubts: [...JUDGED, ...READ, ...doubts] })
+  const lines: string[] = []
+  expect(await prepareAdoption(restored.deps, { force: true, report: (line) => lines.push(line) })).toBe(true)
+  expect(lines.slice(0, 2)).toEqual([`look at    ${JUDGED[0]}`, `look at    ${JUDGED[1]}`])
+})
+
+it('texts that are made to be read slowly hold no check up, and functions whose texts are too long are named', async () => {
+  const restored = await restore('v2.43.1')
+  const slow = `insert into public.history select * auth.users ${'users a '.repeat(25_600)}`
+  await runSql(
+    restored.database.superuserUrl,
+    `SET check_function_bodies = off; ${routine('slow() RETURNS void', slow)};
+     ${routine('long() RETURNS void', `select * from auth.users -- ${'-'.repeat(1_048_576)}\n`)}`,
+  )
+  const { obstacles, doubts } = await checkAdoption(restored.deps, { force: false })
+  expect({ obstacles, doubts }).toEqual({
+    obstacles: [],
+    doubts: [
+      'functions were not read, since their texts are too long: see that they take no whole row of a table of auth: public.long()',
+    ],
+  })
+})
+
+const holds = (column: string, table: string) =>
+  `the column ${column} has the type of auth.${table}, to which PostgreSQL adds no columns then: drop it, or make it jsonb`
+
+it('columns that have the type of a table that gets more are named, and stop an adoption before it begins', async () => {
+  const restored = await restore('v2.43.1')
+  await runSql(
+    restored.database.superuserUrl,
+    `CREATE TABLE public.snapshots (session auth.sessions, identity auth.identities, users auth.users[]);
+     CREATE DOMAIN public.factor AS auth.mfa_factors;
+     CREATE TYPE public.pair AS (name text, factor public.factor);
+     CREATE TABLE public.pairs (pair public.pair)`,
+  )
+  const named = [
+    holds('public.pairs.pair', 'mfa_factors'),
+    holds('public.snapshots.identity', 'identities'),
+    holds('public.snapshots.users', 'users'),
+  ]
+  expect((await checkAdoption(restored.deps, { force: true })).obstacles).toEqual(named)
+  await expect(prepare(restored)).rejects.toThrow(new Error(named.join('\n')))
+  expect(await hasBegun(restored)).toEqual({ begun: false })
+})

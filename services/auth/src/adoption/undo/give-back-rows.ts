@@ -1,0 +1,202 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { NIL_UUID } from '../../records/ids.ts'
+import { type AdoptionPlaces, lastCopiedToken } from '../adoption-record.ts'
+import { hasRelation, readColumns } from '../catalog.ts'
+import { COPIED_FLOWS, UNCOPIED_SESSIONS } from '../copy/copy-live-rows.ts'
+import { takeBackLoneSessions } from '../switch/lone-tokens.ts'
+import { CODES, COPIED_CODES } from '../upstream-codes.ts'
+import { giveBackPasskeys, giveBackWebauthnFactors } from './give-back-passkeys.ts'
+import { giveBackProviders, giveBackTotpFactors, type SealedGiveBackContext } from './give-back-sealed-rows.ts'
+import { closeFactors, removeUnfitFactors } from './unfit-factors.ts'
+
+/** The transaction of `giveBackRows`, its places and keys, and the limits that decide which rows still count. */
+export interface GiveBackContext extends SealedGiveBackContext {
+  /** SECURITY_OTP_MAX_ATTEMPTS: after so many guesses, a code is dead. */
+  readonly codeAttemptsMax: number
+  /** The newest migration of supabase/auth in the database. */
+  readonly version: string
+}
+
+/** Writes back to the tables of supabase/auth what has changed since the switch, in their form. */
+export async function giveBackRows(context: GiveBackContext): Promise<void> {
+  await endSessions(context)
+  await takeBackLoneSessions(context.trx, context.places)
+  await endUsedCodes(context)
+  await endUsedFlows(context)
+  await giveBackPasskeys(context)
+  await removeUnfitFactors(context.trx, context)
+  await giveBackTotpFactors(context)
+  await giveBackProviders(context)
+  await giveBackWebauthnFactors(context)
+  await giveBackAuditLog(context)
+  await closeFactors(context.trx, context.places)
+  await fillTexts(context)
+  await fillPasswords(context)
+}
+
+/**
+ * The nullable columns that supabase/auth reads into a `string` or an `int` (its `internal/models`, at 2.196), and what it writes
+ * there for none. It answers 500 to a request for a row with NULL in one of them, and for each page of users with such a row.
+ * `aud` and `role` are not among them: they decide who may sign in, and nothing here writes NULL there.
+ */
+const NEVER_NULL: Readonly<Record<string, Readonly<Record<string, '' | 0>>>> = {
+  users: {
+    confirmation_token: '',
+    recovery_token: '',
+    email_change_token_current: '',
+    email_change_token_new: '',
+    email_change: '',
+    email_change_confirm_status: 0,
+    phone_change_token: '',
+    phone_change: '',
+    reauthentication_token: '',
+  },
+  mfa_factors: { friendly_name: '', secret: '' },
+}
+
+/**
+ * Fills what supabase/auth cannot read: the secrets of phones and security keys, which have none there
+ * either, rows that an application has inserted, and the pending changes of users whose address an admin has
+ * replaced, where an earlier build of this service wrote NULL.
+ */
+async function fillTexts({ trx, places: { names } }: GiveBackContext): Promise<void> {
+  for (const [table, blanks] of Object.entries(NEVER_NULL)) {
+    const present = await readColumns(trx, names.schema, table)
+    const columns = Object.entries(blanks).filter(([column]) => present.has(column))
+    const filled = columns.map(
+      ([column, blank]) => sql`${sql.ref(column)} = coalesce(${sql.ref(column)}, ${sql.lit(blank)})`,
+    )
+    const lacking = columns.map(([column]) => sql`${sql.ref(column)} IS NULL`)
+    // A user without an instance is nobody to supabase/auth, which never reads the row: it stays as it is.
+    const isRead = table === 'users' ? sql`instance_id IS NOT NULL` : sql`true`
+    await sql`
+      UPDATE ${names.id(table)} SET ${sql.join(filled)} WHERE ${isRead} AND (${sql.join(lacking, sql` OR `)})`.execute(
+      trx,
+    )
+  }
+}
+
+/** Without this migration, the old service may be older than 2.155, the first version that reads users whose password is NULL. */
+const READS_NO_PASSWORD = '20240729123726'
+
+/** Fills the passwords of users who have none, where supabase/auth may be unable to read NULL. No user of SSO is made here. */
+async function fillPasswords({ trx, places: { names }, version }: GiveBackContext): Promise<void> {
+  if (version >= READS_NO_PASSWORD) return
+  await sql`
+    UPDATE ${names.id('users')} SET encrypted_password = ''
+    WHERE encrypted_password IS NULL AND instance_id IS NOT NULL AND NOT is_sso_user`.execute(trx)
+}
+
+/**
+ * The sessions that have begun or refreshed here, whose tokens the old service does not know, and those whose
+ * copied tokens have ended here. A theft revokes every token of its session, and clean-up deletes revoked
+ * tokens while the session stays: its old token, or the key from which its token follows, would continue it
+ * again.
+ */
+function endedSessions({ names, kept }: AdoptionPlaces): RawBuilder<unknown> {
+  const own = names.id('refresh_tokens')
+  return sql`
+    SELECT t.session_id FROM ${own} t WHERE t.id > ${lastCopiedToken({ kept })}
+    UNION SELECT k.session_id FROM ${sql.id(kept, 'refresh_tokens')} k
+      WHERE k.session_id IS NOT NULL AND k.token <> '' AND NOT coalesce(k.revoked, false)
+        AND NOT EXISTS (SELECT FROM ${own} t WHERE t.id = k.id AND NOT t.revoked)
+    UNION SELECT s.id FROM ${names.id('sessions')} s
+      WHERE s.refresh_token_hmac_key IS NOT NULL AND s.refresh_token_counter IS NOT NULL
+        AND NOT EXISTS (SELECT FROM ${own} t WHERE t.session_id = s.id AND NOT t.revoked)
+        AND NOT EXISTS (SELECT FROM ${sql.id(kept, UNCOPIED_SESSIONS)} u WHERE u.id = s.id)`
+}
+
+/** How many of the sessions that are there would end by an undo. */
+export interface SessionCounts {
+  /** The sessions that have begun, refreshed or ended by a theft since the switch. Their users have to sign in again. */
+  readonly ended: number
+  readonly all: number
+}
+
+/** Counts the sessions that an undo would end, beside all that there are. */
+export async function countEndedSessions(db: Kysely<unknown>, places: AdoptionPlaces): Promise<SessionCounts> {
+  const { rows } = await sql<SessionCounts>`
+    WITH ended AS MATERIALIZED (${endedSessions(places)})
+    SELECT count(*)::int AS "all", (count(*) FILTER (WHERE id IN (SELECT session_id FROM ended)))::int AS ended
+    FROM ${places.names.id('sessions')}`.execute(db)
+  return rows[0] ?? { ended: 0, all: 0 }
+}
+
+/** The counters to which supabase/auth can add what ends a token. SQL may have set a greater one. */
+const COUNTER_MAX = 2n ** 63n - 3n
+
+/** A spent token must fetch nothing again, in either form. None follows from a session without a key. */
+async function endSessions({ trx, places }: GiveBackContext): Promise<void> {
+  const max = sql.lit(COUNTER_MAX)
+  await sql`
+    WITH ended AS MATERIALIZED (${endedSessions(places)}),
+    gone AS (
+      DELETE FROM ${sql.id(places.kept, 'refresh_tokens')} WHERE session_id IN (SELECT session_id FROM ended))
+    UPDATE ${places.names.id('sessions')} SET
+        refresh_token_hmac_key = CASE WHEN refresh_token_counter <= ${max} THEN refresh_token_hmac_key END,
+        refresh_token_counter = CASE WHEN refresh_token_counter <= ${max} THEN refresh_token_counter + 2 END
+      WHERE refresh_token_counter IS NOT NULL AND id IN (SELECT session_id FROM ended)`.execute(trx)
+}
+
+/**
+ * Ends the codes that nobody could use here any more. supabase/auth counts no guesses, and its link is made of
+ * the code: a code that has no guess left would work there again. So would a code whose user is confirmed or has
+ * another address since, and one that was not copied, such as an expired one, where its user has changed since:
+ * `users` may have the time of a later message, by which supabase/auth judges the code.
+ */
+async function endUsedCodes({ trx, places: { names, kept }, codeAttemptsMax }: GiveBackContext): Promise<void> {
+  const [users, copied] = [names.id('users'), sql.id(kept, COPIED_CODES)]
+  for (const { kind, token, sentAt, address, when } of CODES) {
+    const kinds = CODES.filter((place) => place.token === token).map((place) => place.kind)
+    const used = sql`
+      SELECT u.id FROM ${users} u JOIN ${copied} c ON c.user_id = u.id AND c.kind = ${kind}
+        WHERE ${sql.ref(`u.${sentAt}`)} IS DISTINCT FROM c.sent_at OR NOT EXISTS (
+          SELECT FROM ${names.id('one_time_tokens')} t
+          WHERE t.user_id = c.user_id AND t.kind = c.kind AND t.otp_hash = c.otp_hash AND t.guesses < ${codeAttemptsMax}
+            AND t.relates_to = ${address} AND ${when})
+      UNION ALL SELECT u.id FROM ${users} u, ${sql.id(kept, 'adoption')} a
+        WHERE greatest(${sql.ref(`u.${sentAt}`)}, u.updated_at) > a.last_change
+          AND NOT EXISTS (SELECT FROM ${copied} c WHERE c.user_id = u.id AND c.kind = ANY (${kinds}::text[]))`
+    await sql`UPDATE ${users} SET ${sql.ref(token)} = '' WHERE ${sql.ref(token)} <> '' AND id IN (${used})`.execute(trx)
+    if (await hasRelation(trx, kept, 'one_time_tokens')) {
+      await sql`
+        DELETE FROM ${sql.id(kept, 'one_time_tokens')} WHERE token_type::text = ${token} AND user_id IN (${used})`.execute(
+        trx,
+      )
+    }
+  }
+}
+
+/** A flow that has gone on here ends: its code must fetch nothing again, and a provider's answer must not count twice. */
+async function endUsedFlows({ trx, places }: GiveBackContext): Promise<void> {
+  if (!(await hasRelation(trx, places.kept, 'flow_state'))) return
+  await sql`
+    DELETE FROM ${sql.id(places.kept, 'flow_state')} f USING ${sql.id(places.kept, COPIED_FLOWS)} c
+    WHERE c.id = f.id AND NOT EXISTS (
+      SELECT FROM ${places.names.id('flow_state')} o
+      WHERE o.id = c.id AND o.claimed_at IS NULL AND o.auth_code_hash IS NOT DISTINCT FROM c.auth_code_hash)`.execute(
+    trx,
+  )
+}
+
+/**
+ * The copies of old entries have the ids of these, so the others are new, whatever the clocks said. A rule may keep
+ * the old service from writing entries, and PostgreSQL takes no ON CONFLICT then. The table may have been dropped.
+ */
+async function giveBackAuditLog({ trx, places }: GiveBackContext): Promise<void> {
+  if (!(await hasRelation(trx, places.kept, 'audit_log_entries'))) return
+  const old = sql.id(places.kept, 'audit_log_entries')
+  await sql`
+    INSERT INTO ${old} (instance_id, id, payload, created_at, ip_address)
+      SELECT ${NIL_UUID}::uuid, e.id, e.payload::json, e.created_at, left(e.ip_address, 64)
+      FROM ${places.names.id('audit_log_entries')} e
+      WHERE NOT EXISTS (SELECT FROM ${old} o WHERE o.id = e.id)`.execute(trx)
+}
+
+/** Counts the users who cannot sign in by password any more after undo: the form of their hash is unknown to supabase/auth. */
+export async function countForeignHashes(db: Kysely<unknown>, { names }: AdoptionPlaces): Promise<number> {
+  const { rows } = await sql<{ count: string }>`
+    SELECT count(*) AS count FROM ${names.id('users')}
+    WHERE encrypted_password ~ '^[$](scrypt|pbkdf2|firebase-scrypt)'`.execute(db)
+  return Number(rows[0]?.count ?? 0)
+}

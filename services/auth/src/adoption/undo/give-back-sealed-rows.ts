@@ -1,0 +1,202 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { CustomProviderSettings } from '../../external-providers/custom-provider.ts'
+import {
+  type EncryptionKeys,
+  openSecret,
+  readUpstreamSecret,
+  type SealedSecret,
+  type Sealing,
+  sealForUpstream,
+} from '../../secrets/sealed-secret.ts'
+import type { AdoptionPlaces } from '../adoption-record.ts'
+import { hasRelation, readColumns } from '../catalog.ts'
+import { COPIED_PROVIDERS } from '../copy/copy-live-rows.ts'
+import { listFirst } from '../first-names.ts'
+import { listSealedSecrets } from '../report/inspect-database.ts'
+
+/** The transaction that writes secrets back, its places, and the keys that open them. */
+export interface SealedGiveBackContext {
+  readonly trx: Kysely<unknown>
+  readonly places: AdoptionPlaces
+  readonly sealing: Sealing
+}
+
+/** The secrets of authenticator apps that were enrolled here. */
+export async function giveBackTotpFactors(context: SealedGiveBackContext): Promise<void> {
+  const { trx, places } = context
+  const factors = places.names.id('mfa_factors')
+  const write = await prepareSecretWriter(context)
+  const { rows } = await sql<{ id: string; sealed: SealedSecret }>`
+    SELECT id, sealed_secret AS sealed FROM ${factors} WHERE sealed_secret IS NOT NULL`.execute(trx)
+  for (const { id, sealed } of rows)
+    await sql`UPDATE ${factors} SET secret = ${write(id, sealed)} WHERE id = ${id}`.execute(trx)
+}
+
+/**
+ * Makes a function that writes a secret of this service in the form of supabase/auth: sealed if supabase/auth has sealed other
+ * secrets, by a key that this service has too, and otherwise in clear text.
+ */
+async function prepareSecretWriter({
+  trx,
+  places,
+  sealing,
+}: SealedGiveBackContext): Promise<(rowId: string, sealed: SealedSecret) => string> {
+  const keyId = await findKeyId(trx, places, sealing)
+  return (rowId, sealed) => {
+    const secret = openSecret(sealing.encryptionKeys, rowId, sealed)
+    return keyId === undefined ? secret : sealForUpstream(sealing, rowId, { keyId, secret })
+  }
+}
+
+/** The name under which supabase/auth knows the key that seals here. */
+async function findKeyId(
+  trx: Kysely<unknown>,
+  places: AdoptionPlaces,
+  { encryptionKeys }: Sealing,
+): Promise<string | undefined> {
+  const current = { ...encryptionKeys, byId: new Map([[encryptionKeys.current.id, encryptionKeys.current]]) }
+  const groups = await listSealedSecrets(trx, places, { table: 'users', column: 'encrypted_password' })
+  return groups.find(({ samples }) =>
+    samples.some(({ id, secret }) => readUpstreamSecret(current, id, secret) !== undefined),
+  )?.keyId
+}
+
+interface OwnProvider {
+  readonly id: string
+  readonly identifier: string
+  readonly sealed: SealedSecret
+  readonly settings: unknown
+}
+
+/** The columns of supabase/auth for the settings of a provider. Arrays are `text[]`, records are `jsonb`. */
+const COLUMNS = {
+  provider_type: 'text',
+  name: 'text',
+  client_id: 'text',
+  acceptable_client_ids: 'text[]',
+  scopes: 'text[]',
+  custom_claims_allowlist: 'text[]',
+  pkce_enabled: 'boolean',
+  attribute_mapping: 'jsonb',
+  authorization_params: 'jsonb',
+  enabled: 'boolean',
+  email_optional: 'boolean',
+  issuer: 'text',
+  discovery_url: 'text',
+  skip_nonce_check: 'boolean',
+  authorization_url: 'text',
+  token_url: 'text',
+  userinfo_url: 'text',
+} as const
+
+/**
+ * The custom providers that were added, changed or deleted here since the switch. One that supabase/auth
+ * cannot have ends there: its old settings may be those that an admin has replaced because they were
+ * compromised.
+ */
+export async function giveBackProviders(context: SealedGiveBackContext): Promise<void> {
+  const { trx, places } = context
+  if (!(await hasRelation(trx, places.kept, 'custom_oauth_providers'))) return
+  const [old, own] = [sql.id(places.kept, 'custom_oauth_providers'), places.names.id('custom_oauth_providers')]
+  const changed = await listChangedProviders(trx, places)
+  await sql`
+    DELETE FROM ${old} o USING ${sql.id(places.kept, COPIED_PROVIDERS)} c
+    WHERE c.id = o.id AND NOT EXISTS (SELECT FROM ${own} w WHERE w.id = o.id)`.execute(trx)
+  // A provider that was not copied may have been made anew here, under the same name.
+  await sql`
+    DELETE FROM ${old} o WHERE o.identifier = ANY (${changed.map(({ identifier }) => identifier)}::text[])`.execute(trx)
+  const write = await prepareSecretWriter(context)
+  const present = await readColumns(trx, places.kept, 'custom_oauth_providers')
+  for (const provider of changed.filter(fitsUpstream)) {
+    const secret = write(provider.id, provider.sealed)
+    await sql`
+      INSERT INTO ${old} (id, identifier, client_secret, created_at, updated_at, ${sql.join(columnNames(present))})
+        SELECT id, identifier, ${secret}, created_at, updated_at, ${sql.join(columnValues(present, provider))}
+        FROM ${own} WHERE id = ${provider.id}`.execute(trx)
+  }
+}
+
+const columnNames = (present: ReadonlySet<string>) =>
+  Object.keys(COLUMNS)
+    .filter((name) => present.has(name))
+    .map((name) => sql.id(name))
+
+function columnValues(present: ReadonlySet<string>, { settings }: OwnProvider): readonly RawBuilder<unknown>[] {
+  const members = new Map<string, unknown>(Object.entries(CustomProviderSettings.parse(settings)))
+  return Object.entries(COLUMNS)
+    .filter(([name]) => present.has(name))
+    .map(([name, type]) => {
+      const value = members.get(name) ?? null
+      return sql`${type === 'jsonb' ? JSON.stringify(value) : value}::${sql.raw(type)}`
+    })
+}
+
+/** The custom providers that undo cannot give back, by their identifiers. */
+export async function listUnfitForUpstream(db: Kysely<unknown>, places: AdoptionPlaces): Promise<readonly string[]> {
+  const isKnown = await hasRelation(db, places.kept, 'custom_oauth_providers')
+  const changed = await listChangedProviders(db, places)
+  return changed.filter((provider) => !isKnown || !fitsUpstream(provider)).map(({ identifier }) => identifier)
+}
+
+/**
+ * The secrets that undo would have to give back and cannot open, because a key is missing.
+ * @returns a line for each key, which names the first rows
+ */
+export async function listUnopened(
+  db: Kysely<unknown>,
+  places: AdoptionPlaces,
+  keys: EncryptionKeys,
+): Promise<readonly string[]> {
+  const { rows: factors } = await sql<SealedRow>`
+    SELECT id, sealed_secret AS sealed FROM ${places.names.id('mfa_factors')}
+    WHERE sealed_secret IS NOT NULL ORDER BY id`.execute(db)
+  const providers = (await listChangedProviders(db, places)).filter(fitsUpstream)
+  return [
+    ...describeUnopened(factors, keys, 'mfa_factors'),
+    ...describeUnopened(providers, keys, 'custom_oauth_providers'),
+  ]
+}
+
+interface SealedRow {
+  readonly id: string
+  readonly sealed: SealedSecret
+}
+
+function describeUnopened(rows: readonly SealedRow[], keys: EncryptionKeys, table: string): readonly string[] {
+  const unopened = rows.filter(({ id, sealed }) => !opens(keys, id, sealed))
+  return [...Map.groupBy(unopened, ({ sealed }) => sealed.key_id)].map(([keyId, closed]) => {
+    return `the key ${keyId} sealed ${table} ${listFirst(closed.map(({ id }) => id))}`
+  })
+}
+
+function opens(keys: EncryptionKeys, id: string, sealed: SealedSecret): boolean {
+  try {
+    openSecret(keys, id, sealed)
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function listChangedProviders(db: Kysely<unknown>, places: AdoptionPlaces): Promise<readonly OwnProvider[]> {
+  const { rows } = await sql<OwnProvider>`
+    SELECT w.id, w.identifier, w.client_secret AS sealed, w.settings
+    FROM ${places.names.id('custom_oauth_providers')} w
+    LEFT JOIN ${sql.id(places.kept, COPIED_PROVIDERS)} c ON c.id = w.id
+    WHERE c.updated_at IS DISTINCT FROM w.updated_at ORDER BY w.identifier`.execute(db)
+  return rows
+}
+
+/** Whether a provider meets the constraints of supabase/auth 2.196 that are narrower than the rules of this service. */
+function fitsUpstream({ identifier, settings }: OwnProvider): boolean {
+  const { data } = CustomProviderSettings.safeParse(settings)
+  return (
+    data !== undefined &&
+    /^[a-z0-9][a-z0-9:-]{0,48}[a-z0-9]$/.test(identifier) &&
+    [...data.name].length <= NAME_LENGTH_MAX &&
+    [...data.client_id].length <= CLIENT_ID_LENGTH_MAX
+  )
+}
+
+const NAME_LENGTH_MAX = 100
+const CLIENT_ID_LENGTH_MAX = 512
