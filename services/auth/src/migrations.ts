@@ -16,7 +16,7 @@ import {
   requireNotAdopted,
   requireSwitched,
 } from './adoption/existing-schema.ts'
-import { hideOwnTables } from './adoption/hidden-tables.ts'
+import { hideOwnTables } from './adoption/own-objects.ts'
 import type { Behaviours } from './config/behaviours.ts'
 import type { AuthDatabaseSettings } from './config/database.ts'
 import { userCreatedTask } from './hooks/user-created-job.ts'

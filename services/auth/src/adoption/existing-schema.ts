@@ -3,7 +3,7 @@ import { MIGRATIONS, migratorTable } from '@trestle/database/migrations/migrator
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { hasRelation } from './catalog.ts'
-import { listFirst } from './first-names.ts'
+import { listFirst } from './list-first.ts'
 
 /** The newest migration of a schema `auth` as the PostgreSQL image of Supabase makes it, before supabase/auth has run. */
 const NEWEST_AT_BIRTH = '20180125194653'

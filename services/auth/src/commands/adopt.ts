@@ -3,7 +3,7 @@ import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { Command, Option } from 'commander'
 import type { IdentityReader } from '../adoption/check/identity-readers.ts'
 import { describeAdmins } from '../adoption/report/list-admins.ts'
-import { describeOtherInstances } from '../adoption/report/other-instances.ts'
+import { describeOtherInstances } from '../adoption/report/users-of-other-instances.ts'
 import type { UndoCosts } from '../adoption/undo/undo-costs.ts'
 import type { Loss } from '../adoption/upstream-tables.ts'
 import type { AuthConfig } from '../config.ts'
@@ -190,9 +190,9 @@ function report(check: AdoptionCheck, print: Print): void {
     print(
       `again      ${askedAgain} users have a factor by SMS or WebAuthn, or a passkey: who is being asked for it at the switch is asked again`,
     )
-  if (check.loneTokens > 0)
+  if (check.tokensWithoutSession > 0)
     print(
-      `sessions   ${check.loneTokens} refresh tokens are from before sessions: auth adopt begins a session for each`,
+      `sessions   ${check.tokensWithoutSession} refresh tokens are from before sessions: auth adopt begins a session for each`,
     )
   for (const email of sharedEmails) print(`shared     ${email}: the oldest confirmed user keeps it`)
   for (const group of admins) print(describeAdmins(group))

@@ -2,6 +2,7 @@ import { withDatabase } from '@trestle/database/migrations/migration-connection.
 import { placesOf } from '../adoption/adoption-record.ts'
 import { listOpenTriggers, type OpenTriggers } from '../adoption/catalog.ts'
 import { listReplaced } from '../adoption/changes/migrations-in-place.ts'
+import { type EarlierRun, findObstacles } from '../adoption/check/find-obstacles.ts'
 import { type IdentityReader, listIdentityReaders } from '../adoption/check/identity-readers.ts'
 import {
   type Dependent,
@@ -10,20 +11,19 @@ import {
   listNarrowPublications,
   listWidePublications,
 } from '../adoption/check/list-dependents.ts'
-import { type EarlierRun, findObstacles } from '../adoption/check/upstream-database.ts'
 import { countRefusedPayloads, describeRewritten } from '../adoption/copy/copy-audit-log.ts'
 import { countOpenFlows, listUnfitProviders } from '../adoption/copy/copy-sealed-rows.ts'
 import { lifetimesOf } from '../adoption/copy/lifetimes.ts'
 import type { AdoptionRun } from '../adoption/prepare/begin-adoption.ts'
 import { listSharedEmails } from '../adoption/prepare/prepare-users.ts'
-import { listClientSessions } from '../adoption/report/client-sessions.ts'
-import { listBrokenValues, listClosedSecrets } from '../adoption/report/inspect-database.ts'
 import { type AdminGroup, listAdmins } from '../adoption/report/list-admins.ts'
 import { countAskedAgain, listLoneAudience, listLostSignIns } from '../adoption/report/lost-sign-ins.ts'
-import { listOddPhones } from '../adoption/report/odd-phones.ts'
-import { listOtherInstances, type OtherInstances } from '../adoption/report/other-instances.ts'
-import { countLoneTokens } from '../adoption/switch/lone-tokens.ts'
+import { listMalformedPhones } from '../adoption/report/malformed-phones.ts'
+import { listClientSessions } from '../adoption/report/oauth-client-sessions.ts'
+import { listBrokenValues, listClosedSecrets } from '../adoption/report/unreadable-values.ts'
+import { listOtherInstances, type OtherInstances } from '../adoption/report/users-of-other-instances.ts'
 import { STAYING } from '../adoption/switch/switch-tables.ts'
+import { countTokensWithoutSession } from '../adoption/switch/tokens-without-session.ts'
 import { countRows, type Loss, readEncoding, SERVED, UNSERVED } from '../adoption/upstream-tables.ts'
 import type { AuthDeps } from '../deps.ts'
 import { adoptOptions } from '../migrations.ts'
@@ -52,7 +52,7 @@ export interface AdoptionCheck {
   /** Users who are asked anew for a second factor or a passkey, if they are being asked at the switch. */
   readonly askedAgain: number
   /** Refresh tokens from before supabase/auth had sessions. The switch begins a session for each. */
-  readonly loneTokens: number
+  readonly tokensWithoutSession: number
   /** The emails that several users share, in lower case. The oldest confirmed user of each keeps it for sign-ins. */
   readonly sharedEmails: readonly string[]
   /** Users who are admins here, as they are at supabase/auth. */
@@ -92,7 +92,7 @@ const OPEN_FLOWS = 'open flows'
  * Refresh tokens from before sessions, for each of which the switch makes a session. 60,000 took 4 s of the
  * pause.
  */
-const LONE_TOKENS = 'lone tokens'
+const TOKENS_WITHOUT_SESSION = 'tokens without session'
 
 /**
  * Rows a second of each part, and the seconds of an empty database. With 20,000 users, 60,000 sessions with a
@@ -108,7 +108,7 @@ const COSTS = {
       refresh_tokens: 200_000,
       audit_log_entries: 20_000,
       [OPEN_FLOWS]: 60_000,
-      [LONE_TOKENS]: 15_000,
+      [TOKENS_WITHOUT_SESSION]: 15_000,
     },
   },
 } as const
@@ -131,7 +131,7 @@ export async function checkAdoption(
     if (!isBefore || obstacles.length > 0) return { ...NOTHING, ...found }
     const served = await countRows(db, places, SERVED)
     const openFlows = await countOpenFlows(db, places, lifetimesOf(config, now()))
-    const loneTokens = await countLoneTokens(db, places)
+    const tokensWithoutSession = await countTokensWithoutSession(db, places)
     const unserved = await countRows(db, places, UNSERVED)
     const unfit = await listUnfitProviders(db, places, { encryptionKeys })
     return {
@@ -146,13 +146,13 @@ export async function checkAdoption(
         ...(await listLostSignIns(db, places, config.jwt.audience)),
         ...(await listClosedSecrets(db, places, encryptionKeys)),
         ...(await listBrokenValues(db, places)),
-        ...(await listOddPhones(db, places, { areFound: config.behaviours.findUserByMalformedPhone })),
+        ...(await listMalformedPhones(db, places, { areFound: config.behaviours.findUserByMalformedPhone })),
         ...(await listClientSessions(db, places, 'they go on only after adopt --undo')),
         ...describeRewritten(await countRefusedPayloads(db, places)),
         ...unfit.map((identifier) => ({ what: `provider ${identifier}: create it anew afterwards`, count: 1 })),
       ],
       askedAgain: await countAskedAgain(db, places),
-      loneTokens,
+      tokensWithoutSession,
       sharedEmails: await listSharedEmails(db, names),
       admins: await listAdmins(db, places, config.jwt.adminRoles),
       otherInstances: await listOtherInstances(db, places),
@@ -164,7 +164,10 @@ export async function checkAdoption(
       inhabitants: await listInhabitants(db, places),
       seconds: {
         prepare: estimate(served, COSTS.prepare),
-        pause: estimate(new Map([...served, [OPEN_FLOWS, openFlows], [LONE_TOKENS, loneTokens]]), COSTS.pause),
+        pause: estimate(
+          new Map([...served, [OPEN_FLOWS, openFlows], [TOKENS_WITHOUT_SESSION, tokensWithoutSession]]),
+          COSTS.pause,
+        ),
       },
     }
   })
@@ -176,7 +179,7 @@ const NOTHING = {
   notYetServed: new Map(),
   losses: [],
   askedAgain: 0,
-  loneTokens: 0,
+  tokensWithoutSession: 0,
   sharedEmails: [],
   admins: [],
   otherInstances: { count: 0, ids: [] },

@@ -1,7 +1,7 @@
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { compareMigrations, inLatest } from '@trestle/database/migrations/migrator.ts'
+import { requireReadable } from '../adoption/check/find-obstacles.ts'
 import { listOtherColumns } from '../adoption/check/upstream-columns.ts'
-import { requireReadable } from '../adoption/check/upstream-database.ts'
 import { importPlacesOf, openRecord } from '../adoption/import/import-record.ts'
 import { importSnapshot, type SnapshotImport } from '../adoption/import/import-snapshot.ts'
 import {
@@ -13,13 +13,13 @@ import {
   withSource,
 } from '../adoption/import/source-database.ts'
 import { listSharedEmails } from '../adoption/prepare/prepare-users.ts'
-import { listClientSessions } from '../adoption/report/client-sessions.ts'
-import { listBrokenValues, listClosedSecrets } from '../adoption/report/inspect-database.ts'
 import { type AdminGroup, listAdmins } from '../adoption/report/list-admins.ts'
 import { listLostSignIns } from '../adoption/report/lost-sign-ins.ts'
-import { listOddPhones } from '../adoption/report/odd-phones.ts'
-import { listOtherInstances, type OtherInstances } from '../adoption/report/other-instances.ts'
-import { countLoneTokens } from '../adoption/switch/lone-tokens.ts'
+import { listMalformedPhones } from '../adoption/report/malformed-phones.ts'
+import { listClientSessions } from '../adoption/report/oauth-client-sessions.ts'
+import { listBrokenValues, listClosedSecrets } from '../adoption/report/unreadable-values.ts'
+import { listOtherInstances, type OtherInstances } from '../adoption/report/users-of-other-instances.ts'
+import { countTokensWithoutSession } from '../adoption/switch/tokens-without-session.ts'
 import { countRows, type Loss, UNSERVED } from '../adoption/upstream-tables.ts'
 import type { AuthDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
@@ -94,8 +94,8 @@ async function describeSource(
       ...(await listClosedSecrets(db, source, encryptionKeys)),
       ...(await listBrokenValues(db, source)),
       ...(await listClientSessions(db, source, 'they are not copied')),
-      ...describeLoneTokens(await countLoneTokens(db, source)),
-      ...(await listOddPhones(db, source, { areFound: behaviours.findUserByMalformedPhone })),
+      ...describeTokensWithoutSession(await countTokensWithoutSession(db, source)),
+      ...(await listMalformedPhones(db, source, { areFound: behaviours.findUserByMalformedPhone })),
     ],
     notYetServed: new Map([...unserved].filter(([, count]) => count > 0)),
     foreignKeys: await listForeignKeys(source),
@@ -103,6 +103,6 @@ async function describeSource(
   }
 }
 
-function describeLoneTokens(count: number): readonly Loss[] {
+function describeTokensWithoutSession(count: number): readonly Loss[] {
   return count === 0 ? [] : [{ what: 'refresh tokens from before sessions: their users sign in again', count }]
 }

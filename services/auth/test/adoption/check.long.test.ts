@@ -38,7 +38,7 @@ describe.each(VERSIONS)('adopt --check on %s', (version) => {
         ...lostSessions(database, 'they go on only after adopt --undo'),
       ],
       askedAgain: countAskedAgain(database),
-      loneTokens: 0,
+      tokensWithoutSession: 0,
       sharedEmails: [],
       admins: [],
       otherInstances: { count: 0, ids: [] },

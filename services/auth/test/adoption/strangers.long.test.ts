@@ -4,7 +4,7 @@ import { withDatabase } from '@trestle/database/migrations/migration-connection.
 import { openStartupPooler } from '@trestle/testing/startup-pooler.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { findObstacles } from '../../src/adoption/check/upstream-database.ts'
+import { findObstacles } from '../../src/adoption/check/find-obstacles.ts'
 import { adoptCommand } from '../../src/commands/adopt.ts'
 import { doctor } from '../../src/commands/doctor.ts'
 import { openOperatorDeps } from '../../src/commands/operator-deps.ts'

@@ -8,7 +8,7 @@ import { copyTokens } from '../copy/copy-refresh-tokens.ts'
 import { copyCustomProviders, copyFlows, type SealedCopyContext } from '../copy/copy-sealed-rows.ts'
 import { lifetimesOf } from '../copy/lifetimes.ts'
 import type { Loss } from '../upstream-tables.ts'
-import { holdCollisions } from './hold-collisions.ts'
+import { holdBackDuplicates } from './hold-back-duplicates.ts'
 import { findChanges, type HeldBack, listHeldBack, recordTakenRows, type TableChange } from './import-changes.ts'
 import type { ImportRecord } from './import-record.ts'
 import {
@@ -68,7 +68,7 @@ export async function importSnapshot(
     sql`
     SELECT id FROM ${sql.id(kept, 'changes')} WHERE kind = 'user' AND change <> 'gone'`,
   )
-  await holdCollisions(trx, places)
+  await holdBackDuplicates(trx, places)
   await writeStagedUsers(trx, places)
   const { encryptionKeys, randomBytes } = deps
   const context: SealedCopyContext = {

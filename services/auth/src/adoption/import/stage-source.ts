@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { createOwnSchema, hasRelation } from '../catalog.ts'
 import { UPSTREAM_COLUMNS } from '../check/upstream-columns.ts'
-import { isOwnSession } from '../report/client-sessions.ts'
+import { isOwnSession } from '../report/oauth-client-sessions.ts'
 import type { ImportPlaces } from './import-record.ts'
 import type { Source } from './source-database.ts'
 

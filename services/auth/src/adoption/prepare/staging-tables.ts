@@ -6,7 +6,7 @@ import { inGentle } from '../adoption-locks.ts'
 import type { AdoptionPlaces } from '../adoption-record.ts'
 import { dropSchema, hasRelation } from '../catalog.ts'
 import { ID_GAP, lastNumber } from '../copy/token-numbers.ts'
-import { NOTING_TRIGGER } from '../hidden-tables.ts'
+import { NOTING_TRIGGER } from '../own-objects.ts'
 
 /** The tables whose changes are noted, each with its column for the id of the session. */
 const WATCHED = [

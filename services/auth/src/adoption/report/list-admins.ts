@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import type { AdoptionPlaces } from '../adoption-record.ts'
-import { listFirst, NAMED_MAX } from '../first-names.ts'
+import { listFirst, NAMED_MAX } from '../list-first.ts'
 
 /** Users whose role makes them admins (reference: Admins). */
 export interface AdminGroup {

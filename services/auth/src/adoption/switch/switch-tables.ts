@@ -18,13 +18,13 @@ import {
 import { copyCustomProviders, copyFlows, type SealedCopyContext } from '../copy/copy-sealed-rows.ts'
 import { type Lifetimes, lifetimesOf } from '../copy/lifetimes.ts'
 import { passCopiedNumbers } from '../copy/token-numbers.ts'
-import { hideOwnTables } from '../hidden-tables.ts'
+import { hideOwnTables } from '../own-objects.ts'
 import { correctCopies, replayChanges, type StagingDeps } from '../prepare/stage-refresh-tokens.ts'
 import { dropStaging, dropTriggers } from '../prepare/staging-tables.ts'
 import { findVersion } from '../upstream-tables.ts'
 import { addForeignKeys } from './foreign-keys.ts'
-import { beginLoneSessions } from './lone-tokens.ts'
 import { refuseOldServer } from './refuse-old-server.ts'
+import { beginMissingSessions } from './tokens-without-session.ts'
 
 /** The places, the keys and the lifetimes by which a switch judges rows of supabase/auth. */
 export interface SwitchDeps extends StagingDeps {
@@ -124,7 +124,7 @@ export function switchHooks(deps: SwitchDeps): Switch {
       await copyFlows(context)
       await underPathOfTriggers(later, names, async () => {
         await copyLiveRows(context)
-        await beginLoneSessions(later, places)
+        await beginMissingSessions(later, places)
       })
       await copyChallenges(context, challengeSeconds)
       outcome = { lockedAtMs, leftProviders: await copyCustomProviders(context) }

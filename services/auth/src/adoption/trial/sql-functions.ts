@@ -1,8 +1,8 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
 import { namedIn } from '../catalog.ts'
-import { gaining } from '../changes/gaining-tables.ts'
-import type { SqlFunction } from './trial-run.ts'
+import { gaining } from '../changes/added-columns.ts'
+import type { SqlFunction } from './run-trial.ts'
 
 /** The functions in SQL that a trial parses on a table, and those that it leaves alone. */
 export interface SqlFunctions {

@@ -1,5 +1,5 @@
 import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
-import type { GainingTable } from '../changes/gaining-tables.ts'
+import type { GainingTable } from '../changes/added-columns.ts'
 
 /** The kinds of statements that fire triggers, each with its bit of `pg_trigger.tgtype`. */
 const EVENT_BITS = { INSERT: 4, UPDATE: 16, DELETE: 8 } as const

@@ -3,7 +3,7 @@ import type { AdoptionPlaces } from '../adoption-record.ts'
 import { dropSchema } from '../catalog.ts'
 import { READER } from '../copy/copy-audit-log.ts'
 import { COPIED_FLOWS, COPIED_PROVIDERS, UNCOPIED_SESSIONS } from '../copy/copy-live-rows.ts'
-import { BEGUN_SESSIONS } from '../switch/lone-tokens.ts'
+import { BEGUN_SESSIONS } from '../switch/tokens-without-session.ts'
 import { COPIED_CODES } from '../upstream-codes.ts'
 import { countRows, SERVED, UNSERVED } from '../upstream-tables.ts'
 

@@ -3,7 +3,7 @@ import { NIL_UUID } from '../../records/ids.ts'
 import { type AdoptionPlaces, lastCopiedToken } from '../adoption-record.ts'
 import { hasRelation, readColumns } from '../catalog.ts'
 import { COPIED_FLOWS, UNCOPIED_SESSIONS } from '../copy/copy-live-rows.ts'
-import { takeBackLoneSessions } from '../switch/lone-tokens.ts'
+import { takeBackBegunSessions } from '../switch/tokens-without-session.ts'
 import { CODES, COPIED_CODES } from '../upstream-codes.ts'
 import { giveBackPasskeys, giveBackWebauthnFactors } from './give-back-passkeys.ts'
 import { giveBackProviders, giveBackTotpFactors, type SealedGiveBackContext } from './give-back-sealed-rows.ts'
@@ -20,7 +20,7 @@ export interface GiveBackContext extends SealedGiveBackContext {
 /** Writes back to the tables of supabase/auth what has changed since the switch, in their form. */
 export async function giveBackRows(context: GiveBackContext): Promise<void> {
   await endSessions(context)
-  await takeBackLoneSessions(context.trx, context.places)
+  await takeBackBegunSessions(context.trx, context.places)
   await endUsedCodes(context)
   await endUsedFlows(context)
   await giveBackPasskeys(context)

@@ -11,8 +11,8 @@ import {
 import type { AdoptionPlaces } from '../adoption-record.ts'
 import { hasRelation, readColumns } from '../catalog.ts'
 import { COPIED_PROVIDERS } from '../copy/copy-live-rows.ts'
-import { listFirst } from '../first-names.ts'
-import { listSealedSecrets } from '../report/inspect-database.ts'
+import { listFirst } from '../list-first.ts'
+import { listSealedSecrets } from '../report/unreadable-values.ts'
 
 /** The transaction that writes secrets back, its places, and the keys that open them. */
 export interface SealedGiveBackContext {

@@ -1,10 +1,10 @@
 import { type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 import type { AdoptionPlaces } from '../adoption-record.ts'
 import { namedIn } from '../catalog.ts'
-import { gaining } from '../changes/gaining-tables.ts'
-import { listFirst } from '../first-names.ts'
-import { findTakenTables, type RowSource } from './row-texts.ts'
-import type { JudgedFunction } from './trial-writes.ts'
+import { gaining } from '../changes/added-columns.ts'
+import { listFirst } from '../list-first.ts'
+import type { JudgedFunction } from './try-writes.ts'
+import { findTakenTables, type RowSource } from './whole-row-texts.ts'
 
 /**
  * Lists the columns of others that have the type of the rows of a table that gets columns, also within an

@@ -1,10 +1,10 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { listOpenTriggers } from '../catalog.ts'
-import { listGaining } from '../changes/gaining-tables.ts'
-import { NOTING_TRIGGER } from '../hidden-tables.ts'
+import { listGaining } from '../changes/added-columns.ts'
+import { NOTING_TRIGGER } from '../own-objects.ts'
+import { type Failure, type Outcome, runTrial, type SqlFunction, type Subjects, type Trigger } from './run-trial.ts'
 import { listSqlFunctions, type UntriedFunctions } from './sql-functions.ts'
-import { type Failure, type Outcome, runTrial, type SqlFunction, type Subjects, type Trigger } from './trial-run.ts'
 
 /** The findings of a trial: lines with what to do about them, and functions. */
 export interface Trial {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { findTakenTables, type RowSource } from './row-texts.ts'
+import { findTakenTables, type RowSource } from './whole-row-texts.ts'
 
 const named: RowSource = { table: 'users', as: 'name', word: 'users', returnsOthers: false, returnsSet: false }
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { listFirst } from './first-names.ts'
+import { listFirst } from './list-first.ts'
 
 it.each([
   [['a'], undefined, 'a'],

@@ -9,7 +9,7 @@ import { undoAdoption } from '../../use-cases/undo-adoption.ts'
 const tokenOf = (name: string) => name.padEnd(22, '-')
 
 /** Adds refresh tokens as supabase/auth made them before it had sessions: a chain of three, and one by itself. */
-async function addLoneTokens({ database }: Restored): Promise<void> {
+async function addTokensWithoutSession({ database }: Restored): Promise<void> {
   const id = database.manifest.users.find(({ name }) => name === 'plain')?.id
   await runSql(
     database.superuserUrl,
@@ -38,7 +38,7 @@ async function statusOf(app: AdoptedApp, token: string): Promise<string> {
 
 it('a refresh token from before sessions, its direct parent too, refreshes after adopt as at the old service', async () => {
   const restored = await restore('v2.43.1')
-  await addLoneTokens(restored)
+  await addTokensWithoutSession(restored)
   await adopt(restored)
   const app = await openAdopted(restored)
   const id = app.user('plain')?.id
@@ -56,7 +56,7 @@ it('a refresh token from before sessions, its direct parent too, refreshes after
 
 it('adopt --undo takes back the sessions that it has begun, and the tokens that have refreshed here', async () => {
   const restored = await restore('v2.43.1')
-  await addLoneTokens(restored)
+  await addTokensWithoutSession(restored)
   const before = await readRows(restored)
   await adopt(restored)
   expect(await undoAdoption(restored.deps, async () => true)).toBe(true)
@@ -81,7 +81,7 @@ it.each<[Version, readonly unknown[]]>([
     const restored = await restore(version)
     const check = () => checkAdoption(restored.deps, { force: false })
     const none = await check()
-    await addLoneTokens(restored)
+    await addTokensWithoutSession(restored)
     const few = await check()
     await runSql(
       restored.database.superuserUrl,
@@ -90,13 +90,13 @@ it.each<[Version, readonly unknown[]]>([
     )
     const many = await check()
     const seconds = [few.seconds.pause, many.seconds.pause]
-    expect([none.loneTokens, few.loneTokens, many.loneTokens, ...seconds]).toEqual(counts)
+    expect([none.tokensWithoutSession, few.tokensWithoutSession, many.tokensWithoutSession, ...seconds]).toEqual(counts)
   },
 )
 
 it('a refresh token without a session does not refresh after adopt of a version that refuses it', async () => {
   const restored = await restore('v2.151.0')
-  await addLoneTokens(restored)
+  await addTokensWithoutSession(restored)
   await adopt(restored)
   const app = await openAdopted(restored)
   expect(await statusOf(app, 'child')).toBe('400 refresh_token_not_found')
@@ -109,7 +109,7 @@ it.each<[Version, number]>([
   'an import of %s counts refresh tokens from before sessions that its server refreshes: %i',
   async (version, count) => {
     const restored = await restore(version)
-    await addLoneTokens(restored)
+    await addTokensWithoutSession(restored)
     const what = 'refresh tokens from before sessions: their users sign in again'
     const { losses } = await (await openBeside(restored)).run()
     expect(losses.filter((loss) => loss.what === what)).toEqual(count === 0 ? [] : [{ what, count }])

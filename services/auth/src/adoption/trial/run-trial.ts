@@ -4,7 +4,7 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { inGentle } from '../adoption-locks.ts'
 import { placesOf } from '../adoption-record.ts'
-import { addGainedColumns, type GainingTable } from '../changes/gaining-tables.ts'
+import { addGainedColumns, type GainingTable } from '../changes/added-columns.ts'
 import { listTrialSteps, type TrialEvent } from './trial-steps.ts'
 
 /** A trigger of others on a table that gets columns. */

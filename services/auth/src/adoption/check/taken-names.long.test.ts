@@ -6,7 +6,7 @@ import { adoptOptions, authNames } from '../../migrations.ts'
 import { checkAdoption } from '../../use-cases/check-adoption.ts'
 import { undoAdoption } from '../../use-cases/undo-adoption.ts'
 import { listReplaced } from '../changes/migrations-in-place.ts'
-import { listNamesakes } from './own-names.ts'
+import { listNamesakes } from './taken-names.ts'
 
 const REASON = 'has a name that this service needs: rename it, or move it to another schema'
 

@@ -15,7 +15,7 @@ const E164 = '^[1-9][0-9]{1,14}$'
  * first. Of a user who is deleted, supabase/auth has a hash in place of the phone.
  * @param areFound whether a sign-in by password looks for such phones here, as it does at supabase/auth
  */
-export async function listOddPhones(
+export async function listMalformedPhones(
   db: QueryExecutorProvider,
   { names }: Pick<AdoptionPlaces, 'names'>,
   { areFound }: { readonly areFound: boolean },

@@ -11,7 +11,7 @@ import type { ImportPlaces } from './import-record.ts'
  * the source share in capitals are no reason. A user who is held back may keep an address that another user
  * of the source has by now, hence the rounds. Only rows that are to be written stay on the stage.
  */
-export async function holdCollisions(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
+export async function holdBackDuplicates(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
   const { names, kept } = places
   const staged = (table: string) => sql.id(kept, table)
   const stays = (owner: RawBuilder<unknown>, kind = 'user') => sql`NOT EXISTS (
