@@ -99,8 +99,9 @@ it('adopt names an autovacuum that prevents a wraparound, which PostgreSQL does 
   const { superuserUrl } = restored.database
   await prepare(restored)
   await runSql(superuserUrl, SPEND_NUMBERS)
-  await runSql(superuserUrl, 'ALTER TABLE auth.audit_log_entries SET (autovacuum_freeze_max_age = 100000)')
   await fillAuditLog(restored)
+  // After the rows: an autovacuum of the empty table would end at once, and the next one would prevent no wraparound.
+  await runSql(superuserUrl, 'ALTER TABLE auth.audit_log_entries SET (autovacuum_freeze_max_age = 100000)')
   const pid = await awaitAutovacuum(restored, 'auth.audit_log_entries')
   await expect(adopt(restored)).rejects.toThrow(
     new Error(
