@@ -15,7 +15,7 @@ import { answerReady, createReadiness } from '../lifecycle/readiness.ts'
 import { httpTelemetry } from '../telemetry/http-telemetry.ts'
 import { createLogger, type ServiceLogger } from '../telemetry/logger.ts'
 import { createMetrics, type Metrics } from '../telemetry/metrics.ts'
-import { createServer, type Server } from './create-server.ts'
+import { createServer, type Server, type ServerOptions } from './create-server.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'trestle-server-'))
 const file = join(folder, 'deep', 'app.log')
@@ -23,6 +23,18 @@ let log: ServiceLogger
 let app: Server
 let metrics: Metrics
 const readiness = createReadiness({ database: async () => {} })
+
+/** Opens a server that takes bodies of one byte, to which a test adds its routes. */
+function openSmallServer(options: Partial<Pick<ServerOptions, 'logger' | 'trustedProxies'>> = {}): Server {
+  return createServer({
+    logger: log.logger,
+    vocabulary: plainVocabulary,
+    now: () => new Date('2026-01-02T03:04:05Z'),
+    bodyLimit: 1,
+    handlerTimeoutMs: 300,
+    ...options,
+  })
+}
 
 beforeAll(async () => {
   log = createLogger({ level: 'info', file, stdout: false })
@@ -238,13 +250,7 @@ describe('a refused body', () => {
 describe('a long text', () => {
   it('is sent as bytes, so that the limits of connections count all of them while they wait', async () => {
     const sent: unknown[] = []
-    const server = createServer({
-      logger: log.logger,
-      vocabulary: plainVocabulary,
-      now: () => new Date('2026-01-02T03:04:05Z'),
-      bodyLimit: 1,
-      handlerTimeoutMs: 300,
-    })
+    const server = openSmallServer()
     server.addHook('onSend', async (_request, _reply, payload) => {
       sent.push(payload)
       return payload
@@ -263,14 +269,7 @@ describe('headers for browsers', () => {
   // A later test counts the lines of the shared log, so this test has a log of its own.
   const { logger } = createLogger({ level: 'fatal', stdout: false })
   const open = (trustedProxies?: number) => {
-    const server = createServer({
-      logger,
-      vocabulary: plainVocabulary,
-      now: () => new Date('2026-01-02T03:04:05Z'),
-      bodyLimit: 1,
-      handlerTimeoutMs: 300,
-      trustedProxies,
-    })
+    const server = openSmallServer({ logger, trustedProxies })
     server.register(async (inner) => {
       inner.get('/', async () => ({}))
       inner.get('/page', async (_request, reply) => reply.header('content-security-policy', 'own').send('page'))
@@ -327,14 +326,7 @@ describe('the address of a client', () => {
     // Only a trusted peer may name the protocol of the client.
     [['10.0.0.0/8'], '127.0.0.1', 'http://own'],
   ])('trusting %j, is %s, who came to %s', async (trustedProxies, address, origin) => {
-    const server = createServer({
-      logger: log.logger,
-      vocabulary: plainVocabulary,
-      now: () => new Date('2026-01-02T03:04:05Z'),
-      bodyLimit: 1,
-      handlerTimeoutMs: 300,
-      trustedProxies,
-    })
+    const server = openSmallServer({ trustedProxies })
     server.register(async (inner) => {
       inner.get('/', async ({ ip, protocol, host }) => ({ ip, origin: `${protocol}://${host}` }))
     })
