@@ -20,8 +20,8 @@ const FLUSH_MS = 5_000
 const FLUSH_SYNC_MS = 1_000
 
 /**
- * Writes bytes to a descriptor, one piece after the other. pino's own `flushSync` never returns when the disk is full or the
- * reader has gone: the process would neither serve nor stop.
+ * Writes bytes to a descriptor, one piece after the other, and gives up after a time. pino's own `flushSync` has no time limit:
+ * a process that waits for it neither serves nor stops.
  * @param onError called at the first failure after a success, and when bytes are dropped for the first time
  * since all were written
  */

@@ -104,7 +104,7 @@ function reportLoss(what: string): (error: Error) => void {
   }
 }
 
-/** Creates one folder after the other: Node's recursive form never returns where the system answers ENOENT, as /proc does. */
+/** Creates one folder after the other: Node's recursive form does not return on every file system. */
 function createFolder(folder: string): void {
   if (existsSync(folder)) return
   createFolder(dirname(folder))

@@ -117,8 +117,7 @@ export function isolateOwner(
 const GONE_MS = 1_000
 
 /**
- * Writes wait meanwhile. Citus 13.2 has a mode that copies while rows are written, `force_logical`. There it begins to record the
- * writes before it makes the primary keys of the new parts, and cannot repeat an UPDATE of that moment: it tries for ever.
+ * Writes wait meanwhile. Citus 13.2 also has a mode that copies while rows are written. It does not always end (decision 36).
  */
 async function isolate(db: Kysely<unknown>, anchor: string, owner: string): Promise<void> {
   await sql`
