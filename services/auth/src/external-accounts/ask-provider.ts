@@ -10,6 +10,7 @@ import {
 } from '../external-providers/configured-provider.ts'
 import { describeFailure, failExchange } from '../external-providers/describe-failure.ts'
 import { exchangeCode } from '../external-providers/exchange-code.ts'
+import { parseForeignJson } from '../external-providers/foreign-json.ts'
 import { matchesAccessToken, verifyIdToken } from '../external-providers/id-token.ts'
 import type { KeySets } from '../external-providers/key-sets.ts'
 import {
@@ -152,7 +153,7 @@ export function readProfile(
       { [customFetch]: send, [allowInsecureRequests]: origin === 'operator' },
     )
     if (!response.ok) throw new Error(`the provider answered ${response.status} when asked for a profile`)
-    return schema.parse(await response.json())
+    return schema.parse(parseForeignJson(await response.text()))
   }
   const idTokenClaims: ProviderApi['idTokenClaims'] = async () => {
     const { idToken, accessToken } = grant

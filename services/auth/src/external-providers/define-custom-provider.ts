@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ConfiguredProvider } from './configured-provider.ts'
 import type { AttributeMapping, CustomProviderSettings } from './custom-provider.ts'
+import { InexactNumber, toForeignKey } from './foreign-json.ts'
 import type { ExternalProfile, IdTokenClaims, OAuth2Provider, ProviderApi } from './provider.ts'
 
 type Oidc = Extract<CustomProviderSettings, { provider_type: 'oidc' }>
@@ -68,7 +69,8 @@ async function readClaims(settings: Oidc, { get, idTokenClaims }: ProviderApi): 
   if (userinfo === undefined || attribute(settings.attribute_mapping, claims, 'email') !== undefined) return claims
   const profile = await get(userinfo, Claims)
   // Otherwise the answer may be about another user (OpenID Connect Core, section 5.3.2).
-  if (profile.sub !== claims.sub) throw new Error('the profile is of another user than the id_token')
+  if (toForeignKey(profile.sub) !== toForeignKey(claims.sub))
+    throw new Error('the profile is of another user than the id_token')
   return { ...profile, ...claims }
 }
 
@@ -78,7 +80,7 @@ function toProfile(settings: CustomProviderSettings, claims: Claims): ExternalPr
   const read = (name: keyof AttributeMapping) => attribute(settings.attribute_mapping, claims, name)
   const names = settings.custom_claims_allowlist.filter((name) => Object.hasOwn(claims, name))
   return {
-    subject: read('sub') ?? '',
+    subject: toForeignKey(claimOf(settings.attribute_mapping, claims, 'sub')) ?? '',
     emails: [{ email: read('email'), isVerified: read('email_verified') === 'true' }],
     name: read('name'),
     fullName: read('full_name'),
@@ -93,11 +95,14 @@ function toProfile(settings: CustomProviderSettings, claims: Claims): ExternalPr
 
 /** An attribute as text. Accepts numbers and booleans too. */
 function attribute(mapping: AttributeMapping, claims: Claims, name: keyof AttributeMapping): string | undefined {
+  const value = claimOf(mapping, claims, name)
+  const isText = ['string', 'number', 'boolean'].includes(typeof value) || value instanceof InexactNumber
+  return isText ? String(value) : undefined
+}
+
+function claimOf(mapping: AttributeMapping, claims: Claims, name: keyof AttributeMapping): unknown {
   const source = mapping[name] ?? name
-  const value = source.startsWith('/') ? resolvePointer(claims, source) : claims[source]
-  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
-    ? String(value)
-    : undefined
+  return source.startsWith('/') ? resolvePointer(claims, source) : claims[source]
 }
 
 /** Finds a value by JSON pointer (RFC 6901). */

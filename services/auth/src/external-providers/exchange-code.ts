@@ -12,6 +12,7 @@ import {
 } from 'oauth4webapi'
 import { z } from 'zod'
 import type { ConfiguredProvider } from './configured-provider.ts'
+import { parseForeignJson } from './foreign-json.ts'
 import type { Grant, OAuth2Provider } from './provider.ts'
 
 /** The parameters with which the browser returns from the provider, and the verifier that the flow has kept. */
@@ -41,7 +42,7 @@ export async function exchangeCode(
       [allowInsecureRequests]: origin === 'operator',
     })
   const response = await authenticate(provider.clientAuth, account.secret, requestTokens)
-  const answer = response.status === 200 ? TokenAnswer.parse(await response.clone().json()) : {}
+  const answer = response.status === 200 ? TokenAnswer.parse(parseForeignJson(await response.clone().text())) : {}
   const { id_token: idToken, ...rest } = answer
   const conform = response.status === 200 ? Response.json({ token_type: 'bearer', ...rest }) : response
   const granted = await processAuthorizationCodeResponse(server, client, conform)

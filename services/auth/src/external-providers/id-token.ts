@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto'
+import { z } from 'zod'
 import { equalSecrets } from '../secrets/equal-secrets.ts'
+import { parseForeignJson } from './foreign-json.ts'
 import type { KeySets } from './key-sets.ts'
 import type { IdTokenClaims, IdTokenRules } from './provider.ts'
 
@@ -50,11 +52,11 @@ export async function verifyIdToken(
   const options = { issuer, audience: [...audiences], algorithms: ALGORITHMS, currentDate: now }
   const required = { requiredClaims: ['sub', 'exp', 'iat'], clockTolerance: LEEWAY_SECONDS }
   const verify = async () => jose.jwtVerify(idToken, await keySets.find(source), { ...options, ...required })
-  const { payload, protectedHeader } = await verify().catch((error) => {
+  const { protectedHeader } = await verify().catch((error) => {
     throw classify(jose, error)
   })
   if (OTHER_KINDS.test(protectedHeader.typ ?? '')) throw new Error('the token is none of OpenID Connect')
-  return { claims: payload, alg: protectedHeader.alg }
+  return { claims: readClaims(idToken), alg: protectedHeader.alg }
 }
 
 function classify({ errors }: typeof import('jose'), error: unknown): Error {
@@ -65,6 +67,12 @@ function classify({ errors }: typeof import('jose'), error: unknown): Error {
   }
   const isForeign = error instanceof errors.JWTClaimValidationFailed && error.claim === 'aud'
   return isForeign ? new ForeignAudience(error.message) : error
+}
+
+/** Reads the claims of a token that is verified. The library has rounded its numbers. */
+function readClaims(idToken: string): IdTokenClaims {
+  const [, payload = ''] = idToken.split('.')
+  return z.record(z.string(), z.unknown()).parse(parseForeignJson(Buffer.from(payload, 'base64url').toString()))
 }
 
 /** Whether a token was requested with this nonce. The claim holds the SHA-256 of the nonce, in hexadecimal. */

@@ -4,6 +4,7 @@ import { outboundFetch } from '@trestle/common/outbound/outbound-fetch.ts'
 import { z } from 'zod'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import type { ConfiguredProvider } from './configured-provider.ts'
+import { parseForeignJson } from './foreign-json.ts'
 import type { ExternalProfile, OAuth1Provider } from './provider.ts'
 
 /** The dependencies of a call by OAuth 1.0a: each request has its own nonce and time. */
@@ -65,7 +66,8 @@ export function readOAuth1Profile(
   token: OAuth1Token,
 ): Promise<ExternalProfile> {
   return configured.provider.identify({
-    get: async (url, schema) => schema.parse(JSON.parse(await send(deps, configured, { method: 'GET', url, token }))),
+    get: async (url, schema) =>
+      schema.parse(parseForeignJson(await send(deps, configured, { method: 'GET', url, token }))),
   })
 }
 

@@ -23,7 +23,7 @@ export interface ExternalApp extends MailApp {
   /** Goes to /authorize as a browser does. @returns where it is sent, and the flow's state */
   begin(provider: string, query?: Readonly<Record<string, string>>): Promise<{ url: URL; state: string }>
   /** Comes back from the provider. @returns where the browser ends */
-  comeBack(query: Readonly<Record<string, string>>): Promise<Landing>
+  comeBack(query: Readonly<Record<string, string>>, path?: string): Promise<Landing>
 }
 
 /** The page at which a browser ends. */
@@ -115,7 +115,8 @@ export async function openExternalApp(
       const url = new URL(String(answer.headers.location))
       return { url, state: url.searchParams.get('state') ?? '' }
     },
-    comeBack: async (query) => land(await service.app.inject(`/callback?${new URLSearchParams(query)}`)),
+    comeBack: async (query, path = '/callback') =>
+      land(await service.app.inject(`${path}?${new URLSearchParams(query)}`)),
     close: async () => {
       await service.close()
       await world.close()

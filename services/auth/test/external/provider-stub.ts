@@ -1,5 +1,5 @@
 import type { StubAnswer, StubRequest } from '@trestle/testing/stub-provider.ts'
-import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
+import { CompactSign, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
 import { expect } from 'vitest'
 import type { ProviderName } from '../../src/config/external.ts'
 import type { FakeClock } from '../fake-clock.ts'
@@ -45,6 +45,12 @@ export function signIdToken(claims: JWTPayload, { now }: Pick<FakeClock, 'now'>)
   const issuedAt = Math.floor(now().getTime() / 1_000)
   const times = { iat: issuedAt, exp: issuedAt + 3_600 }
   return new SignJWT({ ...times, ...claims }).setProtectedHeader({ alg: 'RS256', kid: KID }).sign(privateKey)
+}
+
+/** A token of a text that the library would not write, such as numbers of any length. */
+export function signText(text: string): Promise<string> {
+  const signer = new CompactSign(new TextEncoder().encode(text))
+  return signer.setProtectedHeader({ alg: 'RS256', kid: KID }).sign(privateKey)
 }
 
 /** Plays a provider and checks every request that it gets. */

@@ -1,9 +1,10 @@
 import { z } from 'zod'
+import { NumericId } from '../foreign-json.ts'
 import type { DefineProvider } from '../provider.ts'
 
 const API = 'https://api.github.com'
 const Profile = z.object({
-  id: z.int(),
+  id: NumericId,
   login: z.string(),
   name: z.string().nullish(),
   avatar_url: z.string().nullish(),
@@ -24,7 +25,7 @@ export const github: DefineProvider = () => ({
     const profile = await get(`${API}/user`, Profile)
     const emails = await get(`${API}/user/emails`, Emails)
     return {
-      subject: String(profile.id),
+      subject: profile.id,
       emails: emails.map(({ email, verified, primary }) => ({ email, isVerified: verified, isPrimary: primary })),
       name: profile.name,
       avatarUrl: profile.avatar_url,

@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import { NumericId } from '../foreign-json.ts'
 import type { DefineProvider } from '../provider.ts'
 
 const Profile = z.object({
-  id: z.int(),
+  id: NumericId,
   email: z.string().nullish(),
   name: z.string().nullish(),
   avatar_url: z.string().nullish(),
@@ -24,7 +25,7 @@ export const gitlab: DefineProvider = ({ baseUrl }) => ({
     const profile = await get(`${baseUrl}/api/v4/user`, Profile)
     const others = await get(`${baseUrl}/api/v4/user/emails`, Emails)
     return {
-      subject: String(profile.id),
+      subject: profile.id,
       emails: [
         ...others.map(({ email }) => ({ email, isVerified: false })),
         { email: profile.email, isVerified: Boolean(profile.confirmed_at), isPrimary: true },

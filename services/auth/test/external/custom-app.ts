@@ -1,0 +1,114 @@
+import { z } from 'zod'
+import { OPERATOR } from '../forged-token.ts'
+import { type ExternalApp, type Landing, openExternalApp } from './external-app.ts'
+import { ACCESS_TOKEN, CODE, JWKS, signText } from './provider-stub.ts'
+
+/** The issuer of the custom providers, and the host of their endpoints. */
+const CUSTOM_ISSUER = 'https://idp.example.com'
+/** The client of the service at the custom providers. */
+const CUSTOM_CLIENT = {
+  client_id: 'custom-client',
+  client_secret: 'a secret of at least thirty-two bytes',
+} as const
+
+/** The answers of a custom provider. A string is the text of the answer. */
+export interface CustomAnswers {
+  readonly token?: unknown
+  readonly userinfo?: unknown
+  /** The claims of the id_token, as JSON; `claims` fills in the rest. */
+  readonly idToken?: string
+  /** Members of the metadata beside the usual ones. */
+  readonly metadata?: object
+}
+
+/** The service with providers that admins add. */
+export interface CustomApp extends ExternalApp {
+  /** Plays the provider of `CUSTOM_ISSUER`. */
+  play(answers: CustomAnswers): void
+  add(members: object): Promise<{ readonly status: number; readonly body: unknown }>
+  change(identifier: string, members: object): Promise<{ readonly status: number; readonly body: unknown }>
+  /** Goes to the provider and comes back. @returns where the browser ends */
+  signIn(identifier: string, more?: Readonly<Record<string, string>>): Promise<Landing>
+  /** The subjects of all identities, and the ids of their users. */
+  identities(): Promise<readonly { readonly provider_id: string; readonly user_id: string }[]>
+}
+
+/** An oauth2 provider, with its user id in the member `id`. */
+export const oauth2 = (identifier: string, members: object = {}): object => ({
+  provider_type: 'oauth2',
+  identifier,
+  name: 'Custom',
+  ...CUSTOM_CLIENT,
+  authorization_url: `${CUSTOM_ISSUER}/authorize`,
+  token_url: `${CUSTOM_ISSUER}/token`,
+  userinfo_url: `${CUSTOM_ISSUER}/userinfo`,
+  attribute_mapping: { sub: 'id' },
+  ...members,
+})
+
+/** An OpenID provider. */
+export const oidc = (identifier: string, members: object = {}): object => ({
+  provider_type: 'oidc',
+  identifier,
+  name: 'Custom',
+  ...CUSTOM_CLIENT,
+  issuer: CUSTOM_ISSUER,
+  ...members,
+})
+
+/** The text of the claims of an id_token for this service, at the time of a clock. */
+function claimsText(now: Date, claims: string): string {
+  const iat = Math.floor(now.getTime() / 1_000)
+  const common = { iss: CUSTOM_ISSUER, aud: CUSTOM_CLIENT.client_id, iat, exp: iat + 3_600 }
+  return JSON.stringify(common).replace(/\}$/, `,${claims.replace(/^\{/, '')}`)
+}
+
+/** Opens the service. */
+export async function openCustomApp(settings: Readonly<Record<string, string>> = {}): Promise<CustomApp> {
+  const service = await openExternalApp({ AUTH_CUSTOM_OAUTH_ENABLED: 'true', ...settings })
+  const ask = async (method: 'POST' | 'PUT', path: string, payload: object) => {
+    const answer = await service.app.inject({
+      method,
+      url: `/admin/custom-providers${path}`,
+      payload,
+      headers: OPERATOR,
+    })
+    return { status: answer.statusCode, body: answer.json() }
+  }
+  return {
+    ...service,
+    play: ({ token = {}, userinfo, idToken, metadata }) =>
+      service.answer(async (call) => {
+        if (call === `GET ${CUSTOM_ISSUER}/.well-known/openid-configuration`) return { body: toMetadata(metadata) }
+        if (call === `GET ${CUSTOM_ISSUER}/keys`) return { body: JWKS }
+        if (call === `GET ${CUSTOM_ISSUER}/userinfo`)
+          return userinfo === undefined ? { status: 404 } : { body: userinfo }
+        if (call !== `POST ${CUSTOM_ISSUER}/token`) return undefined
+        if (typeof token === 'string') return { body: token }
+        const text = idToken?.startsWith('{') ? await signText(claimsText(service.clock.now(), idToken)) : idToken
+        return { body: { access_token: ACCESS_TOKEN, token_type: 'bearer', id_token: text, ...Members.parse(token) } }
+      }),
+    add: (members) => ask('POST', '', members),
+    change: (identifier, members) => ask('PUT', `/${identifier}`, members),
+    signIn: async (identifier, more = {}) => {
+      const { url, state } = await service.begin(identifier)
+      const { pathname } = new URL(url.searchParams.get('redirect_uri') ?? '')
+      return service.comeBack({ state, code: CODE, ...more }, pathname)
+    },
+    identities: () =>
+      service.deps.db.selectFrom('identities').select(['provider_id', 'user_id']).orderBy('provider_id').execute(),
+  }
+}
+
+const Members = z.record(z.string(), z.unknown())
+
+function toMetadata(metadata: object = {}): object {
+  return {
+    issuer: CUSTOM_ISSUER,
+    authorization_endpoint: `${CUSTOM_ISSUER}/authorize`,
+    token_endpoint: `${CUSTOM_ISSUER}/token`,
+    userinfo_endpoint: `${CUSTOM_ISSUER}/userinfo`,
+    jwks_uri: `${CUSTOM_ISSUER}/keys`,
+    ...metadata,
+  }
+}
