@@ -34,9 +34,9 @@ describe('renderHtml', () => {
     },
   )
 
-  it('escapes for text and for quoted attributes', () => {
+  it('escapes an address for the attribute that holds it', () => {
     expect(html('<a href="{{ .U }}">', { U: `https://h/?a=1&b="'<>` })).toBe(
-      '<a href="https://h/?a=1&amp;b=&quot;&#39;&lt;&gt;">',
+      '<a href="https://h/?a=1&amp;b=%22%27%3C%3E">',
     )
   })
 

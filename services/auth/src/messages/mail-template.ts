@@ -1,4 +1,4 @@
-import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
+import { createHtmlPlaces, type HtmlPlaces } from './html-places.ts'
 
 /** The values that a template may name: texts, and under `Data` the user's own metadata. */
 export type TemplateVariables = Readonly<Record<string, unknown>>
@@ -31,14 +31,16 @@ export function parseTemplate(source: string): Template {
   return nodes
 }
 
-/** Renders a body, with every value escaped for HTML text and quoted attributes. An unknown name is empty. */
+/** Renders a body, with every value escaped for the place where it stands in the HTML. An unknown name is empty. */
 export function renderHtml(template: Template, variables: TemplateVariables): string {
-  return render(template, variables, escapeHtml)
+  return render(template, variables, createHtmlPlaces())
 }
+
+const PLAIN_TEXT: HtmlPlaces = { read: () => {}, escape: (value) => value }
 
 /** Renders a template as plain text. Values are not escaped, so the result must not be used as HTML. */
 export function renderText(template: Template, variables: TemplateVariables): string {
-  return render(template, variables, (text) => text)
+  return render(template, variables, PLAIN_TEXT)
 }
 
 /** Renders a subject, without escaping and without line breaks. */
@@ -92,13 +94,16 @@ function parsePath(text: string): string[] {
   return text.slice(1).split('.')
 }
 
-function render(template: Template, variables: TemplateVariables, encode: (text: string) => string): string {
+function render(template: Template, variables: TemplateVariables, places: HtmlPlaces): string {
   return template
     .map((node) => {
-      if (node.kind === 'text') return node.text
+      if (node.kind === 'text') {
+        places.read(node.text)
+        return node.text
+      }
       const value = lookUp(node.path, variables)
-      if (node.kind === 'value') return encode(toText(value))
-      return render(isTruthy(value) ? node.then : node.otherwise, variables, encode)
+      if (node.kind === 'value') return places.escape(toText(value))
+      return render(isTruthy(value) ? node.then : node.otherwise, variables, places)
     })
     .join('')
 }
